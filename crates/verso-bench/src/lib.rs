@@ -1,0 +1,2 @@
+//! The published experiments as workloads, beside their peers
+#![forbid(unsafe_code)]

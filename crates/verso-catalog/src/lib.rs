@@ -1,0 +1,2 @@
+//! Tables, columns, functions, sequences and views: what the names mean
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Models, crash and fault schedules, checkers; for tests only
+#![forbid(unsafe_code)]

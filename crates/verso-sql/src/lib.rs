@@ -1,0 +1,2 @@
+//! SQL text to answers: parser, binder, planner, sessions, SQLSTATEs
+#![forbid(unsafe_code)]
