@@ -1,2 +1,8 @@
 //! Transactions over pages: pages, log, buffer pool, versions, heap, recovery, sweep
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)] // only buffer/mapping.rs, buffer/frame.rs and buffer/latch.rs allow it
+
+pub mod error;
+pub mod page;
+
+pub use error::StorageError;
+pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};

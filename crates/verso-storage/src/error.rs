@@ -1,0 +1,149 @@
+//! What can go wrong in storage, grouped by what the caller does next.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::page::{Flaw, ObjectId, PageId, RecordId, TxnId};
+
+/// An error of the storage engine. Clones share the operating system's error.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StorageError {
+    // ── retry the transaction ────────────────────────────────────────────────────────────────────────────────
+    /// Another transaction changed the record first.
+    #[error("{record} was changed by transaction {by}")]
+    Conflict {
+        /// The record both wanted.
+        record: RecordId,
+        /// Who has it.
+        by: TxnId,
+    },
+    /// Waiting would never end: the transactions wait for each other.
+    #[error("deadlock: transaction {victim} was chosen to give way")]
+    Deadlock {
+        /// The transaction that gives way.
+        victim: TxnId,
+    },
+    /// Another transaction did not end in the time allowed for waiting.
+    #[error("waited too long for another transaction")]
+    LockTimeout,
+    /// The snapshot's versions are gone.
+    #[error("the snapshot is too old: its record versions were removed")]
+    SnapshotTooOld,
+
+    // ── end the statement or the transaction ─────────────────────────────────────────────────────────────────
+    /// A change could not be undone piece by piece: the whole transaction has to roll back.
+    #[error("the transaction can only be rolled back")]
+    MustRollback,
+    /// The caller asked for an end.
+    #[error("cancelled")]
+    Cancelled,
+    /// A change in a transaction or database that may only read.
+    #[error("read only")]
+    ReadOnly,
+    /// Something exceeds a limit of the format.
+    #[error("{what} takes {size} bytes, at most {limit} are possible")]
+    TooLarge {
+        /// What is too large.
+        what: String,
+        /// Its size in bytes.
+        size: u64,
+        /// The greatest size in bytes.
+        limit: u64,
+    },
+    /// There is no object of that number (any more).
+    #[error("{0} does not exist")]
+    NoSuchObject(ObjectId),
+    /// No room: the disk is full or the database has its greatest size.
+    #[error("no room for {what}")]
+    Full {
+        /// What needed the room.
+        what: String,
+    },
+    /// Every frame of the buffer pool stayed in use for longer than a wait may last.
+    #[error("the buffer pool of {frames} pages is too small: every page is in use")]
+    PoolExhausted {
+        /// Capacity of the pool in pages.
+        frames: u64,
+    },
+
+    // ── report ───────────────────────────────────────────────────────────────────────────────────────────────
+    /// Bytes on disk break the format.
+    #[error("{page} of {owner} is corrupt: {flaw}")]
+    Corrupt {
+        /// The page.
+        page: PageId,
+        /// Whose it is, as far as its bytes can be believed.
+        owner: ObjectId,
+        /// What is wrong with it.
+        flaw: Flaw,
+    },
+    /// The operating system refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+
+    // ── open otherwise, or reopen ────────────────────────────────────────────────────────────────────────────
+    /// Another process has the database open.
+    #[error("the database is in use by another process")]
+    Locked,
+    /// The file is something else.
+    #[error("not a Verso database: {what}")]
+    NotADatabase {
+        /// How that was seen.
+        what: String,
+    },
+    /// The file is of a format this program does not know.
+    #[error("file format {found} is not supported, only {supported}")]
+    UnsupportedFormat {
+        /// Format version of the file.
+        found: u32,
+        /// Format version of this program.
+        supported: u32,
+    },
+    /// A write or an fsync failed, so what is durable is unknown. An fsync is never retried.
+    #[error("closed after a failed write or fsync: reopen the database")]
+    Poisoned,
+    /// The database was closed.
+    #[error("the database is closed")]
+    Closed,
+}
+
+impl StorageError {
+    /// Wraps an error of the operating system; a full disk becomes [`StorageError::Full`].
+    pub fn io(what: impl Into<String>, source: io::Error) -> StorageError {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                StorageError::Full { what: what.into() }
+            }
+            _ => StorageError::Io { what: what.into(), source: Arc::new(source) },
+        }
+    }
+
+    /// A corrupt page whose owner is known from elsewhere than its bytes.
+    pub fn corrupt(page: PageId, owner: ObjectId, flaw: impl Into<Flaw>) -> StorageError {
+        StorageError::Corrupt { page, owner, flaw: flaw.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_apart() {
+        let full = StorageError::io("writing page 3", io::Error::from(io::ErrorKind::StorageFull));
+        assert!(matches!(full, StorageError::Full { .. }));
+        let other = StorageError::io("writing page 3", io::Error::from(io::ErrorKind::NotFound));
+        assert!(matches!(other, StorageError::Io { .. }));
+    }
+
+    #[test]
+    fn a_corrupt_page_names_itself_and_its_owner() {
+        let error = StorageError::corrupt(PageId(7), ObjectId(3), "checksum mismatch");
+        assert_eq!(error.to_string(), "page 7 of object 3 is corrupt: checksum mismatch");
+    }
+}
