@@ -1,2 +1,27 @@
-//! SQL types and values, column vectors, codecs, Arrow mapping; no I/O
+//! SQL types and values, column vectors, codecs, Arrow mapping; no I/O.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`sqltype`] | the SQL types, their PostgreSQL names, ids and physical layouts |
+//! | [`value`] | one SQL value, SQL order, equality and hash |
+//! | [`decimal`] | exact decimal numbers of up to 38 digits, PostgreSQL's result scales |
+//! | [`column`] | column vectors and batches: the format of scans, kernels and results |
+//! | [`row`] | compact, self-describing codec of rows for spools and undo |
+//! | [`error`] | the one error type, carrying its SQLSTATE |
 #![forbid(unsafe_code)]
+
+pub mod column;
+pub mod decimal;
+pub mod error;
+pub mod row;
+pub mod sqltype;
+pub mod value;
+
+pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};
+pub use decimal::Decimal;
+pub use error::TypeError;
+/// The session's time zone, as `SET TimeZone` chose it.
+pub use jiff::tz::TimeZone;
+pub use row::{decode_row, encode_row};
+pub use sqltype::{NumericSpec, Physical, SqlType};
+pub use value::{Interval, Value, cmp_sql, eq_sql, hash_sql};

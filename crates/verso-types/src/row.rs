@@ -1,0 +1,190 @@
+//! Rows as bytes, for spools, undo and the values of array and record columns.
+//!
+//! Self-describing, so that a decoder needs no types: `count varint, value…`, a value being a tag byte and its payload.
+//!
+//! | tag | payload |
+//! |---|---|
+//! | 1 null, 2 false, 3 true | none |
+//! | 4 smallint, 5 integer, 6 bigint, 11 date, 12 time, 13 timestamp, 14 timestamptz | zigzag varint |
+//! | 7 real, 8 double | 4, 8 bytes little-endian |
+//! | 9 numeric | length byte, [`Decimal::to_bytes`] |
+//! | 10 text, 15 bytea | length varint, bytes |
+//! | 16 interval, 17 uuid | 16 bytes little-endian |
+//! | 18 array, 19 record | count varint, values |
+//!
+//! Decoding trusts nothing: broken bytes are XX001, nesting stops at 64 levels, no allocation exceeds what the bytes hold.
+
+use std::sync::Arc;
+
+use crate::decimal::Decimal;
+use crate::error::TypeError;
+use crate::value::{Interval, Value};
+
+const MAX_DEPTH: u32 = 64;
+
+/// Appends the row's bytes to `out`.
+pub fn encode_row(values: &[Value], out: &mut Vec<u8>) {
+    put_varint(values.len() as u64, out);
+    values.iter().for_each(|value| encode_value(value, out));
+}
+
+/// The row that `bytes` holds, all of them.
+/// # Errors
+/// XX001 for bytes that [`encode_row`] did not write.
+pub fn decode_row(bytes: &[u8]) -> Result<Vec<Value>, TypeError> {
+    let mut reader = Reader { rest: bytes };
+    let row = reader.values(0)?;
+    if reader.rest.is_empty() { Ok(row) } else { Err(TypeError::corrupt("bytes behind a row")) }
+}
+
+/// Appends one value's tag and payload.
+pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
+    let mut tagged = |tag: u8, number: i64| {
+        out.push(tag);
+        put_varint((number << 1 ^ number >> 63).cast_unsigned(), out);
+    };
+    match value {
+        Value::Int2(v) => tagged(4, i64::from(*v)),
+        Value::Int4(v) => tagged(5, i64::from(*v)),
+        Value::Int8(v) => tagged(6, *v),
+        Value::Date(v) => tagged(11, i64::from(*v)),
+        Value::Time(v) => tagged(12, *v),
+        Value::Timestamp(v) => tagged(13, *v),
+        Value::Timestamptz(v) => tagged(14, *v),
+        Value::Null => out.push(1),
+        Value::Bool(v) => out.push(2 + u8::from(*v)),
+        Value::Float4(v) => put_tagged(7, &v.to_le_bytes(), out),
+        Value::Float8(v) => put_tagged(8, &v.to_le_bytes(), out),
+        Value::Numeric(v) => {
+            put_tagged(9, &[0], out);
+            let length = out.len() - 1;
+            v.to_bytes(out);
+            out[length] = (out.len() - length - 1) as u8;
+        }
+        Value::Text(v) => put_bytes(10, v.as_bytes(), out),
+        Value::Bytes(v) => put_bytes(15, v, out),
+        Value::Interval(v) => put_tagged(16, &v.pack().to_le_bytes(), out),
+        Value::Uuid(v) => put_tagged(17, &v.to_le_bytes(), out),
+        Value::Array(v) => {
+            out.push(18);
+            encode_row(v, out);
+        }
+        Value::Record(v) => {
+            out.push(19);
+            encode_row(v, out);
+        }
+    }
+}
+
+/// The value that `bytes` holds, all of them.
+/// # Errors
+/// XX001 for bytes that [`encode_value`] did not write.
+pub fn decode_value(bytes: &[u8]) -> Result<Value, TypeError> {
+    let mut reader = Reader { rest: bytes };
+    let value = reader.value(0)?;
+    if reader.rest.is_empty() { Ok(value) } else { Err(TypeError::corrupt("bytes behind a value")) }
+}
+
+fn put_tagged(tag: u8, payload: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    out.extend_from_slice(payload);
+}
+
+fn put_bytes(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    put_varint(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+/// Seven bits a byte, lowest first, the top bit says that more follow.
+fn put_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], TypeError> {
+        let (taken, rest) =
+            self.rest.split_at_checked(len).ok_or_else(|| TypeError::corrupt("row cut short"))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], TypeError> {
+        Ok(self.take(N)?.try_into().expect("took N bytes"))
+    }
+
+    fn varint(&mut self) -> Result<u64, TypeError> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let [byte] = self.array()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(TypeError::corrupt("number in a row"))
+    }
+
+    fn number(&mut self) -> Result<i64, TypeError> {
+        let zigzag = self.varint()?;
+        Ok((zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
+    }
+
+    fn narrow<T: TryFrom<i64>>(&mut self) -> Result<T, TypeError> {
+        T::try_from(self.number()?).map_err(|_| TypeError::corrupt("number in a row"))
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], TypeError> {
+        let len = usize::try_from(self.varint()?).map_err(|_| TypeError::corrupt("length in a row"))?;
+        self.take(len)
+    }
+
+    fn values(&mut self, depth: u32) -> Result<Vec<Value>, TypeError> {
+        let count = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
+        if count > self.rest.len() || depth > MAX_DEPTH {
+            return Err(TypeError::corrupt("count in a row"));
+        }
+        (0..count).map(|_| self.value(depth)).collect()
+    }
+
+    fn value(&mut self, depth: u32) -> Result<Value, TypeError> {
+        let [tag] = self.array()?;
+        Ok(match tag {
+            1 => Value::Null,
+            2 => Value::Bool(false),
+            3 => Value::Bool(true),
+            4 => Value::Int2(self.narrow()?),
+            5 => Value::Int4(self.narrow()?),
+            6 => Value::Int8(self.number()?),
+            7 => Value::Float4(f32::from_le_bytes(self.array()?)),
+            8 => Value::Float8(f64::from_le_bytes(self.array()?)),
+            9 => {
+                let [len] = self.array()?;
+                Value::Numeric(Decimal::from_bytes(self.take(len.into())?)?)
+            }
+            10 => {
+                let text =
+                    std::str::from_utf8(self.bytes()?).map_err(|_| TypeError::corrupt("text in a row"))?;
+                Value::Text(text.into())
+            }
+            11 => Value::Date(self.narrow()?),
+            12 => Value::Time(self.number()?),
+            13 => Value::Timestamp(self.number()?),
+            14 => Value::Timestamptz(self.number()?),
+            15 => Value::Bytes(self.bytes()?.into()),
+            16 => Value::Interval(Interval::unpack(i128::from_le_bytes(self.array()?))),
+            17 => Value::Uuid(u128::from_le_bytes(self.array()?)),
+            18 => Value::Array(Arc::from(self.values(depth + 1)?)),
+            19 => Value::Record(Arc::from(self.values(depth + 1)?)),
+            _ => return Err(TypeError::corrupt("tag in a row")),
+        })
+    }
+}

@@ -1,0 +1,438 @@
+//! The SQL types: PostgreSQL's names, object ids and type modifiers, and the physical layout of their columns.
+//!
+//! | type | column vector | meaning |
+//! |---|---|---|
+//! | bool | `Bool` | 0 or 1 |
+//! | numeric(p ≤ 18, s) | `I64` | value × 10^s |
+//! | numeric(p ≤ 38, s) | `I128` | value × 10^s |
+//! | numeric | `Bytes` | [`Decimal::to_bytes`](crate::Decimal::to_bytes) |
+//! | date | `I32` | days since 2000-01-01; `MIN`, `MAX` are -infinity, infinity |
+//! | timestamp, timestamptz | `I64` | microseconds since 2000-01-01 (UTC for timestamptz); infinities as in date |
+//! | time | `I64` | microseconds since midnight |
+//! | interval | `I128` | [`Interval::pack`](crate::Interval::pack) |
+//! | uuid | `I128` | the 128 bits, most significant byte first; compares as *unsigned* |
+//! | oid | `I64` | 0 ..= 2^32 - 1 |
+//! | text, varchar, name, bytea | `Bytes` | the bytes |
+//! | char(n) | `Bytes` | without its trailing blanks; output pads, so equality, order and hash are those of the bytes |
+//! | arrays, records | `Bytes` | the codec of [`row`](crate::row) |
+
+use std::fmt;
+
+/// Precision and scale of a constrained numeric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NumericSpec {
+    /// Total digits, 1 ..= 38.
+    pub precision: u8,
+    /// Digits behind the point, 0 ..= precision.
+    pub scale: u8,
+}
+
+impl NumericSpec {
+    /// The largest precision of a numeric column.
+    pub const MAX_PRECISION: u8 = 38;
+
+    /// `None` unless 1 ≤ precision ≤ 38 and scale ≤ precision.
+    pub fn new(precision: u8, scale: u8) -> Option<NumericSpec> {
+        let fits = (1..=Self::MAX_PRECISION).contains(&precision) && scale <= precision;
+        fits.then_some(NumericSpec { precision, scale })
+    }
+
+    /// Does a column of it hold scaled 64-bit integers (otherwise 128-bit ones)?
+    pub fn is_small(self) -> bool {
+        self.precision <= 18
+    }
+}
+
+/// A type of SQL, with its modifiers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum SqlType {
+    /// `boolean`
+    Bool,
+    /// `smallint`
+    Int2,
+    /// `integer`
+    Int4,
+    /// `bigint`
+    Int8,
+    /// `real`
+    Float4,
+    /// `double precision`
+    Float8,
+    /// `numeric`, `numeric(p,s)`
+    Numeric(Option<NumericSpec>),
+    /// `text`
+    Text,
+    /// `character varying`, `character varying(n)`
+    Varchar(Option<u32>),
+    /// `bpchar`, `character(n)`
+    Char(Option<u32>),
+    /// `bytea`
+    Bytea,
+    /// `date`
+    Date,
+    /// `time without time zone`
+    Time,
+    /// `timestamp without time zone`
+    Timestamp,
+    /// `timestamp with time zone`
+    Timestamptz,
+    /// `interval`
+    Interval,
+    /// `uuid`
+    Uuid,
+    /// `oid`
+    Oid,
+    /// `name`
+    Name,
+    /// `void`, the result of a function that returns nothing
+    Void,
+    /// `unknown`, a literal whose type the context decides
+    Unknown,
+    /// One-dimensional array of the element type
+    Array(Box<SqlType>),
+    /// `record`, a row whose columns are known at run time only
+    Record,
+}
+
+/// How a column vector of a type is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Physical {
+    /// One byte, 0 or 1.
+    Bool = 1,
+    /// Two bytes.
+    I16 = 2,
+    /// Four bytes.
+    I32 = 3,
+    /// Eight bytes.
+    I64 = 4,
+    /// Sixteen bytes.
+    I128 = 5,
+    /// IEEE 754 single.
+    F32 = 6,
+    /// IEEE 754 double.
+    F64 = 7,
+    /// Any number of bytes.
+    Bytes = 8,
+}
+
+impl Physical {
+    /// Bytes of one value, `None` for variable length.
+    pub const fn width(self) -> Option<usize> {
+        match self {
+            Physical::Bool => Some(1),
+            Physical::I16 => Some(2),
+            Physical::I32 | Physical::F32 => Some(4),
+            Physical::I64 | Physical::F64 => Some(8),
+            Physical::I128 => Some(16),
+            Physical::Bytes => None,
+        }
+    }
+
+    /// The layout whose number (`as u8`) is `code`.
+    pub const fn from_code(code: u8) -> Option<Physical> {
+        Some(match code {
+            1 => Physical::Bool,
+            2 => Physical::I16,
+            3 => Physical::I32,
+            4 => Physical::I64,
+            5 => Physical::I128,
+            6 => Physical::F32,
+            7 => Physical::F64,
+            8 => Physical::Bytes,
+            _ => return None,
+        })
+    }
+}
+
+impl SqlType {
+    /// The layout of this type's column vectors.
+    pub fn physical(&self) -> Physical {
+        match self {
+            SqlType::Bool => Physical::Bool,
+            SqlType::Int2 => Physical::I16,
+            SqlType::Int4 | SqlType::Date => Physical::I32,
+            SqlType::Int8 | SqlType::Oid => Physical::I64,
+            SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => Physical::I64,
+            SqlType::Float4 => Physical::F32,
+            SqlType::Float8 => Physical::F64,
+            SqlType::Numeric(Some(spec)) if spec.is_small() => Physical::I64,
+            SqlType::Numeric(Some(_)) | SqlType::Interval | SqlType::Uuid => Physical::I128,
+            SqlType::Numeric(None)
+            | SqlType::Text
+            | SqlType::Varchar(_)
+            | SqlType::Char(_)
+            | SqlType::Bytea
+            | SqlType::Name
+            | SqlType::Void
+            | SqlType::Unknown
+            | SqlType::Array(_)
+            | SqlType::Record => Physical::Bytes,
+        }
+    }
+
+    /// PostgreSQL's `pg_type.oid`; an array of arrays has that of the array.
+    pub fn pg_oid(&self) -> u32 {
+        match self {
+            SqlType::Array(element) => match &**element {
+                SqlType::Array(_) => element.pg_oid(),
+                element => element.array_oid(),
+            },
+            element => element.oids().0,
+        }
+    }
+
+    /// PostgreSQL's `pg_type.typarray` of a type that is not an array itself; 0 where there is none.
+    pub fn array_oid(&self) -> u32 {
+        self.oids().1
+    }
+
+    /// The oids of the type and of its array.
+    fn oids(&self) -> (u32, u32) {
+        match self {
+            SqlType::Bool => (16, 1000),
+            SqlType::Int2 => (21, 1005),
+            SqlType::Int4 => (23, 1007),
+            SqlType::Int8 => (20, 1016),
+            SqlType::Float4 => (700, 1021),
+            SqlType::Float8 => (701, 1022),
+            SqlType::Numeric(_) => (1700, 1231),
+            SqlType::Text => (25, 1009),
+            SqlType::Varchar(_) => (1043, 1015),
+            SqlType::Char(_) => (1042, 1014),
+            SqlType::Bytea => (17, 1001),
+            SqlType::Date => (1082, 1182),
+            SqlType::Time => (1083, 1183),
+            SqlType::Timestamp => (1114, 1115),
+            SqlType::Timestamptz => (1184, 1185),
+            SqlType::Interval => (1186, 1187),
+            SqlType::Uuid => (2950, 2951),
+            SqlType::Oid => (26, 1028),
+            SqlType::Name => (19, 1003),
+            SqlType::Void => (2278, 0),
+            SqlType::Unknown => (705, 0),
+            SqlType::Record => (2249, 2287),
+            SqlType::Array(element) => (element.oids().1, 0),
+        }
+    }
+
+    /// The type of a PostgreSQL oid and type modifier (-1 for none).
+    pub fn from_pg_oid(oid: u32, typmod: i32) -> Option<SqlType> {
+        const PLAIN: [SqlType; 22] = [
+            SqlType::Bool,
+            SqlType::Int2,
+            SqlType::Int4,
+            SqlType::Int8,
+            SqlType::Float4,
+            SqlType::Float8,
+            SqlType::Numeric(None),
+            SqlType::Text,
+            SqlType::Varchar(None),
+            SqlType::Char(None),
+            SqlType::Bytea,
+            SqlType::Date,
+            SqlType::Time,
+            SqlType::Timestamp,
+            SqlType::Timestamptz,
+            SqlType::Interval,
+            SqlType::Uuid,
+            SqlType::Oid,
+            SqlType::Name,
+            SqlType::Void,
+            SqlType::Unknown,
+            SqlType::Record,
+        ];
+        let found = PLAIN.iter().find(|t| oid != 0 && (t.oids().0 == oid || t.oids().1 == oid))?;
+        let length = typmod.checked_sub(4).and_then(|n| u32::try_from(n).ok());
+        let element =
+            match found {
+                SqlType::Numeric(_) => SqlType::Numeric(length.and_then(|n| {
+                    NumericSpec::new((n >> 16).try_into().ok()?, (n & 0xffff).try_into().ok()?)
+                })),
+                SqlType::Varchar(_) => SqlType::Varchar(length),
+                SqlType::Char(_) => SqlType::Char(length),
+                other => other.clone(),
+            };
+        Some(if found.oids().0 == oid { element } else { SqlType::Array(Box::new(element)) })
+    }
+
+    /// PostgreSQL's `atttypmod`: -1 without modifiers.
+    pub fn typmod(&self) -> i32 {
+        match self {
+            SqlType::Numeric(Some(spec)) => (i32::from(spec.precision) << 16 | i32::from(spec.scale)) + 4,
+            SqlType::Varchar(Some(n)) | SqlType::Char(Some(n)) => {
+                i32::try_from(*n).map_or(-1, |n| n.saturating_add(4))
+            }
+            SqlType::Array(element) => element.typmod(),
+            _ => -1,
+        }
+    }
+
+    /// PostgreSQL's `pg_type.typlen`: the width of fixed types, -1 for variable ones, -2 for `unknown`.
+    pub fn typlen(&self) -> i16 {
+        match self {
+            SqlType::Bool => 1,
+            SqlType::Int2 => 2,
+            SqlType::Int4 | SqlType::Float4 | SqlType::Date | SqlType::Oid | SqlType::Void => 4,
+            SqlType::Int8 | SqlType::Float8 => 8,
+            SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => 8,
+            SqlType::Interval | SqlType::Uuid => 16,
+            SqlType::Name => 64,
+            SqlType::Unknown => -2,
+            _ => -1,
+        }
+    }
+
+    /// The name as PostgreSQL's `format_type` spells it, with modifiers: `numeric(18,2)`.
+    pub fn pg_name(&self) -> String {
+        self.to_string()
+    }
+
+    /// The name without modifiers, as error messages spell it: `numeric`, `timestamp without time zone`.
+    pub fn base_name(&self) -> &'static str {
+        match self {
+            SqlType::Bool => "boolean",
+            SqlType::Int2 => "smallint",
+            SqlType::Int4 => "integer",
+            SqlType::Int8 => "bigint",
+            SqlType::Float4 => "real",
+            SqlType::Float8 => "double precision",
+            SqlType::Numeric(_) => "numeric",
+            SqlType::Text => "text",
+            SqlType::Varchar(_) => "character varying",
+            SqlType::Char(_) => "character",
+            SqlType::Bytea => "bytea",
+            SqlType::Date => "date",
+            SqlType::Time => "time without time zone",
+            SqlType::Timestamp => "timestamp without time zone",
+            SqlType::Timestamptz => "timestamp with time zone",
+            SqlType::Interval => "interval",
+            SqlType::Uuid => "uuid",
+            SqlType::Oid => "oid",
+            SqlType::Name => "name",
+            SqlType::Void => "void",
+            SqlType::Unknown => "unknown",
+            SqlType::Array(_) => "array",
+            SqlType::Record => "record",
+        }
+    }
+
+    /// PostgreSQL's `pg_type.typname`: `int4`, `timestamptz`, `_text`.
+    pub fn internal_name(&self) -> String {
+        let name = match self {
+            SqlType::Bool => "bool",
+            SqlType::Int2 => "int2",
+            SqlType::Int4 => "int4",
+            SqlType::Int8 => "int8",
+            SqlType::Float4 => "float4",
+            SqlType::Float8 => "float8",
+            SqlType::Varchar(_) => "varchar",
+            SqlType::Char(_) => "bpchar",
+            SqlType::Time => "time",
+            SqlType::Timestamp => "timestamp",
+            SqlType::Timestamptz => "timestamptz",
+            SqlType::Array(element) => return format!("_{}", element.internal_name()),
+            other => other.base_name(),
+        };
+        name.to_string()
+    }
+
+    /// Is it one of the character types (values are [`Value::Text`](crate::Value::Text))?
+    pub fn is_text(&self) -> bool {
+        matches!(
+            self,
+            SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name | SqlType::Unknown
+        )
+    }
+
+    /// Is it one of the number types?
+    pub fn is_number(&self) -> bool {
+        matches!(self, SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_)) || self.is_integer()
+    }
+
+    /// Is it `smallint`, `integer` or `bigint`?
+    pub fn is_integer(&self) -> bool {
+        matches!(self, SqlType::Int2 | SqlType::Int4 | SqlType::Int8)
+    }
+
+    /// The type without modifiers: `numeric(18,2)` becomes `numeric`.
+    pub fn without_modifiers(&self) -> SqlType {
+        match self {
+            SqlType::Numeric(_) => SqlType::Numeric(None),
+            SqlType::Varchar(_) => SqlType::Varchar(None),
+            SqlType::Char(_) => SqlType::Char(None),
+            SqlType::Array(element) => SqlType::Array(Box::new(element.without_modifiers())),
+            other => other.clone(),
+        }
+    }
+
+    /// Same type, whatever the modifiers?
+    pub fn same_base(&self, other: &SqlType) -> bool {
+        match (self, other) {
+            (SqlType::Array(a), SqlType::Array(b)) => a.same_base(b),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
+
+impl fmt::Display for SqlType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SqlType::Numeric(Some(spec)) => write!(f, "numeric({},{})", spec.precision, spec.scale),
+            SqlType::Varchar(Some(n)) => write!(f, "character varying({n})"),
+            SqlType::Char(Some(n)) => write!(f, "character({n})"),
+            SqlType::Char(None) => f.write_str("bpchar"),
+            SqlType::Array(element) => write!(f, "{element}[]"),
+            other => f.write_str(other.base_name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_modifiers_are_postgresql_s() {
+        let money = SqlType::Numeric(NumericSpec::new(18, 2));
+        assert_eq!((money.pg_name().as_str(), money.typmod()), ("numeric(18,2)", 1_179_654));
+        assert_eq!(SqlType::Varchar(Some(120)).pg_name(), "character varying(120)");
+        assert_eq!(SqlType::Varchar(Some(120)).typmod(), 124);
+        assert_eq!(SqlType::Array(Box::new(SqlType::Int4)).pg_name(), "integer[]");
+        assert_eq!(SqlType::Array(Box::new(SqlType::Int4)).internal_name(), "_int4");
+        assert_eq!(SqlType::Timestamptz.pg_name(), "timestamp with time zone");
+    }
+
+    #[test]
+    fn oids_lead_back_to_the_type() {
+        for ty in [
+            SqlType::Numeric(NumericSpec::new(38, 10)),
+            SqlType::Numeric(None),
+            SqlType::Varchar(Some(7)),
+            SqlType::Char(Some(1)),
+            SqlType::Array(Box::new(SqlType::Text)),
+            SqlType::Uuid,
+            SqlType::Record,
+        ] {
+            assert_eq!(SqlType::from_pg_oid(ty.pg_oid(), ty.typmod()), Some(ty));
+        }
+        assert_eq!(SqlType::from_pg_oid(0, -1), None);
+        assert_eq!(SqlType::from_pg_oid(16, i32::MIN), Some(SqlType::Bool));
+    }
+
+    #[test]
+    fn a_numeric_spec_is_bounded() {
+        assert!(NumericSpec::new(0, 0).is_none() && NumericSpec::new(39, 0).is_none());
+        assert!(NumericSpec::new(5, 6).is_none());
+        assert_eq!(SqlType::Numeric(NumericSpec::new(18, 0)).physical(), Physical::I64);
+        assert_eq!(SqlType::Numeric(NumericSpec::new(19, 0)).physical(), Physical::I128);
+        assert_eq!(SqlType::Numeric(None).physical(), Physical::Bytes);
+    }
+
+    #[test]
+    fn physical_codes_are_stable() {
+        for code in 0..=u8::MAX {
+            assert_eq!(Physical::from_code(code).map(|p| p as u8), (1..=8).contains(&code).then_some(code));
+        }
+    }
+}
