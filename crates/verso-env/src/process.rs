@@ -1,0 +1,85 @@
+//! What the operating system says about this process: memory and page faults. Linux only; `None` elsewhere.
+
+/// Page faults of this process since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultCounters {
+    /// Faults served without reading a disk.
+    pub minor: u64,
+    /// Faults that had to read.
+    pub major: u64,
+}
+
+/// Physical memory the process occupies now, in bytes. Costs some microseconds.
+pub fn resident_bytes() -> Option<u64> {
+    linux::resident_bytes()
+}
+
+/// The most physical memory the process has occupied so far, in bytes.
+pub fn peak_resident_bytes() -> Option<u64> {
+    linux::peak_resident_bytes()
+}
+
+/// Page faults so far.
+pub fn fault_counters() -> Option<FaultCounters> {
+    linux::fault_counters()
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::FaultCounters;
+
+    pub(super) fn resident_bytes() -> Option<u64> {
+        let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+        let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        Some(pages * rustix::param::page_size() as u64)
+    }
+
+    pub(super) fn peak_resident_bytes() -> Option<u64> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kilobytes: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+        Some(kilobytes * 1024)
+    }
+
+    pub(super) fn fault_counters() -> Option<FaultCounters> {
+        let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+        // The command name stands in parentheses and may hold spaces; fields are counted behind it.
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let minor = fields.nth(7)?.parse().ok()?;
+        let major = fields.nth(1)?.parse().ok()?;
+        Some(FaultCounters { minor, major })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod linux {
+    use super::FaultCounters;
+
+    pub(super) fn resident_bytes() -> Option<u64> {
+        None
+    }
+
+    pub(super) fn peak_resident_bytes() -> Option<u64> {
+        None
+    }
+
+    pub(super) fn fault_counters() -> Option<FaultCounters> {
+        None
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resident_memory_grows_with_touched_memory_and_stays_below_the_peak() {
+        let before = resident_bytes().unwrap();
+        let faults = fault_counters().unwrap();
+        let block = vec![1_u8; 64 << 20];
+        let after = resident_bytes().unwrap();
+        assert!(after >= before + (48 << 20), "{before} {after} {}", block[77]);
+        assert!(peak_resident_bytes().unwrap() >= after - (8 << 20));
+        assert!(fault_counters().unwrap().minor > faults.minor);
+    }
+}

@@ -1,0 +1,51 @@
+//! The machine's clocks.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::Clock;
+
+/// The machine's clocks; monotonic time counts from this value's creation.
+pub(crate) struct RealClock {
+    start: Instant,
+}
+
+impl RealClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the real clock behind the trait")]
+    pub(crate) fn new() -> RealClock {
+        RealClock { start: Instant::now() }
+    }
+}
+
+impl Clock for RealClock {
+    fn monotonic_nanos(&self) -> u64 {
+        let nanos = self.start.elapsed().as_nanos();
+        u64::try_from(nanos).expect("a process lives less than 580 years")
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the real clock behind the trait")]
+    fn unix_micros(&self) -> i64 {
+        let micros = match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(after) => i64::try_from(after.as_micros()),
+            Err(before) => i64::try_from(before.duration().as_micros()).map(|micros| -micros),
+        };
+        micros.expect("the clock stands within 290,000 years of 1970")
+    }
+
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_on_by_at_least_what_was_slept() {
+        let clock = RealClock::new();
+        let before = clock.monotonic_nanos();
+        clock.sleep(Duration::from_millis(2));
+        assert!(clock.monotonic_nanos() - before >= 2_000_000);
+        assert!(clock.unix_micros() > 1_700_000_000_000_000);
+    }
+}
