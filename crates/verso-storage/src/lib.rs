@@ -3,6 +3,7 @@
 
 pub mod error;
 pub mod page;
+pub mod wal;
 
 pub use error::StorageError;
 pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
