@@ -1,1 +1,3 @@
+mod shell;
+
 fn main() {}
