@@ -39,6 +39,8 @@ pub enum WaitKind {
     RwLock,
     /// A notification.
     Condvar,
+    /// The end of a thread; its number takes the address's place.
+    Thread,
     /// The passing of time only.
     Sleep,
 }
@@ -57,6 +59,7 @@ pub enum Woken {
 /// Decides which simulated thread runs next. Called on simulated threads only.
 pub trait Scheduler: Send + Sync {
     /// A point where another thread may run first. `spinning`: the caller cannot proceed alone, so others go first.
+    /// Unwinds with [`Abort`] when the simulation is over, unless the thread unwinds already.
     fn pause(&self, at: &'static Location<'static>, spinning: bool);
 
     /// Blocks until `wake` with the same key or until `timeout`, and lets others run.

@@ -13,7 +13,6 @@ mod mutex;
 mod rwlock;
 
 use std::panic::Location;
-use std::time::Duration;
 
 pub use condvar::Condvar;
 pub use mutex::{Mutex, MutexGuard};
@@ -67,28 +66,6 @@ fn acquire<G>(
         }
         if scheduler.block(key, None, at) == Woken::Aborted {
             simulation::unwind_aborted();
-        }
-    }
-}
-
-/// As [`acquire`], but gives up once `timeout` of simulated time has passed.
-#[cold]
-fn acquire_for<G>(
-    scheduler: &dyn Scheduler,
-    key: WaitKey,
-    timeout: Duration,
-    at: &'static Location<'static>,
-    mut attempt: impl FnMut() -> Option<G>,
-) -> Option<G> {
-    scheduler.pause(at, false);
-    loop {
-        if let Some(guard) = attempt() {
-            return Some(guard);
-        }
-        match scheduler.block(key, Some(timeout), at) {
-            Woken::Notified => {}
-            Woken::TimedOut => return attempt(),
-            Woken::Aborted => simulation::unwind_aborted(),
         }
     }
 }

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use std::time::Duration;
 
-use super::{Released, acquire, acquire_for, key_of};
+use super::{Released, acquire, key_of};
 use crate::simulation::{self, WaitKey, WaitKind};
 
 /// A mutex without poisoning.
@@ -51,19 +50,6 @@ impl<T: ?Sized> Mutex<T> {
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         super::pause_point();
         self.inner.try_lock().map(|inner| self.guard(inner))
-    }
-
-    /// Locks if that succeeds within `timeout`.
-    #[inline]
-    #[track_caller]
-    pub fn try_lock_for(&self, timeout: Duration) -> Option<MutexGuard<'_, T>> {
-        let inner = match simulation::current() {
-            None => self.inner.try_lock_for(timeout),
-            Some(scheduler) => {
-                acquire_for(&*scheduler, self.key(), timeout, Location::caller(), || self.inner.try_lock())
-            }
-        };
-        inner.map(|inner| self.guard(inner))
     }
 
     /// Whether somebody holds it; only a hint, except to the holder.
