@@ -188,3 +188,63 @@ impl<'a> Reader<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i16>().prop_map(Value::Int2),
+            any::<i32>().prop_map(Value::Int4),
+            any::<i64>().prop_map(Value::Int8),
+            (-1e30f32..1e30).prop_map(Value::Float4),
+            (-1e300..1e300).prop_map(Value::Float8),
+            (any::<i64>(), 0u8..=38).prop_map(|(v, s)| Value::Numeric(Decimal::from_scaled_i64(v, s))),
+            ".*".prop_map(|v| Value::text(&v)),
+            proptest::collection::vec(any::<u8>(), 0..9).prop_map(|v| Value::bytes(&v)),
+            any::<i32>().prop_map(Value::Date),
+            any::<i64>().prop_map(Value::Time),
+            any::<i64>().prop_map(Value::Timestamp),
+            any::<i64>().prop_map(Value::Timestamptz),
+            any::<i128>().prop_map(|v| Value::Interval(Interval::unpack(v))),
+            any::<u128>().prop_map(Value::Uuid),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            let list = proptest::collection::vec(inner, 0..4);
+            prop_oneof![
+                list.clone().prop_map(|v| Value::Array(v.into())),
+                list.prop_map(|v| Value::Record(v.into()))
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn rows_round_trip(row in proptest::collection::vec(value(), 0..6)) {
+            let mut bytes = Vec::new();
+            encode_row(&row, &mut bytes);
+            prop_assert_eq!(decode_row(&bytes), Ok(row));
+            for cut in 0..bytes.len() {
+                prop_assert!(decode_row(&bytes[..cut]).is_err());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_decoded_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = decode_row(&bytes);
+            let _ = decode_value(&bytes);
+        }
+    }
+
+    #[test]
+    fn deep_nesting_and_large_counts_are_refused() {
+        let deep: Vec<u8> = [18, 1].repeat(100_000);
+        assert_eq!(decode_value(&deep).map_err(|e| e.sqlstate), Err("XX001"));
+        let huge = [18, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
+        assert_eq!(decode_value(&huge).map_err(|e| e.sqlstate), Err("XX001"));
+    }
+}

@@ -1,8 +1,10 @@
 //! Column vectors: the batch format of storage, kernels, executors and results.
 //!
-//!     Batch { rows: 3 }
-//!       Column I64    data  [10, 20,  0]     nulls {2}
-//!       Column Bytes  ends  [ 3,  3,  5]     bytes "abcde"      value 1 is empty
+//! ```text
+//! Batch { rows: 3 }
+//!   Column I64    data  [10, 20,  0]     nulls {2}
+//!   Column Bytes  ends  [ 3,  3,  5]     bytes "abcde"      value 1 is empty
+//! ```
 //!
 //! A column is a plain `Vec` of physical values, kept and refilled from batch to batch (`clear` keeps the capacity), and
 //! moves into Arrow without a copy. SQL types stand beside it, not in it: an `I64` is a bigint, a scaled numeric or a
@@ -17,6 +19,8 @@ mod batch;
 mod bytes;
 mod data;
 mod nulls;
+#[cfg(test)]
+mod tests;
 mod values;
 
 pub use batch::Batch;

@@ -1,6 +1,8 @@
 //! Exact decimal numbers: an integer of at most 38 digits and a scale.
 //!
-//!     Decimal { unscaled: 1234500, scale: 4 }  =  123.4500
+//! ```text
+//! Decimal { unscaled: 1234500, scale: 4 }  =  123.4500
+//! ```
 //!
 //! 1. |unscaled| < 10^38 and scale ≤ 38, by construction.
 //! 2. The scale is part of what is shown (1.0, 1.00) and of the result scale of an operation, as in PostgreSQL; it is
@@ -10,14 +12,21 @@
 //!
 //! NaN and infinities of PostgreSQL's numeric do not exist here; conversions from them are refused.
 
+mod arithmetic;
 mod scale;
+mod scaled;
+#[cfg(test)]
+mod tests;
 mod text;
+mod wide;
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use crate::error::TypeError;
 use scale::Scale;
+pub use scaled::*;
+pub use text::write_scaled;
 
 /// An exact decimal number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
