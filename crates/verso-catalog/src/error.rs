@@ -1,0 +1,164 @@
+//! What can go wrong with names and their meaning, grouped by what the caller does next.
+
+use verso_storage::StorageError;
+
+/// Kinds of things that have names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectKind {
+    /// A schema.
+    Schema,
+    /// A table.
+    Table,
+    /// A sequence.
+    Sequence,
+    /// Anything that shares the tables' name space.
+    Relation,
+    /// A column.
+    Column,
+    /// A function; named with its argument types.
+    Function,
+}
+
+impl std::fmt::Display for ObjectKind {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            ObjectKind::Schema => "schema",
+            ObjectKind::Table => "table",
+            ObjectKind::Sequence => "sequence",
+            ObjectKind::Relation => "relation",
+            ObjectKind::Column => "column",
+            ObjectKind::Function => "function",
+        })
+    }
+}
+
+/// An error of the catalog. The texts are PostgreSQL's.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CatalogError {
+    // ── retry, or report ─────────────────────────────────────────────────────────────────────────────────────
+    /// Storage refused; a conflict here means that another transaction changed the schema first.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+
+    // ── correct the statement ────────────────────────────────────────────────────────────────────────────────
+    /// The name is taken (42P07, 42P06, 42723).
+    #[error("{}", already_exists(*.kind, .name))]
+    Exists {
+        /// What it would have become.
+        kind: ObjectKind,
+        /// The name.
+        name: String,
+    },
+    /// A column name comes twice (42701).
+    #[error("column \"{name}\" specified more than once")]
+    DuplicateColumn {
+        /// The name.
+        name: String,
+    },
+    /// There is nothing of that name (42P01, 3F000, 42883).
+    #[error("{}", does_not_exist(*.kind, .name))]
+    Missing {
+        /// What was looked for.
+        kind: ObjectKind,
+        /// The name.
+        name: String,
+    },
+    /// The name means something else (42809).
+    #[error("\"{name}\" is not a {kind}")]
+    WrongKind {
+        /// What was expected.
+        kind: ObjectKind,
+        /// The name.
+        name: String,
+    },
+    /// Others need it; CASCADE would drop them too (2BP01).
+    #[error("cannot drop {what} because other objects depend on it")]
+    Needed {
+        /// What was to be dropped, with its kind.
+        what: String,
+        /// Who needs it and why, a line each.
+        detail: String,
+    },
+    /// CREATE OR REPLACE would change the result type (42P13).
+    #[error("cannot change return type of existing function")]
+    ReturnTypeChanged {
+        /// The function with its argument types.
+        function: String,
+    },
+    /// The system's own tables and schemas (42501).
+    #[error("permission denied: \"{name}\" is a system catalog")]
+    SystemObject {
+        /// The name.
+        name: String,
+    },
+    /// Parameters that contradict each other (22023).
+    #[error("{message}")]
+    InvalidParameter {
+        /// What is wrong.
+        message: String,
+    },
+    /// More than the format can hold (54011 for columns).
+    #[error("tables can have at most {limit} columns")]
+    TooManyColumns {
+        /// The greatest number of columns.
+        limit: usize,
+    },
+
+    // ── report ───────────────────────────────────────────────────────────────────────────────────────────────
+    /// A system table contradicts itself (XX001).
+    #[error("the catalog is corrupt: {what}")]
+    Corrupt {
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl CatalogError {
+    /// A name that is taken.
+    pub fn exists(kind: ObjectKind, name: impl Into<String>) -> CatalogError {
+        CatalogError::Exists { kind, name: name.into() }
+    }
+
+    /// A name that means nothing.
+    pub fn missing(kind: ObjectKind, name: impl Into<String>) -> CatalogError {
+        CatalogError::Missing { kind, name: name.into() }
+    }
+}
+
+fn already_exists(kind: ObjectKind, name: &str) -> String {
+    match kind {
+        ObjectKind::Schema => format!("schema \"{name}\" already exists"),
+        ObjectKind::Function => {
+            let bare = name.split('(').next().unwrap_or(name);
+            format!("function \"{bare}\" already exists with same argument types")
+        }
+        _ => format!("relation \"{name}\" already exists"),
+    }
+}
+
+fn does_not_exist(kind: ObjectKind, name: &str) -> String {
+    match kind {
+        ObjectKind::Function => format!("function {name} does not exist"),
+        kind => format!("{kind} \"{name}\" does not exist"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_postgresqls() {
+        let text = |error: CatalogError| error.to_string();
+        assert_eq!(text(CatalogError::exists(ObjectKind::Table, "t")), "relation \"t\" already exists");
+        assert_eq!(
+            text(CatalogError::exists(ObjectKind::Function, "f(integer)")),
+            "function \"f\" already exists with same argument types"
+        );
+        assert_eq!(text(CatalogError::missing(ObjectKind::Table, "t")), "table \"t\" does not exist");
+        assert_eq!(
+            text(CatalogError::missing(ObjectKind::Function, "f(integer)")),
+            "function f(integer) does not exist"
+        );
+    }
+}

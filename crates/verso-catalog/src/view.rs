@@ -1,0 +1,202 @@
+//! The system views `verso_*`: what the running database tells about itself, as rows.
+//!
+//! The names and columns are here, so that the binder knows them; the rows are made when a query asks, by whoever
+//! holds the running database ([`SystemRows`]).
+
+use verso_types::{SqlType, Value};
+
+/// A system view, or a system function that gives rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SystemView {
+    /// `verso_database`: one row with the markers and the space of the database.
+    Database,
+    /// `verso_transactions`: the transactions that have not ended.
+    Transactions,
+    /// `verso_sessions`: who is connected and what they do.
+    Sessions,
+    /// `verso_session_stats`: what this session has used since it began.
+    SessionStats,
+    /// `verso_table_space`: the pages of every table.
+    TableSpace,
+    /// `verso_sweep_history`: the sweeps since the database was opened.
+    SweepHistory,
+    /// `verso_tip(from, to)`: the states of transactions in the inventory.
+    Tip,
+    /// `verso_settings`: every setting with its value.
+    Settings,
+    /// `verso_progress`: long operations under way.
+    Progress,
+    /// `verso_page_writes`: pages written since the database was opened, by kind.
+    PageWrites,
+}
+
+/// A column of a system view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: SqlType,
+}
+
+/// Makes the rows of system views; supplied by the session.
+pub trait SystemRows {
+    /// The rows of `view` as they are now, a value for each of [`SystemView::columns`].
+    ///
+    /// `args` are those of [`SystemView::arguments`], empty for a view.
+    fn rows(&self, view: SystemView, args: &[Value]) -> Vec<Vec<Value>>;
+}
+
+impl SystemView {
+    /// All of them.
+    pub const ALL: [SystemView; 10] = [
+        SystemView::Database,
+        SystemView::Transactions,
+        SystemView::Sessions,
+        SystemView::SessionStats,
+        SystemView::TableSpace,
+        SystemView::SweepHistory,
+        SystemView::Tip,
+        SystemView::Settings,
+        SystemView::Progress,
+        SystemView::PageWrites,
+    ];
+
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            SystemView::Database => "verso_database",
+            SystemView::Transactions => "verso_transactions",
+            SystemView::Sessions => "verso_sessions",
+            SystemView::SessionStats => "verso_session_stats",
+            SystemView::TableSpace => "verso_table_space",
+            SystemView::SweepHistory => "verso_sweep_history",
+            SystemView::Tip => "verso_tip",
+            SystemView::Settings => "verso_settings",
+            SystemView::Progress => "verso_progress",
+            SystemView::PageWrites => "verso_page_writes",
+        }
+    }
+
+    /// The view of that name.
+    pub fn from_name(name: &str) -> Option<SystemView> {
+        SystemView::ALL.into_iter().find(|view| view.name() == name)
+    }
+
+    /// Types of its arguments: not empty for what is called as a function.
+    pub fn arguments(self) -> &'static [SqlType] {
+        match self {
+            SystemView::Tip => &[SqlType::Int8, SqlType::Int8],
+            _ => &[],
+        }
+    }
+
+    /// Its columns in order.
+    pub fn columns(self) -> Vec<ViewColumn> {
+        use SqlType::{Bool, Float8, Int4, Int8, Text, Timestamptz};
+        let columns: &[(&'static str, SqlType)] = match self {
+            SystemView::Database => &[
+                ("name", Text),
+                ("oit", Int8),
+                ("oat", Int8),
+                ("ost", Int8),
+                ("next_xid", Int8),
+                ("page_size", Int4),
+                ("total_pages", Int8),
+                ("free_pages", Int8),
+                ("version_pages", Int8),
+                ("temporary_pages", Int8),
+                ("buffer_pool_bytes", Int8),
+                ("resident_pages", Int8),
+                ("dirty_pages", Int8),
+                ("log_bytes", Int8),
+                ("log_fsyncs", Int8),
+                ("commits", Int8),
+                ("rollbacks", Int8),
+                ("sweep_interval", Int8),
+                ("auto_backout", Bool),
+            ],
+            SystemView::Transactions => &[
+                ("xid", Int8),
+                ("state", Text),
+                ("isolation", Text),
+                ("savepoints", Bool),
+                ("read_only", Bool),
+                ("started", Timestamptz),
+                ("snapshot", Int8),
+                ("undo_bitmap_bytes", Int8),
+                ("undo_image_bytes", Int8),
+                ("wal_bytes", Int8),
+                ("first_lsn", Int8),
+            ],
+            SystemView::Sessions => &[
+                ("id", Int8),
+                ("kind", Text),
+                ("state", Text),
+                ("xid", Int8),
+                ("connected", Timestamptz),
+                ("statement_started", Timestamptz),
+                ("statement", Text),
+            ],
+            SystemView::SessionStats => &[
+                ("statements", Int8),
+                ("rows", Int8),
+                ("elapsed_ms", Float8),
+                ("fetches", Int8),
+                ("reads", Int8),
+                ("writes", Int8),
+                ("redo_bytes", Int8),
+            ],
+            SystemView::TableSpace => &[
+                ("schema_name", Text),
+                ("table_name", Text),
+                ("data_pages", Int8),
+                ("companion_pages", Int8),
+                ("overflow_pages", Int8),
+                ("version_pages", Int8),
+                ("swept_pages", Int8),
+                ("all_visible_pages", Int8),
+                ("bytes", Int8),
+            ],
+            SystemView::SweepHistory => &[
+                ("started", Timestamptz),
+                ("seconds", Float8),
+                ("workers", Int4),
+                ("table_name", Text),
+                ("pages_visited", Int8),
+                ("pages_skipped", Int8),
+                ("records_backed_out", Int8),
+                ("oit_before", Int8),
+                ("oat_before", Int8),
+                ("ost_before", Int8),
+                ("next_before", Int8),
+                ("oit_after", Int8),
+                ("oat_after", Int8),
+                ("ost_after", Int8),
+                ("next_after", Int8),
+            ],
+            SystemView::Tip => &[("xid", Int8), ("state", Text)],
+            SystemView::Settings => &[("name", Text), ("setting", Text), ("description", Text)],
+            SystemView::Progress => {
+                &[("session", Int8), ("operation", Text), ("done", Int8), ("total", Int8), ("unit", Text)]
+            }
+            SystemView::PageWrites => &[("page_kind", Text), ("writes", Int8)],
+        };
+        columns.iter().map(|(name, ty)| ViewColumn { name, ty: ty.clone() }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_lead_back_and_columns_differ() {
+        for view in SystemView::ALL {
+            assert_eq!(SystemView::from_name(view.name()), Some(view));
+            let names: HashSet<_> = view.columns().iter().map(|column| column.name).collect();
+            assert_eq!(names.len(), view.columns().len(), "{}", view.name());
+        }
+    }
+}
