@@ -1,2 +1,18 @@
-//! Bound plans, the function registry, the row executor and the page-at-a-time vectorised executor
+//! Bound plans and everything that runs them: the function registry, the row executor, the page-at-a-time
+//! vectorised executor and the PL/pgSQL interpreter.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`plan`] | the typed IR that the binder produces and both executors run |
+//! | [`functions`] | built-in functions, operators and aggregates: one definition serves both executors |
+//! | [`context`] | what expressions and statements may ask of the session |
+//! | [`error`] | what can go wrong |
 #![forbid(unsafe_code)]
+
+pub mod context;
+pub mod error;
+pub mod functions;
+pub mod plan;
+
+pub use context::{EvalContext, Notice, Runtime, SessionServices};
+pub use error::{ExecError, Raised};

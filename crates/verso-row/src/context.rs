@@ -1,0 +1,91 @@
+//! What expressions and statements may ask of the session that runs them.
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows};
+use verso_types::{TimeZone, Value};
+
+use crate::error::{ExecError, Result};
+use crate::plan::{PlFunction, RaiseLevel};
+
+/// Services of the session.
+pub trait SessionServices {
+    /// The session's time zone.
+    fn time_zone(&self) -> &TimeZone;
+    /// `now()`: start of the transaction, microseconds since 2000-01-01 UTC.
+    fn transaction_timestamp(&self) -> i64;
+    /// Start of the statement, microseconds since 2000-01-01 UTC.
+    fn statement_timestamp(&self) -> i64;
+    /// The moment, microseconds since 2000-01-01 UTC.
+    fn clock_timestamp(&self) -> i64;
+    /// Random bits.
+    fn random_u64(&self) -> u64;
+    /// Seeds the session's random numbers (`setseed`).
+    fn seed_random(&self, seed: f64);
+    /// The name of the session's user.
+    fn user_name(&self) -> Arc<str>;
+    /// The name of the database.
+    fn database_name(&self) -> Arc<str>;
+    /// What `version()` says.
+    fn version(&self) -> Arc<str>;
+    /// The value of a setting, by its lower-case name.
+    fn setting(&self, name: &str) -> Option<String>;
+    /// The session's last `nextval` of the sequence with this oid.
+    fn sequence_value(&self, sequence: u32) -> Option<i64>;
+    /// The session's last `nextval` of any sequence.
+    fn last_sequence_value(&self) -> Option<i64>;
+    /// `nextval` yielded this value; `setval` tells it too (its sequence, not the last one of all).
+    fn set_sequence_value(&self, sequence: u32, value: i64, is_last: bool);
+    /// Who makes the rows of the system views.
+    fn system_rows(&self) -> &dyn SystemRows;
+    /// Parses and binds the body of a PL/pgSQL function, or finds it in the cache.
+    fn compile_function(
+        &self,
+        function: &Arc<FunctionDef>,
+        catalog: &Arc<CatalogSnapshot>,
+    ) -> Result<Arc<PlFunction>>;
+    /// A message for the client.
+    fn notice(&self, notice: Notice);
+    /// SQLSTATE and message of an error, as the client would see them: for exception handlers.
+    fn describe_error(&self, error: &ExecError) -> (Arc<str>, String);
+    /// How much memory a sort, a grouping or a spool may use, in bytes.
+    fn work_memory_bytes(&self) -> u64;
+}
+
+/// A message that is no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// How serious.
+    pub level: RaiseLevel,
+    /// Five characters.
+    pub sqlstate: Arc<str>,
+    /// The message.
+    pub message: String,
+    /// The DETAIL line.
+    pub detail: Option<String>,
+    /// The HINT line.
+    pub hint: Option<String>,
+}
+
+/// What expressions need of the database itself.
+pub trait Runtime {
+    /// Calls a PL/pgSQL function for its one value.
+    fn call_function(&self, function: &Arc<FunctionDef>, args: Vec<Value>) -> Result<Value>;
+    /// The next value of a sequence, and the sequence's oid.
+    fn next_value(&self, sequence: &str) -> Result<(u32, i64)>;
+    /// Sets a sequence; yields its oid.
+    fn set_value(&self, sequence: &str, value: i64, is_called: bool) -> Result<u32>;
+    /// The oid of a sequence.
+    fn sequence_oid(&self, sequence: &str) -> Result<u32>;
+}
+
+/// What an expression is evaluated in.
+#[derive(Clone, Copy)]
+pub struct EvalContext<'a> {
+    /// The session.
+    pub services: &'a dyn SessionServices,
+    /// The database.
+    pub runtime: &'a dyn Runtime,
+    /// `$1` …, or the slots of a PL/pgSQL function.
+    pub params: &'a [Value],
+}

@@ -1,0 +1,97 @@
+//! What can go wrong while a statement runs.
+
+use std::sync::Arc;
+
+use verso_catalog::CatalogError;
+use verso_storage::StorageError;
+use verso_types::TypeError;
+
+/// An error of the executors, grouped by what the session does next.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ExecError {
+    /// A value has no result; carries its SQLSTATE.
+    #[error("{0}")]
+    Type(#[from] TypeError),
+    /// The storage engine refused; a conflict may be retried.
+    #[error("{0}")]
+    Storage(#[from] StorageError),
+    /// The catalog refused.
+    #[error("{0}")]
+    Catalog(#[from] CatalogError),
+    /// NULL for a column that does not take it (23502).
+    #[error("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint")]
+    NotNull {
+        /// The table.
+        table: Arc<str>,
+        /// The column.
+        column: Arc<str>,
+        /// The row, as PostgreSQL shows it in the detail.
+        row: String,
+    },
+    /// `RAISE EXCEPTION`, and the errors of the PL/pgSQL language itself.
+    #[error("{}", .0.message)]
+    Raised(Box<Raised>),
+    /// The statement needs more memory than it may use (53200).
+    #[error("out of memory: {what} needs more than {limit_bytes} bytes")]
+    OutOfMemory {
+        /// Which operator.
+        what: &'static str,
+        /// What it may use.
+        limit_bytes: u64,
+    },
+    /// The user or a timeout asked for an end (57014).
+    #[error("canceling statement due to user request")]
+    Cancelled,
+    /// Functions call each other too deeply (54001).
+    #[error("stack depth limit exceeded")]
+    TooDeep,
+    /// A sink of the caller failed; carries its message.
+    #[error("{0}")]
+    Sink(String),
+    /// Any of the above, and where in which function it came up.
+    #[error("{error}")]
+    InFunction {
+        /// The error itself.
+        error: Box<ExecError>,
+        /// The `CONTEXT` lines, innermost first.
+        context: String,
+    },
+}
+
+/// A raised error or notice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raised {
+    /// Five characters.
+    pub sqlstate: Arc<str>,
+    /// The message.
+    pub message: String,
+    /// The DETAIL line.
+    pub detail: Option<String>,
+    /// The HINT line.
+    pub hint: Option<String>,
+}
+
+impl ExecError {
+    /// A raised error without detail and hint.
+    #[cold]
+    pub fn raised(sqlstate: &str, message: impl Into<String>) -> Self {
+        Self::Raised(Box::new(Raised {
+            sqlstate: sqlstate.into(),
+            message: message.into(),
+            detail: None,
+            hint: None,
+        }))
+    }
+
+    /// The error itself, without the context of the functions it went through.
+    #[must_use]
+    pub fn root(&self) -> &ExecError {
+        match self {
+            ExecError::InFunction { error, .. } => error.root(),
+            other => other,
+        }
+    }
+}
+
+/// A result of this crate.
+pub type Result<T, E = ExecError> = std::result::Result<T, E>;

@@ -1,0 +1,104 @@
+//! `=`, `<>`, `<`, `<=`, `>`, `>=` of every type with an order; `greatest` and `least`.
+
+use verso_types::{SqlType, Value, cmp_sql};
+
+use super::kernel::{CompareOp, Kernel};
+use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::context::EvalContext;
+use crate::error::Result;
+
+/// One comparison of one type.
+macro_rules! comparison {
+    ($op:literal, $compare:ident, $arg:expr) => {
+        BuiltinFunction {
+            name: "",
+            operator: Some($op),
+            args: &[$arg, $arg],
+            variadic: false,
+            result: ResultType::Fixed(SqlType::Bool),
+            strict: true,
+            volatility: Volatility::Immutable,
+            body: Body::Scalar(|_, args| {
+                Ok(Value::Bool(CompareOp::$compare.holds(cmp_sql(&args[0], &args[1]))))
+            }),
+            kernel: Some(Kernel::Compare(CompareOp::$compare)),
+        }
+    };
+}
+
+macro_rules! comparisons {
+    ($($arg:expr),* $(,)?) => {
+        &[$(
+            comparison!("=", Equal, $arg),
+            comparison!("<>", NotEqual, $arg),
+            comparison!("<", Less, $arg),
+            comparison!("<=", LessOrEqual, $arg),
+            comparison!(">", Greater, $arg),
+            comparison!(">=", GreaterOrEqual, $arg),
+        )*]
+    };
+}
+
+static COMPARISONS: &[BuiltinFunction] = comparisons![
+    ArgType::Exact(SqlType::Bool),
+    ArgType::Exact(SqlType::Int2),
+    ArgType::Exact(SqlType::Int4),
+    ArgType::Exact(SqlType::Int8),
+    ArgType::Exact(SqlType::Float4),
+    ArgType::Exact(SqlType::Float8),
+    ArgType::Exact(SqlType::Numeric(None)),
+    ArgType::Exact(SqlType::Text),
+    ArgType::Exact(SqlType::Char(None)),
+    ArgType::Exact(SqlType::Name),
+    ArgType::Exact(SqlType::Bytea),
+    ArgType::Exact(SqlType::Date),
+    ArgType::Exact(SqlType::Time),
+    ArgType::Exact(SqlType::Timestamp),
+    ArgType::Exact(SqlType::Timestamptz),
+    ArgType::Exact(SqlType::Interval),
+    ArgType::Exact(SqlType::Uuid),
+    ArgType::Exact(SqlType::Oid),
+    ArgType::AnyArray,
+    ArgType::Exact(SqlType::Record),
+];
+
+/// The extreme of the arguments that are not NULL.
+fn extreme(args: &[Value], keep: CompareOp) -> Value {
+    let mut best = &Value::Null;
+    for arg in args.iter().filter(|arg| !arg.is_null()) {
+        if best.is_null() || keep.holds(cmp_sql(arg, best)) {
+            best = arg;
+        }
+    }
+    best.clone()
+}
+
+fn greatest(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    Ok(extreme(args, CompareOp::Greater))
+}
+
+fn least(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    Ok(extreme(args, CompareOp::Less))
+}
+
+/// A variadic function of one type that skips NULLs.
+macro_rules! extreme_of {
+    ($name:literal, $f:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[ArgType::AnyElement],
+            variadic: true,
+            result: ResultType::SameAs(0),
+            strict: false,
+            volatility: Volatility::Immutable,
+            body: Body::Scalar($f),
+            kernel: None,
+        }
+    };
+}
+
+static EXTREMES: &[BuiltinFunction] = &[extreme_of!("greatest", greatest), extreme_of!("least", least)];
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 2] = [COMPARISONS, EXTREMES];

@@ -1,0 +1,80 @@
+//! The macros that make a registry entry, scalar and kernel, from one definition.
+
+/// A strict, immutable function of fixed-width values: `elementwise!("int4pl" ("+"): a Int4 i32, b Int4 i32 => Int4 i32 = add)`.
+/// The definition is a function of the Rust values that yields an [`ElementResult`](super::kernel::ElementResult).
+macro_rules! elementwise {
+    ($name:literal ($($op:literal)?): $a:ident $ta:ident $ra:ty => $tr:ident $rr:ty = $f:expr) => {
+        $crate::functions::define::entry!(
+            $name ($($op)?) [$ta] => $tr,
+            |_, args| match args {
+                [Value::$ta($a)] => Ok(Value::$tr($f(*$a).map_err(TypeError::from)?)),
+                _ => Err($crate::functions::define::unexpected($name, args)),
+            },
+            Some(Kernel::Columns(|args, nulls, rows, out| {
+                $crate::functions::kernel::unary::<$ra, $rr>(args, nulls, rows, out, $f)
+            }))
+        )
+    };
+    ($name:literal ($($op:literal)?): $a:ident $ta:ident $ra:ty, $b:ident $tb:ident $rb:ty => $tr:ident $rr:ty = $f:expr) => {
+        $crate::functions::define::entry!(
+            $name ($($op)?) [$ta, $tb] => $tr,
+            |_, args| match args {
+                [Value::$ta($a), Value::$tb($b)] => Ok(Value::$tr($f(*$a, *$b).map_err(TypeError::from)?)),
+                _ => Err($crate::functions::define::unexpected($name, args)),
+            },
+            Some(Kernel::Columns(|args, nulls, rows, out| {
+                $crate::functions::kernel::binary::<$ra, $rb, $rr>(args, nulls, rows, out, $f)
+            }))
+        )
+    };
+}
+
+/// A strict, immutable function: name, operator, argument types, result type, scalar body, kernel.
+macro_rules! entry {
+    ($name:literal ($($op:literal)?) [$($arg:ident),*] => $res:ident, $body:expr, $kernel:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: $crate::functions::define::optional!($($op)?),
+            args: &[$(ArgType::Exact($crate::functions::define::sql_type!($arg))),*],
+            variadic: false,
+            result: ResultType::Fixed($crate::functions::define::sql_type!($res)),
+            strict: true,
+            volatility: Volatility::Immutable,
+            body: Body::Scalar($body),
+            kernel: $kernel,
+        }
+    };
+}
+
+/// `None` or `Some(literal)`.
+macro_rules! optional {
+    () => {
+        None
+    };
+    ($op:literal) => {
+        Some($op)
+    };
+}
+
+/// The SQL type behind a short name.
+macro_rules! sql_type {
+    (Numeric) => {
+        SqlType::Numeric(None)
+    };
+    ($name:ident) => {
+        SqlType::$name
+    };
+}
+
+pub(crate) use {elementwise, entry, optional, sql_type};
+
+use verso_types::error::sqlstate;
+use verso_types::{TypeError, Value};
+
+use crate::error::ExecError;
+
+/// A bug of the binder: arguments of types that the function does not take.
+#[cold]
+pub(crate) fn unexpected(name: &str, args: &[Value]) -> ExecError {
+    TypeError::new(sqlstate::INTERNAL_ERROR, format!("{name} cannot take {args:?}")).into()
+}

@@ -1,0 +1,23 @@
+//! The registry of built-in functions, operators and aggregates.
+//!
+//! One definition of each function serves both executors: a scalar function over values, and for hot ones
+//! a kernel over columns that yields the same values. Names, argument and result types are PostgreSQL's.
+//!
+//! The binder resolves names through [`candidates`], [`operator_candidates`] and [`aggregate_candidates`],
+//! by PostgreSQL's rules, and stores the `&'static` entry in the plan.
+
+mod aggregates;
+mod comparison;
+mod define;
+mod floats;
+mod integers;
+pub mod kernel;
+mod registry;
+
+pub use registry::{
+    AggregateFunction, AggregateKind, ArgType, Body, BuiltinFunction, ResultType, ScalarFn, SetFn,
+    Volatility, aggregate_candidates, all_functions, candidates, operator_candidates,
+};
+
+/// Every table of functions.
+static TABLES: &[&[&[BuiltinFunction]]] = &[&integers::TABLES, &floats::TABLES, &comparison::TABLES];

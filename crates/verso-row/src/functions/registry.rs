@@ -1,0 +1,175 @@
+//! The shape of the registry's entries and the look-up by name.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use verso_types::{SqlType, Value};
+
+use super::kernel::Kernel;
+use crate::context::EvalContext;
+use crate::error::ExecError;
+
+/// A scalar function over values.
+pub type ScalarFn = fn(&EvalContext<'_>, &[Value]) -> Result<Value, ExecError>;
+/// A set-returning function: yields all its rows.
+pub type SetFn = fn(&EvalContext<'_>, &[Value]) -> Result<Box<dyn Iterator<Item = Value>>, ExecError>;
+
+/// What a function takes at one position.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ArgType {
+    /// This type, whatever its modifier.
+    Exact(SqlType),
+    /// Any type at all (`"any"`).
+    Any,
+    /// One type for all arguments of this kind.
+    AnyElement,
+    /// One type for all arguments of this kind, not an array.
+    AnyNonArray,
+    /// An array (of the `AnyElement` type).
+    AnyArray,
+}
+
+/// What a function returns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResultType {
+    /// This type.
+    Fixed(SqlType),
+    /// The type of argument `i`, without its modifier.
+    SameAs(usize),
+    /// The element type of the array at argument `i`.
+    ElementOf(usize),
+    /// An array of the type of argument `i`.
+    ArrayOf(usize),
+}
+
+/// How far a result depends on more than the arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Volatility {
+    /// On nothing else: folded when the plan is made.
+    Immutable,
+    /// On the statement (time, settings): one value per statement.
+    Stable,
+    /// On the moment: called once per row, in row order.
+    Volatile,
+}
+
+/// How a built-in function is computed.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// One value.
+    Scalar(ScalarFn),
+    /// Rows of one column.
+    Set(SetFn),
+}
+
+/// A built-in function, also one behind an operator.
+pub struct BuiltinFunction {
+    /// PostgreSQL's name, lower case.
+    pub name: &'static str,
+    /// The operator's symbol; with one argument it is a prefix operator.
+    pub operator: Option<&'static str>,
+    /// Argument types.
+    pub args: &'static [ArgType],
+    /// The last argument may stand any number of times (at least once).
+    pub variadic: bool,
+    /// The type of the result (of one row, for sets).
+    pub result: ResultType,
+    /// NULL in, NULL out, without a call.
+    pub strict: bool,
+    /// What the result depends on.
+    pub volatility: Volatility,
+    /// How it is computed.
+    pub body: Body,
+    /// The same over columns.
+    pub kernel: Option<Kernel>,
+}
+
+impl BuiltinFunction {
+    /// Whether it yields rows.
+    #[must_use]
+    pub fn returns_set(&self) -> bool {
+        matches!(self.body, Body::Set(_))
+    }
+}
+
+impl std::fmt::Debug for BuiltinFunction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{:?}", self.name, self.args)
+    }
+}
+
+impl PartialEq for BuiltinFunction {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+/// What an aggregate computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "PostgreSQL's own names")]
+pub enum AggregateKind {
+    CountStar,
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    BoolAnd,
+    BoolOr,
+    StringAgg,
+    ArrayAgg,
+}
+
+/// An aggregate function.
+#[derive(Debug, PartialEq)]
+pub struct AggregateFunction {
+    /// PostgreSQL's name.
+    pub name: &'static str,
+    /// What it computes.
+    pub kind: AggregateKind,
+    /// Argument types; none for `count(*)`.
+    pub args: &'static [ArgType],
+    /// The type of the result. For `sum(numeric)` and the like it carries no modifier.
+    pub result: ResultType,
+}
+
+type Index<T> = HashMap<&'static str, Vec<&'static T>>;
+
+/// Every built-in function of this (lower-case) name.
+#[must_use]
+pub fn candidates(name: &str) -> &'static [&'static BuiltinFunction] {
+    static INDEX: OnceLock<Index<BuiltinFunction>> = OnceLock::new();
+    let index = INDEX.get_or_init(|| group(all_functions().filter(|f| !f.name.is_empty()), |f| f.name));
+    index.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// Every operator of this symbol: entries with one argument are prefix operators, with two infix ones.
+#[must_use]
+pub fn operator_candidates(symbol: &str) -> &'static [&'static BuiltinFunction] {
+    static INDEX: OnceLock<Index<BuiltinFunction>> = OnceLock::new();
+    let index = INDEX.get_or_init(|| {
+        group(all_functions().filter(|f| f.operator.is_some()), |f| f.operator.unwrap_or_default())
+    });
+    index.get(symbol).map_or(&[], Vec::as_slice)
+}
+
+/// Every aggregate of this (lower-case) name. `count(*)` is the `count` without arguments.
+#[must_use]
+pub fn aggregate_candidates(name: &str) -> &'static [&'static AggregateFunction] {
+    static INDEX: OnceLock<Index<AggregateFunction>> = OnceLock::new();
+    let index = INDEX.get_or_init(|| group(super::aggregates::AGGREGATES.iter(), |f| f.name));
+    index.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// The whole registry.
+pub fn all_functions() -> impl Iterator<Item = &'static BuiltinFunction> {
+    super::TABLES.iter().flat_map(|tables| tables.iter()).flat_map(|table| table.iter())
+}
+
+fn group<T>(entries: impl Iterator<Item = &'static T>, key: fn(&T) -> &'static str) -> Index<T> {
+    let mut index: Index<T> = HashMap::new();
+    for entry in entries {
+        index.entry(key(entry)).or_default().push(entry);
+    }
+    index
+}

@@ -1,0 +1,199 @@
+//! Typed scalar expressions.
+
+use std::sync::Arc;
+
+use verso_catalog::FunctionDef;
+use verso_types::{SqlType, Value};
+
+use super::CastKind;
+use crate::functions::BuiltinFunction;
+
+/// An expression and the type of its result.
+#[derive(Clone, Debug)]
+pub struct TypedExpr {
+    /// What is computed.
+    pub kind: ExprKind,
+    /// The result's type, with its modifier where one is known.
+    pub ty: SqlType,
+}
+
+/// What an expression computes.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// Column of the input batch, counted from zero.
+    Column(usize),
+    /// `$n` (as n − 1), or the slot of a PL/pgSQL variable.
+    Parameter(usize),
+    /// A constant of the expression's type.
+    Literal(Value),
+    /// A built-in function or an operator's function.
+    Call {
+        /// The function; its argument types fit `args` up to modifiers (P3).
+        function: &'static BuiltinFunction,
+        /// The arguments.
+        args: Vec<TypedExpr>,
+    },
+    /// A function written in PL/pgSQL; compiled by the session when first called.
+    UserCall {
+        /// The catalog's entry.
+        function: Arc<FunctionDef>,
+        /// The arguments, cast to the declared types.
+        args: Vec<TypedExpr>,
+    },
+    /// A cast from `arg.ty` to the expression's type.
+    Cast {
+        /// What is cast.
+        arg: Box<TypedExpr>,
+        /// Decides on truncation and errors.
+        kind: CastKind,
+    },
+    /// Three-valued AND; stops at the first false.
+    And(Vec<TypedExpr>),
+    /// Three-valued OR; stops at the first true.
+    Or(Vec<TypedExpr>),
+    /// Three-valued NOT.
+    Not(Box<TypedExpr>),
+    /// `IS [NOT] NULL`.
+    IsNull {
+        /// What is tested.
+        arg: Box<TypedExpr>,
+        /// `IS NOT NULL`.
+        negated: bool,
+    },
+    /// `IS [NOT] TRUE`, `FALSE` (`Some`) or `UNKNOWN` (`None`).
+    IsBool {
+        /// What is tested, a boolean.
+        arg: Box<TypedExpr>,
+        /// The truth value asked for; `None` is unknown.
+        value: Option<bool>,
+        /// `IS NOT …`.
+        negated: bool,
+    },
+    /// `IS [NOT] DISTINCT FROM`; both sides have one type.
+    IsDistinct {
+        /// Left side.
+        left: Box<TypedExpr>,
+        /// Right side.
+        right: Box<TypedExpr>,
+        /// `IS NOT DISTINCT FROM`.
+        negated: bool,
+    },
+    /// `CASE WHEN c THEN r … ELSE e END`; the binder expands the form with an operand.
+    Case {
+        /// Conditions and their results, in order.
+        branches: Vec<(TypedExpr, TypedExpr)>,
+        /// The `ELSE`; without one the result is NULL.
+        otherwise: Option<Box<TypedExpr>>,
+    },
+    /// The first argument that is not NULL; later ones are not evaluated.
+    Coalesce(Vec<TypedExpr>),
+    /// NULL when both are equal, else the left one; both sides have one type.
+    NullIf {
+        /// The value.
+        left: Box<TypedExpr>,
+        /// The value that counts as NULL.
+        right: Box<TypedExpr>,
+    },
+    /// `arg [NOT] IN (list)`; all of one type.
+    InList {
+        /// What is looked for.
+        arg: Box<TypedExpr>,
+        /// Where.
+        list: Vec<TypedExpr>,
+        /// `NOT IN`.
+        negated: bool,
+    },
+    /// `[NOT] LIKE` and `ILIKE`.
+    Like {
+        /// The text.
+        arg: Box<TypedExpr>,
+        /// The pattern.
+        pattern: Box<TypedExpr>,
+        /// The `ESCAPE` character; without one it is a backslash, `Some("")` is none at all.
+        escape: Option<Box<TypedExpr>>,
+        /// `NOT LIKE`.
+        negated: bool,
+        /// `ILIKE`.
+        case_insensitive: bool,
+    },
+    /// `ARRAY[…]`; the elements have the element type.
+    Array(Vec<TypedExpr>),
+    /// `ROW(…)`, also the whole-row reference of a set-returning call in a select list.
+    Row(Vec<TypedExpr>),
+}
+
+impl TypedExpr {
+    /// An expression of a kind and a type.
+    #[must_use]
+    pub fn new(kind: ExprKind, ty: SqlType) -> Self {
+        Self { kind, ty }
+    }
+
+    /// A constant.
+    #[must_use]
+    pub fn literal(value: Value, ty: SqlType) -> Self {
+        Self { kind: ExprKind::Literal(value), ty }
+    }
+
+    /// Column `index` of the input.
+    #[must_use]
+    pub fn column(index: usize, ty: SqlType) -> Self {
+        Self { kind: ExprKind::Column(index), ty }
+    }
+
+    /// The NULL of a type.
+    #[must_use]
+    pub fn null(ty: SqlType) -> Self {
+        Self::literal(Value::Null, ty)
+    }
+
+    /// Calls `visit` on the direct parts of this expression.
+    pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a TypedExpr)) {
+        match &self.kind {
+            ExprKind::Column(_) | ExprKind::Parameter(_) | ExprKind::Literal(_) => {}
+            ExprKind::Call { args, .. }
+            | ExprKind::UserCall { args, .. }
+            | ExprKind::And(args)
+            | ExprKind::Or(args)
+            | ExprKind::Coalesce(args)
+            | ExprKind::Array(args)
+            | ExprKind::Row(args) => args.iter().for_each(visit),
+            ExprKind::Cast { arg, .. } | ExprKind::Not(arg) => visit(arg),
+            ExprKind::IsNull { arg, .. } | ExprKind::IsBool { arg, .. } => visit(arg),
+            ExprKind::IsDistinct { left, right, .. } | ExprKind::NullIf { left, right } => {
+                visit(left);
+                visit(right);
+            }
+            ExprKind::Case { branches, otherwise } => {
+                for (condition, result) in branches {
+                    visit(condition);
+                    visit(result);
+                }
+                if let Some(otherwise) = otherwise {
+                    visit(otherwise);
+                }
+            }
+            ExprKind::InList { arg, list, .. } => {
+                visit(arg);
+                list.iter().for_each(visit);
+            }
+            ExprKind::Like { arg, pattern, escape, .. } => {
+                visit(arg);
+                visit(pattern);
+                if let Some(escape) = escape {
+                    visit(escape);
+                }
+            }
+        }
+    }
+
+    /// Whether `test` holds for this expression or any part of it.
+    pub fn any(&self, test: &mut dyn FnMut(&TypedExpr) -> bool) -> bool {
+        if test(self) {
+            return true;
+        }
+        let mut found = false;
+        self.for_each_child(&mut |child| found = found || child.any(test));
+        found
+    }
+}

@@ -1,0 +1,27 @@
+//! The typed intermediate representation: what the binder produces and the executors run.
+//!
+//! ```text
+//! Statement ─► Plan (tree of relational operators) ─► TypedExpr (over the columns of the input)
+//! PlFunction ─► PlStatement ─► Statement | TypedExpr (variables are parameters)
+//! ```
+//!
+//! P1. Every expression knows its type; the executors never guess one.
+//! P2. `ExprKind::Column(i)` is column `i` of the batch that the operator's input yields.
+//! P3. Casts are explicit, except between types of one representation (`varchar(9)` to `text`,
+//!     `numeric(9,2)` to `numeric`), which may be left out because they change no value.
+//! P4. Values that reach a table have been cast to the column's type (`CastKind::Assignment`) by the binder.
+
+mod cast_kind;
+mod expr;
+mod query;
+mod routine;
+mod statement;
+
+pub use cast_kind::CastKind;
+pub use expr::{ExprKind, TypedExpr};
+pub use query::{AggregateCall, OutputColumn, Plan, SetCall, SortKey};
+pub use routine::{
+    PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlInto, PlReturn, PlStatement,
+    PlStatementKind, PlVariable, RaiseLevel,
+};
+pub use statement::{Delete, Insert, Returning, Statement, Update};

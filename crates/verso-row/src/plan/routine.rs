@@ -1,0 +1,249 @@
+//! PL/pgSQL functions, bound: every variable a slot, every expression typed.
+//!
+//! R1. Variables live in slots `0..variables.len()`; the arguments come first. Expressions and embedded
+//!     statements read slot `i` as `ExprKind::Parameter(i)`.
+//! R2. A record variable is a run of slots, one per field; the binder knows its fields.
+//! R3. Values assigned to a slot have been cast to its type (`CastKind::Assignment`) by the binder, except
+//!     the columns of a query (`INTO`, `FOR … IN query`, `RETURN QUERY`), which the interpreter casts.
+
+use std::sync::Arc;
+
+use verso_types::SqlType;
+
+use super::{Statement, TypedExpr};
+
+/// A function ready to run.
+#[derive(Clone, Debug)]
+pub struct PlFunction {
+    /// `name(argument types)`, as it stands in error contexts.
+    pub signature: Arc<str>,
+    /// How many of the variables are arguments.
+    pub argument_count: usize,
+    /// Every variable, arguments first.
+    pub variables: Vec<PlVariable>,
+    /// What it returns.
+    pub returns: PlReturn,
+    /// Slot of the boolean FOUND.
+    pub found: Option<usize>,
+    /// The outermost block.
+    pub body: PlBlock,
+}
+
+/// A slot.
+#[derive(Clone, Debug)]
+pub struct PlVariable {
+    /// Its name, for messages.
+    pub name: Arc<str>,
+    /// Its type.
+    pub ty: SqlType,
+    /// Assigning NULL is an error (22004).
+    pub not_null: bool,
+}
+
+/// What a function returns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlReturn {
+    /// Nothing.
+    Void,
+    /// One value.
+    Scalar(SqlType),
+    /// Rows of these types: `SETOF` (one column) or `TABLE`.
+    Rows(Vec<SqlType>),
+}
+
+/// `[DECLARE …] BEGIN … [EXCEPTION …] END`.
+#[derive(Clone, Debug, Default)]
+pub struct PlBlock {
+    /// Its label.
+    pub label: Option<Arc<str>>,
+    /// Initial values, in order, each time the block is entered.
+    pub declarations: Vec<PlDeclaration>,
+    /// The statements.
+    pub body: Vec<PlStatement>,
+    /// With handlers the body runs under a savepoint of its own.
+    pub handlers: Vec<PlHandler>,
+    /// Slots of SQLSTATE and SQLERRM within the handlers.
+    pub error_slots: Option<(usize, usize)>,
+}
+
+/// A variable's initial value; NULL without one.
+#[derive(Clone, Debug)]
+pub struct PlDeclaration {
+    /// The slot.
+    pub slot: usize,
+    /// The value.
+    pub default: Option<TypedExpr>,
+}
+
+/// `WHEN condition OR … THEN …`.
+#[derive(Clone, Debug)]
+pub struct PlHandler {
+    /// Any of these.
+    pub conditions: Vec<PlCondition>,
+    /// What runs then.
+    pub body: Vec<PlStatement>,
+}
+
+/// What a handler catches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlCondition {
+    /// Everything but a cancelled query (57014) and a failed assertion (P0004).
+    Others,
+    /// This SQLSTATE; one that ends in `000` stands for its class.
+    SqlState(Arc<str>),
+}
+
+/// A statement and where it stands.
+#[derive(Clone, Debug)]
+pub struct PlStatement {
+    /// Line within the body, from 1, for error contexts.
+    pub line: u32,
+    /// What it does.
+    pub kind: PlStatementKind,
+}
+
+/// What a PL/pgSQL statement does.
+#[derive(Clone, Debug)]
+pub enum PlStatementKind {
+    /// A nested block.
+    Block(PlBlock),
+    /// `slot := value`.
+    Assign {
+        /// The variable.
+        slot: usize,
+        /// Cast to its type.
+        value: TypedExpr,
+    },
+    /// `IF … ELSIF … ELSE`; also the expanded `CASE`.
+    If {
+        /// Conditions and bodies, in order.
+        branches: Vec<(TypedExpr, Vec<PlStatement>)>,
+        /// `ELSE`.
+        otherwise: Vec<PlStatement>,
+    },
+    /// `LOOP`.
+    Loop {
+        /// Its label.
+        label: Option<Arc<str>>,
+        /// The body.
+        body: Vec<PlStatement>,
+    },
+    /// `WHILE condition LOOP`.
+    While {
+        /// Its label.
+        label: Option<Arc<str>>,
+        /// Checked before each turn.
+        condition: TypedExpr,
+        /// The body.
+        body: Vec<PlStatement>,
+    },
+    /// `FOR slot IN [REVERSE] from..to [BY step] LOOP`; all integers (int4).
+    ForRange {
+        /// Its label.
+        label: Option<Arc<str>>,
+        /// The loop variable's slot, an integer.
+        slot: usize,
+        /// First value.
+        from: TypedExpr,
+        /// Last value.
+        to: TypedExpr,
+        /// Step; 1 without one; must be positive.
+        by: Option<TypedExpr>,
+        /// Counts down.
+        reverse: bool,
+        /// The body.
+        body: Vec<PlStatement>,
+    },
+    /// `FOR targets IN query LOOP`.
+    ForQuery {
+        /// Its label.
+        label: Option<Arc<str>>,
+        /// The query.
+        query: Box<Statement>,
+        /// Slots that take the columns.
+        targets: Vec<usize>,
+        /// The body.
+        body: Vec<PlStatement>,
+    },
+    /// `EXIT [label] [WHEN …]`.
+    Exit {
+        /// Which loop or block; the innermost loop without one.
+        label: Option<Arc<str>>,
+        /// Only if true.
+        when: Option<TypedExpr>,
+    },
+    /// `CONTINUE [label] [WHEN …]`.
+    Continue {
+        /// Which loop; the innermost without one.
+        label: Option<Arc<str>>,
+        /// Only if true.
+        when: Option<TypedExpr>,
+    },
+    /// `RETURN [value]`.
+    Return {
+        /// Cast to the result type; none for VOID and sets.
+        value: Option<TypedExpr>,
+    },
+    /// `RETURN NEXT`: one row.
+    ReturnNext {
+        /// One per result column, cast to its type. (For TABLE functions the binder passes the variables.)
+        values: Vec<TypedExpr>,
+    },
+    /// `RETURN QUERY`.
+    ReturnQuery {
+        /// The query.
+        query: Box<Statement>,
+    },
+    /// An SQL statement, also `PERFORM` (rows are dropped) and `SELECT … INTO`.
+    Sql {
+        /// The statement.
+        statement: Box<Statement>,
+        /// Where the first row goes.
+        into: Option<PlInto>,
+    },
+    /// `RAISE`.
+    Raise {
+        /// How serious.
+        level: RaiseLevel,
+        /// The message with `%` for each argument and `%%` for a percent sign.
+        format: Arc<str>,
+        /// The arguments, cast to text.
+        args: Vec<TypedExpr>,
+        /// `ERRCODE`; P0001 without one.
+        sqlstate: Option<Arc<str>>,
+        /// `DETAIL`, a text.
+        detail: Option<TypedExpr>,
+        /// `HINT`, a text.
+        hint: Option<TypedExpr>,
+    },
+    /// `RAISE` without anything, within a handler: the caught error again.
+    Reraise,
+    /// `GET DIAGNOSTICS slot = ROW_COUNT`.
+    GetRowCount {
+        /// A bigint variable.
+        slot: usize,
+    },
+    /// `NULL`.
+    Nothing,
+}
+
+/// `INTO [STRICT] targets`.
+#[derive(Clone, Debug)]
+pub struct PlInto {
+    /// Slots that take the columns.
+    pub targets: Vec<usize>,
+    /// No row (P0002) or a second one (P0003) is an error.
+    pub strict: bool,
+}
+
+/// Levels of `RAISE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "PostgreSQL's own words")]
+pub enum RaiseLevel {
+    Debug,
+    Log,
+    Info,
+    Notice,
+    Warning,
+    Exception,
+}

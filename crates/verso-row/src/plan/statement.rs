@@ -1,0 +1,98 @@
+//! Statements: a query, or rows for a table.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+
+use super::{OutputColumn, Plan, TypedExpr};
+
+/// A bound statement.
+#[derive(Clone, Debug)]
+pub enum Statement {
+    /// Yields rows.
+    Query(Plan),
+    /// Adds rows.
+    Insert(Insert),
+    /// Changes rows.
+    Update(Update),
+    /// Removes rows.
+    Delete(Delete),
+}
+
+/// `INSERT INTO table …`.
+#[derive(Clone, Debug)]
+pub struct Insert {
+    /// The table.
+    pub table: Arc<TableDef>,
+    /// Where the rows come from.
+    pub source: Plan,
+    /// A full row in the order of `table.columns`, over the source's columns, cast to the columns' types.
+    pub values: Vec<TypedExpr>,
+    /// The source reads what the statement writes, so its rows are collected first (DESIGN T2).
+    pub spool: bool,
+    /// Over the full new row.
+    pub returning: Option<Returning>,
+}
+
+/// `UPDATE table SET …`.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// The table.
+    pub table: Arc<TableDef>,
+    /// The columns read: indexes into `table.columns`. Expressions below are over these, in this order.
+    pub columns: Vec<usize>,
+    /// Which rows.
+    pub filter: Option<TypedExpr>,
+    /// Index into `table.columns` and the new value, cast to that column's type; each column once.
+    pub assignments: Vec<(usize, TypedExpr)>,
+    /// Over the read columns followed by the assigned values in the order of `assignments`.
+    pub returning: Option<Returning>,
+}
+
+/// `DELETE FROM table`.
+#[derive(Clone, Debug)]
+pub struct Delete {
+    /// The table.
+    pub table: Arc<TableDef>,
+    /// The columns read: indexes into `table.columns`.
+    pub columns: Vec<usize>,
+    /// Which rows; over the read columns.
+    pub filter: Option<TypedExpr>,
+    /// Over the read columns.
+    pub returning: Option<Returning>,
+}
+
+/// `RETURNING …`.
+#[derive(Clone, Debug)]
+pub struct Returning {
+    /// One per output column.
+    pub exprs: Vec<TypedExpr>,
+    /// Their names.
+    pub names: Vec<Arc<str>>,
+}
+
+impl Statement {
+    /// Names and types of the rows that the statement yields; empty when it yields none.
+    #[must_use]
+    pub fn output(&self) -> Vec<OutputColumn> {
+        let returning = match self {
+            Statement::Query(plan) => return plan.output(),
+            Statement::Insert(insert) => &insert.returning,
+            Statement::Update(update) => &update.returning,
+            Statement::Delete(delete) => &delete.returning,
+        };
+        returning.as_ref().map(Returning::output).unwrap_or_default()
+    }
+}
+
+impl Returning {
+    /// Names and types of the rows returned.
+    #[must_use]
+    pub fn output(&self) -> Vec<OutputColumn> {
+        self.exprs
+            .iter()
+            .zip(&self.names)
+            .map(|(expr, name)| OutputColumn { name: Arc::clone(name), ty: expr.ty.clone() })
+            .collect()
+    }
+}
