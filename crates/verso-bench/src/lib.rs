@@ -1,2 +1,41 @@
-//! The published experiments as workloads, beside their peers
+//! The workbench: the published experiments as workloads, beside their peers, every answer verified.
+//!
+//!     verso bench e1 ─► calibrate ─► a database ─► a fresh copy, a child process for each variant and peer ─► table, plot, JSON
+//!
+//! B1. Whatever is measured runs in a child process of its own: memory of one variant never shows in another's.
+//! B2. Every engine commits durably, on the same file system, in the same run; a calibration of that run stands beside the figures.
+//! B3. After each run every value of the table is compared with the one the workload's formula gives; a difference ends the run.
+//! B4. A peer that is not there is named as skipped.
 #![forbid(unsafe_code)]
+
+mod calibration;
+mod child;
+mod e1;
+mod error;
+mod folder;
+mod machine;
+mod memory;
+mod plot;
+mod results;
+
+pub use child::{ChildTask, run_child};
+pub use e1::{E1Options, run as run_e1};
+pub use error::BenchError;
+pub use results::{Calibration, Measured, Report};
+
+/// The workloads of `verso bench`.
+#[derive(Debug, clap::Subcommand)]
+pub enum Workload {
+    /// Five bulk updates of one table in one transaction: default, NO SAVEPOINT, savepoints, rollback
+    E1(E1Options),
+}
+
+/// Runs a workload and prints its table.
+///
+/// # Errors
+/// What failed, and in which engine; a wrong value in a table is an error as well.
+pub fn run(workload: &Workload) -> Result<(), BenchError> {
+    match workload {
+        Workload::E1(options) => run_e1(options).map(drop),
+    }
+}

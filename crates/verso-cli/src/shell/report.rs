@@ -66,7 +66,13 @@ fn point_at(statement: &str, position: u32, out: &mut String) {
     let is_end = |c: &char| matches!(c, '\n' | '\r');
     let mut begin = characters[..at].iter().rposition(is_end).map_or(0, |end| end + 1);
     let mut end = characters[at..].iter().position(is_end).map_or(characters.len(), |end| at + end);
-    let number = 1 + statement.chars().take(at).collect::<String>().replace("\r\n", "\n").matches(['\n', '\r']).count();
+    let number = 1 + statement
+        .chars()
+        .take(at)
+        .collect::<String>()
+        .replace("\r\n", "\n")
+        .matches(['\n', '\r'])
+        .count();
 
     let columns = |range: &[char]| range.iter().map(|c| c.width().unwrap_or(0)).sum::<usize>();
     let (mut cut_left, mut cut_right) = (false, false);
@@ -101,7 +107,13 @@ mod tests {
     use super::*;
 
     fn error(message: &'static str, position: u32) -> Report<'static> {
-        Report { severity: "ERROR", sqlstate: "42703", message, position: Some(position), ..Report::default() }
+        Report {
+            severity: "ERROR",
+            sqlstate: "42703",
+            message,
+            position: Some(position),
+            ..Report::default()
+        }
     }
 
     // The LINE and caret lines below are psql 15's own output for the same statements.

@@ -68,13 +68,7 @@ pub struct Scanner {
 
 impl Default for Scanner {
     fn default() -> Self {
-        Scanner {
-            line: String::new(),
-            at: 0,
-            statement: String::new(),
-            state: State::Plain,
-            parentheses: 0,
-        }
+        Scanner { line: String::new(), at: 0, statement: String::new(), state: State::Plain, parentheses: 0 }
     }
 }
 
@@ -236,7 +230,8 @@ impl Scanner {
             }
             self.skip_or_take(2);
         } else {
-            let length = rest[1..].iter().position(|byte| matches!(byte, b'/' | b'*')).map_or(rest.len(), |at| at + 1);
+            let length =
+                rest[1..].iter().position(|byte| matches!(byte, b'/' | b'*')).map_or(rest.len(), |at| at + 1);
             self.skip_or_take(length);
         }
     }

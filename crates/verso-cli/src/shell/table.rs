@@ -171,14 +171,18 @@ mod tests {
 
     fn table(columns: &[(&str, bool)], rows: &[&[&str]]) -> Table {
         Table {
-            columns: columns.iter().map(|&(title, right)| TableColumn { title: title.into(), right }).collect(),
+            columns: columns
+                .iter()
+                .map(|&(title, right)| TableColumn { title: title.into(), right })
+                .collect(),
             rows: rows.iter().map(|row| row.iter().map(|&value| value.to_owned()).collect()).collect(),
             ..Table::default()
         }
     }
 
     fn sample() -> Table {
-        let columns = [("id", true), ("name", false), ("cnt", true), ("ts", false), ("b", false), ("f", true)];
+        let columns =
+            [("id", true), ("name", false), ("cnt", true), ("ts", false), ("b", false), ("f", true)];
         table(
             &columns,
             &[

@@ -1,0 +1,109 @@
+//! The folder of a run, and fresh copies of the databases in it.
+
+use std::path::{Path, PathBuf};
+
+use crate::BenchError;
+
+/// A folder that goes away with its value, also when the run fails.
+#[derive(Debug)]
+pub struct WorkFolder {
+    path: PathBuf,
+    keep: bool,
+}
+
+impl WorkFolder {
+    /// Makes `verso-bench-<process id>` below `parent`.
+    pub fn create(parent: &Path, keep: bool) -> Result<WorkFolder, BenchError> {
+        let path = parent.join(format!("verso-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(BenchError::file(&path))?;
+        Ok(WorkFolder { path, keep })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        if !self.keep {
+            // Nothing can be done about a folder that stays; its name says whose it is.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// The files of a database: itself and what an engine keeps beside it (`x.verso-wal/`, `x.sqlite-wal`, …).
+fn files_of(database: &Path) -> Result<Vec<PathBuf>, BenchError> {
+    let folder = database.parent().unwrap_or(Path::new("."));
+    let name = database.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let entries = std::fs::read_dir(folder).map_err(BenchError::file(folder))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(BenchError::file(folder))?.path();
+        let own = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if own == name || own.strip_prefix(&name).is_some_and(|rest| rest.starts_with(['-', '.'])) {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+/// Copies a cleanly closed database; what stood at `to` before goes away.
+pub fn copy_database(from: &Path, to: &Path) -> Result<(), BenchError> {
+    remove_database(to)?;
+    let old = from.to_string_lossy().into_owned();
+    for file in files_of(from)? {
+        let suffix = file.to_string_lossy().strip_prefix(&old).unwrap_or_default().to_owned();
+        copy_all(&file, &PathBuf::from(format!("{}{suffix}", to.to_string_lossy())))?;
+    }
+    Ok(())
+}
+
+/// Removes a database with all its files.
+pub fn remove_database(database: &Path) -> Result<(), BenchError> {
+    for file in files_of(database)? {
+        let removed =
+            if file.is_dir() { std::fs::remove_dir_all(&file) } else { std::fs::remove_file(&file) };
+        removed.map_err(BenchError::file(&file))?;
+    }
+    Ok(())
+}
+
+fn copy_all(from: &Path, to: &Path) -> Result<(), BenchError> {
+    if !from.is_dir() {
+        return std::fs::copy(from, to).map(drop).map_err(BenchError::file(from));
+    }
+    std::fs::create_dir_all(to).map_err(BenchError::file(to))?;
+    for entry in std::fs::read_dir(from).map_err(BenchError::file(from))? {
+        let path = entry.map_err(BenchError::file(from))?.path();
+        copy_all(&path, &to.join(path.file_name().unwrap_or_default()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_the_file_and_its_log_folder_and_nothing_else() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let work = WorkFolder::create(parent.path(), false).expect("made");
+        let from = work.path().join("e1.verso");
+        std::fs::write(&from, "pages").expect("written");
+        std::fs::create_dir(work.path().join("e1.verso-wal")).expect("made");
+        std::fs::write(work.path().join("e1.verso-wal").join("1.log"), "log").expect("written");
+        std::fs::write(work.path().join("e10.verso"), "another").expect("written");
+
+        let to = work.path().join("copy.verso");
+        copy_database(&from, &to).expect("copied");
+        assert_eq!(std::fs::read(&to).expect("there"), b"pages");
+        assert_eq!(std::fs::read(work.path().join("copy.verso-wal").join("1.log")).expect("there"), b"log");
+        remove_database(&to).expect("removed");
+        assert_eq!(std::fs::read_dir(work.path()).expect("readable").count(), 3);
+        drop(work);
+        assert_eq!(std::fs::read_dir(parent.path()).expect("readable").count(), 0);
+    }
+}
