@@ -19,8 +19,12 @@ mod clock;
 mod rng;
 mod scheduler;
 mod seeds;
+mod vfs;
+mod world;
 
 pub use clock::SimClock;
 pub use rng::{Rng, SimRandom};
 pub use scheduler::{RunReport, SchedulerOptions, SimThreads, simulate};
 pub use seeds::{Seeds, seeds};
+pub use vfs::{DiskStats, FaultPlan, Operation, OperationKind, SECTOR_BYTES, SimVfs};
+pub use world::World;

@@ -117,8 +117,7 @@ fn a_mutex_excludes_and_an_rwlock_lets_readers_share() {
                 handle.join().unwrap();
             }
             assert_eq!(*lock.read(), 1);
-            let peak = readers.lock().1;
-            peak
+            readers.lock().1
         });
         shared_reads += u32::from(peak > 1);
     }
