@@ -22,7 +22,8 @@ pub const SIZE: usize = 32;
 pub const KIND_SPECIFIC: usize = 24;
 
 const CHECKSUM: usize = 0;
-const KIND: usize = 4;
+/// Offset of the byte that names the kind.
+pub(crate) const KIND: usize = 4;
 const FLAGS: usize = 5;
 const INCARNATION: usize = 6;
 const LSN: usize = 8;
@@ -108,6 +109,12 @@ pub fn seal(page: &mut [u8]) {
     put_u32(page, CHECKSUM, checksum);
 }
 
+/// The checksum as stored; that of a page in memory is stale.
+#[must_use]
+pub fn checksum(page: &[u8]) -> u32 {
+    u32_at(page, CHECKSUM)
+}
+
 /// Tests that the bytes are page `id` as [`seal`] left it.
 ///
 /// # Errors
@@ -116,7 +123,7 @@ pub fn verify(page: &[u8], id: PageId) -> Result<(), Flaw> {
     if page.len() < SIZE {
         return Err(Flaw::from("shorter than a page header"));
     }
-    if crc32c::crc32c(&page[KIND..]) != u32_at(page, CHECKSUM) {
+    if crc32c::crc32c(&page[KIND..]) != checksum(page) {
         return Err(match page.iter().all(|byte| *byte == 0) {
             true => Flaw::from("all bytes are zero"),
             false => Flaw::from("checksum mismatch"),

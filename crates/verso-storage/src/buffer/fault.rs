@@ -1,0 +1,105 @@
+//! Bringing pages in: one when it is needed, a run of neighbours when that is foreseen.
+
+use super::Core;
+use super::evict::FreeFrame;
+use super::frame::Claim;
+use super::latch::{RESIDENT, Touch};
+use super::stats::add;
+use crate::error::StorageError;
+use crate::page::{Flaw, ObjectId, PageId, header};
+
+impl Core {
+    /// Reads the claimed page, which is not resident, and makes it so.
+    ///
+    /// # Errors
+    /// `Corrupt` when its bytes are not that page; errors of the file; no frame.
+    pub(super) fn fault_in(&self, claim: &mut Claim<'_>, touch: Touch) -> Result<(), StorageError> {
+        let page = claim.page();
+        let frame = self.obtain_frame()?;
+        let read = self.file.read_at(claim.bytes_mut(), self.offset(page));
+        let checked = match read {
+            Ok(length) => self.check(page, claim.bytes(), length),
+            Err(error) => Err(StorageError::io(format!("reading {page}"), error)),
+        };
+        if let Err(error) = checked {
+            self.memory.release_run(std::slice::from_mut(claim));
+            return Err(error);
+        }
+        self.counters.read(claim.bytes());
+        frame.install(claim, &self.memory, touch);
+        Ok(())
+    }
+
+    /// Makes the claimed page, which is not resident, an empty resident one without reading it.
+    ///
+    /// # Errors
+    /// No frame.
+    pub(super) fn conjure(&self, claim: &mut Claim<'_>) -> Result<(), StorageError> {
+        let frame = self.obtain_frame()?;
+        frame.install(claim, &self.memory, Touch::Count);
+        Ok(())
+    }
+
+    /// Reads those of `count` pages from `first` on that are not in memory, as far as frames are to be had without
+    /// writing or waiting. Pages that cannot be read are left to whoever really wants them.
+    pub(super) fn prefetch(&self, first: PageId, count: u32) {
+        let count = count.min(self.memory.page_count().saturating_sub(first.0));
+        let count = count.min(u32::try_from(self.frames.capacity() / 8).unwrap_or(u32::MAX));
+        let mut run: Vec<Claim<'_>> = Vec::new();
+        let mut frames = Vec::new();
+        for page in (first.0..first.0 + count).map(PageId) {
+            let claimed = self.claim_absent(page).and_then(|claim| Some((claim, self.try_frame()?)));
+            match claimed {
+                Some((claim, frame)) => {
+                    run.push(claim);
+                    frames.push(frame);
+                }
+                None => self.read_run(&mut run, &mut frames),
+            }
+        }
+        self.read_run(&mut run, &mut frames);
+    }
+
+    /// Claims the page if it is neither resident nor latched.
+    fn claim_absent(&self, page: PageId) -> Option<Claim<'_>> {
+        let state = self.memory.word(page).state();
+        if state.latched() || state.has(RESIDENT) {
+            return None;
+        }
+        self.memory.try_claim_from(page, state)
+    }
+
+    /// Reads a run of claimed neighbours with one call; leaves both lists empty.
+    fn read_run<'p>(&'p self, run: &mut Vec<Claim<'p>>, frames: &mut Vec<FreeFrame<'p>>) {
+        let Some(first) = run.first().map(Claim::page) else { return };
+        let pages = u32::try_from(run.len()).expect("runs are short");
+        self.memory.populate(first, pages);
+        let length = self.memory.with_run(run, |bytes| self.file.read_at(bytes, self.offset(first)));
+        let length = length.unwrap_or(0);
+        let size = self.memory.page_size();
+        for (index, (mut claim, frame)) in run.drain(..).zip(frames.drain(..)).enumerate() {
+            let read = length.saturating_sub(index * size).min(size);
+            if self.check(claim.page(), claim.bytes(), read).is_ok() {
+                self.counters.read(claim.bytes());
+                add(&self.counters.prefetched, 1);
+                frame.install(&mut claim, &self.memory, Touch::Ignore);
+            } else {
+                self.memory.release_run(std::slice::from_mut(&mut claim));
+            }
+        }
+    }
+
+    /// Tests what was read.
+    fn check(&self, page: PageId, bytes: &[u8], read: usize) -> Result<(), StorageError> {
+        if read < bytes.len() {
+            let owner = if read >= header::SIZE { header::owner(bytes) } else { ObjectId::SYSTEM };
+            return Err(StorageError::corrupt(page, owner, Flaw::from("beyond end of file")));
+        }
+        header::verify(bytes, page).map_err(|flaw| StorageError::corrupt(page, header::owner(bytes), flaw))
+    }
+
+    /// Where the page stands in the file.
+    pub(super) fn offset(&self, page: PageId) -> u64 {
+        u64::from(page.0) * self.memory.page_size() as u64
+    }
+}

@@ -1,0 +1,266 @@
+//! Writing dirty pages, in batches and always in the order that survives a crash.
+//!
+//! ```text
+//!  copy pages, each under its shared latch ─► log durable up to the newest of them ─► double-write area ─► sync
+//!                                            ─► the pages' places ─► sync ─► clean
+//! ```
+//!
+//! W1. No byte of a page reaches the file before the log that tells of it is durable.
+//! W2. One batch at a time: the area is reused only when the pages of the batch before are durable in their places.
+//! W3. A page changed while its copy is on its way is dirty again, since the change; nothing of it is lost.
+//! W4. While pages are on their way, [`Core::oldest_dirty`] still counts them.
+//! W5. After a failed write or sync nothing is known about the file: the pool is poisoned, nothing is tried again.
+//! W6. The flusher never waits for a latch: whoever holds one may be waiting for the flusher.
+//! W7. Pages of kind `Temp` are worthless after a crash: they go straight to their places, without log and sync.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Core;
+use super::doublewrite::{BATCH_PAGES, HEADER_SIZE, area_size, write_header};
+use super::latch::{DIRTY, Touch, WRITING};
+use super::stats::add;
+use crate::error::StorageError;
+use crate::page::{Lsn, PageId, PageKind, header};
+
+/// The one batch under way, and the buffer that holds it.
+pub(super) struct Flusher {
+    /// Double-write header, then the page copies: logged ones from the front, unlogged ones from the back.
+    buffer: Vec<u8>,
+    /// The logged pages copied, in order.
+    logged: Vec<PageId>,
+    /// The unlogged pages copied; the first stands last in the buffer.
+    unlogged: Vec<PageId>,
+    sequence: u64,
+}
+
+/// The smallest first-dirty LSN in the batch under way, `u64::MAX` without one.
+pub(super) struct UnderWay(AtomicU64);
+
+/// What became of a batch.
+#[derive(Default)]
+struct Batch {
+    written: u64,
+    /// Pages latched by writers, which have to be tried again.
+    skipped: Vec<PageId>,
+}
+
+impl UnderWay {
+    pub(super) fn new() -> UnderWay {
+        UnderWay(AtomicU64::new(u64::MAX))
+    }
+
+    fn oldest(&self) -> Option<Lsn> {
+        match self.0.load(Ordering::Acquire) {
+            u64::MAX => None,
+            lsn => Some(Lsn(lsn)),
+        }
+    }
+}
+
+impl Flusher {
+    pub(super) fn new(page_size: usize) -> Flusher {
+        Flusher {
+            buffer: vec![0; HEADER_SIZE + BATCH_PAGES * page_size],
+            logged: Vec::with_capacity(BATCH_PAGES),
+            unlogged: Vec::with_capacity(BATCH_PAGES),
+            sequence: 0,
+        }
+    }
+
+    /// The copies of the logged pages.
+    fn logged_bytes(&self, page_size: usize) -> &[u8] {
+        &self.buffer[HEADER_SIZE..HEADER_SIZE + self.logged.len() * page_size]
+    }
+
+    /// The copy at `index`.
+    fn copy_mut(&mut self, index: usize, page_size: usize) -> &mut [u8] {
+        &mut self.buffer[HEADER_SIZE + index * page_size..][..page_size]
+    }
+}
+
+impl Core {
+    /// Where the log starts to tell what the file does not hold yet.
+    pub(super) fn oldest_dirty(&self) -> Option<Lsn> {
+        // Pages first, then the batch: a page that moves from one to the other meanwhile is seen at least once.
+        let resident = self.frames.resident().filter_map(|page| self.memory.first_dirty(page)).min();
+        resident.into_iter().chain(self.under_way.oldest()).min()
+    }
+
+    /// Writes dirty pages so that a frame can be had. Whether anything has become better.
+    pub(super) fn flush_for_room(&self, pages: Vec<PageId>) -> Result<bool, StorageError> {
+        let Some(mut flusher) = self.flusher.try_lock() else {
+            // Somebody is at it; behind that batch there are clean pages.
+            drop(self.flusher.lock());
+            return Ok(true);
+        };
+        add(&self.counters.foreground_batches, 1);
+        Ok(self.write_batch(&mut flusher, &pages)?.written > 0)
+    }
+
+    /// Writes the dirty ones of `pages` that nobody is changing; returns how many.
+    pub(super) fn flush_now(&self, pages: &[PageId]) -> Result<u64, StorageError> {
+        let mut written = 0;
+        for batch in pages.chunks(BATCH_PAGES) {
+            written += self.write_batch(&mut self.flusher.lock(), batch)?.written;
+        }
+        Ok(written)
+    }
+
+    /// Writes all dirty pages that `chosen` picks by their first-dirty LSN, waiting for those that are being changed;
+    /// tells `progress` how many it has written so far.
+    pub(super) fn flush_chosen(
+        &self,
+        chosen: impl Fn(Option<Lsn>) -> bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<u64, StorageError> {
+        let is_chosen = |page: &PageId| {
+            self.memory.word(*page).state().has(DIRTY) && chosen(self.memory.first_dirty(*page))
+        };
+        let mut pages: Vec<PageId> = self.frames.resident().filter(is_chosen).collect();
+        pages.sort_unstable();
+        let mut written = 0;
+        while !pages.is_empty() {
+            let mut skipped = Vec::new();
+            for batch in pages.chunks(BATCH_PAGES) {
+                let mut batch = self.write_batch(&mut self.flusher.lock(), batch)?;
+                written += batch.written;
+                progress(written);
+                skipped.append(&mut batch.skipped);
+            }
+            // The flusher is free while we wait: whoever changes the page may need it (W6).
+            if let Some(page) = skipped.first() {
+                self.memory.wait(*page, true);
+            }
+            pages = skipped;
+        }
+        // A batch of somebody else may hold pages that were dirty when we came.
+        drop(self.flusher.lock());
+        self.check_usable()?;
+        Ok(written)
+    }
+
+    /// Writes those of at most [`BATCH_PAGES`] sorted pages that are dirty and not being changed.
+    fn write_batch(&self, flusher: &mut Flusher, pages: &[PageId]) -> Result<Batch, StorageError> {
+        self.check_usable()?;
+        debug_assert!(pages.is_sorted() && pages.len() <= BATCH_PAGES, "batches are sorted and fit the area");
+        let (batch, newest) = self.copy_batch(flusher, pages);
+        if batch.written > 0 {
+            let sent = self.send_batch(flusher, newest);
+            if let Err(error) = sent {
+                self.poison();
+                return Err(error);
+            }
+            add(&self.counters.write_batches, 1);
+        }
+        for page in flusher.logged.iter().chain(&flusher.unlogged) {
+            self.memory.word(*page).clear(WRITING);
+        }
+        self.under_way.0.store(u64::MAX, Ordering::Release);
+        Ok(batch)
+    }
+
+    /// Copies the pages into the flusher's buffer, which makes them clean; also returns the newest LSN among them.
+    fn copy_batch(&self, flusher: &mut Flusher, pages: &[PageId]) -> (Batch, Lsn) {
+        let size = self.memory.page_size();
+        flusher.logged.clear();
+        flusher.unlogged.clear();
+        let mut batch = Batch::default();
+        let mut newest = Lsn::ZERO;
+        for page in pages {
+            let shared = match self.memory.try_share(*page, Touch::Ignore) {
+                Ok(shared) => shared,
+                Err(super::latch::Shared::Busy) => {
+                    batch.skipped.push(*page);
+                    continue;
+                }
+                Err(_) => continue,
+            };
+            if !self.memory.word(*page).state().has(DIRTY) {
+                continue;
+            }
+            let temporary = header::kind(&shared) == Some(PageKind::Temp);
+            let index = if temporary {
+                flusher.unlogged.push(*page);
+                BATCH_PAGES - flusher.unlogged.len()
+            } else {
+                newest = newest.max(shared.lsn());
+                flusher.logged.push(*page);
+                flusher.logged.len() - 1
+            };
+            flusher.copy_mut(index, size).copy_from_slice(&shared);
+            shared.copied(|first| {
+                if let Some(first) = first {
+                    self.under_way.0.fetch_min(first.0, Ordering::AcqRel);
+                }
+            });
+            batch.written += 1;
+        }
+        (batch, newest)
+    }
+
+    /// Takes the copied pages to the disk.
+    fn send_batch(&self, flusher: &mut Flusher, newest: Lsn) -> Result<(), StorageError> {
+        let size = self.memory.page_size();
+        let logged = 0..flusher.logged.len();
+        let unlogged = BATCH_PAGES - flusher.unlogged.len()..BATCH_PAGES;
+        for index in logged.clone().chain(unlogged.clone()) {
+            let copy = flusher.copy_mut(index, size);
+            header::seal(copy);
+            self.counters.write(copy);
+        }
+        for index in unlogged {
+            let page = flusher.unlogged[BATCH_PAGES - 1 - index];
+            self.write_home(page, flusher.copy_mut(index, size))?;
+        }
+        if logged.is_empty() {
+            return Ok(());
+        }
+        if newest > Lsn::ZERO {
+            self.gate.flush_to(newest)?;
+        }
+        self.write_area(flusher)?;
+        let mut copies = flusher.logged_bytes(size);
+        for run in flusher.logged.chunk_by(|left, right| left.0 + 1 == right.0) {
+            let (bytes, rest) = copies.split_at(run.len() * size);
+            self.write_home(run[0], bytes)?;
+            copies = rest;
+        }
+        self.file.sync_data().map_err(|error| StorageError::io("syncing the database file", error))?;
+        add(&self.counters.syncs, 1);
+        Ok(())
+    }
+
+    /// Makes the logged pages of the batch durable in the double-write area.
+    fn write_area(&self, flusher: &mut Flusher) -> Result<(), StorageError> {
+        let size = self.memory.page_size();
+        flusher.sequence += 1;
+        let length = HEADER_SIZE + flusher.logged.len() * size;
+        let (head, copies) = flusher.buffer[..length].split_at_mut(HEADER_SIZE);
+        write_header(head, size, flusher.sequence, copies);
+        let written = self.doublewrite.write_at(&flusher.buffer[..length], 0);
+        written.map_err(|error| StorageError::io("writing the double-write area", error))?;
+        let synced = self.doublewrite.sync_data();
+        synced.map_err(|error| StorageError::io("syncing the double-write area", error))?;
+        add(&self.counters.syncs, 1);
+        Ok(())
+    }
+
+    /// Writes sealed neighbours to their places.
+    fn write_home(&self, first: PageId, bytes: &[u8]) -> Result<(), StorageError> {
+        let written = self.file.write_at(bytes, self.offset(first));
+        written.map_err(|error| StorageError::io(format!("writing {first}"), error))
+    }
+
+    /// Reserves the double-write area on disk, so that a full disk shows before anything depends on it.
+    ///
+    /// # Errors
+    /// The disk is full, or what the file system reports.
+    pub(super) fn reserve_area(&self) -> Result<(), StorageError> {
+        let error = |error| StorageError::io("the double-write area", error);
+        let size = area_size(self.memory.page_size());
+        if self.doublewrite.len().map_err(error)? < size {
+            self.doublewrite.preallocate(0, size).map_err(error)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,483 @@
+//! The buffer pool: pages in memory, addressed by arithmetic, latched by one word each.
+//!
+//! Address space for the largest possible database is reserved once; page `n` lives at `base + n × page size`
+//! whenever it is in memory (*vmcache*: Leis et al., "Virtual-Memory Assisted Buffer Management", SIGMOD 2023). So a
+//! hit takes one atomic operation and no look-up; memory comes with the first touch and goes by `madvise`. The file
+//! is read and written by positional calls through the [`Vfs`](verso_env::Vfs), never mapped.
+//!
+//! ```text
+//!  read(page) ─► word: latch shared ── resident ─► guard: &[u8]
+//!                        └─ absent ─► claim ─► frame (evict ► flush) ─► read file ─► checksum ─► guard
+//! ```
+//!
+//! B1. Page bytes reach other modules only through a guard that holds the page's latch.
+//! B2. What comes from the file has passed its checksum, and says it is the page that was asked for.
+//! B3. A page goes to the file only behind its log, and whole or mendable (see [`doublewrite`]).
+//! B4. Memory beyond the pool's frames does not grow with the database, except 24 bytes per page ever touched.
+//! B5. A failed write or sync poisons the pool for good: everything returns `Poisoned`.
+//!
+//! Latches come before the flusher's mutex, that before the clock's, that before the free list's. A thread that
+//! holds latches may need a frame, hence a flush: so the flusher only tries latches, never waits for one.
+//!
+//! Modules: `mapping` (addresses) ◄ `latch` (words) ◄ `frame` (guards) ◄ `evict`, `fault`, `flush`, `cleaner`.
+
+mod cleaner;
+pub mod doublewrite;
+mod evict;
+mod fault;
+mod flush;
+mod frame;
+mod latch;
+mod mapping;
+mod stats;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use verso_env::sync::{Mutex, pause_point};
+use verso_env::{Env, JoinHandle, VfsFile};
+
+pub use self::frame::{ExclusivePage, SharedPage};
+pub use self::stats::{PerKind, PoolStats};
+
+use self::cleaner::Cleaner;
+use self::evict::Frames;
+use self::flush::{Flusher, UnderWay};
+use self::frame::{Claim, Memory};
+use self::latch::{KEEP, Shared, Touch};
+use self::stats::{Counters, add};
+use crate::error::StorageError;
+use crate::page::{Lsn, PAGE_SIZES, PageId};
+
+/// Fewest frames a pool works with.
+pub const MIN_FRAMES: u64 = 16;
+
+/// How a pool is laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolOptions {
+    /// Bytes per page, one of [`PAGE_SIZES`].
+    pub page_size: usize,
+    /// Memory for pages, in bytes; at least [`MIN_FRAMES`] pages are taken.
+    pub capacity_bytes: u64,
+    /// Largest database the pool can serve; less if the system does not give as much address space.
+    pub max_database_bytes: u64,
+    /// Percentage of dirty frames at which the page cleaner stops writing.
+    pub lru_min_dirty: u8,
+    /// Percentage of dirty frames at which the page cleaner starts writing.
+    pub lru_max_dirty: u8,
+}
+
+impl Default for PoolOptions {
+    fn default() -> PoolOptions {
+        PoolOptions {
+            page_size: 8192,
+            capacity_bytes: 256 << 20,
+            max_database_bytes: if cfg!(miri) { 4 << 20 } else { 1 << 40 },
+            lru_min_dirty: 50,
+            lru_max_dirty: 60,
+        }
+    }
+}
+
+/// The log as the pool sees it.
+pub trait LogGate: Send + Sync {
+    /// Makes the log durable up to `lsn`; called before a page with that LSN is written.
+    ///
+    /// # Errors
+    /// The log cannot be made durable; the page is not written then.
+    fn flush_to(&self, lsn: Lsn) -> Result<(), StorageError>;
+}
+
+/// The pages of one database file in memory.
+pub struct BufferPool {
+    core: Arc<Core>,
+    cleaner_thread: Mutex<Option<JoinHandle>>,
+}
+
+/// What the pool's users and its cleaner thread share.
+struct Core {
+    options: PoolOptions,
+    memory: Memory,
+    frames: Frames,
+    flusher: Mutex<Flusher>,
+    under_way: UnderWay,
+    cleaner: Cleaner,
+    counters: Counters,
+    poisoned: AtomicBool,
+    file: Arc<dyn VfsFile>,
+    doublewrite: Arc<dyn VfsFile>,
+    gate: Arc<dyn LogGate>,
+}
+
+impl BufferPool {
+    /// A pool over `file`, with `doublewrite` as its double-write area, and its cleaner thread.
+    ///
+    /// [`doublewrite::restore`] must have run before. The names of both files must be durable.
+    ///
+    /// # Errors
+    /// Not even a little address space is to be had, or no disk space for the double-write area.
+    pub fn new(
+        options: PoolOptions,
+        env: &Env,
+        file: Arc<dyn VfsFile>,
+        doublewrite: Arc<dyn VfsFile>,
+        gate: Arc<dyn LogGate>,
+    ) -> Result<Arc<BufferPool>, StorageError> {
+        let core = Arc::new(Core::new(options, file, doublewrite, gate)?);
+        core.reserve_area()?;
+        let body = Arc::clone(&core);
+        let thread = env.threads.try_spawn("page cleaner", Box::new(move || body.clean_until_stopped()));
+        let thread = thread.map_err(|error| StorageError::io("starting the page cleaner", error))?;
+        Ok(Arc::new(BufferPool { core, cleaner_thread: Mutex::new(Some(thread)) }))
+    }
+
+    /// Latches a page for reading, waiting for writers; reads it from the file if need be.
+    ///
+    /// # Errors
+    /// `Corrupt` when the file does not hold that page; `PoolExhausted`; errors of reading and, when a dirty page has
+    /// to go first, of writing.
+    #[inline]
+    #[track_caller]
+    pub fn read(&self, page: PageId) -> Result<SharedPage<'_>, StorageError> {
+        self.core.read(page, Touch::Count)
+    }
+
+    /// As [`BufferPool::read`], for one pass over many pages: the visit does not count against eviction.
+    ///
+    /// # Errors
+    /// As [`BufferPool::read`].
+    #[inline]
+    #[track_caller]
+    pub fn read_for_scan(&self, page: PageId) -> Result<SharedPage<'_>, StorageError> {
+        self.core.read(page, Touch::Ignore)
+    }
+
+    /// Latches a page for writing, waiting for all others; reads it from the file if need be.
+    ///
+    /// # Errors
+    /// As [`BufferPool::read`].
+    #[inline]
+    #[track_caller]
+    pub fn write(&self, page: PageId) -> Result<ExclusivePage<'_>, StorageError> {
+        let core = &*self.core;
+        let claim = core.claim(page)?;
+        core.enter(claim)
+    }
+
+    /// As [`BufferPool::read`], but `None` when a writer holds the page.
+    ///
+    /// # Errors
+    /// As [`BufferPool::read`].
+    pub fn try_read(&self, page: PageId) -> Result<Option<SharedPage<'_>>, StorageError> {
+        let core = &*self.core;
+        core.check_usable()?;
+        pause_point();
+        match core.memory.try_share(page, Touch::Count) {
+            Ok(shared) => {
+                core.counters.fetch(&shared);
+                Ok(Some(shared))
+            }
+            Err(Shared::Busy) => Ok(None),
+            Err(_) => Ok(self.try_write(page)?.map(ExclusivePage::downgrade)),
+        }
+    }
+
+    /// As [`BufferPool::write`], but `None` when anybody holds the page.
+    ///
+    /// # Errors
+    /// As [`BufferPool::read`].
+    pub fn try_write(&self, page: PageId) -> Result<Option<ExclusivePage<'_>>, StorageError> {
+        let core = &*self.core;
+        core.check_usable()?;
+        core.check_number(page)?;
+        pause_point();
+        core.memory.try_claim(page, Touch::Count).map(|claim| core.enter(claim)).transpose()
+    }
+
+    /// Latches a page for writing whose old content does not matter, and empties it; never reads the file.
+    ///
+    /// # Errors
+    /// `Full` when the database would outgrow the pool's address space; `PoolExhausted`; errors of writing.
+    pub fn create(&self, page: PageId) -> Result<ExclusivePage<'_>, StorageError> {
+        let core = &*self.core;
+        if page.0 >= core.memory.page_count() {
+            return Err(StorageError::Full { what: format!("{page}: the database has its greatest size") });
+        }
+        let mut claim = core.claim(page)?;
+        if claim.resident() {
+            claim.bytes_mut().fill(0);
+        } else {
+            core.conjure(&mut claim)?;
+        }
+        core.counters.fetch(claim.bytes());
+        Ok(ExclusivePage::new(claim))
+    }
+
+    /// The page was freed: its frame becomes free, its changes are never written. Waits for the latch.
+    pub fn discard(&self, page: PageId) {
+        self.discard_run(page, 1);
+    }
+
+    /// As [`BufferPool::discard`] for `count` neighbours, at less cost; the caller holds none of their latches.
+    pub fn discard_run(&self, first: PageId, count: u32) {
+        let core = &*self.core;
+        let end = first.0.saturating_add(count).min(core.memory.page_count());
+        const AT_ONCE: usize = 64;
+        let mut claims: Vec<Claim<'_>> = Vec::with_capacity(AT_ONCE.min(count as usize));
+        for page in (first.0..end).map(PageId) {
+            let claim = core.memory.try_claim(page, Touch::Ignore).unwrap_or_else(|| {
+                // No latch is held while waiting for another.
+                core.drop_unwritten(&mut claims);
+                core.claim_waiting(page, Touch::Ignore)
+            });
+            if claim.resident() {
+                claims.push(claim);
+            }
+            if claims.len() == AT_ONCE {
+                core.drop_unwritten(&mut claims);
+            }
+        }
+        core.drop_unwritten(&mut claims);
+    }
+
+    /// Reads up to `count` pages from `first` on with as few calls as possible: a hint. At most an eighth of the pool
+    /// is read at once; nothing is written to make room, and unreadable pages are passed over.
+    pub fn prefetch(&self, first: PageId, count: u32) {
+        if self.core.check_usable().is_ok() {
+            self.core.prefetch(first, count);
+        }
+    }
+
+    /// The log position from which on the log tells what the file does not hold yet: redo may not start behind it.
+    /// `None` when the file holds everything. Looks at every frame.
+    pub fn oldest_dirty(&self) -> Option<Lsn> {
+        self.core.oldest_dirty()
+    }
+
+    /// Makes every page durable that has been dirty since before `lsn`, and returns how many were written; `progress`
+    /// hears how many so far. Waits for writers, so the caller holds no latch; pages dirtied meanwhile need not be
+    /// included.
+    ///
+    /// # Errors
+    /// A failed write or sync, which poisons the pool.
+    pub fn flush_dirty_before(&self, lsn: Lsn, mut progress: impl FnMut(u64)) -> Result<u64, StorageError> {
+        self.core.flush_chosen(|first| first.is_some_and(|first| first < lsn), &mut progress)
+    }
+
+    /// Makes every dirty page durable, unlogged ones too; returns how many were written.
+    ///
+    /// # Errors
+    /// As [`BufferPool::flush_dirty_before`].
+    pub fn flush_all(&self) -> Result<u64, StorageError> {
+        self.core.flush_chosen(|_| true, &mut |_| ())
+    }
+
+    /// Marks pages as wanted in memory, or no longer so: they are evicted only when nothing else is left.
+    pub fn set_resident(&self, pages: Range<PageId>, resident: bool) {
+        let end = pages.end.0.min(self.core.memory.page_count());
+        for number in pages.start.0..end {
+            let word = self.core.memory.word(PageId(number));
+            if resident {
+                word.set(KEEP)
+            } else {
+                word.clear(KEEP)
+            };
+        }
+    }
+
+    /// What the pool did and holds.
+    pub fn stats(&self) -> PoolStats {
+        let core = &*self.core;
+        PoolStats {
+            latch_waits: core.memory.latch_waits(),
+            capacity_pages: core.frames.capacity() as u64,
+            resident_pages: self.resident_pages(),
+            dirty_pages: core.memory.dirty_pages(),
+            ..core.counters.snapshot()
+        }
+    }
+
+    /// Bytes of pages in memory.
+    pub fn resident_bytes(&self) -> u64 {
+        self.resident_pages() * self.page_size() as u64
+    }
+
+    /// Bytes per page.
+    pub fn page_size(&self) -> usize {
+        self.core.memory.page_size()
+    }
+
+    /// Most pages the database can have.
+    pub fn max_pages(&self) -> u32 {
+        self.core.memory.page_count()
+    }
+
+    /// Makes everything from now on fail with `Poisoned`, because what is durable is unknown.
+    pub fn poison(&self) {
+        self.core.poison();
+    }
+
+    /// Whether the pool is poisoned.
+    pub fn is_poisoned(&self) -> bool {
+        self.core.poisoned.load(Ordering::Acquire)
+    }
+
+    fn resident_pages(&self) -> u64 {
+        (self.core.frames.capacity() - self.core.frames.free_count()) as u64
+    }
+}
+
+impl Drop for BufferPool {
+    fn drop(&mut self) {
+        self.core.cleaner.stop();
+        if let Some(thread) = self.cleaner_thread.get_mut().take() {
+            // A panic of the cleaner was reported by its thread; there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Core {
+    fn new(
+        options: PoolOptions,
+        file: Arc<dyn VfsFile>,
+        doublewrite: Arc<dyn VfsFile>,
+        gate: Arc<dyn LogGate>,
+    ) -> Result<Core, StorageError> {
+        assert!(PAGE_SIZES.contains(&options.page_size), "page size {} is supported", options.page_size);
+        let memory = reserve(&options)?;
+        let wanted = (options.capacity_bytes / options.page_size as u64).max(MIN_FRAMES);
+        let capacity = wanted.min(u64::from(memory.page_count()));
+        Ok(Core {
+            frames: Frames::new(usize::try_from(capacity).expect("limited to the page count")),
+            flusher: Mutex::new(Flusher::new(options.page_size)),
+            under_way: UnderWay::new(),
+            cleaner: Cleaner::default(),
+            counters: Counters::default(),
+            poisoned: AtomicBool::new(false),
+            options,
+            memory,
+            file,
+            doublewrite,
+            gate,
+        })
+    }
+
+    #[inline]
+    #[track_caller]
+    fn read(&self, page: PageId, touch: Touch) -> Result<SharedPage<'_>, StorageError> {
+        self.check_usable()?;
+        pause_point();
+        match self.memory.try_share(page, touch) {
+            Ok(shared) => {
+                self.counters.fetch(&shared);
+                Ok(shared)
+            }
+            Err(reason) => self.read_slow(page, touch, reason),
+        }
+    }
+
+    #[cold]
+    fn read_slow(
+        &self,
+        page: PageId,
+        touch: Touch,
+        mut reason: Shared,
+    ) -> Result<SharedPage<'_>, StorageError> {
+        self.check_number(page)?;
+        loop {
+            if reason == Shared::Busy {
+                self.memory.wait(page, true);
+            } else if let Some(mut claim) = self.memory.try_claim(page, touch) {
+                if !claim.resident() {
+                    self.fault_in(&mut claim, touch)?;
+                }
+                self.counters.fetch(claim.bytes());
+                return Ok(claim.downgrade());
+            }
+            self.check_usable()?;
+            match self.memory.try_share(page, touch) {
+                Ok(shared) => {
+                    self.counters.fetch(&shared);
+                    return Ok(shared);
+                }
+                Err(again) => reason = again,
+            }
+        }
+    }
+
+    /// The exclusive latch of a page that can exist, resident or not.
+    #[inline]
+    #[track_caller]
+    fn claim(&self, page: PageId) -> Result<Claim<'_>, StorageError> {
+        self.check_usable()?;
+        self.check_number(page)?;
+        pause_point();
+        Ok(self.claim_waiting(page, Touch::Count))
+    }
+
+    #[inline]
+    fn claim_waiting(&self, page: PageId, touch: Touch) -> Claim<'_> {
+        loop {
+            if let Some(claim) = self.memory.try_claim(page, touch) {
+                return claim;
+            }
+            self.memory.wait(page, false);
+        }
+    }
+
+    /// Makes a claimed page resident and hands it out.
+    #[inline]
+    fn enter<'p>(&'p self, mut claim: Claim<'p>) -> Result<ExclusivePage<'p>, StorageError> {
+        if !claim.resident() {
+            self.fault_in(&mut claim, Touch::Count)?;
+        }
+        self.counters.fetch(claim.bytes());
+        Ok(ExclusivePage::new(claim))
+    }
+
+    fn drop_unwritten(&self, claims: &mut Vec<Claim<'_>>) {
+        add(&self.counters.discards, claims.len() as u64);
+        self.vacate(claims);
+        claims.clear();
+    }
+
+    #[inline]
+    fn check_usable(&self) -> Result<(), StorageError> {
+        if self.poisoned.load(Ordering::Relaxed) { Err(StorageError::Poisoned) } else { Ok(()) }
+    }
+
+    /// A page number beyond every possible page came from bytes that are not right.
+    #[inline]
+    fn check_number(&self, page: PageId) -> Result<(), StorageError> {
+        if page.0 < self.memory.page_count() { Ok(()) } else { Err(self.beyond(page)) }
+    }
+
+    #[cold]
+    fn beyond(&self, page: PageId) -> StorageError {
+        StorageError::corrupt(page, crate::page::ObjectId::SYSTEM, "beyond end of file")
+    }
+
+    fn poison(&self) {
+        if !self.poisoned.swap(true, Ordering::AcqRel) {
+            tracing::error!("the buffer pool is poisoned: a write or sync failed");
+        }
+    }
+}
+
+/// Reserves addresses for the largest database the system lets us have, up to what is asked for.
+fn reserve(options: &PoolOptions) -> Result<Memory, StorageError> {
+    let wanted = options.max_database_bytes / options.page_size as u64;
+    let mut pages = u32::try_from(wanted).unwrap_or(u32::MAX - 1).max(1);
+    loop {
+        match Memory::reserve(options.page_size, pages) {
+            Ok(memory) => return Ok(memory),
+            Err(_) if pages > 1024 => pages /= 2,
+            Err(error) => return Err(StorageError::io("reserving address space for pages", error)),
+        }
+    }
+}

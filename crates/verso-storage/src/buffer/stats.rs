@@ -1,0 +1,145 @@
+//! Counters of the pool: exact, and cheap enough for every fetch.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::page::PageKind;
+
+/// Counts per page kind, indexed by [`PageKind::index`]; index 0 is "of no known kind".
+pub type PerKind = [u64; PageKind::COUNT];
+
+/// What the pool did since it was created, and what it holds now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolStats {
+    /// Pages latched for reading or writing, whether they had to be read or not.
+    pub fetches: u64,
+    /// `fetches` by kind; pages handed out by `create` have no kind yet.
+    pub fetches_per_kind: PerKind,
+    /// Pages read from the file.
+    pub reads: u64,
+    /// `reads` by kind.
+    pub reads_per_kind: PerKind,
+    /// Pages of `reads` that came by `prefetch`.
+    pub prefetched: u64,
+    /// Pages written to the file; their copies in the double-write area do not count.
+    pub writes: u64,
+    /// `writes` by kind.
+    pub writes_per_kind: PerKind,
+    /// Batches of writes.
+    pub write_batches: u64,
+    /// Batches that a thread in need of a frame had to write itself.
+    pub foreground_batches: u64,
+    /// Calls of fsync, on the file and on the double-write area.
+    pub syncs: u64,
+    /// Frames taken from one page for another.
+    pub evictions: u64,
+    /// Pages dropped unwritten because they were freed.
+    pub discards: u64,
+    /// Times a thread slept for a latch.
+    pub latch_waits: u64,
+    /// Times a thread waited because every frame was in use.
+    pub frame_waits: u64,
+    /// Frames of the pool.
+    pub capacity_pages: u64,
+    /// Frames in use.
+    pub resident_pages: u64,
+    /// Pages in memory that differ from the file.
+    pub dirty_pages: u64,
+}
+
+/// Stripes of the fetch counters, so that threads do not share a cache line.
+const STRIPES: usize = 16;
+
+#[derive(Default)]
+#[repr(align(128))]
+struct Stripe([AtomicU64; PageKind::COUNT]);
+
+/// The counters behind [`PoolStats`].
+#[derive(Default)]
+pub(super) struct Counters {
+    fetches: [Stripe; STRIPES],
+    reads: [AtomicU64; PageKind::COUNT],
+    writes: [AtomicU64; PageKind::COUNT],
+    pub(super) prefetched: AtomicU64,
+    pub(super) write_batches: AtomicU64,
+    pub(super) foreground_batches: AtomicU64,
+    pub(super) syncs: AtomicU64,
+    pub(super) evictions: AtomicU64,
+    pub(super) discards: AtomicU64,
+    pub(super) frame_waits: AtomicU64,
+}
+
+thread_local! {
+    static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Number of this thread's stripe; threads take them in turn.
+#[inline]
+fn stripe() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    STRIPE.with(|stripe| {
+        if stripe.get() == usize::MAX {
+            stripe.set(NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES);
+        }
+        stripe.get()
+    })
+}
+
+/// The array index of the kind a page's bytes claim to be of.
+#[inline]
+fn kind_index(page: &[u8]) -> usize {
+    let number = usize::from(page[crate::page::header::KIND]);
+    if number < PageKind::COUNT { number } else { 0 }
+}
+
+impl Counters {
+    #[inline]
+    pub(super) fn fetch(&self, page: &[u8]) {
+        self.fetches[stripe()].0[kind_index(page)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn read(&self, page: &[u8]) {
+        self.reads[kind_index(page)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn write(&self, page: &[u8]) {
+        self.writes[kind_index(page)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The counts; what the pool holds now is left for the caller to fill in.
+    pub(super) fn snapshot(&self) -> PoolStats {
+        let mut fetches_per_kind = [0; PageKind::COUNT];
+        for stripe in &self.fetches {
+            for (total, count) in fetches_per_kind.iter_mut().zip(&stripe.0) {
+                *total += get(count);
+            }
+        }
+        let reads_per_kind = self.reads.each_ref().map(get);
+        let writes_per_kind = self.writes.each_ref().map(get);
+        PoolStats {
+            fetches: fetches_per_kind.iter().sum(),
+            fetches_per_kind,
+            reads: reads_per_kind.iter().sum(),
+            reads_per_kind,
+            prefetched: get(&self.prefetched),
+            writes: writes_per_kind.iter().sum(),
+            writes_per_kind,
+            write_batches: get(&self.write_batches),
+            foreground_batches: get(&self.foreground_batches),
+            syncs: get(&self.syncs),
+            evictions: get(&self.evictions),
+            discards: get(&self.discards),
+            frame_waits: get(&self.frame_waits),
+            ..PoolStats::default()
+        }
+    }
+}
+
+/// Adds to a counter.
+pub(super) fn add(counter: &AtomicU64, count: u64) {
+    counter.fetch_add(count, Ordering::Relaxed);
+}
+
+fn get(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}

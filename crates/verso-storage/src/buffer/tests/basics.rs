@@ -1,0 +1,252 @@
+//! One thread, one behaviour each.
+
+use super::*;
+
+fn corrupt(error: StorageError) -> (PageId, ObjectId, String) {
+    match error {
+        StorageError::Corrupt { page, owner, flaw } => (page, owner, flaw.to_string()),
+        other => panic!("not corrupt: {other}"),
+    }
+}
+
+#[test]
+fn pages_survive_reopening_once_flushed() {
+    let world = World::new(options(64));
+    for page in 1..40 {
+        world.create(page, u64::from(page) * 3, 10);
+    }
+    assert_eq!(world.pool.stats().dirty_pages, 39);
+    assert_eq!(world.pool.flush_all().unwrap(), 39);
+    assert_eq!(world.pool.stats().dirty_pages, 0);
+    let world = world.reopen();
+    for page in 1..40 {
+        assert_eq!(world.value(page), u64::from(page) * 3);
+    }
+    let stats = world.pool.stats();
+    assert_eq!((stats.reads, stats.fetches, stats.resident_pages), (39, 39, 39));
+    assert_eq!(stats.reads_per_kind[PageKind::Data.index()], 39);
+    assert_eq!(world.pool.flush_all().unwrap(), 0);
+}
+
+#[test]
+fn a_database_ten_times_the_pool_works() {
+    let (frames, pages) = (64, if cfg!(miri) { 100 } else { 640 });
+    let world = World::new(options(frames));
+    for page in 1..pages {
+        world.create(page, u64::from(page), u64::from(page));
+    }
+    for round in 0..2 {
+        for page in 1..pages {
+            assert_eq!(world.value(page), u64::from(page) + round * 1000);
+            world.update(page, u64::from(page) + (round + 1) * 1000, 1000 + round);
+        }
+    }
+    let stats = world.pool.stats();
+    assert!(stats.resident_pages <= frames, "{stats:?}");
+    assert!(stats.evictions > u64::from(pages) && stats.writes > u64::from(pages), "{stats:?}");
+    assert!(world.log.durable.load(Ordering::Relaxed) >= 1001);
+}
+
+#[test]
+fn a_flipped_byte_is_reported_with_page_and_owner_and_the_page_stays_out() {
+    let world = World::new(options(64));
+    world.create(3, 1, 1);
+    world.create(4, 1, 1);
+    world.pool.flush_all().unwrap();
+    world.file.change(|bytes| bytes[3 * PAGE_SIZE + 777] ^= 1);
+    let world = world.reopen();
+    for _ in 0..2 {
+        let (page, owner, _) = corrupt(world.pool.read(PageId(3)).err().unwrap());
+        assert_eq!((page, owner), (PageId(3), ObjectId(7)));
+        assert!(world.pool.write(PageId(3)).is_err());
+    }
+    assert_eq!(world.pool.stats().resident_pages, 0);
+    assert_eq!(world.value(4), 1);
+    // Rebuilding the page from nothing does not look at what was there.
+    world.create(3, 9, 5);
+    assert_eq!(world.value(3), 9);
+}
+
+#[test]
+fn a_page_behind_the_end_of_the_file_is_corrupt() {
+    let world = World::new(options(64));
+    world.create(3, 1, 1);
+    world.pool.flush_all().unwrap();
+    world.file.change(|bytes| bytes.truncate(3 * PAGE_SIZE + 100));
+    let world = world.reopen();
+    let (page, owner, flaw) = corrupt(world.pool.read(PageId(3)).err().unwrap());
+    assert_eq!((page, owner, flaw.as_str()), (PageId(3), ObjectId(7), "beyond end of file"));
+    assert_eq!(corrupt(world.pool.read(PageId(9)).err().unwrap()).2, "beyond end of file");
+    assert_eq!(corrupt(world.pool.write(PageId(u32::MAX)).err().unwrap()).2, "beyond end of file");
+    assert!(matches!(world.pool.create(PageId(u32::MAX)), Err(StorageError::Full { .. })));
+}
+
+#[test]
+fn a_discarded_page_is_never_written() {
+    let world = World::new(options(64));
+    for page in 1..30 {
+        world.create(page, 5, 1);
+    }
+    world.pool.discard_run(PageId(3), 20);
+    world.pool.discard(PageId(25));
+    let stats = world.pool.stats();
+    assert_eq!((stats.discards, stats.dirty_pages, stats.resident_pages), (21, 8, 8));
+    assert_eq!(world.pool.oldest_dirty(), Some(Lsn(1)));
+    assert_eq!(world.pool.flush_all().unwrap(), 8);
+    world.create(3, 6, 9);
+    assert_eq!(world.pool.oldest_dirty(), Some(Lsn(9)));
+    assert_eq!(world.value(3), 6);
+    assert_eq!(world.pool.stats().writes, 8);
+}
+
+#[test]
+fn created_pages_are_empty_whatever_was_there() {
+    let world = World::new(options(64));
+    world.create(3, 5, 1);
+    assert!(world.pool.create(PageId(3)).unwrap().iter().all(|byte| *byte == 0));
+    world.pool.discard(PageId(3));
+    assert!(world.pool.create(PageId(3)).unwrap().iter().all(|byte| *byte == 0));
+    assert_eq!(world.file.reads.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_redo_point_is_the_oldest_change_not_the_newest() {
+    let world = World::new(options(64));
+    world.create(1, 1, 50);
+    world.create(2, 1, 60);
+    world.update(1, 2, 70);
+    assert_eq!(world.pool.oldest_dirty(), Some(Lsn(50)));
+    assert_eq!(world.pool.read(PageId(1)).unwrap().lsn(), Lsn(71));
+    let mut told = Vec::new();
+    assert_eq!(world.pool.flush_dirty_before(Lsn(60), |pages| told.push(pages)).unwrap(), 1);
+    assert_eq!(told, [1]);
+    assert_eq!(world.pool.oldest_dirty(), Some(Lsn(60)));
+    world.update(1, 3, 80);
+    assert_eq!(world.pool.flush_dirty_before(Lsn(61), |_| ()).unwrap(), 1);
+    assert_eq!(world.pool.oldest_dirty(), Some(Lsn(80)));
+    world.pool.flush_all().unwrap();
+    assert_eq!(world.pool.oldest_dirty(), None);
+}
+
+#[test]
+fn logged_pages_are_written_in_the_order_that_survives() {
+    let world = World::new(options(64));
+    for page in [9, 3, 4, 5] {
+        world.create(page, 1, u64::from(page) * 10);
+    }
+    world.pool.flush_all().unwrap();
+    let expected = ["log 91", "area write 0+5", "area sync", "file write 3+3", "file write 9+1", "file sync"];
+    assert_eq!(world.take_trace(), expected);
+    let stats = world.pool.stats();
+    assert_eq!((stats.writes, stats.write_batches, stats.syncs), (4, 1, 2));
+}
+
+#[test]
+fn temporary_pages_are_written_without_log_area_or_sync() {
+    let world = World::new(options(64));
+    for page in [8, 7] {
+        let mut temporary = world.pool.create(PageId(page)).unwrap();
+        temporary.init(PageKind::Temp, ObjectId(1), 0);
+        put_value(&mut temporary, u64::from(page));
+        temporary.mark_dirty_unlogged();
+    }
+    assert_eq!(world.pool.oldest_dirty(), None);
+    assert_eq!(world.pool.flush_dirty_before(Lsn(u64::MAX), |_| ()).unwrap(), 0);
+    world.pool.flush_all().unwrap();
+    let mut trace = world.take_trace();
+    trace.sort();
+    assert_eq!(trace, ["file write 7+1", "file write 8+1"]);
+    let world = world.reopen();
+    assert_eq!((world.value(7), world.value(8)), (7, 8));
+}
+
+#[test]
+fn a_failed_sync_poisons_and_is_not_tried_again() {
+    for of_area in [true, false] {
+        let world = World::new(options(64));
+        world.create(1, 1, 1);
+        let failing = if of_area { &world.area } else { &world.file };
+        failing.fail_sync.store(true, Ordering::Relaxed);
+        assert!(matches!(world.pool.flush_all(), Err(StorageError::Io { .. })));
+        failing.fail_sync.store(false, Ordering::Relaxed);
+        world.take_trace();
+        assert!(world.pool.is_poisoned());
+        assert!(matches!(world.pool.flush_all(), Err(StorageError::Poisoned)));
+        assert!(matches!(world.pool.read(PageId(1)), Err(StorageError::Poisoned)));
+        assert!(matches!(world.pool.write(PageId(1)), Err(StorageError::Poisoned)));
+        assert!(matches!(world.pool.create(PageId(2)), Err(StorageError::Poisoned)));
+        assert!(world.take_trace().is_empty());
+    }
+}
+
+#[test]
+fn prefetch_reads_a_run_with_one_call_and_passes_over_what_is_wrong() {
+    let world = World::new(options(64));
+    for page in 8..24 {
+        world.create(page, u64::from(page), 1);
+    }
+    world.pool.flush_all().unwrap();
+    world.file.change(|bytes| bytes[10 * PAGE_SIZE + 50] ^= 1);
+    let world = world.reopen();
+    world.pool.prefetch(PageId(8), 8);
+    assert_eq!(world.file.reads.load(Ordering::Relaxed), 1);
+    assert_eq!(world.pool.stats().prefetched, 7);
+    world.pool.prefetch(PageId(8), 8);
+    world.pool.prefetch(PageId(20), 1000);
+    for page in [8, 9, 11, 15, 23] {
+        assert_eq!(world.value(page), u64::from(page));
+    }
+    assert!(world.pool.read(PageId(10)).is_err());
+}
+
+#[test]
+fn a_scan_pushes_out_itself_not_the_pages_others_use() {
+    let world = World::new(options(64));
+    for page in 1..400 {
+        world.create(page, u64::from(page), 1);
+    }
+    world.pool.flush_all().unwrap();
+    let world = world.reopen();
+    for _ in 0..3 {
+        (1..20).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+    }
+    for page in 20..110 {
+        world.pool.prefetch(PageId(page), 4);
+        assert_eq!(value(&world.pool.read_for_scan(PageId(page)).unwrap()), u64::from(page));
+    }
+    let before = world.pool.stats().reads;
+    (1..20).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+    assert_eq!(world.pool.stats().reads, before, "used pages stayed");
+}
+
+#[test]
+fn pages_to_be_kept_stay_until_nothing_else_is_left() {
+    let world = World::new(options(16));
+    for page in 1..100 {
+        world.create(page, u64::from(page), 1);
+    }
+    world.pool.flush_all().unwrap();
+    world.pool.set_resident(PageId(1)..PageId(9), true);
+    (1..9).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+    (9..100).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+    let before = world.pool.stats().reads;
+    (1..9).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+    assert_eq!(world.pool.stats().reads, before);
+    world.pool.set_resident(PageId(1)..PageId(100), true);
+    (9..100).for_each(|page| assert_eq!(world.value(page), u64::from(page)));
+}
+
+#[test]
+fn trying_does_not_wait_for_others() {
+    let world = World::new(options(64));
+    world.create(1, 1, 1);
+    let pool = &world.pool;
+    let held = pool.write(PageId(1)).unwrap();
+    assert!(pool.try_read(PageId(1)).unwrap().is_none() && pool.try_write(PageId(1)).unwrap().is_none());
+    let held = held.downgrade();
+    assert!(pool.try_read(PageId(1)).unwrap().is_some() && pool.try_write(PageId(1)).unwrap().is_none());
+    let version = held.version();
+    drop(held);
+    assert_eq!(pool.try_write(PageId(1)).unwrap().unwrap().version(), version);
+    assert_eq!(pool.try_read(PageId(1)).unwrap().unwrap().version(), version + 1);
+}
