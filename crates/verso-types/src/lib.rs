@@ -5,18 +5,25 @@
 //! | [`sqltype`] | the SQL types, their PostgreSQL names, ids and physical layouts |
 //! | [`value`] | one SQL value, SQL order, equality and hash |
 //! | [`decimal`] | exact decimal numbers of up to 38 digits, PostgreSQL's result scales |
+//! | [`datetime`] | calendar, time zones, text and arithmetic of dates, times and intervals |
+//! | [`text`] | values from and to text, PostgreSQL's input and output syntax |
+//! | [`cast`](mod@cast) | which casts there are and what they do |
 //! | [`column`] | column vectors and batches: the format of scans, kernels and results |
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
 //! | [`error`] | the one error type, carrying its SQLSTATE |
 #![forbid(unsafe_code)]
 
+pub mod cast;
 pub mod column;
+pub mod datetime;
 pub mod decimal;
 pub mod error;
 pub mod row;
 pub mod sqltype;
+pub mod text;
 pub mod value;
 
+pub use cast::{CastKind, cast, cast_kind};
 pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 pub use decimal::Decimal;
 pub use error::TypeError;
@@ -24,4 +31,5 @@ pub use error::TypeError;
 pub use jiff::tz::TimeZone;
 pub use row::{decode_row, encode_row};
 pub use sqltype::{NumericSpec, Physical, SqlType};
+pub use text::{format_text, parse_text};
 pub use value::{Interval, Value, cmp_sql, eq_sql, hash_sql};

@@ -1,0 +1,253 @@
+//! Casts between types: which there are (PostgreSQL's `pg_cast` and its casts through text), and what they do.
+
+use jiff::tz::TimeZone;
+
+use crate::datetime;
+use crate::decimal::Decimal;
+use crate::error::{TypeError, sqlstate};
+use crate::sqltype::SqlType;
+use crate::text::{format_text, parse_text};
+use crate::value::{Interval, Value};
+
+/// Where a cast is applied without being asked for; each kind includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CastKind {
+    /// In any expression.
+    Implicit,
+    /// When a value is assigned to a column or variable.
+    Assignment,
+    /// Only where `CAST` or `::` is written.
+    Explicit,
+}
+
+/// The weakest context in which `from` is cast to `to`; `None` where no cast leads there. Modifiers play no part.
+pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
+    use CastKind::{Assignment, Explicit, Implicit};
+    use SqlType as T;
+    if from.same_base(to) {
+        return Some(Implicit);
+    }
+    Some(match (from, to) {
+        (T::Void, _) | (_, T::Void) => return None,
+        (T::Unknown, _) => Implicit,
+        (_, T::Unknown) => return None,
+        // numbers: up is implicit, down an assignment
+        (T::Int2, T::Int4 | T::Int8 | T::Numeric(_) | T::Float4 | T::Float8 | T::Oid) => Implicit,
+        (T::Int4, T::Int8 | T::Numeric(_) | T::Float4 | T::Float8 | T::Oid) => Implicit,
+        (T::Int8, T::Numeric(_) | T::Float4 | T::Float8 | T::Oid) => Implicit,
+        (T::Numeric(_), T::Float4 | T::Float8) | (T::Float4, T::Float8) => Implicit,
+        (T::Int4, T::Int2) | (T::Int8, T::Int2 | T::Int4) => Assignment,
+        (T::Numeric(_), to) if to.is_integer() => Assignment,
+        (T::Float4 | T::Float8, to) if to.is_number() => Assignment,
+        (T::Oid, T::Int4 | T::Int8) => Assignment,
+        (T::Bool, T::Int4) | (T::Int4, T::Bool) => Explicit,
+        // dates and times
+        (T::Date, T::Timestamp | T::Timestamptz) | (T::Timestamp, T::Timestamptz) => Implicit,
+        (T::Time, T::Interval) => Implicit,
+        (T::Timestamp, T::Date | T::Time) | (T::Timestamptz, T::Date | T::Time | T::Timestamp) => Assignment,
+        (T::Interval, T::Time) => Assignment,
+        // the character types among themselves
+        (T::Name, T::Varchar(_) | T::Char(_)) => Assignment,
+        (from, to) if from.is_text() && to.is_text() => Implicit,
+        // element by element
+        (T::Array(from), T::Array(to)) => return cast_kind(from, to),
+        // through text: every type becomes text by assignment, text becomes every type when asked
+        (_, to) if to.is_text() => Assignment,
+        (_, T::Record) => return None,
+        (from, _) if from.is_text() => Explicit,
+        _ => return None,
+    })
+}
+
+/// Casts a value. `kind` says how it came about: an explicit cast to varchar(n) cuts where an assignment refuses.
+/// # Errors
+/// 42846 where there is no such cast; 22003, 22001, 22008, 22P02 and more where the value does not fit.
+pub fn cast(
+    value: &Value,
+    from: &SqlType,
+    to: &SqlType,
+    kind: CastKind,
+    tz: &TimeZone,
+) -> Result<Value, TypeError> {
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    match (value, to) {
+        (Value::Text(text), to) if to.is_text() => cast_text(value, text, from, to, kind),
+        (Value::Bool(v), to) if to.is_text() => {
+            let text: &str = if *v { "true" } else { "false" };
+            Ok(Value::text(limit_text(text, to, kind == CastKind::Explicit)?))
+        }
+        (Value::Text(text), _) if from.is_text() && cast_kind(from, to).is_some() => parse_text(to, text, tz),
+        (_, to) if to.is_text() && cast_kind(from, to).is_some() => {
+            let mut text = String::new();
+            format_text(value, from, tz, &mut text);
+            Ok(Value::text(limit_text(&text, to, kind == CastKind::Explicit)?))
+        }
+        (Value::Int2(_) | Value::Int4(_) | Value::Int8(_), _) => {
+            cast_integer(value.as_i64().expect("an integer"), to).unwrap_or_else(|| Err(no_cast(from, to)))
+        }
+        (Value::Numeric(v), _) => cast_numeric(*v, to).unwrap_or_else(|| Err(no_cast(from, to))),
+        (Value::Float8(v), _) => cast_float(*v, None, to).unwrap_or_else(|| Err(no_cast(from, to))),
+        (Value::Float4(v), _) => {
+            cast_float((*v).into(), Some(*v), to).unwrap_or_else(|| Err(no_cast(from, to)))
+        }
+        (Value::Bool(v), SqlType::Int4) => Ok(Value::Int4((*v).into())),
+        (Value::Array(values), SqlType::Array(target)) => {
+            let SqlType::Array(source) = from else { return Err(TypeError::mismatch(value, from)) };
+            let cast_one = |value: &Value| cast(value, source, target, kind, tz);
+            Ok(Value::Array(values.iter().map(cast_one).collect::<Result<Vec<_>, _>>()?.into()))
+        }
+        _ if from.same_base(to) => Ok(value.clone()),
+        _ => cast_time(value, to, tz).unwrap_or_else(|| Err(no_cast(from, to))),
+    }
+}
+
+/// 42846.
+#[cold]
+fn no_cast(from: &SqlType, to: &SqlType) -> TypeError {
+    let message = format!("cannot cast type {} to {}", from.without_modifiers(), to.without_modifiers());
+    TypeError::new(sqlstate::CANNOT_COERCE, message)
+}
+
+/// Between the character types; the value is shared where nothing is cut.
+fn cast_text(
+    value: &Value,
+    text: &str,
+    from: &SqlType,
+    to: &SqlType,
+    kind: CastKind,
+) -> Result<Value, TypeError> {
+    let _ = from;
+    let limited = limit_text(text, to, kind == CastKind::Explicit)?;
+    Ok(if limited.len() == text.len() { value.clone() } else { Value::text(limited) })
+}
+
+/// A text as a value of a character type: varchar(n) and char(n) hold n characters (22001 beyond, unless only blanks
+/// are lost or `cut`, that is for explicit casts), char is stored without its trailing blanks, name has 63 bytes.
+/// # Errors
+/// 22001.
+pub fn limit_text<'a>(text: &'a str, ty: &SqlType, cut: bool) -> Result<&'a str, TypeError> {
+    let limited = match ty {
+        SqlType::Varchar(Some(n)) | SqlType::Char(Some(n)) => {
+            // bytes ≥ characters, so most texts need no counting
+            let end = match text.len() <= *n as usize {
+                true => None,
+                false => text.char_indices().nth(*n as usize).map(|(end, _)| end),
+            };
+            let Some(end) = end else { return Ok(trim_char(text, ty)) };
+            let (kept, lost) = text.split_at(end);
+            if !cut && lost.bytes().any(|byte| byte != b' ') {
+                return Err(TypeError::new(
+                    sqlstate::STRING_DATA_RIGHT_TRUNCATION,
+                    format!("value too long for type {}", ty.pg_name()),
+                ));
+            }
+            kept
+        }
+        SqlType::Name if text.len() > 63 => &text[..text.floor_char_boundary(63)],
+        _ => text,
+    };
+    Ok(trim_char(limited, ty))
+}
+
+/// Trailing blanks of char(n) mean nothing and are not stored.
+fn trim_char<'a>(text: &'a str, ty: &SqlType) -> &'a str {
+    if matches!(ty, SqlType::Char(_)) { text.trim_end_matches(' ') } else { text }
+}
+
+/// Integers to numbers, oid and boolean; `None` where there is no cast.
+fn cast_integer(v: i64, to: &SqlType) -> Option<Result<Value, TypeError>> {
+    Some(match to {
+        SqlType::Int2 => v.try_into().map(Value::Int2).map_err(|_| TypeError::out_of_range("smallint")),
+        SqlType::Int4 => v.try_into().map(Value::Int4).map_err(|_| TypeError::out_of_range("integer")),
+        SqlType::Int8 => Ok(Value::Int8(v)),
+        // a negative integer is the oid of the same 32 bits
+        SqlType::Oid => match v {
+            -0x8000_0000..0 => Ok(Value::Int8(v + (1 << 32))),
+            0..=0xffff_ffff => Ok(Value::Int8(v)),
+            _ => Err(TypeError::out_of_range("OID")),
+        },
+        SqlType::Float4 => Ok(Value::Float4(v as f32)),
+        SqlType::Float8 => Ok(Value::Float8(v as f64)),
+        SqlType::Numeric(None) => Ok(Value::Numeric(v.into())),
+        SqlType::Numeric(Some(spec)) => Decimal::from(v).constrain(*spec).map(Value::Numeric),
+        SqlType::Bool => Ok(Value::Bool(v != 0)),
+        _ => return None,
+    })
+}
+
+/// Numeric to numbers; integers round half away from zero.
+fn cast_numeric(v: Decimal, to: &SqlType) -> Option<Result<Value, TypeError>> {
+    Some(match to {
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => match v.to_i64() {
+            Some(integer) => cast_integer(integer, to)?,
+            None => Err(TypeError::out_of_range(to.base_name())),
+        },
+        SqlType::Float4 => Ok(Value::Float4(v.to_string().parse().expect("a decimal is a float literal"))),
+        SqlType::Float8 => Ok(Value::Float8(v.to_f64())),
+        SqlType::Numeric(None) => Ok(Value::Numeric(v)),
+        SqlType::Numeric(Some(spec)) => v.constrain(*spec).map(Value::Numeric),
+        _ => return None,
+    })
+}
+
+/// Floats to numbers; integers round half to even. `single` is the value where it came as a single.
+fn cast_float(v: f64, single: Option<f32>, to: &SqlType) -> Option<Result<Value, TypeError>> {
+    let decimal = || single.map_or_else(|| Decimal::from_f64(v), Decimal::from_f32);
+    Some(match to {
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => {
+            let rounded = v.round_ties_even();
+            // exactly representable borders: -2^63 ≤ v < 2^63
+            match (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&rounded) {
+                true => cast_integer(rounded as i64, to)?,
+                false => Err(TypeError::out_of_range(to.base_name())),
+            }
+        }
+        SqlType::Float4 => f64_to_f32(v).map(Value::Float4),
+        SqlType::Float8 => Ok(Value::Float8(v)),
+        SqlType::Numeric(None) => decimal().map(Value::Numeric),
+        SqlType::Numeric(Some(spec)) => decimal().and_then(|v| v.constrain(*spec)).map(Value::Numeric),
+        _ => return None,
+    })
+}
+
+/// A double as a single.
+/// # Errors
+/// 22003 where a finite number would become infinite, or another one zero.
+pub fn f64_to_f32(v: f64) -> Result<f32, TypeError> {
+    let single = v as f32;
+    let flaw = match single {
+        f if f.is_infinite() && v.is_finite() => "value out of range: overflow",
+        0.0 if v != 0.0 => "value out of range: underflow",
+        _ => return Ok(single),
+    };
+    Err(TypeError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, flaw))
+}
+
+/// Dates, times and intervals; `None` where there is no cast.
+fn cast_time(value: &Value, to: &SqlType, tz: &TimeZone) -> Option<Result<Value, TypeError>> {
+    let time_of = |micros: i64| match micros {
+        i64::MIN | i64::MAX => Value::Null, // an infinity has no time of day
+        _ => Value::Time(datetime::split_timestamp(micros).1),
+    };
+    Some(match (value, to) {
+        (Value::Date(v), SqlType::Timestamp) => datetime::date_to_timestamp(*v).map(Value::Timestamp),
+        (Value::Date(v), SqlType::Timestamptz) => {
+            datetime::date_to_timestamp(*v).and_then(|v| datetime::to_utc(v, tz)).map(Value::Timestamptz)
+        }
+        (Value::Timestamp(v), SqlType::Date) => Ok(Value::Date(datetime::timestamp_to_date(*v))),
+        (Value::Timestamp(v), SqlType::Time) => Ok(time_of(*v)),
+        (Value::Timestamp(v), SqlType::Timestamptz) => datetime::to_utc(*v, tz).map(Value::Timestamptz),
+        (Value::Timestamptz(v), SqlType::Date) => {
+            Ok(Value::Date(datetime::timestamp_to_date(datetime::to_local(*v, tz))))
+        }
+        (Value::Timestamptz(v), SqlType::Time) => Ok(time_of(datetime::to_local(*v, tz))),
+        (Value::Timestamptz(v), SqlType::Timestamp) => Ok(Value::Timestamp(datetime::to_local(*v, tz))),
+        (Value::Time(v), SqlType::Interval) => {
+            Ok(Value::Interval(Interval { micros: *v, ..Interval::default() }))
+        }
+        (Value::Interval(v), SqlType::Time) => Ok(Value::Time(v.micros.rem_euclid(datetime::MICROS_PER_DAY))),
+        _ => return None,
+    })
+}

@@ -1,0 +1,198 @@
+//! Arithmetic of dates, times and intervals, as PostgreSQL's operators do it.
+
+use jiff::tz::TimeZone;
+
+use super::{
+    Civil, MICROS_PER_DAY, checked_date, checked_timestamp, civil_from_days, days_from_civil, days_in_month,
+    split_timestamp, to_local, to_utc,
+};
+use crate::error::{TypeError, sqlstate};
+use crate::value::Interval;
+
+/// 22008 "interval out of range".
+#[cold]
+pub(super) fn interval_overflow() -> TypeError {
+    TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "interval out of range")
+}
+
+/// The day `months` later, on the last of a shorter month.
+/// # Errors
+/// 22008.
+fn add_months(days: i32, months: i32) -> Result<i32, TypeError> {
+    if months == 0 {
+        return Ok(days);
+    }
+    let Civil { year, month, day } = civil_from_days(days);
+    let total = i64::from(year) * 12 + i64::from(month) - 1 + i64::from(months);
+    let out_of_range = || TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range");
+    let year = i32::try_from(total.div_euclid(12)).map_err(|_| out_of_range())?;
+    let month = (total.rem_euclid(12) + 1) as u8;
+    let day = day.min(days_in_month(year, month));
+    i32::try_from(days_from_civil(year, month, day)).map_err(|_| out_of_range())
+}
+
+/// `timestamp + interval`: months, then days, then microseconds. Infinities stay.
+/// # Errors
+/// 22008.
+pub fn timestamp_plus_interval(micros: i64, interval: Interval) -> Result<i64, TypeError> {
+    if matches!(micros, i64::MIN | i64::MAX) {
+        return Ok(micros);
+    }
+    let (days, time) = split_timestamp(micros);
+    let days = i64::from(add_months(days, interval.months)?) + i64::from(interval.days);
+    checked_timestamp(
+        i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(time) + i128::from(interval.micros),
+    )
+}
+
+/// `timestamptz + interval`: months and days in the session's zone (a day may have 23 hours), microseconds absolute.
+/// # Errors
+/// 22008.
+pub fn timestamptz_plus_interval(micros: i64, interval: Interval, tz: &TimeZone) -> Result<i64, TypeError> {
+    if matches!(micros, i64::MIN | i64::MAX) {
+        return Ok(micros);
+    }
+    let mut moment = micros;
+    if interval.months != 0 || interval.days != 0 {
+        let calendar = Interval { micros: 0, ..interval };
+        moment = to_utc(timestamp_plus_interval(to_local(micros, tz), calendar)?, tz)?;
+    }
+    checked_timestamp(i128::from(moment) + i128::from(interval.micros))
+}
+
+/// `timestamp - timestamp`: days and a time of day, no months.
+/// # Errors
+/// 22008 for infinities and what does not fit.
+pub fn timestamp_minus(a: i64, b: i64) -> Result<Interval, TypeError> {
+    let infinite = |micros| matches!(micros, i64::MIN | i64::MAX);
+    if infinite(a) || infinite(b) {
+        let message = "cannot subtract infinite timestamps";
+        return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, message));
+    }
+    let span = a.checked_sub(b).ok_or_else(interval_overflow)?;
+    // truncating, so that both parts have one sign (justify_hours)
+    Ok(Interval { months: 0, days: (span / MICROS_PER_DAY) as i32, micros: span % MICROS_PER_DAY })
+}
+
+/// `date + integer`; infinities stay.
+/// # Errors
+/// 22008.
+pub fn date_plus_days(date: i32, days: i32) -> Result<i32, TypeError> {
+    match date {
+        i32::MIN | i32::MAX => Ok(date),
+        _ => checked_date(i64::from(date) + i64::from(days)),
+    }
+}
+
+/// `date - date`: days.
+/// # Errors
+/// 22008 for infinities and what does not fit.
+pub fn date_minus(a: i32, b: i32) -> Result<i32, TypeError> {
+    let infinite = |days| matches!(days, i32::MIN | i32::MAX);
+    if infinite(a) || infinite(b) {
+        let message = "cannot subtract infinite dates";
+        return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, message));
+    }
+    a.checked_sub(b).ok_or_else(|| TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range"))
+}
+
+/// The timestamp at the start of a date; infinities stay.
+/// # Errors
+/// 22008 "date out of range for timestamp".
+pub fn date_to_timestamp(date: i32) -> Result<i64, TypeError> {
+    match date {
+        i32::MIN => Ok(i64::MIN),
+        i32::MAX => Ok(i64::MAX),
+        _ => checked_timestamp(i128::from(date) * i128::from(MICROS_PER_DAY)).map_err(|_| {
+            TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")
+        }),
+    }
+}
+
+/// The date of a timestamp; infinities stay.
+pub fn timestamp_to_date(micros: i64) -> i32 {
+    match micros {
+        i64::MIN => i32::MIN,
+        i64::MAX => i32::MAX,
+        _ => split_timestamp(micros).0,
+    }
+}
+
+/// `time + interval`: around the clock; months and days do not count.
+pub fn time_plus_interval(micros: i64, interval: Interval) -> i64 {
+    (i128::from(micros) + i128::from(interval.micros)).rem_euclid(i128::from(MICROS_PER_DAY)) as i64
+}
+
+impl Interval {
+    /// The sum, part by part.
+    /// # Errors
+    /// 22008.
+    pub fn checked_add(self, other: Interval) -> Result<Interval, TypeError> {
+        let sum = || {
+            Some(Interval {
+                months: self.months.checked_add(other.months)?,
+                days: self.days.checked_add(other.days)?,
+                micros: self.micros.checked_add(other.micros)?,
+            })
+        };
+        sum().ok_or_else(interval_overflow)
+    }
+
+    /// The interval backwards.
+    /// # Errors
+    /// 22008.
+    pub fn checked_neg(self) -> Result<Interval, TypeError> {
+        let negative = || {
+            Some(Interval {
+                months: self.months.checked_neg()?,
+                days: self.days.checked_neg()?,
+                micros: self.micros.checked_neg()?,
+            })
+        };
+        negative().ok_or_else(interval_overflow)
+    }
+
+    /// The interval `factor` times; fractions of months become days of a 30-day month, those of days hours.
+    /// # Errors
+    /// 22008.
+    pub fn checked_mul(self, factor: f64) -> Result<Interval, TypeError> {
+        self.scaled(|part| part * factor)
+    }
+
+    /// The `divisor`-th part, fractions as in [`checked_mul`](Self::checked_mul).
+    /// # Errors
+    /// 22012, 22008.
+    pub fn checked_div(self, divisor: f64) -> Result<Interval, TypeError> {
+        match divisor {
+            0.0 => Err(TypeError::division_by_zero()),
+            _ => self.scaled(|part| part / divisor),
+        }
+    }
+
+    /// Each part scaled, its fraction handed down (as `interval_mul`, with its rounding to microseconds in between).
+    fn scaled(self, scale: impl Fn(f64) -> f64) -> Result<Interval, TypeError> {
+        let (months, own_days) = (scale(self.months.into()), scale(self.days.into()));
+        let month_days = round_micro(months.fract() * 30.0);
+        let mut seconds = round_micro((own_days.fract() + month_days.fract()) * 86_400.0);
+        let mut days = own_days.trunc() + month_days.trunc();
+        if seconds.abs() >= 86_400.0 {
+            days += (seconds / 86_400.0).trunc();
+            seconds %= 86_400.0;
+        }
+        let micros = (scale(self.micros as f64) + seconds * 1e6).round_ties_even();
+        if !whole_fits(months) || !whole_fits(days) || !(-9.2e18..9.2e18).contains(&micros) {
+            return Err(interval_overflow());
+        }
+        Ok(Interval { months: months as i32, days: days as i32, micros: micros as i64 })
+    }
+}
+
+/// Does the whole part fit in 32 bits (false for NaN)?
+fn whole_fits(value: f64) -> bool {
+    value > -2_147_483_649.0 && value < 2_147_483_648.0
+}
+
+/// PostgreSQL's TSROUND: to six places.
+fn round_micro(value: f64) -> f64 {
+    (value * 1e6).round_ties_even() / 1e6
+}

@@ -1,0 +1,162 @@
+//! Floating point: shortest digits that read back as the same number, printed as PostgreSQL 12 and later do.
+//!
+//! Rust's shortest digits may lie exactly on the border between two numbers, where reading rounds to the even one.
+//! PostgreSQL's never do (1e23 prints as 9.999999999999999e+22), so such digits are replaced by the next longer ones.
+
+use super::trim;
+use crate::error::{TypeError, sqlstate};
+
+/// Reads a double.
+/// # Errors
+/// 22P02, 22003 where it over- or underflows.
+pub fn parse_f64(text: &str) -> Result<f64, TypeError> {
+    parse(text, "double precision", |digits| digits.parse().ok())
+}
+
+/// Reads a single.
+/// # Errors
+/// As [`parse_f64`].
+pub fn parse_f32(text: &str) -> Result<f32, TypeError> {
+    let single = |digits: &str| digits.parse::<f32>().ok().map(f64::from);
+    parse(text, "real", single).map(|value| value as f32)
+}
+
+fn parse(text: &str, type_name: &str, read: impl Fn(&str) -> Option<f64>) -> Result<f64, TypeError> {
+    let trimmed = trim(text);
+    let unsigned = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    let special = ["nan", "inf", "infinity"].iter().any(|name| unsigned.eq_ignore_ascii_case(name));
+    let value = match special || unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        true => read(trimmed).ok_or_else(|| TypeError::syntax(type_name, text))?,
+        false => return Err(TypeError::syntax(type_name, text)),
+    };
+    let mantissa = unsigned.split(['e', 'E']).next().unwrap_or("");
+    let vanished = value == 0.0 && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    if !special && (value.is_infinite() || vanished) {
+        return Err(TypeError::new(
+            sqlstate::NUMERIC_VALUE_OUT_OF_RANGE,
+            format!("\"{trimmed}\" is out of range for type {type_name}"),
+        ));
+    }
+    Ok(value)
+}
+
+/// Appends a double: `0.1`, `1e+20`, `-Infinity`.
+pub fn format_f64(value: f64, out: &mut String) {
+    let bits = value.abs().to_bits();
+    let parts =
+        Parts { mantissa: bits & ((1 << 52) - 1), exponent: (bits >> 52) as i32, digits: 52, bias: 1075 };
+    let reads_back = |text: &str| text.parse() == Ok(value.abs());
+    format(value, parts, 15, format!("{:e}", value.abs()), reads_back, out);
+}
+
+/// Appends a single: `0.1`, `1e+20`, `-Infinity`.
+pub fn format_f32(value: f32, out: &mut String) {
+    let bits = u64::from(value.abs().to_bits());
+    let parts =
+        Parts { mantissa: bits & ((1 << 23) - 1), exponent: (bits >> 23) as i32, digits: 23, bias: 150 };
+    let reads_back = |text: &str| text.parse() == Ok(value.abs());
+    format(value.into(), parts, 6, format!("{:e}", value.abs()), reads_back, out);
+}
+
+/// The fields of a float.
+struct Parts {
+    mantissa: u64,
+    exponent: i32,
+    digits: u32,
+    bias: i32,
+}
+
+impl Parts {
+    /// The binary exponent of the last place.
+    fn last_place(&self) -> i32 {
+        self.exponent.max(1) - self.bias
+    }
+
+    /// Is the number `digits × 10^power`, which reads back as this one, the midpoint to a neighbour?
+    fn is_border(&self, digits: u64, power: i32) -> bool {
+        // borders belong to even mantissas; those of more factors of five than fit cannot be hit
+        if self.mantissa % 2 != 0 || !(-27..=27).contains(&power) || digits == 0 {
+            return false;
+        }
+        let fives = 5u128.pow(power.unsigned_abs());
+        let scaled = match power >= 0 {
+            true => u128::from(digits) * fives,
+            false if u128::from(digits) % fives == 0 => u128::from(digits) / fives,
+            false => return false,
+        };
+        let twos = scaled.trailing_zeros();
+        let (odd, exponent) = (scaled >> twos, power + twos as i32);
+        // midpoints to the neighbours have one binary place more; below a power of two the lower one has two more
+        let narrow = self.mantissa == 0 && self.exponent > 1;
+        let own = 1u128 << self.digits | u128::from(self.mantissa);
+        exponent == self.last_place() - 1 || narrow && exponent == self.last_place() - 2 && odd < own * 4
+    }
+}
+
+/// Sign, digits and exponent put together; plain notation for exponents from -4 to below `plain`.
+fn format(
+    value: f64,
+    parts: Parts,
+    plain: i32,
+    shortest: String,
+    reads_back: impl Fn(&str) -> bool,
+    out: &mut String,
+) {
+    if value.is_nan() {
+        return out.push_str("NaN");
+    }
+    if value.is_sign_negative() {
+        out.push('-');
+    }
+    if value.is_infinite() {
+        return out.push_str("Infinity");
+    }
+    let (mut digits, mut exponent) = split(&shortest);
+    let mut places = digits.len();
+    while parts.is_border(digits.parse().unwrap_or(0), exponent - digits.len() as i32 + 1) && places < 17 {
+        let longer = format!("{:.*e}", places, value.abs());
+        if reads_back(&longer) {
+            (digits, exponent) = split(&longer);
+        }
+        places += 1;
+    }
+    put_digits(&digits, exponent, plain, out);
+}
+
+/// `1.25e-7` into the digits without trailing zeros and the exponent of the first.
+fn split(scientific: &str) -> (String, i32) {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let significant = digits.trim_end_matches('0');
+    let digits = if significant.is_empty() { "0".to_string() } else { significant.to_string() };
+    (digits, exponent.parse().unwrap_or(0))
+}
+
+fn put_digits(digits: &str, exponent: i32, plain: i32, out: &mut String) {
+    let (first, more) = digits.split_at(1);
+    if !(-4..plain).contains(&exponent) {
+        out.push_str(first);
+        if !more.is_empty() {
+            out.push('.');
+            out.push_str(more);
+        }
+        out.push_str(if exponent < 0 { "e-" } else { "e+" });
+        return crate::datetime::put_number(exponent.unsigned_abs().into(), 2, out);
+    }
+    match usize::try_from(exponent) {
+        Err(_) => {
+            out.push_str("0.");
+            out.extend(std::iter::repeat_n('0', exponent.unsigned_abs() as usize - 1));
+            out.push_str(digits);
+        }
+        Ok(exponent) if digits.len() <= exponent + 1 => {
+            out.push_str(digits);
+            out.extend(std::iter::repeat_n('0', exponent + 1 - digits.len()));
+        }
+        Ok(exponent) => {
+            out.push_str(&digits[..=exponent]);
+            out.push('.');
+            out.push_str(&digits[exponent + 1..]);
+        }
+    }
+}

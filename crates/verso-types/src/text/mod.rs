@@ -1,0 +1,92 @@
+//! Values from and to text, in PostgreSQL's syntax, with its messages.
+
+mod array;
+mod binary;
+mod float;
+mod number;
+#[cfg(test)]
+mod tests;
+
+use jiff::tz::TimeZone;
+
+pub use array::type_of;
+pub use binary::{format_bytea, format_uuid, parse_bytea, parse_uuid};
+pub use float::{format_f32, format_f64, parse_f32, parse_f64};
+pub use number::{format_i64, parse_bool, parse_integer};
+
+use crate::cast::limit_text;
+use crate::datetime;
+use crate::decimal::Decimal;
+use crate::error::{TypeError, sqlstate};
+use crate::sqltype::SqlType;
+use crate::value::Value;
+
+/// Reads a value of type `ty`, as PostgreSQL's input function with the type's modifiers. Local times are of zone `tz`.
+/// # Errors
+/// 22P02, 22003, 22001, 22007, 22008 and more, with PostgreSQL's messages; 0A000 for types without input.
+pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeZone) -> Result<Value, TypeError> {
+    Ok(match ty {
+        SqlType::Bool => Value::Bool(parse_bool(text)?),
+        SqlType::Int2 => Value::Int2(parse_integer(text, "smallint")?),
+        SqlType::Int4 => Value::Int4(parse_integer(text, "integer")?),
+        SqlType::Int8 => Value::Int8(parse_integer(text, "bigint")?),
+        SqlType::Oid => Value::Int8(number::parse_oid(text)?),
+        SqlType::Float4 => Value::Float4(parse_f32(text)?),
+        SqlType::Float8 => Value::Float8(parse_f64(text)?),
+        SqlType::Numeric(None) => Value::Numeric(Decimal::parse(text)?),
+        SqlType::Numeric(Some(spec)) => Value::Numeric(Decimal::parse(text)?.constrain(*spec)?),
+        SqlType::Text | SqlType::Unknown => Value::text(text),
+        SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => Value::text(limit_text(text, ty, false)?),
+        SqlType::Bytea => Value::Bytes(parse_bytea(text)?.into()),
+        SqlType::Date => Value::Date(datetime::parse_date(text)?),
+        SqlType::Time => Value::Time(datetime::parse_time(text)?),
+        SqlType::Timestamp => Value::Timestamp(datetime::parse_timestamp(text)?),
+        SqlType::Timestamptz => Value::Timestamptz(datetime::parse_timestamptz(text, tz)?),
+        SqlType::Interval => Value::Interval(datetime::parse_interval(text)?),
+        SqlType::Uuid => Value::Uuid(parse_uuid(text)?),
+        SqlType::Array(element) => array::parse_array(text, element, tz)?,
+        SqlType::Void => Value::text(""),
+        SqlType::Record => {
+            let message = "input of anonymous composite types is not implemented";
+            return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
+        }
+    })
+}
+
+/// Appends the text of a value of type `ty`, as PostgreSQL's output function. NULL appends nothing: how it is shown is
+/// the caller's affair.
+pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeZone, out: &mut String) {
+    match value {
+        Value::Null => {}
+        Value::Bool(v) => out.push(if *v { 't' } else { 'f' }),
+        Value::Int2(v) => format_i64((*v).into(), out),
+        Value::Int4(v) => format_i64((*v).into(), out),
+        Value::Int8(v) => format_i64(*v, out),
+        Value::Float4(v) => format_f32(*v, out),
+        Value::Float8(v) => format_f64(*v, out),
+        Value::Numeric(v) => {
+            crate::decimal::write_scaled(v.unscaled(), v.scale(), out).expect("a String takes everything");
+        }
+        Value::Text(v) => {
+            out.push_str(v);
+            if let SqlType::Char(Some(length)) = ty {
+                let missing = (*length as usize).saturating_sub(v.chars().count());
+                out.extend(std::iter::repeat_n(' ', missing));
+            }
+        }
+        Value::Bytes(v) => format_bytea(v, out),
+        Value::Date(v) => datetime::format_date(*v, out),
+        Value::Time(v) => datetime::format_time(*v, out),
+        Value::Timestamp(v) => datetime::format_timestamp(*v, out),
+        Value::Timestamptz(v) => datetime::format_timestamptz(*v, tz, out),
+        Value::Interval(v) => datetime::format_interval(*v, out),
+        Value::Uuid(v) => format_uuid(*v, out),
+        Value::Array(v) => array::format_array(v, ty, tz, out),
+        Value::Record(v) => array::format_record(v, tz, out),
+    }
+}
+
+/// Blanks that PostgreSQL's number input skips: C's `isspace`.
+fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b')
+}
