@@ -16,7 +16,6 @@
 #![forbid(unsafe_code)]
 
 mod clock;
-pub mod model;
 mod rng;
 mod scheduler;
 mod seeds;

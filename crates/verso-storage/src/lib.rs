@@ -3,8 +3,10 @@
 
 pub mod buffer;
 pub mod error;
+pub mod mini;
 pub mod page;
 pub mod wal;
 
 pub use error::StorageError;
+pub use mini::{CheckpointGate, Core, Mini, PageHandle, PageRedo, RedoTable};
 pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};

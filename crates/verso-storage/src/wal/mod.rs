@@ -20,8 +20,20 @@
 //! Locks, in order: `sync` (who leads a flush), `tail` (files), `queue` (buffers). Source: self-clocked group commit
 //! as in Aether (Johnson et al., 2010); epochs as timelines in PostgreSQL.
 
+mod chunk;
 mod group;
+mod log;
+mod queue;
+mod reader;
 mod record;
+mod segment;
+mod tail;
+#[cfg(test)]
+mod tests;
 
+pub use chunk::{CHUNK_HEADER, DatabaseId, LOG_FORMAT, SECTOR};
 pub use group::{GROUP_HEADER, Group, GroupView, MAX_GROUP, RECORD_HEADER, RecordView};
+pub use log::{FIRST_LSN, Reservation, Wal, WalOptions, WalStats};
+pub(crate) use reader::corrupt;
+pub use reader::{LogImage, LogOrigin};
 pub use record::{RecordKind, RecordShape};

@@ -1,0 +1,393 @@
+//! Mini-transactions: changes of several pages that happen whole or not at all.
+//!
+//! ```text
+//! begin ─► take latched pages ─► apply, apply, … (changes the bytes by redo and logs the same payload)
+//!                              └► commit: append the group ─► set page LSNs ─► effects in memory ─► release latches
+//! ```
+//!
+//! L1 (design): the records form one group of the log, and the page latches are held until every LSN is set.
+//! M1. Do is redo: a page changes only by the redo function of a record kind, run on the latched bytes with the
+//!     payload that is logged. So replay gives the same bytes, whatever the function does.
+//! M2. A redo function that returns a flaw has changed nothing; everything else is validated before `apply`.
+//! M3. What was applied is committed. A mini-transaction that is dropped in between leaves pages that the log does
+//!     not know of, so it poisons the engine (and panics in debug builds).
+//! M4. Append, LSNs and effects in memory lie within the checkpoint gate, held shared: a checkpoint sees all or
+//!     nothing of a mini-transaction. Nothing inside may begin or commit another one.
+//! M5. Room in the log is reserved before the first change: a full disk refuses a change and never breaks one.
+//!
+//! Latches: the pages that were taken, in the order of the caller's structure; pages of the space map last.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use verso_env::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::StorageError;
+use crate::buffer::{BufferPool, ExclusivePage, LogGate};
+use crate::page::{Flaw, Lsn, PageId, TxnId, header};
+use crate::wal::{Group, RecordKind, Reservation, Wal};
+
+/// Room in the log reserved for every mini-transaction that does not ask for more.
+const RESERVE_BYTES: u64 = 256 << 10;
+
+/// What every part of the engine works on.
+pub struct Core {
+    /// Pages.
+    pub pool: Arc<BufferPool>,
+    /// Log.
+    pub wal: Arc<Wal>,
+    /// Held shared by who commits a mini-transaction, exclusively by a checkpoint for a moment.
+    pub gate: CheckpointGate,
+    /// How records change pages.
+    pub redo: &'static dyn PageRedo,
+}
+
+impl Core {
+    /// Refuses everything from now on: pages and log do not agree any more.
+    pub fn poison(&self) {
+        self.wal.poison();
+        self.pool.poison();
+    }
+}
+
+/// Keeps a checkpoint from seeing half of a mini-transaction (M4).
+#[derive(Default)]
+pub struct CheckpointGate(RwLock<()>);
+
+impl CheckpointGate {
+    /// For who changes something that a checkpoint collects.
+    pub fn enter(&self) -> RwLockReadGuard<'_, ()> {
+        self.0.read()
+    }
+
+    /// For the checkpoint.
+    pub fn close(&self) -> RwLockWriteGuard<'_, ()> {
+        self.0.write()
+    }
+}
+
+impl LogGate for Wal {
+    fn flush_to(&self, lsn: Lsn) -> Result<(), StorageError> {
+        self.flush(lsn)
+    }
+}
+
+/// How records of the log change pages: a pure function of (page, payload), the same at first and in recovery.
+pub trait PageRedo: Send + Sync {
+    /// Changes `page` as `payload` says.
+    ///
+    /// # Errors
+    /// A flaw when the two do not fit together; the page is unchanged then (M2).
+    fn redo(&self, kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw>;
+}
+
+/// The redo function of a module.
+pub type RedoFn = fn(RecordKind, &mut [u8], &[u8]) -> Result<(), Flaw>;
+
+/// Redo functions by ranges of record kinds, fixed at compile time.
+pub struct RedoTable([Option<RedoFn>; 256]);
+
+impl RedoTable {
+    /// A table of (first kind, last kind, function); ranges that overlap do not compile.
+    #[must_use]
+    pub const fn new(ranges: &[(u8, u8, RedoFn)]) -> RedoTable {
+        let mut table: [Option<RedoFn>; 256] = [None; 256];
+        let mut index = 0;
+        while index < ranges.len() {
+            let (first, last, function) = ranges[index];
+            let mut kind = first;
+            while kind <= last {
+                assert!(table[kind as usize].is_none(), "two redo functions for one kind of log records");
+                table[kind as usize] = Some(function);
+                if kind == u8::MAX {
+                    break;
+                }
+                kind += 1;
+            }
+            index += 1;
+        }
+        RedoTable(table)
+    }
+}
+
+impl PageRedo for RedoTable {
+    fn redo(&self, kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
+        match self.0[usize::from(kind.0)] {
+            Some(function) => function(kind, page, payload),
+            None => Err(Flaw::new(format!("log record of unknown kind {}", kind.0))),
+        }
+    }
+}
+
+/// A page of a mini-transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageHandle(u32);
+
+struct Taken<'e> {
+    page: ExclusivePage<'e>,
+    changed: bool,
+}
+
+/// A mini-transaction under way.
+#[must_use = "a mini-transaction does nothing before commit"]
+pub struct Mini<'e> {
+    core: &'e Core,
+    group: Group,
+    pages: SmallVec<[Taken<'e>; 8]>,
+    effects: Vec<Box<dyn FnOnce(Lsn, Lsn) + 'e>>,
+    /// Runs of pages whose frames are dropped after the commit.
+    discards: Vec<(PageId, u32)>,
+    reservation: Option<Reservation<'e>>,
+    use_reserve: bool,
+    /// Pages were changed, or records promised, that the log does not know of yet.
+    changed: bool,
+}
+
+impl<'e> Mini<'e> {
+    /// Begins one; `txn` is [`TxnId::NONE`] for housekeeping. Allocates nothing and takes no locks.
+    pub fn begin(core: &'e Core, txn: TxnId) -> Mini<'e> {
+        Mini {
+            core,
+            group: Group::new(txn),
+            pages: SmallVec::new(),
+            effects: Vec::new(),
+            discards: Vec::new(),
+            reservation: None,
+            use_reserve: false,
+            changed: false,
+        }
+    }
+
+    /// What it works on.
+    #[must_use]
+    pub fn core(&self) -> &'e Core {
+        self.core
+    }
+
+    /// Takes a latched page in; the latch is released at commit, or when this is dropped unchanged.
+    pub fn take(&mut self, page: ExclusivePage<'e>) -> PageHandle {
+        self.pages.push(Taken { page, changed: false });
+        PageHandle(u32::try_from(self.pages.len() - 1).expect("a mini-transaction has few pages"))
+    }
+
+    /// Latches a page exclusively and takes it in. A page that was taken already is not latched twice.
+    ///
+    /// # Errors
+    /// As [`BufferPool::write`].
+    pub fn write(&mut self, id: PageId) -> Result<PageHandle, StorageError> {
+        match self.find(id) {
+            Some(handle) => Ok(handle),
+            None => Ok(self.take(self.core.pool.write(id)?)),
+        }
+    }
+
+    /// Takes in a page whose content on disk means nothing: the next record for it is an init record.
+    ///
+    /// # Errors
+    /// As [`BufferPool::create`].
+    pub fn create(&mut self, id: PageId) -> Result<PageHandle, StorageError> {
+        match self.find(id) {
+            Some(handle) => Ok(handle),
+            None => Ok(self.take(self.core.pool.create(id)?)),
+        }
+    }
+
+    /// The page, if it was taken.
+    #[must_use]
+    pub fn find(&self, id: PageId) -> Option<PageHandle> {
+        let index = self.pages.iter().position(|taken| taken.page.id() == id)?;
+        Some(PageHandle(u32::try_from(index).expect("a mini-transaction has few pages")))
+    }
+
+    /// Bytes of a page, with everything applied so far.
+    #[must_use]
+    pub fn page(&self, handle: PageHandle) -> &[u8] {
+        &self.pages[handle.0 as usize].page
+    }
+
+    /// Number of a page.
+    #[must_use]
+    pub fn page_id(&self, handle: PageHandle) -> PageId {
+        self.pages[handle.0 as usize].page.id()
+    }
+
+    /// Reserves room in the log for more than the usual 256 KiB. Before the first change.
+    ///
+    /// # Errors
+    /// `Full`, `Poisoned`.
+    pub fn reserve(&mut self, bytes: u64) -> Result<(), StorageError> {
+        if self.reservation.is_none() || bytes > RESERVE_BYTES {
+            self.reservation = Some(self.core.wal.reserve(bytes.max(RESERVE_BYTES))?);
+        }
+        Ok(())
+    }
+
+    /// Lets allocations of this mini-transaction use the space kept for undo and back-out.
+    pub fn use_reserve(&mut self) {
+        self.use_reserve = true;
+    }
+
+    /// Whether allocations may use the space kept for undo and back-out.
+    #[must_use]
+    pub fn uses_reserve(&self) -> bool {
+        self.use_reserve
+    }
+
+    /// Changes a page by the redo function of `kind` and logs the payload.
+    ///
+    /// # Errors
+    /// `Corrupt` when page and payload do not fit together; `Full`, `Poisoned`. Nothing has changed then.
+    pub fn apply(
+        &mut self,
+        handle: PageHandle,
+        kind: RecordKind,
+        payload: &[u8],
+    ) -> Result<(), StorageError> {
+        self.apply_with(handle, kind, |out| out.extend_from_slice(payload))
+    }
+
+    /// As [`Mini::apply`] with a payload that `write` appends to the log buffer it is given.
+    ///
+    /// # Errors
+    /// As [`Mini::apply`].
+    pub fn apply_with(
+        &mut self,
+        handle: PageHandle,
+        kind: RecordKind,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), StorageError> {
+        self.reserve(RESERVE_BYTES)?;
+        let taken = &mut self.pages[handle.0 as usize];
+        let id = taken.page.id();
+        let start = self.group.push_with(kind, id, write);
+        let before = cfg!(debug_assertions).then(|| taken.page.to_vec());
+        match self.core.redo.redo(kind, &mut taken.page, self.group.payload(start)) {
+            Ok(()) => {
+                taken.changed = true;
+                self.changed = true;
+                Ok(())
+            }
+            Err(flaw) => {
+                self.group.pop(start);
+                if let Some(before) = before {
+                    debug_assert!(
+                        before[..] == taken.page[..],
+                        "M2: {kind} changed {id}, then failed: {flaw}"
+                    );
+                }
+                Err(StorageError::corrupt(id, header::owner(&taken.page), flaw))
+            }
+        }
+    }
+
+    /// Logs a record that changes no page but state in memory; the change itself is an effect of the commit.
+    ///
+    /// # Errors
+    /// `Full`, `Poisoned`.
+    pub fn state(&mut self, kind: RecordKind, payload: &[u8]) -> Result<(), StorageError> {
+        self.reserve(RESERVE_BYTES)?;
+        self.group.push(kind, PageId::NONE, payload);
+        Ok(())
+    }
+
+    /// Logs that the content of an allocated page means nothing any more, without latching it: recovery then skips
+    /// all older records of it, and after the commit its frame is dropped unwritten. The page's next record is an
+    /// init record. Whoever drops a page without freeing its extent has to say so here.
+    ///
+    /// # Errors
+    /// `Full`, `Poisoned`.
+    pub fn void(&mut self, page: PageId) -> Result<(), StorageError> {
+        self.reserve(RESERVE_BYTES)?;
+        self.group.push(RecordKind::PAGE_VOID, page, &[]);
+        self.discard_on_commit(page, 1);
+        Ok(())
+    }
+
+    /// Drops the frames of `count` pages from `first` on, unwritten, after the commit. Their end is in the log by
+    /// another record of this mini-transaction.
+    pub(crate) fn discard_on_commit(&mut self, first: PageId, count: u32) {
+        self.discards.push((first, count));
+    }
+
+    /// Runs `effect` with the group's first LSN and the LSN behind it, inside the gate (M4), after the LSNs are set
+    /// and before the latches are released.
+    pub fn on_commit(&mut self, effect: impl FnOnce(Lsn, Lsn) + 'e) {
+        self.effects.push(Box::new(effect));
+    }
+
+    /// Bytes of the group so far.
+    #[must_use]
+    pub fn log_bytes(&self) -> usize {
+        self.group.len()
+    }
+
+    /// Whether nothing was applied or logged yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.group.is_empty()
+    }
+
+    /// Appends the group, sets the LSNs of the changed pages, runs the effects, releases the latches. Durable only
+    /// after [`Wal::flush`] up to the second LSN returned.
+    ///
+    /// # Errors
+    /// `Poisoned`: pages were changed, but the log does not take the group.
+    pub fn commit(self) -> Result<(Lsn, Lsn), StorageError> {
+        self.commit_with(|_, _| ())
+    }
+
+    /// As [`Mini::commit`], with a last effect that needs no allocation.
+    ///
+    /// # Errors
+    /// As [`Mini::commit`].
+    pub fn commit_with(mut self, effect: impl FnOnce(Lsn, Lsn)) -> Result<(Lsn, Lsn), StorageError> {
+        let core = self.core;
+        let gate = core.gate.enter();
+        let (start, end) = if self.group.is_empty() {
+            let end = core.wal.appended();
+            (end, end)
+        } else {
+            match core.wal.append(&mut self.group) {
+                Ok(lsns) => lsns,
+                Err(error) => {
+                    // The pages hold what the log will never have.
+                    core.poison();
+                    self.changed = false;
+                    return Err(error);
+                }
+            }
+        };
+        self.changed = false;
+        for taken in self.pages.iter_mut().filter(|taken| taken.changed) {
+            taken.page.set_lsn(start, end);
+        }
+        for effect in self.effects.drain(..) {
+            effect(start, end);
+        }
+        effect(start, end);
+        // Latches first: a page to discard may be among those taken. Still within the gate, because a discarded page
+        // no longer holds the redo point back, which is right only once the log knows of its end.
+        self.pages.clear();
+        for (first, count) in self.discards.drain(..) {
+            core.pool.discard_run(first, count);
+        }
+        drop(gate);
+        Ok((start, end))
+    }
+}
+
+impl Drop for Mini<'_> {
+    fn drop(&mut self) {
+        if self.changed {
+            tracing::error!(
+                records = self.group.record_count(),
+                "a mini-transaction was dropped uncommitted"
+            );
+            self.core.poison();
+            debug_assert!(
+                std::thread::panicking(),
+                "M3: a mini-transaction was dropped with changes applied"
+            );
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The log as found at open: which segments belong to it, where it ends, what groups it holds.
+//!
+//! The segment that holds the redo LSN is the last that starts at or before it. From there the chunks are followed,
+//! each starting at the LSN where the one before ended; where a segment has no such chunk, another segment that
+//! starts at this LSN goes on, or the log ends. What does not fit is never an error here: it is the torn or stale
+//! remains behind the end.
+//!
+//! L2 (design): a chunk or segment that starts at or behind the newest epoch's start is of that epoch; one before is
+//! of an older epoch, and epochs never decrease along the log.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use verso_env::{Env, Vfs};
+
+use super::GroupView;
+use super::chunk::{CHUNK_HEADER, ChunkHeader, DatabaseId, SECTOR, SegmentHeader, verify_chunk};
+use super::log::{Wal, WalOptions};
+use super::segment::{self, Segment};
+use super::tail::{LiveSegment, Tail};
+use crate::StorageError;
+use crate::page::{Flaw, Lsn, ObjectId, PageId};
+
+/// What the superblock knows about the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogOrigin {
+    /// The database.
+    pub database: DatabaseId,
+    /// The newest epoch.
+    pub epoch: u64,
+    /// Where the newest epoch starts.
+    pub epoch_start: Lsn,
+    /// Where reading starts: the start of a group, or the end of the log.
+    pub redo: Lsn,
+}
+
+impl LogOrigin {
+    /// Whether something that starts at `start` and follows something of epoch `previous` may be of `epoch`.
+    fn admits(&self, start: Lsn, epoch: u64, previous: u64) -> bool {
+        let expected_newest = start >= self.epoch_start;
+        epoch >= previous && if expected_newest { epoch == self.epoch } else { epoch < self.epoch }
+    }
+}
+
+/// A log before anything is appended to it.
+pub struct LogImage {
+    dir: PathBuf,
+    origin: LogOrigin,
+    /// In the order of the log; the first holds the redo LSN.
+    chain: Vec<(Segment, SegmentHeader)>,
+    /// Everything else: spares, used up ones, remains of a lost tail.
+    others: Vec<Segment>,
+    /// Behind the last chunk of the last segment of the chain.
+    position: u64,
+    end: Lsn,
+}
+
+impl LogImage {
+    /// A log without a segment that starts at `start`: of a new database, or of one that was shut down cleanly and
+    /// copied without its log.
+    #[must_use]
+    pub fn empty(dir: &Path, origin: LogOrigin, start: Lsn) -> LogImage {
+        LogImage {
+            dir: dir.to_owned(),
+            origin: LogOrigin { redo: start, ..origin },
+            chain: Vec::new(),
+            others: Vec::new(),
+            position: 0,
+            end: start,
+        }
+    }
+
+    /// Finds the log in `dir` and its end, and makes sure that what was found is durable (after a crash of the
+    /// process alone it may not be). `visit` sees every group from the redo LSN on, in order, with its start.
+    ///
+    /// # Errors
+    /// `NotADatabase` for a log of another database or without the redo LSN; what the file system reports; what
+    /// `visit` returns.
+    pub fn open(
+        vfs: &dyn Vfs,
+        dir: &Path,
+        origin: LogOrigin,
+        visit: impl FnMut(Lsn, &GroupView<'_>) -> Result<(), StorageError>,
+    ) -> Result<LogImage, StorageError> {
+        let mut used = Vec::new();
+        let mut others = Vec::new();
+        for (segment, header) in segment::list(vfs, dir)? {
+            match header {
+                Some(header) if header.database != origin.database => {
+                    let what = format!("the log folder {} belongs to another database", dir.display());
+                    return Err(StorageError::NotADatabase { what });
+                }
+                Some(header) => used.push((segment, header)),
+                None => others.push(segment),
+            }
+        }
+        let mut walk = Walk::new(origin, used, Lsn(u64::MAX))?;
+        walk.run(visit)?;
+        let Walk { candidates, chain, position, expected: end, .. } = walk;
+        others.extend(candidates.into_iter().map(|(segment, _)| segment));
+        others.sort_by_key(|segment| segment.number);
+        for (segment, _) in &chain {
+            segment.file.sync_data().map_err(|e| StorageError::io("syncing the log", e))?;
+        }
+        if end < origin.redo {
+            return Err(lost(&origin, end));
+        }
+        Ok(LogImage { dir: dir.to_owned(), origin, chain, others, position, end })
+    }
+
+    /// Where the log ends.
+    #[must_use]
+    pub fn end(&self) -> Lsn {
+        self.end
+    }
+
+    /// Whether no segment was found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chain.is_empty()
+    }
+
+    /// Visits every group from the redo LSN to the end again.
+    ///
+    /// # Errors
+    /// `Corrupt` when the log is not what it was at open; what `visit` returns.
+    pub fn scan(
+        &self,
+        visit: impl FnMut(Lsn, &GroupView<'_>) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        if self.chain.is_empty() {
+            return Ok(());
+        }
+        let mut walk = Walk::new(self.origin, self.chain.clone(), self.end)?;
+        walk.run(visit)?;
+        if walk.expected == self.end {
+            Ok(())
+        } else {
+            Err(StorageError::corrupt(
+                PageId::NONE,
+                ObjectId::SYSTEM,
+                Flaw::new(format!("the log changed while it was read: it ended at {}", self.end)),
+            ))
+        }
+    }
+
+    /// Opens the log for appending in `epoch`, which becomes durable in the superblock before the first append.
+    /// Segments that are not part of the log lose their headers, so that they are never taken for one.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn start(&self, env: &Env, options: WalOptions, epoch: u64) -> Result<Wal, StorageError> {
+        let mut spares = VecDeque::new();
+        for segment in &self.others {
+            let wiped = segment.file.write_at(&[0; SECTOR], 0).and_then(|()| segment.file.sync_data());
+            wiped.map_err(|e| StorageError::io("preparing a log segment", e))?;
+            // One too short came from a crash while it was made.
+            if segment.size > SECTOR as u64 {
+                spares.push_back(Segment { size: segment.size.max(SECTOR as u64), ..segment.clone() });
+            }
+        }
+        let segments = || self.chain.iter().map(|(segment, _)| segment).chain(&self.others);
+        let newest = segments().map(|segment| segment.number).max();
+        let largest = segments().map(|segment| segment.size).max();
+        let tail = Tail {
+            live: self
+                .chain
+                .iter()
+                .map(|(segment, header)| LiveSegment { segment: segment.clone(), start: header.start })
+                .collect(),
+            position: self.position,
+            spares,
+            unsynced: Vec::new(),
+            unsynced_bytes: 0,
+            written: self.end,
+            next_number: newest.map_or(1, |number| number + 1),
+            next_size: largest.map_or(options.segment_bytes_first, |size| {
+                (size * 2).clamp(options.segment_bytes_first, options.segment_bytes_max)
+            }),
+        };
+        Ok(Wal::start(env, &self.dir, self.origin.database, epoch, options, tail))
+    }
+}
+
+fn lost(origin: &LogOrigin, end: Lsn) -> StorageError {
+    let what = format!("its log ends at {end}, recovery has to start at {}", origin.redo);
+    StorageError::NotADatabase { what }
+}
+
+/// Follows the log from segment to segment and chunk to chunk.
+struct Walk {
+    origin: LogOrigin,
+    /// Segments in use that the walk has not entered.
+    candidates: Vec<(Segment, SegmentHeader)>,
+    chain: Vec<(Segment, SegmentHeader)>,
+    position: u64,
+    expected: Lsn,
+    epoch: u64,
+    stop: Lsn,
+    bytes: Vec<u8>,
+}
+
+impl Walk {
+    fn new(
+        origin: LogOrigin,
+        mut candidates: Vec<(Segment, SegmentHeader)>,
+        stop: Lsn,
+    ) -> Result<Walk, StorageError> {
+        let first = candidates
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, header))| {
+                header.start <= origin.redo && origin.admits(header.start, header.epoch, 0)
+            })
+            .max_by_key(|(_, (_, header))| (header.start, header.epoch))
+            .map(|(index, _)| index)
+            .ok_or_else(|| StorageError::NotADatabase {
+                what: format!("its log has no segment for {}, where recovery has to start", origin.redo),
+            })?;
+        let (segment, header) = candidates.remove(first);
+        Ok(Walk {
+            origin,
+            candidates,
+            chain: vec![(segment, header)],
+            position: SECTOR as u64,
+            expected: header.start,
+            epoch: header.epoch,
+            stop,
+            bytes: Vec::new(),
+        })
+    }
+
+    fn run(
+        &mut self,
+        mut visit: impl FnMut(Lsn, &GroupView<'_>) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        while self.expected < self.stop {
+            let (segment, _) = self.chain.last().expect("the walk starts in a segment");
+            let segment = segment.clone();
+            let Some(header) = self.read_chunk(&segment, self.position)? else {
+                match self.enter_next()? {
+                    true => continue,
+                    false => break,
+                }
+            };
+            self.visit_groups(&mut visit)?;
+            self.position += header.disk_len();
+            self.expected = header.end();
+            self.epoch = header.epoch;
+        }
+        Ok(())
+    }
+
+    /// Reads the chunk at `position` into `bytes`; `None` if there is none that continues the log.
+    fn read_chunk(&mut self, segment: &Segment, position: u64) -> Result<Option<ChunkHeader>, StorageError> {
+        let read_error = |e| StorageError::io("reading the log", e);
+        self.bytes.resize(SECTOR, 0);
+        let read = segment.file.read_at(&mut self.bytes, position).map_err(read_error)?;
+        let header = ChunkHeader::parse(&self.bytes[..read], self.origin.database)
+            .filter(|header| header.start == self.expected)
+            .filter(|header| self.origin.admits(header.start, header.epoch, self.epoch));
+        let Some(header) = header else { return Ok(None) };
+        let length = CHUNK_HEADER + header.length;
+        self.bytes.resize(length, 0);
+        if length > SECTOR {
+            let rest = &mut self.bytes[SECTOR..];
+            let wanted = rest.len();
+            let read = segment.file.read_at(rest, position + SECTOR as u64).map_err(read_error)?;
+            if read < wanted {
+                return Ok(None);
+            }
+        } else if read < length {
+            return Ok(None);
+        }
+        Ok(verify_chunk(&self.bytes).then_some(header))
+    }
+
+    /// Enters a segment that goes on where this one ends; it counts only if its first chunk does.
+    fn enter_next(&mut self) -> Result<bool, StorageError> {
+        let fitting: Vec<usize> = (0..self.candidates.len())
+            .filter(|index| {
+                let header = &self.candidates[*index].1;
+                header.start == self.expected && self.origin.admits(header.start, header.epoch, self.epoch)
+            })
+            .collect();
+        for index in fitting {
+            let segment = self.candidates[index].0.clone();
+            if self.read_chunk(&segment, SECTOR as u64)?.is_some() {
+                let next = self.candidates.remove(index);
+                self.chain.push(next);
+                self.position = SECTOR as u64;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The checksum held, so groups that do not decode are a bug or an unlikely accident: an error, not an end.
+    fn visit_groups(
+        &self,
+        visit: &mut impl FnMut(Lsn, &GroupView<'_>) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        let mut offset = CHUNK_HEADER;
+        while offset < self.bytes.len() {
+            let start = Lsn(self.expected.0 + (offset - CHUNK_HEADER) as u64);
+            let group = GroupView::parse(&self.bytes[offset..]).map_err(|flaw| corrupt(start, &flaw))?;
+            offset += group.byte_len();
+            if start >= self.origin.redo {
+                visit(start, &group)?;
+            } else if start.0 + group.byte_len() as u64 > self.origin.redo.0 {
+                return Err(corrupt(start, &Flaw::from("recovery has to start within a group")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The log is corrupt at `lsn`.
+pub(crate) fn corrupt(lsn: Lsn, flaw: &Flaw) -> StorageError {
+    StorageError::corrupt(PageId::NONE, ObjectId::SYSTEM, Flaw::new(format!("log at {lsn}: {flaw}")))
+}

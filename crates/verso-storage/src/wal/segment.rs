@@ -1,0 +1,83 @@
+//! Segment files: where they are, how they come to be and go.
+//!
+//! A segment in use has a header that repeats its number; a *spare* has none (fresh, or renamed after use) and gets
+//! one when it is taken into use. Both have their space on disk written before, so that a flush overwrites and
+//! never extends.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use verso_env::{OpenMode, Vfs, VfsFile};
+
+use super::chunk::{SECTOR, SegmentHeader};
+use crate::StorageError;
+
+/// How much is zeroed by one write.
+const ZERO_BYTES: usize = 1 << 20;
+
+/// An open segment file.
+#[derive(Clone)]
+pub(super) struct Segment {
+    pub number: u64,
+    pub file: Arc<dyn VfsFile>,
+    /// Length of the file.
+    pub size: u64,
+}
+
+/// Name of segment `number` in the log folder.
+pub(super) fn path_of(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("{number:016}.log"))
+}
+
+/// The number a file name stands for, if it is a segment's.
+fn number_of(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    let digits = name.strip_suffix(".log").filter(|digits| digits.len() == 16)?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+/// Every segment file of the folder by number, with its header if it is in use. Other files are left alone.
+pub(super) fn list(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<(Segment, Option<SegmentHeader>)>, StorageError> {
+    let mut found = Vec::new();
+    for path in vfs.list_dir(dir).map_err(|e| StorageError::io("listing the log folder", e))? {
+        let Some(number) = number_of(&path) else { continue };
+        let what = || format!("reading {}", path.display());
+        let file = vfs.open(&path, OpenMode::EXISTING).map_err(|e| StorageError::io(what(), e))?;
+        let size = file.len().map_err(|e| StorageError::io(what(), e))?;
+        let mut sector = [0; SECTOR];
+        let read = file.read_at(&mut sector, 0).map_err(|e| StorageError::io(what(), e))?;
+        let header = SegmentHeader::parse(&sector[..read])
+            .map_err(|flaw| StorageError::NotADatabase { what: format!("{}: {flaw}", path.display()) })?
+            .filter(|header| header.number == number);
+        found.push((Segment { number, file, size }, header));
+    }
+    found.sort_by_key(|(segment, _)| segment.number);
+    Ok(found)
+}
+
+/// Creates a spare of `size` bytes, written and durable. A failure leaves no file behind.
+pub(super) fn create(vfs: &dyn Vfs, dir: &Path, number: u64, size: u64) -> Result<Segment, StorageError> {
+    let path = path_of(dir, number);
+    let result = fill(vfs, dir, &path, size);
+    if result.is_err() {
+        // The first failure is what counts; what remains is found and reused at the next open.
+        let _ = vfs.remove_file(&path);
+    }
+    let file = result.map_err(|e| StorageError::io("a log segment", e))?;
+    Ok(Segment { number, file, size })
+}
+
+fn fill(vfs: &dyn Vfs, dir: &Path, path: &Path, size: u64) -> std::io::Result<Arc<dyn VfsFile>> {
+    let file = vfs.open(path, OpenMode { truncate: true, ..OpenMode::CREATE })?;
+    file.preallocate(0, size)?;
+    let zeroes = vec![0; ZERO_BYTES.min(usize::try_from(size).unwrap_or(ZERO_BYTES))];
+    let mut offset = 0;
+    while offset < size {
+        let length = zeroes.len().min(usize::try_from(size - offset).unwrap_or(usize::MAX));
+        file.write_at(&zeroes[..length], offset)?;
+        offset += length as u64;
+    }
+    file.sync_data()?;
+    vfs.sync_dir(dir)?;
+    Ok(file)
+}

@@ -1,0 +1,90 @@
+//! The end of the log on disk: the segment written to, the spares ahead of it, what is not synced yet.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use verso_env::VfsFile;
+
+use super::chunk::{ChunkBuffer, SECTOR, SegmentHeader, disk_len};
+use super::segment::Segment;
+use crate::StorageError;
+use crate::page::Lsn;
+
+/// A segment in use and the LSN of its first chunk.
+pub(super) struct LiveSegment {
+    pub segment: Segment,
+    pub start: Lsn,
+}
+
+/// Guarded by the log's `tail` lock.
+pub(super) struct Tail {
+    /// Segments in use, oldest first; the last is written to. Empty before the first chunk of a new log.
+    pub live: VecDeque<LiveSegment>,
+    /// Where the next chunk goes in the last live segment.
+    pub position: u64,
+    /// Ready to be taken into use, by number.
+    pub spares: VecDeque<Segment>,
+    /// Files written to since they were last synced.
+    pub unsynced: Vec<Arc<dyn VfsFile>>,
+    pub unsynced_bytes: u64,
+    /// Every group before is handed to the operating system.
+    pub written: Lsn,
+    /// Number of the next new segment file.
+    pub next_number: u64,
+    /// Size of the next new segment file.
+    pub next_size: u64,
+}
+
+impl Tail {
+    /// Bytes that can be written without a new file.
+    pub fn room(&self) -> u64 {
+        let current = self.live.back().map_or(0, |live| live.segment.size - self.position);
+        current + self.spares.iter().map(|spare| spare.size - SECTOR as u64).sum::<u64>()
+    }
+
+    /// Whether the current segment or a spare takes `bytes` in one piece.
+    pub fn fits(&self, bytes: u64) -> bool {
+        self.live.back().is_some_and(|live| live.segment.size - self.position >= bytes)
+            || self.spares.iter().any(|spare| spare.size - SECTOR as u64 >= bytes)
+    }
+
+    /// Writes `chunk` behind the last one, in a spare if it does not fit; the caller has made sure of one.
+    pub fn write(&mut self, chunk: &mut ChunkBuffer, header: SegmentHeader) -> Result<(), StorageError> {
+        let bytes = disk_len(chunk.len());
+        assert_eq!(chunk.start, self.written, "chunks are written in LSN order");
+        if !self.live.back().is_some_and(|live| live.segment.size - self.position >= bytes) {
+            self.enter_spare(bytes, SegmentHeader { start: chunk.start, ..header })?;
+        }
+        let live = self.live.back().expect("a segment was entered");
+        let file = live.segment.file.clone();
+        let end = chunk.end();
+        file.write_at(chunk.seal(header.database, header.epoch), self.position)
+            .map_err(|e| StorageError::io("writing the log", e))?;
+        self.position += bytes;
+        self.written = end;
+        self.note_unsynced(file, bytes);
+        Ok(())
+    }
+
+    fn enter_spare(&mut self, bytes: u64, header: SegmentHeader) -> Result<(), StorageError> {
+        let index = self
+            .spares
+            .iter()
+            .position(|spare| spare.size - SECTOR as u64 >= bytes)
+            .ok_or_else(|| StorageError::Full { what: "the log".to_owned() })?;
+        let segment = self.spares.remove(index).expect("position() found it");
+        let header = SegmentHeader { number: segment.number, ..header };
+        segment.file.write_at(&header.encode(), 0).map_err(|e| StorageError::io("writing the log", e))?;
+        self.note_unsynced(segment.file.clone(), SECTOR as u64);
+        self.live.push_back(LiveSegment { segment, start: header.start });
+        self.position = SECTOR as u64;
+        Ok(())
+    }
+
+    fn note_unsynced(&mut self, file: Arc<dyn VfsFile>, bytes: u64) {
+        if !self.unsynced.iter().any(|known| Arc::ptr_eq(known, &file)) {
+            self.unsynced.push(file);
+        }
+        self.unsynced_bytes += bytes;
+    }
+}
