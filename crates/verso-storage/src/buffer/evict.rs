@@ -11,6 +11,8 @@
 //! C1. A resident page has exactly one frame; there are never more resident pages than frames.
 //! C2. Only a clean page that is not being written is evicted, by a thread that claimed it without waiting.
 //! C3. A page's memory is given back before its frame is.
+//! C4. A freed page keeps its frame, hollow and without chances: it is the first to go, and if the page is given out
+//!     again before, no memory has to be returned and brought again.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -18,8 +20,8 @@ use std::time::Duration;
 use verso_env::sync::{Condvar, Mutex};
 
 use super::Core;
-use super::frame::Claim;
-use super::latch::{DIRTY, KEEP, RESIDENT, Touch, WRITING};
+use super::frame::{Claim, Memory};
+use super::latch::{DIRTY, HOLLOW, KEEP, RESIDENT, WRITING};
 use super::stats::add;
 use crate::error::StorageError;
 use crate::page::PageId;
@@ -91,12 +93,11 @@ pub(super) struct FreeFrame<'p> {
 }
 
 impl FreeFrame<'_> {
-    /// The claimed page, whose bytes are filled in, is resident in this frame from now on.
-    pub(super) fn install(self, claim: &mut Claim<'_>, memory: &super::frame::Memory, touch: Touch) {
+    /// The claimed page has this frame from now on.
+    pub(super) fn give_to(self, claim: &Claim<'_>, memory: &Memory) {
         let frame = std::mem::ManuallyDrop::new(self);
         memory.frame(claim.page()).store(frame.number, Ordering::Relaxed);
         frame.frames.pages[frame.number as usize].store(claim.page().0 + 1, Ordering::Release);
-        claim.word().arrive(touch);
     }
 }
 
@@ -108,7 +109,7 @@ impl Drop for FreeFrame<'_> {
 
 impl Core {
     /// A free frame if there is one without evicting, and whether the cleaner should make more.
-    fn pop_frame(&self) -> Option<FreeFrame<'_>> {
+    pub(super) fn pop_frame(&self) -> Option<FreeFrame<'_>> {
         let mut free = self.frames.free.lock();
         let number = free.pop();
         let low = free.len() < self.frames.reserve.div_ceil(2);
@@ -132,14 +133,18 @@ impl Core {
     /// # Errors
     /// `PoolExhausted` when every frame stays in use; errors of flushing.
     pub(super) fn obtain_frame(&self) -> Result<FreeFrame<'_>, StorageError> {
-        let mut waits = 0;
+        let (mut at_any_cost, mut waits) = (false, 0);
         loop {
-            if let Some(frame) = self.try_frame() {
+            if let Some(frame) = self.pop_frame() {
                 return Ok(frame);
             }
             self.check_usable()?;
-            let swept = self.sweep(self.sweep_size(), true);
-            if swept.freed > 0 || (!swept.dirty.is_empty() && self.flush_for_room(swept.dirty)?) {
+            let swept = self.sweep(self.sweep_size(), at_any_cost);
+            if swept.freed > 0 || (!swept.dirty.is_empty() && self.flush_for_room(&swept.dirty)?) {
+                continue;
+            }
+            if !at_any_cost {
+                at_any_cost = true;
                 continue;
             }
             if waits == FRAME_WAITS {
@@ -205,7 +210,7 @@ impl Core {
         let mut frames = Vec::with_capacity(claims.len());
         for claim in claims.iter_mut() {
             claim.forget_changes();
-            if claim.word().clear(RESIDENT).has(RESIDENT) {
+            if claim.word().clear(RESIDENT | HOLLOW).has(RESIDENT) {
                 let frame = self.memory.frame(claim.page()).load(Ordering::Relaxed);
                 self.frames.pages[frame as usize].store(0, Ordering::Release);
                 frames.push(frame);

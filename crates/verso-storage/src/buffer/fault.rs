@@ -8,36 +8,63 @@ use super::stats::add;
 use crate::error::StorageError;
 use crate::page::{Flaw, ObjectId, PageId, header};
 
+/// Pages whose memory is brought in one step.
+const EXTENT_PAGES: u32 = 8;
+
 impl Core {
-    /// Reads the claimed page, which is not resident, and makes it so.
+    /// Reads the claimed page, whose content is not in memory.
     ///
     /// # Errors
     /// `Corrupt` when its bytes are not that page; errors of the file; no frame.
     pub(super) fn fault_in(&self, claim: &mut Claim<'_>, touch: Touch) -> Result<(), StorageError> {
         let page = claim.page();
-        let frame = self.obtain_frame()?;
-        let read = self.file.read_at(claim.bytes_mut(), self.offset(page));
-        let checked = match read {
-            Ok(length) => self.check(page, claim.bytes(), length),
-            Err(error) => Err(StorageError::io(format!("reading {page}"), error)),
-        };
-        if let Err(error) = checked {
-            self.memory.release_run(std::slice::from_mut(claim));
-            return Err(error);
-        }
+        self.ensure_frame(claim)?;
+        let length = self.file.read_at(claim.bytes_mut(), self.offset(page));
+        let length = length.map_err(|error| StorageError::io(format!("reading {page}"), error))?;
+        self.check(page, claim.bytes(), length)?;
         self.counters.read(claim.bytes());
-        frame.install(claim, &self.memory, touch);
+        claim.word().arrive(touch);
         Ok(())
     }
 
-    /// Makes the claimed page, which is not resident, an empty resident one without reading it.
+    /// Makes the claimed page, whose content is not in memory, an empty one without reading it.
     ///
     /// # Errors
     /// No frame.
     pub(super) fn conjure(&self, claim: &mut Claim<'_>) -> Result<(), StorageError> {
-        let frame = self.obtain_frame()?;
-        frame.install(claim, &self.memory, Touch::Count);
+        if claim.resident() {
+            claim.bytes_mut().fill(0);
+        } else {
+            self.touch_extent(claim.page());
+            self.ensure_frame(claim)?;
+            // Memory that was not in a frame reads as zero (F2).
+        }
+        claim.word().arrive(Touch::Count);
         Ok(())
+    }
+
+    /// Gives the claimed page a frame, hollow, unless it has one.
+    fn ensure_frame(&self, claim: &Claim<'_>) -> Result<(), StorageError> {
+        if !claim.resident() {
+            self.obtain_frame()?.give_to(claim, &self.memory);
+            claim.word().hollow_out();
+        }
+        Ok(())
+    }
+
+    /// When the first page of an extent is created and frames abound, the others will follow: they get frames, and
+    /// memory for all comes in one step.
+    fn touch_extent(&self, page: PageId) {
+        let end = page.0.saturating_add(EXTENT_PAGES).min(self.memory.page_count());
+        if !page.0.is_multiple_of(EXTENT_PAGES) || self.frames.free_count() < self.frames.capacity() / 2 {
+            return;
+        }
+        for claim in (page.0 + 1..end).filter_map(|next| self.claim_absent(PageId(next))) {
+            let Some(frame) = self.pop_frame() else { break };
+            frame.give_to(&claim, &self.memory);
+            claim.word().hollow_out();
+        }
+        self.memory.populate(page, end - page.0);
     }
 
     /// Reads those of `count` pages from `first` on that are not in memory, as far as frames are to be had without
@@ -82,7 +109,8 @@ impl Core {
             if self.check(claim.page(), claim.bytes(), read).is_ok() {
                 self.counters.read(claim.bytes());
                 add(&self.counters.prefetched, 1);
-                frame.install(&mut claim, &self.memory, Touch::Ignore);
+                frame.give_to(&claim, &self.memory);
+                claim.word().arrive(Touch::Ignore);
             } else {
                 self.memory.release_run(std::slice::from_mut(&mut claim));
             }

@@ -87,14 +87,14 @@ impl Core {
     }
 
     /// Writes dirty pages so that a frame can be had. Whether anything has become better.
-    pub(super) fn flush_for_room(&self, pages: Vec<PageId>) -> Result<bool, StorageError> {
+    pub(super) fn flush_for_room(&self, pages: &[PageId]) -> Result<bool, StorageError> {
         let Some(mut flusher) = self.flusher.try_lock() else {
             // Somebody is at it; behind that batch there are clean pages.
             drop(self.flusher.lock());
             return Ok(true);
         };
         add(&self.counters.foreground_batches, 1);
-        Ok(self.write_batch(&mut flusher, &pages)?.written > 0)
+        Ok(self.write_batch(&mut flusher, pages)?.written > 0)
     }
 
     /// Writes the dirty ones of `pages` that nobody is changing; returns how many.

@@ -234,9 +234,15 @@ impl<'p> Claim<'p> {
         self.memory.word(self.page)
     }
 
-    #[inline]
+    /// Whether the page has a frame.
     pub(super) fn resident(&self) -> bool {
         self.word().state().has(RESIDENT)
+    }
+
+    /// Whether the page has a frame and its content is there.
+    #[inline]
+    pub(super) fn present(&self) -> bool {
+        self.word().state().present()
     }
 
     #[inline]
@@ -302,10 +308,10 @@ pub struct ExclusivePage<'p> {
 }
 
 impl<'p> ExclusivePage<'p> {
-    /// Hands a page to the world once it is resident.
+    /// Hands a page to the world once its content is there.
     #[inline]
     pub(super) fn new(claim: Claim<'p>) -> ExclusivePage<'p> {
-        debug_assert!(claim.resident(), "only resident pages leave the pool");
+        debug_assert!(claim.present(), "only pages with content leave the pool");
         ExclusivePage { claim }
     }
 

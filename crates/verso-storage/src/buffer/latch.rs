@@ -1,19 +1,20 @@
 //! The word per page: latch, state and version in 64 bits.
 //!
 //! ```text
-//!  63            24  23 22    21    20       19     18        17       16         15        0
-//!  version (40 bits)│usage│ keep │writing│ dirty │resident│ waiters │exclusive│ shared holders
+//!  63            25  24 23   22     21    20       19     18        17       16         15        0
+//!  version (39 bits)│usage│hollow│ keep │writing│ dirty │resident│ waiters │exclusive│ shared holders
 //! ```
 //!
 //! L1. Shared holders and the exclusive holder exclude each other; only the exclusive holder changes the page's
-//!     bytes or whether it is resident. A shared holder's page is resident.
+//!     bytes or whether it is resident. A shared holder's page is resident and not hollow.
 //! L2. Every release of the exclusive latch raises the version.
 //! L3. `dirty` is set by the exclusive holder only, and cleared by it or by the flusher as a shared holder.
 //! L4. `writing` lasts from the flusher's copy until the page is durable; such a page is not evicted.
 //! L5. A thread sleeps only behind setting `waiters` under its bucket's mutex; the release that ends the reason to
 //!     wait sees the bit and wakes the bucket.
 //!
-//! A zero word is an unlatched page that is not resident. The latch is not fair and not recursive.
+//! A resident page has a frame; a hollow one has memory in its frame but no content yet, or none any more. A zero
+//! word is an unlatched page that is not resident. The latch is not fair and not recursive.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,9 +32,11 @@ pub(super) const DIRTY: u64 = 1 << 19;
 pub(super) const WRITING: u64 = 1 << 20;
 /// Wanted in memory by `set_resident`: evicted only when nothing else is left.
 pub(super) const KEEP: u64 = 1 << 21;
-const USAGE_ONE: u64 = 1 << 22;
-const USAGE_MASK: u64 = 3 << 22;
-const VERSION_ONE: u64 = 1 << 24;
+/// In a frame, but without content.
+pub(super) const HOLLOW: u64 = 1 << 22;
+const USAGE_ONE: u64 = 1 << 23;
+const USAGE_MASK: u64 = 3 << 23;
+const VERSION_ONE: u64 = 1 << 25;
 
 /// Rounds of spinning before a thread sleeps.
 const SPIN_ROUNDS: u32 = 24;
@@ -73,6 +76,12 @@ impl State {
         self.has(EXCLUSIVE)
     }
 
+    /// In a frame, with its content.
+    #[inline]
+    pub(super) fn present(self) -> bool {
+        self.0 & (RESIDENT | HOLLOW) == RESIDENT
+    }
+
     pub(super) fn used(self) -> bool {
         self.has(USAGE_MASK)
     }
@@ -101,7 +110,7 @@ impl Word {
         State(self.0.load(Ordering::Acquire))
     }
 
-    /// Takes the latch shared if the page is resident and nobody holds it exclusively.
+    /// Takes the latch shared if the page has content in memory and nobody holds it exclusively.
     #[inline]
     pub(super) fn try_shared(&self, touch: Touch) -> Shared {
         let mut state = self.0.load(Ordering::Relaxed);
@@ -109,7 +118,7 @@ impl Word {
             if state & EXCLUSIVE != 0 || state & SHARED_MASK == SHARED_MASK {
                 return Shared::Busy;
             }
-            if state & RESIDENT == 0 {
+            if state & (RESIDENT | HOLLOW) != RESIDENT {
                 return Shared::Absent;
             }
             let next = State(state).touched(touch) + 1;
@@ -167,21 +176,30 @@ impl Word {
 
     /// Sets state bits; returns the state before.
     pub(super) fn set(&self, bits: u64) -> State {
-        debug_assert!(bits & !(RESIDENT | DIRTY | WRITING | KEEP) == 0, "only state bits are set");
+        debug_assert!(bits & !(RESIDENT | DIRTY | WRITING | KEEP | HOLLOW) == 0, "only state bits are set");
         State(self.0.fetch_or(bits, Ordering::AcqRel))
     }
 
     /// Clears state bits; returns the state before.
     pub(super) fn clear(&self, bits: u64) -> State {
-        debug_assert!(bits & !(RESIDENT | DIRTY | WRITING | KEEP) == 0, "only state bits are cleared");
+        debug_assert!(
+            bits & !(RESIDENT | DIRTY | WRITING | KEEP | HOLLOW) == 0,
+            "only state bits are cleared"
+        );
         State(self.0.fetch_and(!bits, Ordering::AcqRel))
     }
 
-    /// The page came in: resident, with one chance unless it was only expected to be needed.
+    /// The page's content came in: resident, with one chance unless it was only expected to be needed.
     pub(super) fn arrive(&self, touch: Touch) {
-        self.0.fetch_and(!USAGE_MASK, Ordering::Relaxed);
+        self.0.fetch_and(!(USAGE_MASK | HOLLOW), Ordering::Relaxed);
         let usage = if touch == Touch::Count { USAGE_ONE } else { 0 };
         self.0.fetch_or(RESIDENT | usage, Ordering::Release);
+    }
+
+    /// The page's content is none: a frame without chances.
+    pub(super) fn hollow_out(&self) {
+        self.0.fetch_and(!USAGE_MASK, Ordering::Relaxed);
+        self.0.fetch_or(RESIDENT | HOLLOW, Ordering::Release);
     }
 
     /// The flusher, a shared holder, has copied the page: `dirty` becomes `writing`.

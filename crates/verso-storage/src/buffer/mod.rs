@@ -208,7 +208,7 @@ impl BufferPool {
             return Err(StorageError::Full { what: format!("{page}: the database has its greatest size") });
         }
         let mut claim = core.claim(page)?;
-        if claim.resident() {
+        if claim.present() {
             claim.bytes_mut().fill(0);
         } else {
             core.conjure(&mut claim)?;
@@ -217,31 +217,24 @@ impl BufferPool {
         Ok(ExclusivePage::new(claim))
     }
 
-    /// The page was freed: its frame becomes free, its changes are never written. Waits for the latch.
+    /// The page was freed: its content is forgotten, its changes are never written, its frame is the next to be taken.
+    /// Waits for the latch.
     pub fn discard(&self, page: PageId) {
         self.discard_run(page, 1);
     }
 
-    /// As [`BufferPool::discard`] for `count` neighbours, at less cost; the caller holds none of their latches.
+    /// As [`BufferPool::discard`] for `count` neighbours.
     pub fn discard_run(&self, first: PageId, count: u32) {
         let core = &*self.core;
         let end = first.0.saturating_add(count).min(core.memory.page_count());
-        const AT_ONCE: usize = 64;
-        let mut claims: Vec<Claim<'_>> = Vec::with_capacity(AT_ONCE.min(count as usize));
         for page in (first.0..end).map(PageId) {
-            let claim = core.memory.try_claim(page, Touch::Ignore).unwrap_or_else(|| {
-                // No latch is held while waiting for another.
-                core.drop_unwritten(&mut claims);
-                core.claim_waiting(page, Touch::Ignore)
-            });
-            if claim.resident() {
-                claims.push(claim);
-            }
-            if claims.len() == AT_ONCE {
-                core.drop_unwritten(&mut claims);
+            let mut claim = core.claim_waiting(page, Touch::Ignore);
+            if claim.present() {
+                claim.forget_changes();
+                claim.word().hollow_out();
+                add(&core.counters.discards, 1);
             }
         }
-        core.drop_unwritten(&mut claims);
     }
 
     /// Reads up to `count` pages from `first` on with as few calls as possible: a hint. At most an eighth of the pool
@@ -393,7 +386,7 @@ impl Core {
             if reason == Shared::Busy {
                 self.memory.wait(page, true);
             } else if let Some(mut claim) = self.memory.try_claim(page, touch) {
-                if !claim.resident() {
+                if !claim.present() {
                     self.fault_in(&mut claim, touch)?;
                 }
                 self.counters.fetch(claim.bytes());
@@ -433,17 +426,11 @@ impl Core {
     /// Makes a claimed page resident and hands it out.
     #[inline]
     fn enter<'p>(&'p self, mut claim: Claim<'p>) -> Result<ExclusivePage<'p>, StorageError> {
-        if !claim.resident() {
+        if !claim.present() {
             self.fault_in(&mut claim, Touch::Count)?;
         }
         self.counters.fetch(claim.bytes());
         Ok(ExclusivePage::new(claim))
-    }
-
-    fn drop_unwritten(&self, claims: &mut Vec<Claim<'_>>) {
-        add(&self.counters.discards, claims.len() as u64);
-        self.vacate(claims);
-        claims.clear();
     }
 
     #[inline]

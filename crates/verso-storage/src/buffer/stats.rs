@@ -41,7 +41,7 @@ pub struct PoolStats {
     pub frame_waits: u64,
     /// Frames of the pool.
     pub capacity_pages: u64,
-    /// Frames in use.
+    /// Frames in use, freed pages' among them until their frames are taken.
     pub resident_pages: u64,
     /// Pages in memory that differ from the file.
     pub dirty_pages: u64,

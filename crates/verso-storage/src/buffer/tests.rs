@@ -1,6 +1,7 @@
 //! The pool over files in memory that record what is done to them.
 
 mod basics;
+mod churn;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
