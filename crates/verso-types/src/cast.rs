@@ -72,14 +72,17 @@ pub fn cast(
     if value.is_null() {
         return Ok(Value::Null);
     }
+    if cast_kind(from, to).is_none() {
+        return Err(no_cast(from, to));
+    }
     match (value, to) {
-        (Value::Text(text), to) if to.is_text() => cast_text(value, text, from, to, kind),
+        (Value::Text(text), to) if to.is_text() => cast_text(value, text, to, kind),
         (Value::Bool(v), to) if to.is_text() => {
             let text: &str = if *v { "true" } else { "false" };
             Ok(Value::text(limit_text(text, to, kind == CastKind::Explicit)?))
         }
-        (Value::Text(text), _) if from.is_text() && cast_kind(from, to).is_some() => parse_text(to, text, tz),
-        (_, to) if to.is_text() && cast_kind(from, to).is_some() => {
+        (Value::Text(text), _) if from.is_text() => parse_text(to, text, tz),
+        (_, to) if to.is_text() => {
             let mut text = String::new();
             format_text(value, from, tz, &mut text);
             Ok(Value::text(limit_text(&text, to, kind == CastKind::Explicit)?))
@@ -111,14 +114,7 @@ fn no_cast(from: &SqlType, to: &SqlType) -> TypeError {
 }
 
 /// Between the character types; the value is shared where nothing is cut.
-fn cast_text(
-    value: &Value,
-    text: &str,
-    from: &SqlType,
-    to: &SqlType,
-    kind: CastKind,
-) -> Result<Value, TypeError> {
-    let _ = from;
+fn cast_text(value: &Value, text: &str, to: &SqlType, kind: CastKind) -> Result<Value, TypeError> {
     let limited = limit_text(text, to, kind == CastKind::Explicit)?;
     Ok(if limited.len() == text.len() { value.clone() } else { Value::text(limited) })
 }
@@ -250,4 +246,122 @@ fn cast_time(value: &Value, to: &SqlType, tz: &TimeZone) -> Option<Result<Value,
         (Value::Interval(v), SqlType::Time) => Ok(Value::Time(v.micros.rem_euclid(datetime::MICROS_PER_DAY))),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::tests::{named_type, new_york, show};
+
+    /// Columns: from, to, text of the value, what `('text'::from::to)::text` printed, or its error.
+    #[test]
+    fn explicit_casts_are_postgresql_s() {
+        let tz = new_york();
+        let mut wrong = String::new();
+        for line in include_str!("../testdata/casts.tsv").lines() {
+            let [from, to, input, expected] =
+                line.split('\t').collect::<Vec<_>>().try_into().expect("four columns");
+            let (source, target) = (named_type(from), named_type(to));
+            let value = parse_text(&source, input, &tz).expect("a value");
+            let got = show(cast(&value, &source, &target, CastKind::Explicit, &tz), &target, &tz);
+            if got != expected {
+                wrong += &format!("{input}::{from}::{to}\n  ours {got}\n  PG   {expected}\n");
+            }
+        }
+        assert!(wrong.is_empty(), "\n{wrong}");
+    }
+
+    /// Columns: from, to, `pg_cast.castcontext` (or what casts through text allow, - for none).
+    #[test]
+    fn the_matrix_of_casts_is_pg_cast_s() {
+        let types = [
+            SqlType::Bool,
+            SqlType::Int2,
+            SqlType::Int4,
+            SqlType::Int8,
+            SqlType::Float4,
+            SqlType::Float8,
+            SqlType::Numeric(None),
+            SqlType::Text,
+            SqlType::Varchar(None),
+            SqlType::Char(None),
+            SqlType::Name,
+            SqlType::Bytea,
+            SqlType::Date,
+            SqlType::Time,
+            SqlType::Timestamp,
+            SqlType::Timestamptz,
+            SqlType::Interval,
+            SqlType::Uuid,
+            SqlType::Oid,
+        ];
+        let find = |name: &str| types.iter().find(|ty| ty.internal_name() == name).expect("a type");
+        for line in include_str!("../testdata/cast_kinds.tsv").lines() {
+            let [from, to, context] = line.split('\t').collect::<Vec<_>>().try_into().expect("three columns");
+            let expected = match context {
+                "i" => Some(CastKind::Implicit),
+                "a" => Some(CastKind::Assignment),
+                "e" => Some(CastKind::Explicit),
+                _ => None,
+            };
+            assert_eq!(cast_kind(find(from), find(to)), expected, "{from} to {to}");
+        }
+        assert_eq!(cast_kind(&SqlType::Unknown, &SqlType::Uuid), Some(CastKind::Implicit));
+        assert_eq!(cast_kind(&SqlType::Void, &SqlType::Text), None);
+    }
+
+    #[test]
+    fn a_cast_that_has_no_kind_is_refused_and_others_work() {
+        let tz = TimeZone::UTC;
+        let samples = [
+            "boolean",
+            "smallint",
+            "integer",
+            "bigint",
+            "oid",
+            "real",
+            "double precision",
+            "numeric",
+            "text",
+            "varchar(3)",
+            "char(3)",
+            "bytea",
+            "date",
+            "time",
+            "timestamp",
+            "timestamptz",
+            "interval",
+            "uuid",
+            "text[]",
+        ];
+        let value = |ty: &SqlType| match ty {
+            SqlType::Date | SqlType::Timestamp | SqlType::Timestamptz => parse_text(ty, "2021-03-04", &tz),
+            SqlType::Uuid => parse_text(ty, &"0".repeat(32), &tz),
+            SqlType::Time => parse_text(ty, "01:00", &tz),
+            SqlType::Array(_) => parse_text(ty, "{1}", &tz),
+            _ => parse_text(ty, "1", &tz),
+        };
+        for (from, to) in samples.iter().flat_map(|from| samples.iter().map(move |to| (from, to))) {
+            let (source, target) = (named_type(from), named_type(to));
+            let result = cast(&value(&source).expect("valid"), &source, &target, CastKind::Explicit, &tz);
+            let refused = result.is_err_and(|error| error.sqlstate == "42846");
+            assert_eq!(refused, cast_kind(&source, &target).is_none(), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn an_assignment_refuses_what_an_explicit_cast_cuts() {
+        let to = SqlType::Varchar(Some(3));
+        let assign =
+            |text: &str| cast(&Value::text(text), &SqlType::Text, &to, CastKind::Assignment, &TimeZone::UTC);
+        assert_eq!(assign("äöü"), Ok(Value::text("äöü")));
+        assert_eq!(assign("abc  "), Ok(Value::text("abc")));
+        let error = assign("abcd").expect_err("too long");
+        assert_eq!(
+            (error.sqlstate, error.message.as_str()),
+            ("22001", "value too long for type character varying(3)")
+        );
+        let explicit = cast(&Value::text("abcd"), &SqlType::Text, &to, CastKind::Explicit, &TimeZone::UTC);
+        assert_eq!(explicit, Ok(Value::text("abc")));
+    }
 }

@@ -10,9 +10,11 @@
 //! | [`cast`](mod@cast) | which casts there are and what they do |
 //! | [`column`] | column vectors and batches: the format of scans, kernels and results |
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
+//! | [`arrow`] | columns and batches as Arrow arrays |
 //! | [`error`] | the one error type, carrying its SQLSTATE |
 #![forbid(unsafe_code)]
 
+pub mod arrow;
 pub mod cast;
 pub mod column;
 pub mod datetime;
@@ -23,6 +25,7 @@ pub mod sqltype;
 pub mod text;
 pub mod value;
 
+pub use arrow::{arrow_schema, arrow_type};
 pub use cast::{CastKind, cast, cast_kind};
 pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 pub use decimal::Decimal;

@@ -235,7 +235,7 @@ impl ColumnData {
 }
 
 /// Appends the values whose bytes `raw` holds.
-fn extend_chunks<T, const WIDTH: usize>(values: &mut Vec<T>, raw: &[u8], decode: fn([u8; WIDTH]) -> T) {
+fn extend_chunks<T, const WIDTH: usize>(values: &mut Vec<T>, raw: &[u8], decode: impl Fn([u8; WIDTH]) -> T) {
     let (chunks, rest) = raw.as_chunks::<WIDTH>();
     assert!(rest.is_empty(), "{} bytes are no whole number of values", raw.len());
     values.extend(chunks.iter().map(|chunk| decode(*chunk)));

@@ -46,7 +46,10 @@ impl NullMask {
 
     /// Marks a run of rows as NULL.
     pub fn set_range(&mut self, rows: Range<usize>) {
-        rows.for_each(|i| self.set(i));
+        for at in rows.clone().step_by(64) {
+            let count = (rows.end - at).min(64);
+            self.or_bits(at, u64::MAX >> (64 - count));
+        }
     }
 
     /// Marks row `i` as not NULL.
@@ -100,7 +103,7 @@ impl NullMask {
     /// The column has `rows` rows now: forgets the bits at or beyond.
     pub fn resize(&mut self, rows: usize) {
         self.words.truncate(rows.div_ceil(64));
-        if rows % 64 != 0 && self.words.len() == rows.div_ceil(64) {
+        if !rows.is_multiple_of(64) && self.words.len() == rows.div_ceil(64) {
             self.words[rows / 64] &= (1 << (rows % 64)) - 1;
         }
     }

@@ -196,3 +196,71 @@ fn whole_fits(value: f64) -> bool {
 fn round_micro(value: f64) -> f64 {
     (value * 1e6).round_ties_even() / 1e6
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqltype::SqlType;
+    use crate::text::parse_text;
+    use crate::text::tests::{named_type, new_york, show};
+    use crate::value::Value;
+
+    fn compute(operator: &str, a: &Value, b: &str, tz: &TimeZone) -> Result<(Value, SqlType), TypeError> {
+        let same = |ty: SqlType| parse_text(&ty, b, tz).expect("a value");
+        let interval = || match same(SqlType::Interval) {
+            Value::Interval(interval) => interval,
+            other => panic!("{other:?}"),
+        };
+        Ok(match (a, operator) {
+            (Value::Timestamp(a), "+") => {
+                (Value::Timestamp(timestamp_plus_interval(*a, interval())?), SqlType::Timestamp)
+            }
+            (Value::Timestamptz(a), "+") => {
+                (Value::Timestamptz(timestamptz_plus_interval(*a, interval(), tz)?), SqlType::Timestamptz)
+            }
+            (Value::Time(a), "+") => (Value::Time(time_plus_interval(*a, interval())), SqlType::Time),
+            (Value::Interval(a), "+") => (Value::Interval(a.checked_add(interval())?), SqlType::Interval),
+            (Value::Interval(a), "*") => {
+                (Value::Interval(a.checked_mul(b.parse().expect("a number"))?), SqlType::Interval)
+            }
+            (Value::Interval(a), "/") => {
+                (Value::Interval(a.checked_div(b.parse().expect("a number"))?), SqlType::Interval)
+            }
+            (Value::Timestamp(a), "-") => match same(SqlType::Timestamp) {
+                Value::Timestamp(b) => (Value::Interval(timestamp_minus(*a, b)?), SqlType::Interval),
+                other => panic!("{other:?}"),
+            },
+            (Value::Date(a), "-") => match same(SqlType::Date) {
+                Value::Date(b) => (Value::Int4(date_minus(*a, b)?), SqlType::Int4),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        })
+    }
+
+    /// Columns: type, operator, both operands, what PostgreSQL 15 answered.
+    #[test]
+    fn operators_are_postgresql_s() {
+        let tz = new_york();
+        for line in include_str!("../../testdata/datetime_arithmetic.tsv").lines() {
+            let [name, operator, a, b, expected] =
+                line.split('\t').collect::<Vec<_>>().try_into().expect("five columns");
+            let value = parse_text(&named_type(name), a, &tz).expect("a value");
+            let got = match compute(operator, &value, b, &tz) {
+                Ok((value, ty)) => show(Ok(value), &ty, &tz),
+                Err(error) => show(Err(error), &SqlType::Int4, &tz),
+            };
+            assert_eq!(got, expected, "{a} {operator} {b}");
+        }
+    }
+
+    #[test]
+    fn dates_move_within_their_range() {
+        assert_eq!(date_plus_days(i32::MAX, -1), Ok(i32::MAX));
+        assert_eq!(date_plus_days(0, -1), Ok(-1));
+        assert_eq!(date_plus_days(super::super::MAX_DATE, 1).map_err(|e| e.sqlstate), Err("22008"));
+        let most = Interval { months: i32::MIN, ..Interval::default() };
+        assert_eq!(most.checked_neg().map_err(|e| e.sqlstate), Err("22008"));
+        assert_eq!(timestamp_plus_interval(0, most).map_err(|e| e.sqlstate), Err("22008"));
+    }
+}

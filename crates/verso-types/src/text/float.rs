@@ -1,7 +1,8 @@
 //! Floating point: shortest digits that read back as the same number, printed as PostgreSQL 12 and later do.
 //!
 //! Rust's shortest digits may lie exactly on the border between two numbers, where reading rounds to the even one.
-//! PostgreSQL's never do (1e23 prints as 9.999999999999999e+22), so such digits are replaced by the next longer ones.
+//! PostgreSQL's never do (1e23 prints as 9.999999999999999e+22), so such digits are replaced by the next longer ones. Of
+//! two equally short and near candidates PostgreSQL takes the even one, Rust the larger.
 
 use super::trim;
 use crate::error::{TypeError, sqlstate};
@@ -75,7 +76,7 @@ impl Parts {
     /// Is the number `digits × 10^power`, which reads back as this one, the midpoint to a neighbour?
     fn is_border(&self, digits: u64, power: i32) -> bool {
         // borders belong to even mantissas; those of more factors of five than fit cannot be hit
-        if self.mantissa % 2 != 0 || !(-27..=27).contains(&power) || digits == 0 {
+        if !self.mantissa.is_multiple_of(2) || !(-27..=27).contains(&power) || digits == 0 {
             return false;
         }
         let fives = 5u128.pow(power.unsigned_abs());
@@ -112,6 +113,13 @@ fn format(
         return out.push_str("Infinity");
     }
     let (mut digits, mut exponent) = split(&shortest);
+    if digits.len() > plain as usize {
+        // so many digits that two candidates may be equally near: PostgreSQL takes the even one, as exact formatting does
+        let even = format!("{:.*e}", digits.len() - 1, value.abs());
+        if reads_back(&even) {
+            (digits, exponent) = split(&even);
+        }
+    }
     let mut places = digits.len();
     while parts.is_border(digits.parse().unwrap_or(0), exponent - digits.len() as i32 + 1) && places < 17 {
         let longer = format!("{:.*e}", places, value.abs());

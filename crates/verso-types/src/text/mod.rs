@@ -5,7 +5,7 @@ mod binary;
 mod float;
 mod number;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use jiff::tz::TimeZone;
 

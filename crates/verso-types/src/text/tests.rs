@@ -8,11 +8,11 @@ use crate::datetime::{END_TIMESTAMP, MAX_DATE, MICROS_PER_DAY, MIN_DATE, MIN_TIM
 use crate::sqltype::NumericSpec;
 use crate::value::{Interval, eq_sql};
 
-fn new_york() -> TimeZone {
+pub(crate) fn new_york() -> TimeZone {
     time_zone("America/New_York").expect("known")
 }
 
-fn named_type(name: &str) -> SqlType {
+pub(crate) fn named_type(name: &str) -> SqlType {
     let spec = |p, s| SqlType::Numeric(NumericSpec::new(p, s));
     match name {
         "boolean" => SqlType::Bool,
@@ -23,6 +23,7 @@ fn named_type(name: &str) -> SqlType {
         "real" => SqlType::Float4,
         "double precision" => SqlType::Float8,
         "numeric" => SqlType::Numeric(None),
+        "numeric(3,1)" => spec(3, 1),
         "numeric(5,2)" => spec(5, 2),
         "numeric(18,2)" => spec(18, 2),
         "numeric(3,3)" => spec(3, 3),
@@ -33,6 +34,7 @@ fn named_type(name: &str) -> SqlType {
         "timestamp" => SqlType::Timestamp,
         "timestamptz" => SqlType::Timestamptz,
         "interval" => SqlType::Interval,
+        "varchar(2)" => SqlType::Varchar(Some(2)),
         "varchar(3)" => SqlType::Varchar(Some(3)),
         "char(3)" => SqlType::Char(Some(3)),
         "text" => SqlType::Text,
@@ -42,7 +44,8 @@ fn named_type(name: &str) -> SqlType {
     }
 }
 
-fn show(result: Result<Value, TypeError>, ty: &SqlType, tz: &TimeZone) -> String {
+/// The value cast to text, or the error in one line.
+pub(crate) fn show(result: Result<Value, TypeError>, ty: &SqlType, tz: &TimeZone) -> String {
     let mut out = String::new();
     match result {
         Ok(value) => {
