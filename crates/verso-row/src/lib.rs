@@ -6,13 +6,16 @@
 //! | [`plan`] | the typed IR that the binder produces and both executors run |
 //! | [`functions`] | built-in functions, operators and aggregates: one definition serves both executors |
 //! | [`context`] | what expressions and statements may ask of the session |
+//! | [`expr`] | expressions made runnable: closures over rows, kernels over columns |
 //! | [`error`] | what can go wrong |
 #![forbid(unsafe_code)]
 
 pub mod context;
 pub mod error;
+pub mod expr;
 pub mod functions;
 pub mod plan;
 
 pub use context::{EvalContext, Notice, Runtime, SessionServices};
 pub use error::{ExecError, Raised};
+pub use expr::Executor;

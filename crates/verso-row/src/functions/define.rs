@@ -66,7 +66,17 @@ macro_rules! sql_type {
     };
 }
 
-pub(crate) use {elementwise, entry, optional, sql_type};
+/// The pattern of a value of a short-named type.
+macro_rules! pattern {
+    (Bytea, $v:ident) => {
+        Value::Bytes($v)
+    };
+    ($ty:ident, $v:ident) => {
+        Value::$ty($v)
+    };
+}
+
+pub(crate) use {elementwise, entry, optional, pattern, sql_type};
 
 use verso_types::error::sqlstate;
 use verso_types::{TypeError, Value};

@@ -8,11 +8,17 @@
 
 mod aggregates;
 mod comparison;
+mod datetimes;
 mod define;
 mod floats;
 mod integers;
 pub mod kernel;
+mod numerics;
+mod patterns;
 mod registry;
+mod session;
+mod sets;
+pub(crate) mod texts;
 
 pub use registry::{
     AggregateFunction, AggregateKind, ArgType, Body, BuiltinFunction, ResultType, ScalarFn, SetFn,
@@ -20,4 +26,14 @@ pub use registry::{
 };
 
 /// Every table of functions.
-static TABLES: &[&[&[BuiltinFunction]]] = &[&integers::TABLES, &floats::TABLES, &comparison::TABLES];
+static TABLES: &[&[&[BuiltinFunction]]] = &[
+    &integers::TABLES,
+    &floats::TABLES,
+    &numerics::TABLES,
+    &comparison::TABLES,
+    &texts::TABLES,
+    &patterns::TABLES,
+    &datetimes::TABLES,
+    &session::TABLES,
+    &sets::TABLES,
+];

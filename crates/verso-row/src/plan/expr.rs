@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::FunctionDef;
 use verso_types::{SqlType, Value};
 
-use super::CastKind;
+use verso_types::CastKind;
 use crate::functions::BuiltinFunction;
 
 /// An expression and the type of its result.

@@ -11,13 +11,12 @@
 //!     `numeric(9,2)` to `numeric`), which may be left out because they change no value.
 //! P4. Values that reach a table have been cast to the column's type (`CastKind::Assignment`) by the binder.
 
-mod cast_kind;
 mod expr;
 mod query;
 mod routine;
 mod statement;
 
-pub use cast_kind::CastKind;
+pub use verso_types::CastKind;
 pub use expr::{ExprKind, TypedExpr};
 pub use query::{AggregateCall, OutputColumn, Plan, SetCall, SortKey};
 pub use routine::{

@@ -1,0 +1,180 @@
+//! Expressions evaluated together over batches, by either executor.
+
+use verso_types::{Batch, SqlType, Value};
+
+use super::row::{RowExpr, RowInput};
+use super::vector::{BoolResult, Scratch, VectorExpr};
+use super::{depends_on_row, is_volatile};
+use crate::context::EvalContext;
+use crate::error::{ExecError, Result};
+use crate::plan::TypedExpr;
+
+/// Which executor runs a statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Executor {
+    /// Vectorised where that pays.
+    #[default]
+    Auto,
+    /// By rows.
+    Row,
+    /// By columns wherever there is a kernel.
+    Vector,
+}
+
+/// Below so many rows `Auto` takes the closures: setting up kernels costs more than they save.
+const FEW_ROWS: usize = 4;
+
+/// Expressions over the same input, one output column each.
+#[derive(Debug)]
+pub struct ExprList {
+    rows: Vec<RowExpr>,
+    /// Empty: rows only.
+    vectors: Vec<VectorExpr>,
+    types: Vec<SqlType>,
+    executor: Executor,
+    scratch: ScratchCell,
+}
+
+/// Scratch columns stay with the list.
+#[derive(Default)]
+struct ScratchCell(Scratch);
+
+impl std::fmt::Debug for ScratchCell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Scratch")
+    }
+}
+
+impl ExprList {
+    /// Compiles the expressions for an executor.
+    #[must_use]
+    pub fn compile<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>, executor: Executor) -> Self {
+        let exprs: Vec<&TypedExpr> = exprs.into_iter().collect();
+        let by_columns = executor != Executor::Row
+            && !exprs.iter().any(|expr| is_volatile(expr))
+            && (executor == Executor::Vector || exprs.iter().any(|expr| depends_on_row(expr)));
+        let vectors: Vec<VectorExpr> =
+            if by_columns { exprs.iter().map(|expr| VectorExpr::compile(expr)).collect() } else { Vec::new() };
+        let pays = executor == Executor::Vector || !vectors.iter().all(VectorExpr::is_rows_only);
+        Self {
+            rows: exprs.iter().map(|expr| RowExpr::compile(expr)).collect(),
+            vectors: if pays { vectors } else { Vec::new() },
+            types: exprs.iter().map(|expr| expr.ty.clone()).collect(),
+            executor,
+            scratch: ScratchCell::default(),
+        }
+    }
+
+    /// Types of the output columns.
+    #[must_use]
+    pub fn types(&self) -> &[SqlType] {
+        &self.types
+    }
+
+    /// Replaces the rows of `out`, whose columns have the expressions' types, by the results for `batch`.
+    /// # Errors
+    /// The one that evaluation row by row meets first (E1); `out` is of no use then.
+    pub fn eval(&mut self, cx: &EvalContext<'_>, batch: &Batch, out: &mut Batch) -> Result<()> {
+        let few = self.executor == Executor::Auto && batch.rows < FEW_ROWS;
+        if !few && !self.vectors.is_empty() && self.eval_columns(cx, batch, out).is_ok() {
+            return Ok(());
+        }
+        out.clear();
+        for row in 0..batch.rows {
+            self.push_row(cx, RowInput { batch, row }, out)?;
+        }
+        Ok(())
+    }
+
+    fn eval_columns(
+        &mut self,
+        cx: &EvalContext<'_>,
+        batch: &Batch,
+        out: &mut Batch,
+    ) -> Result<(), crate::functions::kernel::Trap> {
+        for (expr, column) in self.vectors.iter().zip(&mut out.columns) {
+            expr.eval_into(cx, batch, &mut self.scratch.0, column)?;
+        }
+        out.rows = batch.rows;
+        Ok(())
+    }
+
+    fn push_row(&self, cx: &EvalContext<'_>, input: RowInput<'_>, out: &mut Batch) -> Result<()> {
+        for ((expr, column), ty) in self.rows.iter().zip(&mut out.columns).zip(&self.types) {
+            column.push_value(&expr.eval(cx, input)?, ty)?;
+        }
+        out.rows += 1;
+        Ok(())
+    }
+
+    /// The values for one row.
+    /// # Errors
+    /// Of the first expression that fails.
+    pub fn eval_row(&self, cx: &EvalContext<'_>, input: RowInput<'_>) -> Result<Vec<Value>> {
+        self.rows.iter().map(|expr| expr.eval(cx, input)).collect()
+    }
+}
+
+/// A condition over batches.
+#[derive(Debug)]
+pub struct Predicate {
+    row: RowExpr,
+    vector: Option<VectorExpr>,
+    executor: Executor,
+    scratch: ScratchCell,
+}
+
+impl Predicate {
+    /// Compiles a boolean expression for an executor.
+    #[must_use]
+    pub fn compile(expr: &TypedExpr, executor: Executor) -> Self {
+        let vector = (executor != Executor::Row && !is_volatile(expr)).then(|| VectorExpr::compile(expr));
+        Self { row: RowExpr::compile(expr), vector, executor, scratch: ScratchCell::default() }
+    }
+
+    /// Replaces `selection` by the rows for which the condition is true, ascending. An error ends the
+    /// selection at its row, and comes beside it: what the caller does with the rows before may fail first (F6).
+    pub fn select(
+        &mut self,
+        cx: &EvalContext<'_>,
+        batch: &Batch,
+        selection: &mut Vec<u32>,
+    ) -> Option<ExecError> {
+        selection.clear();
+        let few = self.executor == Executor::Auto && batch.rows < FEW_ROWS;
+        if !few && let Some(vector) = &self.vector {
+            let read = |result: BoolResult<'_>| fill_selection(result, batch.rows, selection);
+            if vector.eval_bool(cx, batch, &mut self.scratch.0, read).is_ok() {
+                return None;
+            }
+        }
+        for row in 0..batch.rows {
+            match self.row.eval(cx, RowInput { batch, row }) {
+                Ok(Value::Bool(true)) => selection.push(row as u32),
+                Ok(_) => {}
+                Err(error) => return Some(error),
+            }
+        }
+        None
+    }
+}
+
+fn fill_selection(result: BoolResult<'_>, rows: usize, selection: &mut Vec<u32>) {
+    match result {
+        BoolResult::All(true) => selection.extend(0..rows as u32),
+        BoolResult::All(false) => {}
+        BoolResult::Rows(values, nulls) => {
+            // without branches: every row is written, the end moves where it counts
+            selection.resize(rows, 0);
+            let mut count = 0;
+            let any_nulls = nulls.any();
+            for (row, value) in values.iter().enumerate().take(rows) {
+                selection[count] = row as u32;
+                let holds = *value != 0 && !(any_nulls && nulls.is_null(row));
+                count += usize::from(holds);
+            }
+            selection.truncate(count);
+        }
+    }
+}
+

@@ -1,0 +1,38 @@
+//! Expressions made runnable.
+//!
+//! ```text
+//! TypedExpr ─► RowExpr     closures over values, one row at a time: the reference
+//!          └─► VectorExpr  kernels over column arrays, one batch at a time
+//! ExprList: expressions evaluated together over one batch by either of them
+//! ```
+//!
+//! E1. Both yield the same values and the same error: the one of the first row, and in it of the first
+//!     expression, that fails.
+//! E2. Volatile functions are called once per row, in row order: a list that has one runs by rows.
+//! E3. What depends on no column is evaluated once per batch.
+
+mod like;
+mod list;
+mod row;
+mod vector;
+
+pub use list::{ExprList, Executor, Predicate};
+pub use row::{RowExpr, RowInput};
+
+use crate::functions::Volatility;
+use crate::plan::{ExprKind, TypedExpr};
+
+/// Whether a column occurs in the expression.
+pub(crate) fn depends_on_row(expr: &TypedExpr) -> bool {
+    expr.any(&mut |part| matches!(part.kind, ExprKind::Column(_)))
+}
+
+/// Whether a call in the expression has to happen once per row. Functions of users always do: their
+/// statements may see what the rows before did.
+pub(crate) fn is_volatile(expr: &TypedExpr) -> bool {
+    expr.any(&mut |part| match &part.kind {
+        ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
+        ExprKind::UserCall { .. } => true,
+        _ => false,
+    })
+}

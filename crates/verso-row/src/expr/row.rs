@@ -1,0 +1,293 @@
+//! Expressions as closures over one row.
+
+use verso_types::{Batch, CastKind, SqlType, Value, cast, cmp_sql, eq_sql};
+
+use super::like::LikePattern;
+use crate::context::EvalContext;
+use crate::error::{ExecError, Result};
+use crate::functions::{Body, BuiltinFunction};
+use crate::plan::{ExprKind, TypedExpr};
+
+/// The row that an expression reads.
+#[derive(Clone, Copy)]
+pub struct RowInput<'a> {
+    /// The batch it stands in.
+    pub batch: &'a Batch,
+    /// Which row.
+    pub row: usize,
+}
+
+type Closure = Box<dyn Fn(&EvalContext<'_>, RowInput<'_>) -> Result<Value> + Send + Sync>;
+
+/// A compiled expression.
+pub struct RowExpr {
+    eval: Closure,
+}
+
+impl std::fmt::Debug for RowExpr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RowExpr")
+    }
+}
+
+impl RowExpr {
+    /// Compiles an expression.
+    #[must_use]
+    pub fn compile(expr: &TypedExpr) -> Self {
+        Self { eval: compile(expr) }
+    }
+
+    /// The value for one row.
+    /// # Errors
+    /// Whatever the functions in it report.
+    #[inline]
+    pub fn eval(&self, cx: &EvalContext<'_>, input: RowInput<'_>) -> Result<Value> {
+        (self.eval)(cx, input)
+    }
+
+    /// The value of an expression without columns.
+    /// # Errors
+    /// Whatever the functions in it report.
+    pub fn eval_constant(&self, cx: &EvalContext<'_>) -> Result<Value> {
+        static NOTHING: Batch = Batch { rows: 1, columns: Vec::new() };
+        (self.eval)(cx, RowInput { batch: &NOTHING, row: 0 })
+    }
+}
+
+fn compile(expr: &TypedExpr) -> Closure {
+    match &expr.kind {
+        ExprKind::Column(index) => {
+            let (index, ty) = (*index, expr.ty.clone());
+            Box::new(move |_, input| Ok(input.batch.columns[index].value(input.row, &ty)))
+        }
+        ExprKind::Parameter(index) => {
+            let index = *index;
+            Box::new(move |cx, _| Ok(cx.params.get(index).cloned().unwrap_or(Value::Null)))
+        }
+        ExprKind::Literal(value) => {
+            let value = value.clone();
+            Box::new(move |_, _| Ok(value.clone()))
+        }
+        ExprKind::Call { function, args } => call(function, args),
+        ExprKind::UserCall { function, args } => {
+            let (function, args) = (function.clone(), compile_all(args));
+            Box::new(move |cx, input| cx.runtime.call_function(&function, eval_all(&args, cx, input)?))
+        }
+        ExprKind::Cast { arg, kind } => cast_to(arg, &expr.ty, *kind),
+        ExprKind::And(args) => connective(args, false),
+        ExprKind::Or(args) => connective(args, true),
+        ExprKind::Not(arg) => {
+            let arg = compile(arg);
+            Box::new(move |cx, input| Ok(arg(cx, input)?.as_bool().map_or(Value::Null, |v| Value::Bool(!v))))
+        }
+        ExprKind::IsNull { arg, negated } => {
+            let (arg, negated) = (compile(arg), *negated);
+            Box::new(move |cx, input| Ok(Value::Bool(is_null(&arg(cx, input)?, negated))))
+        }
+        ExprKind::IsBool { arg, value, negated } => {
+            let (arg, wanted, negated) = (compile(arg), *value, *negated);
+            Box::new(move |cx, input| Ok(Value::Bool((arg(cx, input)?.as_bool() == wanted) != negated)))
+        }
+        ExprKind::IsDistinct { left, right, negated } => {
+            let (left, right, negated) = (compile(left), compile(right), *negated);
+            Box::new(move |cx, input| {
+                Ok(Value::Bool(eq_sql(&left(cx, input)?, &right(cx, input)?) == negated))
+            })
+        }
+        ExprKind::Case { branches, otherwise } => case(branches, otherwise.as_deref()),
+        ExprKind::Coalesce(args) => {
+            let args = compile_all(args);
+            Box::new(move |cx, input| {
+                for arg in &args {
+                    let value = arg(cx, input)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(Value::Null)
+            })
+        }
+        ExprKind::NullIf { left, right } => {
+            let (left, right) = (compile(left), compile(right));
+            Box::new(move |cx, input| {
+                let (left, right) = (left(cx, input)?, right(cx, input)?);
+                let equal = !left.is_null() && !right.is_null() && cmp_sql(&left, &right).is_eq();
+                Ok(if equal { Value::Null } else { left })
+            })
+        }
+        ExprKind::InList { arg, list, negated } => in_list(arg, list, *negated),
+        ExprKind::Like { .. } => like(expr),
+        ExprKind::Array(args) => {
+            let args = compile_all(args);
+            Box::new(move |cx, input| Ok(Value::Array(eval_all(&args, cx, input)?.into())))
+        }
+        ExprKind::Row(args) => {
+            let args = compile_all(args);
+            Box::new(move |cx, input| Ok(Value::Record(eval_all(&args, cx, input)?.into())))
+        }
+    }
+}
+
+fn compile_all(args: &[TypedExpr]) -> Vec<Closure> {
+    args.iter().map(compile).collect()
+}
+
+fn eval_all(args: &[Closure], cx: &EvalContext<'_>, input: RowInput<'_>) -> Result<Vec<Value>> {
+    args.iter().map(|arg| arg(cx, input)).collect()
+}
+
+/// A record is NULL when all its fields are, and NOT NULL when none is.
+fn is_null(value: &Value, negated: bool) -> bool {
+    match value {
+        Value::Record(fields) if negated => fields.iter().all(|field| !field.is_null()),
+        Value::Record(fields) => fields.iter().all(Value::is_null),
+        other => other.is_null() != negated,
+    }
+}
+
+/// A call of a built-in. Up to three arguments are kept on the stack.
+fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
+    let Body::Scalar(scalar) = function.body else {
+        // the binder puts set-returning functions into FROM only
+        let name = function.name;
+        return Box::new(move |_, _| {
+            Err(ExecError::raised(
+                "0A000",
+                format!("set-returning function {name} called in a context that cannot accept a set"),
+            ))
+        });
+    };
+    let strict = function.strict;
+    let mut args = compile_all(args);
+    match args.len() {
+        1 => {
+            let a = args.remove(0);
+            Box::new(move |cx, input| {
+                let values = [a(cx, input)?];
+                if strict && values[0].is_null() {
+                    return Ok(Value::Null);
+                }
+                scalar(cx, &values)
+            })
+        }
+        2 => {
+            let b = args.remove(1);
+            let a = args.remove(0);
+            Box::new(move |cx, input| {
+                let values = [a(cx, input)?, b(cx, input)?];
+                if strict && (values[0].is_null() || values[1].is_null()) {
+                    return Ok(Value::Null);
+                }
+                scalar(cx, &values)
+            })
+        }
+        _ => Box::new(move |cx, input| {
+            let values = eval_all(&args, cx, input)?;
+            if strict && values.iter().any(Value::is_null) {
+                return Ok(Value::Null);
+            }
+            scalar(cx, &values)
+        }),
+    }
+}
+
+/// Whether a cast between the types leaves every value as it is (P3 of the plan).
+pub(super) fn cast_is_identity(from: &SqlType, to: &SqlType) -> bool {
+    from == to
+        || match (from, to) {
+            (SqlType::Numeric(_), SqlType::Numeric(None)) => true,
+            (SqlType::Varchar(_) | SqlType::Text, SqlType::Text | SqlType::Varchar(None)) => true,
+            _ => false,
+        }
+}
+
+fn cast_to(arg: &TypedExpr, to: &SqlType, kind: CastKind) -> Closure {
+    let inner = compile(arg);
+    if cast_is_identity(&arg.ty, to) {
+        return inner;
+    }
+    let (from, to) = (arg.ty.clone(), to.clone());
+    Box::new(move |cx, input| {
+        let value = inner(cx, input)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        Ok(cast(&value, &from, &to, kind, cx.services.time_zone())?)
+    })
+}
+
+/// AND (`stop` is false) and OR (`stop` is true).
+fn connective(args: &[TypedExpr], stop: bool) -> Closure {
+    let args = compile_all(args);
+    Box::new(move |cx, input| {
+        let mut unknown = false;
+        for arg in &args {
+            match arg(cx, input)?.as_bool() {
+                Some(value) if value == stop => return Ok(Value::Bool(stop)),
+                Some(_) => {}
+                None => unknown = true,
+            }
+        }
+        Ok(if unknown { Value::Null } else { Value::Bool(!stop) })
+    })
+}
+
+fn case(branches: &[(TypedExpr, TypedExpr)], otherwise: Option<&TypedExpr>) -> Closure {
+    let branches: Vec<(Closure, Closure)> = branches.iter().map(|(c, r)| (compile(c), compile(r))).collect();
+    let otherwise = otherwise.map(compile);
+    Box::new(move |cx, input| {
+        for (condition, result) in &branches {
+            if condition(cx, input)?.as_bool() == Some(true) {
+                return result(cx, input);
+            }
+        }
+        otherwise.as_ref().map_or(Ok(Value::Null), |otherwise| otherwise(cx, input))
+    })
+}
+
+fn in_list(arg: &TypedExpr, list: &[TypedExpr], negated: bool) -> Closure {
+    let (arg, list) = (compile(arg), compile_all(list));
+    Box::new(move |cx, input| {
+        let value = arg(cx, input)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        let mut unknown = false;
+        for candidate in &list {
+            let candidate = candidate(cx, input)?;
+            if candidate.is_null() {
+                unknown = true;
+            } else if cmp_sql(&value, &candidate).is_eq() {
+                return Ok(Value::Bool(!negated));
+            }
+        }
+        Ok(if unknown { Value::Null } else { Value::Bool(negated) })
+    })
+}
+
+fn like(expr: &TypedExpr) -> Closure {
+    let ExprKind::Like { arg, pattern, escape, negated, case_insensitive } = &expr.kind else {
+        unreachable!("called for LIKE only");
+    };
+    let (negated, fold) = (*negated, *case_insensitive);
+    if let Some(Ok(compiled)) = LikePattern::of_literals(pattern, escape.as_deref(), fold) {
+        let arg = compile(arg);
+        return Box::new(move |cx, input| {
+            Ok(arg(cx, input)?.as_str().map_or(Value::Null, |text| Value::Bool(compiled.matches(text) != negated)))
+        });
+    }
+    let (arg, pattern, escape) = (compile(arg), compile(pattern), escape.as_deref().map(compile));
+    Box::new(move |cx, input| {
+        let (text, pattern) = (arg(cx, input)?, pattern(cx, input)?);
+        let escape = escape.as_ref().map(|escape| escape(cx, input)).transpose()?;
+        let escape = match &escape {
+            None => Some("\\"),
+            Some(value) => value.as_str(),
+        };
+        let (Some(text), Some(pattern), Some(escape)) = (text.as_str(), pattern.as_str(), escape) else {
+            return Ok(Value::Null);
+        };
+        let compiled = LikePattern::new(pattern, escape, fold)?;
+        Ok(Value::Bool(compiled.matches(text) != negated))
+    })
+}

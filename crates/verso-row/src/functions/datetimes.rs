@@ -1,0 +1,431 @@
+//! Dates and times: arithmetic, the clock, `date_trunc`, `extract`.
+
+use verso_types::datetime::{self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
+use verso_types::error::sqlstate;
+use verso_types::{Decimal, Interval, SqlType, TypeError, Value};
+
+use super::define::{entry, optional, pattern, sql_type, unexpected};
+use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::context::EvalContext;
+use crate::error::{ExecError, Result};
+
+/// A strict, immutable function or operator.
+macro_rules! pure {
+    ($name:literal ($($op:literal)?): $($v:ident $ty:ident),* => $res:ident = $body:expr) => {
+        entry!($name ($($op)?) [$($ty),*] => $res, |_, args| match args {
+            [$(pattern!($ty, $v)),*] => Ok(Value::$res($body)),
+            _ => Err(unexpected($name, args)),
+        }, None)
+    };
+}
+
+/// A strict, stable function that needs the session.
+macro_rules! stable {
+    ($name:literal ($($op:literal)?): $cx:ident, $($v:ident $ty:ident),* => $res:ident = $body:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: optional!($($op)?),
+            args: &[$(ArgType::Exact(sql_type!($ty))),*],
+            variadic: false,
+            result: ResultType::Fixed(sql_type!($res)),
+            strict: true,
+            volatility: Volatility::Stable,
+            body: Body::Scalar(|$cx, args| match args {
+                [$(pattern!($ty, $v)),*] => Ok(Value::$res($body)),
+                _ => Err(unexpected($name, args)),
+            }),
+            kernel: None,
+        }
+    };
+}
+
+fn negative_days(days: i32) -> Result<i32> {
+    Ok(days.checked_neg().ok_or_else(|| TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range"))?)
+}
+
+fn plus(micros: i64, interval: Interval) -> Result<i64> {
+    Ok(datetime::timestamp_plus_interval(micros, interval)?)
+}
+
+fn zoned_plus(cx: &EvalContext<'_>, micros: i64, interval: Interval) -> Result<i64> {
+    Ok(datetime::timestamptz_plus_interval(micros, interval, cx.services.time_zone())?)
+}
+
+fn date_plus(date: i32, interval: Interval) -> Result<i64> {
+    plus(datetime::date_to_timestamp(date)?, interval)
+}
+
+fn date_and_time(date: i32, time: i64) -> Result<i64> {
+    plus(datetime::date_to_timestamp(date)?, Interval { months: 0, days: 0, micros: time })
+}
+
+fn local(cx: &EvalContext<'_>, micros: i64) -> i64 {
+    datetime::to_local(micros, cx.services.time_zone())
+}
+
+static ARITHMETIC: &[BuiltinFunction] = &[
+    pure!("date_pli"("+"): a Date, b Int4 => Date = datetime::date_plus_days(*a, *b)?),
+    pure!("integer_pl_date"("+"): a Int4, b Date => Date = datetime::date_plus_days(*b, *a)?),
+    pure!("date_mii"("-"): a Date, b Int4 => Date = datetime::date_plus_days(*a, negative_days(*b)?)?),
+    pure!("date_mi"("-"): a Date, b Date => Int4 = datetime::date_minus(*a, *b)?),
+    pure!("date_pl_interval"("+"): a Date, b Interval => Timestamp = date_plus(*a, *b)?),
+    pure!("interval_pl_date"("+"): a Interval, b Date => Timestamp = date_plus(*b, *a)?),
+    pure!("date_mi_interval"("-"): a Date, b Interval => Timestamp = date_plus(*a, b.checked_neg()?)?),
+    pure!("datetime_pl"("+"): a Date, b Time => Timestamp = date_and_time(*a, *b)?),
+    pure!("timestamp_pl_interval"("+"): a Timestamp, b Interval => Timestamp = plus(*a, *b)?),
+    pure!("interval_pl_timestamp"("+"): a Interval, b Timestamp => Timestamp = plus(*b, *a)?),
+    pure!("timestamp_mi_interval"("-"): a Timestamp, b Interval => Timestamp = plus(*a, b.checked_neg()?)?),
+    pure!("timestamp_mi"("-"): a Timestamp, b Timestamp => Interval = datetime::timestamp_minus(*a, *b)?),
+    pure!("timestamptz_mi"("-"): a Timestamptz, b Timestamptz => Interval = datetime::timestamp_minus(*a, *b)?),
+    stable!("timestamptz_pl_interval"("+"): cx, a Timestamptz, b Interval => Timestamptz = zoned_plus(cx, *a, *b)?),
+    stable!("interval_pl_timestamptz"("+"): cx, a Interval, b Timestamptz => Timestamptz = zoned_plus(cx, *b, *a)?),
+    stable!("timestamptz_mi_interval"("-"): cx, a Timestamptz, b Interval => Timestamptz =
+        zoned_plus(cx, *a, b.checked_neg()?)?),
+    pure!("time_pl_interval"("+"): a Time, b Interval => Time = datetime::time_plus_interval(*a, *b)),
+    pure!("time_mi_interval"("-"): a Time, b Interval => Time = datetime::time_plus_interval(*a, b.checked_neg()?)),
+    pure!("time_mi_time"("-"): a Time, b Time => Interval = Interval { months: 0, days: 0, micros: a - b }),
+    pure!("interval_pl"("+"): a Interval, b Interval => Interval = a.checked_add(*b)?),
+    pure!("interval_mi"("-"): a Interval, b Interval => Interval = a.checked_add(b.checked_neg()?)?),
+    pure!("interval_um"("-"): a Interval => Interval = a.checked_neg()?),
+    pure!("interval_mul"("*"): a Interval, b Float8 => Interval = a.checked_mul(*b)?),
+    pure!("mul_d_interval"("*"): a Float8, b Interval => Interval = b.checked_mul(*a)?),
+    pure!("interval_div"("/"): a Interval, b Float8 => Interval = a.checked_div(*b)?),
+];
+
+static CLOCK: &[BuiltinFunction] = &[
+    stable!("now"(): cx, => Timestamptz = cx.services.transaction_timestamp()),
+    stable!("current_timestamp"(): cx, => Timestamptz = cx.services.transaction_timestamp()),
+    stable!("transaction_timestamp"(): cx, => Timestamptz = cx.services.transaction_timestamp()),
+    stable!("statement_timestamp"(): cx, => Timestamptz = cx.services.statement_timestamp()),
+    stable!("localtimestamp"(): cx, => Timestamp = local(cx, cx.services.transaction_timestamp())),
+    stable!("current_date"(): cx, => Date =
+        datetime::timestamp_to_date(local(cx, cx.services.transaction_timestamp()))),
+    stable!("localtime"(): cx, => Time = local(cx, cx.services.transaction_timestamp()).rem_euclid(MICROS_PER_DAY)),
+    BuiltinFunction {
+        volatility: Volatility::Volatile,
+        ..stable!("clock_timestamp"(): cx, => Timestamptz = cx.services.clock_timestamp())
+    },
+    pure!("to_timestamp"(): a Float8 => Timestamptz = epoch_to_timestamp(*a)?),
+    pure!("make_date"(): y Int4, m Int4, d Int4 => Date = make_date(*y, *m, *d)?),
+    pure!("isfinite"(): a Date => Bool = is_finite_date(*a)),
+    pure!("isfinite"(): a Timestamp => Bool = is_finite(*a)),
+    pure!("isfinite"(): a Timestamptz => Bool = is_finite(*a)),
+    pure!("date_trunc"(): unit Text, a Timestamp => Timestamp = truncate(unit, *a, "timestamp without time zone")?),
+    stable!("date_trunc"(): cx, unit Text, a Timestamptz => Timestamptz = {
+        let zone = cx.services.time_zone();
+        datetime::to_utc(truncate(unit, datetime::to_local(*a, zone), "timestamp with time zone")?, zone)?
+    }),
+    pure!("date_trunc"(): unit Text, a Interval => Interval = truncate_interval(unit, *a)?),
+];
+
+fn is_finite(micros: i64) -> bool {
+    micros != i64::MIN && micros != i64::MAX
+}
+
+fn is_finite_date(days: i32) -> bool {
+    days != i32::MIN && days != i32::MAX
+}
+
+fn epoch_to_timestamp(seconds: f64) -> Result<i64> {
+    if seconds.is_infinite() {
+        return Ok(if seconds > 0.0 { i64::MAX } else { i64::MIN });
+    }
+    let micros = (seconds * MICROS_PER_SECOND as f64).round();
+    if !(micros.abs() < 1e19) {
+        return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range").into());
+    }
+    Ok(datetime::checked_timestamp(micros as i128 - i128::from(datetime::UNIX_EPOCH_MICROS))?)
+}
+
+fn make_date(year: i32, month: i32, day: i32) -> Result<i32> {
+    let wrong = || {
+        let message = format!("date field value out of range: {year}-{month:02}-{day:02}");
+        ExecError::from(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, message))
+    };
+    // there is no year 0; -1 is 1 BC
+    let astronomical = if year < 0 { year + 1 } else { year };
+    let (month, day) = (u8::try_from(month).map_err(|_| wrong())?, u8::try_from(day).map_err(|_| wrong())?);
+    if year == 0 || !(1..=12).contains(&month) || day < 1 || day > datetime::days_in_month(astronomical, month) {
+        return Err(wrong());
+    }
+    Ok(datetime::checked_date(datetime::days_from_civil(astronomical, month, day))?)
+}
+
+/// A unit of time, as `date_trunc` and `extract` name it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unit {
+    Microseconds,
+    Milliseconds,
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+    Decade,
+    Century,
+    Millennium,
+    DayOfWeek,
+    IsoDayOfWeek,
+    DayOfYear,
+    IsoYear,
+    Epoch,
+    Julian,
+}
+
+fn unit_of(name: &str, ty: &str) -> Result<Unit> {
+    Ok(match name.to_ascii_lowercase().as_str() {
+        "microsecond" | "microseconds" | "us" | "usec" => Unit::Microseconds,
+        "millisecond" | "milliseconds" | "ms" | "msec" => Unit::Milliseconds,
+        "second" | "seconds" | "sec" | "s" => Unit::Second,
+        "minute" | "minutes" | "min" | "m" => Unit::Minute,
+        "hour" | "hours" | "h" => Unit::Hour,
+        "day" | "days" | "d" => Unit::Day,
+        "week" | "weeks" | "w" => Unit::Week,
+        "month" | "months" | "mon" => Unit::Month,
+        "quarter" | "qtr" => Unit::Quarter,
+        "year" | "years" | "y" => Unit::Year,
+        "decade" | "decades" => Unit::Decade,
+        "century" | "centuries" | "c" => Unit::Century,
+        "millennium" | "millennia" | "mil" => Unit::Millennium,
+        "dow" => Unit::DayOfWeek,
+        "isodow" => Unit::IsoDayOfWeek,
+        "doy" => Unit::DayOfYear,
+        "isoyear" => Unit::IsoYear,
+        "epoch" => Unit::Epoch,
+        "julian" => Unit::Julian,
+        _ => {
+            let message = format!("unit \"{name}\" not recognized for type {ty}");
+            return Err(TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, message).into());
+        }
+    })
+}
+
+#[cold]
+fn unsupported(name: &str, ty: &str) -> ExecError {
+    let message = format!("unit \"{name}\" not supported for type {ty}");
+    TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message).into()
+}
+
+/// The start of the unit that a local timestamp is in.
+fn truncate(name: &str, micros: i64, ty: &str) -> Result<i64> {
+    let unit = unit_of(name, ty)?;
+    if !is_finite(micros) {
+        return Ok(micros);
+    }
+    let to = |size: i64| micros - micros.rem_euclid(size);
+    let (day, _) = datetime::split_timestamp(micros);
+    let civil = datetime::civil_from_days(day);
+    let start_of = |year: i32, month: u8| datetime::days_from_civil(year, month, 1) * MICROS_PER_DAY;
+    // the first year of a span of years that starts with year 1
+    let span = |size: i32| (civil.year - 1).div_euclid(size) * size + 1;
+    Ok(match unit {
+        Unit::Microseconds => micros,
+        Unit::Milliseconds => to(1000),
+        Unit::Second => to(MICROS_PER_SECOND),
+        Unit::Minute => to(MICROS_PER_MINUTE),
+        Unit::Hour => to(MICROS_PER_HOUR),
+        Unit::Day => to(MICROS_PER_DAY),
+        Unit::Week => (i64::from(day) - i64::from(monday_based(day))) * MICROS_PER_DAY,
+        Unit::Month => start_of(civil.year, civil.month),
+        Unit::Quarter => start_of(civil.year, (civil.month - 1) / 3 * 3 + 1),
+        Unit::Year => start_of(civil.year, 1),
+        Unit::Decade => start_of(civil.year.div_euclid(10) * 10, 1),
+        Unit::Century => start_of(span(100), 1),
+        Unit::Millennium => start_of(span(1000), 1),
+        _ => return Err(unsupported(name, ty)),
+    })
+}
+
+/// Days since Monday; 2000-01-01 was a Saturday.
+fn monday_based(day: i32) -> i32 {
+    (day.rem_euclid(7) + 5) % 7
+}
+
+fn truncate_interval(name: &str, interval: Interval) -> Result<Interval> {
+    let Interval { months, days, micros } = interval;
+    let cut = |size: i64| Interval { months, days, micros: micros / size * size };
+    let whole_months = |size: i32| Interval { months: months / size * size, days: 0, micros: 0 };
+    Ok(match unit_of(name, "interval")? {
+        Unit::Microseconds => interval,
+        Unit::Milliseconds => cut(1000),
+        Unit::Second => cut(MICROS_PER_SECOND),
+        Unit::Minute => cut(MICROS_PER_MINUTE),
+        Unit::Hour => cut(MICROS_PER_HOUR),
+        Unit::Day => Interval { months, days, micros: 0 },
+        Unit::Month => whole_months(1),
+        Unit::Quarter => whole_months(3),
+        Unit::Year => whole_months(12),
+        Unit::Decade => whole_months(120),
+        Unit::Century => whole_months(1200),
+        Unit::Millennium => whole_months(12_000),
+        _ => return Err(unsupported(name, "interval")),
+    })
+}
+
+/// What `extract` yields: an integer with a scale.
+fn field(unscaled: i128, scale: u8) -> Result<Option<Decimal>> {
+    Ok(Some(Decimal::new(unscaled, scale).map_err(TypeError::from)?))
+}
+
+/// A field of a local timestamp; `epoch` is the microseconds since 1970 that it stands for. Infinities have none.
+fn timestamp_field(name: &str, micros: i64, epoch: i128, ty: &str) -> Result<Option<Decimal>> {
+    let unit = unit_of(name, ty)?;
+    if !is_finite(micros) {
+        return Ok(None);
+    }
+    let (day, time) = datetime::split_timestamp(micros);
+    let civil = datetime::civil_from_days(day);
+    // years before 1 count -1, -2, … without a 0
+    let shown_year = if civil.year > 0 { civil.year } else { civil.year - 1 };
+    let era = |size: i32| {
+        if civil.year > 0 { (civil.year - 1) / size + 1 } else { -((size - 1 - (civil.year - 1)) / size) }
+    };
+    let whole = |value: i32| field(i128::from(value), 0);
+    match unit {
+        Unit::Year => whole(shown_year),
+        Unit::Quarter => whole(i32::from(civil.month - 1) / 3 + 1),
+        Unit::Month => whole(civil.month.into()),
+        Unit::Day => whole(civil.day.into()),
+        Unit::Decade => whole(civil.year.div_euclid(10)),
+        Unit::Century => whole(era(100)),
+        Unit::Millennium => whole(era(1000)),
+        Unit::DayOfWeek => whole((monday_based(day) + 1) % 7),
+        Unit::IsoDayOfWeek => whole(monday_based(day) + 1),
+        Unit::DayOfYear => field(i128::from(i64::from(day) - datetime::days_from_civil(civil.year, 1, 1)) + 1, 0),
+        Unit::Week => whole(iso_week(day).1),
+        Unit::IsoYear => {
+            let year = iso_week(day).0;
+            whole(if year > 0 { year } else { year - 1 })
+        }
+        Unit::Epoch => field(epoch, 6),
+        // noon counts half a day; PostgreSQL shows the fraction only where there is one
+        Unit::Julian if time == 0 => field(i128::from(day) + 2_451_545, 0),
+        Unit::Julian => {
+            let days = Decimal::new((i128::from(day) + 2_451_545) * i128::from(MICROS_PER_DAY) + i128::from(time), 0);
+            let days = days.and_then(|days| days.checked_div(&Decimal::from(MICROS_PER_DAY)));
+            Ok(Some(days.map_err(TypeError::from)?))
+        }
+        _ => time_field(unit, time).map_or_else(|| Err(unsupported(name, ty)), Ok),
+    }
+}
+
+/// Year and week by ISO 8601: week 1 has the year's first Thursday.
+fn iso_week(day: i32) -> (i32, i32) {
+    let thursday = day - monday_based(day) + 3;
+    let year = datetime::civil_from_days(thursday).year;
+    let first = datetime::days_from_civil(year, 1, 1);
+    (year, ((i64::from(thursday) - first) / 7 + 1) as i32)
+}
+
+/// A field of a time of day, or of the time part of an interval.
+fn time_field(unit: Unit, micros: i64) -> Option<Option<Decimal>> {
+    let seconds = micros % MICROS_PER_MINUTE;
+    let (unscaled, scale) = match unit {
+        Unit::Hour => (micros / MICROS_PER_HOUR, 0),
+        Unit::Minute => (micros / MICROS_PER_MINUTE % 60, 0),
+        Unit::Second => (seconds, 6),
+        Unit::Milliseconds => (seconds, 3),
+        Unit::Microseconds => (seconds, 0),
+        _ => return None,
+    };
+    Some(Decimal::new(unscaled.into(), scale).ok())
+}
+
+fn interval_field(name: &str, interval: Interval) -> Result<Option<Decimal>> {
+    let Interval { months, days, micros } = interval;
+    let whole = |value: i32| field(i128::from(value), 0);
+    match unit_of(name, "interval")? {
+        Unit::Year => whole(months / 12),
+        Unit::Quarter => whole(months % 12 / 3 + 1),
+        Unit::Month => whole(months % 12),
+        Unit::Week => whole(days / 7),
+        Unit::Day => whole(days),
+        Unit::Decade => whole(months / 120),
+        Unit::Century => whole(months / 1200),
+        Unit::Millennium => whole(months / 12_000),
+        // a year has 365.25 days, a month beyond whole years 30
+        Unit::Epoch => {
+            let years = i128::from(months / 12) * 36_525 * i128::from(MICROS_PER_DAY) / 100;
+            let rest = i128::from(months % 12 * 30) + i128::from(days);
+            field(years + rest * i128::from(MICROS_PER_DAY) + i128::from(micros), 6)
+        }
+        unit => time_field(unit, micros).map_or_else(|| Err(unsupported(name, "interval")), Ok),
+    }
+}
+
+/// The field of any of the types.
+fn extract(cx: &EvalContext<'_>, args: &[Value]) -> Result<Option<Decimal>> {
+    let epoch = |micros: i64| i128::from(micros) + i128::from(datetime::UNIX_EPOCH_MICROS);
+    match args {
+        [Value::Text(unit), Value::Timestamp(a)] => {
+            timestamp_field(unit, *a, epoch(*a), "timestamp without time zone")
+        }
+        [Value::Text(unit), Value::Timestamptz(a)] => {
+            timestamp_field(unit, local(cx, *a), epoch(*a), "timestamp with time zone")
+        }
+        [Value::Text(unit), Value::Date(a)] if is_finite_date(*a) => {
+            let day = i64::from(*a);
+            match unit_of(unit, "date")? {
+                // whole seconds, beyond what timestamps reach
+                Unit::Epoch => field((i128::from(day) + i128::from(datetime::UNIX_EPOCH_DAYS)) * 86_400, 0),
+                Unit::Hour | Unit::Minute | Unit::Second | Unit::Milliseconds | Unit::Microseconds => {
+                    Err(unsupported(unit, "date"))
+                }
+                _ => {
+                    let micros = datetime::date_to_timestamp(*a)?;
+                    timestamp_field(unit, micros, epoch(micros), "date")
+                }
+            }
+        }
+        [Value::Text(_), Value::Date(_)] => Ok(None),
+        [Value::Text(unit), Value::Time(a)] => {
+            let ty = "time without time zone";
+            match unit_of(unit, ty)? {
+                Unit::Epoch => field((*a).into(), 6),
+                known => time_field(known, *a).map_or_else(|| Err(unsupported(unit, ty)), Ok),
+            }
+        }
+        [Value::Text(unit), Value::Interval(a)] => interval_field(unit, *a),
+        _ => Err(unexpected("extract", args)),
+    }
+}
+
+fn extract_numeric(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    Ok(extract(cx, args)?.map_or(Value::Null, Value::Numeric))
+}
+
+fn extract_double(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    Ok(extract(cx, args)?.map_or(Value::Null, |field| Value::Float8(field.to_f64())))
+}
+
+/// `extract(unit FROM x)` is the function `extract(unit, x)`.
+macro_rules! fields {
+    ($($volatility:ident $ty:ident),*) => {
+        &[$(
+            fields!(one "extract" $volatility $ty => Numeric, extract_numeric),
+            fields!(one "date_part" $volatility $ty => Float8, extract_double),
+        )*]
+    };
+    (one $name:literal $volatility:ident $ty:ident => $res:ident, $f:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[ArgType::Exact(SqlType::Text), ArgType::Exact(SqlType::$ty)],
+            variadic: false,
+            result: ResultType::Fixed(sql_type!($res)),
+            strict: true,
+            volatility: Volatility::$volatility,
+            body: Body::Scalar($f),
+            kernel: None,
+        }
+    };
+}
+
+static FIELDS: &[BuiltinFunction] =
+    fields![Immutable Timestamp, Stable Timestamptz, Immutable Date, Immutable Time, Immutable Interval];
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 3] = [ARITHMETIC, CLOCK, FIELDS];

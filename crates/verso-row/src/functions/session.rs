@@ -1,0 +1,171 @@
+//! Functions that ask the session or the database: sequences, settings, random numbers, who and what.
+
+use verso_types::{SqlType, TypeError, Value};
+
+use super::define::{optional, sql_type, unexpected};
+use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::context::EvalContext;
+use crate::error::{ExecError, Result};
+
+/// A strict function of given volatility.
+macro_rules! session_function {
+    ($name:literal $volatility:ident [$($arg:ident),*] => $res:ident = $f:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: optional!(),
+            args: &[$(ArgType::Exact(sql_type!($arg))),*],
+            variadic: false,
+            result: ResultType::Fixed(sql_type!($res)),
+            strict: true,
+            volatility: Volatility::$volatility,
+            body: Body::Scalar($f),
+            kernel: None,
+        }
+    };
+}
+
+fn nextval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let (oid, value) = cx.runtime.next_value(name(args)?)?;
+    cx.services.set_sequence_value(oid, value, true);
+    Ok(Value::Int8(value))
+}
+
+fn currval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let sequence = name(args)?;
+    let oid = cx.runtime.sequence_oid(sequence)?;
+    cx.services.sequence_value(oid).map(Value::Int8).ok_or_else(|| {
+        not_yet_defined(format!("currval of sequence \"{sequence}\" is not yet defined in this session"))
+    })
+}
+
+fn lastval(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
+    cx.services
+        .last_sequence_value()
+        .map(Value::Int8)
+        .ok_or_else(|| not_yet_defined("lastval is not yet defined in this session".to_owned()))
+}
+
+#[cold]
+fn not_yet_defined(message: String) -> ExecError {
+    TypeError::new("55000", message).into()
+}
+
+/// `setval(sequence, value [, is_called])`.
+fn setval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let (value, is_called) = match args {
+        [_, Value::Int8(value)] => (*value, true),
+        [_, Value::Int8(value), Value::Bool(is_called)] => (*value, *is_called),
+        _ => return Err(unexpected("setval", args)),
+    };
+    let oid = cx.runtime.set_value(name(args)?, value, is_called)?;
+    if is_called {
+        cx.services.set_sequence_value(oid, value, false);
+    }
+    Ok(Value::Int8(value))
+}
+
+fn name(args: &[Value]) -> Result<&str> {
+    args.first().and_then(Value::as_str).ok_or_else(|| unexpected("a sequence function", args))
+}
+
+/// At least 0, below 1.
+fn random(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
+    // 53 bits: every double of the grid is as likely as the next
+    Ok(Value::Float8((cx.services.random_u64() >> 11) as f64 / (1u64 << 53) as f64))
+}
+
+/// Both bounds included.
+fn random_between(cx: &EvalContext<'_>, low: i64, high: i64) -> Result<i64> {
+    if low > high {
+        let message = "lower bound must be less than or equal to upper bound";
+        return Err(TypeError::new("22023", message).into());
+    }
+    let span = high.wrapping_sub(low).cast_unsigned();
+    let bits = cx.services.random_u64();
+    let offset = match span.checked_add(1) {
+        // the upper half of the product: even to 2^-64
+        Some(count) => ((u128::from(bits) * u128::from(count)) >> 64) as u64,
+        None => bits,
+    };
+    Ok(low.wrapping_add_unsigned(offset))
+}
+
+fn random_int4(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Int4(low), Value::Int4(high)] = args else { return Err(unexpected("random", args)) };
+    // between two int4 values
+    Ok(Value::Int4(random_between(cx, i64::from(*low), i64::from(*high))? as i32))
+}
+
+fn random_int8(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Int8(low), Value::Int8(high)] = args else { return Err(unexpected("random", args)) };
+    Ok(Value::Int8(random_between(cx, *low, *high)?))
+}
+
+fn setseed(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Float8(seed)] = args else { return Err(unexpected("setseed", args)) };
+    if !(-1.0..=1.0).contains(seed) {
+        let message = format!("setseed parameter {seed} is out of allowed range [-1,1]");
+        return Err(TypeError::new("22023", message).into());
+    }
+    cx.services.seed_random(*seed);
+    Ok(Value::Null)
+}
+
+fn setting(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let (name, missing_ok) = match args {
+        [Value::Text(name)] => (name, false),
+        [Value::Text(name), Value::Bool(missing_ok)] => (name, *missing_ok),
+        _ => return Err(unexpected("current_setting", args)),
+    };
+    match cx.services.setting(&name.to_lowercase()) {
+        Some(value) => Ok(Value::text(&value)),
+        None if missing_ok => Ok(Value::Null),
+        None => {
+            let message = format!("unrecognized configuration parameter \"{name}\"");
+            Err(TypeError::new("42704", message).into())
+        }
+    }
+}
+
+fn user(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
+    Ok(Value::Text(cx.services.user_name()))
+}
+
+/// Known when the statement is compiled; this is for calls that are not.
+fn type_name(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    Ok(Value::text(&super::texts::natural_type(&args[0]).pg_name()))
+}
+
+static SESSION: &[BuiltinFunction] = &[
+    session_function!("nextval" Volatile [Text] => Int8 = nextval),
+    session_function!("currval" Volatile [Text] => Int8 = currval),
+    session_function!("lastval" Volatile [] => Int8 = lastval),
+    session_function!("setval" Volatile [Text, Int8] => Int8 = setval),
+    session_function!("setval" Volatile [Text, Int8, Bool] => Int8 = setval),
+    session_function!("random" Volatile [] => Float8 = random),
+    session_function!("random" Volatile [Int4, Int4] => Int4 = random_int4),
+    session_function!("random" Volatile [Int8, Int8] => Int8 = random_int8),
+    session_function!("setseed" Volatile [Float8] => Void = setseed),
+    session_function!("version" Stable [] => Text = |cx, _| Ok(Value::Text(cx.services.version()))),
+    session_function!("current_user" Stable [] => Name = user),
+    session_function!("session_user" Stable [] => Name = user),
+    session_function!("current_database" Stable [] => Name =
+        |cx, _| Ok(Value::Text(cx.services.database_name()))),
+    session_function!("current_schema" Stable [] => Name = |_, _| Ok(Value::text("public"))),
+    session_function!("current_setting" Stable [Text] => Text = setting),
+    session_function!("current_setting" Stable [Text, Bool] => Text = setting),
+    BuiltinFunction {
+        name: "pg_typeof",
+        operator: None,
+        args: &[ArgType::Any],
+        variadic: false,
+        result: ResultType::Fixed(SqlType::Text),
+        strict: false,
+        volatility: Volatility::Stable,
+        body: Body::Scalar(type_name),
+        kernel: None,
+    },
+];
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 1] = [SESSION];

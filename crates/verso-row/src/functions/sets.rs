@@ -1,0 +1,175 @@
+//! Set-returning functions and functions of arrays.
+
+use verso_types::{Decimal, Interval, SqlType, TypeError, Value, cmp_sql};
+
+use super::define::unexpected;
+use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
+use crate::context::EvalContext;
+use crate::error::Result;
+
+type Rows = Box<dyn Iterator<Item = Value>>;
+
+#[cold]
+fn zero_step() -> TypeError {
+    TypeError::new("22023", "step size cannot equal zero")
+}
+
+/// From `start` by `step` while not beyond `stop`; ends before it would overflow.
+fn integers(start: i64, stop: i64, step: i64, value: fn(i64) -> Value) -> Result<Rows> {
+    if step == 0 {
+        return Err(zero_step().into());
+    }
+    let inside = move |at: i64| if step > 0 { at <= stop } else { at >= stop };
+    let next = move |at: &i64| at.checked_add(step).filter(|at| inside(*at));
+    Ok(Box::new(std::iter::successors(Some(start).filter(|at| inside(*at)), next).map(value)))
+}
+
+fn series_int4(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    // within the bounds of int4 by construction
+    let value = |v: i64| Value::Int4(v as i32);
+    match args {
+        [Value::Int4(a), Value::Int4(b)] => integers(i64::from(*a), i64::from(*b), 1, value),
+        [Value::Int4(a), Value::Int4(b), Value::Int4(step)] => {
+            integers(i64::from(*a), i64::from(*b), i64::from(*step), value)
+        }
+        _ => Err(unexpected("generate_series", args)),
+    }
+}
+
+fn series_int8(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    match args {
+        [Value::Int8(a), Value::Int8(b)] => integers(*a, *b, 1, Value::Int8),
+        [Value::Int8(a), Value::Int8(b), Value::Int8(step)] => integers(*a, *b, *step, Value::Int8),
+        _ => Err(unexpected("generate_series", args)),
+    }
+}
+
+fn series_numeric(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    let (start, stop, step) = match args {
+        [Value::Numeric(a), Value::Numeric(b)] => (*a, *b, Decimal::ONE),
+        [Value::Numeric(a), Value::Numeric(b), Value::Numeric(step)] => (*a, *b, *step),
+        _ => return Err(unexpected("generate_series", args)),
+    };
+    if step.is_zero() {
+        return Err(zero_step().into());
+    }
+    let inside = move |at: &Decimal| {
+        let order = at.compare(&stop);
+        if step.is_negative() { order.is_ge() } else { order.is_le() }
+    };
+    let next = move |at: &Decimal| at.checked_add(&step).ok().filter(inside);
+    Ok(Box::new(std::iter::successors(Some(start).filter(inside), next).map(Value::Numeric)))
+}
+
+fn series_timestamp(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    let [Value::Timestamp(start), Value::Timestamp(stop), Value::Interval(step)] = args else {
+        return Err(unexpected("generate_series", args));
+    };
+    let (stop, step) = (*stop, *step);
+    let forward = match step.span().cmp(&Interval::default().span()) {
+        std::cmp::Ordering::Equal => return Err(zero_step().into()),
+        order => order.is_gt(),
+    };
+    let inside = move |at: &i64| if forward { *at <= stop } else { *at >= stop };
+    let next = move |at: &i64| verso_types::datetime::timestamp_plus_interval(*at, step).ok().filter(inside);
+    Ok(Box::new(std::iter::successors(Some(*start).filter(inside), next).map(Value::Timestamp)))
+}
+
+fn unnest(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    let [Value::Array(values)] = args else { return Err(unexpected("unnest", args)) };
+    Ok(Box::new(values.to_vec().into_iter()))
+}
+
+/// A strict, immutable set-returning function.
+macro_rules! set_function {
+    ($name:literal [$($arg:expr),*] => $result:expr, $f:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[$($arg),*],
+            variadic: false,
+            result: $result,
+            strict: true,
+            volatility: Volatility::Immutable,
+            body: Body::Set($f as SetFn),
+            kernel: None,
+        }
+    };
+}
+
+macro_rules! series {
+    ($ty:expr, $f:expr; $($arg:expr),*) => {
+        set_function!("generate_series" [$(ArgType::Exact($arg)),*] => ResultType::Fixed($ty), $f)
+    };
+}
+
+static SETS: &[BuiltinFunction] = &[
+    series!(SqlType::Int4, series_int4; SqlType::Int4, SqlType::Int4),
+    series!(SqlType::Int4, series_int4; SqlType::Int4, SqlType::Int4, SqlType::Int4),
+    series!(SqlType::Int8, series_int8; SqlType::Int8, SqlType::Int8),
+    series!(SqlType::Int8, series_int8; SqlType::Int8, SqlType::Int8, SqlType::Int8),
+    series!(SqlType::Numeric(None), series_numeric; SqlType::Numeric(None), SqlType::Numeric(None)),
+    series!(SqlType::Numeric(None), series_numeric;
+        SqlType::Numeric(None), SqlType::Numeric(None), SqlType::Numeric(None)),
+    series!(SqlType::Timestamp, series_timestamp; SqlType::Timestamp, SqlType::Timestamp, SqlType::Interval),
+    set_function!("unnest" [ArgType::AnyArray] => ResultType::ElementOf(0), unnest),
+];
+
+fn array_length(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Array(values), Value::Int4(dimension)] = args else {
+        return Err(unexpected("array_length", args));
+    };
+    // arrays have one dimension; an empty one has none
+    let length = (*dimension == 1 && !values.is_empty()).then_some(values.len());
+    Ok(length.map_or(Value::Null, |n| Value::Int4(n as i32)))
+}
+
+fn cardinality(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Array(values)] = args else { return Err(unexpected("cardinality", args)) };
+    Ok(Value::Int4(values.len() as i32))
+}
+
+fn array_append(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [array, element] = args else { return Err(unexpected("array_append", args)) };
+    let values = match array {
+        Value::Array(values) => values,
+        _ => &[][..],
+    };
+    Ok(Value::Array(values.iter().chain([element]).cloned().collect()))
+}
+
+fn array_position(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Array(values), element] = args else { return Err(unexpected("array_position", args)) };
+    let found = values.iter().position(|value| cmp_sql(value, element).is_eq());
+    Ok(found.map_or(Value::Null, |i| Value::Int4(i as i32 + 1)))
+}
+
+/// An immutable function of arrays.
+macro_rules! array_function {
+    ($name:literal [$($arg:expr),*] => $result:expr, strict $strict:literal, $f:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[$($arg),*],
+            variadic: false,
+            result: $result,
+            strict: $strict,
+            volatility: Volatility::Immutable,
+            body: Body::Scalar($f),
+            kernel: None,
+        }
+    };
+}
+
+static ARRAYS: &[BuiltinFunction] = &[
+    array_function!("array_length" [ArgType::AnyArray, ArgType::Exact(SqlType::Int4)] =>
+        ResultType::Fixed(SqlType::Int4), strict true, array_length),
+    array_function!("cardinality" [ArgType::AnyArray] => ResultType::Fixed(SqlType::Int4), strict true, cardinality),
+    array_function!("array_append" [ArgType::AnyArray, ArgType::AnyElement] => ResultType::SameAs(0),
+        strict false, array_append),
+    array_function!("array_position" [ArgType::AnyArray, ArgType::AnyElement] => ResultType::Fixed(SqlType::Int4),
+        strict true, array_position),
+];
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 2] = [SETS, ARRAYS];
