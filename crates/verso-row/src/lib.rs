@@ -15,6 +15,8 @@ pub mod error;
 pub mod expr;
 pub mod functions;
 pub mod plan;
+#[cfg(test)]
+mod testing;
 
 pub use context::{EvalContext, Notice, Runtime, SessionServices};
 pub use error::{ExecError, Raised};

@@ -79,7 +79,11 @@ impl LikePattern {
 
     /// Whether the whole text fits the pattern.
     pub fn matches(&self, text: &str) -> bool {
-        if self.fold { fits(&self.steps, text.to_lowercase().as_bytes()) } else { fits(&self.steps, text.as_bytes()) }
+        if self.fold {
+            fits(&self.steps, text.to_lowercase().as_bytes())
+        } else {
+            fits(&self.steps, text.as_bytes())
+        }
     }
 
     /// The same over the bytes of a valid text.

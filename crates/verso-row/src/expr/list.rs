@@ -53,8 +53,11 @@ impl ExprList {
         let by_columns = executor != Executor::Row
             && !exprs.iter().any(|expr| is_volatile(expr))
             && (executor == Executor::Vector || exprs.iter().any(|expr| depends_on_row(expr)));
-        let vectors: Vec<VectorExpr> =
-            if by_columns { exprs.iter().map(|expr| VectorExpr::compile(expr)).collect() } else { Vec::new() };
+        let vectors: Vec<VectorExpr> = if by_columns {
+            exprs.iter().map(|expr| VectorExpr::compile(expr)).collect()
+        } else {
+            Vec::new()
+        };
         let pays = executor == Executor::Vector || !vectors.iter().all(VectorExpr::is_rows_only);
         Self {
             rows: exprs.iter().map(|expr| RowExpr::compile(expr)).collect(),
@@ -177,4 +180,3 @@ fn fill_selection(result: BoolResult<'_>, rows: usize, selection: &mut Vec<u32>)
         }
     }
 }
-

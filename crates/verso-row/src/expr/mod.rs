@@ -16,7 +16,7 @@ mod list;
 mod row;
 mod vector;
 
-pub use list::{ExprList, Executor, Predicate};
+pub use list::{Executor, ExprList, Predicate};
 pub use row::{RowExpr, RowInput};
 
 use crate::functions::Volatility;

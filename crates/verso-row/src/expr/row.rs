@@ -68,6 +68,11 @@ fn compile(expr: &TypedExpr) -> Closure {
             let value = value.clone();
             Box::new(move |_, _| Ok(value.clone()))
         }
+        // the one function of types, not of values
+        ExprKind::Call { function, args } if function.name == "pg_typeof" => {
+            let name = Value::text(&args[0].ty.without_modifiers().pg_name());
+            Box::new(move |_, _| Ok(name.clone()))
+        }
         ExprKind::Call { function, args } => call(function, args),
         ExprKind::UserCall { function, args } => {
             let (function, args) = (function.clone(), compile_all(args));
@@ -273,7 +278,9 @@ fn like(expr: &TypedExpr) -> Closure {
     if let Some(Ok(compiled)) = LikePattern::of_literals(pattern, escape.as_deref(), fold) {
         let arg = compile(arg);
         return Box::new(move |cx, input| {
-            Ok(arg(cx, input)?.as_str().map_or(Value::Null, |text| Value::Bool(compiled.matches(text) != negated)))
+            Ok(arg(cx, input)?
+                .as_str()
+                .map_or(Value::Null, |text| Value::Bool(compiled.matches(text) != negated)))
         });
     }
     let (arg, pattern, escape) = (compile(arg), compile(pattern), escape.as_deref().map(compile));

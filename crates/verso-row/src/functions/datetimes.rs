@@ -40,7 +40,9 @@ macro_rules! stable {
 }
 
 fn negative_days(days: i32) -> Result<i32> {
-    Ok(days.checked_neg().ok_or_else(|| TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range"))?)
+    Ok(days
+        .checked_neg()
+        .ok_or_else(|| TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range"))?)
 }
 
 fn plus(micros: i64, interval: Interval) -> Result<i64> {
@@ -145,7 +147,11 @@ fn make_date(year: i32, month: i32, day: i32) -> Result<i32> {
     // there is no year 0; -1 is 1 BC
     let astronomical = if year < 0 { year + 1 } else { year };
     let (month, day) = (u8::try_from(month).map_err(|_| wrong())?, u8::try_from(day).map_err(|_| wrong())?);
-    if year == 0 || !(1..=12).contains(&month) || day < 1 || day > datetime::days_in_month(astronomical, month) {
+    if year == 0
+        || !(1..=12).contains(&month)
+        || day < 1
+        || day > datetime::days_in_month(astronomical, month)
+    {
         return Err(wrong());
     }
     Ok(datetime::checked_date(datetime::days_from_civil(astronomical, month, day))?)
@@ -294,18 +300,20 @@ fn timestamp_field(name: &str, micros: i64, epoch: i128, ty: &str) -> Result<Opt
         Unit::Millennium => whole(era(1000)),
         Unit::DayOfWeek => whole((monday_based(day) + 1) % 7),
         Unit::IsoDayOfWeek => whole(monday_based(day) + 1),
-        Unit::DayOfYear => field(i128::from(i64::from(day) - datetime::days_from_civil(civil.year, 1, 1)) + 1, 0),
+        Unit::DayOfYear => {
+            field(i128::from(i64::from(day) - datetime::days_from_civil(civil.year, 1, 1)) + 1, 0)
+        }
         Unit::Week => whole(iso_week(day).1),
         Unit::IsoYear => {
             let year = iso_week(day).0;
             whole(if year > 0 { year } else { year - 1 })
         }
         Unit::Epoch => field(epoch, 6),
-        // noon counts half a day; PostgreSQL shows the fraction only where there is one
-        Unit::Julian if time == 0 => field(i128::from(day) + 2_451_545, 0),
+        Unit::Julian if ty == "date" => field(i128::from(day) + 2_451_545, 0),
+        // noon counts half a day
         Unit::Julian => {
-            let days = Decimal::new((i128::from(day) + 2_451_545) * i128::from(MICROS_PER_DAY) + i128::from(time), 0);
-            let days = days.and_then(|days| days.checked_div(&Decimal::from(MICROS_PER_DAY)));
+            let fraction = Decimal::from(time).checked_div(&Decimal::from(MICROS_PER_DAY));
+            let days = fraction.and_then(|part| Decimal::from(i64::from(day) + 2_451_545).checked_add(&part));
             Ok(Some(days.map_err(TypeError::from)?))
         }
         _ => time_field(unit, time).map_or_else(|| Err(unsupported(name, ty)), Ok),

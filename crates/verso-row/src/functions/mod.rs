@@ -18,6 +18,8 @@ mod patterns;
 mod registry;
 mod session;
 mod sets;
+#[cfg(test)]
+mod tests;
 pub(crate) mod texts;
 
 pub use registry::{

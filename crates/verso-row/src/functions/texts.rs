@@ -223,8 +223,13 @@ fn concat_any(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         match arg {
             Value::Text(value) => result.push_str(value),
             value => {
-                let value =
-                    cast(value, &natural_type(value), &SqlType::Text, CastKind::Explicit, cx.services.time_zone())?;
+                let value = cast(
+                    value,
+                    &natural_type(value),
+                    &SqlType::Text,
+                    CastKind::Explicit,
+                    cx.services.time_zone(),
+                )?;
                 result.push_str(value.as_str().unwrap_or_default());
             }
         }
@@ -256,13 +261,18 @@ fn join_bytes(a: &[u8], b: &[u8]) -> Result<Value> {
 
 fn quote_literal(value: &str) -> String {
     let escaped = value.replace('\'', "''");
-    if value.contains('\\') { format!("E'{}'", escaped.replace('\\', "\\\\")) } else { format!("'{escaped}'") }
+    if value.contains('\\') {
+        format!("E'{}'", escaped.replace('\\', "\\\\"))
+    } else {
+        format!("'{escaped}'")
+    }
 }
 
 fn quote_ident(value: &str) -> String {
-    let plain = value.chars().enumerate().all(|(i, c)| {
-        c.is_ascii_lowercase() || c == '_' || (i > 0 && (c.is_ascii_digit() || c == '$'))
-    });
+    let plain = value
+        .chars()
+        .enumerate()
+        .all(|(i, c)| c.is_ascii_lowercase() || c == '_' || (i > 0 && (c.is_ascii_digit() || c == '$')));
     if plain && !value.is_empty() { value.to_owned() } else { format!("\"{}\"", value.replace('"', "\"\"")) }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use verso_catalog::FunctionDef;
 use verso_types::{SqlType, Value};
 
-use verso_types::CastKind;
 use crate::functions::BuiltinFunction;
+use verso_types::CastKind;
 
 /// An expression and the type of its result.
 #[derive(Clone, Debug)]

@@ -16,7 +16,6 @@ mod query;
 mod routine;
 mod statement;
 
-pub use verso_types::CastKind;
 pub use expr::{ExprKind, TypedExpr};
 pub use query::{AggregateCall, OutputColumn, Plan, SetCall, SortKey};
 pub use routine::{
@@ -24,3 +23,4 @@ pub use routine::{
     PlStatementKind, PlVariable, RaiseLevel,
 };
 pub use statement::{Delete, Insert, Returning, Statement, Update};
+pub use verso_types::CastKind;

@@ -35,9 +35,7 @@ pub(super) fn find(from: &Repr, to: &SqlType, kind: CastKind) -> Option<(CastKer
         (Repr::Native(from), to) if from.is_integer() && to.is_integer() => {
             CastKernel::Integer(from.physical(), to.physical())
         }
-        (Repr::Native(from), SqlType::Float8) if from.is_integer() => {
-            CastKernel::ToFloat(from.physical(), 0)
-        }
+        (Repr::Native(from), SqlType::Float8) if from.is_integer() => CastKernel::ToFloat(from.physical(), 0),
         (Repr::Native(SqlType::Float4), SqlType::Float8) => CastKernel::FloatToDouble,
         (Repr::Native(from), SqlType::Numeric(None)) if from.is_integer() => {
             let kernel = CastKernel::Integer(from.physical(), Physical::I64);

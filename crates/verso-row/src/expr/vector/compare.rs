@@ -27,10 +27,7 @@ pub(super) enum Order {
 }
 
 /// The order of two sides, brought to one scale; `None` where only rows can be compared.
-pub(super) fn order_of(
-    (left, a): (Node, &Repr),
-    (right, b): (Node, &Repr),
-) -> Option<(Order, Node, Node)> {
+pub(super) fn order_of((left, a): (Node, &Repr), (right, b): (Node, &Repr)) -> Option<(Order, Node, Node)> {
     if let (Repr::Native(x), Repr::Native(y)) = (a, b) {
         let same = x.same_base(y) || x.is_text() && y.is_text();
         return Some((native(x).filter(|_| same)?, left, right));
@@ -71,9 +68,9 @@ pub(super) fn compare(
         Order::I32 => ordered::<i32>(op, args, nulls, rows, out),
         Order::I64 => ordered::<i64>(op, args, nulls, rows, out),
         Order::I128 => ordered::<i128>(op, args, nulls, rows, out),
-        Order::Unsigned128 => by::<i128>(op, args, nulls, rows, out, |a, b| {
-            a.cast_unsigned().cmp(&b.cast_unsigned())
-        }),
+        Order::Unsigned128 => {
+            by::<i128>(op, args, nulls, rows, out, |a, b| a.cast_unsigned().cmp(&b.cast_unsigned()))
+        }
         Order::Interval => by::<i128>(op, args, nulls, rows, out, |a, b| {
             Interval::unpack(a).span().cmp(&Interval::unpack(b).span())
         }),

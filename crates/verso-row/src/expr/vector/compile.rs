@@ -6,8 +6,8 @@ use super::{Node, Repr, cast, compare, numeric};
 use crate::expr::like::LikePattern;
 use crate::expr::row::{RowExpr, cast_is_identity};
 use crate::expr::{depends_on_row, is_volatile};
-use crate::functions::kernel::{Kernel, NumericOp};
 use crate::functions::BuiltinFunction;
+use crate::functions::kernel::{Kernel, NumericOp};
 use crate::plan::{ExprKind, TypedExpr};
 
 /// The node of an expression and how its values stand in the column.
@@ -34,9 +34,7 @@ fn constant_repr(expr: &TypedExpr) -> Repr {
             }
         }
         (ExprKind::Cast { arg, .. }, SqlType::Numeric(None)) if arg.ty.is_integer() => Repr::Scaled64(0),
-        (ExprKind::Cast { arg, .. }, SqlType::Numeric(None))
-            if matches!(arg.ty, SqlType::Numeric(_)) =>
-        {
+        (ExprKind::Cast { arg, .. }, SqlType::Numeric(None)) if matches!(arg.ty, SqlType::Numeric(_)) => {
             constant_repr(arg)
         }
         (_, ty) => Repr::of_type(ty),
@@ -78,11 +76,7 @@ fn connective(args: &[TypedExpr], stop: bool) -> Node {
     Node::Connective { args: args.iter().map(|arg| compile(arg).0).collect(), stop }
 }
 
-fn call(
-    expr: &TypedExpr,
-    function: &'static BuiltinFunction,
-    args: &[TypedExpr],
-) -> Option<(Node, Repr)> {
+fn call(expr: &TypedExpr, function: &'static BuiltinFunction, args: &[TypedExpr]) -> Option<(Node, Repr)> {
     let (nodes, reprs): (Vec<Node>, Vec<Repr>) = args.iter().map(compile).unzip();
     match function.kernel? {
         Kernel::Columns(kernel) => {

@@ -304,12 +304,10 @@ impl Node {
                 let value = expr.eval_constant(over.cx).map_err(|_| Trap)?;
                 constant(&value, repr, scratch).map(Vector::Constant)
             }
-            Node::Kernel { kernel, args, out } => {
-                strict(args, *out, over, scratch, |args, nulls, out| {
-                    let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
-                    kernel(&operands, nulls, rows, out)
-                })
-            }
+            Node::Kernel { kernel, args, out } => strict(args, *out, over, scratch, |args, nulls, out| {
+                let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
+                kernel(&operands, nulls, rows, out)
+            }),
             Node::Compare { op, order, args } => {
                 strict(&args[..], Physical::Bool, over, scratch, |args, nulls, out| {
                     compare::compare(*op, *order, &args[0].operand(), &args[1].operand(), nulls, rows, out)
@@ -321,9 +319,13 @@ impl Node {
             }),
             Node::Cast { cast, arg } => cast.eval(arg, over, scratch),
             Node::Connective { args, stop } => logic::connective(args, *stop, over, scratch),
-            Node::Not(arg) => strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, nulls, out| {
-                crate::functions::kernel::unary::<u8, u8>(&[args[0].operand()], nulls, rows, out, |v| Ok(v ^ 1))
-            }),
+            Node::Not(arg) => {
+                strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, nulls, out| {
+                    crate::functions::kernel::unary::<u8, u8>(&[args[0].operand()], nulls, rows, out, |v| {
+                        Ok(v ^ 1)
+                    })
+                })
+            }
             Node::IsNull { arg, negated } => logic::is_null(arg, *negated, over, scratch),
             Node::Like { arg, pattern, negated } => {
                 strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, out| {

@@ -69,9 +69,7 @@ impl Op {
             }),
             Op::Negate64 => kernel::unary(args, nulls, rows, out, |a: i64| a.checked_neg().ok_or(OVERFLOW)),
             Op::Absolute64 => kernel::unary(args, nulls, rows, out, |a: i64| a.checked_abs().ok_or(OVERFLOW)),
-            Op::Add128 => {
-                kernel::binary(args, nulls, rows, out, |a: i128, b: i128| within(a.checked_add(b)))
-            }
+            Op::Add128 => kernel::binary(args, nulls, rows, out, |a: i128, b: i128| within(a.checked_add(b))),
             Op::Subtract128 => {
                 kernel::binary(args, nulls, rows, out, |a: i128, b: i128| within(a.checked_sub(b)))
             }
@@ -119,16 +117,11 @@ pub(super) fn align(
     let scale = a.max(b);
     let narrow = |repr: &Repr| matches!(repr, Repr::Scaled64(_));
     let wide = !narrow(left_repr) || !narrow(right_repr) || scale.abs_diff(a.min(b)) > 18;
-    let (left, right) =
-        if wide { (widen(left, left_repr), widen(right, right_repr)) } else { (left, right) };
+    let (left, right) = if wide { (widen(left, left_repr), widen(right, right_repr)) } else { (left, right) };
     Some((upscale(left, wide, a, scale)?, upscale(right, wide, b, scale)?, scale, wide))
 }
 
-pub(super) fn binary(
-    op: NumericOp,
-    left: (Node, &Repr),
-    right: (Node, &Repr),
-) -> Option<(Node, Repr)> {
+pub(super) fn binary(op: NumericOp, left: (Node, &Repr), right: (Node, &Repr)) -> Option<(Node, Repr)> {
     if op == NumericOp::Multiply {
         return multiply(left, right);
     }

@@ -1,0 +1,332 @@
+//! The state of one aggregate of one group.
+
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+
+use verso_types::{Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, cmp_sql, eq_sql, hash_sql};
+
+use super::FloatSum;
+use crate::error::Result;
+use crate::functions::AggregateKind;
+use crate::plan::AggregateCall;
+
+/// What has been gathered so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Accumulator {
+    state: State,
+    /// Values seen already, for DISTINCT.
+    distinct: Option<HashSet<Key>>,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Count(i64),
+    /// sum of smallint and integer: bigint
+    SumInteger { sum: i128, count: i64 },
+    /// avg of integers; sum of bigint: exact in 128 bits
+    Integers { sum: i128, count: i64, average: bool },
+    Numeric { sum: Decimal, count: i64, average: bool },
+    Float { sum: FloatSum, average: bool },
+    /// sum(real) is a real of sums taken in single precision
+    Float4 { sum: f32, count: i64 },
+    Interval { sum: Interval, count: i64 },
+    Extreme { best: Value, largest: bool },
+    Bool { value: Option<bool>, all: bool },
+    Text { value: Option<String> },
+    Array(Vec<Value>),
+}
+
+/// A value by SQL's equality.
+#[derive(Clone, Debug)]
+pub(crate) struct Key(pub Value);
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        eq_sql(&self.0, &other.0)
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        hash_sql(&self.0, state);
+    }
+}
+
+impl Accumulator {
+    /// The empty state of an aggregate.
+    pub fn new(call: &AggregateCall) -> Self {
+        let arg = call.args.first().map_or(SqlType::Void, |arg| arg.ty.without_modifiers());
+        let average = call.function.kind == AggregateKind::Avg;
+        let state = match call.function.kind {
+            AggregateKind::CountStar | AggregateKind::Count => State::Count(0),
+            AggregateKind::Sum | AggregateKind::Avg => match arg {
+                SqlType::Int2 | SqlType::Int4 if !average => State::SumInteger { sum: 0, count: 0 },
+                SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => State::Integers { sum: 0, count: 0, average },
+                SqlType::Numeric(_) => State::Numeric { sum: Decimal::ZERO, count: 0, average },
+                SqlType::Float4 if !average => State::Float4 { sum: 0.0, count: 0 },
+                SqlType::Interval => State::Interval { sum: Interval::default(), count: 0 },
+                _ => State::Float { sum: FloatSum::default(), average },
+            },
+            AggregateKind::Min => State::Extreme { best: Value::Null, largest: false },
+            AggregateKind::Max => State::Extreme { best: Value::Null, largest: true },
+            AggregateKind::BoolAnd => State::Bool { value: None, all: true },
+            AggregateKind::BoolOr => State::Bool { value: None, all: false },
+            AggregateKind::StringAgg => State::Text { value: None },
+            AggregateKind::ArrayAgg => State::Array(Vec::new()),
+        };
+        Self { state, distinct: call.distinct.then(HashSet::new) }
+    }
+
+    /// Takes the arguments of one row; none for `count(*)`.
+    pub fn add(&mut self, args: &[Value]) -> Result<()> {
+        let first = args.first().unwrap_or(&Value::Bool(true));
+        // every aggregate but array_agg skips NULLs
+        if first.is_null() && !matches!(self.state, State::Array(_)) {
+            return Ok(());
+        }
+        if let Some(seen) = &mut self.distinct
+            && !seen.insert(Key(first.clone()))
+        {
+            return Ok(());
+        }
+        match &mut self.state {
+            State::Count(count) => *count += 1,
+            State::SumInteger { sum, count } | State::Integers { sum, count, .. } => {
+                *sum += i128::from(first.as_i64().unwrap_or(0));
+                *count += 1;
+            }
+            State::Numeric { sum, count, .. } => {
+                if let Value::Numeric(value) = first {
+                    *sum = sum.checked_add(value).map_err(TypeError::from)?;
+                    *count += 1;
+                }
+            }
+            State::Float { sum, .. } => sum.add(first.as_f64().unwrap_or(0.0)),
+            State::Float4 { sum, count } => {
+                *sum += first.as_f64().unwrap_or(0.0) as f32;
+                *count += 1;
+            }
+            State::Interval { sum, count } => {
+                if let Value::Interval(value) = first {
+                    *sum = sum.checked_add(*value)?;
+                    *count += 1;
+                }
+            }
+            State::Extreme { best, largest } => take_extreme(best, first, *largest),
+            State::Bool { value, all } => {
+                if let Some(new) = first.as_bool() {
+                    let old = value.unwrap_or(*all);
+                    *value = Some(if *all { old && new } else { old || new });
+                }
+            }
+            State::Text { value } => {
+                let text = first.as_str().unwrap_or_default();
+                match value {
+                    None => *value = Some(text.to_owned()),
+                    Some(value) => {
+                        value.push_str(args.get(1).and_then(Value::as_str).unwrap_or_default());
+                        value.push_str(text);
+                    }
+                }
+            }
+            State::Array(values) => values.push(first.clone()),
+        }
+        Ok(())
+    }
+
+    /// Counts rows of `count(*)`.
+    pub fn add_rows(&mut self, rows: usize) {
+        if let State::Count(count) = &mut self.state {
+            *count += rows as i64;
+        }
+    }
+
+    /// Takes a whole column of the argument. False where only [`add`](Self::add) can do it; nothing was taken then.
+    pub fn add_column(&mut self, column: &Column, ty: &SqlType) -> Result<bool> {
+        if self.distinct.is_some() {
+            return Ok(false);
+        }
+        let nulls = &column.nulls;
+        let any_nulls = nulls.any();
+        let present = (column.len() - if any_nulls { nulls.count() } else { 0 }) as i64;
+        macro_rules! each {
+            ($values:expr, $value:ident => $do:expr) => {
+                if any_nulls {
+                    for (row, $value) in $values.iter().enumerate() {
+                        if !nulls.is_null(row) {
+                            $do
+                        }
+                    }
+                } else {
+                    for $value in $values {
+                        $do
+                    }
+                }
+            };
+        }
+        match (&mut self.state, &column.data) {
+            (State::Count(count), _) => *count += present,
+            (State::SumInteger { sum, count } | State::Integers { sum, count, .. }, data) => {
+                match data {
+                    ColumnData::I16(values) => {
+                        let mut part = 0i64;
+                        each!(values, value => part += i64::from(*value));
+                        *sum += i128::from(part);
+                    }
+                    ColumnData::I32(values) => {
+                        let mut part = 0i64;
+                        each!(values, value => part += i64::from(*value));
+                        *sum += i128::from(part);
+                    }
+                    ColumnData::I64(values) => each!(values, value => *sum += i128::from(*value)),
+                    _ => return Ok(false),
+                }
+                *count += present;
+            }
+            (State::Numeric { sum, count, .. }, data) => {
+                let SqlType::Numeric(Some(spec)) = ty else { return Ok(false) };
+                let mut part = 0i128;
+                match data {
+                    ColumnData::I64(values) => each!(values, value => part += i128::from(*value)),
+                    ColumnData::I128(values) => {
+                        let mut overflow = false;
+                        each!(values, value => match part.checked_add(*value) {
+                            Some(next) => part = next,
+                            None => overflow = true,
+                        });
+                        if overflow {
+                            return Ok(false);
+                        }
+                    }
+                    _ => return Ok(false),
+                }
+                if present > 0 {
+                    let Ok(part) = Decimal::new(part, spec.scale) else { return Ok(false) };
+                    let Ok(total) = sum.checked_add(&part) else { return Ok(false) };
+                    *sum = total;
+                    *count += present;
+                }
+            }
+            (State::Float { sum, .. }, ColumnData::F64(values)) => {
+                if any_nulls {
+                    each!(values, value => sum.add(*value));
+                } else {
+                    sum.add_all(values);
+                }
+            }
+            (State::Extreme { best, largest }, data) => {
+                let Some(row) = extreme_row(data, nulls, any_nulls, *largest, ty) else { return Ok(present == 0) };
+                take_extreme(best, &column.value(row, ty), *largest);
+            }
+            (State::Bool { value, all }, ColumnData::Bool(values)) => {
+                let mut result = value.unwrap_or(*all);
+                each!(values, new => result = if *all { result && *new != 0 } else { result || *new != 0 });
+                if present > 0 {
+                    *value = Some(result);
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The result.
+    pub fn finish(self) -> Result<Value> {
+        Ok(match self.state {
+            State::Count(count) => Value::Int8(count),
+            State::SumInteger { count: 0, .. } | State::Integers { count: 0, .. } => Value::Null,
+            State::Numeric { count: 0, .. } | State::Float4 { count: 0, .. } | State::Interval { count: 0, .. } => {
+                Value::Null
+            }
+            State::SumInteger { sum, .. } => {
+                Value::Int8(i64::try_from(sum).map_err(|_| TypeError::out_of_range("bigint"))?)
+            }
+            State::Integers { sum, count, average } => {
+                let sum = Decimal::new(sum, 0).map_err(TypeError::from)?;
+                Value::Numeric(quotient(sum, count, average)?)
+            }
+            State::Numeric { sum, count, average } => Value::Numeric(quotient(sum, count, average)?),
+            State::Float { sum, .. } if sum.count() == 0 => Value::Null,
+            State::Float { sum, average } => {
+                let total = sum.total();
+                Value::Float8(if average { total / sum.count() as f64 } else { total })
+            }
+            State::Float4 { sum, .. } => Value::Float4(sum),
+            State::Interval { sum, .. } => Value::Interval(sum),
+            State::Extreme { best, .. } => best,
+            State::Bool { value, .. } => value.map_or(Value::Null, Value::Bool),
+            State::Text { value } => value.map_or(Value::Null, |text| Value::text(&text)),
+            State::Array(values) if values.is_empty() => Value::Null,
+            State::Array(values) => Value::Array(values.into()),
+        })
+    }
+
+    /// Roughly the memory held beyond the accumulator itself.
+    pub fn heap_bytes(&self) -> usize {
+        let kept = match &self.state {
+            State::Text { value } => value.as_ref().map_or(0, String::capacity),
+            State::Array(values) => values.capacity() * size_of::<Value>(),
+            _ => 0,
+        };
+        kept + self.distinct.as_ref().map_or(0, |seen| seen.capacity() * (size_of::<Key>() + 8))
+    }
+}
+
+fn quotient(sum: Decimal, count: i64, average: bool) -> Result<Decimal> {
+    if !average {
+        return Ok(sum);
+    }
+    Ok(Decimal::average(sum, count).map_err(TypeError::from)?)
+}
+
+fn take_extreme(best: &mut Value, value: &Value, largest: bool) {
+    let order = cmp_sql(value, best);
+    if best.is_null() || if largest { order.is_gt() } else { order.is_lt() } {
+        *best = value.clone();
+    }
+}
+
+/// The first row with the smallest or largest value, where the layout's own order is SQL's.
+fn extreme_row(
+    data: &ColumnData,
+    nulls: &verso_types::NullMask,
+    any_nulls: bool,
+    largest: bool,
+    ty: &SqlType,
+) -> Option<usize> {
+    if matches!(ty, SqlType::Interval | SqlType::Uuid | SqlType::Array(_) | SqlType::Record | SqlType::Numeric(None)) {
+        return None;
+    }
+    macro_rules! best {
+        ($values:expr, $less:expr) => {{
+            let mut best: Option<usize> = None;
+            for row in 0..$values.len() {
+                if any_nulls && nulls.is_null(row) {
+                    continue;
+                }
+                let better = best.is_none_or(|best| {
+                    let (a, b) = if largest { (best, row) } else { (row, best) };
+                    $less(&$values, a, b)
+                });
+                if better {
+                    best = Some(row);
+                }
+            }
+            best
+        }};
+    }
+    match data {
+        ColumnData::Bool(v) => best!(v, |v: &Vec<u8>, a: usize, b: usize| v[a] < v[b]),
+        ColumnData::I16(v) => best!(v, |v: &Vec<i16>, a: usize, b: usize| v[a] < v[b]),
+        ColumnData::I32(v) => best!(v, |v: &Vec<i32>, a: usize, b: usize| v[a] < v[b]),
+        ColumnData::I64(v) => best!(v, |v: &Vec<i64>, a: usize, b: usize| v[a] < v[b]),
+        ColumnData::I128(v) => best!(v, |v: &Vec<i128>, a: usize, b: usize| v[a] < v[b]),
+        ColumnData::F64(v) => {
+            best!(v, |v: &Vec<f64>, a: usize, b: usize| verso_types::value::cmp_f64(v[a], v[b]).is_lt())
+        }
+        ColumnData::Bytes(v) => best!(v, |v: &verso_types::BytesColumn, a: usize, b: usize| v.get(a) < v.get(b)),
+        ColumnData::F32(_) => None,
+    }
+}
