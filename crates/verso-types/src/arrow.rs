@@ -228,7 +228,7 @@ impl Column {
 }
 
 impl Batch {
-    /// The batch as an Arrow record batch of `schema`, which [`arrow_schema`] made of the same `types`.
+    /// The batch as an Arrow record batch of `schema`, which [`arrow_schema()`] made of the same `types`.
     /// # Errors
     /// As [`Column::into_arrow`]; XX000 where the schema does not fit.
     pub fn into_arrow(self, types: &[SqlType], schema: SchemaRef) -> Result<RecordBatch, TypeError> {

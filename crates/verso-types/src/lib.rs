@@ -8,7 +8,7 @@
 //! | [`datetime`] | calendar, time zones, text and arithmetic of dates, times and intervals |
 //! | [`text`] | values from and to text, PostgreSQL's input and output syntax |
 //! | [`cast`](mod@cast) | which casts there are and what they do |
-//! | [`column`] | column vectors and batches: the format of scans, kernels and results |
+//! | [`column`](mod@column) | column vectors and batches: the format of scans, kernels and results |
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
 //! | [`arrow`] | columns and batches as Arrow arrays |
 //! | [`error`] | the one error type, carrying its SQLSTATE |

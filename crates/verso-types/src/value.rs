@@ -317,6 +317,15 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_different_types_compare_by_size() {
+        let half = Value::Numeric(Decimal::new(5, 1).expect("in range"));
+        assert!(cmp_sql(&Value::Int4(1), &Value::Float8(1.5)).is_lt());
+        assert!(cmp_sql(&half, &Value::Float8(0.5)).is_eq() && cmp_sql(&half, &Value::Int2(1)).is_lt());
+        assert!(cmp_sql(&Value::Int8(i64::MAX), &Value::Float8(f64::NAN)).is_lt());
+        assert!(cmp_sql(&Value::Int8(1), &Value::text("1")).is_lt());
+    }
+
+    #[test]
     fn records_compare_column_by_column() {
         let record = |values: &[Value]| Value::Record(values.into());
         let a = record(&[Value::Int4(1), Value::Null]);

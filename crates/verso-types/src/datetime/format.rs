@@ -17,7 +17,7 @@ pub(crate) fn put_number(mut number: u64, width: usize, out: &mut String) {
         digits[start] = b'0' + (number % 10) as u8;
         number /= 10;
     }
-    out.extend(digits[start..].iter().map(|digit| char::from(*digit)));
+    out.push_str(std::str::from_utf8(&digits[start..]).expect("digits are ASCII"));
 }
 
 /// Appends `YYYY-MM-DD`; says whether ` BC` has to follow at the end.

@@ -32,7 +32,7 @@ pub fn parse_interval(text: &str) -> Result<Interval, TypeError> {
 }
 
 /// A unit: so many months, days or microseconds each.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Months(i64),
     Days(i64),
@@ -97,7 +97,8 @@ impl Sum {
             }
             Unit::Months(size) => {
                 add(&mut self.months, size)?;
-                self.months += (fraction * size as f64).round_ties_even() as i64;
+                let part = (fraction * size as f64).round_ties_even() as i64;
+                self.months = self.months.checked_add(part).ok_or(Flaw::Range)?;
                 Ok(())
             }
         }
@@ -155,7 +156,7 @@ fn take_number(text: &str) -> Result<(Number, &str), Flaw> {
 /// The verbose and the SQL standard's style.
 fn parse_verbose(text: &str) -> Result<Sum, Flaw> {
     let mut rest = text.strip_prefix('@').unwrap_or(text).trim_start();
-    let (mut sum, mut any) = (Sum::default(), false);
+    let (mut sum, mut any, mut seen) = (Sum::default(), false, Vec::new());
     while !rest.is_empty() {
         if rest.eq_ignore_ascii_case("ago") && any {
             return sum.negate();
@@ -190,7 +191,12 @@ fn parse_verbose(text: &str) -> Result<Sum, Flaw> {
                     sum.add(&number, if days { Unit::Days(1) } else { Unit::Micros(MICROS_PER_SECOND) })?;
                     rest = behind;
                 } else {
-                    sum.add(&number, unit(&word).ok_or(Flaw::Syntax)?)?;
+                    let unit = unit(&word).ok_or(Flaw::Syntax)?;
+                    if seen.contains(&unit) {
+                        return Err(Flaw::Syntax);
+                    }
+                    seen.push(unit);
+                    sum.add(&number, unit)?;
                     rest = after;
                 }
             }

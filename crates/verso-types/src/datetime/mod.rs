@@ -41,7 +41,7 @@ pub const MIN_TIMESTAMP: i64 = -211_813_488_000_000_000;
 /// Behind the last timestamp: 294277-01-01 00:00:00.
 pub const END_TIMESTAMP: i64 = 9_223_371_331_200_000_000;
 
-/// Is it a date between the first and the last, or an infinity?
+/// Is it a finite date within the range?
 pub fn is_date(days: i64) -> bool {
     (i64::from(MIN_DATE)..=i64::from(MAX_DATE)).contains(&days)
 }

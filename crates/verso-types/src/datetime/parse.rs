@@ -12,7 +12,7 @@ use super::{
 use crate::error::{TypeError, sqlstate};
 
 /// Why a text is no date or time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Flaw {
     /// Not a date or time at all.
     Syntax,
@@ -22,6 +22,8 @@ enum Flaw {
     MonthDayRange,
     /// A zone displacement beyond its range.
     ZoneRange,
+    /// A name of a time zone that nobody knows.
+    UnknownZone(String),
 }
 
 impl Flaw {
@@ -37,6 +39,10 @@ impl Flaw {
             },
             Flaw::Range => range(),
             Flaw::MonthDayRange => range().with_hint("Perhaps you need a different \"datestyle\" setting."),
+            Flaw::UnknownZone(name) => TypeError::new(
+                sqlstate::INVALID_PARAMETER_VALUE,
+                format!("time zone \"{name}\" not recognized"),
+            ),
             Flaw::ZoneRange => TypeError::new(
                 sqlstate::INVALID_TIME_ZONE_DISPLACEMENT,
                 format!("time zone displacement out of range: \"{text}\""),
@@ -59,7 +65,7 @@ struct Fields {
     day: Option<u32>,
     time: Option<i64>,
     afternoon: Option<bool>,
-    before_christ: bool,
+    before_christ: Option<bool>,
     zone: Option<Zone>,
     epoch: bool,
 }
@@ -316,7 +322,7 @@ impl Fields {
             (8, None, None) => self.set_date(&first[..4], number(&first[4..6])?, number(&first[6..])?)?,
             (6, None, None) => self.set_date(&first[..2], number(&first[2..4])?, number(&first[4..])?)?,
             (1 | 2, _, None) => self.day = Some(number(first)?),
-            (_, Some(_), _) if self.year.is_none() => self.set_year(first)?,
+            (3.., _, None) | (_, Some(_), _) if self.year.is_none() => self.set_year(first)?,
             _ => return Err(Flaw::Syntax),
         }
         Ok(used)
@@ -325,7 +331,7 @@ impl Fields {
     /// `+01`, `-08:30`, `+0530`
     fn displacement(&mut self, text: &str) -> Result<usize, Flaw> {
         let token = run(&text[1..], |byte| byte.is_ascii_digit() || byte == b':').len() + 1;
-        if self.time.is_none() || self.zone.is_some() {
+        if self.time.is_none() && self.year.is_none() || self.zone.is_some() {
             return Err(Flaw::Syntax);
         }
         match parse_offset(&text[..token]) {
@@ -343,13 +349,13 @@ impl Fields {
             token = run(text, |byte| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte));
         }
         let word = token.to_ascii_lowercase();
+        let word_len = run(text, |byte| byte.is_ascii_alphabetic()).len();
         match word.as_str() {
             "t" if text[1..].starts_with(|c: char| c.is_ascii_digit()) => {}
             "epoch" => self.epoch = true,
             "allballs" if self.time.is_none() => (self.time, self.zone) = (Some(0), Some(Zone::Offset(0))),
             "am" | "pm" if self.afternoon.is_none() => self.afternoon = Some(word == "pm"),
-            "bc" => self.before_christ = true,
-            "ad" => {}
+            "bc" | "ad" if self.before_christ.is_none() => self.before_christ = Some(word == "bc"),
             _ => match named(&word, &MONTHS) {
                 Some(month) if self.month.is_none() => self.month = Some(month + 1),
                 // "3 4 May"? the first number was no day then
@@ -359,7 +365,10 @@ impl Fields {
                 None => {
                     let zone = match abbreviation_offset(&word) {
                         Some(seconds) => Zone::Offset(seconds),
-                        None => Zone::Named(time_zone(token).map_err(|_| Flaw::Syntax)?),
+                        None => Zone::Named(time_zone(token).map_err(|_| match token.len() > word_len {
+                            true => Flaw::UnknownZone(word.clone()),
+                            false => Flaw::Syntax,
+                        })?),
                     };
                     self.zone = Some(zone);
                 }
@@ -373,8 +382,9 @@ impl Fields {
         let (Some((written, digits)), Some(month), Some(day)) = (self.year, self.month, self.day) else {
             return Err(Flaw::Syntax);
         };
-        let year = match (self.before_christ, written) {
-            (_, 0) if digits > 2 || self.before_christ => return Err(Flaw::Range),
+        let before_christ = self.before_christ == Some(true);
+        let year = match (before_christ, written) {
+            (_, 0) if digits > 2 || before_christ => return Err(Flaw::Range),
             (true, year) => 1 - year,
             (false, year) if digits <= 2 => year + if year < 70 { 2000 } else { 1900 },
             (false, year) => year,

@@ -110,18 +110,15 @@ pub(super) fn parse_array(text: &str, element: &SqlType, tz: &TimeZone) -> Resul
         TypeError::new(sqlstate::INVALID_TEXT_REPRESENTATION, message).with_detail(detail)
     };
     const END: &str = "Unexpected end of input.";
-    const BRACE: &str = "Unexpected \"}\" character.";
     const ELEMENT: &str = "Unexpected array element.";
-    let body = text.trim_matches(is_blank);
-    let start = "Array value must start with \"{\" or dimension information.";
-    let body = body.strip_prefix('{').ok_or_else(|| malformed(start))?;
-    let body = body.strip_suffix('}').ok_or_else(|| malformed(END))?;
-    if body.trim_matches(is_blank).is_empty() {
-        return Ok(Value::Array([].into()));
+    let mut chars = text.trim_matches(is_blank).chars().peekable();
+    if chars.next() != Some('{') {
+        return Err(malformed("Array value must start with \"{\" or dimension information."));
     }
+    while chars.next_if(|c| is_blank(*c)).is_some() {}
     let mut values = Vec::new();
-    let mut chars = body.chars().peekable();
-    loop {
+    let mut done = chars.next_if_eq(&'}').is_some();
+    while !done {
         while chars.next_if(|c| is_blank(*c)).is_some() {}
         let mut item = String::new();
         let quoted = chars.next_if_eq(&'"').is_some();
@@ -129,8 +126,7 @@ pub(super) fn parse_array(text: &str, element: &SqlType, tz: &TimeZone) -> Resul
         let mut kept = 0;
         loop {
             match chars.peek() {
-                None if quoted => return Err(malformed(END)),
-                None | Some(',') if !quoted => break,
+                Some(',' | '}') if !quoted => break,
                 Some('"') if quoted => {
                     chars.next();
                     while chars.next_if(|c| is_blank(*c)).is_some() {}
@@ -140,7 +136,6 @@ pub(super) fn parse_array(text: &str, element: &SqlType, tz: &TimeZone) -> Resul
                     let message = "multidimensional arrays are not supported";
                     return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
                 }
-                Some('}') if !quoted => return Err(malformed(BRACE)),
                 Some('"') if !quoted => return Err(malformed(ELEMENT)),
                 _ => {}
             }
@@ -151,18 +146,26 @@ pub(super) fn parse_array(text: &str, element: &SqlType, tz: &TimeZone) -> Resul
                 kept = item.len();
             }
         }
+        let next = chars.next();
         if !quoted {
             item.truncate(kept);
         }
+        done = match next {
+            Some(c @ (',' | '}')) if !quoted && item.is_empty() => {
+                return Err(malformed(&format!("Unexpected \"{c}\" character.")));
+            }
+            Some(',') => false,
+            Some('}') => true,
+            Some(_) => return Err(malformed(ELEMENT)),
+            None => return Err(malformed(END)),
+        };
         values.push(match quoted {
-            false if item.is_empty() => return Err(malformed(BRACE)),
             false if item.eq_ignore_ascii_case("null") => Value::Null,
             _ => parse_text(element, &item, tz)?,
         });
-        match chars.next() {
-            None => return Ok(Value::Array(values.into())),
-            Some(',') => {}
-            Some(_) => return Err(malformed(ELEMENT)),
-        }
+    }
+    match chars.next() {
+        None => Ok(Value::Array(values.into())),
+        Some(_) => Err(malformed("Junk after closing right brace.")),
     }
 }
