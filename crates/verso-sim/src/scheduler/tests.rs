@@ -317,3 +317,67 @@ fn threads_that_do_not_end_are_named() {
     assert!(failure.starts_with("threads do not end although the body has returned (SEED=1"), "{failure}");
     assert!(failure.contains("1 ticker: "), "{failure}");
 }
+
+#[test]
+fn a_waiter_takes_the_lock_only_when_its_holder_lets_go() {
+    for seed in seeds(40) {
+        run(seed, || {
+            let shared = Arc::new((Mutex::new(0_u32), Condvar::new()));
+            let other = shared.clone();
+            let handle = spawn("notifier", move || {
+                let mut value = other.0.lock();
+                *value = 1;
+                other.1.notify_one();
+                for _ in 0..20 {
+                    pause_point();
+                    assert_eq!(*value, 1);
+                }
+                *value = 2;
+            });
+            let mut value = shared.0.lock();
+            // A notifier that finds the mutex locked must be woken by the wait.
+            for _ in 0..20 {
+                pause_point();
+            }
+            while *value == 0 {
+                shared.1.wait(&mut value);
+            }
+            assert_eq!(*value, 2);
+            drop(value);
+            handle.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn one_notification_wakes_one_waiter_of_any_age() {
+    let mut woken_first = std::collections::HashSet::new();
+    for seed in seeds(40) {
+        let clock = SimClock::new();
+        let sleeper = clock.clone();
+        let options = SchedulerOptions { impatient_one_in: u64::MAX, ..SchedulerOptions::default() };
+        let (order, _) = simulate(seed, &clock, options, move || {
+            let shared = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
+            let handles: Vec<_> = (0..3)
+                .map(|number| {
+                    let shared = shared.clone();
+                    spawn(&format!("waiter {number}"), move || {
+                        let mut order = shared.0.lock();
+                        shared.1.wait(&mut order);
+                        order.push(number);
+                    })
+                })
+                .collect();
+            sleeper.sleep(Duration::from_secs(1));
+            shared.1.notify_one();
+            sleeper.sleep(Duration::from_secs(1));
+            assert_eq!(shared.0.lock().len(), 1);
+            shared.1.notify_all();
+            handles.into_iter().for_each(|handle| handle.join().unwrap());
+            std::mem::take(&mut *shared.0.lock())
+        });
+        assert_eq!(order.len(), 3);
+        woken_first.insert(order[0]);
+    }
+    assert!(woken_first.len() == 3 || std::env::var("SEED").is_ok());
+}

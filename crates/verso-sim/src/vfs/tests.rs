@@ -127,11 +127,14 @@ fn a_write_during_a_sync_stays_pending() {
     let found_lost = (0..40).any(|seed| {
         let clock = SimClock::new();
         let vfs = SimVfs::new(seed, &clock);
-        let inner = vfs.clone();
+        let (inner, time) = (vfs.clone(), clock.clone());
         crate::simulate(seed, &clock, crate::SchedulerOptions::default(), move || {
             let file = inner.open(Path::new("/file"), OpenMode::CREATE).unwrap();
             inner.sync_dir(Path::new("/")).unwrap();
             file.write_at(&[1; 100], 0).unwrap();
+            let before = time.monotonic_nanos();
+            file.sync_data().unwrap();
+            assert!(time.monotonic_nanos() - before >= 20_000, "a sync takes time");
             let other = file.clone();
             let body = move || other.write_at(&[2; 100], 100).unwrap();
             let writer = verso_env::Threads::spawn(&crate::SimThreads, "writer", Box::new(body));
@@ -340,4 +343,35 @@ fn files_and_directories_behave_as_real_ones() {
     vfs.remove_dir_all(Path::new("/db/x")).unwrap();
     assert_eq!(vfs.list_dir(Path::new("/db")).unwrap(), [Path::new(PATH)]);
     assert!(vfs.list_dir(Path::new("/db/x")).is_err());
+}
+
+#[test]
+fn bytes_cut_off_do_not_come_back_when_the_file_grows_again() {
+    for seed in seeds(200) {
+        let vfs = disk(seed);
+        let file = durable_file(&vfs);
+        file.write_at(&[1; 2 * SECTOR_BYTES], 0).unwrap();
+        file.sync_data().unwrap();
+        file.set_len(0).unwrap();
+        file.write_at(&[2; SECTOR_BYTES], 0).unwrap();
+        file.write_at(&[2; 10], SECTOR_BYTES as u64 + 200).unwrap();
+        vfs.crash(seed);
+        let found = vfs.read_file(Path::new(PATH)).unwrap();
+        let is_cut = found.first().is_none_or(|byte| *byte != 1);
+        assert!(!is_cut || !found.contains(&1));
+    }
+}
+
+#[test]
+fn a_failing_write_leaves_some_of_its_sectors() {
+    let lens: HashSet<u64> = (0..40)
+        .map(|seed| {
+            let vfs = disk(seed);
+            let file = durable_file(&vfs);
+            plan(&vfs, FaultPlan { fail_write: Some(1), ..FaultPlan::default() });
+            assert!(file.write_at(&[1; 3 * SECTOR_BYTES], 0).is_err());
+            file.len().unwrap() / SECTOR_BYTES as u64
+        })
+        .collect();
+    assert_eq!(lens, HashSet::from([0, 1, 2, 3]));
 }
