@@ -8,7 +8,7 @@
 //!
 //! A column is a plain `Vec` of physical values, kept and refilled from batch to batch (`clear` keeps the capacity), and
 //! moves into Arrow without a copy. SQL types stand beside it, not in it: an `I64` is a bigint, a scaled numeric or a
-//! timestamp ([`SqlType::physical`]).
+//! timestamp ([`SqlType::physical`](crate::SqlType::physical)).
 //!
 //! 1. Every column of a batch has `rows` values.
 //! 2. A NULL has a value in `data` too (zero or empty when pushed here; any valid value when computed).
