@@ -5,6 +5,8 @@ pub mod buffer;
 pub mod error;
 pub mod mini;
 pub mod page;
+pub mod recovery;
+pub mod space;
 pub mod wal;
 
 pub use error::StorageError;

@@ -25,6 +25,7 @@ use verso_env::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::StorageError;
 use crate::buffer::{BufferPool, ExclusivePage, LogGate};
 use crate::page::{Flaw, Lsn, PageId, TxnId, header};
+use crate::space::SpaceChange;
 use crate::wal::{Group, RecordKind, Reservation, Wal};
 
 /// Room in the log reserved for every mini-transaction that does not ask for more.
@@ -137,6 +138,7 @@ pub struct Mini<'e> {
     effects: Vec<Box<dyn FnOnce(Lsn, Lsn) + 'e>>,
     /// Runs of pages whose frames are dropped after the commit.
     discards: Vec<(PageId, u32)>,
+    space: Option<SpaceChange<'e>>,
     reservation: Option<Reservation<'e>>,
     use_reserve: bool,
     /// Pages were changed, or records promised, that the log does not know of yet.
@@ -152,6 +154,7 @@ impl<'e> Mini<'e> {
             pages: SmallVec::new(),
             effects: Vec::new(),
             discards: Vec::new(),
+            space: None,
             reservation: None,
             use_reserve: false,
             changed: false,
@@ -309,6 +312,16 @@ impl<'e> Mini<'e> {
         self.discards.push((first, count));
     }
 
+    /// The lock of the space map, if this mini-transaction has it.
+    pub(crate) fn take_space(&mut self) -> Option<SpaceChange<'e>> {
+        self.space.take()
+    }
+
+    /// Keeps the lock of the space map until the commit.
+    pub(crate) fn put_space(&mut self, space: SpaceChange<'e>) {
+        self.space = Some(space);
+    }
+
     /// Runs `effect` with the group's first LSN and the LSN behind it, inside the gate (M4), after the LSNs are set
     /// and before the latches are released.
     pub fn on_commit(&mut self, effect: impl FnOnce(Lsn, Lsn) + 'e) {
@@ -371,6 +384,9 @@ impl<'e> Mini<'e> {
         for (first, count) in self.discards.drain(..) {
             core.pool.discard_run(first, count);
         }
+        if let Some(space) = self.space.take() {
+            space.finish();
+        }
         drop(gate);
         Ok((start, end))
     }
@@ -379,13 +395,15 @@ impl<'e> Mini<'e> {
 impl Drop for Mini<'_> {
     fn drop(&mut self) {
         if self.changed {
+            // A failed disk poisons the pool and interrupts mini-transactions without any fault of theirs.
+            let interrupted = self.core.pool.is_poisoned() || self.core.wal.is_poisoned();
             tracing::error!(
                 records = self.group.record_count(),
                 "a mini-transaction was dropped uncommitted"
             );
             self.core.poison();
             debug_assert!(
-                std::thread::panicking(),
+                interrupted || std::thread::panicking(),
                 "M3: a mini-transaction was dropped with changes applied"
             );
         }

@@ -70,6 +70,24 @@ impl LogImage {
         }
     }
 
+    /// As [`LogImage::empty`] in a folder whose segments are of no use any more; they are reused.
+    ///
+    /// # Errors
+    /// `NotADatabase` for the log of another database; what the file system reports.
+    pub fn abandon(
+        vfs: &dyn Vfs,
+        dir: &Path,
+        origin: LogOrigin,
+        start: Lsn,
+    ) -> Result<LogImage, StorageError> {
+        let mut image = LogImage::empty(dir, origin, start);
+        for (segment, header) in segment::list(vfs, dir)? {
+            check_database(dir, header, &origin)?;
+            image.others.push(segment);
+        }
+        Ok(image)
+    }
+
     /// Finds the log in `dir` and its end, and makes sure that what was found is durable (after a crash of the
     /// process alone it may not be). `visit` sees every group from the redo LSN on, in order, with its start.
     ///
@@ -85,11 +103,8 @@ impl LogImage {
         let mut used = Vec::new();
         let mut others = Vec::new();
         for (segment, header) in segment::list(vfs, dir)? {
+            check_database(dir, header, &origin)?;
             match header {
-                Some(header) if header.database != origin.database => {
-                    let what = format!("the log folder {} belongs to another database", dir.display());
-                    return Err(StorageError::NotADatabase { what });
-                }
                 Some(header) => used.push((segment, header)),
                 None => others.push(segment),
             }
@@ -180,6 +195,14 @@ impl LogImage {
         };
         Ok(Wal::start(env, &self.dir, self.origin.database, epoch, options, tail))
     }
+}
+
+fn check_database(dir: &Path, header: Option<SegmentHeader>, origin: &LogOrigin) -> Result<(), StorageError> {
+    if header.is_none_or(|header| header.database == origin.database) {
+        return Ok(());
+    }
+    let what = format!("the log folder {} belongs to another database", dir.display());
+    Err(StorageError::NotADatabase { what })
 }
 
 fn lost(origin: &LogOrigin, end: Lsn) -> StorageError {

@@ -11,6 +11,7 @@
 //! | 80–95 | transaction states |
 //! | 96–111 | sequences, inventory pages |
 //! | 128–191 | indexes |
+//! | 249–251 | tests |
 //!
 //! R1. A *page* record changes exactly one page, and redo is a pure function of (page bytes, payload).
 //! R2. An *init* record is a page record that rebuilds its page from nothing: redo never reads what was on disk,
@@ -59,6 +60,13 @@ record_kinds! {
     SPACE_FREE = 19, Page, "space free";
     /// A page that stays allocated lost its content (a retired version page).
     PAGE_VOID = 20, Void, "page void";
+
+    /// For tests only: rebuilds a page.
+    TEST_INIT = 249, Init, "test init";
+    /// For tests only: changes a page.
+    TEST_PAGE = 250, Page, "test page";
+    /// For tests only: changes no page.
+    TEST_STATE = 251, State, "test state";
 }
 
 /// The same by number; made from the list at compile time, which refuses a number given twice.

@@ -1,0 +1,382 @@
+//! Opening a database after whatever happened, and checkpoints, which bound how long that takes.
+//!
+//! ```text
+//! open   lock ─► double-write restore ─► superblock ─► log pass 1: end of the log, checkpoint state, lives of pages
+//!        ─► log pass 2: redo ─► new epoch in the superblock ─► appending
+//!
+//! log    …──── redo lsn ───────── checkpoint lsn [state] ───────── end
+//!              │ page records count from here │ state records from here
+//! ```
+//!
+//! C1. Redo repeats history: a page record counts where the page's LSN is older than the end of its group, all
+//!     records of a group for a page together. Nothing is undone.
+//! C2. A record of a page's former life (before its newest init, void or free record) does not count: the frame may
+//!     have been dropped unwritten, so what is on disk may be older than the redo LSN promises.
+//! C3. Recovery changes nothing durable but pages, in the usual way, until the superblock names the new epoch: a crash
+//!     in between, and recovery starts over with the same result.
+//! C4. What recovery read is made durable before it is relied upon: after a crash of the process alone it may not be.
+//! C5. A checkpoint is fuzzy: it writes pages while others go on; only the moment of its LSN is alone.
+//!
+//! Lock order: `checkpointing`, then the gate. Source: redo-only recovery after ARIES (Mohan et al., 1992).
+
+mod checkpointer;
+mod replay;
+mod superblock;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use verso_env::sync::Mutex;
+use verso_env::{Env, OpenMode, VfsFile};
+
+pub use checkpointer::{CheckpointTarget, Checkpointer, CheckpointerOptions};
+pub use replay::{RecoveryReport, StateRedo};
+pub use superblock::FILE_FORMAT;
+
+use crate::StorageError;
+use crate::buffer::{BufferPool, LogGate, PoolOptions, doublewrite};
+use crate::mini::{CheckpointGate, Core, Mini, PageRedo};
+use crate::page::{Lsn, ObjectId, PAGE_SIZES, PageId, TxnId};
+use crate::space::SpaceMap;
+use crate::wal::{DatabaseId, FIRST_LSN, Group, LogImage, LogOrigin, RecordKind, Wal, WalOptions};
+use superblock::{StatePlace, Superblock};
+
+/// A part of a checkpoint's state is at most this long.
+const STATE_PART_BYTES: usize = 1 << 20;
+
+/// How a database is created or opened.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// The pool. Its page size is used at creation; at open the file says which one it has.
+    pub pool: PoolOptions,
+    /// At open: refuse a database of another page size.
+    pub page_size: Option<usize>,
+    /// The log.
+    pub wal: WalOptions,
+}
+
+/// The files of an open database: pages, log, superblock.
+pub struct Store {
+    /// What changes pages.
+    pub core: Core,
+    file: Arc<dyn VfsFile>,
+    superblock: Mutex<Superblock>,
+    checkpointing: Mutex<()>,
+}
+
+/// What a checkpoint did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointReport {
+    /// Pages written for it.
+    pub pages_written: u64,
+    /// Its place in the log.
+    pub checkpoint: Lsn,
+    /// Where recovery would start redoing now.
+    pub redo: Lsn,
+}
+
+/// The log folder of the database file at `path`.
+#[must_use]
+pub fn wal_dir(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+impl Store {
+    /// Creates a database at `path` with an empty space map.
+    ///
+    /// # Errors
+    /// `Io` with `AlreadyExists` when there is a file; `Locked`, `Full`, what the file system reports.
+    pub fn create(
+        env: &Env,
+        path: &Path,
+        options: &StoreOptions,
+        redo: &'static dyn PageRedo,
+    ) -> Result<Store, StorageError> {
+        assert!(PAGE_SIZES.contains(&options.pool.page_size), "one of the page sizes of the format");
+        let dir = wal_dir(path);
+        let vfs = &*env.vfs;
+        let creating = |e| StorageError::io(format!("creating {}", path.display()), e);
+        let file = vfs.open(path, OpenMode::CREATE).map_err(creating)?;
+        lock(&*file)?;
+        if !Superblock::is_unborn(&*file)? {
+            return Err(creating(std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
+        }
+        file.set_len(0).map_err(creating)?;
+        vfs.create_dir_all(&dir).map_err(creating)?;
+        sync_parent(env, path)?;
+
+        let mut id = [0; 16];
+        id[..8].copy_from_slice(&env.random.next_u64().to_le_bytes());
+        id[8..].copy_from_slice(&env.random.next_u64().to_le_bytes());
+        let database = DatabaseId(id);
+        let origin = LogOrigin { database, epoch: 1, epoch_start: FIRST_LSN, redo: FIRST_LSN };
+        // Segments that lie there belonged to a database whose file is gone.
+        remove_segments(env, &dir)?;
+        let wal = Arc::new(LogImage::empty(&dir, origin, FIRST_LSN).start(env, options.wal, 1)?);
+        let area = open_doublewrite(env, &dir)?;
+        let core = open_core(env, options.pool.clone(), &file, area, wal, redo)?;
+
+        let mut mini = Mini::begin(&core, TxnId::NONE);
+        SpaceMap::format(&mut mini, &*file)?;
+        let (_, end) = mini.commit()?;
+        core.wal.flush(end)?;
+        core.pool.flush_all()?;
+        let superblock = Superblock {
+            page_size: u32::try_from(options.pool.page_size).expect("asserted above"),
+            database,
+            sequence: 0,
+            epoch: 1,
+            epoch_start: FIRST_LSN,
+            checkpoint: FIRST_LSN,
+            redo: FIRST_LSN,
+            clean: false,
+            has_checkpoint: false,
+            state: StatePlace::default(),
+            pages: file_pages(&*file, options.pool.page_size)?,
+        }
+        .write(&*file)?;
+        Ok(Store::new(core, file, superblock))
+    }
+
+    /// Opens the database at `path` and recovers it; `state` gets the newest checkpoint's state, then every state
+    /// record since. What was not committed then is still in the pages; who keeps the states marks it dead.
+    ///
+    /// # Errors
+    /// `Io` with `NotFound`; `Locked`, `NotADatabase`, `UnsupportedFormat`, `Corrupt`, what the file system reports.
+    pub fn open(
+        env: &Env,
+        path: &Path,
+        options: &StoreOptions,
+        redo: &'static dyn PageRedo,
+        state: &mut dyn StateRedo,
+    ) -> Result<(Store, RecoveryReport), StorageError> {
+        let opening = |e| StorageError::io(format!("opening {}", path.display()), e);
+        let file = env.vfs.open(path, OpenMode::EXISTING).map_err(opening)?;
+        lock(&*file)?;
+        let mut superblock = Superblock::read(&*file)?;
+        let page_size = superblock.page_size as usize;
+        if let Some(wanted) = options.page_size.filter(|wanted| *wanted != page_size) {
+            let what = format!("its pages have {page_size} bytes, not {wanted}");
+            return Err(StorageError::NotADatabase { what });
+        }
+        let pages = file_pages(&*file, page_size)?;
+        if pages < superblock.pages {
+            let flaw = format!("the file is cut off: {pages} of {} pages are left", superblock.pages);
+            return Err(StorageError::corrupt(PageId(pages), ObjectId::SYSTEM, flaw));
+        }
+        let dir = wal_dir(path);
+        env.vfs.create_dir_all(&dir).map_err(opening)?;
+        sync_parent(env, path)?;
+        let area = open_doublewrite(env, &dir)?;
+        let pages_restored = doublewrite::restore(&*file, &*area, page_size)?;
+        // C4: pages that only the operating system has must not count as written.
+        file.sync_data().map_err(opening)?;
+
+        let found = replay::find_log(env, &dir, &superblock, &*file)?;
+        let epoch = superblock.epoch + 1;
+        let wal = Arc::new(found.image.start(env, options.wal, epoch)?);
+        let pool = PoolOptions { page_size, ..options.pool.clone() };
+        let core = open_core(env, pool, &file, area, wal, redo)?;
+        let mut report = found.replay(&core, superblock.checkpoint, state)?;
+        report.pages_restored = pages_restored;
+
+        superblock.epoch = epoch;
+        superblock.epoch_start = found.image.end();
+        if found.log_missing {
+            // The state came from the file itself; from now on it has to be in the log.
+            let (begin, end) = append_state(&core.wal, found.checkpoint.as_deref().unwrap_or_default())?;
+            core.wal.flush(end)?;
+            (superblock.checkpoint, superblock.redo) = (begin, begin);
+        }
+        let state_place = std::mem::take(&mut superblock.state);
+        superblock.clean = false;
+        let superblock = superblock.write(&*file)?;
+        if state_place.length > 0 {
+            file.set_len(state_place.offset).map_err(opening)?;
+        }
+        Ok((Store::new(core, file, superblock), report))
+    }
+
+    fn new(core: Core, file: Arc<dyn VfsFile>, superblock: Superblock) -> Store {
+        Store { core, file, superblock: Mutex::new(superblock), checkpointing: Mutex::new(()) }
+    }
+
+    /// The space map, read from its pages. `reserve_units` are kept for undo and back-out.
+    ///
+    /// # Errors
+    /// As [`SpaceMap::load`].
+    pub fn load_space(&self, reserve_units: u32) -> Result<SpaceMap, StorageError> {
+        SpaceMap::load(&self.core.pool, Arc::clone(&self.file), reserve_units)
+    }
+
+    /// The database's identity.
+    #[must_use]
+    pub fn database(&self) -> DatabaseId {
+        self.core.wal.database()
+    }
+
+    /// Bytes of log that recovery would have to read now.
+    #[must_use]
+    pub fn redo_bytes(&self) -> u64 {
+        self.core.wal.appended().0 - self.superblock.lock().redo.0
+    }
+
+    /// Makes everything older than its own start durable in pages, so that the log before can go. Writers go on but
+    /// for the moment in which `collect` gathers the state kept in memory.
+    ///
+    /// # Errors
+    /// `Full` when the log has no room; failed writes and syncs, which poison.
+    pub fn checkpoint(&self, collect: impl FnOnce() -> Vec<u8>) -> Result<CheckpointReport, StorageError> {
+        let _one = self.checkpointing.lock();
+        let core = &self.core;
+        let pages_written = core.pool.flush_dirty_before(core.wal.appended(), |_| ())?;
+        let (begin, end) = {
+            let _alone = core.gate.close();
+            append_state(&core.wal, &collect())?
+        };
+        // Whatever becomes dirty from here on starts behind `begin`.
+        let redo = core.pool.oldest_dirty().map_or(begin, |oldest| oldest.min(begin));
+        core.wal.flush(end)?;
+        self.write_superblock(|superblock| {
+            (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, redo, true);
+        })?;
+        core.wal.recycle(redo)?;
+        Ok(CheckpointReport { pages_written, checkpoint: begin, redo })
+    }
+
+    /// The last checkpoint: afterwards the file is whole without its log. No mini-transaction may follow.
+    ///
+    /// # Errors
+    /// As [`Store::checkpoint`]; the database is recovered at the next open then.
+    pub fn close(&self, collect: impl FnOnce() -> Vec<u8>) -> Result<(), StorageError> {
+        let _one = self.checkpointing.lock();
+        let core = &self.core;
+        core.pool.flush_all()?;
+        let _alone = core.gate.close();
+        let state = collect();
+        let (begin, end) = append_state(&core.wal, &state)?;
+        core.wal.flush(end)?;
+        core.pool.flush_all()?;
+        assert_eq!(core.pool.oldest_dirty(), None, "nobody changes pages while the database closes");
+        let place = self.write_state(&state)?;
+        self.write_superblock(|superblock| {
+            (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, begin, true);
+            (superblock.clean, superblock.state) = (true, place);
+            superblock.pages = self.pages_before(place);
+        })?;
+        core.wal.recycle(begin)?;
+        core.wal.stop();
+        Ok(())
+    }
+
+    /// Pages of the file without the state behind them.
+    fn pages_before(&self, place: StatePlace) -> u32 {
+        u32::try_from(place.offset / self.core.pool.page_size() as u64).unwrap_or(u32::MAX)
+    }
+
+    /// Writes the state behind the last page.
+    fn write_state(&self, state: &[u8]) -> Result<StatePlace, StorageError> {
+        let page_size = self.core.pool.page_size() as u64;
+        let closing = |e| StorageError::io("writing the last checkpoint's state", e);
+        let offset = self.file.len().map_err(closing)?.next_multiple_of(page_size);
+        self.file.write_at(state, offset).map_err(closing)?;
+        self.file.sync_data().map_err(closing)?;
+        let length = u32::try_from(state.len()).expect("the state is far shorter than 4 GiB");
+        Ok(StatePlace { offset, length, crc: crc32c::crc32c(state) })
+    }
+
+    fn write_superblock(&self, change: impl FnOnce(&mut Superblock)) -> Result<(), StorageError> {
+        let mut current = self.superblock.lock();
+        let mut next = *current;
+        next.pages = file_pages(&*self.file, self.core.pool.page_size())?;
+        change(&mut next);
+        // The length it names must be durable before it is.
+        let synced = self.file.sync_data().map_err(|e| StorageError::io("syncing the database file", e));
+        match synced.and_then(|()| next.write(&*self.file)) {
+            Ok(written) => {
+                *current = written;
+                Ok(())
+            }
+            Err(error) => {
+                // Which copy is whole is unknown now.
+                self.core.poison();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Appends a checkpoint's state in groups that follow each other. Nobody else appends meanwhile.
+fn append_state(wal: &Wal, state: &[u8]) -> Result<(Lsn, Lsn), StorageError> {
+    let _room = wal.reserve(state.len() as u64 + STATE_PART_BYTES as u64)?;
+    let mut parts: Vec<&[u8]> = state.chunks(STATE_PART_BYTES).collect();
+    if parts.is_empty() {
+        parts.push(&[]);
+    }
+    let count = u32::try_from(parts.len()).expect("the state is far shorter than 4 GiB");
+    let begin = wal.appended();
+    let mut end = begin;
+    for (index, part) in (0u32..).zip(parts) {
+        let mut group = Group::new(TxnId::NONE);
+        group.push_with(RecordKind::CHECKPOINT, PageId::NONE, |out| {
+            out.extend_from_slice(&index.to_le_bytes());
+            out.extend_from_slice(&count.to_le_bytes());
+            out.extend_from_slice(part);
+        });
+        let (start, next) = wal.append(&mut group)?;
+        assert_eq!(start, end, "a checkpoint is alone while it appends");
+        end = next;
+    }
+    Ok((begin, end))
+}
+
+fn lock(file: &dyn VfsFile) -> Result<(), StorageError> {
+    match file.try_lock().map_err(|e| StorageError::io("locking the database file", e))? {
+        true => Ok(()),
+        false => Err(StorageError::Locked),
+    }
+}
+
+fn file_pages(file: &dyn VfsFile, page_size: usize) -> Result<u32, StorageError> {
+    let length = file.len().map_err(|e| StorageError::io("the database file", e))?;
+    Ok(u32::try_from(length / page_size as u64).unwrap_or(u32::MAX))
+}
+
+fn sync_parent(env: &Env, path: &Path) -> Result<(), StorageError> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    env.vfs.sync_dir(parent).map_err(|e| StorageError::io("syncing the database's folder", e))
+}
+
+fn remove_segments(env: &Env, dir: &Path) -> Result<(), StorageError> {
+    let removing = |e| StorageError::io("removing an old log", e);
+    for path in env.vfs.list_dir(dir).map_err(removing)? {
+        if path.extension().is_some_and(|extension| extension == "log") {
+            env.vfs.remove_file(&path).map_err(removing)?;
+        }
+    }
+    env.vfs.sync_dir(dir).map_err(removing)
+}
+
+fn open_doublewrite(env: &Env, dir: &Path) -> Result<Arc<dyn VfsFile>, StorageError> {
+    let opening = |e| StorageError::io("opening the double-write area", e);
+    let area = env.vfs.open(&dir.join("doublewrite"), OpenMode::CREATE).map_err(opening)?;
+    env.vfs.sync_dir(dir).map_err(opening)?;
+    Ok(area)
+}
+
+fn open_core(
+    env: &Env,
+    pool: PoolOptions,
+    file: &Arc<dyn VfsFile>,
+    area: Arc<dyn VfsFile>,
+    wal: Arc<Wal>,
+    redo: &'static dyn PageRedo,
+) -> Result<Core, StorageError> {
+    let gate: Arc<dyn LogGate> = Arc::clone(&wal) as Arc<dyn LogGate>;
+    let pool = BufferPool::new(pool, env, Arc::clone(file), area, gate)?;
+    Ok(Core { pool, wal, gate: CheckpointGate::default(), redo })
+}

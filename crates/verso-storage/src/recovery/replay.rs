@@ -1,0 +1,292 @@
+//! The two passes over the log.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use smallvec::SmallVec;
+use verso_env::{Env, VfsFile};
+
+use super::superblock::Superblock;
+use crate::StorageError;
+use crate::buffer::ExclusivePage;
+use crate::mini::Core;
+use crate::page::bytes::checked_u32;
+use crate::page::{Flaw, Lsn, ObjectId, PageId, TxnId};
+use crate::space::{UNIT_PAGES, freed_pages};
+use crate::wal::{GroupView, LogImage, LogOrigin, RecordKind, RecordShape, RecordView, corrupt};
+
+/// Who keeps state in memory that the log tells of: transactions, sequences, version extents.
+pub trait StateRedo {
+    /// State as it was at the newest checkpoint; called first, or not at all in a database without one.
+    ///
+    /// # Errors
+    /// A flaw when it makes no sense.
+    fn checkpoint(&mut self, state: &[u8]) -> Result<(), Flaw>;
+
+    /// A group of `txn` that ends at `end`, at or behind the checkpoint; called before its state records.
+    fn group(&mut self, txn: TxnId, end: Lsn) {
+        let _ = (txn, end);
+    }
+
+    /// A state record at or behind the checkpoint, in log order; `end` is the end of its group.
+    ///
+    /// # Errors
+    /// A flaw when it makes no sense.
+    fn state(&mut self, kind: RecordKind, txn: TxnId, end: Lsn, payload: &[u8]) -> Result<(), Flaw>;
+}
+
+/// What recovery found and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// The database had been shut down in order.
+    pub clean: bool,
+    /// The log folder was missing; the file was whole without it.
+    pub log_missing: bool,
+    /// Where redo started.
+    pub redo: Lsn,
+    /// Where the log ends.
+    pub end: Lsn,
+    /// Groups read.
+    pub groups: u64,
+    /// Page records that were applied.
+    pub page_records_applied: u64,
+    /// Page records whose effect was on the page already, or that belong to a former life of it.
+    pub page_records_skipped: u64,
+    /// State records handed on.
+    pub state_records: u64,
+    /// Torn pages restored from the double-write area.
+    pub pages_restored: u32,
+}
+
+/// Where pages start anew (C2): records before do not count.
+#[derive(Default)]
+struct Lives {
+    pages: HashMap<PageId, u64>,
+    units: HashMap<u32, u64>,
+}
+
+impl Lives {
+    fn note(&mut self, at: u64, record: &RecordView<'_>) -> Result<(), Flaw> {
+        match record.kind.shape() {
+            Some(RecordShape::Init | RecordShape::Void) => {
+                self.pages.insert(record.page, at);
+            }
+            Some(RecordShape::Page) if record.kind == RecordKind::SPACE_FREE => {
+                let (first, pages) = freed_pages(record.page, record.payload)?;
+                for unit in first.0 / UNIT_PAGES..(first.0 + pages) / UNIT_PAGES {
+                    self.units.insert(unit, at);
+                }
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// Whether a record at `at` belongs to a former life of `page`.
+    fn is_over(&self, page: PageId, at: u64) -> bool {
+        let newest = self.pages.get(&page).max(self.units.get(&(page.0 / UNIT_PAGES)));
+        newest.is_some_and(|newest| at < *newest)
+    }
+}
+
+/// What the first pass found.
+pub(super) struct FoundLog {
+    pub image: LogImage,
+    /// State of the newest checkpoint.
+    pub checkpoint: Option<Vec<u8>>,
+    pub log_missing: bool,
+    clean: bool,
+    redo: Lsn,
+    lives: Lives,
+}
+
+/// First pass.
+pub(super) fn find_log(
+    env: &Env,
+    dir: &Path,
+    superblock: &Superblock,
+    file: &dyn VfsFile,
+) -> Result<FoundLog, StorageError> {
+    let origin = LogOrigin {
+        database: superblock.database,
+        epoch: superblock.epoch,
+        epoch_start: superblock.epoch_start,
+        redo: superblock.redo,
+    };
+    let mut lives = Lives::default();
+    let mut state = Parts::default();
+    let image = LogImage::open(&*env.vfs, dir, origin, |start, group| {
+        for record in group.records() {
+            let noted = record.and_then(|record| {
+                if record.kind == RecordKind::CHECKPOINT && start >= superblock.checkpoint {
+                    state.add(record.payload)?;
+                }
+                lives.note(start.0 + record.offset as u64, &record)
+            });
+            noted.map_err(|flaw| corrupt(start, &flaw))?;
+        }
+        Ok(())
+    });
+    let (clean, redo) = (superblock.clean, superblock.redo);
+    let found = match image {
+        Ok(image)
+            if image.end() >= superblock.epoch_start && (state.complete || !superblock.has_checkpoint) =>
+        {
+            let checkpoint = superblock.has_checkpoint.then_some(state.bytes);
+            return Ok(FoundLog { image, checkpoint, log_missing: false, clean, redo, lives });
+        }
+        Ok(image) => {
+            let flaw = format!("the log ends at {}, which is before it was known to end", image.end());
+            StorageError::corrupt(PageId::NONE, ObjectId::SYSTEM, flaw)
+        }
+        Err(error) => error,
+    };
+    // A clean file needs no log; but the log of another database is not to be overwritten.
+    if !clean {
+        return Err(found);
+    }
+    let image = LogImage::abandon(&*env.vfs, dir, origin, superblock.redo)?;
+    let checkpoint = Some(read_state(superblock, file)?);
+    Ok(FoundLog { image, checkpoint, log_missing: true, clean, redo, lives: Lives::default() })
+}
+
+/// Parts of a checkpoint's state.
+#[derive(Default)]
+struct Parts {
+    bytes: Vec<u8>,
+    next: u32,
+    complete: bool,
+}
+
+impl Parts {
+    fn add(&mut self, payload: &[u8]) -> Result<(), Flaw> {
+        let (index, count) = (checked_u32(payload, 0)?, checked_u32(payload, 4)?);
+        // A later checkpoint, whose superblock never was written, is no state to start from.
+        if self.complete {
+            return Ok(());
+        }
+        if index != self.next || index >= count {
+            return Err(Flaw::new(format!(
+                "part {index} of {count} of a checkpoint follows {} others",
+                self.next
+            )));
+        }
+        self.bytes.extend_from_slice(&payload[8..]);
+        self.next += 1;
+        self.complete = self.next == count;
+        Ok(())
+    }
+}
+
+fn read_state(superblock: &Superblock, file: &dyn VfsFile) -> Result<Vec<u8>, StorageError> {
+    let place = superblock.state;
+    let mut state = vec![0; place.length as usize];
+    let read =
+        file.read_at(&mut state, place.offset).map_err(|e| StorageError::io("reading the last state", e))?;
+    if read < state.len() || crc32c::crc32c(&state) != place.crc {
+        let flaw = "the state behind the last page is damaged, and there is no log";
+        return Err(StorageError::corrupt(PageId(0), ObjectId::SYSTEM, flaw));
+    }
+    Ok(state)
+}
+
+impl FoundLog {
+    /// Second pass.
+    pub(super) fn replay(
+        &self,
+        core: &Core,
+        checkpoint: Lsn,
+        keeper: &mut dyn StateRedo,
+    ) -> Result<RecoveryReport, StorageError> {
+        let mut report = RecoveryReport {
+            clean: self.clean,
+            log_missing: self.log_missing,
+            redo: self.redo,
+            end: self.image.end(),
+            ..RecoveryReport::default()
+        };
+        if let Some(state) = &self.checkpoint {
+            keeper.checkpoint(state).map_err(|flaw| corrupt(checkpoint, &flaw))?;
+        }
+        self.image.scan(|start, group| {
+            report.groups += 1;
+            self.replay_pages(core, start, group, &mut report)?;
+            if start >= checkpoint {
+                hand_on(start, group, keeper, &mut report).map_err(|flaw| corrupt(start, &flaw))?;
+            }
+            Ok(())
+        })?;
+        Ok(report)
+    }
+
+    fn replay_pages(
+        &self,
+        core: &Core,
+        start: Lsn,
+        group: &GroupView<'_>,
+        report: &mut RecoveryReport,
+    ) -> Result<(), StorageError> {
+        let end = Lsn(start.0 + group.byte_len() as u64);
+        // The group's pages, latched to its end; `None` for those that have it already.
+        let mut pages: SmallVec<[(PageId, Option<ExclusivePage<'_>>); 8]> = SmallVec::new();
+        for record in group.records() {
+            let record = record.map_err(|flaw| corrupt(start, &flaw))?;
+            let shape = record.kind.shape();
+            if record.page.is_none() || shape == Some(RecordShape::Void) {
+                continue;
+            }
+            if self.lives.is_over(record.page, start.0 + record.offset as u64) {
+                report.page_records_skipped += 1;
+                continue;
+            }
+            let index = match pages.iter().position(|(id, _)| *id == record.page) {
+                Some(index) => index,
+                None => {
+                    let page = match shape {
+                        Some(RecordShape::Init) => Some(core.pool.create(record.page)?),
+                        _ => Some(core.pool.write(record.page)?).filter(|page| page.lsn() < end),
+                    };
+                    pages.push((record.page, page));
+                    pages.len() - 1
+                }
+            };
+            let Some(page) = &mut pages[index].1 else {
+                report.page_records_skipped += 1;
+                continue;
+            };
+            core.redo.redo(record.kind, page, record.payload).map_err(|flaw| {
+                let owner = crate::page::header::owner(page);
+                StorageError::corrupt(
+                    record.page,
+                    owner,
+                    format!("redo of {} at {start}: {flaw}", record.kind),
+                )
+            })?;
+            report.page_records_applied += 1;
+        }
+        for (_, page) in &mut pages {
+            if let Some(page) = page {
+                page.set_lsn(start, end);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hand_on(
+    start: Lsn,
+    group: &GroupView<'_>,
+    keeper: &mut dyn StateRedo,
+    report: &mut RecoveryReport,
+) -> Result<(), Flaw> {
+    let end = Lsn(start.0 + group.byte_len() as u64);
+    keeper.group(group.txn(), end);
+    for record in group.records() {
+        let record = record?;
+        if record.page.is_none() && record.kind != RecordKind::CHECKPOINT {
+            keeper.state(record.kind, group.txn(), end, record.payload)?;
+            report.state_records += 1;
+        }
+    }
+    Ok(())
+}

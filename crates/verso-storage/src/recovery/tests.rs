@@ -1,0 +1,304 @@
+//! Opening, closing, crashing: a toy table of byte pages through mini-transactions, on a disk that forgets.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use verso_env::Env;
+use verso_sim::{Rng, World, seeds};
+
+use super::*;
+use crate::mini::{PageHandle, RedoTable};
+use crate::page::bytes::{checked_u16, checked_u32, put_u64, u64_at};
+use crate::page::{Flaw, PageKind, header};
+use crate::space::{self, ExtentKind, ExtentRun};
+
+/// Formats a page: owner u32, incarnation u16, page u32.
+const TOY_INIT: RecordKind = RecordKind::TEST_INIT;
+/// Writes bytes: offset u16, bytes.
+const TOY_WRITE: RecordKind = RecordKind::TEST_PAGE;
+/// A state record: key u64, value u64.
+const TOY_STATE: RecordKind = RecordKind::TEST_STATE;
+
+static REDO: RedoTable = RedoTable::new(&[(16, 19, space::redo), (249, 250, toy_redo)]);
+
+fn toy_redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
+    if kind == TOY_INIT {
+        let (owner, incarnation) = (checked_u32(payload, 0)?, checked_u16(payload, 4)?);
+        let id = PageId(checked_u32(payload, 6)?);
+        header::init(page, id, PageKind::Data, ObjectId(owner), incarnation);
+        return Ok(());
+    }
+    let offset = usize::from(checked_u16(payload, 0)?);
+    if offset < header::SIZE || offset + payload.len() - 2 > page.len() || header::kind(page).is_none() {
+        return Err(Flaw::from("not within a formatted page"));
+    }
+    page[offset..offset + payload.len() - 2].copy_from_slice(&payload[2..]);
+    Ok(())
+}
+
+/// Keeps a map of numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Numbers(BTreeMap<u64, u64>);
+
+impl Numbers {
+    fn encode(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|(key, value)| [key.to_le_bytes(), value.to_le_bytes()].concat()).collect()
+    }
+}
+
+impl StateRedo for Numbers {
+    fn checkpoint(&mut self, state: &[u8]) -> Result<(), Flaw> {
+        self.0 = state.chunks_exact(16).map(|pair| (u64_at(pair, 0), u64_at(pair, 8))).collect();
+        Ok(())
+    }
+
+    fn state(&mut self, kind: RecordKind, _: TxnId, _: Lsn, payload: &[u8]) -> Result<(), Flaw> {
+        assert_eq!(kind, TOY_STATE);
+        self.0.insert(u64_at(payload, 0), u64_at(payload, 8));
+        Ok(())
+    }
+}
+
+fn options() -> StoreOptions {
+    StoreOptions {
+        pool: PoolOptions {
+            page_size: 4096,
+            capacity_bytes: 64 * 4096,
+            max_database_bytes: 64 << 20,
+            ..PoolOptions::default()
+        },
+        page_size: None,
+        wal: WalOptions {
+            segment_bytes_first: 64 << 10,
+            segment_bytes_max: 256 << 10,
+            chunk_bytes: 4 << 10,
+            buffer_count: 4,
+            sync_bytes: 64 << 10,
+            background: false,
+            spare_bytes_max: 256 << 10,
+        },
+    }
+}
+
+/// What should be there: the pages of the toy's objects and the numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Model {
+    pages: BTreeMap<u32, Vec<u8>>,
+    extents: BTreeMap<u32, Vec<(u32, u32)>>,
+    numbers: Numbers,
+}
+
+struct Toy {
+    store: Store,
+    space: SpaceMap,
+    numbers: Numbers,
+}
+
+fn path() -> PathBuf {
+    World::dir().join("toy.verso")
+}
+
+impl Toy {
+    fn create(env: &Env) -> Result<Toy, StorageError> {
+        let store = Store::create(env, &path(), &options(), &REDO)?;
+        let space = store.load_space(4)?;
+        Ok(Toy { store, space, numbers: Numbers::default() })
+    }
+
+    fn open(env: &Env) -> Result<(Toy, RecoveryReport), StorageError> {
+        let mut numbers = Numbers::default();
+        let (store, report) = Store::open(env, &path(), &options(), &REDO, &mut numbers)?;
+        let space = store.load_space(4)?;
+        Ok((Toy { store, space, numbers }, report))
+    }
+
+    fn checkpoint(&mut self) -> Result<(), StorageError> {
+        let numbers = &self.numbers;
+        self.store.checkpoint(|| numbers.encode()).map(drop)
+    }
+
+    /// What is there, by reading everything.
+    fn observe(&self) -> Model {
+        let mut model = Model { numbers: self.numbers.clone(), ..Model::default() };
+        for (owner, run) in self.space.extents_of_kind(ExtentKind::Object) {
+            model.extents.entry(owner.0).or_default().push((run.first.0, run.pages));
+            for id in run.page_ids() {
+                let page = self.store.core.pool.read(id).unwrap();
+                assert_eq!(header::owner(&page), owner);
+                model.pages.insert(id.0, page[header::SIZE..header::SIZE + 64].to_vec());
+            }
+        }
+        self.space.check(&self.store.core.pool).unwrap();
+        model
+    }
+}
+
+fn write_byte(mini: &mut Mini<'_>, page: PageHandle, offset: usize, byte: u8) -> Result<(), StorageError> {
+    let offset = u16::try_from(header::SIZE + offset).unwrap();
+    mini.apply_with(page, TOY_WRITE, |out| {
+        out.extend_from_slice(&offset.to_le_bytes());
+        out.push(byte);
+    })
+}
+
+fn format_run(mini: &mut Mini<'_>, owner: u32, run: ExtentRun) -> Result<(), StorageError> {
+    for id in run.page_ids() {
+        let page = mini.create(id)?;
+        mini.apply_with(page, TOY_INIT, |out| {
+            out.extend_from_slice(&owner.to_le_bytes());
+            out.extend_from_slice(&7u16.to_le_bytes());
+            out.extend_from_slice(&id.0.to_le_bytes());
+        })?;
+    }
+    Ok(())
+}
+
+/// One random mini-transaction on both; returns its end.
+fn step(toy: &mut Toy, model: &mut Model, rng: &mut Rng) -> Result<Lsn, StorageError> {
+    let mut after = model.clone();
+    let mut mini = Mini::begin(&toy.store.core, TxnId(1));
+    let owners: Vec<u32> = model.extents.keys().copied().collect();
+    match rng.below(8) {
+        0 | 1 if model.pages.len() < 200 => {
+            let owner = 1 + rng.below(6) as u32;
+            let units = 1 + rng.below(3) as u32;
+            let new = !model.extents.contains_key(&owner);
+            let run = toy.space.allocate(&mut mini, ObjectId(owner), ExtentKind::Object, units, new)?;
+            format_run(&mut mini, owner, run)?;
+            run.page_ids().for_each(|id| drop(after.pages.insert(id.0, vec![0; 64])));
+        }
+        2 if !owners.is_empty() => {
+            let owner = *rng.pick(&owners);
+            toy.space.free_owner(&mut mini, ObjectId(owner))?;
+            for (first, pages) in after.extents.remove(&owner).unwrap() {
+                (first..first + pages).for_each(|id| drop(after.pages.remove(&id)));
+            }
+        }
+        _ => {
+            let ids: Vec<u32> = model.pages.keys().copied().collect();
+            // Every page is latched before the first is changed.
+            let mut chosen = Vec::new();
+            for _ in 0..1 + rng.below(3) {
+                if !ids.is_empty() {
+                    let id = *rng.pick(&ids);
+                    chosen.push((id, mini.write(PageId(id))?));
+                }
+            }
+            for (id, page) in chosen {
+                let (offset, byte) = (rng.index(64), rng.below(256) as u8);
+                write_byte(&mut mini, page, offset, byte)?;
+                after.pages.get_mut(&id).unwrap()[offset] = byte;
+            }
+            let (key, value) = (rng.below(5), rng.next_u64());
+            let mut payload = [0; 16];
+            put_u64(&mut payload, 0, key);
+            put_u64(&mut payload, 8, value);
+            mini.state(TOY_STATE, &payload)?;
+            after.numbers.0.insert(key, value);
+        }
+    }
+    let (_, end) = mini.commit()?;
+    toy.numbers = after.numbers.clone();
+    after.extents = model_extents(toy);
+    *model = after;
+    Ok(end)
+}
+
+fn model_extents(toy: &Toy) -> BTreeMap<u32, Vec<(u32, u32)>> {
+    let mut extents: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+    for (owner, run) in toy.space.extents_of_kind(ExtentKind::Object) {
+        extents.entry(owner.0).or_default().push((run.first.0, run.pages));
+    }
+    extents
+}
+
+/// Merges neighbouring runs, which memory and map may cut differently.
+fn canonical(mut model: Model) -> Model {
+    for runs in model.extents.values_mut() {
+        let mut merged: Vec<(u32, u32)> = Vec::new();
+        for (first, pages) in runs.drain(..) {
+            match merged.last_mut() {
+                Some((before, length)) if *before + *length == first => *length += pages,
+                _ => merged.push((first, pages)),
+            }
+        }
+        *runs = merged;
+    }
+    model
+}
+
+/// Runs a history with checkpoints and reopenings, the power failing somewhere; afterwards everything acknowledged is
+/// there, in whole mini-transactions and without gaps.
+fn crash_once(world: &World, rng: &mut Rng) {
+    let power_off =
+        |at| verso_sim::FaultPlan { power_off_at_op: Some(at), ..verso_sim::FaultPlan::default() };
+    // States that may be there after the crash: the last acknowledged one and those since.
+    let mut states = Vec::new();
+    world.run(|env| {
+        let toy = Toy::create(env).unwrap();
+        states.push(Model::default());
+        world.vfs().set_faults(power_off(1 + rng.below(400)));
+        let _ = history(env, toy, rng, &mut states);
+    });
+    world.crash();
+    // Recovery itself is cut off a few times.
+    for _ in 0..rng.below(3) {
+        world.vfs().set_faults(power_off(1 + rng.below(20)));
+        world.run(|env| drop(Toy::open(env)));
+        world.crash();
+    }
+    let mut model = Model::default();
+    world.run(|env| {
+        let (mut toy, report) = Toy::open(env).unwrap();
+        model = canonical(toy.observe());
+        assert!(
+            states.contains(&model),
+            "none of {} possible states; {report:?}\nfound {model:?}\nlast {:?}",
+            states.len(),
+            states.last()
+        );
+        for _ in 0..5 {
+            step(&mut toy, &mut model, rng).unwrap();
+        }
+        let numbers = toy.numbers.encode();
+        toy.store.close(|| numbers).unwrap();
+    });
+    world.crash();
+    world.run(|env| {
+        let (toy, report) = Toy::open(env).unwrap();
+        assert!(report.clean && !report.log_missing, "{report:?}");
+        assert_eq!(canonical(toy.observe()), canonical(model));
+    });
+}
+
+fn history(env: &Env, mut toy: Toy, rng: &mut Rng, states: &mut Vec<Model>) -> Result<(), StorageError> {
+    let mut model = Model::default();
+    for _ in 0..20 + rng.below(60) {
+        // Whatever goes wrong now, the new state may come to be durable.
+        let end = step(&mut toy, &mut model, rng)?;
+        states.push(canonical(model.clone()));
+        if rng.one_in(4) {
+            toy.store.core.wal.flush(end)?;
+            states.drain(..states.len() - 1);
+        }
+        if rng.one_in(10) {
+            toy.checkpoint()?;
+        }
+        if rng.one_in(30) {
+            let numbers = toy.numbers.encode();
+            toy.store.close(|| numbers)?;
+            states.drain(..states.len() - 1);
+            toy = Toy::open(env)?.0;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn after_any_crash_acknowledged_mini_transactions_are_there_and_no_half_ones() {
+    for seed in seeds(200) {
+        let world = World::new(seed);
+        let mut rng = Rng::new(seed);
+        crash_once(&world, &mut rng);
+    }
+}

@@ -1,0 +1,274 @@
+//! The bytes of a map page, and the redo of its log records.
+//!
+//! ```text
+//! page header (32): at 24 units u32 │ at 28 regions u32 (region 0) or the region's number (others)
+//! entry per unit (8): owner u32 │ kind u8 │ flags u8 │ 0 u16            all zero: free
+//! ```
+
+use crate::page::bytes::{checked_u8, checked_u32, put_u32, u8_at, u32_at};
+use crate::page::{Flaw, ObjectId, PageId, PageKind, header};
+use crate::wal::RecordKind;
+
+/// Pages per unit, the smallest extent.
+pub const UNIT_PAGES: u32 = 8;
+/// Flag of an entry: the first unit of an object, whose first page is the object's root.
+pub const FLAG_ROOT: u8 = 1;
+
+const UNITS: usize = header::KIND_SPECIFIC;
+const REGION: usize = header::KIND_SPECIFIC + 4;
+const ENTRIES: usize = header::SIZE;
+const ENTRY: usize = 8;
+
+/// What an extent is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ExtentKind {
+    /// A table, index or sequence.
+    Object = 1,
+    /// Version pages.
+    Version = 2,
+    /// Scratch, worthless after a restart.
+    Temp = 3,
+    /// The transaction inventory.
+    Inventory = 4,
+    /// The first unit of a region, which holds the map page.
+    Map = 5,
+}
+
+impl ExtentKind {
+    /// Every kind, in the order of its number.
+    pub const ALL: [ExtentKind; 5] =
+        [ExtentKind::Object, ExtentKind::Version, ExtentKind::Temp, ExtentKind::Inventory, ExtentKind::Map];
+
+    /// The kind of that number.
+    pub fn from_u8(number: u8) -> Option<ExtentKind> {
+        ExtentKind::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+}
+
+/// An allocated unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub owner: ObjectId,
+    pub kind: ExtentKind,
+    pub root: bool,
+}
+
+/// Units that one map page describes.
+pub(super) fn region_units(page_size: usize) -> u32 {
+    u32::try_from((page_size - ENTRIES) / ENTRY).expect("a page is small")
+}
+
+/// The map page of a region.
+pub(super) fn map_page(region: u32, page_size: usize) -> PageId {
+    PageId(region * region_units(page_size) * UNIT_PAGES + 1)
+}
+
+/// Units of the region that exist in the file.
+pub(super) fn units(page: &[u8]) -> Result<u32, Flaw> {
+    let units = u32_at(page, UNITS);
+    let fits =
+        header::kind(page) == Some(PageKind::SpaceMap) && (1..=region_units(page.len())).contains(&units);
+    if fits { Ok(units) } else { Err(Flaw::new(format!("not a map page of {units} units"))) }
+}
+
+/// Number of regions; only on the map page of region 0.
+pub(super) fn regions(page: &[u8]) -> u32 {
+    u32_at(page, REGION)
+}
+
+/// The entry of a unit below [`units`]; `None` if it is free.
+pub(super) fn entry(page: &[u8], unit: u32) -> Result<Option<Entry>, Flaw> {
+    let at = ENTRIES + unit as usize * ENTRY;
+    let owner = ObjectId(u32_at(page, at));
+    let (kind, flags) = (u8_at(page, at + 4), u8_at(page, at + 5));
+    match ExtentKind::from_u8(kind) {
+        Some(kind) if flags & !FLAG_ROOT == 0 => Ok(Some(Entry { owner, kind, root: flags != 0 })),
+        None if kind == 0 && flags == 0 && owner.0 == 0 => Ok(None),
+        _ => Err(Flaw::new(format!("map entry {unit} has kind {kind} and flags {flags}"))),
+    }
+}
+
+fn put_entry(page: &mut [u8], unit: u32, entry: Option<Entry>) {
+    let at = ENTRIES + unit as usize * ENTRY;
+    page[at..at + ENTRY].fill(0);
+    if let Some(entry) = entry {
+        put_u32(page, at, entry.owner.0);
+        page[at + 4] = entry.kind as u8;
+        page[at + 5] = if entry.root { FLAG_ROOT } else { 0 };
+    }
+}
+
+pub(super) fn init_payload(region: u32, units: u32) -> [u8; 8] {
+    pair(region, units)
+}
+
+pub(super) fn grow_payload(units: u32, regions: u32) -> [u8; 8] {
+    pair(units, regions)
+}
+
+pub(super) fn free_payload(first: u32, count: u32) -> [u8; 8] {
+    pair(first, count)
+}
+
+pub(super) fn allocate_payload(first: u32, count: u32, entry: Entry) -> [u8; 14] {
+    let mut payload = [0; 14];
+    payload[..8].copy_from_slice(&pair(first, count));
+    put_u32(&mut payload, 8, entry.owner.0);
+    payload[12] = entry.kind as u8;
+    payload[13] = if entry.root { FLAG_ROOT } else { 0 };
+    payload
+}
+
+fn pair(first: u32, second: u32) -> [u8; 8] {
+    let mut payload = [0; 8];
+    put_u32(&mut payload, 0, first);
+    put_u32(&mut payload, 4, second);
+    payload
+}
+
+/// The pages that a [`RecordKind::SPACE_FREE`] record on map page `map` frees: the first one and how many.
+pub(crate) fn freed_pages(map: PageId, payload: &[u8]) -> Result<(PageId, u32), Flaw> {
+    let (first, count) = (checked_u32(payload, 0)?, checked_u32(payload, 4)?);
+    let start = first.checked_mul(UNIT_PAGES).and_then(|pages| (map.0.checked_sub(1)?).checked_add(pages));
+    let pages = count.checked_mul(UNIT_PAGES);
+    match (start, pages) {
+        (Some(start), Some(pages)) if start.checked_add(pages).is_some() => Ok((PageId(start), pages)),
+        _ => Err(Flaw::from("units to free lie beyond any file")),
+    }
+}
+
+/// Redo of the space map's log records, 16–19.
+///
+/// # Errors
+/// A flaw when page and payload do not fit together; the page is unchanged then.
+pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
+    let (first, second) = (checked_u32(payload, 0)?, checked_u32(payload, 4)?);
+    match kind {
+        RecordKind::SPACE_MAP_INIT => redo_init(page, first, second),
+        RecordKind::SPACE_GROW => redo_grow(page, first, second),
+        RecordKind::SPACE_ALLOCATE => {
+            let owner = ObjectId(checked_u32(payload, 8)?);
+            let kind = ExtentKind::from_u8(checked_u8(payload, 12)?).ok_or("extent of unknown kind")?;
+            let root = match checked_u8(payload, 13)? {
+                0 => false,
+                FLAG_ROOT => true,
+                flags => return Err(Flaw::new(format!("extent with flags {flags}"))),
+            };
+            redo_allocate(page, first, second, Entry { owner, kind, root })
+        }
+        RecordKind::SPACE_FREE => redo_free(page, first, second),
+        _ => Err(Flaw::new(format!("log record of kind {} is not the space map's", kind.0))),
+    }
+}
+
+fn redo_init(page: &mut [u8], region: u32, units: u32) -> Result<(), Flaw> {
+    let capacity = region_units(page.len());
+    let last_page = (u64::from(region) + 1) * u64::from(capacity) * u64::from(UNIT_PAGES);
+    if !(1..=capacity).contains(&units) || last_page > u64::from(u32::MAX) {
+        return Err(Flaw::new(format!("region {region} of {units} units")));
+    }
+    header::init(page, map_page(region, page.len()), PageKind::SpaceMap, ObjectId::SYSTEM, 0);
+    put_u32(page, UNITS, units);
+    put_u32(page, REGION, if region == 0 { 1 } else { region });
+    put_entry(page, 0, Some(Entry { owner: ObjectId::SYSTEM, kind: ExtentKind::Map, root: false }));
+    Ok(())
+}
+
+fn redo_grow(page: &mut [u8], new_units: u32, new_regions: u32) -> Result<(), Flaw> {
+    let old = units(page)?;
+    if new_units < old || new_units > region_units(page.len()) || new_regions < regions(page) {
+        return Err(Flaw::new(format!("growth from {old} to {new_units} units")));
+    }
+    put_u32(page, UNITS, new_units);
+    put_u32(page, REGION, new_regions);
+    Ok(())
+}
+
+fn checked_run(page: &[u8], first: u32, count: u32) -> Result<std::ops::Range<u32>, Flaw> {
+    let limit = units(page)?;
+    let end = first.checked_add(count).filter(|end| *end <= limit && count > 0 && first > 0);
+    end.map(|end| first..end).ok_or_else(|| Flaw::new(format!("units {first} + {count} of {limit}")))
+}
+
+fn redo_allocate(page: &mut [u8], first: u32, count: u32, new: Entry) -> Result<(), Flaw> {
+    let run = checked_run(page, first, count)?;
+    for unit in run.clone() {
+        if let Some(old) = entry(page, unit)? {
+            return Err(Flaw::new(format!("unit {unit} is allocated already, to {}", old.owner)));
+        }
+    }
+    for unit in run {
+        put_entry(page, unit, Some(Entry { root: new.root && unit == first, ..new }));
+    }
+    Ok(())
+}
+
+fn redo_free(page: &mut [u8], first: u32, count: u32) -> Result<(), Flaw> {
+    let run = checked_run(page, first, count)?;
+    for unit in run.clone() {
+        if entry(page, unit)?.is_none() {
+            return Err(Flaw::new(format!("unit {unit} is free already")));
+        }
+    }
+    run.for_each(|unit| put_entry(page, unit, None));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn map() -> Vec<u8> {
+        let mut page = vec![0; 4096];
+        redo(RecordKind::SPACE_MAP_INIT, &mut page, &init_payload(0, 20)).unwrap();
+        page
+    }
+
+    #[test]
+    fn units_are_allocated_and_freed_once() {
+        let mut page = map();
+        let table = Entry { owner: ObjectId(5), kind: ExtentKind::Object, root: true };
+        redo(RecordKind::SPACE_ALLOCATE, &mut page, &allocate_payload(3, 4, table)).unwrap();
+        assert_eq!(entry(&page, 3), Ok(Some(table)));
+        assert_eq!(entry(&page, 4), Ok(Some(Entry { root: false, ..table })));
+        assert_eq!(entry(&page, 7), Ok(None));
+        let before = page.clone();
+        for (first, count) in [(6, 2), (18, 3), (0, 1), (9, 0), (u32::MAX, 2)] {
+            assert!(
+                redo(RecordKind::SPACE_ALLOCATE, &mut page, &allocate_payload(first, count, table)).is_err()
+            );
+        }
+        assert!(redo(RecordKind::SPACE_FREE, &mut page, &free_payload(6, 2)).is_err());
+        assert_eq!(page, before, "a flaw changes nothing");
+        redo(RecordKind::SPACE_FREE, &mut page, &free_payload(3, 4)).unwrap();
+        assert_eq!(page, map());
+    }
+
+    #[test]
+    fn freed_pages_are_those_of_the_units() {
+        let map = map_page(1, 4096);
+        assert_eq!(map, PageId(508 * 8 + 1));
+        assert_eq!(freed_pages(map, &free_payload(2, 3)), Ok((PageId(508 * 8 + 16), 24)));
+        assert!(freed_pages(map, &free_payload(u32::MAX, 3)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn junk_payloads_and_pages_are_flaws_and_change_nothing(
+            kind in 16u8..20, payload in prop::collection::vec(any::<u8>(), 0..20),
+            junk in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..10),
+        ) {
+            let mut page = map();
+            for (at, value) in junk {
+                let at = at.index(300);
+                page[at] = value;
+            }
+            let before = page.clone();
+            if redo(RecordKind(kind), &mut page, &payload).is_err() {
+                prop_assert_eq!(page, before);
+            }
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Space in the file: which extents are free and whose the others are.
+//!
+//! ```text
+//! file     region 0: superblock, map page, …extents… │ region 1: –, map page, …extents… │ …
+//! region   as many units of 8 pages as its map page has entries; the first unit holds the map page
+//! extent   contiguous units of one owner within a region
+//! ```
+//!
+//! S1. The map pages are the truth and change through log records only; the runs in memory are read from them at
+//!     open and changed together with them.
+//! S2. Allocation and freeing take the map's lock until the mini-transaction commits, so no other one sees, or
+//!     allocates, what is not in the log yet. Units freed by a mini-transaction are free to others only, after it.
+//! S3. A freed page's frame is dropped unwritten after the commit, and recovery skips records of its former life.
+//! S4. The file grows, with space reserved on disk, before any page changes: a full disk refuses and breaks nothing.
+//! S5. The last `reserve` units are for undo and back-out alone.
+//!
+//! Latches: allocate and free *after* all existing pages of the mini-transaction are latched; pages from an allocation
+//! may follow, as nobody else can hold them. Map pages are latched under the map's lock only.
+//! Log records: `SPACE_MAP_INIT`, `SPACE_GROW`, `SPACE_ALLOCATE`, `SPACE_FREE`.
+
+mod format;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use verso_env::VfsFile;
+use verso_env::sync::{Mutex, MutexGuard};
+
+pub(crate) use format::freed_pages;
+pub use format::{ExtentKind, UNIT_PAGES, redo};
+pub(crate) use runs::Runs;
+
+use crate::StorageError;
+use crate::buffer::BufferPool;
+use crate::mini::Mini;
+use crate::page::{Flaw, ObjectId, PageId};
+use crate::wal::RecordKind;
+use format::Entry;
+
+/// Units kept for undo and back-out unless told otherwise.
+pub const RESERVE_UNITS: u32 = 64;
+/// The file grows by at least this many units, unless the disk is nearly full.
+const GROW_UNITS_MIN: u32 = 64;
+/// The file grows by at most this many units ahead of need.
+const GROW_UNITS_MAX: u32 = 2048;
+
+/// Contiguous pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExtentRun {
+    /// The first of them.
+    pub first: PageId,
+    /// How many.
+    pub pages: u32,
+}
+
+impl ExtentRun {
+    /// Every page of the run.
+    pub fn page_ids(self) -> impl Iterator<Item = PageId> {
+        (0..self.pages).map(move |index| self.first.offset(index))
+    }
+}
+
+/// How the file is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpaceStats {
+    /// Pages of the file.
+    pub total_pages: u64,
+    /// Pages in free extents, the reserve included.
+    pub free_pages: u64,
+    /// Pages in extents by [`ExtentKind`]; index 0 is unused.
+    pub pages_per_kind: [u64; ExtentKind::ALL.len() + 1],
+}
+
+/// The space map of an open database.
+pub struct SpaceMap {
+    file: Arc<dyn VfsFile>,
+    page_size: usize,
+    max_units: u32,
+    reserve_units: u32,
+    runs: Mutex<Runs>,
+}
+
+/// The map's lock, held by a mini-transaction until it commits, and what becomes free then (S2).
+pub(crate) struct SpaceChange<'e> {
+    map: &'e SpaceMap,
+    runs: MutexGuard<'e, Runs>,
+    freed: Vec<(u32, u32)>,
+}
+
+impl SpaceChange<'_> {
+    /// The mini-transaction is in the log.
+    pub(crate) fn finish(mut self) {
+        for (first, count) in std::mem::take(&mut self.freed) {
+            self.runs.insert_free(first, count, self.map.region_units());
+        }
+    }
+}
+
+impl SpaceMap {
+    /// Formats the map of a new database within `mini`.
+    ///
+    /// # Errors
+    /// `Full`; what [`Mini`] returns.
+    pub fn format(mini: &mut Mini<'_>, file: &dyn VfsFile) -> Result<(), StorageError> {
+        let page_size = mini.core().pool.page_size();
+        let bytes = u64::from(GROW_UNITS_MIN) * u64::from(UNIT_PAGES) * page_size as u64;
+        file.preallocate(0, bytes).map_err(|e| StorageError::io("the database file", e))?;
+        let page = mini.create(format::map_page(0, page_size))?;
+        mini.apply(page, RecordKind::SPACE_MAP_INIT, &format::init_payload(0, GROW_UNITS_MIN))
+    }
+
+    /// Reads the map. `reserve_units` are kept for undo and back-out. Makes the file as long as the map says, should
+    /// a crash have left it shorter.
+    ///
+    /// # Errors
+    /// `Corrupt` names a map page; errors of reading.
+    pub fn load(
+        pool: &BufferPool,
+        file: Arc<dyn VfsFile>,
+        reserve_units: u32,
+    ) -> Result<SpaceMap, StorageError> {
+        let page_size = pool.page_size();
+        let runs = read_runs(pool)?;
+        let bytes = u64::from(runs.total_units) * u64::from(UNIT_PAGES) * page_size as u64;
+        let length = file.len().map_err(|e| StorageError::io("the database file", e))?;
+        if length < bytes {
+            file.set_len(bytes).map_err(|e| StorageError::io("extending the database file", e))?;
+        }
+        let max_units = pool.max_pages() / UNIT_PAGES;
+        Ok(SpaceMap { file, page_size, max_units, reserve_units, runs: Mutex::new(runs) })
+    }
+
+    /// Allocates `units` contiguous units to `owner`, at the lowest address where they fit; the file grows if they
+    /// do not. With `root`, the first page is the owner's root. All pages are to be formatted by init records.
+    ///
+    /// # Errors
+    /// `Full`: the disk or the database's greatest size, counting the reserve unless `mini` may use it; `TooLarge`
+    /// for more than a region. Nothing has changed then.
+    pub fn allocate<'e>(
+        &'e self,
+        mini: &mut Mini<'e>,
+        owner: ObjectId,
+        kind: ExtentKind,
+        units: u32,
+        root: bool,
+    ) -> Result<ExtentRun, StorageError> {
+        assert!(units > 0 && kind != ExtentKind::Map, "an extent has units and is no map");
+        let limit = self.region_units() - 1;
+        if units > limit {
+            let bytes = |units: u32| u64::from(units) * u64::from(UNIT_PAGES) * self.page_size as u64;
+            let (size, limit) = (bytes(units), bytes(limit));
+            return Err(StorageError::TooLarge { what: "an extent".to_owned(), size, limit });
+        }
+        let mut change = self.change(mini);
+        let result = self.allocate_in(&mut change, mini, units, Entry { owner, kind, root });
+        mini.put_space(change);
+        result
+    }
+
+    fn allocate_in<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+        units: u32,
+        entry: Entry,
+    ) -> Result<ExtentRun, StorageError> {
+        let reserve = if mini.uses_reserve() { 0 } else { self.reserve_units };
+        let first = loop {
+            let fit = change.runs.first_fit(units);
+            let spared = change.runs.free_units >= units + reserve;
+            match fit.filter(|_| spared) {
+                Some(first) => break first,
+                None => self.grow(change, mini, units, reserve)?,
+            }
+        };
+        let (region, index) = self.place(first);
+        let page = mini.write(format::map_page(region, self.page_size))?;
+        mini.apply(page, RecordKind::SPACE_ALLOCATE, &format::allocate_payload(index, units, entry))?;
+        change.runs.allocate(first, units, entry);
+        Ok(self.run(first, units))
+    }
+
+    /// Makes the file longer by what `units` beside `reserve` need, or more to spare later growth.
+    fn grow<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+        units: u32,
+        reserve: u32,
+    ) -> Result<(), StorageError> {
+        let total = change.runs.total_units;
+        let (region, used) = self.place(total);
+        let least = units.max((units + reserve).saturating_sub(change.runs.free_units));
+        let ahead = (total / 8).clamp(GROW_UNITS_MIN, GROW_UNITS_MAX);
+        // A region's first unit is its map's; one with less left than needed is filled up, and the loop comes again.
+        let (left, least, ahead) = match used {
+            0 => (self.region_units(), least + 1, ahead + 1),
+            _ => (self.region_units() - used, least, ahead),
+        };
+        let room = left.min(self.max_units.saturating_sub(total));
+        let least = least.min(left);
+        if room < least || room == 0 {
+            return Err(StorageError::Full { what: "the database, which has its greatest size".to_owned() });
+        }
+        let added = match self.preallocate(total, least.max(ahead).min(room)) {
+            Ok(added) => added,
+            Err(_) => self.preallocate(total, least)?,
+        };
+        if used == 0 {
+            let map = mini.create(format::map_page(region, self.page_size))?;
+            mini.apply(map, RecordKind::SPACE_MAP_INIT, &format::init_payload(region, added))?;
+            let first = mini.write(format::map_page(0, self.page_size))?;
+            let payload = format::grow_payload(self.region_units(), region + 1);
+            mini.apply(first, RecordKind::SPACE_GROW, &payload)?;
+            change.runs.regions = region + 1;
+            let entry = Entry { owner: ObjectId::SYSTEM, kind: ExtentKind::Map, root: false };
+            change.runs.insert_used(total, 1, entry);
+            change.runs.insert_free(total + 1, added - 1, self.region_units());
+        } else {
+            let map = mini.write(format::map_page(region, self.page_size))?;
+            let number = if region == 0 { change.runs.regions } else { region };
+            mini.apply(map, RecordKind::SPACE_GROW, &format::grow_payload(used + added, number))?;
+            change.runs.insert_free(total, added, self.region_units());
+        }
+        change.runs.total_units = total + added;
+        Ok(())
+    }
+
+    fn preallocate(&self, total: u32, added: u32) -> Result<u32, StorageError> {
+        let unit = u64::from(UNIT_PAGES) * self.page_size as u64;
+        let result = self.file.preallocate(u64::from(total) * unit, u64::from(added) * unit);
+        result.map_err(|e| StorageError::io("the database file", e))?;
+        Ok(added)
+    }
+
+    /// Frees extents or parts of them, in whole units. Their frames are dropped after the commit.
+    ///
+    /// # Errors
+    /// `Corrupt` when something is not allocated; what [`Mini`] returns.
+    pub fn free_runs<'e>(&'e self, mini: &mut Mini<'e>, runs: &[ExtentRun]) -> Result<(), StorageError> {
+        let mut change = self.change(mini);
+        let result = runs.iter().try_for_each(|run| self.free_in(&mut change, mini, *run));
+        mini.put_space(change);
+        result
+    }
+
+    /// Frees everything of an object; returns how many pages that were.
+    ///
+    /// # Errors
+    /// As [`SpaceMap::free_runs`].
+    pub fn free_owner<'e>(&'e self, mini: &mut Mini<'e>, owner: ObjectId) -> Result<u64, StorageError> {
+        let mut change = self.change(mini);
+        let runs: Vec<ExtentRun> =
+            change.runs.runs_of(owner).map(|(first, run)| self.run(first, run.count)).collect();
+        let result = runs.iter().try_for_each(|run| self.free_in(&mut change, mini, *run));
+        mini.put_space(change);
+        result.map(|()| runs.iter().map(|run| u64::from(run.pages)).sum())
+    }
+
+    fn free_in<'e>(
+        &'e self,
+        change: &mut SpaceChange<'e>,
+        mini: &mut Mini<'e>,
+        run: ExtentRun,
+    ) -> Result<(), StorageError> {
+        assert!(
+            run.first.0 % UNIT_PAGES == 0 && run.pages % UNIT_PAGES == 0 && run.pages > 0,
+            "whole units are freed, not {run:?}"
+        );
+        let (first, count) = (run.first.0 / UNIT_PAGES, run.pages / UNIT_PAGES);
+        let (region, index) = self.place(first);
+        let page = mini.write(format::map_page(region, self.page_size))?;
+        mini.apply(page, RecordKind::SPACE_FREE, &format::free_payload(index, count))?;
+        assert!(change.runs.remove_used(first, count), "the map page has just said that they are allocated");
+        mini.discard_on_commit(run.first, run.pages);
+        change.freed.push((first, count));
+        Ok(())
+    }
+
+    /// The extents of an object by address; neighbours are one run.
+    pub fn extents_of(&self, owner: ObjectId) -> Vec<ExtentRun> {
+        self.runs.lock().runs_of(owner).map(|(first, run)| self.run(first, run.count)).collect()
+    }
+
+    /// All extents of a kind with their owners, by address.
+    pub fn extents_of_kind(&self, kind: ExtentKind) -> Vec<(ObjectId, ExtentRun)> {
+        let runs = self.runs.lock();
+        let of_kind = runs.used.iter().filter(|(_, run)| run.entry.kind == kind);
+        of_kind.map(|(first, run)| (run.entry.owner, self.run(*first, run.count))).collect()
+    }
+
+    /// Every object with a root page, and that page.
+    pub fn roots(&self) -> Vec<(ObjectId, PageId)> {
+        let runs = self.runs.lock();
+        let roots = runs.used.iter().filter(|(_, run)| run.entry.root);
+        roots.map(|(first, run)| (run.entry.owner, PageId(first * UNIT_PAGES))).collect()
+    }
+
+    /// Whose the page is and what for; `None` if it is free or beyond the end.
+    pub fn owner_of(&self, page: PageId) -> Option<(ObjectId, ExtentKind)> {
+        let unit = page.0 / UNIT_PAGES;
+        let runs = self.runs.lock();
+        let (first, run) = runs.used.range(..=unit).next_back()?;
+        (first + run.count > unit).then_some((run.entry.owner, run.entry.kind))
+    }
+
+    /// How the file is used.
+    pub fn stats(&self) -> SpaceStats {
+        let runs = self.runs.lock();
+        let pages = |units: u32| u64::from(units) * u64::from(UNIT_PAGES);
+        let mut stats = SpaceStats {
+            total_pages: pages(runs.total_units),
+            free_pages: pages(runs.free_units),
+            ..SpaceStats::default()
+        };
+        for run in runs.used.values() {
+            stats.pages_per_kind[run.entry.kind as usize] += pages(run.count);
+        }
+        stats
+    }
+
+    /// Proves S1: the map pages read anew say what is in memory, and every unit is free or allocated once.
+    ///
+    /// # Errors
+    /// `Corrupt` names what differs.
+    pub fn check(&self, pool: &BufferPool) -> Result<(), StorageError> {
+        let runs = self.runs.lock();
+        let flaw = |text: &'static str| Err(StorageError::corrupt(PageId(1), ObjectId::SYSTEM, text));
+        let read = read_runs(pool)?;
+        // Neighbouring runs may be merged in another way in memory; units may not.
+        let units = |runs: &Runs| -> Vec<(u32, Entry)> {
+            let of = |(first, run): (&u32, &runs::Run)| {
+                let (first, run) = (*first, *run);
+                (0..run.count)
+                    .map(move |unit| (first + unit, Entry { root: run.entry.root && unit == 0, ..run.entry }))
+            };
+            runs.used.iter().flat_map(of).collect()
+        };
+        let counted: u32 = read.used.values().map(|run| run.count).sum();
+        if counted + read.free_units != read.total_units {
+            return flaw("units are missing from the map");
+        }
+        if units(&read) != units(&runs) || read.free != runs.free || read.total_units != runs.total_units {
+            return flaw("the space map in memory differs from its pages");
+        }
+        Ok(())
+    }
+
+    /// The lock that `mini` has, or takes now.
+    fn change<'e>(&'e self, mini: &mut Mini<'e>) -> SpaceChange<'e> {
+        mini.take_space().unwrap_or_else(|| SpaceChange {
+            map: self,
+            runs: self.runs.lock(),
+            freed: Vec::new(),
+        })
+    }
+
+    fn region_units(&self) -> u32 {
+        format::region_units(self.page_size)
+    }
+
+    /// Region of a unit, and its index there.
+    fn place(&self, unit: u32) -> (u32, u32) {
+        (unit / self.region_units(), unit % self.region_units())
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as a question to the map")]
+    fn run(&self, first: u32, count: u32) -> ExtentRun {
+        ExtentRun { first: PageId(first * UNIT_PAGES), pages: count * UNIT_PAGES }
+    }
+}
+
+fn read_runs(pool: &BufferPool) -> Result<Runs, StorageError> {
+    let page_size = pool.page_size();
+    let region_units = format::region_units(page_size);
+    let mut runs = Runs::default();
+    runs.regions = 1;
+    let mut region = 0;
+    while region < runs.regions {
+        let id = format::map_page(region, page_size);
+        let page = pool.read(id)?;
+        let corrupt = |flaw: Flaw| StorageError::corrupt(id, ObjectId::SYSTEM, flaw);
+        let units = format::units(&page).map_err(corrupt)?;
+        if region == 0 {
+            runs.regions = format::regions(&page);
+        }
+        if region + 1 < runs.regions && units != region_units {
+            return Err(corrupt(Flaw::from("a region that is not the last has units missing")));
+        }
+        for unit in 0..units {
+            let number = region * region_units + unit;
+            match format::entry(&page, unit).map_err(corrupt)? {
+                Some(entry) => runs.insert_used(number, 1, entry),
+                None => runs.insert_free(number, 1, region_units),
+            }
+        }
+        runs.total_units = region * region_units + units;
+        region += 1;
+    }
+    Ok(runs)
+}
