@@ -44,7 +44,7 @@ use crate::wal::{DatabaseId, FIRST_LSN, Group, LogImage, LogOrigin, RecordKind, 
 use superblock::{StatePlace, Superblock};
 
 /// A part of a checkpoint's state is at most this long.
-const STATE_PART_BYTES: usize = 1 << 20;
+const STATE_PART_BYTES: usize = 256 << 10;
 
 /// How a database is created or opened.
 #[derive(Clone, Debug)]
@@ -312,7 +312,7 @@ impl Store {
 
 /// Appends a checkpoint's state in groups that follow each other. Nobody else appends meanwhile.
 fn append_state(wal: &Wal, state: &[u8]) -> Result<(Lsn, Lsn), StorageError> {
-    let _room = wal.reserve(state.len() as u64 + STATE_PART_BYTES as u64)?;
+    let _room = wal.reserve(state.len() as u64 + 4096)?;
     let mut parts: Vec<&[u8]> = state.chunks(STATE_PART_BYTES).collect();
     if parts.is_empty() {
         parts.push(&[]);
