@@ -334,10 +334,9 @@ impl Wal {
     pub fn stop(&self) {
         self.shared.queue.lock().stopped = true;
         self.shared.work.notify_all();
-        if let Some(writer) = self.writer.lock().take() {
-            if writer.join().is_err() {
-                self.poison();
-            }
+        let writer = self.writer.lock().take();
+        if writer.is_some_and(|writer| writer.join().is_err()) {
+            self.poison();
         }
     }
 }
