@@ -7,17 +7,22 @@
 //! | [`functions`] | built-in functions, operators and aggregates: one definition serves both executors |
 //! | [`context`] | what expressions and statements may ask of the session |
 //! | [`expr`] | expressions made runnable: closures over rows, kernels over columns |
+//! | [`exec`] | statements made runnable, and run |
 //! | [`error`] | what can go wrong |
 #![forbid(unsafe_code)]
 
+mod aggregate;
 pub mod context;
 pub mod error;
+pub mod exec;
 pub mod expr;
 pub mod functions;
 pub mod plan;
+mod plpgsql;
 #[cfg(test)]
 mod testing;
 
 pub use context::{EvalContext, Notice, Runtime, SessionServices};
 pub use error::{ExecError, Raised};
+pub use exec::{Compiled, ExecContext, Sink, execute};
 pub use expr::Executor;

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
-use verso_types::{Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, cmp_sql, eq_sql, hash_sql};
+use verso_types::{
+    Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, cmp_sql, eq_sql, hash_sql,
+};
 
 use super::FloatSum;
 use crate::error::Result;
@@ -22,17 +24,45 @@ pub(crate) struct Accumulator {
 enum State {
     Count(i64),
     /// sum of smallint and integer: bigint
-    SumInteger { sum: i128, count: i64 },
+    SumInteger {
+        sum: i128,
+        count: i64,
+    },
     /// avg of integers; sum of bigint: exact in 128 bits
-    Integers { sum: i128, count: i64, average: bool },
-    Numeric { sum: Decimal, count: i64, average: bool },
-    Float { sum: FloatSum, average: bool },
+    Integers {
+        sum: i128,
+        count: i64,
+        average: bool,
+    },
+    Numeric {
+        sum: Decimal,
+        count: i64,
+        average: bool,
+    },
+    Float {
+        sum: FloatSum,
+        average: bool,
+    },
     /// sum(real) is a real of sums taken in single precision
-    Float4 { sum: f32, count: i64 },
-    Interval { sum: Interval, count: i64 },
-    Extreme { best: Value, largest: bool },
-    Bool { value: Option<bool>, all: bool },
-    Text { value: Option<String> },
+    Float4 {
+        sum: f32,
+        count: i64,
+    },
+    Interval {
+        sum: Interval,
+        count: i64,
+    },
+    Extreme {
+        best: Value,
+        largest: bool,
+    },
+    Bool {
+        value: Option<bool>,
+        all: bool,
+    },
+    Text {
+        value: Option<String>,
+    },
     Array(Vec<Value>),
 }
 
@@ -63,7 +93,9 @@ impl Accumulator {
             AggregateKind::CountStar | AggregateKind::Count => State::Count(0),
             AggregateKind::Sum | AggregateKind::Avg => match arg {
                 SqlType::Int2 | SqlType::Int4 if !average => State::SumInteger { sum: 0, count: 0 },
-                SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => State::Integers { sum: 0, count: 0, average },
+                SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => {
+                    State::Integers { sum: 0, count: 0, average }
+                }
                 SqlType::Numeric(_) => State::Numeric { sum: Decimal::ZERO, count: 0, average },
                 SqlType::Float4 if !average => State::Float4 { sum: 0.0, count: 0 },
                 SqlType::Interval => State::Interval { sum: Interval::default(), count: 0 },
@@ -217,7 +249,9 @@ impl Accumulator {
                 }
             }
             (State::Extreme { best, largest }, data) => {
-                let Some(row) = extreme_row(data, nulls, any_nulls, *largest, ty) else { return Ok(present == 0) };
+                let Some(row) = extreme_row(data, nulls, any_nulls, *largest, ty) else {
+                    return Ok(present == 0);
+                };
                 take_extreme(best, &column.value(row, ty), *largest);
             }
             (State::Bool { value, all }, ColumnData::Bool(values)) => {
@@ -237,9 +271,9 @@ impl Accumulator {
         Ok(match self.state {
             State::Count(count) => Value::Int8(count),
             State::SumInteger { count: 0, .. } | State::Integers { count: 0, .. } => Value::Null,
-            State::Numeric { count: 0, .. } | State::Float4 { count: 0, .. } | State::Interval { count: 0, .. } => {
-                Value::Null
-            }
+            State::Numeric { count: 0, .. }
+            | State::Float4 { count: 0, .. }
+            | State::Interval { count: 0, .. } => Value::Null,
             State::SumInteger { sum, .. } => {
                 Value::Int8(i64::try_from(sum).map_err(|_| TypeError::out_of_range("bigint"))?)
             }
@@ -296,7 +330,10 @@ fn extreme_row(
     largest: bool,
     ty: &SqlType,
 ) -> Option<usize> {
-    if matches!(ty, SqlType::Interval | SqlType::Uuid | SqlType::Array(_) | SqlType::Record | SqlType::Numeric(None)) {
+    if matches!(
+        ty,
+        SqlType::Interval | SqlType::Uuid | SqlType::Array(_) | SqlType::Record | SqlType::Numeric(None)
+    ) {
         return None;
     }
     macro_rules! best {
@@ -326,7 +363,9 @@ fn extreme_row(
         ColumnData::F64(v) => {
             best!(v, |v: &Vec<f64>, a: usize, b: usize| verso_types::value::cmp_f64(v[a], v[b]).is_lt())
         }
-        ColumnData::Bytes(v) => best!(v, |v: &verso_types::BytesColumn, a: usize, b: usize| v.get(a) < v.get(b)),
+        ColumnData::Bytes(v) => {
+            best!(v, |v: &verso_types::BytesColumn, a: usize, b: usize| v.get(a) < v.get(b))
+        }
         ColumnData::F32(_) => None,
     }
 }

@@ -14,6 +14,8 @@
 mod like;
 mod list;
 mod row;
+#[cfg(test)]
+pub(crate) mod tests;
 mod vector;
 
 pub use list::{Executor, ExprList, Predicate};

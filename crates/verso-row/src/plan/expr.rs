@@ -187,6 +187,46 @@ impl TypedExpr {
         }
     }
 
+    /// Calls `visit` on the direct parts of this expression, to change them.
+    pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut TypedExpr)) {
+        match &mut self.kind {
+            ExprKind::Column(_) | ExprKind::Parameter(_) | ExprKind::Literal(_) => {}
+            ExprKind::Call { args, .. }
+            | ExprKind::UserCall { args, .. }
+            | ExprKind::And(args)
+            | ExprKind::Or(args)
+            | ExprKind::Coalesce(args)
+            | ExprKind::Array(args)
+            | ExprKind::Row(args) => args.iter_mut().for_each(visit),
+            ExprKind::Cast { arg, .. } | ExprKind::Not(arg) => visit(arg),
+            ExprKind::IsNull { arg, .. } | ExprKind::IsBool { arg, .. } => visit(arg),
+            ExprKind::IsDistinct { left, right, .. } | ExprKind::NullIf { left, right } => {
+                visit(left);
+                visit(right);
+            }
+            ExprKind::Case { branches, otherwise } => {
+                for (condition, result) in branches {
+                    visit(condition);
+                    visit(result);
+                }
+                if let Some(otherwise) = otherwise {
+                    visit(otherwise);
+                }
+            }
+            ExprKind::InList { arg, list, .. } => {
+                visit(arg);
+                list.iter_mut().for_each(visit);
+            }
+            ExprKind::Like { arg, pattern, escape, .. } => {
+                visit(arg);
+                visit(pattern);
+                if let Some(escape) = escape {
+                    visit(escape);
+                }
+            }
+        }
+    }
+
     /// Whether `test` holds for this expression or any part of it.
     pub fn any(&self, test: &mut dyn FnMut(&TypedExpr) -> bool) -> bool {
         if test(self) {

@@ -334,9 +334,10 @@ impl Wal {
     pub fn stop(&self) {
         self.shared.queue.lock().stopped = true;
         self.shared.work.notify_all();
-        let writer = self.writer.lock().take();
-        if writer.is_some_and(|writer| writer.join().is_err()) {
-            self.poison();
+        if let Some(writer) = self.writer.lock().take() {
+            if writer.join().is_err() {
+                self.poison();
+            }
         }
     }
 }

@@ -52,7 +52,7 @@ impl Tail {
     pub fn write(&mut self, chunk: &mut ChunkBuffer, header: SegmentHeader) -> Result<(), StorageError> {
         let bytes = disk_len(chunk.len());
         assert_eq!(chunk.start, self.written, "chunks are written in LSN order");
-        if self.live.back().is_none_or(|live| live.segment.size - self.position < bytes) {
+        if !self.live.back().is_some_and(|live| live.segment.size - self.position >= bytes) {
             self.enter_spare(bytes, SegmentHeader { start: chunk.start, ..header })?;
         }
         let live = self.live.back().expect("a segment was entered");

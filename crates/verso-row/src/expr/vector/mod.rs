@@ -419,3 +419,24 @@ fn exact_rescale(decimal: &Decimal, scale: u8) -> Result<i128, Trap> {
     }
     Ok(decimal.unscaled())
 }
+
+/// How many nodes an expression compiles to, and how many of them run row by row.
+#[cfg(test)]
+pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
+    fn count(node: &Node) -> (usize, usize) {
+        let children: Vec<&Node> = match node {
+            Node::Column(_) | Node::Constant { .. } | Node::Rows { .. } => Vec::new(),
+            Node::Kernel { args, .. }
+            | Node::Numeric { args, .. }
+            | Node::Connective { args, .. }
+            | Node::Concat(args) => args.iter().collect(),
+            Node::Compare { args, .. } => args.iter().collect(),
+            Node::Cast { arg, .. } | Node::Not(arg) | Node::IsNull { arg, .. } | Node::Like { arg, .. } => {
+                vec![&**arg]
+            }
+        };
+        let own = usize::from(matches!(node, Node::Rows { .. }));
+        children.into_iter().map(count).fold((1, own), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
+    count(&VectorExpr::compile(expr).root)
+}

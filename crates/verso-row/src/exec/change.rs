@@ -1,0 +1,162 @@
+//! UPDATE and DELETE: batch by batch over the table.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_types::{Batch, SqlType};
+
+use super::statement::{Sink, check_not_null};
+use super::{ChangeCursor, ExecContext};
+use crate::error::Result;
+use crate::expr::{Executor, ExprList, Predicate};
+use crate::plan::{Delete, Returning, TypedExpr, Update};
+
+/// What UPDATE and DELETE share: which rows of which table.
+struct Scan {
+    table: Arc<TableDef>,
+    columns: Vec<usize>,
+    types: Vec<SqlType>,
+    filter: Option<Predicate>,
+    selection: Vec<u32>,
+}
+
+impl Scan {
+    fn new(table: &Arc<TableDef>, columns: &[usize], filter: Option<&TypedExpr>, executor: Executor) -> Self {
+        Self {
+            table: Arc::clone(table),
+            columns: columns.to_vec(),
+            types: columns.iter().map(|index| table.columns[*index].ty.clone()).collect(),
+            filter: filter.map(|filter| Predicate::compile(filter, executor)),
+            selection: Vec::new(),
+        }
+    }
+
+    /// Calls `change` with each batch and the rows selected of it. An error of the filter is reported behind those of
+    /// the rows before it (S1).
+    fn for_each(
+        &mut self,
+        cx: &ExecContext<'_>,
+        mut change: impl FnMut(&mut dyn ChangeCursor, Option<&[u32]>) -> Result<()>,
+    ) -> Result<()> {
+        let mut cursor = cx.tables.scan_for_change(&self.table, &self.columns)?;
+        while cursor.next()? {
+            cx.check_cancelled()?;
+            let Some(filter) = &mut self.filter else {
+                change(&mut *cursor, None)?;
+                continue;
+            };
+            let error = filter.select(&cx.eval(), cursor.batch(), &mut self.selection);
+            if self.selection.len() == cursor.batch().rows && error.is_none() {
+                change(&mut *cursor, None)?;
+            } else if !self.selection.is_empty() {
+                change(&mut *cursor, Some(&self.selection))?;
+            }
+            if let Some(error) = error {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// RETURNING, compiled.
+struct Output {
+    exprs: ExprList,
+    batch: Batch,
+}
+
+impl Output {
+    fn new(returning: Option<&Returning>, executor: Executor) -> Option<Self> {
+        let exprs = ExprList::compile(&returning?.exprs, executor);
+        let batch = Batch::of_types(exprs.types());
+        Some(Self { exprs, batch })
+    }
+
+    fn send(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
+        self.exprs.eval(&cx.eval(), rows, &mut self.batch)?;
+        sink.batch(&self.batch)
+    }
+}
+
+/// A compiled UPDATE.
+pub(crate) struct UpdateStatement {
+    scan: Scan,
+    /// Indexes into `table.columns`, and the same as ids of storage.
+    targets: Vec<usize>,
+    target_ids: Vec<u16>,
+    values: ExprList,
+    batch: Batch,
+    returning: Option<Output>,
+}
+
+impl UpdateStatement {
+    pub fn new(update: &Update, executor: Executor) -> Self {
+        let targets: Vec<usize> = update.assignments.iter().map(|(column, _)| *column).collect();
+        let values = ExprList::compile(update.assignments.iter().map(|(_, value)| value), executor);
+        Self {
+            scan: Scan::new(&update.table, &update.columns, update.filter.as_ref(), executor),
+            target_ids: targets.iter().map(|column| update.table.columns[*column].id).collect(),
+            targets,
+            batch: Batch::of_types(values.types()),
+            values,
+            returning: Output::new(update.returning.as_ref(), executor),
+        }
+    }
+
+    pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let Self { scan, targets, target_ids, values, batch, returning } = self;
+        let table = Arc::clone(&scan.table);
+        let types = scan.types.clone();
+        let mut count = 0;
+        scan.for_each(cx, |cursor, selection| {
+            let gathered = selection.map(|selection| cursor.batch().gather(selection));
+            let rows = gathered.as_ref().unwrap_or_else(|| cursor.batch());
+            values.eval(&cx.eval(), rows, batch)?;
+            check_not_null(cx, &table, targets, batch, |row| {
+                let mut shown = rows.row(row, &types);
+                shown.extend(batch.row(row, values.types()));
+                shown
+            })?;
+            count += batch.rows as u64;
+            if returning.is_none() {
+                return cursor.update(selection, target_ids, batch);
+            }
+            // the old columns, then the new values
+            let mut shown = rows.clone();
+            shown.columns.extend(batch.columns.iter().cloned());
+            cursor.update(selection, target_ids, batch)?;
+            returning.as_mut().map_or(Ok(()), |returning| returning.send(cx, &shown, sink))
+        })?;
+        Ok(count)
+    }
+}
+
+/// A compiled DELETE.
+pub(crate) struct DeleteStatement {
+    scan: Scan,
+    returning: Option<Output>,
+}
+
+impl DeleteStatement {
+    pub fn new(delete: &Delete, executor: Executor) -> Self {
+        Self {
+            scan: Scan::new(&delete.table, &delete.columns, delete.filter.as_ref(), executor),
+            returning: Output::new(delete.returning.as_ref(), executor),
+        }
+    }
+
+    pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let Self { scan, returning } = self;
+        let mut count = 0;
+        scan.for_each(cx, |cursor, selection| {
+            count += selection.map_or(cursor.batch().rows, <[u32]>::len) as u64;
+            if let Some(returning) = returning {
+                let gathered = selection.map(|selection| cursor.batch().gather(selection));
+                let rows = gathered.as_ref().unwrap_or_else(|| cursor.batch());
+                returning.send(cx, rows, sink)?;
+            }
+            cursor.delete(selection)
+        })?;
+        Ok(count)
+    }
+}

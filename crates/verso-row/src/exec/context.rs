@@ -1,0 +1,155 @@
+//! What a statement runs in.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use verso_catalog::{CatalogError, CatalogSnapshot, FunctionDef, ObjectKind, SequenceDef};
+use verso_types::Value;
+
+use super::Tables;
+use crate::context::{EvalContext, Runtime, SessionServices};
+use crate::error::{ExecError, Result};
+use crate::expr::Executor;
+use crate::plpgsql;
+
+/// Functions that call each other deeper than this are refused (54001) before the stack ends.
+const MAX_DEPTH: u32 = 64;
+
+/// Everything around a running statement.
+pub struct ExecContext<'a> {
+    /// Storage, within the transaction.
+    pub tables: &'a dyn Tables,
+    /// The catalog as the transaction sees it.
+    pub catalog: Arc<CatalogSnapshot>,
+    /// `$1` …, or the slots of a PL/pgSQL function.
+    pub params: &'a [Value],
+    /// The session.
+    pub services: &'a dyn SessionServices,
+    /// Set from outside to end the statement (57014).
+    pub cancel: &'a AtomicBool,
+    /// Which executor runs it.
+    pub executor: Executor,
+    /// Functions compiled for this statement.
+    pub(crate) programs: Rc<plpgsql::ProgramPool>,
+    depth: u32,
+}
+
+impl<'a> ExecContext<'a> {
+    /// The context of a statement of the client.
+    pub fn new(
+        tables: &'a dyn Tables,
+        catalog: Arc<CatalogSnapshot>,
+        params: &'a [Value],
+        services: &'a dyn SessionServices,
+        cancel: &'a AtomicBool,
+        executor: Executor,
+    ) -> Self {
+        Self { tables, catalog, params, services, cancel, executor, programs: Rc::default(), depth: 0 }
+    }
+
+    /// The context of a statement within a function.
+    /// # Errors
+    /// `TooDeep`.
+    pub(crate) fn nested(&self) -> Result<ExecContext<'_>> {
+        if self.depth >= MAX_DEPTH {
+            return Err(ExecError::TooDeep);
+        }
+        Ok(ExecContext { depth: self.depth + 1, ..self.with_params(self.params) })
+    }
+
+    /// The same with other parameters.
+    pub(crate) fn with_params<'b>(&'b self, params: &'b [Value]) -> ExecContext<'b> {
+        ExecContext {
+            tables: self.tables,
+            catalog: Arc::clone(&self.catalog),
+            params,
+            services: self.services,
+            cancel: self.cancel,
+            executor: self.executor,
+            programs: Rc::clone(&self.programs),
+            depth: self.depth,
+        }
+    }
+
+    /// How many functions call each other.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// What expressions are evaluated in.
+    pub(crate) fn eval(&self) -> EvalContext<'_> {
+        EvalContext { services: self.services, runtime: self, params: self.params }
+    }
+
+    /// Asked once per batch, row of a loop or statement.
+    /// # Errors
+    /// `Cancelled`.
+    #[inline]
+    pub(crate) fn check_cancelled(&self) -> Result<()> {
+        if self.cancel.load(Ordering::Relaxed) { Err(ExecError::Cancelled) } else { Ok(()) }
+    }
+
+    /// The sequence that a text names: `name` or `schema.name`, folded unless quoted.
+    fn sequence(&self, name: &str) -> Result<Arc<SequenceDef>> {
+        let (schema, sequence) = split_name(name);
+        let missing = || CatalogError::missing(ObjectKind::Relation, name);
+        if let Some(found) = self.catalog.sequence(schema.as_deref(), &sequence) {
+            return Ok(found);
+        }
+        if self.catalog.relation(schema.as_deref(), &sequence).is_some() {
+            return Err(CatalogError::WrongKind { kind: ObjectKind::Sequence, name: sequence }.into());
+        }
+        Err(missing().into())
+    }
+}
+
+/// Parts of a possibly qualified, possibly quoted name.
+fn split_name(name: &str) -> (Option<String>, String) {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for c in name.trim().chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            c => {
+                let part = parts.last_mut().expect("starts with one part");
+                if quoted { part.push(c) } else { part.extend(c.to_lowercase()) }
+            }
+        }
+    }
+    let name = parts.pop().unwrap_or_default();
+    (parts.pop(), name)
+}
+
+impl Runtime for ExecContext<'_> {
+    fn call_function(&self, function: &Arc<FunctionDef>, args: Vec<Value>) -> Result<Value> {
+        plpgsql::call_scalar(self, function, args)
+    }
+
+    fn next_value(&self, sequence: &str) -> Result<(u32, i64)> {
+        let sequence = self.sequence(sequence)?;
+        Ok((sequence.oid.0, self.tables.next_value(&sequence)?))
+    }
+
+    fn set_value(&self, sequence: &str, value: i64, is_called: bool) -> Result<u32> {
+        let sequence = self.sequence(sequence)?;
+        self.tables.set_value(&sequence, value, is_called)?;
+        Ok(sequence.oid.0)
+    }
+
+    fn sequence_oid(&self, sequence: &str) -> Result<u32> {
+        Ok(self.sequence(sequence)?.oid.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_name;
+
+    #[test]
+    fn names_fold_unless_quoted() {
+        assert_eq!(split_name("Test_Id"), (None, "test_id".to_owned()));
+        assert_eq!(split_name("public.\"My.Seq\""), (Some("public".to_owned()), "My.Seq".to_owned()));
+    }
+}

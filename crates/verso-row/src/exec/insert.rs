@@ -1,0 +1,153 @@
+//! INSERT.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_types::{Batch, SqlType};
+
+use super::operator::{Operator, compile, types_of};
+use super::source::ONE_ROW;
+use super::spool::Spool;
+use super::statement::{Sink, check_not_null, column_types};
+use super::{BATCH_ROWS, ExecContext};
+use crate::error::Result;
+use crate::expr::{Executor, ExprList, RowInput};
+use crate::plan::{ExprKind, Insert, Plan, TypedExpr};
+
+/// A compiled INSERT.
+pub(crate) struct InsertStatement {
+    table: Arc<TableDef>,
+    source: Source,
+    rows: Batch,
+    types: Vec<SqlType>,
+    returning: Option<(ExprList, Batch)>,
+}
+
+enum Source {
+    /// `VALUES`: the full rows as expressions, without a batch of the source in between.
+    Rows(Vec<ExprList>),
+    /// A query.
+    Query { input: Box<dyn Operator>, batch: Batch, values: ExprList, spool: bool, types: Vec<SqlType> },
+}
+
+impl InsertStatement {
+    pub fn new(insert: &Insert, executor: Executor) -> Self {
+        let types = column_types(&insert.table);
+        let source = match full_rows(insert) {
+            Some(rows) => {
+                Source::Rows(rows.iter().map(|row| ExprList::compile(row, Executor::Row)).collect())
+            }
+            None => Source::Query {
+                input: compile(&insert.source, executor),
+                batch: Batch::of_types(&types_of(&insert.source)),
+                values: ExprList::compile(&insert.values, executor),
+                spool: insert.spool,
+                types: types_of(&insert.source),
+            },
+        };
+        let returning = insert.returning.as_ref().map(|returning| {
+            let exprs = ExprList::compile(&returning.exprs, executor);
+            let batch = Batch::of_types(exprs.types());
+            (exprs, batch)
+        });
+        Self { table: Arc::clone(&insert.table), source, rows: Batch::of_types(&types), types, returning }
+    }
+
+    pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let Self { table, source, rows, types, returning } = self;
+        let mut target = Target { table, types, returning, count: 0 };
+        match source {
+            Source::Rows(lists) => {
+                rows.clear();
+                for list in lists {
+                    let values = list.eval_row(&cx.eval(), RowInput { batch: &ONE_ROW, row: 0 })?;
+                    rows.push_row(&values, types)?;
+                    if rows.rows == BATCH_ROWS {
+                        target.insert(cx, rows, sink)?;
+                        rows.clear();
+                    }
+                }
+                if rows.rows > 0 {
+                    target.insert(cx, rows, sink)?;
+                }
+            }
+            Source::Query { input, batch, values, spool, types } => {
+                input.open(cx)?;
+                let mut set_aside = Spool::default();
+                if *spool {
+                    while input.next(cx, batch)? {
+                        let full = std::mem::replace(batch, Batch::of_types(types));
+                        set_aside.push(cx, "INSERT … SELECT from its own table", full)?;
+                    }
+                    input.close();
+                }
+                while if *spool { set_aside.next(batch) } else { input.next(cx, batch)? } {
+                    cx.check_cancelled()?;
+                    values.eval(&cx.eval(), batch, rows)?;
+                    target.insert(cx, rows, sink)?;
+                }
+                input.close();
+            }
+        }
+        Ok(target.count)
+    }
+
+    pub fn close(&mut self) {
+        if let Source::Query { input, .. } = &mut self.source {
+            input.close();
+        }
+    }
+}
+
+/// Where rows go.
+struct Target<'s> {
+    table: &'s TableDef,
+    types: &'s [SqlType],
+    returning: &'s mut Option<(ExprList, Batch)>,
+    count: u64,
+}
+
+impl Target<'_> {
+    fn insert(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
+        let all: Vec<usize> = (0..self.types.len()).collect();
+        check_not_null(cx, self.table, &all, rows, |row| rows.row(row, self.types))?;
+        cx.tables.insert(self.table, rows)?;
+        self.count += rows.rows as u64;
+        if let Some((exprs, out)) = self.returning {
+            exprs.eval(&cx.eval(), rows, out)?;
+            sink.batch(out)?;
+        }
+        Ok(())
+    }
+}
+
+/// The full rows of an INSERT … VALUES: the values with the source's expressions put in place of its columns. Not
+/// where a column is used twice (it would be computed twice) or left out (its errors would be lost).
+fn full_rows(insert: &Insert) -> Option<Vec<Vec<TypedExpr>>> {
+    let Plan::Values { rows, columns } = &insert.source else { return None };
+    let mut used = HashSet::new();
+    let mut once = true;
+    for value in &insert.values {
+        value.any(&mut |part| {
+            if let ExprKind::Column(index) = part.kind {
+                once &= used.insert(index);
+            }
+            false
+        });
+    }
+    if !once || used.len() != columns.len() {
+        return None;
+    }
+    Some(rows.iter().map(|row| insert.values.iter().map(|value| substitute(value, row)).collect()).collect())
+}
+
+/// The expression with column `i` replaced by `row[i]`.
+fn substitute(expr: &TypedExpr, row: &[TypedExpr]) -> TypedExpr {
+    if let ExprKind::Column(index) = expr.kind {
+        return row[index].clone();
+    }
+    let mut copy = expr.clone();
+    copy.for_each_child_mut(&mut |child| *child = substitute(child, row));
+    copy
+}

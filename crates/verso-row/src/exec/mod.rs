@@ -1,0 +1,38 @@
+//! Statements made runnable, and run.
+//!
+//! ```text
+//! Statement ─► Compiled ─► Query:  operators, each yields batches of its input's batches
+//!                      └─► Insert, Update, Delete: a cursor over the table, whole batches of changes
+//! ```
+//!
+//! Both executors run the same operators; they differ in how expressions are evaluated over a batch
+//! ([`ExprList`](crate::expr::ExprList)) and how aggregates are fed.
+//!
+//! S1. A bulk change evaluates and checks a whole batch before it changes anything of it, and reports the error
+//!     that row order gives (F6). Undoing earlier batches is the statement frame's work.
+//! S2. A statement that reads what it writes collects its rows first (T2): `Insert::spool`.
+//! S3. Memory: one batch per operator, but for sorts, groups, DISTINCT and spools, which are counted and refused
+//!     beyond the session's work memory (53200).
+
+mod aggregate;
+mod change;
+mod context;
+mod distinct;
+mod insert;
+mod key;
+mod operator;
+mod pipeline;
+mod sort;
+mod source;
+mod spool;
+mod statement;
+mod tables;
+
+pub use context::ExecContext;
+pub(crate) use source::cast_row;
+pub(crate) use spool::Spool;
+pub use statement::{Compiled, Sink, execute};
+pub use tables::{ChangeCursor, TableCursor, Tables};
+
+/// Rows of a batch where an operator chooses.
+pub(crate) const BATCH_ROWS: usize = 1024;

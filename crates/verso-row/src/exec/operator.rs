@@ -1,0 +1,67 @@
+//! Operators: each yields batches.
+
+use verso_types::{Batch, SqlType};
+
+use super::ExecContext;
+use super::aggregate::AggregateOperator;
+use super::distinct::DistinctOperator;
+use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator};
+use super::sort::SortOperator;
+use super::source::{FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
+use crate::error::Result;
+use crate::expr::Executor;
+use crate::plan::Plan;
+
+/// A running operator. Compiled once, opened for each execution.
+pub(crate) trait Operator {
+    /// Starts, or starts again.
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()>;
+    /// Replaces `out` by the next rows; may be none of them. False at the end.
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool>;
+    /// Lets go of what it holds; called at the end, and after errors.
+    fn close(&mut self);
+}
+
+/// Types of what a plan yields.
+pub(crate) fn types_of(plan: &Plan) -> Vec<SqlType> {
+    plan.output().into_iter().map(|column| column.ty).collect()
+}
+
+/// The operators of a plan.
+pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
+    match plan {
+        Plan::Values { rows, columns } => Box::new(ValuesOperator::new(rows, columns, executor)),
+        Plan::TableScan { table, columns, filter } => {
+            Box::new(ScanOperator::new(table, columns, filter.as_ref(), executor))
+        }
+        Plan::SystemScan { view, args, columns, output } => {
+            Box::new(SystemOperator::new(*view, args, columns, output))
+        }
+        Plan::FunctionScan { call, columns } => Box::new(FunctionOperator::new(call, columns)),
+        Plan::Project { input, exprs, .. } => {
+            Box::new(ProjectOperator::new(compile(input, executor), &types_of(input), exprs, executor))
+        }
+        Plan::Filter { input, predicate } => {
+            Box::new(FilterOperator::new(compile(input, executor), predicate, executor))
+        }
+        Plan::Aggregate { input, group_by, aggregates } => Box::new(AggregateOperator::new(
+            compile(input, executor),
+            &types_of(input),
+            group_by,
+            aggregates,
+            executor,
+        )),
+        Plan::Sort { input, keys } => {
+            Box::new(SortOperator::new(compile(input, executor), &types_of(input), keys, executor))
+        }
+        Plan::Limit { input, limit, offset } => {
+            Box::new(LimitOperator::new(compile(input, executor), limit.as_ref(), offset.as_ref()))
+        }
+        Plan::Distinct { input } => {
+            Box::new(DistinctOperator::new(compile(input, executor), types_of(input)))
+        }
+        Plan::Append { inputs } => {
+            Box::new(AppendOperator::new(inputs.iter().map(|input| compile(input, executor)).collect()))
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Operators that pass rows on: projection, filter, limit, append.
+
+use verso_types::{Batch, SqlType, TypeError, Value};
+
+use super::ExecContext;
+use super::operator::Operator;
+use crate::error::Result;
+use crate::expr::{Executor, ExprList, Predicate, RowExpr};
+use crate::plan::TypedExpr;
+
+/// Computes its columns from those of the input.
+pub(crate) struct ProjectOperator {
+    input: Box<dyn Operator>,
+    batch: Batch,
+    exprs: ExprList,
+}
+
+impl ProjectOperator {
+    pub fn new(input: Box<dyn Operator>, types: &[SqlType], exprs: &[TypedExpr], executor: Executor) -> Self {
+        Self { input, batch: Batch::of_types(types), exprs: ExprList::compile(exprs, executor) }
+    }
+}
+
+impl Operator for ProjectOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.input.open(cx)
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        if !self.input.next(cx, &mut self.batch)? {
+            return Ok(false);
+        }
+        self.exprs.eval(&cx.eval(), &self.batch, out)?;
+        Ok(true)
+    }
+
+    fn close(&mut self) {
+        self.input.close();
+    }
+}
+
+/// Keeps the rows for which a condition is true.
+pub(crate) struct FilterOperator {
+    input: Box<dyn Operator>,
+    predicate: Predicate,
+    selection: Vec<u32>,
+}
+
+impl FilterOperator {
+    pub fn new(input: Box<dyn Operator>, predicate: &TypedExpr, executor: Executor) -> Self {
+        Self { input, predicate: Predicate::compile(predicate, executor), selection: Vec::new() }
+    }
+}
+
+impl Operator for FilterOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.input.open(cx)
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        while self.input.next(cx, out)? {
+            if let Some(error) = self.predicate.select(&cx.eval(), out, &mut self.selection) {
+                return Err(error);
+            }
+            if !self.selection.is_empty() {
+                out.filter(&self.selection);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn close(&mut self) {
+        self.input.close();
+    }
+}
+
+/// Skips rows, then yields so many.
+pub(crate) struct LimitOperator {
+    input: Box<dyn Operator>,
+    limit: Option<RowExpr>,
+    offset: Option<RowExpr>,
+    skip: u64,
+    left: u64,
+}
+
+impl LimitOperator {
+    pub fn new(input: Box<dyn Operator>, limit: Option<&TypedExpr>, offset: Option<&TypedExpr>) -> Self {
+        let (limit, offset) = (limit.map(RowExpr::compile), offset.map(RowExpr::compile));
+        Self { input, limit, offset, skip: 0, left: 0 }
+    }
+}
+
+/// The number of rows an expression gives; `None` for NULL.
+fn row_count(
+    cx: &ExecContext<'_>,
+    expr: Option<&RowExpr>,
+    sqlstate: &'static str,
+    name: &str,
+) -> Result<Option<u64>> {
+    let Some(expr) = expr else { return Ok(None) };
+    match expr.eval_constant(&cx.eval())? {
+        Value::Null => Ok(None),
+        value => match u64::try_from(value.as_i64().unwrap_or(-1)) {
+            Ok(count) => Ok(Some(count)),
+            Err(_) => Err(TypeError::new(sqlstate, format!("{name} must not be negative")).into()),
+        },
+    }
+}
+
+impl Operator for LimitOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.skip = row_count(cx, self.offset.as_ref(), "2201X", "OFFSET")?.unwrap_or(0);
+        self.left = row_count(cx, self.limit.as_ref(), "2201W", "LIMIT")?.unwrap_or(u64::MAX);
+        self.input.open(cx)
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        loop {
+            // what no longer counts is not computed either
+            if self.left == 0 || !self.input.next(cx, out)? {
+                return Ok(false);
+            }
+            let rows = out.rows as u64;
+            if self.skip >= rows {
+                self.skip -= rows;
+                continue;
+            }
+            let end = rows.min(self.skip.saturating_add(self.left));
+            if self.skip > 0 {
+                let selection: Vec<u32> = (self.skip as u32..end as u32).collect();
+                out.filter(&selection);
+            } else if end < rows {
+                out.truncate(end as usize);
+            }
+            self.left -= end - self.skip;
+            self.skip = 0;
+            return Ok(true);
+        }
+    }
+
+    fn close(&mut self) {
+        self.input.close();
+    }
+}
+
+/// One input after the other.
+pub(crate) struct AppendOperator {
+    inputs: Vec<Box<dyn Operator>>,
+    current: usize,
+}
+
+impl AppendOperator {
+    pub fn new(inputs: Vec<Box<dyn Operator>>) -> Self {
+        Self { inputs, current: 0 }
+    }
+}
+
+impl Operator for AppendOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.current = 0;
+        self.inputs.iter_mut().try_for_each(|input| input.open(cx))
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        while let Some(input) = self.inputs.get_mut(self.current) {
+            if input.next(cx, out)? {
+                return Ok(true);
+            }
+            self.current += 1;
+        }
+        Ok(false)
+    }
+
+    fn close(&mut self) {
+        self.inputs.iter_mut().for_each(|input| input.close());
+    }
+}

@@ -1,0 +1,134 @@
+//! ORDER BY: all rows, in memory, in order. Equal rows keep the input's order.
+
+use std::cmp::Ordering;
+
+use verso_types::value::{cmp_f32, cmp_f64};
+use verso_types::{Batch, Column, ColumnData, SqlType, cmp_sql};
+
+use super::operator::Operator;
+use super::{BATCH_ROWS, ExecContext, spool};
+use crate::error::Result;
+use crate::expr::{Executor, ExprList};
+use crate::plan::{SortKey, TypedExpr};
+
+/// Collects the input, sorts row numbers by the keys, yields the rows in that order.
+pub(crate) struct SortOperator {
+    input: Box<dyn Operator>,
+    batch: Batch,
+    exprs: ExprList,
+    /// Descending, NULLs first.
+    directions: Vec<(bool, bool)>,
+    rows: Batch,
+    order: Option<Vec<u32>>,
+    next: usize,
+    types: Vec<SqlType>,
+}
+
+impl SortOperator {
+    pub fn new(input: Box<dyn Operator>, types: &[SqlType], keys: &[SortKey], executor: Executor) -> Self {
+        let exprs: Vec<&TypedExpr> = keys.iter().map(|key| &key.expr).collect();
+        Self {
+            input,
+            batch: Batch::of_types(types),
+            exprs: ExprList::compile(exprs, executor),
+            directions: keys.iter().map(|key| (key.descending, key.nulls_first)).collect(),
+            rows: Batch::of_types(types),
+            order: None,
+            next: 0,
+            types: types.to_vec(),
+        }
+    }
+
+    fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Vec<u32>> {
+        let mut keys = Batch::of_types(self.exprs.types());
+        let mut batch_keys = Batch::of_types(self.exprs.types());
+        while self.input.next(cx, &mut self.batch)? {
+            self.exprs.eval(&cx.eval(), &self.batch, &mut batch_keys)?;
+            self.rows.append(&self.batch);
+            keys.append(&batch_keys);
+            let bytes = self.rows.heap_bytes() + keys.heap_bytes() + self.rows.rows * 4;
+            spool::check_memory(cx, "a sort", bytes as u64)?;
+        }
+        let mut order: Vec<u32> = (0..self.rows.rows as u32).collect();
+        let types = self.exprs.types();
+        order.sort_by(|a, b| {
+            keys.columns
+                .iter()
+                .zip(types)
+                .zip(&self.directions)
+                .map(|((column, ty), direction)| compare(column, ty, *direction, *a as usize, *b as usize))
+                .find(|order| order.is_ne())
+                .unwrap_or(Ordering::Equal)
+        });
+        Ok(order)
+    }
+}
+
+/// The order of two rows by one key.
+fn compare(
+    column: &Column,
+    ty: &SqlType,
+    (descending, nulls_first): (bool, bool),
+    a: usize,
+    b: usize,
+) -> Ordering {
+    match (column.nulls.is_null(a), column.nulls.is_null(b)) {
+        (false, false) => {
+            let order = compare_values(column, ty, a, b);
+            if descending { order.reverse() } else { order }
+        }
+        (a, b) if a == b => Ordering::Equal,
+        (true, _) if nulls_first => Ordering::Less,
+        (false, _) if !nulls_first => Ordering::Less,
+        _ => Ordering::Greater,
+    }
+}
+
+fn compare_values(column: &Column, ty: &SqlType, a: usize, b: usize) -> Ordering {
+    match (&column.data, ty) {
+        (ColumnData::Bool(v), _) => v[a].cmp(&v[b]),
+        (ColumnData::I16(v), _) => v[a].cmp(&v[b]),
+        (ColumnData::I32(v), _) => v[a].cmp(&v[b]),
+        (ColumnData::I64(v), _) => v[a].cmp(&v[b]),
+        (ColumnData::I128(v), SqlType::Numeric(_)) => v[a].cmp(&v[b]),
+        (ColumnData::F32(v), _) => cmp_f32(v[a], v[b]),
+        (ColumnData::F64(v), _) => cmp_f64(v[a], v[b]),
+        (ColumnData::Bytes(v), ty) if ty.is_text() || *ty == SqlType::Bytea => v.get(a).cmp(v.get(b)),
+        _ => cmp_sql(&column.value(a, ty), &column.value(b, ty)),
+    }
+}
+
+impl Operator for SortOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.order = None;
+        self.next = 0;
+        self.input.open(cx)
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        if self.order.is_none() {
+            self.rows = Batch::of_types(&self.types);
+            self.order = Some(self.collect(cx)?);
+            self.input.close();
+        }
+        cx.check_cancelled()?;
+        let order = self.order.as_deref().unwrap_or_default();
+        let rows = &order[self.next..order.len().min(self.next + BATCH_ROWS)];
+        if rows.is_empty() {
+            return Ok(false);
+        }
+        out.clear();
+        for (from, to) in self.rows.columns.iter().zip(&mut out.columns) {
+            from.gather_into(rows, to);
+        }
+        out.rows = rows.len();
+        self.next += rows.len();
+        Ok(true)
+    }
+
+    fn close(&mut self) {
+        self.input.close();
+        self.rows = Batch::of_types(&self.types);
+        self.order = None;
+    }
+}

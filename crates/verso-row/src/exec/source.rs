@@ -1,0 +1,249 @@
+//! Operators without an input: values, tables, system views, functions.
+
+use std::sync::Arc;
+
+use verso_catalog::{SystemView, TableDef};
+use verso_types::{Batch, CastKind, SqlType, Value, cast};
+
+use super::operator::Operator;
+use super::spool::Spool;
+use super::{BATCH_ROWS, ExecContext, TableCursor};
+use crate::error::{ExecError, Result};
+use crate::expr::{Executor, ExprList, Predicate, RowExpr, RowInput};
+use crate::functions::Body;
+use crate::plan::{OutputColumn, SetCall, TypedExpr};
+use crate::plpgsql;
+
+/// A batch of one row without columns: the input of expressions that have none.
+pub(crate) static ONE_ROW: Batch = Batch { rows: 1, columns: Vec::new() };
+
+fn types(columns: &[OutputColumn]) -> Vec<SqlType> {
+    columns.iter().map(|column| column.ty.clone()).collect()
+}
+
+/// Rows of expressions.
+pub(crate) struct ValuesOperator {
+    rows: Vec<ExprList>,
+    types: Vec<SqlType>,
+    next: usize,
+}
+
+impl ValuesOperator {
+    pub fn new(rows: &[Vec<TypedExpr>], columns: &[OutputColumn], _: Executor) -> Self {
+        // one row each: closures
+        let rows = rows.iter().map(|row| ExprList::compile(row, Executor::Row)).collect();
+        Self { rows, types: types(columns), next: 0 }
+    }
+}
+
+impl Operator for ValuesOperator {
+    fn open(&mut self, _: &ExecContext<'_>) -> Result<()> {
+        self.next = 0;
+        Ok(())
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        out.clear();
+        let eval = cx.eval();
+        while let Some(row) = self.rows.get(self.next)
+            && out.rows < BATCH_ROWS
+        {
+            let values = row.eval_row(&eval, RowInput { batch: &ONE_ROW, row: 0 })?;
+            out.push_row(&values, &self.types)?;
+            self.next += 1;
+        }
+        Ok(out.rows > 0)
+    }
+
+    fn close(&mut self) {}
+}
+
+/// Visible rows of a table.
+pub(crate) struct ScanOperator {
+    table: Arc<TableDef>,
+    columns: Vec<usize>,
+    filter: Option<Predicate>,
+    selection: Vec<u32>,
+    cursor: Option<Box<dyn TableCursor>>,
+}
+
+impl ScanOperator {
+    pub fn new(
+        table: &Arc<TableDef>,
+        columns: &[usize],
+        filter: Option<&TypedExpr>,
+        executor: Executor,
+    ) -> Self {
+        Self {
+            table: Arc::clone(table),
+            columns: columns.to_vec(),
+            filter: filter.map(|filter| Predicate::compile(filter, executor)),
+            selection: Vec::new(),
+            cursor: None,
+        }
+    }
+}
+
+impl Operator for ScanOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.cursor = Some(cx.tables.scan(&self.table, &self.columns)?);
+        Ok(())
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        let Some(cursor) = &mut self.cursor else { return Ok(false) };
+        loop {
+            cx.check_cancelled()?;
+            if !cursor.next(out)? {
+                return Ok(false);
+            }
+            let Some(filter) = &mut self.filter else { return Ok(true) };
+            if let Some(error) = filter.select(&cx.eval(), out, &mut self.selection) {
+                return Err(error);
+            }
+            if !self.selection.is_empty() {
+                out.filter(&self.selection);
+                return Ok(true);
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.cursor = None;
+    }
+}
+
+/// Rows of a system view.
+pub(crate) struct SystemOperator {
+    view: SystemView,
+    args: Vec<RowExpr>,
+    columns: Vec<usize>,
+    types: Vec<SqlType>,
+    rows: std::vec::IntoIter<Vec<Value>>,
+}
+
+impl SystemOperator {
+    pub fn new(view: SystemView, args: &[TypedExpr], columns: &[usize], output: &[OutputColumn]) -> Self {
+        Self {
+            view,
+            args: args.iter().map(RowExpr::compile).collect(),
+            columns: columns.to_vec(),
+            types: types(output),
+            rows: Vec::new().into_iter(),
+        }
+    }
+}
+
+impl Operator for SystemOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let eval = cx.eval();
+        let args: Vec<Value> = self.args.iter().map(|arg| arg.eval_constant(&eval)).collect::<Result<_>>()?;
+        self.rows = cx.services.system_rows().rows(self.view, &args).into_iter();
+        Ok(())
+    }
+
+    fn next(&mut self, _: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        out.clear();
+        while out.rows < BATCH_ROWS
+            && let Some(row) = self.rows.next()
+        {
+            let values: Vec<Value> =
+                self.columns.iter().map(|index| row.get(*index).cloned().unwrap_or(Value::Null)).collect();
+            out.push_row(&values, &self.types)?;
+        }
+        Ok(out.rows > 0)
+    }
+
+    fn close(&mut self) {
+        self.rows = Vec::new().into_iter();
+    }
+}
+
+/// Rows of a function.
+pub(crate) struct FunctionOperator {
+    call: SetCall,
+    args: Vec<RowExpr>,
+    types: Vec<SqlType>,
+    rows: FunctionRows,
+}
+
+enum FunctionRows {
+    None,
+    /// Of one column.
+    Values(Box<dyn Iterator<Item = Value>>),
+    Spool(Spool),
+}
+
+impl FunctionOperator {
+    pub fn new(call: &SetCall, columns: &[OutputColumn]) -> Self {
+        let args = match call {
+            SetCall::Builtin { args, .. } | SetCall::User { args, .. } => args,
+        };
+        let args = args.iter().map(RowExpr::compile).collect();
+        Self { call: call.clone(), args, types: types(columns), rows: FunctionRows::None }
+    }
+}
+
+impl Operator for FunctionOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let eval = cx.eval();
+        let args: Vec<Value> = self.args.iter().map(|arg| arg.eval_constant(&eval)).collect::<Result<_>>()?;
+        let null = args.iter().any(Value::is_null);
+        self.rows = match &self.call {
+            SetCall::Builtin { function, .. } => match function.body {
+                Body::Set(_) if function.strict && null => FunctionRows::None,
+                Body::Set(set) => FunctionRows::Values(set(&eval, &args)?),
+                Body::Scalar(_) if function.strict && null => {
+                    FunctionRows::Values(Box::new(std::iter::once(Value::Null)))
+                }
+                Body::Scalar(scalar) => {
+                    FunctionRows::Values(Box::new(std::iter::once(scalar(&eval, &args)?)))
+                }
+            },
+            SetCall::User { function, .. } => {
+                FunctionRows::Spool(plpgsql::call_rows(cx, function, args, &self.types)?)
+            }
+        };
+        Ok(())
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        cx.check_cancelled()?;
+        match &mut self.rows {
+            FunctionRows::None => Ok(false),
+            FunctionRows::Spool(spool) => Ok(spool.next(out)),
+            FunctionRows::Values(values) => {
+                out.clear();
+                let (Some(column), Some(ty)) = (out.columns.first_mut(), self.types.first()) else {
+                    return Err(ExecError::raised("XX000", "a function without a column"));
+                };
+                while out.rows < BATCH_ROWS
+                    && let Some(value) = values.next()
+                {
+                    column.push_value(&value, ty)?;
+                    out.rows += 1;
+                }
+                Ok(out.rows > 0)
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.rows = FunctionRows::None;
+    }
+}
+
+/// A row of a query brought to the types that a function declares.
+pub(crate) fn cast_row(
+    cx: &ExecContext<'_>,
+    values: &mut [Value],
+    from: &[SqlType],
+    to: &[SqlType],
+) -> Result<()> {
+    for ((value, from), to) in values.iter_mut().zip(from).zip(to) {
+        if from != to && !value.is_null() {
+            *value = cast(value, from, to, CastKind::Assignment, cx.services.time_zone())?;
+        }
+    }
+    Ok(())
+}

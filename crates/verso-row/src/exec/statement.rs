@@ -1,0 +1,150 @@
+//! Statements, compiled and run.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_types::{Batch, SqlType, Value, format_text};
+
+use super::ExecContext;
+use super::change::{DeleteStatement, UpdateStatement};
+use super::insert::InsertStatement;
+use super::operator::{Operator, compile, types_of};
+use crate::error::{ExecError, Result};
+use crate::expr::Executor;
+use crate::plan::Statement;
+
+/// Takes the rows of a statement.
+pub trait Sink {
+    /// Takes some rows; they are the executor's again when this returns.
+    /// # Errors
+    /// Ends the statement.
+    fn batch(&mut self, batch: &Batch) -> Result<()>;
+}
+
+/// A statement ready to run, as often as wanted.
+pub struct Compiled {
+    kind: Kind,
+}
+
+enum Kind {
+    Query { operator: Box<dyn Operator>, batch: Batch },
+    Insert(InsertStatement),
+    Update(UpdateStatement),
+    Delete(DeleteStatement),
+}
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.kind {
+            Kind::Query { .. } => "Query",
+            Kind::Insert(_) => "Insert",
+            Kind::Update(_) => "Update",
+            Kind::Delete(_) => "Delete",
+        })
+    }
+}
+
+impl Compiled {
+    /// Compiles a statement for an executor.
+    #[must_use]
+    pub fn new(statement: &Statement, executor: Executor) -> Self {
+        let kind = match statement {
+            Statement::Query(plan) => {
+                Kind::Query { operator: compile(plan, executor), batch: Batch::of_types(&types_of(plan)) }
+            }
+            Statement::Insert(insert) => Kind::Insert(InsertStatement::new(insert, executor)),
+            Statement::Update(update) => Kind::Update(UpdateStatement::new(update, executor)),
+            Statement::Delete(delete) => Kind::Delete(DeleteStatement::new(delete, executor)),
+        };
+        Self { kind }
+    }
+
+    /// Runs the statement and yields the number of rows it returned or changed. The caller has begun the statement in
+    /// storage, and ends or aborts it.
+    /// # Errors
+    /// The first in row order (S1).
+    pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        match &mut self.kind {
+            Kind::Query { operator, batch } => {
+                let result = run_query(&mut **operator, batch, cx, sink);
+                operator.close();
+                result
+            }
+            Kind::Insert(insert) => {
+                let result = insert.run(cx, sink);
+                insert.close();
+                result
+            }
+            Kind::Update(update) => update.run(cx, sink),
+            Kind::Delete(delete) => delete.run(cx, sink),
+        }
+    }
+}
+
+fn run_query(
+    operator: &mut dyn Operator,
+    batch: &mut Batch,
+    cx: &ExecContext<'_>,
+    sink: &mut dyn Sink,
+) -> Result<u64> {
+    operator.open(cx)?;
+    let mut rows = 0;
+    while operator.next(cx, batch)? {
+        cx.check_cancelled()?;
+        rows += batch.rows as u64;
+        sink.batch(batch)?;
+    }
+    Ok(rows)
+}
+
+/// Compiles and runs a statement once.
+/// # Errors
+/// As [`Compiled::run`].
+pub fn execute(statement: &Statement, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+    Compiled::new(statement, cx.executor).run(cx, sink)
+}
+
+/// Types of a table's columns.
+pub(super) fn column_types(table: &TableDef) -> Vec<SqlType> {
+    table.columns.iter().map(|column| column.ty.clone()).collect()
+}
+
+/// Refuses NULL in the first row, and in it the first column, that does not take it. `targets` are the table's columns
+/// that the batch holds; `shown` makes the values of the error's detail.
+pub(super) fn check_not_null(
+    cx: &ExecContext<'_>,
+    table: &TableDef,
+    targets: &[usize],
+    batch: &Batch,
+    shown: impl FnOnce(usize) -> Vec<Value>,
+) -> Result<()> {
+    let first = targets
+        .iter()
+        .zip(&batch.columns)
+        .filter(|(target, column)| table.columns[**target].not_null && column.nulls.any())
+        .filter_map(|(target, column)| Some((column.nulls.iter().next()?, *target)))
+        .min();
+    let Some((row, target)) = first else { return Ok(()) };
+    let mut text = String::new();
+    for (i, value) in shown(row).iter().enumerate() {
+        if i > 0 {
+            text.push_str(", ");
+        }
+        match value {
+            Value::Null => text.push_str("null"),
+            value => {
+                format_text(
+                    value,
+                    &crate::functions::texts::natural_type(value),
+                    cx.services.time_zone(),
+                    &mut text,
+                );
+            }
+        }
+    }
+    Err(ExecError::NotNull {
+        table: Arc::clone(&table.name),
+        column: Arc::clone(&table.columns[target].name),
+        row: text,
+    })
+}

@@ -1,0 +1,58 @@
+//! What the executors need of storage, within one transaction.
+
+use verso_catalog::{SequenceDef, TableDef};
+use verso_types::Batch;
+
+use crate::error::Result;
+
+/// The tables as a transaction sees and changes them.
+pub trait Tables {
+    /// Reads the visible rows of a table; `columns` are indexes into `table.columns`.
+    fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>>;
+    /// The same with the right to change what is read.
+    fn scan_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        columns: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>>;
+    /// Adds rows: every column of the table, in order.
+    fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()>;
+    /// The next value of a sequence.
+    fn next_value(&self, sequence: &SequenceDef) -> Result<i64>;
+    /// Sets a sequence: the next value is this one, or the one behind it if it `is_called`.
+    fn set_value(&self, sequence: &SequenceDef, value: i64, is_called: bool) -> Result<()>;
+
+    /// Opens a statement's frame and takes its snapshot; statements nest.
+    fn begin_statement(&self) -> Result<()>;
+    /// Keeps what the statement did.
+    fn end_statement(&self) -> Result<()>;
+    /// Undoes what the statement did.
+    fn abort_statement(&self) -> Result<()>;
+    /// Whether savepoints can be set (not under NO SAVEPOINT).
+    fn savepoints(&self) -> bool;
+    /// Opens a named frame.
+    fn savepoint(&self, name: &str) -> Result<()>;
+    /// Undoes everything since the frame was opened; it stays.
+    fn rollback_to(&self, name: &str) -> Result<()>;
+    /// Closes a named frame, keeping what was done in it.
+    fn release(&self, name: &str) -> Result<()>;
+}
+
+/// Reads a table.
+pub trait TableCursor {
+    /// Replaces `out` by the next rows, columns in the order asked for. False at the end.
+    fn next(&mut self, out: &mut Batch) -> Result<bool>;
+}
+
+/// Reads a table and changes the rows just read.
+pub trait ChangeCursor {
+    /// Reads the next rows. False at the end.
+    fn next(&mut self) -> Result<bool>;
+    /// The rows just read.
+    fn batch(&self) -> &Batch;
+    /// Sets columns (ids of storage) of the selected rows, all of them without a selection; `values` has one row per
+    /// selected row.
+    fn update(&mut self, selection: Option<&[u32]>, columns: &[u16], values: &Batch) -> Result<()>;
+    /// Removes the selected rows.
+    fn delete(&mut self, selection: Option<&[u32]>) -> Result<()>;
+}

@@ -1,0 +1,351 @@
+//! Closures and kernels yield the same values, or the same error: random expressions over random batches.
+
+use proptest::prelude::*;
+use verso_types::{Batch, CastKind, Decimal, Interval, NumericSpec, SqlType, Value};
+
+use super::{Executor, ExprList, Predicate};
+use crate::plan::{ExprKind, TypedExpr};
+use crate::testing::{TestSession, call, cast, column, literal};
+
+/// A small generator of its own: expressions are trees of many types, which proptest's strategies make slow.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        // SplitMix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % sides as u64) as usize
+    }
+
+    fn pick<'l, T>(&mut self, list: &'l [T]) -> &'l T {
+        &list[self.roll(list.len())]
+    }
+
+    fn word<'w>(&mut self, list: &[&'w str]) -> &'w str {
+        list[self.roll(list.len())]
+    }
+}
+
+fn numeric(precision: u8, scale: u8) -> SqlType {
+    SqlType::Numeric(NumericSpec::new(precision, scale))
+}
+
+/// The columns of the batches: one of each type.
+fn types() -> Vec<SqlType> {
+    vec![
+        SqlType::Bool,
+        SqlType::Int2,
+        SqlType::Int4,
+        SqlType::Int8,
+        SqlType::Float8,
+        numeric(18, 2),
+        numeric(30, 5),
+        SqlType::Numeric(None),
+        SqlType::Text,
+        SqlType::Varchar(Some(8)),
+        SqlType::Date,
+        SqlType::Timestamp,
+        SqlType::Interval,
+        SqlType::Uuid,
+        SqlType::Float4,
+    ]
+}
+
+fn value(dice: &mut Dice, ty: &SqlType) -> Value {
+    if dice.roll(6) == 0 {
+        return Value::Null;
+    }
+    let small = dice.roll(7) as i64 - 3;
+    let decimal = |unscaled: i128, scale| Value::Numeric(Decimal::new(unscaled, scale).unwrap());
+    match ty {
+        SqlType::Bool => Value::Bool(dice.roll(2) == 1),
+        SqlType::Int2 => Value::Int2(*dice.pick(&[small as i16, i16::MAX, i16::MIN, 100])),
+        SqlType::Int4 => Value::Int4(*dice.pick(&[small as i32, small as i32, i32::MAX, i32::MIN])),
+        SqlType::Int8 => Value::Int8(*dice.pick(&[small, small, 1 << 40, i64::MAX, i64::MIN])),
+        SqlType::Float4 => Value::Float4(*dice.pick(&[0.5, -0.0, f32::NAN, 1e30])),
+        SqlType::Float8 => {
+            Value::Float8(*dice.pick(&[small as f64, 0.1, -0.0, f64::NAN, f64::INFINITY, 1e300, 2.5]))
+        }
+        SqlType::Numeric(Some(spec)) if spec.is_small() => {
+            decimal(*dice.pick(&[i128::from(small), 150, -275, 999_999_999_999_999_999]), spec.scale)
+        }
+        SqlType::Numeric(Some(spec)) => {
+            decimal(*dice.pick(&[i128::from(small), 123_456_789, -10_i128.pow(29)]), spec.scale)
+        }
+        SqlType::Numeric(None) => {
+            let scale = dice.roll(4) as u8;
+            decimal(i128::from(small) * 25, scale)
+        }
+        SqlType::Text | SqlType::Varchar(_) => {
+            Value::text(dice.word(&["", "a", "abc", "ABC", "äöü", "12", "%x_", "abcdefgh"]))
+        }
+        SqlType::Date => Value::Date(*dice.pick(&[0, 366, -1, 9000])),
+        SqlType::Timestamp => Value::Timestamp(*dice.pick(&[0, 1, 86_400_000_000, -1])),
+        SqlType::Interval => Value::Interval(*dice.pick(&[
+            Interval { months: 1, days: 0, micros: 0 },
+            Interval { months: 0, days: 30, micros: 0 },
+            Interval { months: 0, days: 0, micros: -5 },
+        ])),
+        SqlType::Uuid => Value::Uuid(*dice.pick(&[0, 1, u128::MAX])),
+        other => panic!("no values of {other:?}"),
+    }
+}
+
+fn batch(dice: &mut Dice, rows: usize) -> Batch {
+    let types = types();
+    let mut batch = Batch::of_types(&types);
+    // now and then a column without NULLs takes the other loops
+    let tame = dice.roll(2) == 0;
+    for _ in 0..rows {
+        let row: Vec<Value> = types
+            .iter()
+            .map(|ty| {
+                loop {
+                    let value = value(dice, ty);
+                    if !(tame && value.is_null()) {
+                        break value;
+                    }
+                }
+            })
+            .collect();
+        batch.push_row(&row, &types).unwrap();
+    }
+    batch
+}
+
+fn leaf(dice: &mut Dice, ty: &SqlType) -> TypedExpr {
+    if dice.roll(3) == 0 {
+        return TypedExpr::literal(value(dice, ty), ty.clone());
+    }
+    let of_type: Vec<usize> =
+        types().iter().enumerate().filter(|(_, t)| t.same_base(ty)).map(|(i, _)| i).collect();
+    if of_type.is_empty() {
+        return TypedExpr::literal(value(dice, ty), ty.clone());
+    }
+    let index = *dice.pick(&of_type);
+    column(index, types()[index].clone())
+}
+
+/// An expression whose type has this base.
+fn expr(dice: &mut Dice, ty: &SqlType, depth: usize) -> TypedExpr {
+    if depth == 0 || dice.roll(5) == 0 {
+        return leaf(dice, ty);
+    }
+    if dice.roll(8) == 0 {
+        return general(dice, ty, depth - 1);
+    }
+    let of = |dice: &mut Dice, ty: &SqlType| expr(dice, ty, depth - 1);
+    let arithmetic = |dice: &mut Dice, ops: &[&str], ty: &SqlType| {
+        let op = dice.word(ops);
+        let args = vec![of(dice, ty), of(dice, ty)];
+        call(op, args)
+    };
+    match ty {
+        SqlType::Bool => boolean(dice, depth - 1),
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => match dice.roll(5) {
+            0 => cast(integer_source(dice, depth - 1), ty.clone(), CastKind::Explicit),
+            1 => call("-", vec![of(dice, ty)]),
+            _ => arithmetic(dice, &["+", "-", "*", "/", "%", "&", "|"], ty),
+        },
+        SqlType::Float4 => arithmetic(dice, &["+", "*"], ty),
+        SqlType::Float8 => match dice.roll(4) {
+            0 => cast(integer_source(dice, depth - 1), ty.clone(), CastKind::Implicit),
+            1 => call(dice.word(&["floor", "abs", "round"]), vec![of(dice, ty)]),
+            _ => arithmetic(dice, &["+", "-", "*", "/"], ty),
+        },
+        SqlType::Numeric(_) => match dice.roll(6) {
+            0 => cast(integer_source(dice, depth - 1), SqlType::Numeric(None), CastKind::Implicit),
+            1 => {
+                let to = dice.pick(&[numeric(18, 2), numeric(18, 0), numeric(10, 4), numeric(38, 6)]).clone();
+                cast(of(dice, ty), to, CastKind::Assignment)
+            }
+            2 => call(dice.word(&["-", "abs", "round"]), vec![of(dice, ty)]),
+            _ => arithmetic(dice, &["+", "-", "*", "/", "%"], &SqlType::Numeric(None)),
+        },
+        SqlType::Text | SqlType::Varchar(_) => match dice.roll(5) {
+            0 => {
+                let kind = *dice.pick(&[CastKind::Assignment, CastKind::Explicit]);
+                cast(of(dice, &SqlType::Text), SqlType::Varchar(Some(4)), kind)
+            }
+            1 => cast(integer_source(dice, depth - 1), SqlType::Text, CastKind::Explicit),
+            2 => call(dice.word(&["upper", "reverse"]), vec![of(dice, ty)]),
+            _ => arithmetic(dice, &["||"], &SqlType::Text),
+        },
+        SqlType::Date => call("+", vec![of(dice, ty), literal(Value::Int4(3))]),
+        SqlType::Timestamp => match dice.roll(2) {
+            0 => cast(of(dice, &SqlType::Date), SqlType::Timestamp, CastKind::Implicit),
+            _ => call("+", vec![of(dice, ty), of(dice, &SqlType::Interval)]),
+        },
+        other => leaf(dice, other),
+    }
+}
+
+/// Something that casts to numbers.
+fn integer_source(dice: &mut Dice, depth: usize) -> TypedExpr {
+    let ty = dice.pick(&[SqlType::Int2, SqlType::Int4, SqlType::Int8, SqlType::Numeric(None)]).clone();
+    expr(dice, &ty, depth)
+}
+
+/// Forms that every type has.
+fn general(dice: &mut Dice, ty: &SqlType, depth: usize) -> TypedExpr {
+    let ty = ty.without_modifiers();
+    let same = |dice: &mut Dice| {
+        let arg = expr(dice, &ty, depth);
+        if arg.ty == ty { arg } else { cast(arg, ty.clone(), CastKind::Implicit) }
+    };
+    let kind = match dice.roll(3) {
+        0 => ExprKind::Case {
+            branches: vec![(boolean(dice, depth), same(dice))],
+            otherwise: (dice.roll(2) == 0).then(|| Box::new(same(dice))),
+        },
+        1 => ExprKind::Coalesce(vec![same(dice), same(dice)]),
+        _ => ExprKind::NullIf { left: Box::new(same(dice)), right: Box::new(same(dice)) },
+    };
+    TypedExpr::new(kind, ty)
+}
+
+fn boolean(dice: &mut Dice, depth: usize) -> TypedExpr {
+    let of = |dice: &mut Dice| expr(dice, &SqlType::Bool, depth);
+    let any_type = types();
+    let ty = dice.pick(&any_type).clone();
+    let kind = match dice.roll(9) {
+        0 => ExprKind::And(vec![of(dice), of(dice)]),
+        1 => ExprKind::Or(vec![of(dice), of(dice), of(dice)]),
+        2 => ExprKind::Not(Box::new(of(dice))),
+        3 => ExprKind::IsNull { arg: Box::new(expr(dice, &ty, depth)), negated: dice.roll(2) == 0 },
+        4 => {
+            let value = *dice.pick(&[None, Some(true), Some(false)]);
+            ExprKind::IsBool { arg: Box::new(of(dice)), value, negated: dice.roll(2) == 0 }
+        }
+        5 => ExprKind::Like {
+            arg: Box::new(expr(dice, &SqlType::Text, depth)),
+            pattern: Box::new(literal(Value::text(dice.word(&["a%", "%b%", "_", "", "%ö_", "\\%x%"])))),
+            escape: None,
+            negated: dice.roll(2) == 0,
+            case_insensitive: dice.roll(2) == 0,
+        },
+        6 => ExprKind::InList {
+            arg: Box::new(expr(dice, &SqlType::Int4, depth)),
+            list: vec![literal(Value::Int4(1)), expr(dice, &SqlType::Int4, 0)],
+            negated: dice.roll(2) == 0,
+        },
+        _ => {
+            let base = if matches!(ty, SqlType::Varchar(_)) { SqlType::Text } else { ty };
+            let args = vec![expr(dice, &base, depth), expr(dice, &base, depth)];
+            return call(dice.word(&["=", "<>", "<", "<=", ">", ">="]), args);
+        }
+    };
+    TypedExpr::new(kind, SqlType::Bool)
+}
+
+/// Values of every row, or the error, as text: NaN equals itself, scales count.
+fn outcome(list: &mut ExprList, batch: &Batch) -> String {
+    let session = TestSession::default();
+    let mut out = Batch::of_types(list.types());
+    match list.eval(&session.context(), batch, &mut out) {
+        Ok(()) => {
+            out.check().expect("a sound batch");
+            let types = list.types().to_vec();
+            format!("{:?}", (0..out.rows).map(|row| out.row(row, &types)).collect::<Vec<_>>())
+        }
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn closures_and_kernels_agree(seed in any::<u64>(), rows in 1usize..40) {
+        let mut dice = Dice(seed);
+        let batch = batch(&mut dice, rows);
+        let exprs: Vec<TypedExpr> = (0..1 + dice.roll(2))
+            .map(|_| {
+                let ty = dice.pick(&types()).clone();
+                expr(&mut dice, &ty, 4)
+            })
+            .collect();
+        let by_rows = outcome(&mut ExprList::compile(&exprs, Executor::Row), &batch);
+        let by_columns = outcome(&mut ExprList::compile(&exprs, Executor::Vector), &batch);
+        prop_assert_eq!(by_rows, by_columns, "{:?}", exprs);
+    }
+
+    #[test]
+    fn predicates_agree(seed in any::<u64>(), rows in 1usize..40) {
+        let mut dice = Dice(seed);
+        let batch = batch(&mut dice, rows);
+        let condition = boolean(&mut dice, 3);
+        let session = TestSession::default();
+        let outcome = |executor| {
+            let mut selection = Vec::new();
+            let error = Predicate::compile(&condition, executor).select(&session.context(), &batch, &mut selection);
+            format!("{selection:?} {error:?}")
+        };
+        prop_assert_eq!(outcome(Executor::Row), outcome(Executor::Vector), "{:?}", condition);
+    }
+}
+
+/// E1's assignments run as kernels and yield what the closures yield.
+#[test]
+fn the_update_of_e1_is_vectorised() {
+    let money = numeric(18, 2);
+    let name = SqlType::Varchar(Some(120));
+    let exprs = e1_assignments(&money, &name);
+    let mut batch = Batch::of_types(&[money.clone(), SqlType::Float8, name.clone()]);
+    let types = [money, SqlType::Float8, name];
+    for i in 0..100 {
+        let row = [
+            Value::Numeric(Decimal::new(i * 100, 2).unwrap()),
+            Value::Float8(i as f64 * 0.5),
+            Value::text(&format!("name {i}")),
+        ];
+        batch.push_row(&row, &types).unwrap();
+    }
+    for expr in &exprs {
+        let (_, rows) = super::vector::census(expr);
+        assert_eq!(rows, 0, "{expr:?} falls back to rows");
+    }
+    let by_rows = outcome(&mut ExprList::compile(&exprs, Executor::Row), &batch);
+    let by_columns = outcome(&mut ExprList::compile(&exprs, Executor::Vector), &batch);
+    assert_eq!(by_rows, by_columns);
+    assert!(by_rows.contains("name 991"), "{by_rows}");
+}
+
+/// `id + 1, qrt + 1, name || '1', CURRENT_TIMESTAMP`, bound as PostgreSQL binds them.
+pub(crate) fn e1_assignments(money: &SqlType, name: &SqlType) -> Vec<TypedExpr> {
+    let one = |ty: SqlType| cast(literal(Value::Int4(1)), ty, CastKind::Implicit);
+    vec![
+        cast(
+            call("+", vec![column(0, money.clone()), one(SqlType::Numeric(None))]),
+            money.clone(),
+            CastKind::Assignment,
+        ),
+        call("+", vec![column(1, SqlType::Float8), one(SqlType::Float8)]),
+        cast(
+            call("||", vec![column(2, name.clone()), literal(Value::text("1"))]),
+            name.clone(),
+            CastKind::Assignment,
+        ),
+        cast(call("now", vec![]), SqlType::Timestamp, CastKind::Assignment),
+    ]
+}
+
+/// The error is the one of the first row, then of the first expression.
+#[test]
+fn errors_come_in_row_order() {
+    let divide = |by: usize| call("/", vec![literal(Value::Int4(1)), column(by, SqlType::Int4)]);
+    let modulo = call("+", vec![literal(Value::Int4(i32::MAX)), column(1, SqlType::Int4)]);
+    let exprs = [divide(0), modulo];
+    let types = [SqlType::Int4, SqlType::Int4];
+    let mut batch = Batch::of_types(&types);
+    for (a, b) in [(1, 0), (1, 1), (0, 0)] {
+        batch.push_row(&[Value::Int4(a), Value::Int4(b)], &types).unwrap();
+    }
+    for executor in [Executor::Row, Executor::Vector, Executor::Auto] {
+        let outcome = outcome(&mut ExprList::compile(&exprs, executor), &batch);
+        assert!(outcome.contains("integer out of range"), "{executor:?}: {outcome}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Blocks: declarations, savepoint, handlers.
+
+use verso_types::Value;
+
+use super::program::{Block, Handler};
+use super::run::{Flow, Frame, run_steps};
+use crate::error::{ExecError, Result};
+use crate::exec::ExecContext;
+use crate::plan::PlCondition;
+
+/// What is never caught by OTHERS: a cancelled query, a failed assertion.
+const NOT_OTHERS: [&str; 2] = ["57014", "P0004"];
+
+/// Runs a block.
+pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    for (slot, default) in &block.declarations {
+        let value = match default {
+            Some(default) => frame.eval(cx, default)?,
+            None => Value::Null,
+        };
+        // NULL without a default is checked where it is declared (42601), by the binder
+        match default {
+            Some(_) => frame.assign(*slot, value)?,
+            None => frame.slots[*slot] = value,
+        }
+    }
+    let flow = if block.handlers.is_empty() {
+        run_steps(&mut block.body, cx, frame)?
+    } else {
+        run_guarded(block, cx, frame)?
+    };
+    Ok(match flow {
+        Flow::Exit(Some(label)) if block.label.as_ref() == Some(&label) => Flow::Next,
+        other => other,
+    })
+}
+
+/// Runs the body under a savepoint, and a handler where it fails.
+fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    frame.savepoints += 1;
+    // no identifier of SQL starts with a blank
+    let name = format!(" block {}.{}", cx.depth(), frame.savepoints);
+    cx.tables.savepoint(&name)?;
+    let result = run_steps(&mut block.body, cx, frame);
+    frame.savepoints -= 1;
+    let error = match result {
+        Ok(flow) => {
+            cx.tables.release(&name)?;
+            return Ok(flow);
+        }
+        Err(error) => error,
+    };
+    let (sqlstate, message) = cx.services.describe_error(&error);
+    let handler = block.handlers.iter_mut().find(|handler| catches(handler, &sqlstate));
+    let Some(handler) = handler else { return Err(error) };
+    cx.tables.rollback_to(&name)?;
+    cx.tables.release(&name)?;
+    if let Some((state_slot, message_slot)) = block.error_slots {
+        frame.slots[state_slot] = Value::Text(sqlstate);
+        frame.slots[message_slot] = Value::text(&message);
+    }
+    frame.handled.push(error);
+    let flow = run_steps(&mut handler.body, cx, frame);
+    frame.handled.pop();
+    flow
+}
+
+fn catches(handler: &Handler, sqlstate: &str) -> bool {
+    handler.conditions.iter().any(|condition| match condition {
+        PlCondition::Others => !NOT_OTHERS.contains(&sqlstate),
+        PlCondition::SqlState(wanted) => {
+            sqlstate == &**wanted || wanted.ends_with("000") && sqlstate.get(..2) == wanted.get(..2)
+        }
+    })
+}
+
+/// `RAISE` without anything.
+pub(super) fn reraise(frame: &Frame) -> ExecError {
+    frame.handled.last().cloned().unwrap_or_else(|| {
+        ExecError::raised("0Z002", "RAISE without parameters cannot be used outside an exception handler")
+    })
+}

@@ -1,0 +1,83 @@
+//! PL/pgSQL: bound functions compiled to a tree of closures and statements, and run.
+//!
+//! ```text
+//! call ─► Program (compiled once per statement and level of recursion) ─► Frame (slots, result rows)
+//! ```
+//!
+//! L1. Variables are slots; expressions and embedded statements read them as parameters.
+//! L2. Every embedded statement has a storage frame of its own: it is kept or undone whole.
+//! L3. A block with handlers runs under a savepoint; a caught error undoes the block first.
+//! L4. The rows of `FOR … IN query` are collected before the body runs, so the body may change the tables read (T2).
+
+mod block;
+mod message;
+mod program;
+mod run;
+
+use std::sync::Arc;
+
+use verso_catalog::FunctionDef;
+use verso_types::{Batch, SqlType, Value};
+
+use crate::error::{ExecError, Result};
+use crate::exec::{ExecContext, Spool};
+use crate::plan::PlReturn;
+pub(crate) use program::ProgramPool;
+use run::Frame;
+
+/// Calls a function for its one value.
+pub(crate) fn call_scalar(
+    cx: &ExecContext<'_>,
+    function: &Arc<FunctionDef>,
+    args: Vec<Value>,
+) -> Result<Value> {
+    if function.strict && args.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    let frame = call(cx, function, args, Vec::new())?;
+    Ok(frame.value)
+}
+
+/// Calls a function for its rows, of these types. One that returns no set yields one row.
+pub(crate) fn call_rows(
+    cx: &ExecContext<'_>,
+    function: &Arc<FunctionDef>,
+    args: Vec<Value>,
+    types: &[SqlType],
+) -> Result<Spool> {
+    let strict_null = function.strict && args.iter().any(Value::is_null);
+    if function.returns.is_set() {
+        return if strict_null {
+            Ok(Spool::default())
+        } else {
+            let mut frame = call(cx, function, args, types.to_vec())?;
+            frame.flush(cx)?;
+            Ok(frame.rows)
+        };
+    }
+    let value = call_scalar(cx, function, args)?;
+    let mut row = Batch::of_types(types);
+    row.push_row(&[value], types)?;
+    let mut spool = Spool::default();
+    spool.push(cx, "the rows of a function", row)?;
+    Ok(spool)
+}
+
+fn call(
+    cx: &ExecContext<'_>,
+    function: &Arc<FunctionDef>,
+    args: Vec<Value>,
+    types: Vec<SqlType>,
+) -> Result<Frame> {
+    let nested = cx.nested()?;
+    let mut program = cx.programs.take(cx, function)?;
+    let mut frame = Frame::new(&program, args, types);
+    let result = program.run(&nested, &mut frame);
+    let returns = program.function.returns.clone();
+    cx.programs.give(function, program);
+    let returned = result?;
+    if !returned && matches!(returns, PlReturn::Scalar(_)) {
+        return Err(ExecError::raised("2F005", "control reached end of function without RETURN"));
+    }
+    Ok(frame)
+}

@@ -1,0 +1,259 @@
+//! A function compiled, and the pool of compiled ones.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use verso_catalog::{FunctionDef, Oid};
+use verso_types::{SqlType, Value};
+
+use crate::error::Result;
+use crate::exec::{Compiled, ExecContext};
+use crate::expr::{Executor, RowExpr};
+use crate::plan::{
+    PlBlock, PlCondition, PlFunction, PlInto, PlStatement, PlStatementKind, RaiseLevel, Statement, TypedExpr,
+};
+
+/// A compiled function. One run at a time: recursion takes another one.
+pub(crate) struct Program {
+    pub function: Arc<PlFunction>,
+    pub(super) body: Block,
+}
+
+pub(super) struct Block {
+    pub label: Option<Arc<str>>,
+    /// Slot and initial value.
+    pub declarations: Vec<(usize, Option<RowExpr>)>,
+    pub body: Vec<Step>,
+    pub handlers: Vec<Handler>,
+    pub error_slots: Option<(usize, usize)>,
+}
+
+pub(super) struct Handler {
+    pub conditions: Vec<PlCondition>,
+    pub body: Vec<Step>,
+}
+
+/// A statement and its line.
+pub(super) struct Step {
+    pub line: u32,
+    pub kind: StepKind,
+}
+
+pub(super) enum StepKind {
+    Block(Block),
+    Assign { slot: usize, value: RowExpr },
+    If { branches: Vec<(RowExpr, Vec<Step>)>, otherwise: Vec<Step> },
+    Loop { label: Option<Arc<str>>, body: Vec<Step> },
+    While { label: Option<Arc<str>>, condition: RowExpr, body: Vec<Step> },
+    ForRange(Box<Range>),
+    ForQuery { label: Option<Arc<str>>, query: Embedded, targets: Vec<usize>, body: Vec<Step> },
+    Exit { label: Option<Arc<str>>, when: Option<RowExpr> },
+    Continue { label: Option<Arc<str>>, when: Option<RowExpr> },
+    Return { value: Option<RowExpr> },
+    ReturnNext { values: Vec<RowExpr> },
+    ReturnQuery { query: Embedded },
+    Sql { statement: Embedded, into: Option<PlInto> },
+    Raise(Box<Raise>),
+    Reraise,
+    GetRowCount { slot: usize },
+    Nothing,
+}
+
+pub(super) struct Range {
+    pub label: Option<Arc<str>>,
+    pub slot: usize,
+    pub from: RowExpr,
+    pub to: RowExpr,
+    pub by: Option<RowExpr>,
+    pub reverse: bool,
+    pub body: Vec<Step>,
+}
+
+pub(super) struct Raise {
+    pub level: RaiseLevel,
+    pub format: Arc<str>,
+    pub args: Vec<RowExpr>,
+    pub sqlstate: Option<Arc<str>>,
+    pub detail: Option<RowExpr>,
+    pub hint: Option<RowExpr>,
+}
+
+/// An SQL statement of a body.
+pub(super) struct Embedded {
+    pub compiled: Compiled,
+    /// Types of its rows.
+    pub types: Vec<SqlType>,
+    /// Counts towards FOUND and ROW_COUNT by the rows it returns (a query) or changes.
+    pub is_query: bool,
+}
+
+impl Program {
+    fn compile(function: Arc<PlFunction>, executor: Executor) -> Self {
+        let body = block(&function.body, executor);
+        Self { function, body }
+    }
+}
+
+fn block(block: &PlBlock, executor: Executor) -> Block {
+    Block {
+        label: block.label.clone(),
+        declarations: block
+            .declarations
+            .iter()
+            .map(|declaration| (declaration.slot, optional(declaration.default.as_ref())))
+            .collect(),
+        body: steps(&block.body, executor),
+        handlers: block
+            .handlers
+            .iter()
+            .map(|handler| Handler {
+                conditions: handler.conditions.clone(),
+                body: steps(&handler.body, executor),
+            })
+            .collect(),
+        error_slots: block.error_slots,
+    }
+}
+
+fn optional(expr: Option<&TypedExpr>) -> Option<RowExpr> {
+    expr.map(RowExpr::compile)
+}
+
+fn embedded(statement: &Statement, executor: Executor) -> Embedded {
+    Embedded {
+        compiled: Compiled::new(statement, executor),
+        types: statement.output().into_iter().map(|column| column.ty).collect(),
+        is_query: matches!(statement, Statement::Query(_)),
+    }
+}
+
+fn steps(statements: &[PlStatement], executor: Executor) -> Vec<Step> {
+    statements
+        .iter()
+        .map(|statement| Step { line: statement.line, kind: step(&statement.kind, executor) })
+        .collect()
+}
+
+fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
+    match kind {
+        PlStatementKind::Block(inner) => StepKind::Block(block(inner, executor)),
+        PlStatementKind::Assign { slot, value } => {
+            StepKind::Assign { slot: *slot, value: RowExpr::compile(value) }
+        }
+        PlStatementKind::If { branches, otherwise } => StepKind::If {
+            branches: branches
+                .iter()
+                .map(|(condition, body)| (RowExpr::compile(condition), steps(body, executor)))
+                .collect(),
+            otherwise: steps(otherwise, executor),
+        },
+        PlStatementKind::Loop { label, body } => {
+            StepKind::Loop { label: label.clone(), body: steps(body, executor) }
+        }
+        PlStatementKind::While { label, condition, body } => StepKind::While {
+            label: label.clone(),
+            condition: RowExpr::compile(condition),
+            body: steps(body, executor),
+        },
+        PlStatementKind::ForRange { label, slot, from, to, by, reverse, body } => {
+            StepKind::ForRange(Box::new(Range {
+                label: label.clone(),
+                slot: *slot,
+                from: RowExpr::compile(from),
+                to: RowExpr::compile(to),
+                by: optional(by.as_ref()),
+                reverse: *reverse,
+                body: steps(body, executor),
+            }))
+        }
+        PlStatementKind::ForQuery { label, query, targets, body } => StepKind::ForQuery {
+            label: label.clone(),
+            query: embedded(query, executor),
+            targets: targets.clone(),
+            body: steps(body, executor),
+        },
+        PlStatementKind::Exit { label, when } => {
+            StepKind::Exit { label: label.clone(), when: optional(when.as_ref()) }
+        }
+        PlStatementKind::Continue { label, when } => {
+            StepKind::Continue { label: label.clone(), when: optional(when.as_ref()) }
+        }
+        PlStatementKind::Return { value } => StepKind::Return { value: optional(value.as_ref()) },
+        PlStatementKind::ReturnNext { values } => {
+            StepKind::ReturnNext { values: values.iter().map(RowExpr::compile).collect() }
+        }
+        PlStatementKind::ReturnQuery { query } => StepKind::ReturnQuery { query: embedded(query, executor) },
+        PlStatementKind::Sql { statement, into } => {
+            StepKind::Sql { statement: embedded(statement, executor), into: into.clone() }
+        }
+        PlStatementKind::Raise { level, format, args, sqlstate, detail, hint } => {
+            StepKind::Raise(Box::new(Raise {
+                level: *level,
+                format: Arc::clone(format),
+                args: args.iter().map(RowExpr::compile).collect(),
+                sqlstate: sqlstate.clone(),
+                detail: optional(detail.as_ref()),
+                hint: optional(hint.as_ref()),
+            }))
+        }
+        PlStatementKind::Reraise => StepKind::Reraise,
+        PlStatementKind::GetRowCount { slot } => StepKind::GetRowCount { slot: *slot },
+        PlStatementKind::Nothing => StepKind::Nothing,
+    }
+}
+
+impl StepKind {
+    /// How PostgreSQL calls the statement in an error's context.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StepKind::Block(_) => "statement block",
+            StepKind::Assign { .. } => "assignment",
+            StepKind::If { .. } => "IF",
+            StepKind::Loop { .. } => "LOOP",
+            StepKind::While { .. } => "WHILE",
+            StepKind::ForRange(_) => "FOR with integer loop variable",
+            StepKind::ForQuery { .. } => "FOR over SELECT rows",
+            StepKind::Exit { .. } => "EXIT",
+            StepKind::Continue { .. } => "CONTINUE",
+            StepKind::Return { .. } => "RETURN",
+            StepKind::ReturnNext { .. } => "RETURN NEXT",
+            StepKind::ReturnQuery { .. } => "RETURN QUERY",
+            StepKind::Sql { .. } => "SQL statement",
+            StepKind::Raise(_) | StepKind::Reraise => "RAISE",
+            StepKind::GetRowCount { .. } => "GET DIAGNOSTICS",
+            StepKind::Nothing => "NULL",
+        }
+    }
+}
+
+/// The functions that a statement of the client has compiled, for the next call.
+#[derive(Default)]
+pub(crate) struct ProgramPool {
+    functions: RefCell<HashMap<Oid, (Arc<PlFunction>, Vec<Program>)>>,
+}
+
+impl ProgramPool {
+    /// A program of the function that no one runs.
+    pub fn take(&self, cx: &ExecContext<'_>, function: &Arc<FunctionDef>) -> Result<Program> {
+        if let Some((bound, free)) = self.functions.borrow_mut().get_mut(&function.oid) {
+            return Ok(free.pop().unwrap_or_else(|| Program::compile(Arc::clone(bound), cx.executor)));
+        }
+        let bound = cx.services.compile_function(function, &cx.catalog)?;
+        self.functions.borrow_mut().insert(function.oid, (Arc::clone(&bound), Vec::new()));
+        Ok(Program::compile(bound, cx.executor))
+    }
+
+    /// Takes a program back.
+    pub fn give(&self, function: &FunctionDef, program: Program) {
+        if let Some((_, free)) = self.functions.borrow_mut().get_mut(&function.oid) {
+            free.push(program);
+        }
+    }
+}
+
+/// The slots of a call: arguments, then NULLs.
+pub(super) fn slots(function: &PlFunction, mut args: Vec<Value>) -> Vec<Value> {
+    args.resize(function.variables.len().max(args.len()), Value::Null);
+    args
+}

@@ -1,0 +1,433 @@
+//! Runs the steps of a compiled function.
+
+use std::sync::Arc;
+
+use verso_types::{Batch, SqlType, TypeError, Value};
+
+use super::block::{reraise, run_block};
+use super::message::raise;
+use super::program::{Embedded, Program, Range, Step, StepKind, slots};
+use crate::error::{ExecError, Result};
+use crate::exec::{BATCH_ROWS, ExecContext, Sink, Spool, cast_row};
+use crate::expr::RowExpr;
+use crate::plan::{PlFunction, PlInto};
+
+/// A call under way.
+pub(crate) struct Frame {
+    function: Arc<PlFunction>,
+    pub slots: Vec<Value>,
+    /// What RETURN gave.
+    pub value: Value,
+    /// What RETURN NEXT and RETURN QUERY gave.
+    pub rows: Spool,
+    row_types: Vec<SqlType>,
+    pending: Batch,
+    row_count: i64,
+    /// Savepoints open in this call.
+    pub(super) savepoints: u32,
+    /// Errors whose handlers run.
+    pub(super) handled: Vec<ExecError>,
+}
+
+/// Where to go on.
+#[derive(Debug)]
+pub(super) enum Flow {
+    Next,
+    Exit(Option<Arc<str>>),
+    Continue(Option<Arc<str>>),
+    Return,
+}
+
+impl Frame {
+    pub fn new(program: &Program, args: Vec<Value>, row_types: Vec<SqlType>) -> Self {
+        Self {
+            slots: slots(&program.function, args),
+            function: Arc::clone(&program.function),
+            value: Value::Null,
+            rows: Spool::default(),
+            pending: Batch::of_types(&row_types),
+            row_types,
+            row_count: 0,
+            savepoints: 0,
+            handled: Vec::new(),
+        }
+    }
+
+    /// The value of an expression over the slots.
+    #[inline]
+    pub fn eval(&self, cx: &ExecContext<'_>, expr: &RowExpr) -> Result<Value> {
+        let mut eval = cx.eval();
+        eval.params = &self.slots;
+        expr.eval_constant(&eval)
+    }
+
+    fn holds(&self, cx: &ExecContext<'_>, condition: &RowExpr) -> Result<bool> {
+        Ok(self.eval(cx, condition)?.as_bool() == Some(true))
+    }
+
+    /// Sets a variable.
+    pub fn assign(&mut self, slot: usize, value: Value) -> Result<()> {
+        let variable = &self.function.variables[slot];
+        if variable.not_null && value.is_null() {
+            let message =
+                format!("null value cannot be assigned to variable \"{}\" declared NOT NULL", variable.name);
+            return Err(TypeError::new("22004", message).into());
+        }
+        self.slots[slot] = value;
+        Ok(())
+    }
+
+    fn set_found(&mut self, found: bool) {
+        if let Some(slot) = self.function.found {
+            self.slots[slot] = Value::Bool(found);
+        }
+    }
+
+    fn counted(&mut self, rows: u64) {
+        self.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
+        self.set_found(rows > 0);
+    }
+
+    /// Takes a row of the result.
+    fn push_row(&mut self, cx: &ExecContext<'_>, values: &[Value]) -> Result<()> {
+        self.pending.push_row(values, &self.row_types)?;
+        if self.pending.rows >= BATCH_ROWS { self.flush(cx) } else { Ok(()) }
+    }
+
+    /// Completes the spool of rows.
+    pub fn flush(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if self.pending.rows == 0 {
+            return Ok(());
+        }
+        let batch = std::mem::replace(&mut self.pending, Batch::of_types(&self.row_types));
+        self.rows.push(cx, "the rows of a function", batch)
+    }
+
+    fn push_batch(&mut self, cx: &ExecContext<'_>, batch: &Batch, types: &[SqlType]) -> Result<()> {
+        if types == self.row_types {
+            self.flush(cx)?;
+            return self.rows.push(cx, "the rows of a function", batch.clone());
+        }
+        for row in 0..batch.rows {
+            let mut values = batch.row(row, types);
+            cast_row(cx, &mut values, types, &self.row_types)?;
+            self.push_row(cx, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Sets variables from a row of a query.
+    fn assign_row(
+        &mut self,
+        cx: &ExecContext<'_>,
+        targets: &[usize],
+        mut row: Vec<Value>,
+        types: &[SqlType],
+    ) -> Result<()> {
+        let to: Vec<SqlType> = targets.iter().map(|slot| self.function.variables[*slot].ty.clone()).collect();
+        cast_row(cx, &mut row, types, &to)?;
+        for (slot, value) in targets.iter().zip(row) {
+            self.assign(*slot, value)?;
+        }
+        Ok(())
+    }
+}
+
+impl Program {
+    /// Runs the function; whether a RETURN ended it.
+    pub(crate) fn run(&mut self, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<bool> {
+        frame.set_found(false);
+        match run_block(&mut self.body, cx, frame)? {
+            Flow::Return => Ok(true),
+            Flow::Next => Ok(false),
+            Flow::Exit(_) | Flow::Continue(_) => {
+                Err(ExecError::raised("42601", "EXIT or CONTINUE outside a loop"))
+            }
+        }
+    }
+}
+
+pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    for step in steps {
+        match run_step(&mut step.kind, cx, frame) {
+            Ok(Flow::Next) => {}
+            Ok(flow) => return Ok(flow),
+            Err(error) => return Err(in_context(error, frame, step)),
+        }
+    }
+    Ok(Flow::Next)
+}
+
+/// Adds the line of the innermost statement, once per call.
+#[cold]
+fn in_context(error: ExecError, frame: &Frame, step: &Step) -> ExecError {
+    let signature = &frame.function.signature;
+    let here = format!("PL/pgSQL function {signature} line ");
+    let line = format!("{here}{} at {}", step.line, step.kind.name());
+    match error {
+        // a statement within a statement of the same call has said it already
+        ExecError::InFunction { error, context }
+            if context.lines().last().is_some_and(|l| l.starts_with(&here)) =>
+        {
+            ExecError::InFunction { error, context }
+        }
+        ExecError::InFunction { error, context } => {
+            ExecError::InFunction { error, context: format!("{context}\n{line}") }
+        }
+        error => ExecError::InFunction { error: Box::new(error), context: line },
+    }
+}
+
+fn run_step(step: &mut StepKind, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    match step {
+        StepKind::Assign { slot, value } => {
+            let value = frame.eval(cx, value)?;
+            frame.assign(*slot, value)?;
+        }
+        StepKind::Sql { statement, into } => run_sql(statement, into.as_ref(), cx, frame)?,
+        StepKind::If { branches, otherwise } => {
+            for (condition, body) in branches {
+                if frame.holds(cx, condition)? {
+                    return run_steps(body, cx, frame);
+                }
+            }
+            return run_steps(otherwise, cx, frame);
+        }
+        StepKind::ForRange(range) => return run_range(range, cx, frame),
+        StepKind::Loop { label, body } => loop {
+            match turn(body, label.as_ref(), cx, frame)? {
+                Turn::Again => {}
+                Turn::Done => break,
+                Turn::Leave(flow) => return Ok(flow),
+            }
+        },
+        StepKind::While { label, condition, body } => {
+            while frame.holds(cx, condition)? {
+                match turn(body, label.as_ref(), cx, frame)? {
+                    Turn::Again => {}
+                    Turn::Done => break,
+                    Turn::Leave(flow) => return Ok(flow),
+                }
+            }
+        }
+        StepKind::ForQuery { label, query, targets, body } => {
+            return run_for_query(label.as_ref(), query, targets, body, cx, frame);
+        }
+        StepKind::Block(block) => return run_block(block, cx, frame),
+        StepKind::Exit { label, when } => {
+            if when.as_ref().map_or(Ok(true), |when| frame.holds(cx, when))? {
+                return Ok(Flow::Exit(label.clone()));
+            }
+        }
+        StepKind::Continue { label, when } => {
+            if when.as_ref().map_or(Ok(true), |when| frame.holds(cx, when))? {
+                return Ok(Flow::Continue(label.clone()));
+            }
+        }
+        StepKind::Return { value } => {
+            if let Some(value) = value {
+                frame.value = frame.eval(cx, value)?;
+            }
+            return Ok(Flow::Return);
+        }
+        StepKind::ReturnNext { values } => {
+            let row: Vec<Value> = values.iter().map(|value| frame.eval(cx, value)).collect::<Result<_>>()?;
+            frame.push_row(cx, &row)?;
+        }
+        StepKind::ReturnQuery { query } => {
+            let rows = run_embedded(query, cx, frame, Taken::Result)?;
+            frame.counted(rows);
+        }
+        StepKind::Raise(message) => raise(message, cx, frame)?,
+        StepKind::Reraise => return Err(reraise(frame)),
+        StepKind::GetRowCount { slot } => {
+            let count = Value::Int8(frame.row_count);
+            frame.assign(*slot, count)?;
+        }
+        StepKind::Nothing => {}
+    }
+    Ok(Flow::Next)
+}
+
+/// What a turn of a loop leads to.
+enum Turn {
+    Again,
+    Done,
+    Leave(Flow),
+}
+
+/// One turn of the loop of this label.
+fn turn(
+    body: &mut [Step],
+    label: Option<&Arc<str>>,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<Turn> {
+    cx.check_cancelled()?;
+    let mine = |wanted: &Option<Arc<str>>| wanted.is_none() || wanted.as_ref() == label;
+    Ok(match run_steps(body, cx, frame)? {
+        Flow::Next => Turn::Again,
+        Flow::Continue(wanted) if mine(&wanted) => Turn::Again,
+        Flow::Exit(wanted) if mine(&wanted) => Turn::Done,
+        flow => Turn::Leave(flow),
+    })
+}
+
+fn run_range(range: &mut Range, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    let bound = |frame: &Frame, expr: &RowExpr, name: &str| -> Result<i64> {
+        frame
+            .eval(cx, expr)?
+            .as_i64()
+            .ok_or_else(|| TypeError::new("22004", format!("{name} of FOR loop cannot be null")).into())
+    };
+    let from = bound(frame, &range.from, "lower bound")?;
+    let to = bound(frame, &range.to, "upper bound")?;
+    let by = range.by.as_ref().map_or(Ok(1), |by| bound(frame, by, "BY value"))?;
+    if by <= 0 {
+        return Err(TypeError::new("22023", "BY value of FOR loop must be greater than zero").into());
+    }
+    let step = if range.reverse { -by } else { by };
+    let mut at = from;
+    let mut turned = false;
+    let mut leave = Flow::Next;
+    while if range.reverse { at >= to } else { at <= to } {
+        turned = true;
+        // bounds are int4, and so is what lies between
+        frame.slots[range.slot] = Value::Int4(at as i32);
+        match turn(&mut range.body, range.label.as_ref(), cx, frame)? {
+            Turn::Again => {}
+            Turn::Done => break,
+            Turn::Leave(flow) => {
+                leave = flow;
+                break;
+            }
+        }
+        at += step;
+    }
+    frame.set_found(turned);
+    Ok(leave)
+}
+
+fn run_for_query(
+    label: Option<&Arc<str>>,
+    query: &mut Embedded,
+    targets: &[usize],
+    body: &mut [Step],
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<Flow> {
+    let mut rows = Spool::default();
+    run_embedded(query, cx, frame, Taken::Spool(&mut rows))?;
+    let turned = rows.rows() > 0;
+    let mut batch = Batch::default();
+    let mut leave = Flow::Next;
+    'rows: while rows.next(&mut batch) {
+        for row in 0..batch.rows {
+            frame.assign_row(cx, targets, batch.row(row, &query.types), &query.types)?;
+            match turn(body, label, cx, frame)? {
+                Turn::Again => {}
+                Turn::Done => break 'rows,
+                Turn::Leave(flow) => {
+                    leave = flow;
+                    break 'rows;
+                }
+            }
+        }
+    }
+    if !turned {
+        targets.iter().for_each(|slot| frame.slots[*slot] = Value::Null);
+    }
+    frame.set_found(turned);
+    Ok(leave)
+}
+
+fn run_sql(
+    statement: &mut Embedded,
+    into: Option<&PlInto>,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<()> {
+    let Some(into) = into else {
+        let rows = run_embedded(statement, cx, frame, Taken::Nothing)?;
+        frame.counted(rows);
+        return Ok(());
+    };
+    let mut first = None;
+    let rows = run_embedded(statement, cx, frame, Taken::First(&mut first))?;
+    if into.strict && rows != 1 {
+        let (sqlstate, message) = match rows {
+            0 => ("P0002", "query returned no rows"),
+            _ => ("P0003", "query returned more than one row"),
+        };
+        return Err(ExecError::raised(sqlstate, message));
+    }
+    frame.counted(if statement.is_query { rows.min(1) } else { rows });
+    let row = first.unwrap_or_else(|| vec![Value::Null; into.targets.len()]);
+    frame.assign_row(cx, &into.targets, row, &statement.types)
+}
+
+/// Where the rows of an embedded statement go.
+enum Taken<'t> {
+    Nothing,
+    /// Into the function's result.
+    Result,
+    Spool(&'t mut Spool),
+    First(&'t mut Option<Vec<Value>>),
+}
+
+/// Takes the rows while the slots are lent to the statement.
+struct Taker<'t, 'c> {
+    cx: &'c ExecContext<'c>,
+    types: &'c [SqlType],
+    taken: Taken<'t>,
+    /// Result rows, moved into the frame when the statement is done.
+    result: Spool,
+}
+
+impl Sink for Taker<'_, '_> {
+    fn batch(&mut self, batch: &Batch) -> Result<()> {
+        match &mut self.taken {
+            Taken::Nothing => Ok(()),
+            Taken::Result => self.result.push(self.cx, "RETURN QUERY", batch.clone()),
+            Taken::Spool(spool) => spool.push(self.cx, "FOR over a query", batch.clone()),
+            Taken::First(first) => {
+                if first.is_none() && batch.rows > 0 {
+                    **first = Some(batch.row(0, self.types));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Runs a statement in a storage frame of its own (L2) and yields its number of rows.
+fn run_embedded(
+    statement: &mut Embedded,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+    taken: Taken<'_>,
+) -> Result<u64> {
+    let to_result = matches!(taken, Taken::Result);
+    let mut result = {
+        let inner = cx.with_params(&frame.slots);
+        let mut taker = Taker { cx, types: &statement.types, taken, result: Spool::default() };
+        cx.tables.begin_statement()?;
+        match statement.compiled.run(&inner, &mut taker) {
+            Ok(rows) => {
+                cx.tables.end_statement()?;
+                (rows, taker.result)
+            }
+            Err(error) => {
+                cx.tables.abort_statement()?;
+                return Err(error);
+            }
+        }
+    };
+    if to_result {
+        let mut batch = Batch::default();
+        while result.1.next(&mut batch) {
+            frame.push_batch(cx, &batch, &statement.types)?;
+        }
+    }
+    Ok(result.0)
+}
