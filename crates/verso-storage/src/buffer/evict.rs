@@ -20,6 +20,7 @@ use std::time::Duration;
 use verso_env::sync::{Condvar, Mutex};
 
 use super::Core;
+use super::doublewrite::BATCH_PAGES;
 use super::frame::{Claim, Memory};
 use super::latch::{DIRTY, HOLLOW, KEEP, RESIDENT, WRITING};
 use super::stats::add;
@@ -108,7 +109,7 @@ impl Drop for FreeFrame<'_> {
 }
 
 impl Core {
-    /// A free frame if there is one without evicting, and whether the cleaner should make more.
+    /// A free frame, if there is one without evicting.
     pub(super) fn pop_frame(&self) -> Option<FreeFrame<'_>> {
         let mut free = self.frames.free.lock();
         let number = free.pop();
@@ -118,14 +119,6 @@ impl Core {
             self.cleaner.nudge();
         }
         number.map(|number| FreeFrame { frames: &self.frames, number })
-    }
-
-    /// A frame, if one is free or can be made free without writing.
-    pub(super) fn try_frame(&self) -> Option<FreeFrame<'_>> {
-        self.pop_frame().or_else(|| {
-            self.sweep(self.sweep_size(), false);
-            self.pop_frame()
-        })
     }
 
     /// A frame; evicts, flushes and waits as needed.
@@ -170,9 +163,10 @@ impl Core {
         let mut victims: Vec<Claim<'_>> = Vec::with_capacity(wanted);
         let capacity = self.frames.capacity();
         let mut hand = self.frames.hand.lock();
-        // Three chances make four rounds at most; behind two, pages that only need writing are found fast enough.
+        // Three chances make four rounds at most; but enough pages without chances that only need writing are as good.
         for step in 0..capacity * 4 {
-            if victims.len() >= wanted || (step >= capacity * 2 && !swept.dirty.is_empty()) {
+            let enough_dirty = swept.dirty.len() == BATCH_PAGES || step >= capacity * 2;
+            if victims.len() >= wanted || (enough_dirty && !swept.dirty.is_empty()) {
                 break;
             }
             let page = self.frames.pages[*hand].load(Ordering::Acquire);
@@ -185,9 +179,7 @@ impl Core {
             if state.used() {
                 self.memory.word(page).age(state);
             } else if state.has(DIRTY) {
-                if swept.dirty.len() < super::doublewrite::BATCH_PAGES {
-                    swept.dirty.push(page);
-                }
+                swept.dirty.push(page);
             } else if !state.has(WRITING) {
                 victims.extend(self.memory.try_claim_from(page, state));
             }

@@ -72,10 +72,14 @@ impl Core {
     pub(super) fn prefetch(&self, first: PageId, count: u32) {
         let count = count.min(self.memory.page_count().saturating_sub(first.0));
         let count = count.min(u32::try_from(self.frames.capacity() / 8).unwrap_or(u32::MAX));
+        let missing = (count as usize).saturating_sub(self.frames.free_count());
+        if missing > 0 {
+            self.sweep(missing, false);
+        }
         let mut run: Vec<Claim<'_>> = Vec::new();
         let mut frames = Vec::new();
         for page in (first.0..first.0 + count).map(PageId) {
-            let claimed = self.claim_absent(page).and_then(|claim| Some((claim, self.try_frame()?)));
+            let claimed = self.claim_absent(page).and_then(|claim| Some((claim, self.pop_frame()?)));
             match claimed {
                 Some((claim, frame)) => {
                     run.push(claim);

@@ -15,6 +15,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use verso_env::sync::pause_point;
+
 use super::Core;
 use super::doublewrite::{BATCH_PAGES, HEADER_SIZE, area_size, write_header};
 use super::latch::{DIRTY, Touch, WRITING};
@@ -167,6 +169,7 @@ impl Core {
         let mut batch = Batch::default();
         let mut newest = Lsn::ZERO;
         for page in pages {
+            pause_point();
             let shared = match self.memory.try_share(*page, Touch::Ignore) {
                 Ok(shared) => shared,
                 Err(super::latch::Shared::Busy) => {

@@ -11,6 +11,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::held;
 use super::latch::{DIRTY, Parking, RESIDENT, Shared, Touch, Word};
 use super::mapping::{AtomicArray, Mapping};
 use crate::page::{Lsn, ObjectId, PageId, PageKind, header};
@@ -91,7 +92,10 @@ impl Memory {
     pub(super) fn try_share(&self, page: PageId, touch: Touch) -> Result<SharedPage<'_>, Shared> {
         let word = self.find_word(page).ok_or(Shared::Absent)?;
         match word.try_shared(touch) {
-            Shared::Got => Ok(SharedPage { memory: self, page, bytes: self.bytes_of(page) }),
+            Shared::Got => {
+                held::taken(self, page);
+                Ok(SharedPage { memory: self, page, bytes: self.bytes_of(page) })
+            }
             other => Err(other),
         }
     }
@@ -110,6 +114,7 @@ impl Memory {
 
     /// Waits until the page may be latched.
     pub(super) fn wait(&self, page: PageId, to_share: bool) {
+        held::about_to_wait(self, page);
         self.parking.wait(page, self.word(page), to_share);
     }
 
@@ -137,7 +142,9 @@ impl Memory {
         unsafe { self.bytes.release(first.0 as usize * self.page_size, run.len() * self.page_size) }
     }
 
+    #[inline]
     fn claim(&self, page: PageId) -> Claim<'_> {
+        held::taken(self, page);
         Claim { memory: self, page, bytes: self.bytes_of(page) }
     }
 
@@ -165,7 +172,7 @@ fn check_run(run: &[Claim<'_>]) -> PageId {
 
 /// A page latched for reading; dropping it releases the latch.
 ///
-/// A thread must not latch a page twice.
+/// A thread must not latch a page twice: it would wait for itself, which debug builds turn into a panic.
 #[must_use = "dropping the guard releases the latch"]
 pub struct SharedPage<'p> {
     memory: &'p Memory,
@@ -212,6 +219,7 @@ impl Deref for SharedPage<'_> {
 impl Drop for SharedPage<'_> {
     #[inline]
     fn drop(&mut self) {
+        held::released(self.memory, self.page);
         let wake = self.memory.word(self.page).release_shared();
         self.memory.unlatched(self.page, wake);
     }
@@ -292,6 +300,7 @@ impl<'p> Claim<'p> {
 impl Drop for Claim<'_> {
     #[inline]
     fn drop(&mut self) {
+        held::released(self.memory, self.page);
         let wake = self.word().release_exclusive();
         self.memory.unlatched(self.page, wake);
     }

@@ -27,6 +27,7 @@ mod evict;
 mod fault;
 mod flush;
 mod frame;
+mod held;
 mod latch;
 mod mapping;
 mod stats;
@@ -92,7 +93,7 @@ pub trait LogGate: Send + Sync {
     fn flush_to(&self, lsn: Lsn) -> Result<(), StorageError>;
 }
 
-/// The pages of one database file in memory.
+/// The pages of one database file in memory. Dropping it writes nothing.
 pub struct BufferPool {
     core: Arc<Core>,
     cleaner_thread: Mutex<Option<JoinHandle>>,

@@ -249,3 +249,27 @@ fn trying_does_not_wait_for_others() {
     assert_eq!(pool.try_write(PageId(1)).unwrap().unwrap().version(), version);
     assert_eq!(pool.try_read(PageId(1)).unwrap().unwrap().version(), version + 1);
 }
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "which it has latched itself")]
+fn waiting_for_oneself_is_a_panic() {
+    let world = World::new(options(64));
+    world.create(1, 1, 1);
+    let _held = world.pool.read(PageId(1)).unwrap();
+    let _never = world.pool.write(PageId(1));
+}
+
+#[test]
+fn the_cleaner_keeps_dirty_pages_few_and_frames_free() {
+    let world = World::new(PoolOptions { lru_min_dirty: 10, lru_max_dirty: 20, ..options(64) });
+    (1..60).for_each(|page| world.create(page, 1, u64::from(page)));
+    world.pool.core.clean().unwrap();
+    assert!(world.pool.stats().dirty_pages <= 6);
+    // The pages dirty for longest went first, so the redo point has moved on.
+    assert!(world.pool.oldest_dirty().is_none_or(|lsn| lsn > Lsn(50)));
+    (60..65).for_each(|page| world.create(page, 1, 100));
+    world.pool.core.clean().unwrap();
+    assert!(world.pool.stats().resident_pages < 64);
+    assert_eq!(world.pool.stats().foreground_batches, 0);
+}
