@@ -1,15 +1,22 @@
-//! Helpers of this crate's tests: a session without a database, and expressions by name.
+//! Helpers of this crate's tests: a session without a database, tables in memory, expressions by name.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use std::sync::atomic::AtomicBool;
 use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows, SystemView};
-use verso_types::{SqlType, TimeZone, Value};
+
+use verso_catalog::{ColumnDef, Oid, SequenceDef, TableDef};
+use verso_storage::ObjectId;
+use verso_types::{Batch, SqlType, TimeZone, Value};
 
 use crate::context::{EvalContext, Notice, Runtime, SessionServices};
 use crate::error::{ExecError, Result};
+use crate::exec::{ChangeCursor, ExecContext, Sink, TableCursor, Tables, execute};
+use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
-use crate::plan::{CastKind, ExprKind, PlFunction, TypedExpr};
+use crate::plan::{CastKind, ExprKind, PlFunction, Statement, TypedExpr};
 
 /// 2024-02-29 12:30:45.678901 UTC.
 pub(crate) const NOW: i64 = 762_525_045_678_901;
@@ -21,6 +28,7 @@ pub(crate) struct TestSession {
     pub sequence: Cell<i64>,
     pub notices: RefCell<Vec<Notice>>,
     pub work_memory: Cell<u64>,
+    pub functions: RefCell<HashMap<Arc<str>, Arc<PlFunction>>>,
 }
 
 impl Default for TestSession {
@@ -31,6 +39,7 @@ impl Default for TestSession {
             sequence: Cell::new(0),
             notices: RefCell::default(),
             work_memory: Cell::new(64 << 20),
+            functions: RefCell::default(),
         }
     }
 }
@@ -96,7 +105,9 @@ impl SessionServices for TestSession {
         function: &Arc<FunctionDef>,
         _: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>> {
-        Err(ExecError::raised("42883", format!("function {} is unknown here", function.name)))
+        let functions = self.functions.borrow();
+        let found = functions.get(&function.name).cloned();
+        found.ok_or_else(|| ExecError::raised("42883", format!("function {} is unknown here", function.name)))
     }
     fn notice(&self, notice: Notice) {
         self.notices.borrow_mut().push(notice);
@@ -106,6 +117,9 @@ impl SessionServices for TestSession {
             ExecError::Type(error) => error.sqlstate.into(),
             ExecError::Raised(raised) => Arc::clone(&raised.sqlstate),
             ExecError::NotNull { .. } => "23502".into(),
+            ExecError::Cancelled => "57014".into(),
+            ExecError::OutOfMemory { .. } => "53200".into(),
+            ExecError::TooDeep => "54001".into(),
             _ => "XX000".into(),
         };
         (sqlstate, error.to_string())
@@ -176,4 +190,290 @@ fn takes(function: &BuiltinFunction, args: &[TypedExpr]) -> bool {
             ArgType::AnyNonArray => !matches!(arg.ty, SqlType::Array(_)),
             ArgType::Any | ArgType::AnyElement => true,
         })
+}
+
+/// Tables in memory, with frames that are copies: what storage promises, without storage.
+#[derive(Default)]
+pub(crate) struct MemoryTables {
+    rows: RefCell<HashMap<Oid, Vec<Vec<Value>>>>,
+    frames: RefCell<Vec<(Option<String>, HashMap<Oid, Vec<Vec<Value>>>)>>,
+    sequences: RefCell<HashMap<Oid, i64>>,
+}
+
+/// Rows of a batch: few, so that tests cross their bounds.
+const BATCH: usize = 3;
+
+impl MemoryTables {
+    pub fn rows(&self, table: &TableDef) -> Vec<Vec<Value>> {
+        self.rows.borrow().get(&table.oid).cloned().unwrap_or_default()
+    }
+
+    pub fn fill(&self, table: &TableDef, rows: Vec<Vec<Value>>) {
+        self.rows.borrow_mut().insert(table.oid, rows);
+    }
+
+    pub fn open_frames(&self) -> usize {
+        self.frames.borrow().len()
+    }
+
+    fn pop(&self, restore: bool) -> Result<()> {
+        let frame = self.frames.borrow_mut().pop().expect("a frame is open");
+        assert!(frame.0.is_none(), "savepoints end before statements");
+        if restore {
+            *self.rows.borrow_mut() = frame.1;
+        }
+        Ok(())
+    }
+
+    fn named(&self, name: &str) -> usize {
+        let frames = self.frames.borrow();
+        frames.iter().rposition(|frame| frame.0.as_deref() == Some(name)).expect("the savepoint exists")
+    }
+}
+
+struct MemoryCursor {
+    rows: Vec<Vec<Value>>,
+    types: Vec<SqlType>,
+    next: usize,
+}
+
+impl TableCursor for MemoryCursor {
+    fn next(&mut self, out: &mut Batch) -> Result<bool> {
+        out.clear();
+        let end = self.rows.len().min(self.next + BATCH);
+        for row in &self.rows[self.next..end] {
+            out.push_row(row, &self.types)?;
+        }
+        self.next = end;
+        Ok(out.rows > 0)
+    }
+}
+
+struct MemoryChanges<'t> {
+    tables: &'t MemoryTables,
+    table: TableDef,
+    cursor: MemoryCursor,
+    batch: Batch,
+    start: usize,
+    deleted: Vec<usize>,
+}
+
+impl MemoryChanges<'_> {
+    fn selected(&self, selection: Option<&[u32]>) -> Vec<usize> {
+        match selection {
+            Some(selection) => selection.iter().map(|row| self.start + *row as usize).collect(),
+            None => (self.start..self.start + self.batch.rows).collect(),
+        }
+    }
+}
+
+impl ChangeCursor for MemoryChanges<'_> {
+    fn next(&mut self) -> Result<bool> {
+        self.start = self.cursor.next;
+        self.cursor.next(&mut self.batch)
+    }
+    fn batch(&self) -> &Batch {
+        &self.batch
+    }
+    fn update(&mut self, selection: Option<&[u32]>, columns: &[u16], values: &Batch) -> Result<()> {
+        let mut all = self.tables.rows.borrow_mut();
+        let rows = all.get_mut(&self.table.oid).expect("the table was read");
+        for (i, row) in self.selected(selection).into_iter().enumerate() {
+            for (id, column) in columns.iter().zip(&values.columns) {
+                let at = self
+                    .table
+                    .columns
+                    .iter()
+                    .position(|column| column.id == *id)
+                    .expect("an id of the table");
+                rows[row][at] = column.value(i, &self.table.columns[at].ty);
+            }
+        }
+        Ok(())
+    }
+    fn delete(&mut self, selection: Option<&[u32]>) -> Result<()> {
+        let selected = self.selected(selection);
+        self.deleted.extend(selected);
+        Ok(())
+    }
+}
+
+impl Drop for MemoryChanges<'_> {
+    fn drop(&mut self) {
+        if let Some(rows) = self.tables.rows.borrow_mut().get_mut(&self.table.oid) {
+            let mut row = 0;
+            rows.retain(|_| {
+                row += 1;
+                !self.deleted.contains(&(row - 1))
+            });
+        }
+    }
+}
+
+impl Tables for MemoryTables {
+    fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
+        let all = self.rows(table);
+        let rows = all.iter().map(|row| columns.iter().map(|i| row[*i].clone()).collect()).collect();
+        let types = columns.iter().map(|i| table.columns[*i].ty.clone()).collect();
+        Ok(Box::new(MemoryCursor { rows, types, next: 0 }))
+    }
+    fn scan_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        columns: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        let types: Vec<SqlType> = columns.iter().map(|i| table.columns[*i].ty.clone()).collect();
+        let rows =
+            self.rows(table).iter().map(|row| columns.iter().map(|i| row[*i].clone()).collect()).collect();
+        Ok(Box::new(MemoryChanges {
+            tables: self,
+            table: table.clone(),
+            batch: Batch::of_types(&types),
+            cursor: MemoryCursor { rows, types, next: 0 },
+            start: 0,
+            deleted: Vec::new(),
+        }))
+    }
+    fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
+        rows.check().expect("a sound batch");
+        let types: Vec<SqlType> = table.columns.iter().map(|column| column.ty.clone()).collect();
+        let mut all = self.rows.borrow_mut();
+        all.entry(table.oid).or_default().extend((0..rows.rows).map(|row| rows.row(row, &types)));
+        Ok(())
+    }
+    fn next_value(&self, sequence: &SequenceDef) -> Result<i64> {
+        let mut sequences = self.sequences.borrow_mut();
+        let value = sequences.entry(sequence.oid).or_default();
+        *value += 1;
+        Ok(*value)
+    }
+    fn set_value(&self, sequence: &SequenceDef, value: i64, is_called: bool) -> Result<()> {
+        self.sequences.borrow_mut().insert(sequence.oid, if is_called { value } else { value - 1 });
+        Ok(())
+    }
+    fn begin_statement(&self) -> Result<()> {
+        self.frames.borrow_mut().push((None, self.rows.borrow().clone()));
+        Ok(())
+    }
+    fn end_statement(&self) -> Result<()> {
+        self.pop(false)
+    }
+    fn abort_statement(&self) -> Result<()> {
+        self.pop(true)
+    }
+    fn savepoints(&self) -> bool {
+        true
+    }
+    fn savepoint(&self, name: &str) -> Result<()> {
+        self.frames.borrow_mut().push((Some(name.to_owned()), self.rows.borrow().clone()));
+        Ok(())
+    }
+    fn rollback_to(&self, name: &str) -> Result<()> {
+        let at = self.named(name);
+        self.frames.borrow_mut().truncate(at + 1);
+        *self.rows.borrow_mut() = self.frames.borrow()[at].1.clone();
+        Ok(())
+    }
+    fn release(&self, name: &str) -> Result<()> {
+        let at = self.named(name);
+        self.frames.borrow_mut().truncate(at);
+        Ok(())
+    }
+}
+
+/// A table of these columns.
+pub(crate) fn table(oid: u32, name: &str, columns: &[(&str, SqlType)]) -> Arc<TableDef> {
+    let columns = columns.iter().zip(1..).map(|((name, ty), id)| ColumnDef {
+        name: (*name).into(),
+        // not the position, so that the two are told apart
+        id: id * 10,
+        ty: ty.clone(),
+        not_null: name.ends_with('!'),
+        default: None,
+    });
+    Arc::new(TableDef {
+        oid: Oid(oid),
+        schema: "public".into(),
+        name: name.into(),
+        heap: ObjectId(oid),
+        columns: columns.collect(),
+    })
+}
+
+/// A session over tables in memory.
+pub(crate) struct World {
+    pub session: TestSession,
+    pub tables: MemoryTables,
+    pub catalog: Arc<CatalogSnapshot>,
+    pub cancel: AtomicBool,
+}
+
+#[derive(Default)]
+struct Rows {
+    types: Vec<SqlType>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl Sink for Rows {
+    fn batch(&mut self, batch: &Batch) -> Result<()> {
+        batch.check().expect("a sound batch");
+        self.rows.extend((0..batch.rows).map(|row| batch.row(row, &self.types)));
+        Ok(())
+    }
+}
+
+impl World {
+    pub fn new(build: impl FnOnce(&mut verso_catalog::SnapshotBuilder)) -> Self {
+        let mut builder = CatalogSnapshot::builder(1);
+        build(&mut builder);
+        Self {
+            session: TestSession::default(),
+            tables: MemoryTables::default(),
+            catalog: builder.build(),
+            cancel: AtomicBool::new(false),
+        }
+    }
+
+    /// Runs a statement in a frame of its own; rows and count, or SQLSTATE and message.
+    pub fn run(&self, statement: &Statement, executor: Executor) -> Result<(Vec<Vec<Value>>, u64), String> {
+        let cx = ExecContext::new(
+            &self.tables,
+            Arc::clone(&self.catalog),
+            &[],
+            &self.session,
+            &self.cancel,
+            executor,
+        );
+        let mut rows = Rows {
+            types: statement.output().into_iter().map(|column| column.ty).collect(),
+            ..Rows::default()
+        };
+        self.tables.begin_statement().expect("frames open");
+        match execute(statement, &cx, &mut rows) {
+            Ok(count) => {
+                self.tables.end_statement().expect("frames close");
+                assert_eq!(self.tables.open_frames(), 0);
+                Ok((rows.rows, count))
+            }
+            Err(error) => {
+                self.tables.abort_statement().expect("frames close");
+                assert_eq!(self.tables.open_frames(), 0);
+                let (sqlstate, message) = self.session.describe_error(&error);
+                let context = match &error {
+                    ExecError::InFunction { context, .. } => format!("\n{context}"),
+                    _ => String::new(),
+                };
+                Err(format!("{sqlstate} {message}{context}"))
+            }
+        }
+    }
+
+    /// Rows of a query by both executors, which agree.
+    pub fn query(&self, plan: crate::plan::Plan) -> Result<Vec<Vec<Value>>, String> {
+        let statement = Statement::Query(plan);
+        let by_rows = self.run(&statement, Executor::Row);
+        let by_columns = self.run(&statement, Executor::Vector);
+        assert_eq!(format!("{by_rows:?}"), format!("{by_columns:?}"));
+        by_rows.map(|(rows, _)| rows)
+    }
 }

@@ -27,6 +27,8 @@ mod source;
 mod spool;
 mod statement;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use context::ExecContext;
 pub(crate) use source::cast_row;

@@ -199,11 +199,11 @@ fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
 /// Whether a cast between the types leaves every value as it is (P3 of the plan).
 pub(super) fn cast_is_identity(from: &SqlType, to: &SqlType) -> bool {
     from == to
-        || match (from, to) {
-            (SqlType::Numeric(_), SqlType::Numeric(None)) => true,
-            (SqlType::Varchar(_) | SqlType::Text, SqlType::Text | SqlType::Varchar(None)) => true,
-            _ => false,
-        }
+        || matches!(
+            (from, to),
+            (SqlType::Numeric(_), SqlType::Numeric(None))
+                | (SqlType::Varchar(_) | SqlType::Text, SqlType::Text | SqlType::Varchar(None))
+        )
 }
 
 fn cast_to(arg: &TypedExpr, to: &SqlType, kind: CastKind) -> Closure {

@@ -133,7 +133,7 @@ fn epoch_to_timestamp(seconds: f64) -> Result<i64> {
         return Ok(if seconds > 0.0 { i64::MAX } else { i64::MIN });
     }
     let micros = (seconds * MICROS_PER_SECOND as f64).round();
-    if !(micros.abs() < 1e19) {
+    if micros.is_nan() || micros.abs() >= 1e19 {
         return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range").into());
     }
     Ok(datetime::checked_timestamp(micros as i128 - i128::from(datetime::UNIX_EPOCH_MICROS))?)

@@ -1,5 +1,7 @@
 //! Set-returning functions and functions of arrays.
 
+use std::sync::Arc;
+
 use verso_types::{Decimal, Interval, SqlType, TypeError, Value, cmp_sql};
 
 use super::define::unexpected;
@@ -77,7 +79,8 @@ fn series_timestamp(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
 
 fn unnest(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     let [Value::Array(values)] = args else { return Err(unexpected("unnest", args)) };
-    Ok(Box::new(values.to_vec().into_iter()))
+    let values = Arc::clone(values);
+    Ok(Box::new((0..values.len()).map(move |i| values[i].clone())))
 }
 
 /// A strict, immutable set-returning function.

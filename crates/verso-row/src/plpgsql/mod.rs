@@ -13,6 +13,8 @@ mod block;
 mod message;
 mod program;
 mod run;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

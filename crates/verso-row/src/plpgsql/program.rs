@@ -227,10 +227,13 @@ impl StepKind {
     }
 }
 
+/// A bound function and the programs of it that no one runs.
+type Bound = (Arc<PlFunction>, Vec<Program>);
+
 /// The functions that a statement of the client has compiled, for the next call.
 #[derive(Default)]
 pub(crate) struct ProgramPool {
-    functions: RefCell<HashMap<Oid, (Arc<PlFunction>, Vec<Program>)>>,
+    functions: RefCell<HashMap<Oid, Bound>>,
 }
 
 impl ProgramPool {
