@@ -1,7 +1,7 @@
 //! Opening a database after whatever happened, and checkpoints, which bound how long that takes.
 //!
 //! ```text
-//! open   lock ─► double-write restore ─► superblock ─► log pass 1: end of the log, checkpoint state, lives of pages
+//! open   lock ─► superblock ─► log pass 1: end of the log, checkpoint state, lives of pages ─► double-write restore
 //!        ─► log pass 2: redo ─► new epoch in the superblock ─► appending
 //!
 //! log    …──── redo lsn ───────── checkpoint lsn [state] ───────── end
@@ -44,7 +44,7 @@ use crate::wal::{DatabaseId, FIRST_LSN, Group, LogImage, LogOrigin, RecordKind, 
 use superblock::{StatePlace, Superblock};
 
 /// A part of a checkpoint's state is at most this long.
-const STATE_PART_BYTES: usize = 1 << 20;
+const STATE_PART_BYTES: usize = 256 << 10;
 
 /// How a database is created or opened.
 #[derive(Clone, Debug)]
@@ -172,11 +172,15 @@ impl Store {
         env.vfs.create_dir_all(&dir).map_err(opening)?;
         sync_parent(env, path)?;
         let area = open_doublewrite(env, &dir)?;
-        let pages_restored = doublewrite::restore(&*file, &*area, page_size)?;
+        // Before anything is changed: the folder may be that of another database.
+        let found = replay::find_log(env, &dir, &superblock, &*file)?;
+        let pages_restored = match superblock.clean {
+            true => 0,
+            false => doublewrite::restore(&*file, &*area, page_size)?,
+        };
         // C4: pages that only the operating system has must not count as written.
         file.sync_data().map_err(opening)?;
 
-        let found = replay::find_log(env, &dir, &superblock, &*file)?;
         let epoch = superblock.epoch + 1;
         let wal = Arc::new(found.image.start(env, options.wal, epoch)?);
         let pool = PoolOptions { page_size, ..options.pool.clone() };
@@ -312,7 +316,7 @@ impl Store {
 
 /// Appends a checkpoint's state in groups that follow each other. Nobody else appends meanwhile.
 fn append_state(wal: &Wal, state: &[u8]) -> Result<(Lsn, Lsn), StorageError> {
-    let _room = wal.reserve(state.len() as u64 + STATE_PART_BYTES as u64)?;
+    let _room = wal.reserve(state.len() as u64 + 4096)?;
     let mut parts: Vec<&[u8]> = state.chunks(STATE_PART_BYTES).collect();
     if parts.is_empty() {
         parts.push(&[]);

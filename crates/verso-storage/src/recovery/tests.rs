@@ -302,3 +302,153 @@ fn after_any_crash_acknowledged_mini_transactions_are_there_and_no_half_ones() {
         crash_once(&world, &mut rng);
     }
 }
+
+/// A closed database with some content.
+fn closed(world: &World) -> Model {
+    let mut rng = Rng::new(world.seed());
+    world.run(|env| {
+        let mut toy = Toy::create(env).unwrap();
+        let mut model = Model::default();
+        for _ in 0..30 {
+            step(&mut toy, &mut model, &mut rng).unwrap();
+        }
+        let numbers = toy.numbers.encode();
+        toy.store.close(|| numbers).unwrap();
+        canonical(model)
+    })
+}
+
+#[test]
+fn a_file_that_was_closed_is_whole_without_its_log() {
+    let world = World::new(3);
+    let model = closed(&world);
+    world.run(|env| {
+        env.vfs.remove_dir_all(&wal_dir(&path())).unwrap();
+        let (mut toy, report) = Toy::open(env).unwrap();
+        assert!(report.clean && report.log_missing, "{report:?}");
+        assert_eq!(canonical(toy.observe()), model);
+        // From now on it needs the log.
+        let mut after = model.clone();
+        let end = step(&mut toy, &mut after, &mut Rng::new(9)).unwrap();
+        toy.store.core.wal.flush(end).unwrap();
+        drop(toy);
+        let (toy, report) = Toy::open(env).unwrap();
+        assert!(!report.clean && !report.log_missing, "{report:?}");
+        assert_eq!(canonical(toy.observe()), canonical(after));
+        drop(toy);
+        env.vfs.remove_dir_all(&wal_dir(&path())).unwrap();
+        assert!(matches!(Toy::open(env), Err(StorageError::NotADatabase { .. })));
+    });
+}
+
+#[test]
+fn files_that_do_not_fit_are_told_apart() {
+    fn refused(change: impl FnOnce(&mut Vec<u8>)) -> StorageError {
+        let world = World::new(4);
+        closed(&world);
+        world.run(|env| {
+            let mut bytes = world.vfs().read_file(&path()).unwrap();
+            change(&mut bytes);
+            world.vfs().write_file(&path(), &bytes).unwrap();
+            Toy::open(env).err().expect("the file was damaged")
+        })
+    }
+    fn both(bytes: &mut [u8], change: impl Fn(&mut [u8])) {
+        for at in [0, 2048] {
+            change(&mut bytes[at..at + 512]);
+            let crc = crc32c::crc32c(&bytes[at..at + 508]);
+            bytes[at + 508..at + 512].copy_from_slice(&crc.to_le_bytes());
+        }
+    }
+    assert!(matches!(refused(|bytes| bytes.clear()), StorageError::NotADatabase { .. }));
+    assert!(matches!(refused(|bytes| bytes.fill(b'x')), StorageError::NotADatabase { .. }));
+    let version = refused(|bytes| both(bytes, |copy| copy[8] = 99));
+    assert!(matches!(version, StorageError::UnsupportedFormat { found: 99, supported: FILE_FORMAT }));
+    assert!(matches!(refused(|bytes| both(bytes, |copy| copy[13] = 77)), StorageError::Corrupt { .. }));
+    let damaged = refused(|bytes| [40, 2048 + 40].iter().for_each(|at| bytes[*at] ^= 1));
+    assert!(matches!(damaged, StorageError::Corrupt { page: PageId(0), .. }));
+    let cut = refused(|bytes| bytes.truncate(5 * 4096));
+    assert!(matches!(cut, StorageError::Corrupt { page: PageId(5), .. }), "{cut}");
+    let id = refused(|bytes| both(bytes, |copy| copy[16] ^= 1));
+    assert!(matches!(id, StorageError::NotADatabase { .. }), "the log is that of another database: {id}");
+}
+
+#[test]
+fn one_whole_copy_of_the_superblock_is_enough() {
+    for at in [100, 2048 + 100] {
+        let world = World::new(5);
+        let mut model = closed(&world);
+        world.run(|env| {
+            let mut bytes = world.vfs().read_file(&path()).unwrap();
+            bytes[at] ^= 1;
+            world.vfs().write_file(&path(), &bytes).unwrap();
+            let (toy, _) = Toy::open(env).unwrap();
+            model.extents = canonical(toy.observe()).extents;
+            assert_eq!(canonical(toy.observe()), model);
+        });
+    }
+}
+
+#[test]
+fn a_database_is_created_once_opened_by_one_and_of_one_page_size() {
+    let world = World::new(6);
+    closed(&world);
+    world.run(|env| {
+        assert!(matches!(Toy::create(env), Err(StorageError::Io { .. })), "there is one");
+        let (toy, _) = Toy::open(env).unwrap();
+        assert!(matches!(Toy::open(env), Err(StorageError::Locked)));
+        drop(toy);
+        let options = StoreOptions { page_size: Some(8192), ..options() };
+        let other = Store::open(env, &path(), &options, &REDO, &mut Numbers::default());
+        assert!(matches!(other, Err(StorageError::NotADatabase { .. })));
+        Toy::open(env).unwrap();
+    });
+}
+
+#[test]
+fn a_long_state_of_a_checkpoint_comes_back() {
+    let world = World::new(7);
+    let many = Numbers((0..300_000).map(|key| (key, key * 3)).collect());
+    world.run(|env| {
+        let mut toy = Toy::create(env).unwrap();
+        toy.numbers = many.clone();
+        toy.checkpoint().unwrap();
+        drop(toy);
+        assert!(many.encode().len() > 4 * STATE_PART_BYTES);
+        let (toy, _) = Toy::open(env).unwrap();
+        assert!(toy.numbers == many);
+    });
+}
+
+#[test]
+fn checkpoints_bound_the_log_and_come_by_volume() {
+    use verso_env::sync::Mutex;
+    struct Target(Arc<Mutex<Toy>>);
+    impl CheckpointTarget for Target {
+        fn redo_bytes(&self) -> u64 {
+            self.0.lock().store.redo_bytes()
+        }
+        fn checkpoint(&self) -> Result<(), StorageError> {
+            self.0.lock().checkpoint()
+        }
+    }
+    let world = World::new(8);
+    world.run(|env| {
+        let toy = Arc::new(Mutex::new(Toy::create(env).unwrap()));
+        let settings = CheckpointerOptions { log_bytes: 100 << 10, ..CheckpointerOptions::default() };
+        let thread = Checkpointer::start(env, settings, Arc::new(Target(Arc::clone(&toy)))).unwrap();
+        let (mut model, mut rng, mut greatest) = (Model::default(), Rng::new(8), 0);
+        for _ in 0..2000 {
+            let mut toy = toy.lock();
+            step(&mut toy, &mut model, &mut rng).unwrap();
+            greatest = greatest.max(toy.store.redo_bytes());
+            drop(toy);
+            env.clock.sleep(std::time::Duration::from_millis(50));
+        }
+        thread.stop();
+        let toy = toy.lock();
+        assert!(toy.store.core.wal.appended().0 > 200 << 10, "{}", toy.store.core.wal.appended());
+        assert!(greatest < 200 << 10, "{greatest}");
+        assert!(toy.store.core.wal.disk_bytes() < 1 << 20);
+    });
+}

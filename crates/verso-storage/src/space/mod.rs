@@ -266,7 +266,7 @@ impl SpaceMap {
         run: ExtentRun,
     ) -> Result<(), StorageError> {
         assert!(
-            run.first.0 % UNIT_PAGES == 0 && run.pages % UNIT_PAGES == 0 && run.pages > 0,
+            run.first.0.is_multiple_of(UNIT_PAGES) && run.pages.is_multiple_of(UNIT_PAGES) && run.pages > 0,
             "whole units are freed, not {run:?}"
         );
         let (first, count) = (run.first.0 / UNIT_PAGES, run.pages / UNIT_PAGES);

@@ -40,11 +40,9 @@ impl Runs {
                 (first, count) = (before, length + count);
             }
         }
-        if let Some(&length) = self.free.get(&(first + count)) {
-            if (first + count) % region_units != 0 {
-                self.free.remove(&(first + count));
-                count += length;
-            }
+        let behind = first + count;
+        if !behind.is_multiple_of(region_units) {
+            count += self.free.remove(&behind).unwrap_or(0);
         }
         self.free.insert(first, count);
     }

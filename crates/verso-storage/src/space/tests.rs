@@ -1,1 +1,168 @@
+//! The space map against a list of units.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use verso_sim::{FaultPlan, Rng, World, seeds};
+
+use super::*;
+use crate::Lsn;
+use crate::buffer::PoolOptions;
+use crate::mini::RedoTable;
+use crate::page::TxnId;
+use crate::recovery::{StateRedo, Store, StoreOptions};
+use crate::wal::WalOptions;
+
+static REDO: RedoTable = RedoTable::new(&[(16, 19, redo)]);
+
+struct Nothing;
+
+impl StateRedo for Nothing {
+    fn checkpoint(&mut self, _: &[u8]) -> Result<(), Flaw> {
+        Ok(())
+    }
+    fn state(&mut self, _: RecordKind, _: TxnId, _: Lsn, _: &[u8]) -> Result<(), Flaw> {
+        Ok(())
+    }
+}
+
+fn options(max_bytes: u64) -> StoreOptions {
+    StoreOptions {
+        pool: PoolOptions {
+            page_size: 4096,
+            capacity_bytes: 64 * 4096,
+            max_database_bytes: max_bytes,
+            ..PoolOptions::default()
+        },
+        page_size: None,
+        wal: WalOptions { segment_bytes_first: 1 << 16, chunk_bytes: 1 << 12, ..WalOptions::default() },
+    }
+}
+
+fn path() -> PathBuf {
+    World::dir().join("space.verso")
+}
+
+fn allocate(
+    store: &Store,
+    space: &SpaceMap,
+    owner: u32,
+    units: u32,
+    use_reserve: bool,
+) -> Result<ExtentRun, StorageError> {
+    let mut mini = Mini::begin(&store.core, TxnId::NONE);
+    if use_reserve {
+        mini.use_reserve();
+    }
+    let run = space.allocate(&mut mini, ObjectId(owner), ExtentKind::Object, units, false)?;
+    mini.commit()?;
+    Ok(run)
+}
+
+#[test]
+fn random_allocations_equal_a_list_of_units_also_after_reopening() {
+    for seed in seeds(20) {
+        let world = World::new(seed);
+        let mut rng = Rng::new(seed);
+        world.run(|env| {
+            let store = Store::create(env, &path(), &options(256 << 20), &REDO).unwrap();
+            let space = store.load_space(4).unwrap();
+            let mut model: BTreeMap<u32, u32> = BTreeMap::new(); // unit → owner
+            for round in 0..150 {
+                if round > 1 && rng.one_in(3) && !model.is_empty() {
+                    let units: Vec<u32> = model.keys().copied().collect();
+                    let first = *rng.pick(&units);
+                    let mut mini = Mini::begin(&store.core, TxnId::NONE);
+                    if rng.one_in(2) {
+                        let owner = model[&first];
+                        let freed = space.free_owner(&mut mini, ObjectId(owner)).unwrap();
+                        let before = model.len();
+                        model.retain(|_, other| *other != owner);
+                        assert_eq!(freed, (before - model.len()) as u64 * u64::from(UNIT_PAGES));
+                    } else {
+                        let run = ExtentRun { first: PageId(first * UNIT_PAGES), pages: UNIT_PAGES };
+                        space.free_runs(&mut mini, &[run]).unwrap();
+                        model.remove(&first);
+                    }
+                    mini.commit().unwrap();
+                } else {
+                    let owner = 1 + rng.below(10) as u32;
+                    let most = if rng.one_in(10) { 300 } else { 10 };
+                    let units = if round < 2 { 400 } else { 1 + rng.below(most) as u32 };
+                    let run = allocate(&store, &space, owner, units, false).unwrap();
+                    assert_eq!(run.pages, units * UNIT_PAGES);
+                    for unit in run.first.0 / UNIT_PAGES..(run.first.0 + run.pages) / UNIT_PAGES {
+                        assert_eq!(model.insert(unit, owner), None, "unit {unit} is given out once");
+                    }
+                }
+            }
+            let same = |space: &SpaceMap, store: &Store| {
+                space.check(&store.core.pool).unwrap();
+                let mut found = BTreeMap::new();
+                for (owner, run) in space.extents_of_kind(ExtentKind::Object) {
+                    let units = run.first.0 / UNIT_PAGES..(run.first.0 + run.pages) / UNIT_PAGES;
+                    found.extend(units.map(|unit| (unit, owner.0)));
+                }
+                assert_eq!(found, model);
+                let stats = space.stats();
+                let used: u64 = stats.pages_per_kind.iter().sum();
+                assert_eq!(used + stats.free_pages, stats.total_pages);
+            };
+            same(&space, &store);
+            assert!(space.stats().total_pages > 508 * 8, "several regions: {:?}", space.stats());
+            store.core.wal.flush(store.core.wal.appended()).unwrap();
+            drop((space, store));
+            let (store, _) = Store::open(env, &path(), &options(256 << 20), &REDO, &mut Nothing).unwrap();
+            same(&store.load_space(4).unwrap(), &store);
+        });
+    }
+}
+
+#[test]
+fn low_addresses_come_first_and_what_a_mini_transaction_frees_is_for_others() {
+    let world = World::new(1);
+    world.run(|env| {
+        let store = Store::create(env, &path(), &options(64 << 20), &REDO).unwrap();
+        let space = store.load_space(4).unwrap();
+        let first = allocate(&store, &space, 1, 2, false).unwrap();
+        let second = allocate(&store, &space, 2, 2, false).unwrap();
+        assert!(first < second);
+        let mut mini = Mini::begin(&store.core, TxnId::NONE);
+        space.free_runs(&mut mini, &[first]).unwrap();
+        let third = space.allocate(&mut mini, ObjectId(3), ExtentKind::Object, 2, true).unwrap();
+        assert!(third > second, "not what is being freed");
+        mini.commit().unwrap();
+        assert_eq!(allocate(&store, &space, 4, 2, false).unwrap(), first);
+        assert_eq!(space.roots(), [(ObjectId(3), third.first)]);
+        assert_eq!(space.owner_of(second.first.offset(9)), Some((ObjectId(2), ExtentKind::Object)));
+        assert_eq!(space.owner_of(PageId(1)), Some((ObjectId::SYSTEM, ExtentKind::Map)));
+    });
+}
+
+#[test]
+fn the_reserve_is_for_undo_and_a_full_disk_or_file_changes_nothing() {
+    for full_disk in [false, true] {
+        let world = World::new(2);
+        world.run(|env| {
+            let max_bytes = if full_disk { 64 << 20 } else { 4 << 20 };
+            let store = Store::create(env, &path(), &options(max_bytes), &REDO).unwrap();
+            let space = store.load_space(16).unwrap();
+            if full_disk {
+                let capacity_bytes = Some(world.vfs().used_bytes() + (256 << 10));
+                world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            }
+            let full = loop {
+                if let Err(error) = allocate(&store, &space, 1, 3, false) {
+                    break error;
+                }
+            };
+            assert!(matches!(full, StorageError::Full { .. }), "{full}");
+            space.check(&store.core.pool).unwrap();
+            assert!(space.stats().free_pages >= 16 * 8);
+            for _ in 0..5 {
+                allocate(&store, &space, 2, 3, true).unwrap();
+            }
+            assert!(!store.core.wal.is_poisoned());
+        });
+    }
+}

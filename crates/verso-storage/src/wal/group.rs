@@ -200,9 +200,10 @@ impl<'a> GroupView<'a> {
                 seen = count;
                 return if complete { None } else { Some(Err(Flaw::from("log group lacks records"))) };
             }
-            let record = (seen < count)
-                .then(|| parse_record(bytes, offset))
-                .unwrap_or_else(|| Err(Flaw::from("log group has bytes behind its last record")));
+            let record = match seen < count {
+                true => parse_record(bytes, offset),
+                false => Err(Flaw::from("log group has bytes behind its last record")),
+            };
             match &record {
                 Ok(record) => {
                     offset += RECORD_HEADER + record.payload.len();

@@ -51,6 +51,9 @@ impl Default for WalOptions {
     }
 }
 
+/// A flush of at most this much is one of many small ones to come.
+const SMALL_FLUSH_BYTES: u64 = 64 << 10;
+
 /// Counters since the log was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalStats {
@@ -334,10 +337,9 @@ impl Wal {
     pub fn stop(&self) {
         self.shared.queue.lock().stopped = true;
         self.shared.work.notify_all();
-        if let Some(writer) = self.writer.lock().take() {
-            if writer.join().is_err() {
-                self.poison();
-            }
+        let writer = self.writer.lock().take();
+        if writer.is_some_and(|writer| writer.join().is_err()) {
+            self.poison();
         }
     }
 }
@@ -412,22 +414,34 @@ impl Shared {
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
         let target = self.appended.load(Ordering::Acquire);
         assert!(upto.0 <= target, "flush up to {upto}, but the log ends at {target}");
-        let (files, written) = {
+        let (files, names, written) = {
             let mut tail = self.tail.lock();
+            let before = tail.written.0;
             while tail.written.0 < target {
                 if !self.write_one(&mut tail)? {
                     self.write_active(&mut tail)?;
                 }
             }
+            if tail.written.0 - before <= SMALL_FLUSH_BYTES {
+                tail.zero_ahead()?;
+            }
             tail.unsynced_bytes = 0;
-            (std::mem::take(&mut tail.unsynced), tail.written)
+            let names = std::mem::take(&mut tail.unsynced_names);
+            (std::mem::take(&mut tail.unsynced), names, tail.written)
         };
+        if names {
+            self.sync_names()?;
+        }
         for file in files {
             self.counters.fsyncs.fetch_add(1, Ordering::Relaxed);
             file.sync_data().map_err(|e| StorageError::io("syncing the log", e))?;
         }
         self.durable.fetch_max(written.0, Ordering::AcqRel);
         Ok(())
+    }
+
+    fn sync_names(&self) -> Result<(), StorageError> {
+        self.env.vfs.sync_dir(&self.dir).map_err(|e| StorageError::io("syncing the log folder", e))
     }
 
     /// Writes the oldest full buffer; `false` if there is none.
@@ -488,7 +502,7 @@ impl Shared {
                 tail.next_number += 1;
                 (tail.next_number - 1, tail.next_size)
             };
-            // Out of the lock: zeroing takes long, and flushes go on meanwhile.
+            // Out of the lock: flushes go on meanwhile.
             let spare = segment::create(&*self.env.vfs, &self.dir, number, size)?;
             self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
             let mut tail = self.tail.lock();
@@ -522,6 +536,7 @@ impl Shared {
                 continue;
             }
             old.number = tail.next_number;
+            old.overwritable = old.size;
             tail.next_number += 1;
             let to = segment::path_of(&self.dir, old.number);
             vfs.rename(&from, &to).map_err(|e| StorageError::io("renaming a log segment", e))?;
@@ -531,9 +546,7 @@ impl Shared {
         }
         if changed {
             // Before anything is written to a spare its new name must be durable; the tail is still held.
-            self.or_poison(
-                vfs.sync_dir(&self.dir).map_err(|e| StorageError::io("syncing the log folder", e)),
-            )?;
+            self.or_poison(self.sync_names())?;
         }
         self.room.store(tail.room(), Ordering::Relaxed);
         Ok(())

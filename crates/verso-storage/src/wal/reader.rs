@@ -171,7 +171,7 @@ impl LogImage {
             wiped.map_err(|e| StorageError::io("preparing a log segment", e))?;
             // One too short came from a crash while it was made.
             if segment.size > SECTOR as u64 {
-                spares.push_back(Segment { size: segment.size.max(SECTOR as u64), ..segment.clone() });
+                spares.push_back(segment.clone());
             }
         }
         let segments = || self.chain.iter().map(|(segment, _)| segment).chain(&self.others);
@@ -187,6 +187,7 @@ impl LogImage {
             spares,
             unsynced: Vec::new(),
             unsynced_bytes: 0,
+            unsynced_names: false,
             written: self.end,
             next_number: newest.map_or(1, |number| number + 1),
             next_size: largest.map_or(options.segment_bytes_first, |size| {

@@ -1,8 +1,8 @@
 //! Segment files: where they are, how they come to be and go.
 //!
 //! A segment in use has a header that repeats its number; a *spare* has none (fresh, or renamed after use) and gets
-//! one when it is taken into use. Both have their space on disk written before, so that a flush overwrites and
-//! never extends.
+//! one when it is taken into use. Its space on disk is reserved before. Small flushes zero a stretch ahead of
+//! themselves once, and used segments are used again, so that most flushes overwrite; bulk goes to fresh space at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,9 +12,6 @@ use verso_env::{OpenMode, Vfs, VfsFile};
 use super::chunk::{SECTOR, SegmentHeader};
 use crate::StorageError;
 
-/// How much is zeroed by one write.
-const ZERO_BYTES: usize = 1 << 20;
-
 /// An open segment file.
 #[derive(Clone)]
 pub(super) struct Segment {
@@ -22,6 +19,10 @@ pub(super) struct Segment {
     pub file: Arc<dyn VfsFile>,
     /// Length of the file.
     pub size: u64,
+    /// Up to here it was written before, so that a sync after writing there changes no metadata.
+    pub overwritable: u64,
+    /// Its name is durable.
+    pub named: bool,
 }
 
 /// Name of segment `number` in the log folder.
@@ -49,35 +50,22 @@ pub(super) fn list(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<(Segment, Option<Seg
         let header = SegmentHeader::parse(&sector[..read])
             .map_err(|flaw| StorageError::NotADatabase { what: format!("{}: {flaw}", path.display()) })?
             .filter(|header| header.number == number);
-        found.push((Segment { number, file, size }, header));
+        found.push((Segment { number, file, size, overwritable: 0, named: true }, header));
     }
     found.sort_by_key(|(segment, _)| segment.number);
     Ok(found)
 }
 
-/// Creates a spare of `size` bytes, written and durable. A failure leaves no file behind.
+/// Creates a spare of `size` bytes with its space on disk reserved. Neither its content nor its name is durable yet. A
+/// failure leaves no file behind.
 pub(super) fn create(vfs: &dyn Vfs, dir: &Path, number: u64, size: u64) -> Result<Segment, StorageError> {
     let path = path_of(dir, number);
-    let result = fill(vfs, dir, &path, size);
+    let opened = vfs.open(&path, OpenMode { truncate: true, ..OpenMode::CREATE });
+    let result = opened.and_then(|file| file.preallocate(0, size).map(|()| file));
     if result.is_err() {
         // The first failure is what counts; what remains is found and reused at the next open.
         let _ = vfs.remove_file(&path);
     }
     let file = result.map_err(|e| StorageError::io("a log segment", e))?;
-    Ok(Segment { number, file, size })
-}
-
-fn fill(vfs: &dyn Vfs, dir: &Path, path: &Path, size: u64) -> std::io::Result<Arc<dyn VfsFile>> {
-    let file = vfs.open(path, OpenMode { truncate: true, ..OpenMode::CREATE })?;
-    file.preallocate(0, size)?;
-    let zeroes = vec![0; ZERO_BYTES.min(usize::try_from(size).unwrap_or(ZERO_BYTES))];
-    let mut offset = 0;
-    while offset < size {
-        let length = zeroes.len().min(usize::try_from(size - offset).unwrap_or(usize::MAX));
-        file.write_at(&zeroes[..length], offset)?;
-        offset += length as u64;
-    }
-    file.sync_data()?;
-    vfs.sync_dir(dir)?;
-    Ok(file)
+    Ok(Segment { number, file, size, overwritable: 0, named: false })
 }

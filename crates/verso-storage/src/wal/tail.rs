@@ -10,6 +10,9 @@ use super::segment::Segment;
 use crate::StorageError;
 use crate::page::Lsn;
 
+/// Small flushes zero so much ahead of themselves at once.
+const ZERO_AHEAD_BYTES: u64 = 512 << 10;
+
 /// A segment in use and the LSN of its first chunk.
 pub(super) struct LiveSegment {
     pub segment: Segment,
@@ -27,6 +30,8 @@ pub(super) struct Tail {
     /// Files written to since they were last synced.
     pub unsynced: Vec<Arc<dyn VfsFile>>,
     pub unsynced_bytes: u64,
+    /// A segment whose name is not durable was entered.
+    pub unsynced_names: bool,
     /// Every group before is handed to the operating system.
     pub written: Lsn,
     /// Number of the next new segment file.
@@ -52,7 +57,7 @@ impl Tail {
     pub fn write(&mut self, chunk: &mut ChunkBuffer, header: SegmentHeader) -> Result<(), StorageError> {
         let bytes = disk_len(chunk.len());
         assert_eq!(chunk.start, self.written, "chunks are written in LSN order");
-        if !self.live.back().is_some_and(|live| live.segment.size - self.position >= bytes) {
+        if self.live.back().is_none_or(|live| live.segment.size - self.position < bytes) {
             self.enter_spare(bytes, SegmentHeader { start: chunk.start, ..header })?;
         }
         let live = self.live.back().expect("a segment was entered");
@@ -76,8 +81,24 @@ impl Tail {
         let header = SegmentHeader { number: segment.number, ..header };
         segment.file.write_at(&header.encode(), 0).map_err(|e| StorageError::io("writing the log", e))?;
         self.note_unsynced(segment.file.clone(), SECTOR as u64);
+        self.unsynced_names |= !segment.named;
         self.live.push_back(LiveSegment { segment, start: header.start });
         self.position = SECTOR as u64;
+        Ok(())
+    }
+
+    /// Zeroes a stretch ahead, if what was written before ends here, for small flushes to overwrite.
+    pub fn zero_ahead(&mut self) -> Result<(), StorageError> {
+        let position = self.position;
+        let Some(live) = self.live.back_mut() else { return Ok(()) };
+        let segment = &mut live.segment;
+        if position + SECTOR as u64 <= segment.overwritable || position >= segment.size {
+            return Ok(());
+        }
+        let end = segment.size.min(position + ZERO_AHEAD_BYTES);
+        let zeroes = vec![0; usize::try_from(end - position).expect("a short stretch")];
+        segment.file.write_at(&zeroes, position).map_err(|e| StorageError::io("writing the log", e))?;
+        segment.overwritable = end;
         Ok(())
     }
 

@@ -180,3 +180,141 @@ fn logs_of_others_and_foreign_files() {
     let result = LogImage::open(&*env.vfs, dir.path(), origin(1, FIRST_LSN, Lsn(999_999)), |_, _| Ok(()));
     assert!(matches!(result, Err(StorageError::NotADatabase { .. })), "a log that ends too early");
 }
+
+/// What a thread of the crash simulation did, in the order it did it.
+#[derive(Default)]
+struct Told {
+    /// (thread, number) in log order.
+    appended: Vec<(u64, u64)>,
+    /// How many of the groups in log order were acknowledged as durable, at least.
+    acknowledged: usize,
+}
+
+#[test]
+fn after_any_crash_the_log_is_a_prefix_with_everything_acknowledged() {
+    use verso_env::sync::Mutex;
+    use verso_sim::{FaultPlan, Rng, World, seeds};
+
+    let mut lost = 0;
+    for seed in seeds(300) {
+        let world = World::new(seed);
+        let mut rng = Rng::new(seed);
+        let dir = World::dir().join("wal");
+        let options = WalOptions { background: rng.one_in(2), ..small() };
+        let plan = FaultPlan { power_off_at_op: Some(10 + rng.below(120)), ..FaultPlan::default() };
+        let told = Arc::new(Mutex::new(Told::default()));
+        world.run(|env| {
+            let wal = Arc::new(create(env, &dir, options));
+            env.vfs.sync_dir(World::dir()).unwrap();
+            world.vfs().set_faults(plan);
+            let handles: Vec<_> = (0..3u64)
+                .map(|thread| {
+                    let (wal, told, mut rng) = (Arc::clone(&wal), Arc::clone(&told), rng.fork());
+                    env.spawn("committer", move || {
+                        for number in 0..20 {
+                            let payload = vec![thread as u8; 1 + rng.index(1200)];
+                            let mut group = group(thread * 1000 + number, &payload);
+                            let mut position = 0;
+                            let appended = wal.append_with(&mut group, |_, _| {
+                                let mut told = told.lock();
+                                told.appended.push((thread, number));
+                                position = told.appended.len();
+                            });
+                            let Ok((_, end)) = appended else { return };
+                            if rng.one_in(2) {
+                                if wal.flush(end).is_err() {
+                                    return;
+                                }
+                                let mut told = told.lock();
+                                told.acknowledged = told.acknowledged.max(position);
+                            }
+                        }
+                    })
+                })
+                .collect();
+            handles.into_iter().for_each(|handle| handle.join().unwrap());
+        });
+        world.crash();
+        let told = std::mem::take(&mut *told.lock());
+        let (mut epoch, mut start) = (1, FIRST_LSN);
+        let mut expected: Vec<(u64, u64)> = told.appended.clone();
+        for round in 0..3 {
+            let (found, end) = world.run(|env| {
+                let (image, groups) = read(env, &dir, origin(epoch, start, FIRST_LSN));
+                let found: Vec<_> = groups.iter().map(|(txn, _)| (txn / 1000, txn % 1000)).collect();
+                let end = image.end();
+                // The next life of the log, whose crash loses what it likes of two groups more.
+                let wal = image.start(env, options, epoch + 1).unwrap();
+                for number in 0..2 {
+                    let size = 1 + rng.index(1500);
+                    wal.append(&mut group(9000 + round * 10 + number, &vec![9; size])).unwrap();
+                    wal.flush(wal.appended()).unwrap();
+                }
+                (found, end)
+            });
+            assert!(expected.starts_with(&found), "a prefix: {found:?} of {expected:?}");
+            assert!(found.len() >= told.acknowledged, "{} of {}", found.len(), told.acknowledged);
+            lost += u32::from(found.len() < told.appended.len());
+            expected = found;
+            expected.extend((0..2).map(|number| (9, round * 10 + number)));
+            (epoch, start) = (epoch + 1, end);
+            world.crash();
+        }
+    }
+    assert!(lost > 0 || seeds(300).count() < 50, "some crash loses something");
+}
+
+#[test]
+fn a_failed_sync_poisons_for_good_and_only_what_was_durable_before_is_acknowledged() {
+    use verso_sim::{FaultPlan, World};
+    let world = World::new(1);
+    let dir = World::dir().join("wal");
+    world.run(|env| {
+        let wal = create(env, &dir, small());
+        let (_, first) = wal.append(&mut group(1, b"durable")).unwrap();
+        wal.flush(first).unwrap();
+        world.vfs().set_faults(FaultPlan { fail_sync: Some(1), ..FaultPlan::default() });
+        let (_, second) = wal.append(&mut group(2, b"lost")).unwrap();
+        assert!(wal.flush(second).is_err());
+        assert!(wal.is_poisoned() && wal.durable() == first);
+        assert!(matches!(wal.flush(second), Err(StorageError::Poisoned)));
+        assert!(matches!(wal.append(&mut group(3, b"refused")), Err(StorageError::Poisoned)));
+        assert!(matches!(wal.reserve(1), Err(StorageError::Poisoned)));
+        wal.flush(first).unwrap();
+    });
+}
+
+#[test]
+fn a_full_disk_refuses_a_reservation_and_loses_nothing() {
+    use verso_sim::{FaultPlan, World};
+    for background in [false, true] {
+        let world = World::new(1);
+        let dir = World::dir().join("wal");
+        let options = WalOptions { background, ..small() };
+        world.run(|env| {
+            let wal = create(env, &dir, options);
+            let capacity_bytes = Some(world.vfs().used_bytes() + (70 << 10));
+            world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            let mut written = 0;
+            let full = loop {
+                match wal.reserve(1500) {
+                    Ok(_room) => wal.append(&mut group(written, &[1; 1000])).map(drop).unwrap(),
+                    Err(error) => break error,
+                }
+                written += 1;
+                wal.flush(wal.appended()).unwrap();
+            };
+            assert!(matches!(full, StorageError::Full { .. }), "{full}");
+            assert!(written > 10 && !wal.is_poisoned());
+            // Room again: it goes on.
+            world.vfs().set_faults(FaultPlan::default());
+            let room = wal.reserve(1500).unwrap();
+            let (_, end) = wal.append(&mut group(written, b"again")).unwrap();
+            wal.flush(end).unwrap();
+            drop(room);
+            drop(wal);
+            let (_, groups) = read(env, &dir, origin(1, FIRST_LSN, FIRST_LSN));
+            assert_eq!(groups.len() as u64, written + 1);
+        });
+    }
+}
