@@ -1,2 +1,16 @@
 //! SQL text to answers: parser, binder, planner, sessions, SQLSTATEs
+//!
+//! ```text
+//! text ─► parse ─► syntax ─► bind ─► verso_row::plan ─► session ─► verso_row executors ─► batches
+//! ```
 #![forbid(unsafe_code)]
+
+pub mod bind;
+pub mod errors;
+pub mod parse;
+pub mod session;
+pub mod syntax;
+
+pub use errors::SqlError;
+pub use parse::{Open, Piece, fuzz_parse, split_statements};
+pub use session::{CancelHandle, CommandTag, Notice, OutputColumn, StatementSink, StatementStatistics};

@@ -1,0 +1,306 @@
+//! The errors a client sees, and the one place where SQLSTATEs are assigned.
+//!
+//! Lower crates describe what went wrong; here it becomes a five-character code as PostgreSQL's appendix A lists them,
+//! with a position in the statement's text where there is one.
+//!
+//! E1. A position counts characters from 1, in the text given to [`Session::execute`](crate::Session::execute).
+//! E2. An error made here always carries a SQLSTATE; `XX000` means a bug of ours.
+
+use std::fmt;
+
+use verso_storage::StorageError;
+use verso_types::TypeError;
+
+/// SQLSTATE codes this crate assigns, named as in PostgreSQL's errcodes list.
+pub mod sqlstate {
+    /// A clause or statement that Verso does not have.
+    pub const FEATURE_NOT_SUPPORTED: &str = "0A000";
+    /// Not SQL.
+    pub const SYNTAX_ERROR: &str = "42601";
+    /// No such column.
+    pub const UNDEFINED_COLUMN: &str = "42703";
+    /// No such table or sequence.
+    pub const UNDEFINED_TABLE: &str = "42P01";
+    /// No such function or operator.
+    pub const UNDEFINED_FUNCTION: &str = "42883";
+    /// No such type, savepoint aside.
+    pub const UNDEFINED_OBJECT: &str = "42704";
+    /// No such parameter.
+    pub const UNDEFINED_PARAMETER: &str = "42P02";
+    /// A name that fits several columns.
+    pub const AMBIGUOUS_COLUMN: &str = "42702";
+    /// Several functions or operators fit equally well.
+    pub const AMBIGUOUS_FUNCTION: &str = "42725";
+    /// A column named twice.
+    pub const DUPLICATE_COLUMN: &str = "42701";
+    /// A table name used twice in FROM.
+    pub const DUPLICATE_ALIAS: &str = "42712";
+    /// The table exists already.
+    pub const DUPLICATE_TABLE: &str = "42P07";
+    /// The function exists already.
+    pub const DUPLICATE_FUNCTION: &str = "42723";
+    /// An expression of the wrong type.
+    pub const DATATYPE_MISMATCH: &str = "42804";
+    /// A parameter or literal whose type cannot be told.
+    pub const INDETERMINATE_DATATYPE: &str = "42P18";
+    /// A cast that does not exist.
+    pub const CANNOT_COERCE: &str = "42846";
+    /// A column outside GROUP BY or aggregates, an aggregate in the wrong place.
+    pub const GROUPING_ERROR: &str = "42803";
+    /// A reference to a table or column that may not be used here.
+    pub const INVALID_COLUMN_REFERENCE: &str = "42P10";
+    /// The object is of another kind.
+    pub const WRONG_OBJECT_TYPE: &str = "42809";
+    /// Definition of a function that cannot be.
+    pub const INVALID_FUNCTION_DEFINITION: &str = "42P13";
+    /// No such schema.
+    pub const INVALID_SCHEMA_NAME: &str = "3F000";
+    /// A system object cannot be changed.
+    pub const INSUFFICIENT_PRIVILEGE: &str = "42501";
+    /// Nested too deeply.
+    pub const STATEMENT_TOO_COMPLEX: &str = "54001";
+    /// Too many columns.
+    pub const TOO_MANY_COLUMNS: &str = "54011";
+    /// A failed transaction accepts nothing but its end.
+    pub const IN_FAILED_TRANSACTION: &str = "25P02";
+    /// NO SAVEPOINT: after an error only reads and ROLLBACK.
+    pub const MUST_ROLLBACK: &str = "25V01";
+    /// A statement that must come first in its transaction.
+    pub const ACTIVE_TRANSACTION: &str = "25001";
+    /// Writing in a read-only transaction.
+    pub const READ_ONLY_TRANSACTION: &str = "25006";
+    /// A statement that needs a transaction block.
+    pub const NO_ACTIVE_TRANSACTION: &str = "25P01";
+    /// No such savepoint.
+    pub const INVALID_SAVEPOINT: &str = "3B001";
+    /// Another transaction changed the row first.
+    pub const SERIALIZATION_FAILURE: &str = "40001";
+    /// Transactions wait for each other.
+    pub const DEADLOCK: &str = "40P01";
+    /// Waited longer than `lock_timeout`.
+    pub const LOCK_NOT_AVAILABLE: &str = "55P03";
+    /// Cancelled by the user or by `statement_timeout`.
+    pub const QUERY_CANCELED: &str = "57014";
+    /// A parameter's value is out of its range.
+    pub const INVALID_PARAMETER_VALUE: &str = "22023";
+    /// A setting that cannot change now.
+    pub const CANT_CHANGE_RUNTIME_PARAM: &str = "55P02";
+    /// Text that does not fit the type.
+    pub const INVALID_TEXT_REPRESENTATION: &str = "22P02";
+    /// A number beyond its type.
+    pub const NUMERIC_VALUE_OUT_OF_RANGE: &str = "22003";
+    /// A negative LIMIT.
+    pub const INVALID_LIMIT: &str = "2201W";
+    /// A negative OFFSET.
+    pub const INVALID_OFFSET: &str = "2201X";
+    /// The snapshot's versions are gone.
+    pub const SNAPSHOT_TOO_OLD: &str = "72000";
+    /// No room on disk.
+    pub const DISK_FULL: &str = "53100";
+    /// No room in memory.
+    pub const OUT_OF_MEMORY: &str = "53200";
+    /// Larger than a limit of the format.
+    pub const PROGRAM_LIMIT_EXCEEDED: &str = "54000";
+    /// The operating system refused.
+    pub const IO_ERROR: &str = "58030";
+    /// A file that cannot be used as it is.
+    pub const OBJECT_NOT_IN_PREREQUISITE_STATE: &str = "55000";
+    /// Used by another process.
+    pub const OBJECT_IN_USE: &str = "55006";
+    /// Damaged bytes.
+    pub const DATA_CORRUPTED: &str = "XX001";
+    /// The database was closed.
+    pub const ADMIN_SHUTDOWN: &str = "57P01";
+    /// A bug.
+    pub const INTERNAL_ERROR: &str = "XX000";
+}
+
+/// What a client is told about a statement that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlError {
+    /// The five-character code.
+    pub sqlstate: &'static str,
+    /// What went wrong, in one line.
+    pub message: String,
+    /// More about it.
+    pub detail: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Where in the text, in characters from 1.
+    pub position: Option<u32>,
+    /// Where in nested code: innermost first, one line each.
+    pub context: Option<String>,
+    /// The table meant.
+    pub table: Option<String>,
+    /// The column meant.
+    pub column: Option<String>,
+    /// The constraint meant.
+    pub constraint: Option<String>,
+}
+
+impl SqlError {
+    /// An error with a code and a message.
+    #[cold]
+    pub fn new(sqlstate: &'static str, message: impl Into<String>) -> SqlError {
+        SqlError {
+            sqlstate,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            context: None,
+            table: None,
+            column: None,
+            constraint: None,
+        }
+    }
+
+    /// `0A000`: `what` is not supported.
+    #[cold]
+    pub fn unsupported(what: impl fmt::Display) -> SqlError {
+        SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
+    }
+
+    /// `42601` with PostgreSQL's wording.
+    #[cold]
+    pub fn syntax(message: impl Into<String>) -> SqlError {
+        SqlError::new(sqlstate::SYNTAX_ERROR, message)
+    }
+
+    /// A bug of ours, said politely.
+    #[cold]
+    pub fn internal(message: impl Into<String>) -> SqlError {
+        SqlError::new(sqlstate::INTERNAL_ERROR, message)
+    }
+
+    /// Points at a character, counted from 0; a position set before stays.
+    pub fn at(mut self, offset: u32) -> SqlError {
+        self.position.get_or_insert(offset + 1);
+        self
+    }
+
+    /// Adds a detail.
+    pub fn with_detail(mut self, detail: impl Into<String>) -> SqlError {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds a hint.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> SqlError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Names the table.
+    pub fn with_table(mut self, table: impl Into<String>) -> SqlError {
+        self.table = Some(table.into());
+        self
+    }
+
+    /// Names the column.
+    pub fn with_column(mut self, column: impl Into<String>) -> SqlError {
+        self.column = Some(column.into());
+        self
+    }
+
+    /// Adds a line of context behind those there are.
+    pub fn with_context(mut self, line: &str) -> SqlError {
+        match &mut self.context {
+            Some(context) => {
+                context.push('\n');
+                context.push_str(line);
+            }
+            None => self.context = Some(line.to_string()),
+        }
+        self
+    }
+
+    /// The code's class: its first two characters.
+    pub fn class(&self) -> &'static str {
+        &self.sqlstate[..2]
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (SQLSTATE {})", self.message, self.sqlstate)
+    }
+}
+
+impl std::error::Error for SqlError {}
+
+impl From<TypeError> for SqlError {
+    fn from(error: TypeError) -> SqlError {
+        let TypeError { sqlstate, message, detail, hint } = error;
+        SqlError { detail, hint, ..SqlError::new(sqlstate, message) }
+    }
+}
+
+impl From<StorageError> for SqlError {
+    fn from(error: StorageError) -> SqlError {
+        use sqlstate::*;
+        let message = error.to_string();
+        let code = match &error {
+            StorageError::Conflict { record: _, by: _ } => {
+                return SqlError::new(
+                    SERIALIZATION_FAILURE,
+                    "could not serialize access due to concurrent update",
+                )
+                .with_detail(message);
+            }
+            StorageError::Deadlock { victim: _ } => {
+                return SqlError::new(DEADLOCK, "deadlock detected").with_detail(message);
+            }
+            StorageError::LockTimeout => {
+                return SqlError::new(LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
+            }
+            StorageError::SnapshotTooOld => SNAPSHOT_TOO_OLD,
+            StorageError::MustRollback => return must_rollback(),
+            StorageError::Cancelled => {
+                return SqlError::new(QUERY_CANCELED, "canceling statement due to user request");
+            }
+            StorageError::ReadOnly => READ_ONLY_TRANSACTION,
+            StorageError::TooLarge { what: _, size: _, limit: _ } => PROGRAM_LIMIT_EXCEEDED,
+            StorageError::NoSuchObject(_) => INTERNAL_ERROR,
+            StorageError::Full { what: _ } => DISK_FULL,
+            StorageError::PoolExhausted { frames: _ } => OUT_OF_MEMORY,
+            StorageError::Corrupt { page: _, owner: _, flaw: _ } => DATA_CORRUPTED,
+            StorageError::Io { what: _, source: _ } => IO_ERROR,
+            StorageError::Locked => OBJECT_IN_USE,
+            StorageError::NotADatabase { what: _ } => OBJECT_NOT_IN_PREREQUISITE_STATE,
+            StorageError::UnsupportedFormat { found: _, supported: _ } => FEATURE_NOT_SUPPORTED,
+            StorageError::Poisoned => IO_ERROR,
+            StorageError::Closed => ADMIN_SHUTDOWN,
+        };
+        SqlError::new(code, message)
+    }
+}
+
+/// What every change is told after an error in a NO SAVEPOINT transaction.
+pub fn must_rollback() -> SqlError {
+    SqlError::new(sqlstate::MUST_ROLLBACK, "the transaction must be rolled back: an earlier change failed")
+        .with_detail("no savepoint")
+        .with_hint("Queries still run; end the transaction with ROLLBACK.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use verso_storage::page::{RecordId, TxnId};
+
+    #[test]
+    fn a_position_set_first_stays() {
+        let error = SqlError::syntax("syntax error").at(4).at(9);
+        assert_eq!(error.position, Some(5));
+    }
+
+    #[test]
+    fn storage_errors_get_the_codes_clients_retry_on() {
+        let record = RecordId { page_index: 1, slot: 2 };
+        let conflict = SqlError::from(StorageError::Conflict { record, by: TxnId(7) });
+        assert_eq!(conflict.sqlstate, "40001");
+        assert_eq!(SqlError::from(StorageError::Deadlock { victim: TxnId(7) }).sqlstate, "40P01");
+        assert_eq!(SqlError::from(StorageError::MustRollback).sqlstate, "25V01");
+        assert_eq!(SqlError::from(StorageError::MustRollback).detail.as_deref(), Some("no savepoint"));
+    }
+}

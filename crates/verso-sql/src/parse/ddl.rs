@@ -1,0 +1,502 @@
+//! CREATE, DROP, TRUNCATE.
+
+use sqlparser::tokenizer::Token;
+use verso_types::SqlType;
+
+use super::control::within;
+use super::cursor::Cursor;
+use super::{parse_body, string_literal};
+use crate::errors::{SqlError, sqlstate};
+use crate::syntax::{
+    ColumnDefinition, CreateFunction, CreateSequence, CreateTable, Drop, DropFunction, DropKind,
+    FunctionBody, Name, QualifiedName, Returns, Span, Statement, TableElement, Truncate, Volatility,
+};
+
+/// CREATE.
+pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let start = cursor.here().start;
+    cursor.expect(&["create"])?;
+    let or_replace = cursor.accept(&["or", "replace"]);
+    let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+    match word.as_str() {
+        "function" => create_function(cursor, or_replace),
+        _ if or_replace => {
+            let what = format!("CREATE OR REPLACE {}", word.to_uppercase());
+            Err(SqlError::unsupported(what).at(start))
+        }
+        "table" => create_table(cursor),
+        "sequence" => create_sequence(cursor),
+        "aggregate" | "cast" | "collation" | "conversion" | "database" | "domain" | "event" | "extension"
+        | "foreign" | "global" | "group" | "index" | "language" | "local" | "materialized" | "operator"
+        | "policy" | "procedure" | "publication" | "recursive" | "role" | "rule" | "schema" | "server"
+        | "statistics" | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "trigger"
+        | "type" | "unique" | "unlogged" | "user" | "view" | "constraint" | "access" | "transform" => {
+            Err(SqlError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
+        }
+        _ => Err(cursor.unexpected()),
+    }
+}
+
+fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
+    if !cursor.accept(&["if"]) {
+        return Ok(false);
+    }
+    cursor.expect(&["not", "exists"])?;
+    Ok(true)
+}
+
+// ── tables ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.advance();
+    let if_not_exists = if_not_exists(cursor)?;
+    let name = cursor.qualified()?;
+    for (words, what) in [
+        (&["as"][..], "CREATE TABLE … AS"),
+        (&["of"], "CREATE TABLE … OF"),
+        (&["partition", "of"], "PARTITION OF"),
+    ] {
+        if cursor.is(words) {
+            return Err(cursor.unsupported(what));
+        }
+    }
+    cursor.expect_token(&Token::LParen)?;
+    let mut elements = Vec::new();
+    if !cursor.accept_token(&Token::RParen) {
+        elements = cursor.list(table_element)?;
+        cursor.expect_token(&Token::RParen)?;
+    }
+    if let Some(word) = cursor.word() {
+        let clause = match word.as_str() {
+            "inherits" | "partition" | "using" | "with" | "without" | "on" | "tablespace" | "as" => {
+                word.to_uppercase()
+            }
+            _ => return Err(cursor.unexpected()),
+        };
+        return Err(cursor.unsupported(&format!("CREATE TABLE … {clause}")));
+    }
+    Ok(Statement::CreateTable(CreateTable { name, if_not_exists, elements }))
+}
+
+fn table_element(cursor: &mut Cursor<'_>) -> Result<TableElement, SqlError> {
+    if cursor.accept(&["like"]) {
+        return like(cursor);
+    }
+    table_constraint(cursor)?;
+    let name = cursor.name()?;
+    let ty = cursor.data_type()?;
+    let mut column = ColumnDefinition { name, ty, not_null: false, default: None };
+    let (mut null, mut not_null) = (false, false);
+    while let Some(word) = cursor.word() {
+        let at = cursor.here().start;
+        match word.as_str() {
+            "not" => {
+                cursor.expect(&["not", "null"])?;
+                not_null = true;
+            }
+            "null" => {
+                cursor.advance();
+                null = true;
+            }
+            "default" => {
+                cursor.advance();
+                let start = cursor.here().start;
+                let default = cursor.expr_before(default_ends)?;
+                let end = cursor.source().token_end_before(cursor.here().start);
+                let text = cursor.source().slice(Span { start, end }).to_string();
+                if column.default.replace((default, text)).is_some() {
+                    let text =
+                        format!("multiple default values specified for column \"{}\"", column.name.text);
+                    return Err(SqlError::syntax(text).at(at));
+                }
+            }
+            "constraint" => {
+                cursor.advance();
+                cursor.name()?; // a name for NOT NULL is accepted and, as in PostgreSQL 15, forgotten
+                if !cursor.is(&["not"]) && !cursor.is(&["null"]) {
+                    column_constraint(cursor)?;
+                    return Err(cursor.unexpected());
+                }
+            }
+            _ => {
+                column_constraint(cursor)?;
+                return Err(cursor.unexpected());
+            }
+        }
+        if null && not_null {
+            let text = format!("conflicting NULL/NOT NULL declarations for column \"{}\"", column.name.text);
+            return Err(SqlError::syntax(text).at(at));
+        }
+    }
+    column.not_null = not_null;
+    Ok(TableElement::Column(column))
+}
+
+/// Whether a word ends the expression of DEFAULT: what may follow it in a column's definition.
+fn default_ends(word: &str) -> bool {
+    let words =
+        ["not", "null", "constraint", "primary", "unique", "check", "references", "generated", "collate"];
+    words.contains(&word)
+}
+
+/// Refuses what stands behind a column and is known.
+fn column_constraint(cursor: &Cursor<'_>) -> Result<(), SqlError> {
+    for (words, what) in [
+        (&["primary", "key"][..], "PRIMARY KEY"),
+        (&["unique"], "UNIQUE"),
+        (&["check"], "CHECK"),
+        (&["references"], "REFERENCES"),
+        (&["generated"], "GENERATED"),
+        (&["collate"], "COLLATE"),
+        (&["storage"], "STORAGE"),
+        (&["compression"], "COMPRESSION"),
+    ] {
+        if cursor.is(words) {
+            return Err(cursor.unsupported(what));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a table constraint.
+fn table_constraint(cursor: &Cursor<'_>) -> Result<(), SqlError> {
+    let first = usize::from(cursor.is(&["constraint"])) * 2;
+    for (word, what) in
+        [("primary", "PRIMARY KEY"), ("unique", "UNIQUE"), ("check", "CHECK"), ("foreign", "FOREIGN KEY")]
+    {
+        if cursor.word_at(first).as_deref() == Some(word) {
+            return Err(cursor.unsupported(what));
+        }
+    }
+    if cursor.word_at(0).as_deref() == Some("exclude") && cursor.word_at(1).as_deref() == Some("using") {
+        return Err(cursor.unsupported("EXCLUDE"));
+    }
+    Ok(())
+}
+
+fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SqlError> {
+    let table = cursor.qualified()?;
+    let mut defaults = false;
+    while cursor.is(&["including"]) || cursor.is(&["excluding"]) {
+        let including = cursor.is(&["including"]);
+        cursor.advance();
+        let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+        match word.as_str() {
+            // There is nothing else yet that could be included.
+            "defaults" | "all" => defaults = including,
+            "constraints" | "indexes" | "identity" | "generated" | "storage" | "statistics" | "comments"
+            | "compression" => {}
+            _ => return Err(cursor.unexpected()),
+        }
+        cursor.advance();
+    }
+    Ok(TableElement::Like { table, defaults })
+}
+
+// ── sequences ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+fn create_sequence(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.advance();
+    let if_not_exists = if_not_exists(cursor)?;
+    let mut sequence = CreateSequence {
+        name: cursor.qualified()?,
+        if_not_exists,
+        ty: SqlType::Int8,
+        start: None,
+        increment: None,
+        min: None,
+        max: None,
+        cycle: false,
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    while let Some(word) = cursor.word() {
+        let at = cursor.here().start;
+        let (option, next) = match (word.as_str(), cursor.word_at(1).as_deref()) {
+            ("no", Some(option @ ("minvalue" | "maxvalue" | "cycle"))) => (option.to_string(), true),
+            _ => (word.clone(), false),
+        };
+        let option = match option.as_str() {
+            "as" => "as",
+            "start" => "start",
+            "increment" => "increment",
+            "minvalue" => "minvalue",
+            "maxvalue" => "maxvalue",
+            "cycle" => "cycle",
+            "cache" => "cache",
+            "owned" => return Err(cursor.unsupported("OWNED BY")),
+            "restart" => return Err(cursor.unsupported("RESTART")),
+            _ => return Err(cursor.unexpected()),
+        };
+        if seen.contains(&option) {
+            return Err(SqlError::syntax("conflicting or redundant options").at(at));
+        }
+        seen.push(option);
+        cursor.advance();
+        if next {
+            cursor.advance();
+            continue;
+        }
+        match option {
+            "as" => {
+                sequence.ty = cursor.data_type()?;
+                if !sequence.ty.is_integer() {
+                    let text = "sequence type must be smallint, integer, or bigint";
+                    return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+                }
+            }
+            "start" => {
+                cursor.accept(&["with"]);
+                sequence.start = Some(cursor.integer()?);
+            }
+            "increment" => {
+                cursor.accept(&["by"]);
+                sequence.increment = Some(cursor.integer()?);
+            }
+            "minvalue" => sequence.min = Some(cursor.integer()?),
+            "maxvalue" => sequence.max = Some(cursor.integer()?),
+            "cycle" => sequence.cycle = true,
+            _ => {
+                let cache = cursor.integer()?; // numbers are handed out one by one anyway
+                if cache < 1 {
+                    let text = format!("CACHE ({cache}) must be greater than zero");
+                    return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+                }
+            }
+        }
+    }
+    Ok(Statement::CreateSequence(sequence))
+}
+
+// ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statement, SqlError> {
+    cursor.advance();
+    let name = cursor.qualified()?;
+    cursor.expect_token(&Token::LParen)?;
+    let mut args = Vec::new();
+    if !cursor.accept_token(&Token::RParen) {
+        args = cursor.list(function_argument)?;
+        cursor.expect_token(&Token::RParen)?;
+    }
+    let mut returns = None;
+    if cursor.accept(&["returns"]) {
+        returns = Some(function_returns(cursor)?);
+    }
+    let (mut language, mut body, mut volatility, mut strict) = (None, None, None, None);
+    while let Some(word) = cursor.word() {
+        let at = cursor.here().start;
+        let twice = match word.as_str() {
+            "as" => {
+                cursor.advance();
+                let literal = string_literal(cursor)?;
+                if matches!(cursor.peek(), Token::Comma) {
+                    return Err(cursor.unsupported("a function in an object file"));
+                }
+                body.replace(literal).is_some()
+            }
+            "language" => {
+                cursor.advance();
+                let at = cursor.here();
+                let name = match cursor.peek() {
+                    Token::SingleQuotedString(_) => Name { text: string_literal(cursor)?.0, at },
+                    _ => cursor.name()?,
+                };
+                language.replace(name).is_some()
+            }
+            "immutable" | "stable" | "volatile" => {
+                cursor.advance();
+                let level = match word.as_str() {
+                    "immutable" => Volatility::Immutable,
+                    "stable" => Volatility::Stable,
+                    _ => Volatility::Volatile,
+                };
+                volatility.replace(level).is_some()
+            }
+            "strict" => {
+                cursor.advance();
+                strict.replace(true).is_some()
+            }
+            "called" => {
+                cursor.expect(&["called", "on", "null", "input"])?;
+                strict.replace(false).is_some()
+            }
+            "returns" => {
+                cursor.expect(&["returns", "null", "on", "null", "input"])?;
+                strict.replace(true).is_some()
+            }
+            "parallel" => {
+                cursor.advance();
+                let known =
+                    cursor.accept(&["safe"]) || cursor.accept(&["unsafe"]) || cursor.accept(&["restricted"]);
+                if !known {
+                    return Err(cursor.unexpected());
+                }
+                false
+            }
+            "cost" | "rows" => {
+                // Estimates: there is no planner that would use them, and no answer depends on them.
+                cursor.advance();
+                cursor.integer()?;
+                false
+            }
+            "security" if cursor.is(&["security", "invoker"]) => {
+                cursor.accept(&["security", "invoker"]) && false
+            }
+            "security" => return Err(cursor.unsupported("SECURITY DEFINER")),
+            "window" | "leakproof" | "support" | "transform" | "set" | "return" | "begin" | "external"
+            | "not" => {
+                return Err(cursor.unsupported(&format!("CREATE FUNCTION … {}", word.to_uppercase())));
+            }
+            _ => return Err(cursor.unexpected()),
+        };
+        if twice {
+            return Err(SqlError::syntax("conflicting or redundant options").at(at));
+        }
+    }
+    let invalid = |text: &str| SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text);
+    let (text, at, start) = body.ok_or_else(|| invalid("no function body specified"))?;
+    let language = language.ok_or_else(|| invalid("no language specified"))?;
+    let returns = returns.ok_or_else(|| invalid("function result type must be specified"))?;
+    if language.text != "plpgsql" {
+        return Err(match language.text.as_str() {
+            "sql" | "c" | "internal" => SqlError::unsupported(format!("LANGUAGE {}", language.text)),
+            other => {
+                SqlError::new(sqlstate::UNDEFINED_OBJECT, format!("language \"{other}\" does not exist"))
+            }
+        }
+        .at(language.at.start));
+    }
+    let block = parse_body(&text).map_err(|error| within(error, at.start, start))?;
+    Ok(Statement::CreateFunction(CreateFunction {
+        name,
+        or_replace,
+        args,
+        returns,
+        language,
+        body: FunctionBody { text, at, start, block: Some(Box::new(block)) },
+        volatility: volatility.unwrap_or(Volatility::Volatile),
+        strict: strict.unwrap_or(false),
+    }))
+}
+
+fn function_argument(cursor: &mut Cursor<'_>) -> Result<(Option<Name>, SqlType), SqlError> {
+    for mode in ["out", "inout", "variadic"] {
+        if cursor.is(&[mode]) && !matches!(cursor.peek_at(1), Token::Comma | Token::RParen) {
+            return Err(cursor.unsupported(&format!("{} arguments", mode.to_uppercase())));
+        }
+    }
+    if cursor.is(&["in"]) {
+        cursor.advance();
+    }
+    // A name stands before a type, unless the two words are one type.
+    let two_words = cursor.is(&["double", "precision"]) || cursor.is(&["character", "varying"]);
+    let named = matches!(cursor.peek_at(1), Token::Word(_))
+        && !two_words
+        && !cursor.word_at(1).is_some_and(|word| matches!(word.as_str(), "default" | "with" | "without"));
+    let name = if named { Some(cursor.name()?) } else { None };
+    let ty = cursor.data_type()?;
+    if cursor.is(&["default"]) || matches!(cursor.peek(), Token::Eq) {
+        return Err(cursor.unsupported("a default for an argument"));
+    }
+    Ok((name, ty))
+}
+
+fn function_returns(cursor: &mut Cursor<'_>) -> Result<Returns, SqlError> {
+    if cursor.accept(&["setof"]) {
+        return Ok(Returns::Set(result_type(cursor)?));
+    }
+    if cursor.accept(&["table"]) {
+        cursor.expect_token(&Token::LParen)?;
+        let columns = cursor.list(|cursor| Ok((cursor.name()?, cursor.data_type()?)))?;
+        cursor.expect_token(&Token::RParen)?;
+        return Ok(Returns::Table(columns));
+    }
+    Ok(Returns::Type(result_type(cursor)?))
+}
+
+fn result_type(cursor: &mut Cursor<'_>) -> Result<SqlType, SqlError> {
+    for what in ["void", "record", "trigger"] {
+        if cursor.is(&[what]) {
+            if what != "void" {
+                return Err(cursor.unsupported(&format!("RETURNS {}", what.to_uppercase())));
+            }
+            cursor.advance();
+            return Ok(SqlType::Void);
+        }
+    }
+    cursor.data_type()
+}
+
+// ── drop, truncate ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/// DROP.
+pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let start = cursor.here().start;
+    cursor.expect(&["drop"])?;
+    let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+    let kind = match word.as_str() {
+        "table" => Some(DropKind::Table),
+        "sequence" => Some(DropKind::Sequence),
+        "function" => None,
+        "index" | "view" | "schema" | "database" | "role" | "user" | "type" | "domain" | "trigger"
+        | "procedure" | "extension" | "aggregate" | "materialized" | "policy" | "rule" | "operator"
+        | "cast" | "collation" | "owned" | "routine" | "tablespace" | "publication" | "subscription" => {
+            return Err(SqlError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
+        }
+        _ => return Err(cursor.unexpected()),
+    };
+    cursor.advance();
+    let if_exists = cursor.accept(&["if", "exists"]);
+    match kind {
+        Some(kind) => {
+            let names = cursor.list(Cursor::qualified)?;
+            Ok(Statement::Drop(Drop { kind, names, if_exists, cascade: cascade(cursor) }))
+        }
+        None => {
+            let functions = cursor.list(function_reference)?;
+            Ok(Statement::DropFunction(DropFunction { functions, if_exists, cascade: cascade(cursor) }))
+        }
+    }
+}
+
+fn function_reference(cursor: &mut Cursor<'_>) -> Result<(QualifiedName, Option<Vec<SqlType>>), SqlError> {
+    let name = cursor.qualified()?;
+    if !cursor.accept_token(&Token::LParen) {
+        return Ok((name, None));
+    }
+    if cursor.accept_token(&Token::RParen) {
+        return Ok((name, Some(Vec::new())));
+    }
+    let types = cursor.list(|cursor| Ok(function_argument(cursor)?.1))?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok((name, Some(types)))
+}
+
+fn cascade(cursor: &mut Cursor<'_>) -> bool {
+    let cascade = cursor.accept(&["cascade"]);
+    if !cascade {
+        cursor.accept(&["restrict"]);
+    }
+    cascade
+}
+
+/// TRUNCATE.
+pub fn truncate(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.expect(&["truncate"])?;
+    cursor.accept(&["table"]);
+    let tables = cursor.list(|cursor| {
+        cursor.accept(&["only"]);
+        let table = cursor.qualified()?;
+        cursor.accept_token(&Token::Mul);
+        Ok(table)
+    })?;
+    if cursor.is(&["restart", "identity"]) {
+        return Err(cursor.unsupported("RESTART IDENTITY"));
+    }
+    cursor.accept(&["continue", "identity"]);
+    if cursor.is(&["cascade"]) {
+        return Err(cursor.unsupported("TRUNCATE … CASCADE"));
+    }
+    cursor.accept(&["restrict"]);
+    Ok(Statement::Truncate(Truncate { tables }))
+}

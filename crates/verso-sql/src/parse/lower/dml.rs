@@ -1,0 +1,212 @@
+//! INSERT, UPDATE, DELETE.
+
+use sqlparser::ast::{self, Spanned};
+
+use super::super::source::Source;
+use super::expr::one_name;
+use super::query::{select_items, table_with_joins, unwrap_parentheses};
+use super::{expr, name, query, refuse, refuse_at, table_name};
+use crate::errors::SqlError;
+use crate::syntax::{Delete, Expr, FromItem, FromSource, Insert, Name, SelectItem, Statement, Update};
+
+/// Lowers a statement that began with INSERT, UPDATE or DELETE.
+pub fn dml(statement: ast::Statement, source: &Source<'_>, start: u32) -> Result<Statement, SqlError> {
+    match statement {
+        ast::Statement::Insert(statement) => insert(statement, source).map(Statement::Insert),
+        ast::Statement::Update(statement) => update(statement, source).map(Statement::Update),
+        ast::Statement::Delete(statement) => delete(statement, source).map(Statement::Delete),
+        ast::Statement::Query(inner) => query(*inner, source).map(Statement::Query),
+        // The three words begin nothing else in this dialect; a form that appears is refused, never dropped.
+        _ => Err(SqlError::unsupported("this form of INSERT, UPDATE or DELETE").at(start)),
+    }
+}
+
+fn insert(statement: ast::Insert, source: &Source<'_>) -> Result<Insert, SqlError> {
+    let ast::Insert {
+        insert_token,
+        optimizer_hints: _, // comments
+        or,
+        ignore,
+        into,
+        table,
+        table_alias,
+        columns,
+        overwrite,
+        source: rows,
+        assignments,
+        partitioned,
+        after_columns,
+        has_table_keyword,
+        on,
+        returning,
+        output,
+        replace_into,
+        priority,
+        insert_alias,
+        settings,
+        format_clause,
+        multi_table_insert_type,
+        multi_table_into_clauses,
+        multi_table_when_clauses,
+        multi_table_else_clause,
+    } = statement;
+    let token = source.span(insert_token.0.span);
+    if !into || has_table_keyword {
+        return Err(source.near(source.token_behind(if into {
+            source.token_behind(token.end) + 4
+        } else {
+            token.end
+        })));
+    }
+    for (present, what) in [
+        (on.is_some(), "ON CONFLICT"),
+        (or.is_some(), "OR behind INSERT"),
+        (ignore, "IGNORE"),
+        (overwrite, "OVERWRITE"),
+        (!assignments.is_empty(), "SET in INSERT"),
+        (partitioned.is_some() || !after_columns.is_empty(), "PARTITION"),
+        (output.is_some(), "OUTPUT"),
+        (replace_into, "REPLACE INTO"),
+        (priority.is_some(), "a priority of INSERT"),
+        (insert_alias.is_some(), "an alias behind VALUES"),
+        (settings.is_some(), "SETTINGS"),
+        (format_clause.is_some(), "FORMAT"),
+        (
+            multi_table_insert_type.is_some()
+                || !multi_table_into_clauses.is_empty()
+                || !multi_table_when_clauses.is_empty()
+                || multi_table_else_clause.is_some(),
+            "INSERT into several tables",
+        ),
+    ] {
+        refuse_at(present, what, source, token.start)?;
+    }
+    let table = match table {
+        ast::TableObject::TableName(table) => table_name(table, source)?,
+        ast::TableObject::TableFunction(_) => {
+            return Err(SqlError::unsupported("a function as a target").at(token.end));
+        }
+        ast::TableObject::TableQuery(_) => {
+            return Err(SqlError::unsupported("a query as a target").at(token.end));
+        }
+    };
+    let alias = table_alias.map(|ast::TableAliasWithoutColumns { explicit: _, alias }| name(alias, source));
+    let columns =
+        columns.into_iter().map(|column| one_name(column, source)).collect::<Result<Vec<_>, _>>()?;
+    let rows = rows.map(|rows| query(*rows, source).and_then(unwrap_parentheses)).transpose()?;
+    if rows.is_none() {
+        // INSERT INTO t DEFAULT VALUES has no source; anything else without one is no INSERT.
+        let end = columns.last().map_or(table.at().end, |last| last.at.end);
+        if !columns.is_empty() || source.find(end, "default").is_none() {
+            return Err(source.near(end));
+        }
+    }
+    Ok(Insert { table, alias, columns, source: rows, returning: returning_items(returning, source)? })
+}
+
+fn returning_items(
+    items: Option<Vec<ast::SelectItem>>,
+    source: &Source<'_>,
+) -> Result<Vec<SelectItem>, SqlError> {
+    select_items(items.unwrap_or_default(), source)
+}
+
+fn update(statement: ast::Update, source: &Source<'_>) -> Result<Update, SqlError> {
+    let ast::Update {
+        update_token,
+        optimizer_hints: _, // comments
+        table,
+        assignments,
+        from,
+        selection,
+        returning,
+        output,
+        or,
+        order_by,
+        limit,
+    } = statement;
+    let token = source.span(update_token.0.span);
+    for (present, what) in [
+        (from.is_some(), "FROM in UPDATE"),
+        (output.is_some(), "OUTPUT"),
+        (or.is_some(), "OR behind UPDATE"),
+        (!order_by.is_empty(), "ORDER BY in UPDATE"),
+        (limit.is_some(), "LIMIT in UPDATE"),
+    ] {
+        refuse_at(present, what, source, token.start)?;
+    }
+    let assignments = assignments.into_iter().map(|one| assignment(one, source)).collect::<Result<_, _>>()?;
+    Ok(Update {
+        table: target(table, source)?,
+        assignments,
+        filter: selection.map(|filter| expr(filter, source)).transpose()?,
+        returning: returning_items(returning, source)?,
+    })
+}
+
+fn assignment(assignment: ast::Assignment, source: &Source<'_>) -> Result<(Name, Expr), SqlError> {
+    let ast::Assignment { target, value } = assignment;
+    match target {
+        ast::AssignmentTarget::ColumnName(column) => Ok((one_name(column, source)?, expr(value, source)?)),
+        ast::AssignmentTarget::Tuple(columns) => {
+            let at = columns.first().map_or(0, |column| source.span(column.span()).start);
+            Err(SqlError::unsupported("SET (a, b) = …").at(at))
+        }
+    }
+}
+
+fn delete(statement: ast::Delete, source: &Source<'_>) -> Result<Delete, SqlError> {
+    let ast::Delete {
+        delete_token,
+        optimizer_hints: _, // comments
+        tables,
+        from,
+        using,
+        selection,
+        returning,
+        output,
+        order_by,
+        limit,
+    } = statement;
+    let token = source.span(delete_token.0.span);
+    for (present, what) in [
+        (using.is_some(), "USING"),
+        (output.is_some(), "OUTPUT"),
+        (!order_by.is_empty(), "ORDER BY in DELETE"),
+        (limit.is_some(), "LIMIT in DELETE"),
+    ] {
+        refuse_at(present, what, source, token.start)?;
+    }
+    let mut from = match from {
+        ast::FromTable::WithFromKeyword(from) if tables.is_empty() => from,
+        ast::FromTable::WithFromKeyword(_) | ast::FromTable::WithoutKeyword(_) => {
+            return Err(source.near(source.token_behind(token.end)));
+        }
+    };
+    let table = match (from.pop(), from.is_empty()) {
+        (Some(table), true) => target(table, source)?,
+        (Some(table), false) => {
+            return Err(
+                SqlError::unsupported("DELETE from several tables").at(source.span(table.span()).start)
+            );
+        }
+        (None, _) => return Err(source.near(token.end)),
+    };
+    Ok(Delete {
+        table,
+        filter: selection.map(|filter| expr(filter, source)).transpose()?,
+        returning: returning_items(returning, source)?,
+    })
+}
+
+/// The table of an UPDATE or DELETE.
+fn target(table: ast::TableWithJoins, source: &Source<'_>) -> Result<FromItem, SqlError> {
+    let item = table_with_joins(table, source)?;
+    match &item.source {
+        FromSource::Table(table) => {
+            refuse(&[(!item.columns.is_empty(), "column aliases of a target")], table.at().start)?;
+        }
+        FromSource::Function(_, at) | FromSource::Query(_, at) => return Err(source.near(at.start)),
+    }
+    Ok(item)
+}

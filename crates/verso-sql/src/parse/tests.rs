@@ -1,0 +1,343 @@
+use super::*;
+use crate::syntax::{ExprKind, FromSource, IsolationLevel, PlStatementKind, QueryBody, TransactionModes};
+
+fn one(text: &str) -> Statement {
+    let mut all = parse_script(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+    assert_eq!(all.len(), 1, "{text}");
+    all.remove(0).statement
+}
+
+fn fails(text: &str) -> (&'static str, String, Option<u32>) {
+    match parse_script(text) {
+        Ok(parsed) => panic!("{text} parsed as {parsed:?}"),
+        Err(error) => (error.sqlstate, error.message, error.position),
+    }
+}
+
+#[test]
+fn the_scripts_of_the_experiment_parse() {
+    let script = r"
+CREATE SEQUENCE test_id;
+CREATE TABLE test (
+    id           NUMERIC(18,2),
+    name         VARCHAR(120),
+    description  VARCHAR(250),
+    cnt          INTEGER,
+    qrt          DOUBLE PRECISION,
+    ts_change    TIMESTAMP,
+    ts_create    TIMESTAMP,
+    notes        BLOB
+);
+CREATE TABLE test2drop (LIKE test);
+
+-- A selectable procedure: inserts how_many records and returns how many there are now.
+CREATE FUNCTION insertrecs(how_many INTEGER) RETURNS TABLE (records BIGINT) AS $$
+DECLARE
+    n BIGINT;
+BEGIN
+    FOR i IN 1..how_many LOOP
+        n := nextval('test_id');
+        INSERT INTO test VALUES (n, 'name ' || n, 'description of record ' || n, i, n * 0.5,
+                                 CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, ('notes of record ' || n)::bytea);
+    END LOOP;
+    RETURN QUERY SELECT count(*) FROM test;
+END
+$$ LANGUAGE plpgsql;
+
+SELECT * FROM insertrecs(100000);
+INSERT INTO test2drop SELECT * FROM test;
+COMMIT;
+DROP TABLE test2drop;      -- its pages are free for reuse, so the file does not grow during the test
+SET TIME ON;
+SET TRANSACTION NO SAVEPOINT;
+UPDATE test SET id = id + 1, qrt = qrt + 1, name = name || '1', ts_change = CURRENT_TIMESTAMP;
+";
+    let error = parse_script(script).expect_err("SET TIME ON is the shell's");
+    assert_eq!((error.sqlstate, error.message.as_str()), ("42601", "syntax error at or near \"ON\""));
+    let parsed = parse_script(&script.replace("SET TIME ON;", "")).expect("parses");
+    assert_eq!(parsed.len(), 10);
+    let Statement::CreateFunction(function) = &parsed[3].statement else { panic!("{:?}", parsed[3]) };
+    let block = function.body.block.as_ref().expect("parsed");
+    assert!(matches!(&block.body[0].kind, PlStatementKind::ForInteger { reverse: false, by: None, .. }));
+    assert_eq!(block.body[0].line, 5);
+    assert!(matches!(&block.body[1].kind, PlStatementKind::ReturnQuery(_)));
+}
+
+#[test]
+fn verso_s_own_statements() {
+    let no_savepoint = TransactionModes { savepoints: Some(false), ..TransactionModes::default() };
+    assert_eq!(one("begin no savepoint"), Statement::Begin(no_savepoint.clone()));
+    assert_eq!(one("SET TRANSACTION NO SAVEPOINT"), Statement::SetTransaction(no_savepoint));
+    let modes = TransactionModes {
+        isolation: Some(IsolationLevel::Snapshot),
+        read_only: Some(true),
+        savepoints: Some(false),
+    };
+    assert_eq!(
+        one("START TRANSACTION ISOLATION LEVEL SNAPSHOT, READ ONLY NO SAVEPOINT"),
+        Statement::Begin(modes.clone())
+    );
+    assert_eq!(one("BEGIN SNAPSHOT READ ONLY, NO SAVEPOINT"), Statement::Begin(modes));
+    for text in
+        ["commit write", "COMMIT WRITE WAIT", "commit write wait batch", "commit work write immediate", "end"]
+    {
+        assert_eq!(one(text), Statement::Commit { chain: false }, "{text}");
+    }
+    assert_eq!(
+        fails("COMMIT WRITE NOWAIT BATCH"),
+        ("0A000", "COMMIT WRITE NOWAIT is not supported".into(), Some(14))
+    );
+    assert_eq!(one("SWEEP"), Statement::Sweep { table: None, verbose: false, parallel: None });
+    let Statement::Sweep { table: Some(table), verbose: true, parallel: Some(2) } =
+        one("sweep table public.t (parallel 2, verbose)")
+    else {
+        panic!()
+    };
+    assert_eq!(table.to_string(), "public.t");
+    assert!(matches!(
+        one("VACUUM VERBOSE t"),
+        Statement::Sweep { table: Some(_), verbose: true, parallel: None }
+    ));
+    assert_eq!(one("SHOW STATEMENT STATISTICS"), Statement::ShowStatementStatistics);
+    assert_eq!(one("checkpoint"), Statement::Checkpoint);
+    assert!(matches!(one("ALTER DATABASE SET sweep_interval = 20000"),
+        Statement::AlterDatabase { name, value: Some(value) } if name.text == "sweep_interval" && value == "20000"));
+    assert!(matches!(one("set timezone to 'Europe/Berlin'"),
+        Statement::Set { name, value: Some(value), local: false } if name.text == "timezone" && value == "Europe/Berlin"));
+    assert!(matches!(
+        one("set local lock_timeout = default"),
+        Statement::Set { value: None, local: true, .. }
+    ));
+}
+
+#[test]
+fn operators_remember_their_place() {
+    let Statement::Query(query) = one("SELECT  a::int + (b - 1) AS x") else { panic!() };
+    let QueryBody::Select(select) = query.body else { panic!() };
+    let crate::syntax::SelectItem::Expr { expr, .. } = &select.items[0] else { panic!() };
+    assert_eq!(expr.point, 15);
+    let ExprKind::Binary { op, left, right } = &expr.kind else { panic!() };
+    assert_eq!((op.as_str(), left.point, right.point), ("+", 9, 20));
+}
+
+#[test]
+fn characters_count_not_bytes() {
+    assert_eq!(
+        fails("SELECT 'äöü' FROM\n é WHERE"),
+        ("42601", "syntax error at end of input".into(), Some(27))
+    );
+    let (_, message, position) = fails("SELECT 'äöü' FROM é ) x");
+    assert_eq!((message.as_str(), position), ("syntax error at or near \")\"", Some(21)));
+}
+
+#[test]
+fn what_verso_lacks_is_refused_by_name_and_place() {
+    for (text, what, position) in [
+        ("SELECT * FROM a JOIN b ON a.x = b.x", "JOIN", 17),
+        ("SELECT * FROM a, b", "a join (several items in FROM)", 18),
+        ("WITH x AS (SELECT 1) SELECT * FROM x", "WITH", 1),
+        ("SELECT 1 UNION ALL SELECT 2", "UNION", 10),
+        ("SELECT (SELECT 1)", "a subquery", 8),
+        ("SELECT 1 WHERE EXISTS (SELECT 1)", "EXISTS", 23),
+        ("SELECT 1 WHERE 1 IN (SELECT 1)", "IN (subquery)", 18),
+        ("SELECT rank() OVER (ORDER BY 1)", "OVER (window functions)", 8),
+        ("SELECT * FROM t FOR UPDATE", "FOR UPDATE or FOR SHARE", 17),
+        ("SELECT DISTINCT ON (a) a FROM t", "DISTINCT ON", 8),
+        ("SELECT a FROM t GROUP BY ROLLUP (a)", "ROLLUP", 34),
+        ("CREATE INDEX i ON t (a)", "CREATE INDEX", 1),
+        ("CREATE TABLE t (a int PRIMARY KEY)", "PRIMARY KEY", 23),
+        ("CREATE TABLE t (a int, UNIQUE (a))", "UNIQUE", 24),
+        ("CREATE TABLE t (a serial)", "type serial", 19),
+        ("CREATE TABLE t (a json)", "type json", 19),
+        ("CREATE TABLE t AS SELECT 1", "CREATE TABLE … AS", 16),
+        ("CREATE TABLE t (a int) WITH (x = 1)", "CREATE TABLE … WITH", 24),
+        ("ALTER TABLE t ADD a int", "ALTER TABLE", 1),
+        ("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING", "ON CONFLICT", 26),
+        ("UPDATE t SET a = 1 FROM b", "FROM in UPDATE", 20),
+        ("DELETE FROM t USING b", "USING", 15),
+        ("DO $$ BEGIN COMMIT; END $$", "COMMIT inside a function or block", 13),
+        ("COPY t FROM STDIN", "COPY", 1),
+        ("PREPARE x AS SELECT 1", "PREPARE", 1),
+    ] {
+        let (code, message, at) = fails(text);
+        assert_eq!(
+            (code, message.as_str(), at),
+            ("0A000", format!("{what} is not supported").as_str(), Some(position)),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn syntax_errors_name_the_token_as_postgresql_does() {
+    for (text, message, position) in [
+        ("SELEC 1", "syntax error at or near \"SELEC\"", 1),
+        ("SELECT 1 +", "syntax error at end of input", 11),
+        ("SELECT FROM WHERE x", "syntax error at or near \"WHERE\"", 13),
+        ("SELECT 'abc", "unterminated quoted string at or near \"'abc\"", 8),
+        ("SELECT /* abc", "unterminated /* comment at or near \"/* abc\"", 8),
+        ("CREATE TABLE select (a int)", "syntax error at or near \"select\"", 14),
+        ("CREATE TABLE t (a int,)", "syntax error at or near \")\"", 23),
+        ("SELECT 1 2", "syntax error at or near \"2\"", 10),
+        ("BEGIN; SELEKT 2; END", "syntax error at or near \"SELEKT\"", 8),
+        ("DO $$ BEGIN IF 1 THEN NULL; END $$", "syntax error at end of input", 33),
+        ("DROP TABLE", "syntax error at end of input", 11),
+        ("EXPLAIN EXPLAIN SELECT 1", "syntax error at or near \"EXPLAIN\"", 9),
+    ] {
+        let (code, found, at) = fails(text);
+        assert_eq!((code, found.as_str(), at), ("42601", message, Some(position)), "{text}");
+    }
+}
+
+#[test]
+fn deep_texts_are_refused_not_overflowed() {
+    let deep = [
+        format!("SELECT {}1{}", "(".repeat(5_000), ")".repeat(5_000)),
+        format!("SELECT {}1", "- ".repeat(50_000)),
+        format!("SELECT {}1", "NOT ".repeat(50_000)),
+        format!("SELECT 1{}", " + 1".repeat(50_000)),
+        format!("SELECT 1{}", "::int".repeat(50_000)),
+        format!("SELECT a{}", " AND a".repeat(50_000)),
+        format!("SELECT a{}", " IS NULL".repeat(50_000)),
+        format!("SELECT a{}", "[1]".repeat(50_000)),
+        format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(5_000), " END".repeat(5_000)),
+        format!("SELECT * FROM {}t{}", "(SELECT * FROM ".repeat(5_000), ") x".repeat(5_000)),
+        format!("SELECT 1{}", " UNION SELECT 1".repeat(50_000)),
+        format!("SELECT * FROM t{}", " JOIN t".repeat(50_000)),
+        format!("DO $$ {} $$", "BEGIN ".repeat(50_000)),
+        format!("DO $$ BEGIN {} END $$", "IF a THEN ".repeat(50_000)),
+        format!("CREATE TABLE t (a int{})", "[]".repeat(50_000)),
+        format!("SELECT f({}1{})", "f(".repeat(5_000), ")".repeat(5_000)),
+    ];
+    for text in deep {
+        let (code, _, _) = fails(&text);
+        assert_eq!(code, "54001", "{}", &text[..40]);
+    }
+    // What people write still passes.
+    let conditions: Vec<String> = (0..1_500).map(|n| format!("a = {n}")).collect();
+    one(&format!("SELECT 1 WHERE {}", conditions.join(" OR ")));
+    one(&format!("SELECT 1{}", " + 1".repeat(300)));
+    one(&format!("SELECT {}1{}", "(".repeat(25), ")".repeat(25)));
+}
+
+#[test]
+fn junk_never_panics() {
+    let words = [
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "(",
+        ")",
+        ",",
+        ";",
+        "a",
+        "1",
+        "'x'",
+        "$$",
+        "$1",
+        "CASE",
+        "WHEN",
+        "THEN",
+        "END",
+        "INSERT INTO",
+        "VALUES",
+        "UPDATE",
+        "SET",
+        "=",
+        "DELETE",
+        "CREATE",
+        "TABLE",
+        "FUNCTION",
+        "BEGIN",
+        "DECLARE",
+        "LOOP",
+        "FOR",
+        "IN",
+        "..",
+        "1..2",
+        "IF",
+        ":=",
+        "::",
+        "int",
+        "numeric(1,2)",
+        "[",
+        "]",
+        "*",
+        "-",
+        "+",
+        "AND",
+        "NOT",
+        "IS",
+        "NULL",
+        "LIKE",
+        "BETWEEN",
+        "INTERVAL",
+        "DATE",
+        "EXTRACT",
+        "CAST",
+        "AS",
+        "ORDER BY",
+        "LIMIT",
+        "é",
+        "\"q\"",
+        "E'\\x",
+        "--",
+        "/*",
+        "*/",
+        "\n",
+        "EXPLAIN",
+        "DO",
+        "$$BEGIN",
+        "SWEEP",
+        "COMMIT WRITE",
+        "RETURNING",
+        "DEFAULT",
+        "EXCEPTION",
+        "RAISE",
+        "'%'",
+        "INTO",
+        "GROUP BY",
+        "HAVING",
+        "<<",
+        ">>",
+        "\0",
+        "LATERAL",
+    ];
+    let mut state = 7u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    for _ in 0..6_000 {
+        let count = next() % 14;
+        let text: Vec<&str> = (0..count).map(|_| words[next() % words.len()]).collect();
+        fuzz_parse(text.join(" ").as_bytes());
+    }
+    for _ in 0..3_000 {
+        let bytes: Vec<u8> = (0..next() % 40).map(|_| (next() % 256) as u8).collect();
+        fuzz_parse(&bytes);
+    }
+}
+
+#[test]
+fn functions_in_from_and_ranges() {
+    let Statement::Query(query) = one("SELECT * FROM generate_series(1, 10) AS g(i)") else { panic!() };
+    let QueryBody::Select(select) = query.body else { panic!() };
+    let from = select.from.expect("from");
+    assert!(matches!(from.source, FromSource::Function(..)));
+    assert_eq!((from.alias.expect("alias").text.as_str(), from.columns[0].text.as_str()), ("g", "i"));
+    one("DO $$ BEGIN FOR i IN REVERSE 10..1 BY 2 LOOP NULL; END LOOP; END $$");
+    one("DO $$ BEGIN FOR i IN a+1..b LOOP NULL; END LOOP; END $$");
+}
+
+#[test]
+fn defaults_keep_their_text() {
+    let Statement::CreateTable(table) =
+        one("CREATE TABLE t (a numeric DEFAULT 1::numeric(5, 2) NOT NULL, b text)")
+    else {
+        panic!()
+    };
+    let crate::syntax::TableElement::Column(column) = &table.elements[0] else { panic!() };
+    assert_eq!(column.default.as_ref().map(|(_, text)| text.as_str()), Some("1::numeric(5, 2)"));
+    assert!(column.not_null);
+}

@@ -1,0 +1,159 @@
+//! PL/pgSQL: what the body of a function says.
+//!
+//! Lines count from 1 at the start of the body, as PostgreSQL reports them.
+
+use verso_types::SqlType;
+
+use super::{Expr, Name, Query, Statement};
+
+/// `[DECLARE …] BEGIN … [EXCEPTION …] END`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlBlock {
+    /// `<<label>>`.
+    pub label: Option<Name>,
+    /// DECLARE.
+    pub declarations: Vec<PlDeclaration>,
+    /// The statements.
+    pub body: Vec<PlStatement>,
+    /// EXCEPTION.
+    pub handlers: Vec<PlHandler>,
+}
+
+/// One variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlDeclaration {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub ty: SqlType,
+    /// CONSTANT.
+    pub constant: bool,
+    /// NOT NULL.
+    pub not_null: bool,
+    /// Its first value.
+    pub default: Option<Expr>,
+    /// Its line.
+    pub line: u32,
+}
+
+/// `WHEN condition OR … THEN …`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlHandler {
+    /// Condition names as written (lower case), or `SQLSTATE` codes.
+    pub conditions: Vec<PlCondition>,
+    /// What to do.
+    pub body: Vec<PlStatement>,
+}
+
+/// What a handler catches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlCondition {
+    /// OTHERS.
+    Others,
+    /// A code; one that ends in `000` stands for its class.
+    Sqlstate(String),
+}
+
+/// A statement and its line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlStatement {
+    /// What it is.
+    pub kind: PlStatementKind,
+    /// Its line.
+    pub line: u32,
+}
+
+/// The statements of PL/pgSQL.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are the parts of the form that the variant's comment spells out")]
+pub enum PlStatementKind {
+    /// A block inside.
+    Block(PlBlock),
+    /// `NULL;`.
+    Null,
+    /// `a := e`.
+    Assign { target: Name, value: Expr },
+    /// `IF … THEN … ELSIF … ELSE … END IF`, and CASE.
+    If { branches: Vec<(Expr, Vec<PlStatement>)>, otherwise: Vec<PlStatement> },
+    /// `CASE …` without a fitting branch and without ELSE: error 20000.
+    CaseNotFound,
+    /// `LOOP … END LOOP`.
+    Loop { label: Option<Name>, body: Vec<PlStatement> },
+    /// `WHILE c LOOP … END LOOP`.
+    While { label: Option<Name>, condition: Expr, body: Vec<PlStatement> },
+    /// `FOR i IN [REVERSE] a..b [BY c] LOOP … END LOOP`.
+    ForInteger {
+        label: Option<Name>,
+        variable: Name,
+        reverse: bool,
+        from: Expr,
+        to: Expr,
+        by: Option<Expr>,
+        body: Vec<PlStatement>,
+    },
+    /// `FOR a, b IN query LOOP … END LOOP`.
+    ForQuery { label: Option<Name>, targets: Vec<Name>, query: Box<Query>, body: Vec<PlStatement> },
+    /// `EXIT [label] [WHEN c]`.
+    Exit { label: Option<Name>, when: Option<Expr> },
+    /// `CONTINUE [label] [WHEN c]`.
+    Continue { label: Option<Name>, when: Option<Expr> },
+    /// `RETURN [e]`.
+    Return(Option<Expr>),
+    /// `RETURN NEXT [e]`.
+    ReturnNext(Option<Expr>),
+    /// `RETURN QUERY query`.
+    ReturnQuery(Box<Query>),
+    /// `PERFORM query`.
+    Perform(Box<Query>),
+    /// `GET DIAGNOSTICS a = ROW_COUNT`.
+    GetRowCount(Name),
+    /// `RAISE …`; without anything it raises the error being handled again.
+    Raise(PlRaise),
+    /// A SQL statement, perhaps with INTO.
+    Sql { statement: Box<Statement>, into: Vec<Name>, strict: bool },
+}
+
+/// RAISE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlRaise {
+    /// DEBUG … EXCEPTION; EXCEPTION where not given.
+    pub level: PlLevel,
+    /// The format with its `%`.
+    pub format: Option<String>,
+    /// What goes in.
+    pub args: Vec<Expr>,
+    /// The code, by name or by SQLSTATE.
+    pub sqlstate: Option<String>,
+    /// USING MESSAGE, DETAIL, HINT, ERRCODE.
+    pub options: Vec<(PlRaiseOption, Expr)>,
+}
+
+/// Severity of RAISE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlLevel {
+    /// Not shown.
+    Debug,
+    /// Not shown.
+    Log,
+    /// Shown always.
+    Info,
+    /// Shown.
+    Notice,
+    /// Shown.
+    Warning,
+    /// An error.
+    Exception,
+}
+
+/// What USING sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlRaiseOption {
+    /// The message.
+    Message,
+    /// The detail.
+    Detail,
+    /// The hint.
+    Hint,
+    /// The code.
+    Errcode,
+}
