@@ -1,0 +1,90 @@
+//! From syntax to typed plans: names, types and casts, by PostgreSQL's rules.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`scope`] | what a name means |
+//! | [`resolve`] | which function or operator a call means |
+//! | [`coerce`] | casts, constants, common types |
+//! | [`expr`] | expressions |
+//! | [`aggregate`] | grouping: aggregates pulled out, everything else over the keys |
+//! | [`query`] | SELECT, VALUES |
+//! | [`dml`] | INSERT, UPDATE, DELETE |
+//! | [`plpgsql`] | bodies of functions |
+//! | [`walk`] | walks over typed expressions |
+//!
+//! N1. Every cast in the result is explicit (P3 of the plan), every value stored has the column's type (P4).
+//! N2. An error points at the characters that cause it.
+
+mod aggregate;
+mod coerce;
+mod dml;
+mod expr;
+mod names;
+mod plpgsql;
+mod query;
+mod resolve;
+mod scope;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use verso_catalog::CatalogSnapshot;
+use verso_row::plan::{Statement, TypedExpr};
+use verso_types::{SqlType, TimeZone};
+
+use crate::errors::SqlError;
+use crate::syntax;
+
+pub use plpgsql::bind_block;
+pub use plpgsql::bind_function;
+
+/// What binding needs to know.
+#[derive(Clone)]
+pub struct Binder<'c> {
+    /// Tables, sequences and functions.
+    pub catalog: &'c Arc<CatalogSnapshot>,
+    /// For constants such as `'2020-01-01'::timestamptz`.
+    pub time_zone: &'c TimeZone,
+    /// Types of `$1` …; `Unknown` for a NULL without a type.
+    pub parameters: &'c [SqlType],
+    /// Variables in scope, innermost last; empty outside of PL/pgSQL.
+    variables: Vec<scope::Variable>,
+}
+
+impl<'c> Binder<'c> {
+    /// For statements outside of PL/pgSQL.
+    pub fn new(
+        catalog: &'c Arc<CatalogSnapshot>,
+        time_zone: &'c TimeZone,
+        parameters: &'c [SqlType],
+    ) -> Binder<'c> {
+        Binder { catalog, time_zone, parameters, variables: Vec::new() }
+    }
+
+    /// Binds a query or a change of rows.
+    pub fn statement(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
+        match statement {
+            syntax::Statement::Query(query) => Ok(Statement::Query(self.query(query)?)),
+            syntax::Statement::Insert(insert) => self.insert(insert).map(Statement::Insert),
+            syntax::Statement::Update(update) => self.update(update).map(Statement::Update),
+            syntax::Statement::Delete(delete) => self.delete(delete).map(Statement::Delete),
+            _ => Err(SqlError::internal("only queries and changes of rows are bound")),
+        }
+    }
+
+    /// Binds an expression without columns to the type it is stored as: the default of a column.
+    pub fn default_value(
+        &self,
+        expr: &syntax::Expr,
+        column: &str,
+        ty: &SqlType,
+    ) -> Result<TypedExpr, SqlError> {
+        let scope = scope::Scope::default();
+        let mut cx = expr::Context::new(&scope, expr::Clause::Default);
+        let value = self.expr(expr, &mut cx)?;
+        self.assign(value, expr.at.start, column, ty)
+    }
+}
