@@ -1,0 +1,112 @@
+//! What a session says to whoever executes statements on it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use verso_types::Batch;
+
+pub use verso_row::plan::OutputColumn;
+
+use crate::errors::SqlError;
+
+/// Takes the results of statements. An error of the sink ends the statement as an error of its own would.
+pub trait StatementSink {
+    /// A statement that yields rows begins; these are its columns.
+    ///
+    /// # Errors
+    /// Ends the statement.
+    fn begin(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError>;
+    /// Some rows; they are the session's again when this returns.
+    ///
+    /// # Errors
+    /// Ends the statement.
+    fn batch(&mut self, batch: &Batch) -> Result<(), SqlError>;
+    /// The statement is done.
+    ///
+    /// # Errors
+    /// Ends the script.
+    fn complete(&mut self, tag: &CommandTag) -> Result<(), SqlError>;
+    /// A message that is no error.
+    ///
+    /// # Errors
+    /// Ends the statement.
+    fn notice(&mut self, notice: &Notice) -> Result<(), SqlError>;
+}
+
+/// What was done, as PostgreSQL's command tags say it: `UPDATE 3`, `CREATE TABLE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandTag {
+    /// The tag.
+    pub text: String,
+    /// Rows returned or changed.
+    pub rows: u64,
+}
+
+/// A message that is no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// `NOTICE`, `WARNING`, `INFO`.
+    pub severity: &'static str,
+    /// Its code: `00000`, `01000`, ….
+    pub sqlstate: Arc<str>,
+    /// The message.
+    pub message: String,
+    /// More about it.
+    pub detail: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Notice {
+    /// A plain notice.
+    pub fn notice(message: impl Into<String>) -> Notice {
+        Notice::new("NOTICE", "00000", message)
+    }
+
+    /// A warning with its code.
+    pub fn warning(sqlstate: &str, message: impl Into<String>) -> Notice {
+        Notice::new("WARNING", sqlstate, message)
+    }
+
+    fn new(severity: &'static str, sqlstate: &str, message: impl Into<String>) -> Notice {
+        Notice { severity, sqlstate: sqlstate.into(), message: message.into(), detail: None, hint: None }
+    }
+}
+
+/// Cancels what a session is doing, from any thread.
+#[derive(Clone, Debug, Default)]
+pub struct CancelHandle {
+    pub(crate) flag: Arc<AtomicBool>,
+}
+
+impl CancelHandle {
+    /// The statement that runs now ends with 57014; without one nothing happens.
+    pub fn cancel(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What one statement cost: real counters of the engine, and of the process where memory is meant.
+///
+/// Other sessions' work at the same time is counted, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatementStatistics {
+    /// Resident memory of the process beside the buffer pool's resident frames, behind the statement.
+    pub memory_current_bytes: u64,
+    /// By how much the statement changed it.
+    pub memory_delta_bytes: i64,
+    /// The most there was behind any statement of this session.
+    pub memory_max_bytes: u64,
+    /// From parsing to the last row, and the commit where the statement commits.
+    pub elapsed_nanos: u64,
+    /// Frames of the buffer pool.
+    pub buffers: u64,
+    /// Pages read from the file.
+    pub reads: u64,
+    /// Pages written to the file.
+    pub writes: u64,
+    /// Pages asked of the buffer pool.
+    pub fetches: u64,
+    /// Bytes of log.
+    pub redo_bytes: u64,
+}

@@ -1,0 +1,241 @@
+//! The settings a session has: SET, SHOW, RESET, and what BEGIN takes from them.
+
+use verso_row::Executor;
+use verso_types::TimeZone;
+
+use crate::errors::{SqlError, sqlstate};
+use crate::syntax::IsolationLevel;
+
+/// Names and descriptions, in the order of SHOW ALL.
+pub const SETTINGS: &[(&str, &str)] = &[
+    ("application_name", "Sets the application name to be reported in statistics and logs."),
+    ("client_encoding", "Sets the client's character set encoding."),
+    ("datestyle", "Sets the display format for date and time values."),
+    ("default_transaction_isolation", "Sets the transaction isolation level of each new transaction."),
+    ("default_transaction_read_only", "Sets the default read-only status of new transactions."),
+    ("default_transaction_savepoints", "Off: each new transaction is a NO SAVEPOINT transaction."),
+    ("executor", "Chooses the executor: auto, row or vector."),
+    ("search_path", "Shows the schema search order for names that are not schema-qualified."),
+    ("server_encoding", "Shows the server (database) character set encoding."),
+    ("server_version", "Shows the server version."),
+    ("standard_conforming_strings", "Causes '...' strings to treat backslashes literally."),
+    ("timezone", "Sets the time zone for displaying and interpreting time stamps."),
+    ("transaction_isolation", "Shows the current transaction's isolation level."),
+    ("transaction_read_only", "Shows the current transaction's read-only status."),
+    ("transaction_savepoints", "Shows whether the current transaction has savepoints."),
+    ("work_mem", "Sets the maximum memory to be used for query workspaces."),
+];
+
+/// The values of one session.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The zone's name as given.
+    pub time_zone_name: String,
+    /// The zone.
+    pub time_zone: TimeZone,
+    /// Which executor runs statements.
+    pub executor: Executor,
+    /// Level of new transactions.
+    pub isolation: IsolationLevel,
+    /// New transactions only read.
+    pub read_only: bool,
+    /// New transactions have savepoints.
+    pub savepoints: bool,
+    /// What the client calls itself.
+    pub application_name: String,
+    /// What a sort, a grouping or a spool may use.
+    pub work_memory_bytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            time_zone_name: "UTC".to_string(),
+            time_zone: TimeZone::UTC,
+            executor: Executor::Auto,
+            isolation: IsolationLevel::ReadCommitted,
+            read_only: false,
+            savepoints: true,
+            application_name: String::new(),
+            work_memory_bytes: 256 << 20,
+        }
+    }
+}
+
+impl Settings {
+    /// Sets one; `None` is its default.
+    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let default = Settings::default();
+        let invalid = |value: &str| {
+            let text = format!("invalid value for parameter \"{name}\": \"{value}\"");
+            SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+        };
+        match (name, value) {
+            ("timezone", None) => {
+                self.time_zone_name = default.time_zone_name;
+                self.time_zone = default.time_zone;
+            }
+            ("timezone", Some(value)) => {
+                self.time_zone = time_zone(value).ok_or_else(|| invalid(value))?;
+                self.time_zone_name = value.to_string();
+            }
+            ("executor", value) => {
+                self.executor = match value.map(str::to_ascii_lowercase).as_deref() {
+                    None | Some("auto") => Executor::Auto,
+                    Some("row") => Executor::Row,
+                    Some("vector") => Executor::Vector,
+                    Some(value) => {
+                        return Err(invalid(value).with_hint("Available values: auto, row, vector."));
+                    }
+                };
+            }
+            ("default_transaction_isolation", None) => self.isolation = default.isolation,
+            ("default_transaction_isolation", Some(value)) => {
+                self.isolation = IsolationLevel::parse(value).ok_or_else(|| {
+                    invalid(value).with_hint(
+                        "Available values: serializable, repeatable read, read committed, read uncommitted.",
+                    )
+                })?;
+            }
+            ("default_transaction_read_only", value) => {
+                self.read_only = flag(name, value, default.read_only)?
+            }
+            ("default_transaction_savepoints", value) => {
+                self.savepoints = flag(name, value, default.savepoints)?
+            }
+            ("application_name", value) => self.application_name = value.unwrap_or_default().to_string(),
+            ("work_mem", None) => self.work_memory_bytes = default.work_memory_bytes,
+            ("work_mem", Some(value)) => {
+                let bytes = memory_bytes(value).filter(|bytes| *bytes >= 64 << 10);
+                self.work_memory_bytes = bytes
+                    .ok_or_else(|| invalid(value).with_hint("At least 64kB; units are kB, MB and GB."))?;
+            }
+            // Settings with one value: drivers set them at the start of a connection.
+            ("client_encoding", Some(value)) if !matches!(fold(value).as_str(), "utf8" | "unicode") => {
+                return Err(invalid(value));
+            }
+            ("datestyle", Some(value)) if !fold(value).starts_with("iso") => return Err(invalid(value)),
+            ("standard_conforming_strings", value) => {
+                if !flag(name, value, true)? {
+                    return Err(invalid("off"));
+                }
+            }
+            ("client_encoding" | "datestyle", _) => {}
+            ("server_version" | "server_encoding" | "search_path", _) => {
+                let text = format!("parameter \"{name}\" cannot be changed");
+                return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text));
+            }
+            _ => return Err(unknown(name)),
+        }
+        Ok(())
+    }
+
+    /// Shows one that does not depend on the transaction.
+    pub fn show(&self, name: &str) -> Option<String> {
+        let on = |value: bool| if value { "on" } else { "off" }.to_string();
+        Some(match name {
+            "timezone" => self.time_zone_name.clone(),
+            "executor" => match self.executor {
+                Executor::Auto => "auto",
+                Executor::Row => "row",
+                Executor::Vector => "vector",
+            }
+            .to_string(),
+            "default_transaction_isolation" => self.isolation.as_str().to_string(),
+            "default_transaction_read_only" => on(self.read_only),
+            "default_transaction_savepoints" => on(self.savepoints),
+            "application_name" => self.application_name.clone(),
+            "work_mem" => format!("{}kB", self.work_memory_bytes >> 10),
+            "client_encoding" | "server_encoding" => "UTF8".to_string(),
+            "datestyle" => "ISO, MDY".to_string(),
+            "standard_conforming_strings" => "on".to_string(),
+            "search_path" => "public".to_string(),
+            "server_version" => format!("15.0 (Verso {})", env!("CARGO_PKG_VERSION")),
+            _ => return None,
+        })
+    }
+}
+
+/// `42704` for a setting that does not exist.
+pub fn unknown(name: &str) -> SqlError {
+    SqlError::new(sqlstate::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+}
+
+/// A boolean setting.
+pub fn flag(name: &str, value: Option<&str>, default: bool) -> Result<bool, SqlError> {
+    let Some(value) = value else { return Ok(default) };
+    match fold(value).as_str() {
+        "on" | "true" | "yes" | "1" | "t" | "y" => Ok(true),
+        "off" | "false" | "no" | "0" | "f" | "n" => Ok(false),
+        _ => {
+            let text = format!("parameter \"{name}\" requires a Boolean value");
+            Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
+        }
+    }
+}
+
+fn fold(value: &str) -> String {
+    value.to_ascii_lowercase().replace('-', "")
+}
+
+/// A zone's name, or a fixed offset in hours.
+fn time_zone(text: &str) -> Option<TimeZone> {
+    if text.eq_ignore_ascii_case("utc") || text.eq_ignore_ascii_case("z") {
+        return Some(TimeZone::UTC);
+    }
+    verso_types::datetime::time_zone(text).ok()
+}
+
+/// `64kB`, `4MB`, `1GB`; a bare number counts kilobytes, as PostgreSQL's work_mem does.
+fn memory_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let shift = match text[digits..].trim() {
+        "" | "kB" => 10,
+        "MB" => 20,
+        "GB" => 30,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_take_what_they_know_and_refuse_the_rest() {
+        let mut settings = Settings::default();
+        settings.set("executor", Some("ROW")).expect("known");
+        assert_eq!(settings.show("executor").as_deref(), Some("row"));
+        settings.set("default_transaction_isolation", Some("snapshot")).expect("alias");
+        assert_eq!(settings.show("default_transaction_isolation").as_deref(), Some("repeatable read"));
+        settings.set("default_transaction_savepoints", Some("off")).expect("boolean");
+        assert!(!settings.savepoints);
+        settings.set("default_transaction_savepoints", None).expect("default");
+        assert!(settings.savepoints);
+        assert_eq!(settings.set("executor", Some("fast")).expect_err("unknown").sqlstate, "22023");
+        assert_eq!(settings.set("nosuch", Some("1")).expect_err("unknown").sqlstate, "42704");
+        assert_eq!(settings.set("server_version", Some("1")).expect_err("fixed").sqlstate, "55P02");
+        settings.set("work_mem", Some("4MB")).expect("memory");
+        assert_eq!(settings.show("work_mem").as_deref(), Some("4096kB"));
+        assert!(settings.set("work_mem", Some("1 cow")).is_err());
+    }
+
+    #[test]
+    fn every_setting_that_is_listed_shows_or_belongs_to_the_transaction() {
+        let settings = Settings::default();
+        for (name, _) in SETTINGS {
+            assert!(settings.show(name).is_some() || name.starts_with("transaction_"), "{name}");
+        }
+    }
+
+    #[test]
+    fn zones_are_found_by_name() {
+        let mut settings = Settings::default();
+        settings.set("timezone", Some("Europe/Berlin")).expect("known");
+        assert_eq!(settings.time_zone_name, "Europe/Berlin");
+        assert!(settings.set("timezone", Some("Mars/Base")).is_err());
+    }
+}
