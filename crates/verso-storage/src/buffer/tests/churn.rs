@@ -367,3 +367,51 @@ fn when_every_page_is_held_a_thread_waits_and_then_gets_an_error() {
         });
     }
 }
+
+/// A log whose flush takes a while, and looks at the pool meanwhile.
+struct SlowLog {
+    env: Env,
+    pool: SyncMutex<std::sync::Weak<BufferPool>>,
+    oldest_during_flush: SyncMutex<Option<Lsn>>,
+    done: AtomicBool,
+}
+
+impl LogGate for SlowLog {
+    fn flush_to(&self, _: Lsn) -> Result<(), StorageError> {
+        let pool = self.pool.lock().upgrade();
+        *self.oldest_during_flush.lock() = pool.and_then(|pool| pool.oldest_dirty());
+        self.env.clock.sleep(std::time::Duration::from_millis(100));
+        self.done.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "the simulation is slow under Miri")]
+fn pages_under_way_hold_the_redo_point_and_a_second_flush_waits_for_them() {
+    for seed in seeds(10) {
+        Machine::new(seed).run(|env| {
+            let open = |name: &str| env.vfs.open(&Machine::dir().join(name), OpenMode::CREATE).unwrap();
+            let log = Arc::new(SlowLog {
+                env: env.clone(),
+                pool: SyncMutex::default(),
+                oldest_during_flush: SyncMutex::default(),
+                done: AtomicBool::new(false),
+            });
+            let pool =
+                BufferPool::new(options(64), env, open("file"), open("area"), Arc::clone(&log) as _).unwrap();
+            *log.pool.lock() = Arc::downgrade(&pool);
+            let mut page = pool.create(PageId(3)).unwrap();
+            page.init(PageKind::Data, ObjectId(1), 0);
+            page.set_lsn(Lsn(10), Lsn(20));
+            drop(page);
+            let flushed = Arc::clone(&pool);
+            let first = env.spawn("first flush", move || assert_eq!(flushed.flush_all().unwrap(), 1));
+            env.clock.sleep(std::time::Duration::from_millis(50));
+            assert_eq!((pool.flush_all().unwrap(), pool.oldest_dirty()), (0, None));
+            assert!(log.done.load(Ordering::SeqCst), "the page was on its way to the disk");
+            assert_eq!(*log.oldest_during_flush.lock(), Some(Lsn(10)));
+            first.join().unwrap();
+        });
+    }
+}
