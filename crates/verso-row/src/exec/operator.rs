@@ -6,11 +6,11 @@ use super::ExecContext;
 use super::aggregate::AggregateOperator;
 use super::distinct::DistinctOperator;
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator};
-use super::sort::SortOperator;
+use super::sort::{Bound, SortOperator};
 use super::source::{FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
 use crate::error::Result;
-use crate::expr::Executor;
-use crate::plan::Plan;
+use crate::expr::{Executor, RowExpr};
+use crate::plan::{Plan, SortKey};
 
 /// A running operator. Compiled once, opened for each execution.
 pub(crate) trait Operator {
@@ -51,11 +51,19 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             aggregates,
             executor,
         )),
-        Plan::Sort { input, keys } => {
-            Box::new(SortOperator::new(compile(input, executor), &types_of(input), keys, executor))
-        }
+        Plan::Sort { input, keys } => Box::new(sort(input, keys, None, executor)),
         Plan::Limit { input, limit, offset } => {
-            Box::new(LimitOperator::new(compile(input, executor), limit.as_ref(), offset.as_ref()))
+            let sorted = match (&**input, limit) {
+                // rows that the limit drops need not be kept
+                (Plan::Sort { input, keys }, Some(limit)) => {
+                    let limit = RowExpr::compile(limit);
+                    let bound = Bound { limit, offset: offset.as_ref().map(RowExpr::compile) };
+                    Some(Box::new(sort(input, keys, Some(bound), executor)) as Box<dyn Operator>)
+                }
+                _ => None,
+            };
+            let input = sorted.unwrap_or_else(|| compile(input, executor));
+            Box::new(LimitOperator::new(input, limit.as_ref(), offset.as_ref()))
         }
         Plan::Distinct { input } => {
             Box::new(DistinctOperator::new(compile(input, executor), types_of(input)))
@@ -64,4 +72,8 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             Box::new(AppendOperator::new(inputs.iter().map(|input| compile(input, executor)).collect()))
         }
     }
+}
+
+fn sort(input: &Plan, keys: &[SortKey], bound: Option<Bound>, executor: Executor) -> SortOperator {
+    SortOperator::new(compile(input, executor), &types_of(input), keys, bound, executor)
 }

@@ -1,4 +1,5 @@
-//! ORDER BY: all rows, in memory, in order. Equal rows keep the input's order.
+//! ORDER BY: all rows, in memory, in order; under a LIMIT only the first ones are kept. Equal rows keep the input's
+//! order.
 
 use std::cmp::Ordering;
 
@@ -8,7 +9,7 @@ use verso_types::{Batch, Column, ColumnData, SqlType, cmp_sql};
 use super::operator::Operator;
 use super::{BATCH_ROWS, ExecContext, spool};
 use crate::error::Result;
-use crate::expr::{Executor, ExprList};
+use crate::expr::{Executor, ExprList, RowExpr};
 use crate::plan::{SortKey, TypedExpr};
 
 /// Collects the input, sorts row numbers by the keys, yields the rows in that order.
@@ -22,10 +23,35 @@ pub(crate) struct SortOperator {
     order: Option<Vec<u32>>,
     next: usize,
     types: Vec<SqlType>,
+    /// How many rows the LIMIT above it asks for, OFFSET included.
+    bound: Option<Bound>,
+}
+
+/// LIMIT and OFFSET of the operator above.
+pub(crate) struct Bound {
+    pub limit: RowExpr,
+    pub offset: Option<RowExpr>,
+}
+
+impl Bound {
+    /// How many rows; `None` where all may be needed. What is wrong with the numbers the limit itself reports.
+    fn rows(&self, cx: &ExecContext<'_>) -> Option<usize> {
+        let count = |expr: &RowExpr| -> Option<usize> {
+            usize::try_from(expr.eval_constant(&cx.eval()).ok()?.as_i64()?).ok()
+        };
+        let offset = self.offset.as_ref().map_or(Some(0), count)?;
+        count(&self.limit)?.checked_add(offset)
+    }
 }
 
 impl SortOperator {
-    pub fn new(input: Box<dyn Operator>, types: &[SqlType], keys: &[SortKey], executor: Executor) -> Self {
+    pub fn new(
+        input: Box<dyn Operator>,
+        types: &[SqlType],
+        keys: &[SortKey],
+        bound: Option<Bound>,
+        executor: Executor,
+    ) -> Self {
         let exprs: Vec<&TypedExpr> = keys.iter().map(|key| &key.expr).collect();
         Self {
             input,
@@ -36,19 +62,33 @@ impl SortOperator {
             order: None,
             next: 0,
             types: types.to_vec(),
+            bound,
         }
     }
 
     fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Vec<u32>> {
         let mut keys = Batch::of_types(self.exprs.types());
         let mut batch_keys = Batch::of_types(self.exprs.types());
+        let bound = self.bound.as_ref().and_then(|bound| bound.rows(cx)).unwrap_or(usize::MAX);
         while self.input.next(cx, &mut self.batch)? {
             self.exprs.eval(&cx.eval(), &self.batch, &mut batch_keys)?;
             self.rows.append(&self.batch);
             keys.append(&batch_keys);
+            // sorting now and then costs little beside what it saves
+            if self.rows.rows > bound.saturating_mul(2).max(4 * BATCH_ROWS) {
+                let mut first = self.order_of(&keys);
+                first.truncate(bound);
+                self.rows = self.rows.gather(&first);
+                keys = keys.gather(&first);
+            }
             let bytes = self.rows.heap_bytes() + keys.heap_bytes() + self.rows.rows * 4;
             spool::check_memory(cx, "a sort", bytes as u64)?;
         }
+        Ok(self.order_of(&keys))
+    }
+
+    /// Row numbers in order.
+    fn order_of(&self, keys: &Batch) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.rows.rows as u32).collect();
         let types = self.exprs.types();
         order.sort_by(|a, b| {
@@ -60,7 +100,7 @@ impl SortOperator {
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal)
         });
-        Ok(order)
+        order
     }
 }
 

@@ -122,6 +122,34 @@ fn scans_filter_project_sort_and_limit() {
     assert_eq!(limited(None, bigint(-1)).unwrap_err(), "2201X OFFSET must not be negative");
 }
 
+/// The sort under a LIMIT keeps few rows, and the right ones.
+#[test]
+fn the_first_of_many_are_found() {
+    let world = World::new(|_| {});
+    let series = call("generate_series", vec![lit(1), lit(20_000)]);
+    let ExprKind::Call { function, args } = series.kind else { panic!("a call") };
+    let scan = Plan::FunctionScan {
+        call: SetCall::Builtin { function, args },
+        columns: vec![OutputColumn::new("generate_series", SqlType::Int4)],
+    };
+    // 7919 is prime to 20000, so every rest comes once
+    let mixed = call("%", vec![call("*", vec![column(0, SqlType::Int4), lit(7919)]), lit(20_000)]);
+    let plan = Plan::Limit {
+        input: Box::new(Plan::Sort {
+            input: Box::new(Plan::Project {
+                input: Box::new(scan),
+                exprs: vec![mixed],
+                names: vec!["v".into()],
+            }),
+            keys: vec![SortKey { expr: column(0, SqlType::Int4), descending: true, nulls_first: true }],
+        }),
+        limit: Some(literal(Value::Int8(3))),
+        offset: Some(literal(Value::Int8(2))),
+    };
+    world.session.work_memory.set(200_000);
+    assert_eq!(ids(&world.query(plan).unwrap()), [19_997, 19_996, 19_995]);
+}
+
 #[test]
 fn distinct_and_append_keep_the_first() {
     let (world, items) = world();

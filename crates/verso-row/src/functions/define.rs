@@ -15,6 +15,18 @@ macro_rules! elementwise {
             }))
         )
     };
+    ($name:literal ($($op:literal)?): $a:ident $ta:ident $ra:ty, $b:ident $tb:ident $rb:ty => $tr:ident $rr:ty = $f:expr, quick $quick:expr) => {
+        $crate::functions::define::entry!(
+            $name ($($op)?) [$ta, $tb] => $tr,
+            |_, args| match args {
+                [Value::$ta($a), Value::$tb($b)] => Ok(Value::$tr($f(*$a, *$b).map_err(TypeError::from)?)),
+                _ => Err($crate::functions::define::unexpected($name, args)),
+            },
+            Some(Kernel::Columns(|args, nulls, rows, out| {
+                $crate::functions::kernel::binary_quick::<$ra, $rb, $rr>(args, nulls, rows, out, $quick, $f)
+            }))
+        )
+    };
     ($name:literal ($($op:literal)?): $a:ident $ta:ident $ra:ty, $b:ident $tb:ident $rb:ty => $tr:ident $rr:ty = $f:expr) => {
         $crate::functions::define::entry!(
             $name ($($op)?) [$ta, $tb] => $tr,

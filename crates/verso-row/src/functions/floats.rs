@@ -53,10 +53,24 @@ macro_rules! floats {
                 Ok(a.abs())
             }
 
+            // an infinite result may be right: the exact form knows
+            fn add_quick(a: $rust, b: $rust) -> ($rust, bool) {
+                let sum = a + b;
+                (sum, sum.is_infinite())
+            }
+            fn subtract_quick(a: $rust, b: $rust) -> ($rust, bool) {
+                let difference = a - b;
+                (difference, difference.is_infinite())
+            }
+            fn multiply_quick(a: $rust, b: $rust) -> ($rust, bool) {
+                let product = a * b;
+                (product, product.is_infinite() | (product == 0.0) & (a != 0.0) & (b != 0.0))
+            }
+
             pub(in crate::functions) static TABLE: &[BuiltinFunction] = &[
-        elementwise!($add("+"): a $ty $rust, b $ty $rust => $ty $rust = add),
-        elementwise!($sub("-"): a $ty $rust, b $ty $rust => $ty $rust = subtract),
-        elementwise!($mul("*"): a $ty $rust, b $ty $rust => $ty $rust = multiply),
+        elementwise!($add("+"): a $ty $rust, b $ty $rust => $ty $rust = add, quick add_quick),
+        elementwise!($sub("-"): a $ty $rust, b $ty $rust => $ty $rust = subtract, quick subtract_quick),
+        elementwise!($mul("*"): a $ty $rust, b $ty $rust => $ty $rust = multiply, quick multiply_quick),
         elementwise!($div("/"): a $ty $rust, b $ty $rust => $ty $rust = divide),
         elementwise!($neg("-"): a $ty $rust => $ty $rust = negate),
         elementwise!($pos("+"): a $ty $rust => $ty $rust = same),

@@ -61,9 +61,19 @@ macro_rules! integers {
                 Ok(a.wrapping_shr(b.cast_unsigned()))
             }
 
+            // overflow without a branch: both sides have a sign that the result has not
+            fn add_quick(a: $rust, b: $rust) -> ($rust, bool) {
+                let sum = a.wrapping_add(b);
+                (sum, (a ^ sum) & (b ^ sum) < 0)
+            }
+            fn subtract_quick(a: $rust, b: $rust) -> ($rust, bool) {
+                let difference = a.wrapping_sub(b);
+                (difference, (a ^ b) & (a ^ difference) < 0)
+            }
+
             pub(in crate::functions) static TABLE: &[BuiltinFunction] = &[
-        elementwise!($add("+"): a $ty $rust, b $ty $rust => $ty $rust = add),
-        elementwise!($sub("-"): a $ty $rust, b $ty $rust => $ty $rust = subtract),
+        elementwise!($add("+"): a $ty $rust, b $ty $rust => $ty $rust = add, quick add_quick),
+        elementwise!($sub("-"): a $ty $rust, b $ty $rust => $ty $rust = subtract, quick subtract_quick),
         elementwise!($mul("*"): a $ty $rust, b $ty $rust => $ty $rust = multiply),
         elementwise!($div("/"): a $ty $rust, b $ty $rust => $ty $rust = divide),
         elementwise!($rem("%"): a $ty $rust, b $ty $rust => $ty $rust = remainder),

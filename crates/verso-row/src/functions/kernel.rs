@@ -4,6 +4,7 @@
 //! K2. A trap says only that some row has no result here (an error, or a value too wide for the column's
 //!     representation). The batch is then evaluated row by row by the scalar functions, which yield the
 //!     value or the error that row order gives. So the executors cannot differ in errors.
+//!     A quick form may trap without need; the exact form then decides whether the batch traps.
 //! K3. NULLs are the caller's: a kernel sees where they are only so that garbage below them does not trap.
 
 use verso_types::error::sqlstate;
@@ -211,4 +212,70 @@ pub(crate) fn binary<A: Element, B: Element, R: Element>(
         (Source::One(a), Source::Many(b)) => fill(b.iter().map(|b| f(a, *b)), nulls, out),
         (Source::One(a), Source::One(b)) => fill((0..rows).map(|_| f(a, b)), nulls, out),
     }
+}
+
+/// The kernel of a function of one argument with a quick form: a value and whether it may be wrong. The quick form
+/// compiles to vector instructions; where it traps, garbage below NULLs included, the exact one has the say.
+#[inline(always)]
+pub(crate) fn unary_quick<A: Element, R: Element>(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+    quick: impl Fn(A) -> (R, bool),
+    exact: impl Fn(A) -> ElementResult<R>,
+) -> Result<(), Trap> {
+    let [Operand::Column(data)] = args else { return unary(args, nulls, rows, out, exact) };
+    let a = A::values(data).get(..rows).ok_or(Trap)?;
+    let values = R::vector(out).ok_or(Trap)?;
+    values.resize(rows, R::default());
+    let mut bad = false;
+    for (value, a) in values.iter_mut().zip(a) {
+        let (result, trap) = quick(*a);
+        *value = result;
+        bad |= trap;
+    }
+    if !bad {
+        return Ok(());
+    }
+    values.clear();
+    unary(args, nulls, rows, out, exact)
+}
+
+/// The same for two arguments.
+#[inline(always)]
+pub(crate) fn binary_quick<A: Element, B: Element, R: Element>(
+    args: &[Operand<'_>],
+    nulls: &NullMask,
+    rows: usize,
+    out: &mut ColumnData,
+    quick: impl Fn(A, B) -> (R, bool),
+    exact: impl Fn(A, B) -> ElementResult<R>,
+) -> Result<(), Trap> {
+    let [a, b] = args else { return Err(Trap) };
+    let values = R::vector(out).ok_or(Trap)?;
+    values.resize(rows, R::default());
+    let mut bad = false;
+    let mut put = |value: &mut R, a: A, b: B| {
+        let (result, trap) = quick(a, b);
+        *value = result;
+        bad |= trap;
+    };
+    match (a.source::<A>(rows)?, b.source::<B>(rows)?) {
+        (Source::Many(a), Source::Many(b)) => {
+            values.iter_mut().zip(a).zip(b).for_each(|((value, a), b)| put(value, *a, *b));
+        }
+        (Source::Many(a), Source::One(b)) => {
+            values.iter_mut().zip(a).for_each(|(value, a)| put(value, *a, b))
+        }
+        (Source::One(a), Source::Many(b)) => {
+            values.iter_mut().zip(b).for_each(|(value, b)| put(value, a, *b))
+        }
+        (Source::One(a), Source::One(b)) => values.iter_mut().for_each(|value| put(value, a, b)),
+    }
+    if !bad {
+        return Ok(());
+    }
+    values.clear();
+    binary(args, nulls, rows, out, exact)
 }

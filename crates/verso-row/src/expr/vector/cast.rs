@@ -78,8 +78,7 @@ impl CastKernel {
             check_length(&vector, limit)?;
             return Ok(vector);
         }
-        let rows = over.batch.rows;
-        strict(std::slice::from_ref(arg), self.physical(), over, scratch, |args, nulls, out| {
+        strict(std::slice::from_ref(arg), self.physical(), over, scratch, |args, nulls, rows, out| {
             self.apply(&[args[0].operand()], nulls, rows, out)
         })
     }
@@ -195,7 +194,8 @@ fn rescale64(
     let Ok(limit) = i64::try_from(limit) else { return Err(Trap) };
     let fits = |value: i64| if value > -limit && value < limit { Ok(value) } else { Err(RANGE) };
     if scale == spec.scale {
-        kernel::unary(args, nulls, rows, out, fits)
+        let quick = |value: i64| (value, (value <= -limit) | (value >= limit));
+        kernel::unary_quick(args, nulls, rows, out, quick, fits)
     } else if scale < spec.scale {
         let factor = i64::try_from(POW10[usize::from(spec.scale - scale)]).map_err(|_| Trap)?;
         kernel::unary(args, nulls, rows, out, |a: i64| fits(a.checked_mul(factor).ok_or(RANGE)?))

@@ -304,35 +304,43 @@ impl Node {
                 let value = expr.eval_constant(over.cx).map_err(|_| Trap)?;
                 constant(&value, repr, scratch).map(Vector::Constant)
             }
-            Node::Kernel { kernel, args, out } => strict(args, *out, over, scratch, |args, nulls, out| {
-                let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
-                kernel(&operands, nulls, rows, out)
-            }),
+            Node::Kernel { kernel, args, out } => {
+                strict(args, *out, over, scratch, |args, nulls, rows, out| {
+                    let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
+                    kernel(&operands, nulls, rows, out)
+                })
+            }
             Node::Compare { op, order, args } => {
-                strict(&args[..], Physical::Bool, over, scratch, |args, nulls, out| {
+                strict(&args[..], Physical::Bool, over, scratch, |args, nulls, rows, out| {
                     compare::compare(*op, *order, &args[0].operand(), &args[1].operand(), nulls, rows, out)
                 })
             }
-            Node::Numeric { op, args } => strict(args, op.physical(), over, scratch, |args, nulls, out| {
-                let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
-                op.apply(&operands, nulls, rows, out)
-            }),
+            Node::Numeric { op, args } => {
+                strict(args, op.physical(), over, scratch, |args, nulls, rows, out| {
+                    let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
+                    op.apply(&operands, nulls, rows, out)
+                })
+            }
             Node::Cast { cast, arg } => cast.eval(arg, over, scratch),
             Node::Connective { args, stop } => logic::connective(args, *stop, over, scratch),
-            Node::Not(arg) => {
-                strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, nulls, out| {
+            Node::Not(arg) => strict(
+                std::slice::from_ref(&**arg),
+                Physical::Bool,
+                over,
+                scratch,
+                |args, nulls, rows, out| {
                     crate::functions::kernel::unary::<u8, u8>(&[args[0].operand()], nulls, rows, out, |v| {
                         Ok(v ^ 1)
                     })
-                })
-            }
+                },
+            ),
             Node::IsNull { arg, negated } => logic::is_null(arg, *negated, over, scratch),
             Node::Like { arg, pattern, negated } => {
-                strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, out| {
+                strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, rows, out| {
                     text::like(&args[0].operand(), pattern, *negated, rows, out)
                 })
             }
-            Node::Concat(args) => strict(args, Physical::Bytes, over, scratch, |args, _, out| {
+            Node::Concat(args) => strict(args, Physical::Bytes, over, scratch, |args, _, rows, out| {
                 let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
                 text::concat(&operands, rows, out)
             }),
@@ -354,7 +362,7 @@ fn strict<'a>(
     physical: Physical,
     over: &Evaluation<'a, '_>,
     scratch: &mut Scratch,
-    fill: impl FnOnce(&[Vector<'a>], &NullMask, &mut ColumnData) -> Result<(), Trap>,
+    fill: impl FnOnce(&[Vector<'a>], &NullMask, usize, &mut ColumnData) -> Result<(), Trap>,
 ) -> Result<Vector<'a>, Trap> {
     match strict_args(args, over, scratch)? {
         Strict::Null => {
@@ -364,10 +372,11 @@ fn strict<'a>(
         }
         Strict::Rows(args, nulls) => {
             let mut out = scratch.take(physical);
-            fill(&args, &nulls, &mut out.data)?;
+            let constant = args.iter().all(|arg| matches!(arg, Vector::Constant(_)));
+            fill(&args, &nulls, if constant { 1 } else { over.batch.rows }, &mut out.data)?;
             out.nulls = nulls;
             args.into_iter().for_each(|arg| scratch.drop_vector(arg));
-            Ok(Vector::Owned(out))
+            Ok(if constant { Vector::Constant(out) } else { Vector::Owned(out) })
         }
     }
 }

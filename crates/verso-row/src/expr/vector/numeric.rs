@@ -58,12 +58,28 @@ impl Op {
         out: &mut ColumnData,
     ) -> Result<(), Trap> {
         match self {
-            Op::Add64 => {
-                kernel::binary(args, nulls, rows, out, |a: i64, b: i64| a.checked_add(b).ok_or(OVERFLOW))
-            }
-            Op::Subtract64 => {
-                kernel::binary(args, nulls, rows, out, |a: i64, b: i64| a.checked_sub(b).ok_or(OVERFLOW))
-            }
+            Op::Add64 => kernel::binary_quick(
+                args,
+                nulls,
+                rows,
+                out,
+                |a: i64, b: i64| {
+                    let sum = a.wrapping_add(b);
+                    (sum, (a ^ sum) & (b ^ sum) < 0)
+                },
+                |a, b| a.checked_add(b).ok_or(OVERFLOW),
+            ),
+            Op::Subtract64 => kernel::binary_quick(
+                args,
+                nulls,
+                rows,
+                out,
+                |a: i64, b: i64| {
+                    let difference = a.wrapping_sub(b);
+                    (difference, (a ^ b) & (a ^ difference) < 0)
+                },
+                |a, b| a.checked_sub(b).ok_or(OVERFLOW),
+            ),
             Op::Multiply64 => kernel::binary(args, nulls, rows, out, |a: i64, b: i64| {
                 within(Some(i128::from(a) * i128::from(b)))
             }),

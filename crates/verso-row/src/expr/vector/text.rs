@@ -1,6 +1,6 @@
 //! Kernels of texts.
 
-use verso_types::ColumnData;
+use verso_types::{BytesColumn, ColumnData};
 
 use crate::expr::like::LikePattern;
 use crate::functions::kernel::{Operand, Trap};
@@ -8,26 +8,10 @@ use crate::functions::kernel::{Operand, Trap};
 /// Row by row one behind the other: `name || '1'`.
 pub(super) fn concat(args: &[Operand<'_>], rows: usize, out: &mut ColumnData) -> Result<(), Trap> {
     let out = out.bytes_mut().ok_or(Trap)?;
-    let mut bytes = 0;
-    for arg in args {
-        bytes += match arg {
-            Operand::Column(data) => data.bytes().ok_or(Trap)?.bytes.len(),
-            Operand::Constant(data) => data.bytes().ok_or(Trap)?.bytes.len() * rows,
-        };
-    }
-    out.reserve(rows, bytes);
     match args {
         [Operand::Column(left), Operand::Constant(right)] => {
             let (left, right) = (left.bytes().ok_or(Trap)?, right.bytes().ok_or(Trap)?);
-            for value in left.iter().take(rows) {
-                out.bytes.extend_from_slice(value);
-                // most often a character or two: cheaper than a call to memcpy
-                match right.bytes.as_slice() {
-                    [one] => out.bytes.push(*one),
-                    many => out.bytes.extend_from_slice(many),
-                }
-                out.end_value();
-            }
+            append_suffix(left, rows, &right.bytes, out)?;
         }
         _ => {
             for row in 0..rows {
@@ -46,6 +30,53 @@ pub(super) fn concat(args: &[Operand<'_>], rows: usize, out: &mut ColumnData) ->
         }
     }
     Ok(())
+}
+
+/// Bytes moved at once where there is room: one load and one store, where a copy of exact length is a call.
+const CHUNK: usize = 16;
+
+/// Every value with the same bytes behind it.
+fn append_suffix(
+    values: &BytesColumn,
+    rows: usize,
+    suffix: &[u8],
+    out: &mut BytesColumn,
+) -> Result<(), Trap> {
+    let ends = values.ends.get(..rows).ok_or(Trap)?;
+    let total = ends.last().map_or(0, |end| *end as usize) + rows * suffix.len();
+    let length = u32::try_from(suffix.len()).map_err(|_| Trap)?;
+    if u32::try_from(total).is_err() {
+        return Err(Trap);
+    }
+    out.ends.extend(ends.iter().zip(1u32..).map(|(end, values)| end + values * length));
+    // what a chunk writes too much, the next value overwrites
+    out.bytes.resize(total + CHUNK, 0);
+    let (mut from, mut to) = (0, 0);
+    for end in ends {
+        let end = *end as usize;
+        copy(&values.bytes, from, end - from, &mut out.bytes, to);
+        to += end - from;
+        match suffix {
+            [one] => out.bytes[to] = *one,
+            many => out.bytes[to..to + many.len()].copy_from_slice(many),
+        }
+        to += suffix.len();
+        from = end;
+    }
+    out.bytes.truncate(total);
+    Ok(())
+}
+
+#[inline]
+fn copy(source: &[u8], from: usize, length: usize, target: &mut [u8], to: usize) {
+    if length <= CHUNK
+        && let Some(chunk) = source.get(from..from + CHUNK)
+        && let Some(place) = target.get_mut(to..to + CHUNK)
+    {
+        place.copy_from_slice(chunk);
+    } else {
+        target[to..to + length].copy_from_slice(&source[from..from + length]);
+    }
 }
 
 /// LIKE over every row.
