@@ -452,3 +452,167 @@ fn checkpoints_bound_the_log_and_come_by_volume() {
         assert!(toy.store.core.wal.disk_bytes() < 1 << 20);
     });
 }
+
+/// A page of the toy's object 1 that is formatted, durable and clean, and one that is allocated only.
+fn two_pages(toy: &Toy) -> (PageId, PageId) {
+    let mut mini = Mini::begin(&toy.store.core, TxnId(1));
+    let run = toy.space.allocate(&mut mini, ObjectId(1), ExtentKind::Object, 1, true).unwrap();
+    format_run(&mut mini, 1, ExtentRun { pages: 1, ..run }).unwrap();
+    mini.commit().unwrap();
+    toy.store.core.pool.flush_all().unwrap();
+    (run.first, run.first.offset(1))
+}
+
+#[test]
+fn records_of_a_page_before_it_was_voided_do_not_count() {
+    let world = World::new(9);
+    world.run(|env| {
+        let toy = Toy::create(env).unwrap();
+        let (other, page) = two_pages(&toy);
+        let core = &toy.store.core;
+        let write = |id: PageId, byte: u8| {
+            let mut mini = Mini::begin(core, TxnId(1));
+            let handle = mini.write(id).unwrap();
+            write_byte(&mut mini, handle, 3, byte).unwrap();
+            mini.commit().unwrap();
+        };
+        // Formatted before the redo LSN and never written, because it was voided before the checkpoint.
+        let mut mini = Mini::begin(core, TxnId(1));
+        format_run(&mut mini, 1, ExtentRun { first: page, pages: 1 }).unwrap();
+        mini.commit().unwrap();
+        write(other, 1);
+        write(page, 2);
+        let mut mini = Mini::begin(core, TxnId(1));
+        mini.void(page).unwrap();
+        mini.commit().unwrap();
+        // A checkpoint during which all this happened.
+        let redo = core.pool.oldest_dirty().unwrap();
+        let (begin, end) = append_state(&core.wal, &[]).unwrap();
+        core.wal.flush(end).unwrap();
+        let note = |superblock: &mut Superblock| {
+            (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, redo, true);
+        };
+        toy.store.write_superblock(note).unwrap();
+        drop(toy);
+        let (toy, report) = Toy::open(env).unwrap();
+        assert_eq!((report.page_records_applied, report.page_records_skipped), (1, 1), "{report:?}");
+        assert_eq!(toy.store.core.pool.read(other).unwrap()[header::SIZE + 3], 1);
+    });
+}
+
+/// Writers each count in two pages and a state record while checkpoints go on; the power fails anywhere.
+#[test]
+fn checkpoints_beside_writers_lose_nothing_and_split_nothing() {
+    use std::sync::Arc;
+    use verso_env::sync::Mutex;
+    for seed in seeds(300) {
+        let world = World::new(seed);
+        let mut rng = Rng::new(seed);
+        let acknowledged = Arc::new(Mutex::new([0u64; 2]));
+        let pages: Vec<[PageId; 2]> = world.run(|env| {
+            let toy = Toy::create(env).unwrap();
+            let mut mini = Mini::begin(&toy.store.core, TxnId(1));
+            let run = toy.space.allocate(&mut mini, ObjectId(1), ExtentKind::Object, 1, true).unwrap();
+            format_run(&mut mini, 1, run).unwrap();
+            let (_, end) = mini.commit().unwrap();
+            toy.store.core.wal.flush(end).unwrap();
+            let pages: Vec<[PageId; 2]> =
+                (0..2).map(|writer| [run.first.offset(writer), run.first.offset(writer + 4)]).collect();
+            world.vfs().set_faults(verso_sim::FaultPlan {
+                power_off_at_op: Some(1 + rng.below(200)),
+                ..verso_sim::FaultPlan::default()
+            });
+            let (toy, numbers) = (Arc::new(toy), Arc::new(Mutex::new(Numbers::default())));
+            let mut handles = Vec::new();
+            for (writer, pages) in (0u64..).zip(pages.clone()) {
+                let (toy, numbers, acknowledged) =
+                    (Arc::clone(&toy), Arc::clone(&numbers), Arc::clone(&acknowledged));
+                let mut rng = rng.fork();
+                handles.push(env.spawn("writer", move || {
+                    for count in 1..30u64 {
+                        let Ok(end) = count_up(&toy.store.core, &numbers, writer, pages, count) else {
+                            return;
+                        };
+                        if rng.one_in(3) {
+                            if toy.store.core.wal.flush(end).is_err() {
+                                return;
+                            }
+                            acknowledged.lock()[writer as usize] = count;
+                        }
+                    }
+                }));
+            }
+            let checkpoints = 1 + rng.below(6);
+            handles.push(env.spawn("checkpoints", move || {
+                for _ in 0..checkpoints {
+                    if toy.store.checkpoint(|| numbers.lock().encode()).is_err() {
+                        return;
+                    }
+                }
+            }));
+            handles.into_iter().for_each(|handle| handle.join().unwrap());
+            pages
+        });
+        world.crash();
+        world.run(|env| {
+            let (toy, report) = Toy::open(env).unwrap();
+            for (writer, pages) in pages.iter().enumerate() {
+                let [first, second] =
+                    pages.map(|id| u64_at(&toy.store.core.pool.read(id).unwrap(), header::SIZE));
+                let number = toy.numbers.0.get(&(writer as u64)).copied().unwrap_or(0);
+                assert!(first == second && first == number, "{first} {second} {number} {report:?}");
+                assert!(first >= acknowledged.lock()[writer], "{first} {:?} {report:?}", acknowledged.lock());
+            }
+        });
+    }
+}
+
+fn count_up(
+    core: &Core,
+    numbers: &Mutex<Numbers>,
+    writer: u64,
+    pages: [PageId; 2],
+    count: u64,
+) -> Result<Lsn, StorageError> {
+    let mut mini = Mini::begin(core, TxnId(writer + 1));
+    let handles = [mini.write(pages[0])?, mini.write(pages[1])?];
+    for handle in handles {
+        mini.apply_with(handle, TOY_WRITE, |out| {
+            out.extend_from_slice(&u16::try_from(header::SIZE).unwrap().to_le_bytes());
+            out.extend_from_slice(&count.to_le_bytes());
+        })?;
+    }
+    let mut payload = [0; 16];
+    put_u64(&mut payload, 0, writer);
+    put_u64(&mut payload, 8, count);
+    mini.state(TOY_STATE, &payload)?;
+    let (_, end) = mini.commit_with(|_, _| numbers.lock().0.extend([(writer, count)]))?;
+    Ok(end)
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_mini_transaction_dropped_with_changes_panics_and_poisons() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::real();
+    let store = Store::create(&env, &dir.path().join("toy.verso"), &options(), &REDO).unwrap();
+    let toy = Toy { space: store.load_space(4).unwrap(), store, numbers: Numbers::default() };
+    let (page, _) = two_pages(&toy);
+    // Without changes nothing happens.
+    let mut mini = Mini::begin(&toy.store.core, TxnId(1));
+    let handle = mini.write(page).unwrap();
+    let flawed = mini.apply(handle, TOY_WRITE, &[0, 0, 1]);
+    assert!(matches!(flawed, Err(StorageError::Corrupt { .. })), "before the header's end");
+    drop(mini);
+    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut mini = Mini::begin(&toy.store.core, TxnId(1));
+        let handle = mini.write(page).unwrap();
+        write_byte(&mut mini, handle, 0, 1).unwrap();
+    }));
+    assert!(dropped.is_err());
+    assert!(toy.store.core.wal.is_poisoned() && toy.store.core.pool.is_poisoned());
+    assert!(matches!(
+        Mini::begin(&toy.store.core, TxnId(1)).state(TOY_STATE, &[]),
+        Err(StorageError::Poisoned)
+    ));
+}
