@@ -349,3 +349,40 @@ fn errors_come_in_row_order() {
         assert!(outcome.contains("integer out of range"), "{executor:?}: {outcome}");
     }
 }
+
+/// Ten times the largest numeric(18,2) leaves 64 bits: the kernels give up, the result is right.
+#[test]
+fn sums_beyond_64_bits_are_right() {
+    let money = numeric(18, 2);
+    let types = [money.clone()];
+    let mut batch = Batch::of_types(&types);
+    for unscaled in [999_999_999_999_999_999, -999_999_999_999_999_999] {
+        batch.push_row(&[Value::Numeric(Decimal::new(unscaled, 2).unwrap())], &types).unwrap();
+    }
+    for op in ["+", "-"] {
+        // x + x + …, and -x - x - …
+        let start =
+            if op == "+" { column(0, money.clone()) } else { call("-", vec![column(0, money.clone())]) };
+        let sum = (0..9).fold(start, |sum, _| call(op, vec![sum, column(0, money.clone())]));
+        let by_columns = outcome(&mut ExprList::compile([&sum], Executor::Vector), &batch);
+        assert_eq!(by_columns, outcome(&mut ExprList::compile([&sum], Executor::Row), &batch));
+        assert!(by_columns.contains("99999999999999999.90"), "{op}: {by_columns}");
+    }
+}
+
+/// What lies under a NULL may overflow without harm.
+#[test]
+fn garbage_under_nulls_does_not_trap() {
+    let types = [SqlType::Int4, SqlType::Int4];
+    let mut batch = Batch::of_types(&types);
+    batch.push_row(&[Value::Int4(i32::MAX), Value::Int4(1)], &types).unwrap();
+    batch.push_row(&[Value::Int4(1), Value::Int4(0)], &types).unwrap();
+    // computed columns may hold any value where they are NULL
+    batch.columns[0].nulls.set(0);
+    batch.columns[1].nulls.set(1);
+    for op in ["+", "*", "/", "%"] {
+        let list = [call(op, vec![column(0, SqlType::Int4), column(1, SqlType::Int4)])];
+        let outcome = outcome(&mut ExprList::compile(&list, Executor::Vector), &batch);
+        assert_eq!(outcome, "[[Null], [Null]]", "{op}");
+    }
+}
