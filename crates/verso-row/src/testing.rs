@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use std::sync::atomic::AtomicBool;
@@ -192,11 +193,14 @@ fn takes(function: &BuiltinFunction, args: &[TypedExpr]) -> bool {
         })
 }
 
+/// The rows of every table.
+type Contents = HashMap<Oid, Vec<Vec<Value>>>;
+
 /// Tables in memory, with frames that are copies: what storage promises, without storage.
 #[derive(Default)]
 pub(crate) struct MemoryTables {
-    rows: RefCell<HashMap<Oid, Vec<Vec<Value>>>>,
-    frames: RefCell<Vec<(Option<String>, HashMap<Oid, Vec<Vec<Value>>>)>>,
+    rows: Rc<RefCell<Contents>>,
+    frames: RefCell<Vec<(Option<String>, Contents)>>,
     sequences: RefCell<HashMap<Oid, i64>>,
 }
 
@@ -231,18 +235,37 @@ impl MemoryTables {
     }
 }
 
+/// Sees rows that are added while it reads: what T2 must not rely on.
 struct MemoryCursor {
-    rows: Vec<Vec<Value>>,
+    contents: Rc<RefCell<Contents>>,
+    table: Oid,
+    columns: Vec<usize>,
     types: Vec<SqlType>,
     next: usize,
+}
+
+impl MemoryCursor {
+    fn new(tables: &MemoryTables, table: &TableDef, columns: &[usize]) -> Self {
+        Self {
+            contents: Rc::clone(&tables.rows),
+            table: table.oid,
+            columns: columns.to_vec(),
+            types: columns.iter().map(|i| table.columns[*i].ty.clone()).collect(),
+            next: 0,
+        }
+    }
 }
 
 impl TableCursor for MemoryCursor {
     fn next(&mut self, out: &mut Batch) -> Result<bool> {
         out.clear();
-        let end = self.rows.len().min(self.next + BATCH);
-        for row in &self.rows[self.next..end] {
-            out.push_row(row, &self.types)?;
+        let contents = self.contents.borrow();
+        let rows = contents.get(&self.table).map_or(&[][..], Vec::as_slice);
+        assert!(rows.len() < 10_000, "a statement feeds itself");
+        let end = rows.len().min(self.next + BATCH);
+        for row in &rows[self.next..end] {
+            let row: Vec<Value> = self.columns.iter().map(|i| row[*i].clone()).collect();
+            out.push_row(&row, &self.types)?;
         }
         self.next = end;
         Ok(out.rows > 0)
@@ -312,24 +335,19 @@ impl Drop for MemoryChanges<'_> {
 
 impl Tables for MemoryTables {
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
-        let all = self.rows(table);
-        let rows = all.iter().map(|row| columns.iter().map(|i| row[*i].clone()).collect()).collect();
-        let types = columns.iter().map(|i| table.columns[*i].ty.clone()).collect();
-        Ok(Box::new(MemoryCursor { rows, types, next: 0 }))
+        Ok(Box::new(MemoryCursor::new(self, table, columns)))
     }
     fn scan_for_change<'t>(
         &'t self,
         table: &TableDef,
         columns: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
-        let types: Vec<SqlType> = columns.iter().map(|i| table.columns[*i].ty.clone()).collect();
-        let rows =
-            self.rows(table).iter().map(|row| columns.iter().map(|i| row[*i].clone()).collect()).collect();
+        let cursor = MemoryCursor::new(self, table, columns);
         Ok(Box::new(MemoryChanges {
             tables: self,
             table: table.clone(),
-            batch: Batch::of_types(&types),
-            cursor: MemoryCursor { rows, types, next: 0 },
+            batch: Batch::of_types(&cursor.types),
+            cursor,
             start: 0,
             deleted: Vec::new(),
         }))
