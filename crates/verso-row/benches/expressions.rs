@@ -2,10 +2,16 @@
 //!
 //! `cargo bench -p verso-row`: prints a line per measurement; no threshold, the workbench judges.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, TableDef};
 use verso_env::Env;
 use verso_row::expr::{Executor, ExprList};
-use verso_row::functions::{BuiltinFunction, candidates, operator_candidates};
-use verso_row::plan::{CastKind, ExprKind, TypedExpr};
+use verso_row::functions::{ArgType, BuiltinFunction, aggregate_candidates, candidates, operator_candidates};
+use verso_row::plan::{AggregateCall, CastKind, ExprKind, Plan, Statement, TypedExpr};
+use verso_row::{ExecContext, ExecError, Sink, execute};
+use verso_storage::ObjectId;
 use verso_types::{Batch, Decimal, NumericSpec, SqlType, TimeZone, Value};
 
 mod session;
@@ -74,5 +80,64 @@ fn main() {
             let per_row = nanos as f64 / (turns * ROWS as u64) as f64;
             println!("{label:<20} {executor:?}: {per_row:.2} ns per row");
         }
+    }
+    aggregates(&env, &session);
+}
+
+/// `SELECT count(*), sum(qrt)` against the scan alone.
+fn aggregates(env: &Env, session: &session::Session) {
+    let values: Vec<f64> = (0..ROWS).map(|i| i as f64 * 0.5).collect();
+    let tables = session::table::Doubles { values, batches: TURNS };
+    let qrt = ColumnDef { name: "qrt".into(), id: 1, ty: SqlType::Float8, not_null: false, default: None };
+    let table = Arc::new(TableDef {
+        oid: Oid(1),
+        schema: "public".into(),
+        name: "test".into(),
+        heap: ObjectId(1),
+        columns: vec![qrt],
+    });
+    let scan = Plan::TableScan { table, columns: vec![0], filter: None };
+    let aggregate = |name: &str, args: Vec<TypedExpr>, ty: SqlType| AggregateCall {
+        function: aggregate_candidates(name)
+            .iter()
+            .find(|f| match f.args {
+                [] => args.is_empty(),
+                [declared] => args.first().is_some_and(|arg| *declared == ArgType::Exact(arg.ty.clone())),
+                _ => false,
+            })
+            .expect("a built-in aggregate"),
+        distinct: false,
+        args,
+        filter: None,
+        ty,
+        name: name.into(),
+    };
+    let sum = aggregate("sum", vec![TypedExpr::column(0, SqlType::Float8)], SqlType::Float8);
+    let plan = Plan::Aggregate {
+        input: Box::new(scan.clone()),
+        group_by: Vec::new(),
+        aggregates: vec![aggregate("count", vec![], SqlType::Int8), sum],
+    };
+    let cancel = AtomicBool::new(false);
+    let catalog = CatalogSnapshot::builder(1).build();
+    for (label, plan) in [("scan", scan), ("count(*), sum(qrt)", plan)] {
+        for executor in [Executor::Auto, Executor::Row] {
+            let cx = ExecContext::new(&tables, Arc::clone(&catalog), &[], session, &cancel, executor);
+            let start = env.clock.monotonic_nanos();
+            execute(&Statement::Query(plan.clone()), &cx, &mut Nowhere).expect("no errors");
+            let nanos = env.clock.monotonic_nanos() - start;
+            println!(
+                "{label:<20} {executor:?}: {:.2} ns per row",
+                nanos as f64 / (TURNS * ROWS as u64) as f64
+            );
+        }
+    }
+}
+
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn batch(&mut self, _: &Batch) -> Result<(), ExecError> {
+        Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! A session that answers nothing but the time.
 
+pub mod table;
+
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows, SystemView};
