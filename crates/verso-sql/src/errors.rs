@@ -123,18 +123,25 @@ pub struct SqlError {
     /// What went wrong, in one line.
     pub message: String,
     /// More about it.
-    pub detail: Option<String>,
+    pub detail: Option<Box<str>>,
     /// What to do about it.
-    pub hint: Option<String>,
+    pub hint: Option<Box<str>>,
     /// Where in the text, in characters from 1.
     pub position: Option<u32>,
     /// Where in nested code: innermost first, one line each.
-    pub context: Option<String>,
-    /// The table meant.
+    pub context: Option<Box<str>>,
+    /// What it is about; in a box, as few errors have it.
+    pub subject: Option<Box<Subject>>,
+}
+
+/// The things an error is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// The table.
     pub table: Option<String>,
-    /// The column meant.
+    /// The column.
     pub column: Option<String>,
-    /// The constraint meant.
+    /// The constraint.
     pub constraint: Option<String>,
 }
 
@@ -149,9 +156,7 @@ impl SqlError {
             hint: None,
             position: None,
             context: None,
-            table: None,
-            column: None,
-            constraint: None,
+            subject: None,
         }
     }
 
@@ -180,38 +185,35 @@ impl SqlError {
     }
 
     /// Adds a detail.
-    pub fn with_detail(mut self, detail: impl Into<String>) -> SqlError {
+    pub fn with_detail(mut self, detail: impl Into<Box<str>>) -> SqlError {
         self.detail = Some(detail.into());
         self
     }
 
     /// Adds a hint.
-    pub fn with_hint(mut self, hint: impl Into<String>) -> SqlError {
+    pub fn with_hint(mut self, hint: impl Into<Box<str>>) -> SqlError {
         self.hint = Some(hint.into());
         self
     }
 
     /// Names the table.
     pub fn with_table(mut self, table: impl Into<String>) -> SqlError {
-        self.table = Some(table.into());
+        self.subject.get_or_insert_default().table = Some(table.into());
         self
     }
 
     /// Names the column.
     pub fn with_column(mut self, column: impl Into<String>) -> SqlError {
-        self.column = Some(column.into());
+        self.subject.get_or_insert_default().column = Some(column.into());
         self
     }
 
     /// Adds a line of context behind those there are.
     pub fn with_context(mut self, line: &str) -> SqlError {
-        match &mut self.context {
-            Some(context) => {
-                context.push('\n');
-                context.push_str(line);
-            }
-            None => self.context = Some(line.to_string()),
-        }
+        self.context = Some(match self.context.take() {
+            Some(context) => format!("{context}\n{line}").into(),
+            None => line.into(),
+        });
         self
     }
 
@@ -232,7 +234,11 @@ impl std::error::Error for SqlError {}
 impl From<TypeError> for SqlError {
     fn from(error: TypeError) -> SqlError {
         let TypeError { sqlstate, message, detail, hint } = error;
-        SqlError { detail, hint, ..SqlError::new(sqlstate, message) }
+        SqlError {
+            detail: detail.map(Into::into),
+            hint: hint.map(Into::into),
+            ..SqlError::new(sqlstate, message)
+        }
     }
 }
 

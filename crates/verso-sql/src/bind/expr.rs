@@ -431,10 +431,10 @@ impl Binder<'_> {
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;
         let built_in = call.name.schema_text().is_none_or(|schema| schema == "pg_catalog");
-        if built_in && call.name.schema.is_none() {
-            if let Some(result) = self.special_form(name, call, expr, cx)? {
-                return Ok(result);
-            }
+        if call.name.schema.is_none()
+            && let Some(result) = self.special_form(name, call, expr, cx)?
+        {
+            return Ok(result);
         }
         let aggregates = functions::aggregate_candidates(name);
         if built_in && !aggregates.is_empty() {

@@ -339,9 +339,7 @@ fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statemen
                 cursor.integer()?;
                 false
             }
-            "security" if cursor.is(&["security", "invoker"]) => {
-                cursor.accept(&["security", "invoker"]) && false
-            }
+            "security" if cursor.accept(&["security", "invoker"]) => false,
             "security" => return Err(cursor.unsupported("SECURITY DEFINER")),
             "window" | "leakproof" | "support" | "transform" | "set" | "return" | "begin" | "external"
             | "not" => {

@@ -59,7 +59,7 @@ pub struct Notice {
 
 impl Notice {
     /// A plain notice.
-    pub fn notice(message: impl Into<String>) -> Notice {
+    pub fn message(message: impl Into<String>) -> Notice {
         Notice::new("NOTICE", "00000", message)
     }
 

@@ -66,6 +66,7 @@ pub struct PlStatement {
 /// The statements of PL/pgSQL.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are the parts of the form that the variant's comment spells out")]
+#[expect(clippy::large_enum_variant, reason = "a tree lives for one statement or one compilation")]
 pub enum PlStatementKind {
     /// A block inside.
     Block(PlBlock),
