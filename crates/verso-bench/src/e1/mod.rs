@@ -94,6 +94,7 @@ impl Variant {
         }
     }
 
+    #[expect(dead_code, reason = "only Verso has it, and its library is not there yet")]
     fn no_savepoint(self) -> bool {
         matches!(self, Variant::NoSavepoint | Variant::RollbackNoSavepoint)
     }
