@@ -1,5 +1,8 @@
 //! The binary `verso`.
-#![expect(dead_code, reason = "the shell's parts are tested by themselves until the library they run on is there")]
+#![expect(
+    dead_code,
+    reason = "the shell's parts are tested by themselves until the library they run on is there"
+)]
 
 mod shell;
 

@@ -3,7 +3,7 @@
 //! Lower crates describe what went wrong; here it becomes a five-character code as PostgreSQL's appendix A lists them,
 //! with a position in the statement's text where there is one.
 //!
-//! E1. A position counts characters from 1, in the text given to [`Session::execute`](crate::Session::execute).
+//! E1. A position counts characters from 1, in the text given to `Session::execute`.
 //! E2. An error made here always carries a SQLSTATE; `XX000` means a bug of ours.
 
 use std::fmt;
