@@ -7,6 +7,7 @@ pub mod mini;
 pub mod page;
 pub mod recovery;
 pub mod space;
+pub mod txn;
 pub mod wal;
 
 pub use error::StorageError;

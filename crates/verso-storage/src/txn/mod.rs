@@ -1,0 +1,16 @@
+//! Transactions: who is active, what is committed, what a snapshot sees, and who waits for whom.
+//!
+//!     begin_write ─► Active ─┬─► Committed n        publish_commit, rolled_back_clean
+//!                            └─► Dead ─► Committed n   mark_dead, then backed_out
+//!
+//! [`table`] holds the running state under one mutex, [`inventory`] the commit numbers that readers look up,
+//! [`snapshot`] what a statement sees, [`wait`] the wait-for graph and the locks on whole objects.
+
+pub mod inventory;
+pub mod snapshot;
+pub mod table;
+pub mod wait;
+
+pub use inventory::TxnState;
+pub use snapshot::{ReadView, Registration};
+pub use table::{Markers, RestoredTransactions, Transactions};

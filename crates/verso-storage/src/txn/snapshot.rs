@@ -1,0 +1,107 @@
+//! Snapshots: one number says what a statement sees.
+//!
+//! V6. A snapshot is registered as long as anybody reads under it, so the horizon cannot pass it: the counter is read
+//!     and the registration made under the one mutex under which the counter moves.
+//! A version is visible if its writer's commit number is at or below the snapshot's, or the writer is the reader.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::inventory::{ACTIVE, Directory, TxnState};
+use super::table::Transactions;
+use crate::page::TxnId;
+
+/// A registered snapshot; dropping it lets the horizon go on.
+pub struct Registration {
+    /// Commits up to this number are seen.
+    pub number: u64,
+    /// Every transaction below is committed and visible to this snapshot.
+    pub all_below: TxnId,
+    /// The oldest active transaction when the snapshot was taken.
+    pub oldest_active: TxnId,
+    pub(super) key: u64,
+    pub(super) transactions: Arc<Transactions>,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.transactions.unregister(self.key);
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Registration({}, all below {})", self.number, self.all_below)
+    }
+}
+
+/// What one reader sees. Valid while the [`Registration`] it was made from lives.
+#[derive(Clone)]
+pub struct ReadView {
+    all_below: TxnId,
+    own: TxnId,
+    number: u64,
+    dirty: bool,
+    directory: Arc<Directory>,
+    transactions: Arc<Transactions>,
+}
+
+impl ReadView {
+    /// The view of `registration` for the transaction `own` ([`TxnId::NONE`] if it has not written). A dirty one sees
+    /// everything that is not dead.
+    pub fn new(
+        transactions: &Arc<Transactions>,
+        registration: &Registration,
+        own: TxnId,
+        dirty: bool,
+    ) -> ReadView {
+        ReadView {
+            all_below: registration.all_below,
+            own,
+            number: registration.number,
+            dirty,
+            directory: transactions.directory(),
+            transactions: transactions.clone(),
+        }
+    }
+
+    /// Whether what `writer` wrote is seen. Below [`ReadView::all_below`] that is one comparison, otherwise one look
+    /// into the inventory without a lock.
+    #[inline]
+    pub fn visible(&self, writer: TxnId) -> bool {
+        writer < self.all_below || writer == self.own || self.looked_up(writer)
+    }
+
+    /// Every transaction below is visible.
+    #[inline]
+    pub fn all_below(&self) -> TxnId {
+        self.all_below
+    }
+
+    /// The reader's own transaction.
+    #[inline]
+    pub fn own(&self) -> TxnId {
+        self.own
+    }
+
+    /// Commits up to this number are seen.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// A transaction that the directory does not cover began behind this view, so its number is above ours.
+    fn looked_up(&self, writer: TxnId) -> bool {
+        if self.dirty {
+            return self.transactions.state(writer) != TxnState::Dead;
+        }
+        let cell = self.directory.find(writer).unwrap_or(ACTIVE);
+        cell != ACTIVE && cell <= self.number
+    }
+}
+
+impl fmt::Debug for ReadView {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "ReadView({}, own {}, all below {})", self.number, self.own, self.all_below)
+    }
+}

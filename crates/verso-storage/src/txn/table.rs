@@ -1,0 +1,397 @@
+//! The table of transactions: everything about them that changes together, under one mutex.
+//!
+//! T1. A commit number is given at publication. Under the mutex the state is stored first and the counter moves
+//!     afterwards, by one: snapshots are taken in between publications, so none sees a gap. A rollback that left
+//!     nothing behind takes a number too, so that who copied a page before it still does not see its changes.
+//! V6. A snapshot is registered under the mutex under which the counter moves. The horizon is the number of the oldest
+//!     registered snapshot, else the counter; registrations come in the order of their numbers, so it never decreases.
+//! M1. Markers never decrease, also across a restart: *next* is the next id; *OIT* the smallest id that is active or
+//!     dead; *OAT* the smallest active one; *OST* the OAT of the moment when the oldest registered snapshot was taken.
+//!     Each is the next of those before it where there is none of its kind.
+//!
+//! Locks: the state's mutex, then the directory's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use verso_env::sync::{Mutex, MutexGuard, RwLock};
+
+use super::inventory::{ACTIVE, DEAD, Directory, LONG_AGO, TxnState, state_of};
+use super::snapshot::Registration;
+use super::wait::{ObjectLocks, Target, Waits, blockers};
+use crate::error::StorageError;
+use crate::page::bytes::checked_u64;
+use crate::page::{Flaw, ObjectId, TxnId};
+
+/// How often a waiting transaction looks whether it was cancelled.
+const CANCEL_POLL: Duration = Duration::from_millis(10);
+
+/// The four markers (M1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Markers {
+    /// The next id to be given.
+    pub next: TxnId,
+    /// Oldest transaction that is not committed.
+    pub oit: TxnId,
+    /// Oldest active transaction.
+    pub oat: TxnId,
+    /// Oldest active transaction as the oldest snapshot saw it.
+    pub ost: TxnId,
+}
+
+/// What a restart knows. All ids below `next` that are not dead are committed and visible to all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestoredTransactions {
+    /// The next id to be given; 0 counts as 1.
+    pub next: u64,
+    /// The newest commit number; 0 counts as 1.
+    pub commit_counter: u64,
+    /// Rolled back, but with changes left in the pages.
+    pub dead: BTreeSet<TxnId>,
+    /// Marker of the former life.
+    pub oit: TxnId,
+    /// Marker of the former life.
+    pub oat: TxnId,
+    /// Marker of the former life.
+    pub ost: TxnId,
+}
+
+struct State {
+    next: u64,
+    counter: u64,
+    active: BTreeSet<TxnId>,
+    /// Those of the active whose commit record is in the log.
+    committing: BTreeSet<TxnId>,
+    dead: BTreeSet<TxnId>,
+    /// Registered snapshots in the order of their making: number and oldest active transaction, both ascending.
+    registered: BTreeMap<u64, (u64, TxnId)>,
+    next_registration: u64,
+    /// Lower bounds from the former life.
+    restored: Markers,
+    locks: ObjectLocks,
+    waits: Waits,
+}
+
+impl State {
+    fn oldest_active(&self) -> TxnId {
+        self.active.first().copied().unwrap_or(TxnId(self.next))
+    }
+
+    fn oldest_unfinished(&self) -> TxnId {
+        let active = self.oldest_active();
+        self.dead.first().map_or(active, |dead| active.min(*dead))
+    }
+
+    fn horizon(&self) -> u64 {
+        self.registered.first_key_value().map_or(self.counter, |(_, (number, _))| *number)
+    }
+
+    fn markers(&self) -> Markers {
+        let oat = self.oldest_active();
+        let ost = self.registered.first_key_value().map_or(oat, |(_, (_, oldest))| *oldest);
+        Markers {
+            next: TxnId(self.next),
+            oit: self.oldest_unfinished().max(self.restored.oit),
+            oat: oat.max(self.restored.oat),
+            ost: ost.max(self.restored.ost),
+        }
+    }
+
+    /// `txn` is not active any more: its locks go, and who waited for them or for its end goes on.
+    fn end(&mut self, txn: TxnId) {
+        let was_active = self.active.remove(&txn);
+        debug_assert!(was_active, "transaction {txn} ends twice");
+        self.committing.remove(&txn);
+        self.release(txn);
+    }
+
+    fn release(&mut self, txn: TxnId) {
+        let objects = self.locks.release(txn);
+        self.waits.wake(txn, &objects);
+    }
+}
+
+/// All transactions of an open database.
+pub struct Transactions {
+    state: Mutex<State>,
+    directory: RwLock<Arc<Directory>>,
+}
+
+impl Transactions {
+    /// The table after a restart; of a fresh database with [`RestoredTransactions::default`].
+    pub fn new(restored: RestoredTransactions) -> Transactions {
+        let next = restored.next.max(1);
+        let directory = Directory::new(next, restored.dead.iter().copied());
+        let (oit, oat, ost) = (restored.oit, restored.oat, restored.ost);
+        let state = State {
+            next,
+            counter: restored.commit_counter.max(LONG_AGO),
+            active: BTreeSet::new(),
+            committing: BTreeSet::new(),
+            dead: restored.dead,
+            registered: BTreeMap::new(),
+            next_registration: 0,
+            restored: Markers { next: TxnId(next), oit, oat, ost },
+            locks: ObjectLocks::default(),
+            waits: Waits::default(),
+        };
+        Transactions { state: Mutex::new(state), directory: RwLock::new(Arc::new(directory)) }
+    }
+
+    // ── a transaction's life ─────────────────────────────────────────────────────────────────────────────────
+
+    /// Gives an id to a transaction that writes for the first time.
+    pub fn begin_write(&self) -> TxnId {
+        let mut state = self.state.lock();
+        let id = TxnId(state.next);
+        let directory = self.directory();
+        if !directory.covers(id) {
+            *self.directory.write() = Arc::new(directory.grown(state.horizon()));
+        }
+        state.next += 1;
+        state.active.insert(id);
+        id
+    }
+
+    /// The commit record is in the log: a checkpoint from now on counts `txn` as committed, all others as active.
+    pub fn mark_committing(&self, txn: TxnId) {
+        self.state.lock().committing.insert(txn);
+    }
+
+    /// Commits `txn` for all to see, under the number returned (T1).
+    pub fn publish_commit(&self, txn: TxnId) -> u64 {
+        let mut state = self.state.lock();
+        let number = self.publish(&mut state, txn);
+        state.end(txn);
+        number
+    }
+
+    /// `txn` was rolled back and nothing of it is left, so it counts as committed.
+    pub fn rolled_back_clean(&self, txn: TxnId) {
+        self.publish_commit(txn);
+    }
+
+    /// `txn` was rolled back; its changes are still in the pages.
+    pub fn mark_dead(&self, txn: TxnId) {
+        let mut state = self.state.lock();
+        self.store(txn, DEAD);
+        state.dead.insert(txn);
+        state.end(txn);
+    }
+
+    /// Nothing is left of the dead `txn`: it counts as committed, and OIT may pass it.
+    pub fn backed_out(&self, txn: TxnId) {
+        let mut state = self.state.lock();
+        if state.dead.remove(&txn) {
+            self.publish(&mut state, txn);
+        }
+    }
+
+    fn publish(&self, state: &mut State, txn: TxnId) -> u64 {
+        let number = state.counter + 1;
+        self.store(txn, number);
+        state.counter = number;
+        number
+    }
+
+    /// Called with the state locked.
+    fn store(&self, txn: TxnId, cell: u64) {
+        if let Some(changed) = self.directory().store(txn, cell) {
+            *self.directory.write() = Arc::new(changed);
+        }
+    }
+
+    // ── looking ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// The state of a transaction.
+    pub fn state(&self, txn: TxnId) -> TxnState {
+        state_of(self.directory.read().find(txn).unwrap_or(ACTIVE))
+    }
+
+    /// The commit number of a transaction, if it is committed; 0 is long ago, visible to all.
+    pub fn commit_number(&self, txn: TxnId) -> Option<u64> {
+        match self.directory.read().find(txn).unwrap_or(ACTIVE) {
+            ACTIVE | DEAD => None,
+            LONG_AGO => Some(0),
+            number => Some(number),
+        }
+    }
+
+    /// The dead transactions, ascending.
+    pub fn dead(&self) -> Vec<TxnId> {
+        self.state.lock().dead.iter().copied().collect()
+    }
+
+    /// The active transactions, ascending.
+    pub fn active(&self) -> Vec<TxnId> {
+        self.state.lock().active.iter().copied().collect()
+    }
+
+    /// The four markers (M1).
+    pub fn markers(&self) -> Markers {
+        self.state.lock().markers()
+    }
+
+    /// Versions superseded at or before this commit number are needed by nobody (V6).
+    pub fn horizon(&self) -> u64 {
+        self.state.lock().horizon()
+    }
+
+    pub(super) fn directory(&self) -> Arc<Directory> {
+        self.directory.read().clone()
+    }
+
+    // ── snapshots ────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Registers a snapshot of this moment (V6).
+    pub fn register(self: &Arc<Self>) -> Registration {
+        let mut state = self.state.lock();
+        let (number, oldest_active, key) = (state.counter, state.oldest_active(), state.next_registration);
+        state.next_registration += 1;
+        state.registered.insert(key, (number, oldest_active));
+        let all_below = state.oldest_unfinished();
+        Registration { number, all_below, oldest_active, key, transactions: self.clone() }
+    }
+
+    pub(super) fn unregister(&self, key: u64) {
+        self.state.lock().registered.remove(&key);
+    }
+
+    // ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Waits until `holder` is not active any more. The timeout counts whole polls, so it is exact to some 10 ms.
+    ///
+    /// # Errors
+    /// `Deadlock` if that would never be, `Cancelled`, `LockTimeout`.
+    pub fn wait_end(
+        &self,
+        waiter: TxnId,
+        holder: TxnId,
+        cancel: &AtomicBool,
+        timeout: Option<Duration>,
+    ) -> Result<(), StorageError> {
+        self.block(&mut self.state.lock(), waiter, Target::End(holder), cancel, timeout)
+    }
+
+    /// Locks an object for changes of its rows (shared) or of its definition (exclusive) until `txn` ends.
+    ///
+    /// # Errors
+    /// `Deadlock`, `Cancelled`, `LockTimeout`; the locks held so far stay.
+    pub fn lock_object(
+        &self,
+        txn: TxnId,
+        object: ObjectId,
+        exclusive: bool,
+        cancel: &AtomicBool,
+        timeout: Option<Duration>,
+    ) -> Result<(), StorageError> {
+        let mut state = self.state.lock();
+        self.block(&mut state, txn, Target::Lock { object, exclusive }, cancel, timeout)?;
+        state.locks.grant(txn, object, exclusive);
+        Ok(())
+    }
+
+    /// Releases the locks of `txn` on objects before it ends.
+    pub fn release(&self, txn: TxnId) {
+        self.state.lock().release(txn);
+    }
+
+    fn block(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        waiter: TxnId,
+        target: Target,
+        cancel: &AtomicBool,
+        timeout: Option<Duration>,
+    ) -> Result<(), StorageError> {
+        let mut waited = Duration::ZERO;
+        let mut noted = None;
+        let result = loop {
+            if blockers(&state.locks, &state.active, waiter, target).is_empty() {
+                break Ok(());
+            }
+            if cancel.load(Ordering::Relaxed) {
+                break Err(StorageError::Cancelled);
+            }
+            if state.waits.closes_cycle(&state.locks, &state.active, waiter, target) {
+                break Err(StorageError::Deadlock { victim: waiter });
+            }
+            let slice = timeout.map_or(CANCEL_POLL, |limit| limit.saturating_sub(waited).min(CANCEL_POLL));
+            if slice.is_zero() {
+                break Err(StorageError::LockTimeout);
+            }
+            let (_, wake) = noted.get_or_insert_with(|| state.waits.add(waiter, target));
+            if wake.wait_for(state, slice) {
+                waited += slice;
+            }
+        };
+        if let Some((key, _)) = noted {
+            state.waits.remove(key);
+        }
+        result
+    }
+
+    // ── checkpoints ──────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Appends what a restart needs: next, counter, the markers, the dead and the active that are not committing, each
+    /// a little-endian u64, lists with their count in front.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let state = self.state.lock();
+        let markers = state.markers();
+        for number in [state.next, state.counter, markers.oit.0, markers.oat.0, markers.ost.0] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        let active: Vec<TxnId> = state.active.difference(&state.committing).copied().collect();
+        for ids in [state.dead.iter().copied().collect(), active] {
+            out.extend_from_slice(&(ids.len() as u64).to_le_bytes());
+            ids.iter().for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
+        }
+    }
+
+    /// Takes what [`Transactions::encode`] wrote from the front of `bytes`: also the transactions then active.
+    ///
+    /// # Errors
+    /// A flaw if it is cut short or names ids that were never given.
+    pub fn decode(bytes: &mut &[u8]) -> Result<(RestoredTransactions, Vec<TxnId>), Flaw> {
+        let (next, commit_counter) = (take(bytes)?, take(bytes)?);
+        let (oit, oat, ost) = (TxnId(take(bytes)?), TxnId(take(bytes)?), TxnId(take(bytes)?));
+        if oit.0.max(oat.0).max(ost.0) > next {
+            return Err(Flaw::from("a transaction marker is beyond the next transaction"));
+        }
+        let dead = take_ids(bytes, next)?.into_iter().collect();
+        let active = take_ids(bytes, next)?;
+        Ok((RestoredTransactions { next, commit_counter, dead, oit, oat, ost }, active))
+    }
+}
+
+fn take(bytes: &mut &[u8]) -> Result<u64, Flaw> {
+    let number = checked_u64(bytes, 0)?;
+    *bytes = &bytes[size_of::<u64>()..];
+    Ok(number)
+}
+
+fn take_ids(bytes: &mut &[u8], next: u64) -> Result<Vec<TxnId>, Flaw> {
+    let count = take(bytes)?;
+    let mut ids = Vec::new();
+    for _ in 0..count {
+        let id = take(bytes)?;
+        let before = ids.last().map_or(0, |last: &TxnId| last.0);
+        if id <= before || id >= next {
+            return Err(Flaw::new(format!("transaction {id} out of order in a list below {next}")));
+        }
+        ids.push(TxnId(id));
+    }
+    Ok(ids)
+}
+
+impl fmt::Debug for Transactions {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Transactions({:?})", self.markers())
+    }
+}
+
+#[cfg(test)]
+mod tests;

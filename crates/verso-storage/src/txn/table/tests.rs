@@ -1,0 +1,253 @@
+use std::sync::atomic::AtomicU64;
+
+use verso_env::Env;
+
+use super::super::inventory::CHUNK;
+use super::super::snapshot::ReadView;
+use super::*;
+
+static RUNNING: AtomicBool = AtomicBool::new(false);
+
+fn fresh() -> Arc<Transactions> {
+    Arc::new(Transactions::new(RestoredTransactions::default()))
+}
+
+fn view(transactions: &Arc<Transactions>, registration: &Registration, own: TxnId) -> ReadView {
+    ReadView::new(transactions, registration, own, false)
+}
+
+/// Waits until `count` transactions wait.
+fn until_waiting(transactions: &Transactions, count: usize) {
+    while transactions.state.lock().waits.count() < count {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_snapshot_sees_what_was_committed_before_it() {
+    let transactions = fresh();
+    let (a, b) = (transactions.begin_write(), transactions.begin_write());
+    assert_eq!((a, b), (TxnId(1), TxnId(2)));
+    transactions.mark_committing(b);
+    let before = transactions.register();
+    let old = view(&transactions, &before, TxnId::NONE);
+    assert_eq!(transactions.state(b), TxnState::Active);
+    assert_eq!(transactions.publish_commit(b), 2);
+    assert_eq!(transactions.commit_number(b), Some(2));
+    let after = transactions.register();
+    let new = view(&transactions, &after, TxnId::NONE);
+    assert!(!old.visible(b) && new.visible(b));
+    assert!(!old.visible(a) && !new.visible(a) && view(&transactions, &after, a).visible(a));
+    assert_eq!((after.all_below, after.oldest_active), (a, a));
+    transactions.publish_commit(a);
+    assert!(!new.visible(a));
+    assert_eq!(transactions.register().all_below, TxnId(3));
+}
+
+#[test]
+fn a_dirty_view_sees_all_but_the_dead() {
+    let transactions = fresh();
+    let registration = transactions.register();
+    let dirty = ReadView::new(&transactions, &registration, TxnId::NONE, true);
+    let (a, b) = (transactions.begin_write(), transactions.begin_write());
+    transactions.mark_dead(b);
+    assert!(dirty.visible(a) && !dirty.visible(b));
+}
+
+#[test]
+fn a_rollback_is_not_seen_by_those_who_may_have_copied_its_changes() {
+    let transactions = fresh();
+    let (a, b) = (transactions.begin_write(), transactions.begin_write());
+    transactions.mark_dead(b);
+    let registration = transactions.register();
+    let old = view(&transactions, &registration, TxnId::NONE);
+    transactions.rolled_back_clean(a);
+    transactions.backed_out(b);
+    assert_eq!(transactions.state(b), TxnState::Committed);
+    assert!(!old.visible(a) && !old.visible(b));
+    let registration = transactions.register();
+    assert_eq!(registration.all_below, TxnId(3));
+}
+
+#[test]
+fn the_dead_stop_the_oit_until_they_are_backed_out() {
+    let transactions = fresh();
+    let (a, b) = (transactions.begin_write(), transactions.begin_write());
+    transactions.mark_dead(a);
+    transactions.publish_commit(b);
+    let three = TxnId(3);
+    assert_eq!(transactions.markers(), Markers { next: three, oit: a, oat: three, ost: three });
+    assert_eq!((transactions.dead(), transactions.register().all_below), (vec![a], a));
+    transactions.backed_out(a);
+    assert_eq!((transactions.markers().oit, transactions.dead()), (three, vec![]));
+}
+
+#[test]
+fn the_ost_is_the_oat_that_the_oldest_snapshot_saw() {
+    let transactions = fresh();
+    let a = transactions.begin_write();
+    let registration = transactions.register();
+    transactions.publish_commit(a);
+    assert_eq!((transactions.markers().oat, transactions.markers().ost), (TxnId(2), a));
+    drop(registration);
+    assert_eq!(transactions.markers().ost, TxnId(2));
+}
+
+#[test]
+fn chunks_behind_the_horizon_go_and_their_dead_stay_known() {
+    let transactions = fresh();
+    let dead = transactions.begin_write();
+    transactions.mark_dead(dead);
+    let rounds = |count: usize| {
+        for _ in 0..count {
+            let id = transactions.begin_write();
+            transactions.publish_commit(id);
+        }
+    };
+    let registration = transactions.register();
+    let old = view(&transactions, &registration, TxnId::NONE);
+    rounds(3 * CHUNK);
+    assert_eq!(transactions.directory().chunk_count(), 4);
+    assert!(!old.visible(TxnId(2)) && !old.visible(TxnId(3 * CHUNK as u64)));
+    drop(registration);
+    rounds(2 * CHUNK);
+    assert!(transactions.directory().chunk_count() <= 2);
+    assert_eq!(transactions.state(dead), TxnState::Dead);
+    assert_eq!((transactions.commit_number(dead), transactions.commit_number(TxnId(2))), (None, Some(0)));
+    let registration = transactions.register();
+    let before = view(&transactions, &registration, TxnId::NONE);
+    transactions.backed_out(dead);
+    assert!(!before.visible(dead) && !view(&transactions, &registration, TxnId::NONE).visible(dead));
+    drop(registration);
+    rounds(CHUNK);
+    assert_eq!(transactions.commit_number(dead), Some(0));
+}
+
+#[test]
+fn a_restart_goes_on_where_the_checkpoint_was() {
+    let transactions = fresh();
+    let ids: Vec<TxnId> = (0..4).map(|_| transactions.begin_write()).collect();
+    transactions.mark_dead(ids[1]);
+    transactions.publish_commit(ids[0]);
+    transactions.mark_committing(ids[2]);
+    let mut bytes = Vec::new();
+    transactions.encode(&mut bytes);
+    for length in 0..bytes.len() {
+        assert!(Transactions::decode(&mut &bytes[..length]).is_err());
+    }
+    bytes.push(9);
+    let mut rest = &bytes[..];
+    let (restored, active) = Transactions::decode(&mut rest).unwrap();
+    assert_eq!((rest, active), (&[9_u8][..], vec![ids[3]]));
+    let again = Arc::new(Transactions::new(restored));
+    assert_eq!((again.state(ids[1]), again.state(ids[2])), (TxnState::Dead, TxnState::Committed));
+    assert_eq!((again.horizon(), again.begin_write(), again.markers().oit), (2, TxnId(5), ids[1]));
+    let registration = again.register();
+    let view = view(&again, &registration, TxnId::NONE);
+    assert!(view.visible(ids[2]) && !view.visible(ids[1]));
+}
+
+#[test]
+fn snapshots_among_threads_see_no_gap_and_hold_the_horizon() {
+    const WRITERS: usize = 3;
+    const ROUNDS: usize = 4000;
+    let (env, transactions) = (Env::real(), fresh());
+    let left = Arc::new(AtomicU64::new(WRITERS as u64));
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|i| {
+            let (transactions, left) = (transactions.clone(), left.clone());
+            env.spawn(&format!("writer {i}"), move || {
+                for _ in 0..ROUNDS {
+                    let id = transactions.begin_write();
+                    transactions.publish_commit(id);
+                }
+                left.fetch_sub(1, Ordering::Release);
+            })
+        })
+        .collect();
+    let mut last_horizon = 0;
+    while left.load(Ordering::Acquire) > 0 {
+        let registration = transactions.register();
+        let view = view(&transactions, &registration, TxnId::NONE);
+        let horizon = transactions.horizon();
+        assert!(last_horizon <= horizon && horizon <= registration.number);
+        last_horizon = horizon;
+        // Every commit takes one number, from 2 on: as many are visible as the number says, now and later.
+        let base = registration.all_below.0;
+        let visible = (base..base + 100).filter(|id| view.visible(TxnId(*id))).count() as u64;
+        assert_eq!(base - 1 + visible, registration.number - 1);
+    }
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    assert_eq!(transactions.horizon(), (WRITERS * ROUNDS) as u64 + 1);
+}
+
+#[test]
+fn a_wait_ends_with_the_holder_with_time_or_when_cancelled() {
+    let (env, transactions) = (Env::real(), fresh());
+    let (a, b) = (transactions.begin_write(), transactions.begin_write());
+    let short = Some(Duration::from_millis(1));
+    assert!(matches!(transactions.wait_end(a, b, &RUNNING, short), Err(StorageError::LockTimeout)));
+    let cancelled = AtomicBool::new(true);
+    assert!(matches!(transactions.wait_end(a, b, &cancelled, None), Err(StorageError::Cancelled)));
+    let other = transactions.clone();
+    let waiter = env.spawn("waiter", move || other.wait_end(a, b, &RUNNING, None).unwrap());
+    until_waiting(&transactions, 1);
+    transactions.publish_commit(b);
+    waiter.join().unwrap();
+    transactions.wait_end(a, b, &RUNNING, short).unwrap();
+    assert_eq!(transactions.state.lock().waits.count(), 0);
+}
+
+/// Each of `count` transactions waits for the next; the last closes the cycle.
+fn ring(count: usize) {
+    let (env, transactions) = (Env::real(), fresh());
+    let ids: Vec<TxnId> = (0..count).map(|_| transactions.begin_write()).collect();
+    let mut waiters = Vec::new();
+    for pair in ids.windows(2) {
+        let (other, waiter, holder) = (transactions.clone(), pair[0], pair[1]);
+        waiters.push(env.spawn("waiter", move || {
+            other.wait_end(waiter, holder, &RUNNING, None).unwrap();
+            other.publish_commit(waiter);
+        }));
+    }
+    until_waiting(&transactions, count - 1);
+    let last = ids[count - 1];
+    let closed = transactions.wait_end(last, ids[0], &RUNNING, None);
+    assert!(matches!(closed, Err(StorageError::Deadlock { victim }) if victim == last));
+    transactions.rolled_back_clean(last);
+    waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    assert_eq!(transactions.active(), []);
+}
+
+#[test]
+fn a_deadlock_of_two_and_of_three_is_found() {
+    ring(2);
+    ring(3);
+}
+
+#[test]
+fn object_locks_exclude_and_are_found_in_deadlocks() {
+    let (env, transactions) = (Env::real(), fresh());
+    let ids: Vec<TxnId> = (0..3).map(|_| transactions.begin_write()).collect();
+    let (a, b, c) = (ids[0], ids[1], ids[2]);
+    let object = ObjectId(7);
+    let now = Some(Duration::ZERO);
+    let lock = |txn, exclusive| transactions.lock_object(txn, object, exclusive, &RUNNING, now);
+    lock(a, false).unwrap();
+    lock(a, true).unwrap();
+    lock(a, false).unwrap();
+    assert!(matches!(lock(b, false), Err(StorageError::LockTimeout)));
+    transactions.mark_dead(a);
+    lock(b, false).unwrap();
+    assert!(matches!(lock(c, true), Err(StorageError::LockTimeout)));
+    lock(c, false).unwrap();
+    // b wants to upgrade and waits for c; c wanting the same, or waiting for b's end, closes the cycle.
+    let other = transactions.clone();
+    let upgrade = env.spawn("upgrade", move || other.lock_object(b, object, true, &RUNNING, None).unwrap());
+    until_waiting(&transactions, 1);
+    assert!(matches!(lock(c, true), Err(StorageError::Deadlock { victim }) if victim == c));
+    assert!(transactions.wait_end(c, b, &RUNNING, None).is_err());
+    transactions.release(c);
+    upgrade.join().unwrap();
+    assert!(matches!(lock(c, false), Err(StorageError::LockTimeout)));
+}
