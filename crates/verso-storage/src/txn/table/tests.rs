@@ -150,7 +150,7 @@ fn a_restart_goes_on_where_the_checkpoint_was() {
 #[test]
 fn snapshots_among_threads_see_no_gap_and_hold_the_horizon() {
     const WRITERS: usize = 3;
-    const ROUNDS: usize = 4000;
+    const ROUNDS: usize = 20_000;
     let (env, transactions) = (Env::real(), fresh());
     let left = Arc::new(AtomicU64::new(WRITERS as u64));
     let writers: Vec<_> = (0..WRITERS)
@@ -165,16 +165,17 @@ fn snapshots_among_threads_see_no_gap_and_hold_the_horizon() {
             })
         })
         .collect();
-    let mut last_horizon = 0;
-    while left.load(Ordering::Acquire) > 0 {
+    let (mut last_horizon, mut done) = (0, false);
+    while !done {
+        done = left.load(Ordering::Acquire) == 0;
         let registration = transactions.register();
         let view = view(&transactions, &registration, TxnId::NONE);
         let horizon = transactions.horizon();
         assert!(last_horizon <= horizon && horizon <= registration.number);
         last_horizon = horizon;
         // Every commit takes one number, from 2 on: as many are visible as the number says, now and later.
-        let base = registration.all_below.0;
-        let visible = (base..base + 100).filter(|id| view.visible(TxnId(*id))).count() as u64;
+        let (base, next) = (registration.all_below.0, transactions.markers().next.0);
+        let visible = (base..next).filter(|id| view.visible(TxnId(*id))).count() as u64;
         assert_eq!(base - 1 + visible, registration.number - 1);
     }
     writers.into_iter().for_each(|writer| writer.join().unwrap());
