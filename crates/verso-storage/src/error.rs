@@ -37,6 +37,21 @@ pub enum StorageError {
     /// The caller asked for an end.
     #[error("cancelled")]
     Cancelled,
+    /// A savepoint in a transaction without savepoints.
+    #[error("the transaction has no savepoints (NO SAVEPOINT)")]
+    SavepointsOff,
+    /// A sequence has no further number.
+    #[error("the sequence reached its limit {limit}")]
+    SequenceExhausted {
+        /// The bound.
+        limit: i64,
+    },
+    /// Only one sweep runs at a time.
+    #[error("another sweep is running")]
+    SweepRunning,
+    /// No savepoint of that name is open.
+    #[error("savepoint \"{0}\" does not exist")]
+    NoSuchSavepoint(String),
     /// A change in a transaction or database that may only read.
     #[error("read only")]
     ReadOnly,

@@ -2,14 +2,29 @@
 #![deny(unsafe_code)] // only buffer/mapping.rs, buffer/frame.rs and buffer/latch.rs allow it
 
 pub mod buffer;
+pub mod engine;
 pub mod error;
+pub mod heap;
+pub mod maintenance;
 pub mod mini;
 pub mod page;
 pub mod recovery;
+pub mod rules;
+pub mod sequence;
+pub mod shared;
 pub mod space;
 pub mod txn;
+pub mod version;
 pub mod wal;
 
+pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableLock, TableSpace};
 pub use error::StorageError;
+pub use heap::ColumnSpec;
+pub use maintenance::check::{CheckProblem, CheckProgress, CheckReport};
+pub use maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 pub use mini::{CheckpointGate, Core, Mini, PageHandle, PageRedo, RedoTable};
 pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
+pub use sequence::{Sequence, SequenceSpec};
+pub use shared::TxnInfo;
+pub use txn::transaction::{CancelHandle, CommitMode, Isolation, Txn, TxnOptions, TxnStatistics};
+pub use txn::{Markers, ReadView, TxnState};

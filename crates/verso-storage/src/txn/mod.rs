@@ -6,9 +6,11 @@
 //! [`table`] holds the running state under one mutex, [`inventory`] the commit numbers that readers look up,
 //! [`snapshot`] what a statement sees, [`wait`] the wait-for graph and the locks on whole objects.
 
+pub mod frame;
 pub mod inventory;
 pub mod snapshot;
 pub mod table;
+pub mod transaction;
 pub mod wait;
 
 pub use inventory::TxnState;

@@ -72,6 +72,13 @@ impl ReadView {
         writer < self.all_below || writer == self.own || self.looked_up(writer)
     }
 
+    /// Whether `writer` is the reader's own or committed for this snapshot, also when the view is dirty.
+    pub fn visible_committed(&self, writer: TxnId) -> bool {
+        let committed =
+            || self.transactions.commit_number(writer).is_some_and(|number| number <= self.number);
+        writer < self.all_below || writer == self.own || committed()
+    }
+
     /// Every transaction below is visible.
     #[inline]
     pub fn all_below(&self) -> TxnId {

@@ -61,6 +61,49 @@ record_kinds! {
     /// A page that stays allocated lost its content (a retired version page).
     PAGE_VOID = 20, Void, "page void";
 
+    /// Bytes at offsets of an object root or directory page.
+    PATCH = 32, Page, "patch";
+    /// Formats the root page of an object.
+    ROOT_INIT = 33, Init, "root init";
+    /// Formats a directory page.
+    DIRECTORY_INIT = 34, Init, "directory init";
+    /// Formats a data page.
+    DATA_INIT = 40, Init, "data init";
+    /// New records of a data page.
+    DATA_INSERT = 41, Page, "data insert";
+    /// Changed columns, writers, back pointers or liveness of records of a data page.
+    DATA_UPDATE = 42, Page, "data update";
+    /// Slots of a data page became free.
+    DATA_FREE = 43, Page, "data free";
+    /// Sweep saw a data page: old back pointers go, flags are set.
+    DATA_SWEEP = 44, Page, "data sweep";
+    /// One page of a value's overflow chain.
+    OVERFLOW_INIT = 48, Init, "overflow init";
+    /// A page of an object became free and names the next free one.
+    PAGE_FREE = 49, Init, "page free";
+
+    /// Formats a version page.
+    VERSION_INIT = 64, Init, "version init";
+    /// A version entry behind the others of its page.
+    VERSION_APPEND = 65, Page, "version append";
+    /// An insert note covers more slots.
+    NOTE_EXTEND = 66, Page, "note extend";
+    /// A version entry was undone: nothing is purged for it.
+    VERSION_VOID = 67, Page, "version void";
+    /// An extent of version pages holds entries of one more transaction.
+    VERSION_RANGE = 68, State, "version range";
+
+    /// A transaction is committed.
+    COMMIT = 80, State, "commit";
+    /// A transaction ended badly and is to be backed out.
+    DEAD = 81, State, "dead";
+    /// A dead transaction is backed out.
+    BACKED_OUT = 82, State, "backed out";
+    /// A transaction was undone: nothing of it is left.
+    ROLLED_BACK = 83, State, "rolled back";
+    /// Sweep moved the markers.
+    SWEPT = 84, State, "swept";
+
     /// For tests only: rebuilds a page.
     TEST_INIT = 249, Init, "test init";
     /// For tests only: changes a page.

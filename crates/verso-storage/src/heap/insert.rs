@@ -1,0 +1,242 @@
+//! Inserting records.
+//!
+//! Records go to the data page of the transaction's writer slot, as many as fit at a time; an insert has no version
+//! entry but is *noted* (V1), so that a dead inserter is found. Notes of records that follow each other are extended in
+//! place.
+
+use std::sync::Arc;
+
+use verso_types::Batch;
+
+use super::apply;
+use super::layout::{PageLayout, SLOT_HIGH};
+use super::overflow;
+use super::slice::encode_column;
+use super::slots::Slots;
+use super::table::Heap;
+use crate::StorageError;
+use crate::mini::{Mini, PageHandle};
+use crate::page::bytes::{u16_at, u64_at};
+use crate::page::{RecordId, TxnId};
+use crate::shared::Shared;
+use crate::txn::transaction::Txn;
+use crate::version::entry::{EntryKind, NewEntry};
+use crate::version::store::InsertNote;
+use crate::wal::RecordKind;
+
+impl Heap {
+    /// Inserts every row of `rows` (all columns, in [`Heap::columns`] order); their names are appended to `records`.
+    ///
+    /// # Errors
+    /// `Full`, `TooLarge`, `MustRollback`, `ReadOnly`; rows before the failing one may be in, for the statement to undo.
+    pub fn insert(
+        self: &Arc<Self>,
+        txn: &mut Txn,
+        rows: &Batch,
+        mut records: Option<&mut Vec<RecordId>>,
+    ) -> Result<(), StorageError> {
+        let id = txn.begin_write()?;
+        let shared = Arc::clone(&txn.shared);
+        let mut row = 0;
+        while row < rows.rows {
+            let mut mini = Mini::begin(shared.core(), id);
+            row += self.insert_some(&shared, txn, &mut mini, rows, row, records.as_deref_mut())?;
+            let lsns = mini.commit()?;
+            txn.wrote(lsns);
+        }
+        Ok(())
+    }
+
+    /// Inserts rows from `first` on into one page; how many.
+    fn insert_some<'e>(
+        self: &'e Arc<Self>,
+        shared: &'e Shared,
+        txn: &mut Txn,
+        mini: &mut Mini<'e>,
+        rows: &Batch,
+        first: usize,
+        records: Option<&mut Vec<RecordId>>,
+    ) -> Result<usize, StorageError> {
+        let id = txn.id;
+        let page_size = shared.page_size;
+        let quarter = page_size / 4;
+        let inline = |row: usize| -> usize {
+            let lengths =
+                rows.columns.iter().filter(|column| column.data.bytes().is_some() && !column.is_null(row));
+            lengths.map(|column| column.bytes_at(row).len()).filter(|length| *length <= quarter).sum()
+        };
+        // A row whose values together exceed half a page has its values moved out, largest columns first.
+        let crowded = |row: usize| inline(row) > page_size / 2;
+        let (page_index, home) =
+            self.target(shared, txn, mini, rows, first, inline(first).min(page_size / 2))?;
+        let layout = PageLayout::of(mini.page(home))
+            .map_err(|flaw| StorageError::corrupt(mini.page_id(home), self.object, flaw))?;
+        let mut room = apply::free_bytes(mini.page(home), &layout);
+        let mut slots = Vec::new();
+        {
+            let page = mini.page(home);
+            let high = usize::from(u16_at(page, SLOT_HIGH));
+            let unused = (0..high)
+                .filter(|slot| u64_at(page, layout.writer + slot * 8) == 0)
+                .chain(high..layout.capacity);
+            for (row, slot) in (first..).zip(unused) {
+                if row >= rows.rows || (crowded(row) && row > first) {
+                    break;
+                }
+                let need = if crowded(row) { 0 } else { inline(row) };
+                if need > room {
+                    break;
+                }
+                room -= need;
+                slots.push(slot as u16);
+            }
+        }
+        let count = slots.len();
+        assert!(count > 0, "the target page has room for a record");
+        let taken = first..first + count;
+        let references = self.move_out(shared, mini, rows, taken.clone(), quarter, crowded(first))?;
+        self.note(shared, txn, mini, page_index, &slots)?;
+        mini.apply_with(home, RecordKind::DATA_INSERT, |out| {
+            out.extend_from_slice(&id.0.to_le_bytes());
+            Slots::from_list(&slots).encode(out);
+            out.extend_from_slice(&(rows.columns.len() as u16).to_le_bytes());
+            for (index, (spec, column)) in self.columns().iter().zip(&rows.columns).enumerate() {
+                let moved = references.get(index).filter(|list| !list.is_empty()).map(Vec::as_slice);
+                encode_column(out, spec.id, column, taken.clone(), moved);
+            }
+        })?;
+        self.observe(count, taken.clone().map(inline).sum());
+        if let Some(frame) = txn.frame() {
+            let undo = frame.tables.entry(self.object).or_default().entry(page_index).or_default();
+            frame.records += undo.bits.extend(Slots::from_list(&slots)) as u64;
+        }
+        if let Some(records) = records {
+            records.extend(slots.iter().map(|slot| RecordId { page_index, slot: *slot }));
+        }
+        Ok(count)
+    }
+
+    /// A latched page with a free slot and `need` bytes of room: the slot's own, one with room, or a new one.
+    fn target<'e>(
+        &'e self,
+        shared: &'e Shared,
+        txn: &mut Txn,
+        mini: &mut Mini<'e>,
+        rows: &Batch,
+        first: usize,
+        need: usize,
+    ) -> Result<(u32, PageHandle), StorageError> {
+        let own = txn.slot.as_ref().and_then(|slot| slot.insert_pages.get(&self.object).copied());
+        let hinted = || self.roomy.lock().pop_first();
+        let mut candidate = own.or_else(hinted);
+        while let Some(index) = candidate {
+            if let Some(page) = self.page_at(index)
+                && let Some(page) = shared.core().pool.try_write(page)?
+            {
+                let layout = PageLayout::of(&page)
+                    .map_err(|flaw| StorageError::corrupt(page.id(), self.object, flaw))?;
+                let high = usize::from(u16_at(&page, SLOT_HIGH));
+                let slot_free = high < layout.capacity
+                    || (0..high).any(|slot| u64_at(&page, layout.writer + slot * 8) == 0);
+                if slot_free && apply::free_bytes(&page, &layout) >= need {
+                    let slot = txn.slot.as_mut().expect("begin_write gave one");
+                    slot.insert_pages.insert(self.object, index);
+                    return Ok((index, mini.take(page)));
+                }
+            }
+            candidate = hinted();
+        }
+        // The first page's capacity follows the rows at hand.
+        let sample = first..rows.rows.min(first + 64);
+        let bytes = |row: usize| -> usize {
+            let variable =
+                rows.columns.iter().filter(|column| column.data.bytes().is_some() && !column.is_null(row));
+            variable
+                .map(|column| column.bytes_at(row).len())
+                .filter(|length| *length <= shared.page_size / 4)
+                .sum()
+        };
+        self.observe(sample.len(), sample.map(bytes).sum());
+        let (index, handle) = self.append_page(mini, &shared.space)?;
+        mini.use_reserve();
+        txn.slot.as_mut().expect("begin_write gave one").insert_pages.insert(self.object, index);
+        Ok((index, handle))
+    }
+
+    /// Writes values that are too large for the page to overflow chains; per column the references by row, or nothing.
+    fn move_out<'e>(
+        &'e self,
+        shared: &'e Shared,
+        mini: &mut Mini<'e>,
+        rows: &Batch,
+        taken: std::ops::Range<usize>,
+        quarter: usize,
+        crowded: bool,
+    ) -> Result<Vec<Vec<u64>>, StorageError> {
+        let mut references: Vec<Vec<u64>> = vec![Vec::new(); rows.columns.len()];
+        for (index, column) in
+            rows.columns.iter().enumerate().filter(|(_, column)| column.data.bytes().is_some())
+        {
+            for row in taken.clone() {
+                let value = if column.is_null(row) { &[][..] } else { column.bytes_at(row) };
+                if value.len() > quarter || (crowded && value.len() > 64) {
+                    mini.use_reserve();
+                    let root = mini.write(self.root)?;
+                    let incarnation =
+                        shared.next_incarnation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let raw = overflow::write(mini, &shared.space, self.object, root, incarnation, value)?;
+                    if references[index].is_empty() {
+                        references[index] = vec![0; rows.rows];
+                    }
+                    references[index][row] = raw;
+                }
+            }
+        }
+        Ok(references)
+    }
+
+    /// Notes the inserts, extending the last note where they follow it.
+    fn note<'e>(
+        &'e self,
+        shared: &'e Shared,
+        txn: &mut Txn,
+        mini: &mut Mini<'e>,
+        page_index: u32,
+        slots: &[u16],
+    ) -> Result<(), StorageError> {
+        let id: TxnId = txn.id;
+        let writer = txn.slot.as_mut().expect("begin_write gave one");
+        let set = Slots::from_list(slots);
+        if let (Some(note), Slots::Run { first, count }) = (writer.note, set)
+            && note.place == (self.object, page_index)
+            && note.first + note.count == first
+        {
+            let handle = mini.write(note.pointer.page())?;
+            let mut payload = (note.pointer.offset() as u16).to_le_bytes().to_vec();
+            payload.extend_from_slice(&(note.count + count).to_le_bytes());
+            mini.apply(handle, RecordKind::NOTE_EXTEND, &payload)?;
+            writer.note = Some(InsertNote { count: note.count + count, ..note });
+            return Ok(());
+        }
+        let entry = NewEntry {
+            kind: EntryKind::Insert,
+            table: self.object,
+            writer: id,
+            page_index,
+            slots: set,
+            prior: &[],
+            columns: &[],
+            column_count: 0,
+            purge: false,
+        };
+        let pointer = shared.versions.append(mini, &shared.space, &shared.transactions, writer, &entry)?;
+        mini.use_reserve();
+        writer.note = match set {
+            Slots::Run { first, count } => {
+                Some(InsertNote { place: (self.object, page_index), pointer, first, count })
+            }
+            _ => None,
+        };
+        Ok(())
+    }
+}

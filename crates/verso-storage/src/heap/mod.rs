@@ -1,0 +1,23 @@
+//! Tables: home records in column-wise pages, updated in place.
+//!
+//! ```text
+//! Heap ─► directory (page index ─► page) ─► data page ─► value slot ─► overflow chain
+//!                                              └► back pointer ─► version entry (module version)
+//! ```
+
+pub mod apply;
+pub mod change;
+pub mod insert;
+pub mod layout;
+pub mod overflow;
+pub mod read;
+pub mod root;
+pub mod slice;
+pub mod slots;
+pub mod table;
+pub mod undo;
+pub mod value_slot;
+
+pub use layout::ColumnSpec;
+pub use read::{HeapScan, ScanBatch, ScanSpec};
+pub use table::Heap;

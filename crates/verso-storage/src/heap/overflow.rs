@@ -1,0 +1,136 @@
+//! Overflow chains: values too large for their page, on pages of their own.
+//!
+//! `header 32 (24: next page u32, 28: bytes from this page to the end of the value u32) │ bytes`. The first page's
+//! incarnation stands in the value slot, so a stale reference shows.
+
+use crate::StorageError;
+use crate::buffer::BufferPool;
+use crate::mini::{Mini, PageHandle};
+use crate::page::bytes::{checked_u16, checked_u32, put_u32, u32_at};
+use crate::page::{Flaw, ObjectId, PageId, PageKind, header};
+use crate::space::SpaceMap;
+use crate::wal::RecordKind;
+
+use super::root;
+use super::value_slot::ValueSlot;
+
+const NEXT: usize = 24;
+const REMAINING: usize = 28;
+
+/// Runs a record of kinds 48 and 49.
+pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
+    let (id, owner) = (PageId(checked_u32(payload, 0)?), ObjectId(checked_u32(payload, 4)?));
+    let next = checked_u32(payload, 8)?;
+    if kind == RecordKind::PAGE_FREE {
+        header::init(page, id, PageKind::Overflow, owner, u16::MAX);
+        put_u32(page, NEXT, next);
+        return Ok(());
+    }
+    let (remaining, incarnation) = (checked_u32(payload, 12)?, checked_u16(payload, 16)?);
+    let bytes = &payload[18..];
+    if bytes.len() > page.len() - header::SIZE || bytes.len() > remaining as usize {
+        return Err(Flaw::from("overflow bytes do not fit the page"));
+    }
+    header::init(page, id, PageKind::Overflow, owner, incarnation);
+    put_u32(page, NEXT, next);
+    put_u32(page, REMAINING, remaining);
+    page[header::SIZE..header::SIZE + bytes.len()].copy_from_slice(bytes);
+    Ok(())
+}
+
+/// Writes `value` to a new chain of the object whose root is latched; the raw value slot that refers to it.
+///
+/// # Errors
+/// `Full` before anything is changed; `TooLarge` beyond 4 MiB, which one mini-transaction takes.
+pub fn write<'e>(
+    mini: &mut Mini<'e>,
+    space: &'e SpaceMap,
+    object: ObjectId,
+    root: PageHandle,
+    incarnation: u16,
+    value: &[u8],
+) -> Result<u64, StorageError> {
+    const LIMIT: usize = 4 << 20;
+    if value.len() > LIMIT {
+        return Err(StorageError::TooLarge {
+            what: "a value".into(),
+            size: value.len() as u64,
+            limit: LIMIT as u64,
+        });
+    }
+    mini.reserve(value.len() as u64 * 2 + (512 << 10))?;
+    let room = mini.page(root).len() - header::SIZE;
+    let count = value.len().div_ceil(room).max(1);
+    let pages = (0..count)
+        .map(|_| root::allocate_page(mini, space, object, root))
+        .collect::<Result<Vec<PageId>, StorageError>>()?;
+    for (index, part) in
+        (0..count).map(|index| (index, &value[index * room..value.len().min((index + 1) * room)]))
+    {
+        let next = pages.get(index + 1).copied().unwrap_or(PageId::NONE);
+        let handle = mini.create(pages[index])?;
+        mini.apply_with(handle, RecordKind::OVERFLOW_INIT, |out| {
+            out.extend_from_slice(&pages[index].0.to_le_bytes());
+            out.extend_from_slice(&object.0.to_le_bytes());
+            out.extend_from_slice(&next.0.to_le_bytes());
+            out.extend_from_slice(&((value.len() - index * room) as u32).to_le_bytes());
+            out.extend_from_slice(&incarnation.to_le_bytes());
+            out.extend_from_slice(part);
+        })?;
+    }
+    Ok(ValueSlot::Overflow { page: pages[0], incarnation }.encode())
+}
+
+/// Pages of a chain, appending the value to `out`.
+///
+/// # Errors
+/// `Corrupt` when the chain is not what the slot says.
+pub fn read(
+    pool: &BufferPool,
+    object: ObjectId,
+    first: PageId,
+    incarnation: u16,
+    mut out: Option<&mut Vec<u8>>,
+) -> Result<Vec<PageId>, StorageError> {
+    let mut pages = Vec::new();
+    let mut expected = None;
+    let mut id = first;
+    while !id.is_none() {
+        let page = pool.read(id)?;
+        let flaw = |text: &'static str| StorageError::corrupt(id, object, text);
+        if header::kind(&page) != Some(PageKind::Overflow) || header::owner(&page) != object {
+            return Err(flaw("not an overflow page of this table"));
+        }
+        if header::incarnation(&page) != incarnation {
+            return Err(flaw("a reference to an overflow page that was given out anew"));
+        }
+        let remaining = u32_at(&page, REMAINING) as usize;
+        if expected.is_some_and(|expected| expected != remaining) {
+            return Err(flaw("overflow pages of different values"));
+        }
+        let here = remaining.min(page.len() - header::SIZE);
+        if let Some(out) = out.as_deref_mut() {
+            out.extend_from_slice(&page[header::SIZE..header::SIZE + here]);
+        }
+        expected = Some(remaining - here);
+        pages.push(id);
+        id = PageId(u32_at(&page, NEXT));
+    }
+    if expected != Some(0) {
+        return Err(StorageError::corrupt(first, object, "an overflow chain ends early"));
+    }
+    Ok(pages)
+}
+
+/// Gives the pages of a chain back to the object whose root is latched.
+///
+/// # Errors
+/// As [`read`] and the mini-transaction.
+pub fn free(mini: &mut Mini<'_>, object: ObjectId, root: PageHandle, slot: u64) -> Result<(), StorageError> {
+    if let Some(ValueSlot::Overflow { page, incarnation }) = ValueSlot::decode(slot) {
+        for page in read(&mini.core().pool, object, page, incarnation, None)? {
+            root::free_page(mini, object, root, page)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! Object roots: where an object's pages come from and, for a table, its directory.
+//!
+//! | offset | width | field |
+//! |---|---|---|
+//! | 32 | 1 | 1 table, 2 sequence |
+//! | 36 | 4 | data pages (entries of the directory) |
+//! | 40 | 4 | next unused page of the newest extent |
+//! | 44 | 4 | end of that extent |
+//! | 48 | 4 | first free page (a list through the pages' bytes 24–27) |
+//! | 52 | 2 | columns |
+//! | 56 | 4 each | column descriptors as in a data page; a sequence: six i64 |
+//! | 2048 | 4 each | directory pages |
+//!
+//! A directory page holds `page u32 | hints u8 | 3 bytes` per data page from offset 32.
+
+use verso_types::Physical;
+
+use super::layout::{ColumnSpec, physical_code, physical_from_code};
+use crate::StorageError;
+use crate::mini::{Mini, PageHandle};
+use crate::page::bytes::{checked_u16, checked_u32, put_u16, put_u32, u16_at, u32_at};
+use crate::page::{Flaw, ObjectId, PageId, PageKind, header};
+use crate::space::{ExtentKind, SpaceMap};
+use crate::wal::RecordKind;
+
+/// Root of a table.
+pub const TABLE: u8 = 1;
+/// Root of a sequence.
+pub const SEQUENCE: u8 = 2;
+/// Offset of the object's kind.
+pub const OBJECT_KIND: usize = 32;
+/// Offset of the number of data pages.
+pub const DATA_PAGES: usize = 36;
+const EXTENT_NEXT: usize = 40;
+const EXTENT_END: usize = 44;
+const FREE_HEAD: usize = 48;
+const COLUMN_COUNT: usize = 52;
+/// Offset of column descriptors, or of a sequence's numbers.
+pub const BODY: usize = 56;
+/// Offset of the list of directory pages.
+pub const DIRECTORY: usize = 2048;
+/// Most columns a table can have.
+pub const MAX_COLUMNS: usize = (DIRECTORY - BODY) / 4;
+const FREE_NEXT: usize = header::KIND_SPECIFIC;
+
+/// Entries of one directory page.
+pub fn directory_capacity(page_size: usize) -> usize {
+    (page_size - header::SIZE) / 8
+}
+
+/// Payload of [`RecordKind::ROOT_INIT`]: page, owner, extent end, kind, body.
+pub fn init_payload(
+    page: PageId,
+    owner: ObjectId,
+    extent_pages: u32,
+    kind: u8,
+    columns: &[ColumnSpec],
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.extend_from_slice(&page.0.to_le_bytes());
+    out.extend_from_slice(&owner.0.to_le_bytes());
+    out.extend_from_slice(&extent_pages.to_le_bytes());
+    out.push(kind);
+    out.extend_from_slice(&(columns.len() as u16).to_le_bytes());
+    for column in columns {
+        out.extend_from_slice(&column.id.to_le_bytes());
+        out.extend_from_slice(&[physical_code(column.physical), 0]);
+    }
+    out
+}
+
+/// Runs a record of kinds 32–34, 48 and 49.
+pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
+    match kind {
+        RecordKind::PATCH => {
+            let mut at = 0;
+            while at < payload.len() {
+                let (offset, length) =
+                    (usize::from(checked_u16(payload, at)?), usize::from(checked_u16(payload, at + 2)?));
+                let bytes = crate::page::bytes::checked_slice(payload, at + 4, length)?;
+                if offset < header::KIND_SPECIFIC || offset + length > page.len() {
+                    return Err(Flaw::from("patch outside of the page's body"));
+                }
+                let _ = bytes;
+                at += 4 + length;
+            }
+            at = 0;
+            while at < payload.len() {
+                let (offset, length) =
+                    (usize::from(u16_at(payload, at)), usize::from(u16_at(payload, at + 2)));
+                page[offset..offset + length].copy_from_slice(&payload[at + 4..at + 4 + length]);
+                at += 4 + length;
+            }
+            Ok(())
+        }
+        RecordKind::ROOT_INIT => {
+            let (id, owner) = (PageId(checked_u32(payload, 0)?), ObjectId(checked_u32(payload, 4)?));
+            let (pages, count) = (checked_u32(payload, 8)?, usize::from(checked_u16(payload, 13)?));
+            if payload.len() != 15 + count * 4 || count > MAX_COLUMNS {
+                return Err(Flaw::from("root record of the wrong size"));
+            }
+            header::init(page, id, PageKind::Root, owner, 0);
+            page[OBJECT_KIND] = payload[12];
+            put_u32(page, EXTENT_NEXT, id.0 + 1);
+            put_u32(page, EXTENT_END, id.0 + pages);
+            put_u16(page, COLUMN_COUNT, count as u16);
+            page[BODY..BODY + count * 4].copy_from_slice(&payload[15..]);
+            Ok(())
+        }
+        RecordKind::DIRECTORY_INIT => {
+            let (id, owner) = (PageId(checked_u32(payload, 0)?), ObjectId(checked_u32(payload, 4)?));
+            header::init(page, id, PageKind::Directory, owner, 0);
+            Ok(())
+        }
+        RecordKind::OVERFLOW_INIT | RecordKind::PAGE_FREE => super::overflow::redo(kind, page, payload),
+        _ => Err(Flaw::new(format!("log record of unknown kind {}", kind.0))),
+    }
+}
+
+/// One change of a patch.
+pub fn patch(out: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
+    out.extend_from_slice(&(offset as u16).to_le_bytes());
+    out.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// Columns a table's root lists.
+///
+/// # Errors
+/// A flaw when a descriptor is none.
+pub fn columns(page: &[u8]) -> Result<Vec<ColumnSpec>, Flaw> {
+    (0..usize::from(u16_at(page, COLUMN_COUNT)))
+        .map(|index| {
+            let at = BODY + index * 4;
+            let physical: Physical =
+                physical_from_code(page[at + 2]).ok_or_else(|| Flaw::from("unknown column type"))?;
+            Ok(ColumnSpec { id: u16_at(page, at), physical })
+        })
+        .collect()
+}
+
+/// Gives out one page of the object whose root is latched at `root`: a freed one, the next of the newest extent, or
+/// the first of a new extent.
+///
+/// # Errors
+/// `Full` before anything is changed.
+pub fn allocate_page<'e>(
+    mini: &mut Mini<'e>,
+    space: &'e SpaceMap,
+    object: ObjectId,
+    root: PageHandle,
+) -> Result<PageId, StorageError> {
+    let mut change = Vec::new();
+    let page = mini.page(root);
+    let (next, end, free) = (u32_at(page, EXTENT_NEXT), u32_at(page, EXTENT_END), u32_at(page, FREE_HEAD));
+    let pages = u32_at(page, DATA_PAGES);
+    let given = if free != 0 {
+        let handle = mini.write(PageId(free))?;
+        let after = u32_at(mini.page(handle), FREE_NEXT);
+        patch(&mut change, FREE_HEAD, &after.to_le_bytes());
+        PageId(free)
+    } else if next < end {
+        patch(&mut change, EXTENT_NEXT, &(next + 1).to_le_bytes());
+        PageId(next)
+    } else {
+        // Extents grow with the table, so that a large one has few.
+        let units = (pages / 256).clamp(1, 64);
+        let run = space.allocate(mini, object, ExtentKind::Object, units, false)?;
+        patch(&mut change, EXTENT_NEXT, &(run.first.0 + 1).to_le_bytes());
+        patch(&mut change, EXTENT_END, &(run.first.0 + run.pages).to_le_bytes());
+        run.first
+    };
+    mini.apply(root, RecordKind::PATCH, &change)?;
+    Ok(given)
+}
+
+/// Puts a page of the object into its list of free pages.
+///
+/// # Errors
+/// As the mini-transaction.
+pub fn free_page(
+    mini: &mut Mini<'_>,
+    object: ObjectId,
+    root: PageHandle,
+    page: PageId,
+) -> Result<(), StorageError> {
+    let head = u32_at(mini.page(root), FREE_HEAD);
+    let handle = mini.create(page)?;
+    let mut payload = Vec::new();
+    payload.extend_from_slice(&page.0.to_le_bytes());
+    payload.extend_from_slice(&object.0.to_le_bytes());
+    payload.extend_from_slice(&head.to_le_bytes());
+    mini.apply(handle, RecordKind::PAGE_FREE, &payload)?;
+    let mut change = Vec::new();
+    patch(&mut change, FREE_HEAD, &page.0.to_le_bytes());
+    mini.apply(root, RecordKind::PATCH, &change)
+}

@@ -1,0 +1,160 @@
+//! A table: its columns, its directory in memory, and how it gets another page.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use verso_env::sync::{Mutex, RwLock};
+
+use super::apply;
+use super::layout::{ColumnSpec, PageLayout};
+use super::root::{self, DATA_PAGES, DIRECTORY, directory_capacity};
+use crate::StorageError;
+use crate::buffer::BufferPool;
+use crate::mini::{Mini, PageHandle};
+use crate::page::bytes::u32_at;
+use crate::page::{ObjectId, PageId, PageKind, header};
+use crate::space::SpaceMap;
+use crate::wal::RecordKind;
+
+/// A stored table.
+pub struct Heap {
+    /// Its number.
+    pub object: ObjectId,
+    /// Its root page.
+    pub root: PageId,
+    columns: Vec<ColumnSpec>,
+    directory: RwLock<Vec<PageId>>,
+    /// Pages that have free slots or much free room (hints).
+    pub(crate) roomy: Mutex<BTreeSet<u32>>,
+    /// Running mean of variable bytes per record, times 16.
+    mean_variable: AtomicU64,
+}
+
+impl Heap {
+    /// Reads root and directory.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn load(pool: &BufferPool, object: ObjectId, root: PageId) -> Result<Heap, StorageError> {
+        let page = pool.read(root)?;
+        if header::kind(&page) != Some(PageKind::Root) || page[root::OBJECT_KIND] != root::TABLE {
+            return Err(StorageError::corrupt(root, object, "not the root of a table"));
+        }
+        let columns = root::columns(&page).map_err(|flaw| StorageError::corrupt(root, object, flaw))?;
+        let pages = u32_at(&page, DATA_PAGES) as usize;
+        let per_leaf = directory_capacity(page.len());
+        let mut directory = Vec::with_capacity(pages);
+        for leaf in 0..pages.div_ceil(per_leaf) {
+            if DIRECTORY + leaf * 4 + 4 > page.len() {
+                return Err(StorageError::corrupt(root, object, "directory larger than its root"));
+            }
+            let leaf_page = pool.read(PageId(u32_at(&page, DIRECTORY + leaf * 4)))?;
+            if header::kind(&leaf_page) != Some(PageKind::Directory) || header::owner(&leaf_page) != object {
+                return Err(StorageError::corrupt(
+                    leaf_page.id(),
+                    object,
+                    "not a directory page of this table",
+                ));
+            }
+            for entry in 0..per_leaf.min(pages - leaf * per_leaf) {
+                directory.push(PageId(u32_at(&leaf_page, header::SIZE + entry * 8)));
+            }
+        }
+        Ok(Heap {
+            object,
+            root,
+            columns,
+            directory: RwLock::new(directory),
+            roomy: Mutex::default(),
+            mean_variable: AtomicU64::new(0),
+        })
+    }
+
+    /// Its columns, in the order of insertion batches.
+    pub fn columns(&self) -> &[ColumnSpec] {
+        &self.columns
+    }
+
+    /// Data pages.
+    pub fn page_count(&self) -> u32 {
+        self.directory.read().len() as u32
+    }
+
+    /// The data page at a directory index.
+    pub fn page_at(&self, index: u32) -> Option<PageId> {
+        self.directory.read().get(index as usize).copied()
+    }
+
+    /// Takes the variable bytes of new records into the mean.
+    pub(crate) fn observe(&self, records: usize, bytes: usize) {
+        if let Some(mean) = (bytes * 16).checked_div(records) {
+            let old = self.mean_variable.load(Ordering::Relaxed);
+            let mean = if old == 0 { mean as u64 } else { (old * 7 + mean as u64) / 8 };
+            self.mean_variable.store(mean, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds an empty data page; its directory index and handle.
+    ///
+    /// # Errors
+    /// `Full` before anything is changed; `TooLarge` when one record does not fit a page or the directory is full.
+    pub(crate) fn append_page<'e>(
+        &'e self,
+        mini: &mut Mini<'e>,
+        space: &'e SpaceMap,
+    ) -> Result<(u32, PageHandle), StorageError> {
+        let page_size = mini.core().pool.page_size();
+        let mean = (self.mean_variable.load(Ordering::Relaxed) as usize).div_ceil(16);
+        // A tenth stays free for values that grow.
+        let budget = if mean > 0 { page_size - page_size / 10 } else { page_size };
+        let capacity = PageLayout::capacity_for(&self.columns, mean.min(page_size / 4), budget).max(1);
+        let layout = PageLayout::new(self.columns.iter().copied(), capacity);
+        if layout.end > page_size {
+            return Err(StorageError::TooLarge {
+                what: "a row".into(),
+                size: layout.end as u64,
+                limit: page_size as u64,
+            });
+        }
+        let root = mini.write(self.root)?;
+        let index = u32_at(mini.page(root), DATA_PAGES);
+        let per_leaf = directory_capacity(page_size);
+        let (leaf, entry) = (index as usize / per_leaf, index as usize % per_leaf);
+        let link = DIRECTORY + leaf * 4;
+        if link + 4 > page_size {
+            let limit = ((page_size - DIRECTORY) / 4 * per_leaf * page_size) as u64;
+            return Err(StorageError::TooLarge { what: "a table".into(), size: limit + 1, limit });
+        }
+        let existing = PageId(u32_at(mini.page(root), link));
+        let leaf_handle = if entry == 0 {
+            let page = root::allocate_page(mini, space, self.object, root)?;
+            let handle = mini.create(page)?;
+            let mut payload = page.0.to_le_bytes().to_vec();
+            payload.extend_from_slice(&self.object.0.to_le_bytes());
+            mini.apply(handle, RecordKind::DIRECTORY_INIT, &payload)?;
+            let mut change = Vec::new();
+            root::patch(&mut change, link, &page.0.to_le_bytes());
+            mini.apply(root, RecordKind::PATCH, &change)?;
+            handle
+        } else {
+            mini.write(existing)?
+        };
+        let page = root::allocate_page(mini, space, self.object, root)?;
+        let handle = mini.create(page)?;
+        mini.apply_with(handle, RecordKind::DATA_INIT, |out| {
+            apply::init_payload(out, page, self.object, index, capacity, &self.columns);
+        })?;
+        let mut change = Vec::new();
+        root::patch(&mut change, header::SIZE + entry * 8, &page.0.to_le_bytes());
+        mini.apply(leaf_handle, RecordKind::PATCH, &change)?;
+        change.clear();
+        root::patch(&mut change, DATA_PAGES, &(index + 1).to_le_bytes());
+        mini.apply(root, RecordKind::PATCH, &change)?;
+        mini.on_commit(move |_, _| {
+            let mut directory = self.directory.write();
+            debug_assert_eq!(directory.len(), index as usize, "the root is latched");
+            directory.push(page);
+        });
+        Ok((index, handle))
+    }
+}

@@ -1,0 +1,311 @@
+//! Undo: of a frame, and of what a dead transaction left (back-out).
+//!
+//! Both step records back along their own entries: the newest entry's columns are restored, liveness set, the prior
+//! writer and pointer taken, until the writer is somebody else; without an entry the record was inserted and its slot
+//! becomes free. Undo is logged like any change, so recovery never undoes. It may use the file's reserve: it never
+//! fails for want of space.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use verso_types::Physical;
+
+use super::apply::{self, EACH, SET_LIVE};
+use super::layout::{PageLayout, SLOT_HIGH, physical_code};
+use super::overflow;
+use super::slice::{ColumnSlice, REFERENCE, Variable};
+use super::slots::{SlotSet, Slots};
+use super::table::Heap;
+use super::value_slot::ValueSlot;
+use crate::StorageError;
+use crate::mini::{Mini, PageHandle};
+use crate::page::bytes::{u16_at, u64_at};
+use crate::page::{Flaw, PageKind, TxnId, header};
+use crate::shared::Shared;
+use crate::txn::frame::{Frame, ImageRun};
+use crate::txn::transaction::Txn;
+use crate::version::entry::{Entry, VersionPointer};
+use crate::wal::RecordKind;
+
+/// Undoes a frame (F2).
+///
+/// # Errors
+/// `Corrupt`, `Io`, `Poisoned`; the transaction can only be marked dead then.
+pub fn undo_frame(txn: &mut Txn, frame: Frame) -> Result<(), StorageError> {
+    let shared = Arc::clone(&txn.shared);
+    let id = txn.id;
+    if let Some(slot) = txn.slot.as_mut() {
+        slot.note = None; // a note extended later would name slots that others may hold by then
+    }
+    for (table, pages) in frame.tables {
+        let heap = match shared.heap(table) {
+            Ok(heap) => heap,
+            Err(StorageError::NoSuchObject(_)) => continue, // created and freed within the frame
+            Err(error) => return Err(error),
+        };
+        for (page_index, undo) in pages {
+            let Some(page) = heap.page_at(page_index) else { continue };
+            let mut mini = Mini::begin(shared.core(), id);
+            mini.use_reserve();
+            let home = mini.write(page)?;
+            step_back(&shared, &heap, &mut mini, home, page_index, id, Some(&undo.bits))?;
+            // Older images stand in front and win.
+            for image in undo.images.iter().rev() {
+                restore_image(&shared, &heap, &mut mini, home, image)?;
+            }
+            let lsns = mini.commit()?;
+            txn.wrote(lsns);
+            heap.roomy.lock().insert(page_index);
+        }
+    }
+    for pointer in frame.voids {
+        let mut mini = Mini::begin(shared.core(), id);
+        let handle = mini.write(pointer.page())?;
+        mini.apply(handle, RecordKind::VERSION_VOID, &(pointer.offset() as u16).to_le_bytes())?;
+        mini.commit()?;
+    }
+    for object in frame.created {
+        shared.free_object(object)?;
+    }
+    Ok(())
+}
+
+/// Backs out whatever the dead `writer` left on a page. Nothing happens when nothing is left.
+///
+/// # Errors
+/// `Corrupt`, `Io`, `Poisoned`.
+pub fn back_out_page(
+    shared: &Shared,
+    heap: &Heap,
+    page_index: u32,
+    writer: TxnId,
+) -> Result<(), StorageError> {
+    let Some(page) = heap.page_at(page_index) else { return Ok(()) };
+    let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+    mini.use_reserve();
+    let home = mini.write(page)?;
+    if header::kind(mini.page(home)) != Some(PageKind::Data) || header::owner(mini.page(home)) != heap.object
+    {
+        return Ok(());
+    }
+    step_back(shared, heap, &mut mini, home, page_index, writer, None)?;
+    if !mini.is_empty() {
+        mini.commit()?;
+        heap.roomy.lock().insert(page_index);
+    }
+    Ok(())
+}
+
+/// Steps the records of `writer` (those of `only`, when given) back to the newest version of somebody else.
+fn step_back<'e>(
+    shared: &'e Shared,
+    heap: &'e Heap,
+    mini: &mut Mini<'e>,
+    home: PageHandle,
+    page_index: u32,
+    writer: TxnId,
+    only: Option<&SlotSet>,
+) -> Result<(), StorageError> {
+    loop {
+        let page = mini.page(home);
+        let corrupt = |flaw: Flaw| StorageError::corrupt(mini.page_id(home), heap.object, flaw);
+        let layout = PageLayout::of(page).map_err(corrupt)?;
+        let mut groups: BTreeMap<u64, Vec<u16>> = BTreeMap::new();
+        for slot in 0..u16_at(page, SLOT_HIGH) {
+            let at = usize::from(slot) * 8;
+            if u64_at(page, layout.writer + at) == writer.0 && only.is_none_or(|only| only.contains(slot)) {
+                groups.entry(u64_at(page, layout.back + at)).or_default().push(slot);
+            }
+        }
+        if groups.is_empty() {
+            return Ok(());
+        }
+        for (back, slots) in groups {
+            let pointer = VersionPointer(back);
+            if pointer.is_none() {
+                let all: Vec<usize> = (0..layout.columns.len()).collect();
+                free_chains(heap, mini, home, &layout, &slots, &all, None)?;
+                let mut payload = Vec::new();
+                Slots::from_list(&slots).encode(&mut payload);
+                mini.apply(home, RecordKind::DATA_FREE, &payload)?;
+                continue;
+            }
+            // Copied, so that the version page is not latched while the change is made.
+            let bytes = shared.core().pool.read(pointer.page())?.to_vec();
+            let flaw = |flaw: Flaw| StorageError::corrupt(pointer.page(), heap.object, flaw);
+            let entry = Entry::decode(&bytes, pointer.offset()).map_err(flaw)?;
+            if header::incarnation(&bytes) != pointer.incarnation()
+                || entry.table() != heap.object
+                || entry.page_index() != page_index
+                || entry.writer() != writer
+            {
+                return Err(flaw(Flaw::from("a back pointer leads to another record's version (V6)")));
+            }
+            let slices = entry.columns().map_err(flaw)?;
+            let ranks: Option<Vec<usize>> = slots.iter().map(|slot| entry.slots.rank(*slot)).collect();
+            let ranks = ranks.ok_or_else(|| {
+                flaw(Flaw::from("a version entry without the record that points at it (V6)"))
+            })?;
+            let pairs: Vec<(u64, u64)> = ranks
+                .iter()
+                .map(|rank| {
+                    let (writer, pointer) = entry.prior(*rank);
+                    (writer.0, pointer.0)
+                })
+                .collect();
+            restore(shared, heap, mini, home, &layout, &slots, &slices, &ranks, Some(&pairs), true)?;
+        }
+    }
+}
+
+/// Restores the columns and liveness of an image.
+fn restore_image<'e>(
+    shared: &'e Shared,
+    heap: &'e Heap,
+    mini: &mut Mini<'e>,
+    home: PageHandle,
+    image: &ImageRun,
+) -> Result<(), StorageError> {
+    let corrupt = |flaw: Flaw| StorageError::corrupt(heap.root, heap.object, flaw);
+    let layout = PageLayout::of(mini.page(home)).map_err(corrupt)?;
+    let mut at = 0;
+    let slices: Vec<ColumnSlice<'_>> = image
+        .columns
+        .iter()
+        .map(|_| ColumnSlice::decode(&image.data, &mut at, image.slots.len()))
+        .collect::<Result<Vec<_>, Flaw>>()
+        .map_err(corrupt)?
+        .into_iter()
+        .filter(|slice| image.wanted.contains(&slice.id))
+        .collect();
+    let ranks: Vec<usize> = image.kept.to_vec().into_iter().map(usize::from).collect();
+    let slots: Vec<u16> = ranks.iter().map(|rank| image.slots[*rank]).collect();
+    if slots.is_empty() {
+        return Ok(());
+    }
+    restore(shared, heap, mini, home, &layout, &slots, &slices, &ranks, None, image.live)
+}
+
+/// Writes old values back, moving to overflow chains what the page has no room for, and frees the chains that the
+/// replaced values held.
+#[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
+fn restore<'e>(
+    shared: &'e Shared,
+    heap: &'e Heap,
+    mini: &mut Mini<'e>,
+    home: PageHandle,
+    layout: &PageLayout,
+    slots: &[u16],
+    slices: &[ColumnSlice<'_>],
+    ranks: &[usize],
+    pairs: Option<&[(u64, u64)]>,
+    live: bool,
+) -> Result<(), StorageError> {
+    let set = Slots::from_list(slots);
+    let mut room = apply::free_bytes(mini.page(home), layout);
+    let mut need = 0;
+    let mut values: Vec<Vec<Variable<'_>>> = Vec::new();
+    for slice in slices {
+        let ordinal = layout.ordinal(slice.id).ok_or(StorageError::NoSuchObject(heap.object))?;
+        let mut list = Vec::new();
+        if slice.physical == Physical::Bytes {
+            room += apply::inline_bytes(mini.page(home), &layout.columns[ordinal], set);
+            let all: Vec<Variable<'_>> = slice.variables().collect();
+            list = ranks.iter().map(|rank| all[*rank]).collect();
+            need += list
+                .iter()
+                .map(|value| if let Variable::Bytes(bytes) = value { bytes.len() } else { 0 })
+                .sum::<usize>();
+            free_chains(heap, mini, home, layout, slots, &[ordinal], Some(&list))?;
+        }
+        values.push(list);
+    }
+    for list in &mut values {
+        for value in list.iter_mut() {
+            if need <= room {
+                break;
+            }
+            if let Variable::Bytes(bytes) = *value
+                && !bytes.is_empty()
+            {
+                let root = mini.write(heap.root)?;
+                let incarnation = shared.next_incarnation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let raw = overflow::write(mini, &shared.space, heap.object, root, incarnation, bytes)?;
+                need -= bytes.len();
+                *value = Variable::Reference(raw);
+            }
+        }
+    }
+    mini.apply_with(home, RecordKind::DATA_UPDATE, |out| {
+        out.push(if pairs.is_some() { EACH } else { 0 } | if live { SET_LIVE } else { 0 });
+        set.encode(out);
+        for (writer, back) in pairs.unwrap_or_default() {
+            out.extend_from_slice(&writer.to_le_bytes());
+            out.extend_from_slice(&back.to_le_bytes());
+        }
+        out.extend_from_slice(&(slices.len() as u16).to_le_bytes());
+        for (slice, list) in slices.iter().zip(&values) {
+            encode_part(out, slice, ranks, list);
+        }
+    })
+}
+
+/// Appends the slice's values at `ranks`; the variable ones as given.
+fn encode_part(out: &mut Vec<u8>, slice: &ColumnSlice<'_>, ranks: &[usize], values: &[Variable<'_>]) {
+    out.extend_from_slice(&slice.id.to_le_bytes());
+    out.extend_from_slice(&[physical_code(slice.physical), 1]);
+    let length_at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    let body = out.len();
+    out.resize(body + ranks.len().div_ceil(8), 0);
+    for (index, rank) in ranks.iter().enumerate().filter(|(_, rank)| slice.is_null(**rank)) {
+        let _ = rank;
+        out[body + index / 8] |= 1 << (index % 8);
+    }
+    match slice.physical.width() {
+        Some(width) => ranks.iter().for_each(|rank| out.extend_from_slice(slice.fixed_at(*rank, width))),
+        None => {
+            for value in values {
+                let length = match value {
+                    Variable::Null => 0,
+                    Variable::Bytes(bytes) => bytes.len() as u16,
+                    Variable::Reference(_) => REFERENCE,
+                };
+                out.extend_from_slice(&length.to_le_bytes());
+            }
+            for value in values {
+                match value {
+                    Variable::Null => {}
+                    Variable::Bytes(bytes) => out.extend_from_slice(bytes),
+                    Variable::Reference(raw) => out.extend_from_slice(&raw.to_le_bytes()),
+                }
+            }
+        }
+    }
+    let length = (out.len() - body) as u32;
+    out[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Frees the overflow chains that the home records hold in the columns at `ordinals`, except those that `coming` keeps.
+pub(crate) fn free_chains(
+    heap: &Heap,
+    mini: &mut Mini<'_>,
+    home: PageHandle,
+    layout: &PageLayout,
+    slots: &[u16],
+    ordinals: &[usize],
+    coming: Option<&[Variable<'_>]>,
+) -> Result<(), StorageError> {
+    for place in ordinals.iter().map(|ordinal| &layout.columns[*ordinal]).filter(|place| place.is_variable())
+    {
+        for (index, slot) in slots.iter().enumerate() {
+            let raw = u64_at(mini.page(home), place.data + usize::from(*slot) * 8);
+            let kept = coming.is_some_and(|values| values[index] == Variable::Reference(raw));
+            if !kept && matches!(ValueSlot::decode(raw), Some(ValueSlot::Overflow { .. })) {
+                let root = mini.write(heap.root)?;
+                overflow::free(mini, heap.object, root, raw)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! The housekeeping thread: back-out, retirement, sweeps that start by themselves.
+
+use std::sync::Weak;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::StorageError;
+use crate::maintenance::{backout, retire, sweep};
+use crate::shared::Shared;
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// One round of everything.
+///
+/// # Errors
+/// What the steps report.
+pub fn round(shared: &Shared) -> Result<(), StorageError> {
+    if shared.auto_backout.load(Ordering::Relaxed) {
+        backout::back_out_all(shared)?;
+    }
+    shared.versions.close_idle(&shared.transactions);
+    retire::retire(shared)?;
+    let interval = shared.sweep_interval.load(Ordering::Relaxed);
+    let markers = shared.transactions.markers();
+    if interval > 0 && markers.ost.0.saturating_sub(markers.oit.0) > interval {
+        sweep::sweep(shared, &sweep::SweepOptions::default(), &mut |_| std::ops::ControlFlow::Continue(()))?;
+    }
+    Ok(())
+}
+
+/// Runs rounds until the engine is closed or gone.
+pub fn run(shared: &Weak<Shared>) {
+    while let Some(shared) = shared.upgrade() {
+        if shared.closed.load(Ordering::Acquire) {
+            return;
+        }
+        if let Err(error) = round(&shared) {
+            if matches!(error, StorageError::Poisoned | StorageError::Closed) {
+                return;
+            }
+            tracing::error!(%error, "housekeeping failed; it tries again");
+        }
+        let env = shared.env.clone();
+        drop(shared);
+        env.clock.sleep(PAUSE);
+    }
+}

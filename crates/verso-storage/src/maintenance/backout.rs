@@ -1,0 +1,71 @@
+//! Back-out of the dead, from their own version pages.
+
+use std::collections::BTreeSet;
+
+use crate::heap::undo;
+use crate::mini::Mini;
+use crate::page::TxnId;
+use crate::shared::Shared;
+use crate::version::entry::EntryKind;
+use crate::version::page as version_page;
+use crate::wal::RecordKind;
+use crate::{ObjectId, StorageError};
+
+/// Backs out everything the dead transaction left, then forgets that it was dead; data pages visited.
+///
+/// # Errors
+/// `Corrupt`, `Io`, `Poisoned`.
+pub fn back_out(shared: &Shared, txn: TxnId) -> Result<u64, StorageError> {
+    let mut pages: BTreeSet<(ObjectId, u32)> = BTreeSet::new();
+    let mut created = Vec::new();
+    for id in shared.versions.pages_of(txn) {
+        let bytes = shared.core().pool.read(id)?.to_vec();
+        let entries = version_page::entries(&bytes)
+            .map_err(|flaw| StorageError::corrupt(id, ObjectId::SYSTEM, flaw))?;
+        for (offset, entry) in entries.iter().filter(|(_, entry)| entry.writer() == txn) {
+            match entry.kind {
+                EntryKind::CreateObject => created.push(entry.table()),
+                EntryKind::DropObject => {}
+                EntryKind::Update | EntryKind::Delete | EntryKind::Insert => {
+                    pages.insert((entry.table(), entry.page_index()));
+                }
+            }
+            if entry.needs_purge() {
+                let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+                let handle = mini.write(id)?;
+                mini.apply(handle, RecordKind::VERSION_VOID, &offset.to_le_bytes())?;
+                mini.commit()?;
+            }
+        }
+    }
+    for (table, page_index) in &pages {
+        if created.contains(table) {
+            continue;
+        }
+        match shared.heap(*table) {
+            Ok(heap) => undo::back_out_page(shared, &heap, *page_index, txn)?,
+            Err(StorageError::NoSuchObject(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    for object in created {
+        shared.free_object(object)?;
+    }
+    let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+    mini.state(RecordKind::BACKED_OUT, &txn.0.to_le_bytes())?;
+    mini.commit_with(|_, _| shared.transactions.backed_out(txn))?;
+    shared.versions.ended(txn, &shared.transactions);
+    Ok(pages.len() as u64)
+}
+
+/// Backs out every dead transaction; data pages visited.
+///
+/// # Errors
+/// As [`back_out`].
+pub fn back_out_all(shared: &Shared) -> Result<u64, StorageError> {
+    let mut pages = 0;
+    for txn in shared.transactions.dead() {
+        pages += back_out(shared, txn)?;
+    }
+    Ok(pages)
+}

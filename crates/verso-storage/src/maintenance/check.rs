@@ -1,0 +1,239 @@
+//! `verso check`: proves the numbered invariants of a database.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::heap::Heap;
+use crate::heap::apply;
+use crate::heap::layout::{
+    DELETED_COUNT, FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PageLayout, SLOT_HIGH, VARIABLE_START,
+};
+use crate::heap::overflow;
+use crate::heap::value_slot::ValueSlot;
+use crate::page::bytes::{u16_at, u64_at};
+use crate::page::{PageId, PageKind, TxnId, header};
+use crate::shared::Shared;
+use crate::txn::TxnState;
+use crate::version::entry::{Entry, VersionPointer};
+use crate::{ObjectId, StorageError};
+
+/// Something that breaks a rule.
+#[derive(Clone, Debug)]
+pub struct CheckProblem {
+    /// Where.
+    pub page: PageId,
+    /// Whose.
+    pub table: ObjectId,
+    /// Which rule.
+    pub rule: &'static str,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl std::fmt::Display for CheckProblem {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} of {}: {} ({})", self.page, self.table, self.message, self.rule)
+    }
+}
+
+/// How far a check is.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckProgress {
+    /// Data pages of all tables.
+    pub pages_total: u64,
+    /// Data pages done.
+    pub pages_done: u64,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// Broken rules; none for a sound database.
+    pub problems: Vec<CheckProblem>,
+    /// Data pages read.
+    pub pages: u64,
+    /// Live records.
+    pub records: u64,
+}
+
+/// Checks every table, page by page, while others work.
+///
+/// # Errors
+/// `Io`, `Poisoned`; corrupt pages are problems, not errors.
+pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport, StorageError> {
+    let mut report = CheckReport::default();
+    if let Err(error) = shared.space.check(&shared.core().pool) {
+        let message = error.to_string();
+        report.problems.push(CheckProblem {
+            page: PageId(1),
+            table: ObjectId::SYSTEM,
+            rule: "space map",
+            message,
+        });
+    }
+    let roots: HashMap<ObjectId, PageId> = shared.roots.lock().clone();
+    let mut heaps = Vec::new();
+    for (object, root) in roots {
+        match shared.heap(object) {
+            Ok(heap) => heaps.push(heap),
+            Err(StorageError::NoSuchObject(_)) => {}
+            Err(_) if shared.is_sequence(root) => {}
+            Err(error) => report.problems.push(CheckProblem {
+                page: root,
+                table: object,
+                rule: "directory",
+                message: error.to_string(),
+            }),
+        }
+    }
+    let pages_total = heaps.iter().map(|heap| u64::from(heap.page_count())).sum();
+    // Keeps every version that the chains lead to while they are followed.
+    let _registration = shared.transactions.register();
+    let mut chains = HashSet::new();
+    for heap in heaps {
+        for index in 0..heap.page_count() {
+            let Some(id) = heap.page_at(index) else { break };
+            if let Err(error) = check_page(shared, &heap, index, id, &mut chains, &mut report) {
+                if matches!(error, StorageError::Poisoned | StorageError::Closed) {
+                    return Err(error);
+                }
+                let message = error.to_string();
+                report.problems.push(CheckProblem {
+                    page: id,
+                    table: heap.object,
+                    rule: "page format",
+                    message,
+                });
+            }
+            report.pages += 1;
+            progress(CheckProgress { pages_total, pages_done: report.pages });
+        }
+    }
+    Ok(report)
+}
+
+fn check_page(
+    shared: &Shared,
+    heap: &Heap,
+    index: u32,
+    id: PageId,
+    chains: &mut HashSet<PageId>,
+    report: &mut CheckReport,
+) -> Result<(), StorageError> {
+    let page = shared.core().pool.read(id)?;
+    let mut problem = |rule: &'static str, message: String| {
+        report.problems.push(CheckProblem { page: id, table: heap.object, rule, message });
+    };
+    if header::kind(&page) != Some(PageKind::Data)
+        || header::owner(&page) != heap.object
+        || apply::page_index(&page) != index
+    {
+        problem("directory", "the directory names a page that is not this table's data page".into());
+        return Ok(());
+    }
+    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    let high = usize::from(u16_at(&page, SLOT_HIGH));
+    let (mut live, mut used, mut inline) = (0usize, 0usize, 0usize);
+    let oit = shared.transactions.markers().oit;
+    let swept = header::flags(&page) & FLAG_SWEPT != 0;
+    let limit = u64_at(&page, MAX_WRITER);
+    let view = shared.transactions.register();
+    for slot in 0..high as u16 {
+        let at = usize::from(slot) * 8;
+        let writer = TxnId(u64_at(&page, layout.writer + at));
+        let is_live = apply::is_live(&page, &layout, slot);
+        if writer == TxnId::NONE {
+            if is_live {
+                problem("V1", format!("slot {slot} is live without a writer"));
+            }
+            continue;
+        }
+        used += 1;
+        live += usize::from(is_live);
+        if writer.0 > limit {
+            problem("V7", format!("slot {slot} has a writer above the page's greatest"));
+        }
+        if shared.transactions.state(writer) == TxnState::Dead && writer < oit {
+            problem("V7", format!("slot {slot} was written by the dead transaction {writer} below OIT"));
+        }
+        let back = VersionPointer(u64_at(&page, layout.back + at));
+        if swept && (writer >= oit || !is_live || !back.is_none()) {
+            problem("V7", format!("slot {slot} is not what the swept flag says"));
+        }
+        let visible = shared.transactions.commit_number(writer).is_some_and(|number| number <= view.number);
+        if !visible && let Some(message) = check_chain(shared, heap, index, slot, writer, back, view.number)?
+        {
+            problem("V6", format!("slot {slot}: {message}"));
+        }
+        for place in layout.columns.iter().filter(|place| place.is_variable()) {
+            match ValueSlot::decode(u64_at(&page, place.data + at)) {
+                Some(ValueSlot::Empty) => {}
+                Some(ValueSlot::Inline { offset, length }) => {
+                    inline += usize::from(length);
+                    if usize::from(offset) < usize::from(u16_at(&page, VARIABLE_START))
+                        || usize::from(offset) + usize::from(length) > page.len()
+                    {
+                        problem(
+                            "page format",
+                            format!("value of slot {slot} lies outside of the variable bytes"),
+                        );
+                    }
+                }
+                Some(ValueSlot::Overflow { page: first, incarnation }) => {
+                    for part in overflow::read(&shared.core().pool, heap.object, first, incarnation, None)? {
+                        if !chains.insert(part) {
+                            problem("V5", format!("{part} belongs to two values"));
+                        }
+                    }
+                }
+                Some(ValueSlot::Companion { .. }) | None => {
+                    problem("page format", format!("unknown value slot at {slot}"))
+                }
+            }
+        }
+    }
+    if live != usize::from(u16_at(&page, LIVE_COUNT))
+        || used - live != usize::from(u16_at(&page, DELETED_COUNT))
+    {
+        problem(
+            "page format",
+            format!("counts {live} live and {} deleted records, the page says otherwise", used - live),
+        );
+    }
+    let start = usize::from(u16_at(&page, VARIABLE_START));
+    if page.len() - start != inline + usize::from(u16_at(&page, GARBAGE)) {
+        problem("page format", "variable bytes and garbage do not add up".into());
+    }
+    report.records += live as u64;
+    Ok(())
+}
+
+fn check_chain(
+    shared: &Shared,
+    heap: &Heap,
+    index: u32,
+    slot: u16,
+    mut writer: TxnId,
+    mut back: VersionPointer,
+    number: u64,
+) -> Result<Option<String>, StorageError> {
+    while shared.transactions.commit_number(writer).is_none_or(|committed| committed > number)
+        && !back.is_none()
+    {
+        let page = shared.core().pool.read(back.page())?;
+        if header::kind(&page) != Some(PageKind::Version) || header::incarnation(&page) != back.incarnation()
+        {
+            return Ok(Some("its back pointer leads to a page that was given out anew".into()));
+        }
+        let entry = match Entry::decode(&page, back.offset()) {
+            Ok(entry) => entry,
+            Err(flaw) => return Ok(Some(flaw.to_string())),
+        };
+        let Some(rank) =
+            entry.slots.rank(slot).filter(|_| entry.table() == heap.object && entry.page_index() == index)
+        else {
+            return Ok(Some("its back pointer leads to another record's version".into()));
+        };
+        (writer, back) = entry.prior(rank);
+    }
+    Ok(None)
+}

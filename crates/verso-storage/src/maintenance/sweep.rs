@@ -1,0 +1,171 @@
+//! Sweep: backs out the dead, proves that nothing below OIT is dead, sets swept flags.
+//!
+//! V7. *swept*: every live writer committed below OIT, nothing deleted pending, no live back pointer; set by sweep,
+//!     cleared in the same log record as any change of the page.
+
+use std::ops::ControlFlow;
+
+use crate::heap::apply;
+use crate::heap::layout::{DELETED_COUNT, FLAG_ALL_VISIBLE, FLAG_SWEPT, PageLayout, SLOT_HIGH};
+use crate::heap::slots::Slots;
+use crate::maintenance::{backout, retire};
+use crate::mini::Mini;
+use crate::page::bytes::{u16_at, u64_at};
+use crate::page::{TxnId, header};
+use crate::shared::Shared;
+use crate::txn::Markers;
+use crate::wal::RecordKind;
+use crate::{ObjectId, StorageError};
+
+/// What to sweep.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SweepOptions {
+    /// One table instead of all.
+    pub table: Option<ObjectId>,
+    /// Report every table.
+    pub verbose: bool,
+}
+
+/// How far a sweep is.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepProgress {
+    /// Data pages of all tables.
+    pub pages_total: u64,
+    /// Data pages done.
+    pub pages_done: u64,
+}
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepReport {
+    /// Markers at its start.
+    pub before: Markers,
+    /// Markers at its end.
+    pub after: Markers,
+    /// Data pages looked at.
+    pub pages_visited: u64,
+    /// Data pages that were swept already.
+    pub pages_skipped: u64,
+    /// Data pages on which dead transactions were backed out.
+    pub pages_backed_out: u64,
+    /// Version pages retired.
+    pub version_pages_retired: u64,
+    /// Time it took.
+    pub seconds: f64,
+    /// Threads that worked.
+    pub workers: u32,
+}
+
+/// Sweeps; `progress` may end it early, what is done stays done.
+///
+/// # Errors
+/// `Cancelled`; `SweepRunning` when another sweep is at work; `Corrupt`, `Io`.
+pub fn sweep(
+    shared: &Shared,
+    options: &SweepOptions,
+    progress: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
+) -> Result<SweepReport, StorageError> {
+    let Some(_running) = shared.sweeping.try_lock() else { return Err(StorageError::SweepRunning) };
+    let started = shared.env.clock.monotonic_nanos();
+    let before = shared.transactions.markers();
+    tracing::info!(
+        oit = before.oit.0,
+        oat = before.oat.0,
+        ost = before.ost.0,
+        next = before.next.0,
+        "sweep starts"
+    );
+    let pages_backed_out = backout::back_out_all(shared)?;
+    shared.versions.close_idle(&shared.transactions);
+    let version_pages_retired = retire::retire(shared)?;
+    // Below this everything is committed and needed by no snapshot in an older form.
+    let now = shared.transactions.markers();
+    let limit = now.oit.min(now.ost);
+    let mut objects: Vec<ObjectId> = shared.roots.lock().keys().copied().collect();
+    objects.sort_unstable();
+    objects.retain(|object| options.table.is_none_or(|table| table == *object));
+    let heaps: Vec<_> = objects.iter().filter_map(|object| shared.heap(*object).ok()).collect();
+    let pages_total = heaps.iter().map(|heap| u64::from(heap.page_count())).sum();
+    let (mut visited, mut skipped) = (0, 0);
+    for heap in &heaps {
+        for index in 0..heap.page_count() {
+            let Some(id) = heap.page_at(index) else { break };
+            let page = shared.core().pool.read_for_scan(id)?;
+            let done = header::flags(&page) & FLAG_SWEPT != 0;
+            drop(page);
+            if done {
+                skipped += 1;
+            } else {
+                visited += 1;
+                let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+                let home = mini.write(id)?;
+                sweep_page(&mut mini, home, heap.object, limit)?;
+                if !mini.is_empty() {
+                    mini.commit()?;
+                }
+                heap.roomy.lock().insert(index);
+            }
+            if progress(SweepProgress { pages_total, pages_done: visited + skipped }).is_break() {
+                return Err(StorageError::Cancelled);
+            }
+        }
+    }
+    let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+    mini.state(RecordKind::SWEPT, &limit.0.to_le_bytes())?;
+    let (_, end) = mini.commit()?;
+    shared.core().wal.flush(end)?;
+    let after = shared.transactions.markers();
+    let seconds = (shared.env.clock.monotonic_nanos() - started) as f64 / 1e9;
+    tracing::info!(
+        workers = 1,
+        seconds,
+        oit = after.oit.0,
+        oat = after.oat.0,
+        ost = after.ost.0,
+        next = after.next.0,
+        "sweep is done"
+    );
+    Ok(SweepReport {
+        before,
+        after,
+        pages_visited: visited,
+        pages_skipped: skipped,
+        pages_backed_out,
+        version_pages_retired,
+        seconds,
+        workers: 1,
+    })
+}
+
+fn sweep_page(
+    mini: &mut Mini<'_>,
+    home: crate::PageHandle,
+    object: ObjectId,
+    limit: TxnId,
+) -> Result<(), StorageError> {
+    let page = mini.page(home);
+    let layout =
+        PageLayout::of(page).map_err(|flaw| StorageError::corrupt(mini.page_id(home), object, flaw))?;
+    let mut clear = Vec::new();
+    let mut clean = u16_at(page, DELETED_COUNT) == 0;
+    for slot in 0..u16_at(page, SLOT_HIGH) {
+        let at = usize::from(slot) * 8;
+        let writer = TxnId(u64_at(page, layout.writer + at));
+        if writer == TxnId::NONE {
+            continue;
+        }
+        if writer < limit && apply::is_live(page, &layout, slot) {
+            if u64_at(page, layout.back + at) != 0 {
+                clear.push(slot);
+            }
+        } else {
+            clean = false;
+        }
+    }
+    if clear.is_empty() && !clean {
+        return Ok(());
+    }
+    let mut payload = vec![if clean { FLAG_SWEPT | FLAG_ALL_VISIBLE } else { 0 }];
+    Slots::from_list(&clear).encode(&mut payload);
+    mini.apply(home, RecordKind::DATA_SWEEP, &payload)
+}

@@ -1,0 +1,139 @@
+//! What every part of the running engine shares.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use verso_env::Env;
+use verso_env::sync::Mutex;
+
+use crate::StorageError;
+use crate::engine::EngineOptions;
+use crate::heap::{self, Heap};
+use crate::mini::{Core, RedoTable};
+use crate::page::{ObjectId, PageId, TxnId};
+use crate::recovery::Store;
+use crate::space::SpaceMap;
+use crate::txn::Transactions;
+use crate::version::store::VersionStore;
+
+/// Redo functions of all page records.
+pub static REDO: RedoTable = RedoTable::new(&[
+    (16, 19, crate::space::redo),
+    (32, 34, heap::root::redo),
+    (40, 44, heap::apply::redo),
+    (48, 49, heap::root::redo),
+    (64, 67, crate::version::page::redo),
+]);
+
+/// The running engine's parts.
+pub struct Shared {
+    /// Files, pages, log, superblock.
+    pub store: Store,
+    /// Extents.
+    pub space: SpaceMap,
+    /// States and snapshots.
+    pub transactions: Arc<Transactions>,
+    /// Version pages.
+    pub versions: VersionStore,
+    /// The outside world.
+    pub env: Env,
+    /// How it was opened.
+    pub options: EngineOptions,
+    /// Page size in bytes.
+    pub page_size: usize,
+    /// Root page of each object.
+    pub roots: Mutex<HashMap<ObjectId, PageId>>,
+    /// Open tables.
+    pub heaps: Mutex<HashMap<ObjectId, Arc<Heap>>>,
+    /// Next object to be created.
+    pub next_object: AtomicU32,
+    /// Incarnation of the next overflow chain.
+    pub next_incarnation: AtomicU16,
+    /// Whether dead transactions are backed out in the background.
+    pub auto_backout: AtomicBool,
+    /// OST − OIT beyond which a sweep starts by itself; 0 = never.
+    pub sweep_interval: AtomicU64,
+    /// Set at close.
+    pub closed: AtomicBool,
+    /// Commits and rollbacks so far.
+    pub commits: AtomicU64,
+    /// Rollbacks so far.
+    pub rollbacks: AtomicU64,
+    /// Held by a running sweep.
+    pub sweeping: Mutex<()>,
+    /// Open transactions, by the order of their beginning.
+    pub live: Mutex<std::collections::BTreeMap<u64, TxnInfo>>,
+}
+
+/// An open transaction, for monitoring.
+#[derive(Clone, Debug)]
+pub struct TxnInfo {
+    /// Its number, once it has written.
+    pub id: Option<TxnId>,
+    /// What it sees of others.
+    pub isolation: crate::txn::transaction::Isolation,
+    /// Whether it keeps frames.
+    pub savepoints: bool,
+    /// Whether it may only read.
+    pub read_only: bool,
+    /// Commit number of its snapshot, while it holds one.
+    pub snapshot: Option<u64>,
+    /// Memory of undo bitmaps, as of the last statement.
+    pub undo_bitmap_bytes: u64,
+    /// Memory of undo images, as of the last statement.
+    pub undo_image_bytes: u64,
+    /// Log written.
+    pub log_bytes: u64,
+    /// Its first log record.
+    pub first_lsn: crate::Lsn,
+}
+
+impl Shared {
+    /// Pages, log, gate and redo.
+    pub fn core(&self) -> &Core {
+        &self.store.core
+    }
+
+    /// The table with this number.
+    ///
+    /// # Errors
+    /// `NoSuchObject`, or what reading its root and directory says.
+    pub fn heap(&self, object: ObjectId) -> Result<Arc<Heap>, StorageError> {
+        if let Some(heap) = self.heaps.lock().get(&object) {
+            return Ok(Arc::clone(heap));
+        }
+        let root = self.roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
+        let heap = Arc::new(Heap::load(&self.core().pool, object, root)?);
+        Ok(Arc::clone(self.heaps.lock().entry(object).or_insert(heap)))
+    }
+
+    /// Whether the object at this root is a sequence.
+    pub fn is_sequence(&self, root: PageId) -> bool {
+        let page = self.core().pool.read(root);
+        page.is_ok_and(|page| page[heap::root::OBJECT_KIND] == heap::root::SEQUENCE)
+    }
+
+    /// The state that a checkpoint keeps: transactions, version pages, counters.
+    pub fn collect(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.transactions.encode(&mut out);
+        out.extend_from_slice(&self.next_object.load(Ordering::Acquire).to_le_bytes());
+        self.versions.encode(&mut out);
+        out
+    }
+
+    /// Frees every page of an object that no one can name any more.
+    ///
+    /// # Errors
+    /// As the mini-transaction.
+    pub fn free_object(&self, object: ObjectId) -> Result<u64, StorageError> {
+        self.roots.lock().remove(&object);
+        self.heaps.lock().remove(&object);
+        let mut mini = crate::Mini::begin(self.core(), TxnId::NONE);
+        mini.use_reserve();
+        let pages = self.space.free_owner(&mut mini, object)?;
+        mini.commit()?;
+        Ok(pages)
+    }
+}

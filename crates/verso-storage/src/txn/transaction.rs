@@ -1,0 +1,497 @@
+//! One transaction: its statements, savepoints, end.
+//!
+//! F4. Rollback undoes eagerly up to `eager_rollback_records`; nothing is left then and it counts as committed. Beyond,
+//!     the transaction is marked dead at once and backed out in the background.
+//! F5. NO SAVEPOINT: no frames at all; after the first error only reads and rollback are accepted; a rollback with
+//!     writes marks it dead and leaves it to sweep.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::StorageError;
+use crate::heap::undo;
+use crate::mini::Mini;
+use crate::page::{Lsn, ObjectId, TxnId};
+use crate::shared::{Shared, TxnInfo};
+use crate::txn::frame::Frame;
+use crate::txn::{ReadView, Registration};
+use crate::version::entry::{EntryKind, NewEntry, VersionPointer};
+use crate::version::store::WriterSlot;
+use crate::wal::RecordKind;
+
+/// What a transaction sees of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Everything, also what is not committed.
+    ReadUncommitted,
+    /// What was committed when the statement began.
+    ReadCommitted,
+    /// What was committed when the transaction began; first updater wins.
+    Snapshot,
+    /// As if alone. (Treated as `Snapshot` by storage; the session refuses it until SSI exists.)
+    Serializable,
+}
+
+/// How a transaction begins.
+#[derive(Clone, Copy, Debug)]
+pub struct TxnOptions {
+    /// What it sees.
+    pub isolation: Isolation,
+    /// Whether it keeps frames (F5).
+    pub savepoints: bool,
+    /// Whether it may only read.
+    pub read_only: bool,
+}
+
+impl Default for TxnOptions {
+    fn default() -> TxnOptions {
+        TxnOptions { isolation: Isolation::ReadCommitted, savepoints: true, read_only: false }
+    }
+}
+
+/// When a commit returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitMode {
+    /// After the log is durable.
+    Wait,
+}
+
+/// Figures of one transaction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TxnStatistics {
+    /// Memory of undo bitmaps.
+    pub undo_bitmap_bytes: u64,
+    /// Memory of undo images.
+    pub undo_image_bytes: u64,
+    /// Log written.
+    pub log_bytes: u64,
+    /// Its first log record.
+    pub first_lsn: Lsn,
+}
+
+/// Ends what a transaction does, from another thread.
+#[derive(Clone, Debug)]
+pub struct CancelHandle(Arc<AtomicBool>);
+
+impl CancelHandle {
+    /// The statement under way fails with `Cancelled`.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Forgets an earlier cancel.
+    pub fn reset(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A transaction; rolled back when dropped.
+pub struct Txn {
+    pub(crate) shared: Arc<Shared>,
+    options: TxnOptions,
+    pub(crate) id: TxnId,
+    pub(crate) slot: Option<WriterSlot>,
+    /// The transaction's own frame first; none under NO SAVEPOINT.
+    pub(crate) frames: Vec<Frame>,
+    snapshot: Option<Registration>,
+    statements: Vec<(Option<Registration>, ReadView)>,
+    must_rollback: bool,
+    ended: bool,
+    first_lsn: Lsn,
+    log_bytes: u64,
+    pub(crate) cancel: Arc<AtomicBool>,
+    locked: HashSet<(ObjectId, bool)>,
+    /// Key in the list of open transactions.
+    serial: u64,
+}
+
+impl Txn {
+    pub(crate) fn new(shared: Arc<Shared>, options: TxnOptions) -> Txn {
+        let serial = {
+            let mut live = shared.live.lock();
+            let serial = live.last_key_value().map_or(0, |(serial, _)| serial + 1);
+            let info = TxnInfo {
+                id: None,
+                isolation: options.isolation,
+                savepoints: options.savepoints,
+                read_only: options.read_only,
+                snapshot: None,
+                undo_bitmap_bytes: 0,
+                undo_image_bytes: 0,
+                log_bytes: 0,
+                first_lsn: Lsn::ZERO,
+            };
+            live.insert(serial, info);
+            serial
+        };
+        let frames = if options.savepoints { vec![Frame::default()] } else { Vec::new() };
+        Txn {
+            shared,
+            options,
+            id: TxnId::NONE,
+            slot: None,
+            frames,
+            snapshot: None,
+            statements: Vec::new(),
+            must_rollback: false,
+            ended: false,
+            first_lsn: Lsn::ZERO,
+            log_bytes: 0,
+            cancel: Arc::default(),
+            locked: HashSet::new(),
+            serial,
+        }
+    }
+
+    /// Its number, once it has written.
+    pub fn id(&self) -> Option<TxnId> {
+        (self.id != TxnId::NONE).then_some(self.id)
+    }
+
+    /// What it sees of others.
+    pub fn isolation(&self) -> Isolation {
+        self.options.isolation
+    }
+
+    /// Whether it keeps frames.
+    pub fn savepoints(&self) -> bool {
+        self.options.savepoints
+    }
+
+    /// Whether it may only read.
+    pub fn is_read_only(&self) -> bool {
+        self.options.read_only
+    }
+
+    /// Whether only reads and rollback are accepted any more.
+    pub fn must_rollback(&self) -> bool {
+        self.must_rollback
+    }
+
+    /// Whether it has written.
+    pub fn has_writes(&self) -> bool {
+        self.id != TxnId::NONE
+    }
+
+    /// Lets another thread cancel what this one does.
+    pub fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle(Arc::clone(&self.cancel))
+    }
+
+    /// Figures so far.
+    pub fn statistics(&self) -> TxnStatistics {
+        TxnStatistics {
+            undo_bitmap_bytes: self.frames.iter().map(|frame| frame.bitmap_bytes() as u64).sum(),
+            undo_image_bytes: self.frames.iter().map(|frame| frame.image_bytes() as u64).sum(),
+            log_bytes: self.log_bytes,
+            first_lsn: self.first_lsn,
+        }
+    }
+
+    /// Opens a statement: takes the snapshot its level asks for, and a frame. Statements nest.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn begin_statement(&mut self) -> Result<(), StorageError> {
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        let (registration, view) = self.take_view();
+        self.statements.push((registration, view));
+        if self.options.savepoints {
+            self.frames.push(Frame { statement: true, ..Frame::default() });
+        }
+        Ok(())
+    }
+
+    fn take_view(&mut self) -> (Option<Registration>, ReadView) {
+        let transactions = &self.shared.transactions;
+        let dirty = self.options.isolation == Isolation::ReadUncommitted;
+        match self.options.isolation {
+            Isolation::ReadCommitted | Isolation::ReadUncommitted => {
+                let registration = transactions.register();
+                let view = ReadView::new(transactions, &registration, self.id, dirty);
+                (Some(registration), view)
+            }
+            Isolation::Snapshot | Isolation::Serializable => {
+                let registration = self.snapshot.get_or_insert_with(|| transactions.register());
+                (None, ReadView::new(transactions, registration, self.id, false))
+            }
+        }
+    }
+
+    /// What the current statement sees; outside of a statement a view of now, with what keeps it valid.
+    pub(crate) fn view_or_now(&self) -> (Option<Registration>, ReadView) {
+        if let Some((_, view)) = self.statements.last() {
+            return (None, view.clone());
+        }
+        let transactions = &self.shared.transactions;
+        if let Some(registration) = &self.snapshot {
+            return (None, ReadView::new(transactions, registration, self.id, false));
+        }
+        let registration = transactions.register();
+        let view = ReadView::new(transactions, &registration, self.id, false);
+        (Some(registration), view)
+    }
+
+    /// The frame that changes go to.
+    pub(crate) fn frame(&mut self) -> Option<&mut Frame> {
+        self.frames.last_mut()
+    }
+
+    /// Closes the statement: its frame merges into the one around it.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn end_statement(&mut self) -> Result<(), StorageError> {
+        self.statements.pop();
+        self.release_down_to_statement();
+        if self.id != TxnId::NONE && self.statements.is_empty() {
+            let statistics = self.statistics();
+            if let Some(info) = self.shared.live.lock().get_mut(&self.serial) {
+                info.id = self.id();
+                info.snapshot = self.snapshot.as_ref().map(|registration| registration.number);
+                info.undo_bitmap_bytes = statistics.undo_bitmap_bytes;
+                info.undo_image_bytes = statistics.undo_image_bytes;
+                info.log_bytes = statistics.log_bytes;
+                info.first_lsn = statistics.first_lsn;
+            }
+        }
+        Ok(())
+    }
+
+    fn release_down_to_statement(&mut self) {
+        while self.frames.len() > 1 {
+            let frame = self.frames.pop().expect("more than one");
+            let statement = frame.statement;
+            frame.release_into(self.frames.last_mut().expect("the transaction's own frame"));
+            if statement {
+                break;
+            }
+        }
+    }
+
+    /// Undoes the statement; under NO SAVEPOINT the whole transaction must be rolled back if it has written.
+    ///
+    /// # Errors
+    /// `MustRollback` when undo failed.
+    pub fn abort_statement(&mut self) -> Result<(), StorageError> {
+        self.statements.pop();
+        if !self.options.savepoints {
+            self.must_rollback |= self.has_writes();
+            return Ok(());
+        }
+        let Some(at) = self.frames.iter().rposition(|frame| frame.statement) else { return Ok(()) };
+        self.undo_from(at)
+    }
+
+    /// Undoes and removes the frames from `at` on.
+    fn undo_from(&mut self, at: usize) -> Result<(), StorageError> {
+        while self.frames.len() > at + 1 {
+            let frame = self.frames.pop().expect("more than one");
+            frame.release_into(self.frames.last_mut().expect("not the last"));
+        }
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let undone = undo::undo_frame(self, frame);
+        if undone.is_err() {
+            self.must_rollback = true;
+        }
+        undone
+    }
+
+    /// Opens a named savepoint.
+    ///
+    /// # Errors
+    /// `MustRollback` in that state; `SavepointsOff` under NO SAVEPOINT.
+    pub fn savepoint(&mut self, name: &str) -> Result<(), StorageError> {
+        self.accept_writes()?;
+        if !self.options.savepoints {
+            return Err(StorageError::SavepointsOff);
+        }
+        self.frames.push(Frame { name: Some(name.to_owned()), ..Frame::default() });
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize, StorageError> {
+        let found = self.frames.iter().rposition(|frame| frame.name.as_deref() == Some(name));
+        found.ok_or_else(|| StorageError::NoSuchSavepoint(name.to_owned()))
+    }
+
+    /// Undoes everything since the savepoint, which stays.
+    ///
+    /// # Errors
+    /// `NoSuchSavepoint`; `MustRollback` when undo failed.
+    pub fn rollback_to(&mut self, name: &str) -> Result<(), StorageError> {
+        let at = self.find_savepoint(name)?;
+        self.undo_from(at)?;
+        self.frames.push(Frame { name: Some(name.to_owned()), ..Frame::default() });
+        Ok(())
+    }
+
+    /// Forgets the savepoint and those after it; what was done since stays.
+    ///
+    /// # Errors
+    /// `NoSuchSavepoint`.
+    pub fn release(&mut self, name: &str) -> Result<(), StorageError> {
+        let at = self.find_savepoint(name)?;
+        while self.frames.len() > at {
+            let frame = self.frames.pop().expect("at least one more");
+            frame.release_into(
+                self.frames.last_mut().expect("savepoints stand above the transaction's frame"),
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses writes where they are not allowed.
+    pub(crate) fn accept_writes(&self) -> Result<(), StorageError> {
+        match () {
+            () if self.must_rollback => Err(StorageError::MustRollback),
+            () if self.options.read_only => Err(StorageError::ReadOnly),
+            () if self.shared.closed.load(Ordering::Relaxed) => Err(StorageError::Closed),
+            () => Ok(()),
+        }
+    }
+
+    /// Gives the transaction a number and a writer slot at its first write.
+    pub(crate) fn begin_write(&mut self) -> Result<TxnId, StorageError> {
+        self.accept_writes()?;
+        if self.id == TxnId::NONE {
+            self.id = self.shared.transactions.begin_write();
+            self.slot = Some(self.shared.versions.borrow());
+            // The running statement must see what it writes through nested statements, which take views of their own.
+        }
+        Ok(self.id)
+    }
+
+    /// Counts a mini-transaction of this transaction.
+    pub(crate) fn wrote(&mut self, lsns: (Lsn, Lsn)) {
+        if self.first_lsn == Lsn::ZERO {
+            self.first_lsn = lsns.0;
+        }
+        self.log_bytes += lsns.1.0 - lsns.0.0;
+    }
+
+    /// Locks an object until the transaction ends.
+    ///
+    /// # Errors
+    /// `Deadlock`, `Cancelled`.
+    pub(crate) fn lock_object(&mut self, object: ObjectId, exclusive: bool) -> Result<(), StorageError> {
+        if self.locked.contains(&(object, true)) || (!exclusive && self.locked.contains(&(object, false))) {
+            return Ok(());
+        }
+        let id = self.begin_write()?;
+        self.shared.transactions.lock_object(id, object, exclusive, &self.cancel, None)?;
+        self.locked.insert((object, exclusive));
+        Ok(())
+    }
+
+    /// Makes everything durable and visible.
+    ///
+    /// # Errors
+    /// `MustRollback`; `Poisoned` when the log failed.
+    pub fn commit(mut self, _mode: CommitMode) -> Result<(), StorageError> {
+        if self.must_rollback {
+            self.finish_badly();
+            return Err(StorageError::MustRollback);
+        }
+        self.ended = true;
+        self.statements.clear();
+        self.shared.commits.fetch_add(1, Ordering::Relaxed);
+        if self.id == TxnId::NONE {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        let mut mini = Mini::begin(shared.core(), self.id);
+        mini.state(RecordKind::COMMIT, &[])?;
+        let (_, end) = mini.commit_with(|_, _| shared.transactions.mark_committing(self.id))?;
+        shared.core().wal.flush(end)?;
+        shared.transactions.publish_commit(self.id);
+        self.leave();
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.shared.versions.give_back(slot, &self.shared.transactions);
+        }
+        self.shared.versions.ended(self.id, &self.shared.transactions);
+        self.snapshot = None;
+    }
+
+    /// Undoes everything (F4, F5).
+    ///
+    /// # Errors
+    /// `Poisoned` when the log failed.
+    pub fn rollback(mut self) -> Result<(), StorageError> {
+        self.roll_back()
+    }
+
+    fn finish_badly(&mut self) {
+        if let Err(error) = self.roll_back() {
+            tracing::warn!(%error, txn = self.id.0, "rollback failed; recovery will mark the transaction dead");
+        }
+    }
+
+    fn roll_back(&mut self) -> Result<(), StorageError> {
+        if self.ended {
+            return Ok(());
+        }
+        self.ended = true;
+        self.statements.clear();
+        self.shared.rollbacks.fetch_add(1, Ordering::Relaxed);
+        if self.id == TxnId::NONE {
+            return Ok(());
+        }
+        let records: u64 = self.frames.iter().map(|frame| frame.records).sum();
+        let eager = self.options.savepoints
+            && !self.must_rollback
+            && records <= self.shared.options.eager_rollback_records
+            && self.undo_from(0).is_ok();
+        let shared = Arc::clone(&self.shared);
+        let mut mini = Mini::begin(shared.core(), self.id);
+        if eager {
+            mini.state(RecordKind::ROLLED_BACK, &[])?;
+            mini.commit_with(|_, _| shared.transactions.rolled_back_clean(self.id))?;
+        } else {
+            mini.state(RecordKind::DEAD, &[])?;
+            mini.commit_with(|_, _| shared.transactions.mark_dead(self.id))?;
+        }
+        self.leave();
+        Ok(())
+    }
+}
+
+impl Drop for Txn {
+    fn drop(&mut self) {
+        self.finish_badly();
+        self.shared.live.lock().remove(&self.serial);
+    }
+}
+
+/// Links an entry that names an object instead of records.
+///
+/// # Errors
+/// As the mini-transaction.
+pub(crate) fn note_object<'e>(
+    shared: &'e Shared,
+    txn: &mut Txn,
+    mini: &mut Mini<'e>,
+    kind: EntryKind,
+    object: ObjectId,
+) -> Result<VersionPointer, StorageError> {
+    let entry = NewEntry {
+        kind,
+        table: object,
+        writer: txn.id,
+        page_index: 0,
+        slots: crate::heap::slots::Slots::Run { first: 0, count: 0 },
+        prior: &[],
+        columns: &[],
+        column_count: 0,
+        purge: kind == EntryKind::DropObject,
+    };
+    let slot = txn.slot.as_mut().expect("begin_write gave one");
+    shared.versions.append(mini, &shared.space, &shared.transactions, slot, &entry)
+}

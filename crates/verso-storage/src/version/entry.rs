@@ -1,0 +1,209 @@
+//! Version entries and the pointers that lead to them.
+//!
+//! ```text
+//! length u16 │ kind u8 │ flags u8 │ table u32 │ writer u64 │ page index u32 │ columns u16 │ pad u16 │ slots │
+//! prior writer u64, prior pointer u64 (one pair, or one per slot) │ column slices │ pad to 8
+//! ```
+//! V1. An entry is immutable once linked; only its *void* flag is set when its statement is undone.
+//! V6. A pointer carries its page's incarnation and an entry repeats table, page index and slots: a mismatch is corruption.
+
+use crate::heap::slice::ColumnSlice;
+use crate::heap::slots::Slots;
+use crate::page::bytes::{checked_slice, checked_u16, u16_at, u32_at, u64_at};
+use crate::page::{Flaw, ObjectId, PageId, TxnId};
+
+/// Where a record's next older version stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct VersionPointer(pub u64);
+
+impl VersionPointer {
+    /// No older version.
+    pub const NONE: VersionPointer = VersionPointer(0);
+
+    /// A pointer to the entry at `offset` of a page in that incarnation.
+    pub fn new(page: PageId, offset: u16, incarnation: u16) -> VersionPointer {
+        VersionPointer(u64::from(page.0) << 32 | u64::from(offset) << 16 | u64::from(incarnation))
+    }
+
+    /// The version page.
+    pub fn page(self) -> PageId {
+        PageId((self.0 >> 32) as u32)
+    }
+
+    /// Offset of the entry.
+    pub fn offset(self) -> usize {
+        usize::from((self.0 >> 16) as u16)
+    }
+
+    /// Incarnation the page must have.
+    pub fn incarnation(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// Whether it leads nowhere.
+    pub fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// What an entry remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EntryKind {
+    /// Old values of changed columns.
+    Update = 1,
+    /// The records were live (empty mask).
+    Delete = 2,
+    /// The writer inserted these records (V1: so that a dead inserter can be found).
+    Insert = 3,
+    /// The writer created the object.
+    CreateObject = 4,
+    /// The writer dropped the object: its pages go at retirement.
+    DropObject = 5,
+}
+
+/// Flag: one prior pair for all slots.
+const UNIFORM: u8 = 1;
+/// Flag: retirement has to look at this entry (V5).
+const PURGE: u8 = 2;
+/// Flag: the statement was undone; nothing to purge.
+pub const VOID: u8 = 4;
+/// Bytes before the slots.
+pub const FIXED: usize = 24;
+
+/// An entry to be written.
+pub struct NewEntry<'a> {
+    /// What it remembers.
+    pub kind: EntryKind,
+    /// Whose records.
+    pub table: ObjectId,
+    /// Who writes it.
+    pub writer: TxnId,
+    /// Which data page.
+    pub page_index: u32,
+    /// Which records of it.
+    pub slots: Slots<'a>,
+    /// Prior writer and pointer: one pair, or one per slot.
+    pub prior: &'a [(u64, u64)],
+    /// Encoded column slices.
+    pub columns: &'a [u8],
+    /// How many of them.
+    pub column_count: u16,
+    /// Whether retirement has to look at it.
+    pub purge: bool,
+}
+
+impl NewEntry<'_> {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let flags = if self.prior.len() == 1 { UNIFORM } else { 0 } | if self.purge { PURGE } else { 0 };
+        out.extend_from_slice(&[0, 0, self.kind as u8, flags]);
+        out.extend_from_slice(&self.table.0.to_le_bytes());
+        out.extend_from_slice(&self.writer.0.to_le_bytes());
+        out.extend_from_slice(&self.page_index.to_le_bytes());
+        out.extend_from_slice(&self.column_count.to_le_bytes());
+        out.extend_from_slice(&[0, 0]);
+        self.slots.encode(out);
+        for (writer, pointer) in self.prior {
+            out.extend_from_slice(&writer.to_le_bytes());
+            out.extend_from_slice(&pointer.to_le_bytes());
+        }
+        out.extend_from_slice(self.columns);
+        while !(out.len() - start).is_multiple_of(8) {
+            out.push(0);
+        }
+        let length = (out.len() - start) as u16;
+        out[start..start + 2].copy_from_slice(&length.to_le_bytes());
+    }
+
+    /// Bytes that [`NewEntry::encode`] appends.
+    pub fn encoded_len(&self) -> usize {
+        (FIXED + self.slots.encoded_len() + self.prior.len() * 16 + self.columns.len()).next_multiple_of(8)
+    }
+}
+
+/// An entry on its page.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// All its bytes.
+    bytes: &'a [u8],
+    /// What it remembers.
+    pub kind: EntryKind,
+    /// Which records.
+    pub slots: Slots<'a>,
+    prior: usize,
+    columns: usize,
+}
+
+impl<'a> Entry<'a> {
+    /// The entry at `offset` of a version page.
+    ///
+    /// # Errors
+    /// A flaw when there is none.
+    pub fn decode(page: &'a [u8], offset: usize) -> Result<Entry<'a>, Flaw> {
+        let length = usize::from(checked_u16(page, offset)?);
+        if length < FIXED + 6 {
+            return Err(Flaw::from("version entry too short"));
+        }
+        let bytes = checked_slice(page, offset, length)?;
+        let kind = match bytes[2] {
+            1 => EntryKind::Update,
+            2 => EntryKind::Delete,
+            3 => EntryKind::Insert,
+            4 => EntryKind::CreateObject,
+            5 => EntryKind::DropObject,
+            other => return Err(Flaw::new(format!("unknown version entry kind {other}"))),
+        };
+        let mut at = FIXED;
+        let slots = Slots::decode(bytes, &mut at)?;
+        let prior = at;
+        if matches!(kind, EntryKind::Update | EntryKind::Delete) {
+            at += 16 * if bytes[3] & UNIFORM != 0 { 1 } else { slots.len() };
+        }
+        checked_slice(bytes, prior, at - prior)?;
+        Ok(Entry { bytes, kind, slots, prior, columns: at })
+    }
+
+    /// Bytes it takes.
+    pub fn length(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whose records.
+    pub fn table(&self) -> ObjectId {
+        ObjectId(u32_at(self.bytes, 4))
+    }
+
+    /// Who wrote it.
+    pub fn writer(&self) -> TxnId {
+        TxnId(u64_at(self.bytes, 8))
+    }
+
+    /// Which data page.
+    pub fn page_index(&self) -> u32 {
+        u32_at(self.bytes, 16)
+    }
+
+    /// Whether retirement has to look at it.
+    pub fn needs_purge(&self) -> bool {
+        self.bytes[3] & (PURGE | VOID) == PURGE
+    }
+
+    /// Writer and pointer before this change of the record at `rank`.
+    pub fn prior(&self, rank: usize) -> (TxnId, VersionPointer) {
+        let at = self.prior + if self.bytes[3] & UNIFORM != 0 { 0 } else { rank * 16 };
+        (TxnId(u64_at(self.bytes, at)), VersionPointer(u64_at(self.bytes, at + 8)))
+    }
+
+    /// The old values, one slice per column.
+    ///
+    /// # Errors
+    /// A flaw when the bytes are no slices.
+    pub fn columns(&self) -> Result<smallvec::SmallVec<[ColumnSlice<'a>; 8]>, Flaw> {
+        let mut at = self.columns;
+        (0..u16_at(self.bytes, 20))
+            .map(|_| ColumnSlice::decode(self.bytes, &mut at, self.slots.len()))
+            .collect()
+    }
+}

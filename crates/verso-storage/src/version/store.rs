@@ -1,0 +1,356 @@
+//! The version store: hands version pages to writer slots and takes them back whole.
+//!
+//! A *writer slot* belongs to one transaction at a time and keeps its half-filled page for the next one, so entries of
+//! one writer stand together. Pages closed by a slot wait until all their transactions have ended; then they are ready
+//! at the greatest commit number among them, and retired once the horizon has passed it.
+//!
+//! V4. A page is retired only when every transaction with entries in it is committed at or below the horizon, or dead
+//!     and fully backed out; a page waits in the list of the first of its transactions that has not ended.
+//! V5. A page with a purge list is read at retirement; one without is freed unread.
+//! V8. Which transactions a page holds is logged, so that restart frees every page that names no dead one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use smallvec::SmallVec;
+use verso_env::sync::Mutex;
+
+use super::entry::{NewEntry, VersionPointer};
+use super::page as version_page;
+use crate::StorageError;
+use crate::mini::Mini;
+use crate::page::bytes::checked_slice;
+use crate::page::{Flaw, ObjectId, PageId, TxnId, header};
+use crate::space::{ExtentKind, ExtentRun, SpaceMap, UNIT_PAGES};
+use crate::txn::{Transactions, TxnState};
+use crate::wal::RecordKind;
+
+/// What is known of a page in use.
+#[derive(Clone, Debug, Default)]
+pub struct PageInfo {
+    /// Transactions with entries in it.
+    pub txns: SmallVec<[TxnId; 2]>,
+    /// Whether retirement has to read it.
+    pub purge: bool,
+}
+
+/// The last insert note of a slot: extended in place while the records follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct InsertNote {
+    /// Table and data page.
+    pub place: (ObjectId, u32),
+    /// The note.
+    pub pointer: VersionPointer,
+    /// Slots it covers.
+    pub first: u16,
+    /// How many.
+    pub count: u16,
+}
+
+/// What one transaction at a time writes to.
+#[derive(Debug, Default)]
+pub struct WriterSlot {
+    /// The page entries go to, and its free bytes.
+    page: Option<(PageId, usize)>,
+    /// Whose entries the page is known to hold.
+    noted: TxnId,
+    /// Last insert note.
+    pub note: Option<InsertNote>,
+    /// Directory index of the data page that each table's inserts go to.
+    pub insert_pages: HashMap<ObjectId, u32>,
+}
+
+#[derive(Default)]
+struct Inner {
+    free: BTreeSet<PageId>,
+    pages: HashMap<PageId, PageInfo>,
+    /// Closed pages by the transaction they wait for.
+    waiting: HashMap<TxnId, Vec<PageId>>,
+    /// Closed pages whose transactions have all ended, by commit number.
+    ready: BTreeMap<(u64, PageId), ()>,
+    idle: Vec<WriterSlot>,
+    incarnation: u16,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct VersionStore {
+    inner: Mutex<Inner>,
+}
+
+/// State record: `page u32 | txn u64 (0 = retired) | purge u8`.
+fn range_payload(page: PageId, txn: TxnId, purge: bool) -> [u8; 13] {
+    let mut out = [0; 13];
+    out[..4].copy_from_slice(&page.0.to_le_bytes());
+    out[4..12].copy_from_slice(&txn.0.to_le_bytes());
+    out[12] = u8::from(purge);
+    out
+}
+
+/// What restart knows of version pages: from the checkpoint, then from state records (V8).
+#[derive(Default)]
+pub struct RestoredVersions {
+    /// Pages in use.
+    pub pages: HashMap<PageId, PageInfo>,
+}
+
+impl RestoredVersions {
+    /// Takes in a [`RecordKind::VERSION_RANGE`] record.
+    ///
+    /// # Errors
+    /// A flaw for junk.
+    pub fn note(&mut self, payload: &[u8]) -> Result<(), Flaw> {
+        let bytes = checked_slice(payload, 0, 13)?;
+        let page = PageId(u32::from_le_bytes(bytes[..4].try_into().expect("four bytes")));
+        let txn = TxnId(u64::from_le_bytes(bytes[4..12].try_into().expect("eight bytes")));
+        if txn == TxnId::NONE {
+            self.pages.remove(&page);
+            return Ok(());
+        }
+        let info = self.pages.entry(page).or_default();
+        if !info.txns.contains(&txn) {
+            info.txns.push(txn);
+        }
+        info.purge |= bytes[12] != 0;
+        Ok(())
+    }
+
+    /// Reads what [`VersionStore::encode`] wrote.
+    ///
+    /// # Errors
+    /// A flaw for junk.
+    pub fn decode(bytes: &mut &[u8]) -> Result<RestoredVersions, Flaw> {
+        let mut restored = RestoredVersions::default();
+        while !bytes.is_empty() {
+            restored.note(bytes)?;
+            *bytes = &bytes[13..];
+        }
+        Ok(restored)
+    }
+}
+
+impl VersionStore {
+    /// The store after a restart: pages of `kept` are in use, all other version extents are to be freed by the caller.
+    pub fn restore(
+        kept: HashMap<PageId, PageInfo>,
+        free: impl Iterator<Item = PageId>,
+        incarnation: u16,
+    ) -> VersionStore {
+        let inner = Inner { free: free.collect(), pages: kept, incarnation, ..Inner::default() };
+        VersionStore { inner: Mutex::new(inner) }
+    }
+
+    /// Borrows a writer slot for a transaction.
+    pub fn borrow(&self) -> WriterSlot {
+        self.inner.lock().idle.pop().unwrap_or_default()
+    }
+
+    /// Gives the slot back at the transaction's end.
+    pub fn give_back(&self, mut slot: WriterSlot, transactions: &Transactions) {
+        slot.note = None;
+        let mut inner = self.inner.lock();
+        if inner.idle.len() >= 16
+            && let Some((page, _)) = slot.page.take()
+        {
+            inner.settle(page, transactions);
+        }
+        inner.idle.push(slot);
+        inner.idle.truncate(16);
+    }
+
+    /// Appends an entry in the slot's page; a page too full is closed and another one begun.
+    ///
+    /// # Errors
+    /// `Full` before anything is changed; `TooLarge` for an entry greater than a page.
+    pub fn append<'e>(
+        &'e self,
+        mini: &mut Mini<'e>,
+        space: &'e SpaceMap,
+        transactions: &Transactions,
+        slot: &mut WriterSlot,
+        entry: &NewEntry<'_>,
+    ) -> Result<VersionPointer, StorageError> {
+        let length = entry.encoded_len();
+        let page_size = mini.core().pool.page_size();
+        let limit = version_page::capacity(page_size);
+        if length > limit {
+            return Err(StorageError::TooLarge {
+                what: "a version entry".into(),
+                size: length as u64,
+                limit: limit as u64,
+            });
+        }
+        let fresh = slot.page.is_none_or(|(_, free)| free < length);
+        let handle = if fresh {
+            let (page, incarnation) = self.take_page(mini, space)?;
+            let handle = mini.create(page)?;
+            let mut payload = page.0.to_le_bytes().to_vec();
+            payload.extend_from_slice(&incarnation.to_le_bytes());
+            mini.apply(handle, RecordKind::VERSION_INIT, &payload)?;
+            let mut inner = self.inner.lock();
+            inner.pages.insert(page, PageInfo::default());
+            if let Some((old, _)) = slot.page.replace((page, limit)) {
+                inner.settle(old, transactions);
+            }
+            slot.noted = TxnId::NONE;
+            handle
+        } else {
+            mini.write(slot.page.expect("a page with room").0)?
+        };
+        let (page, free) = slot.page.as_mut().expect("set above");
+        let page = {
+            *free -= length;
+            *page
+        };
+        if slot.noted != entry.writer || entry.purge {
+            mini.state(RecordKind::VERSION_RANGE, &range_payload(page, entry.writer, entry.purge))?;
+            slot.noted = entry.writer;
+            let mut inner = self.inner.lock();
+            let info = inner.pages.entry(page).or_default();
+            if !info.txns.contains(&entry.writer) {
+                info.txns.push(entry.writer);
+            }
+            info.purge |= entry.purge;
+        }
+        let offset = version_page::used(mini.page(handle)) as u16;
+        let pointer = VersionPointer::new(page, offset, header::incarnation(mini.page(handle)));
+        mini.apply_with(handle, RecordKind::VERSION_APPEND, |out| entry.encode(out))?;
+        Ok(pointer)
+    }
+
+    fn take_page<'e>(&self, mini: &mut Mini<'e>, space: &'e SpaceMap) -> Result<(PageId, u16), StorageError> {
+        let mut inner = self.inner.lock();
+        inner.incarnation = inner.incarnation.wrapping_add(1);
+        let incarnation = inner.incarnation;
+        if let Some(page) = inner.free.pop_first() {
+            return Ok((page, incarnation));
+        }
+        drop(inner);
+        let run = space.allocate(mini, ObjectId::SYSTEM, ExtentKind::Version, 1, false)?;
+        self.inner.lock().free.extend(run.page_ids().skip(1));
+        Ok((run.first, incarnation))
+    }
+
+    /// A transaction has ended: the pages that waited for it wait for the next one, or are ready.
+    pub fn ended(&self, txn: TxnId, transactions: &Transactions) {
+        let mut inner = self.inner.lock();
+        for page in inner.waiting.remove(&txn).unwrap_or_default() {
+            inner.settle(page, transactions);
+        }
+    }
+
+    /// Closes the pages of slots nobody uses, so that they can be retired too.
+    pub fn close_idle(&self, transactions: &Transactions) {
+        let mut inner = self.inner.lock();
+        let pages: Vec<PageId> =
+            inner.idle.iter_mut().filter_map(|slot| slot.page.take()).map(|(page, _)| page).collect();
+        for page in pages {
+            inner.settle(page, transactions);
+        }
+    }
+
+    /// After restart: pages in use are closed.
+    pub fn close_all(&self, transactions: &Transactions) {
+        let mut inner = self.inner.lock();
+        let pages: Vec<PageId> = inner.pages.keys().copied().collect();
+        for page in pages {
+            inner.settle(page, transactions);
+        }
+    }
+
+    /// Takes up to `most` pages that nobody needs at `horizon` out of the ready list.
+    pub fn take_ready(&self, horizon: u64, most: usize) -> Vec<(PageId, bool)> {
+        let mut inner = self.inner.lock();
+        let keys: Vec<(u64, PageId)> =
+            inner.ready.range(..(horizon + 1, PageId(0))).take(most).map(|(key, ())| *key).collect();
+        keys.into_iter()
+            .map(|key| {
+                inner.ready.remove(&key);
+                (key.1, inner.pages.get(&key.1).is_some_and(|info| info.purge))
+            })
+            .collect()
+    }
+
+    /// Logs that `pages` hold nothing any more and frees whole extents of free pages.
+    ///
+    /// # Errors
+    /// As the mini-transaction.
+    pub fn retire<'e>(
+        &'e self,
+        mini: &mut Mini<'e>,
+        space: &'e SpaceMap,
+        pages: &[PageId],
+    ) -> Result<(), StorageError> {
+        for page in pages {
+            mini.void(*page)?;
+            mini.state(RecordKind::VERSION_RANGE, &range_payload(*page, TxnId::NONE, false))?;
+        }
+        let mut whole = Vec::new();
+        {
+            let mut inner = self.inner.lock();
+            for page in pages {
+                inner.pages.remove(page);
+                inner.free.insert(*page);
+            }
+            // A few extents stay at hand.
+            let spare = inner.free.len().saturating_sub(8 * UNIT_PAGES as usize);
+            let firsts: BTreeSet<u32> = pages.iter().map(|page| page.0 / UNIT_PAGES * UNIT_PAGES).collect();
+            for first in firsts.into_iter().map(PageId) {
+                let run = ExtentRun { first, pages: UNIT_PAGES };
+                if whole.len() * UNIT_PAGES as usize + UNIT_PAGES as usize <= spare
+                    && run.page_ids().all(|page| inner.free.contains(&page))
+                {
+                    run.page_ids().for_each(|page| {
+                        inner.free.remove(&page);
+                    });
+                    whole.push(run);
+                }
+            }
+        }
+        if !whole.is_empty() {
+            space.free_runs(mini, &whole)?;
+        }
+        Ok(())
+    }
+
+    /// Pages that hold entries of `txn`.
+    pub fn pages_of(&self, txn: TxnId) -> Vec<PageId> {
+        let inner = self.inner.lock();
+        let mut pages: Vec<PageId> =
+            inner.pages.iter().filter(|(_, info)| info.txns.contains(&txn)).map(|(page, _)| *page).collect();
+        pages.sort_unstable();
+        pages
+    }
+
+    /// Pages in use.
+    pub fn in_use(&self) -> usize {
+        self.inner.lock().pages.len()
+    }
+
+    /// For a checkpoint (V8).
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for (page, info) in &self.inner.lock().pages {
+            for txn in &info.txns {
+                out.extend_from_slice(&range_payload(*page, *txn, info.purge));
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Puts a closed page where it waits (V4).
+    fn settle(&mut self, page: PageId, transactions: &Transactions) {
+        let Some(info) = self.pages.get(&page) else { return };
+        let mut number = 0;
+        for txn in &info.txns {
+            match (transactions.commit_number(*txn), transactions.state(*txn)) {
+                (Some(committed), _) => number = number.max(committed),
+                (None, TxnState::Committed) => {}
+                (None, _) => {
+                    self.waiting.entry(*txn).or_default().push(page);
+                    return;
+                }
+            }
+        }
+        self.ready.insert((number, page), ());
+    }
+}

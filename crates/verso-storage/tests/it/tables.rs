@@ -1,0 +1,334 @@
+//! Tables through the engine: what one transaction does and what others see.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use verso_env::Env;
+use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
+use verso_storage::{
+    ColumnSpec, CommitMode, Engine, EngineOptions, Isolation, ObjectId, SweepOptions, Txn, TxnOptions,
+    TxnState,
+};
+use verso_types::{Batch, Column, Physical, SqlType, Value};
+
+const COLUMNS: [ColumnSpec; 3] = [
+    ColumnSpec { id: 1, physical: Physical::I64 },
+    ColumnSpec { id: 2, physical: Physical::Bytes },
+    ColumnSpec { id: 3, physical: Physical::F64 },
+];
+
+fn options() -> EngineOptions {
+    EngineOptions {
+        background: false,
+        page_size: 4096,
+        max_database_bytes: 1 << 30,
+        ..EngineOptions::default()
+    }
+}
+
+fn create(dir: &Path) -> (Engine, Arc<Heap>) {
+    let engine = Engine::create(Env::real(), &dir.join("t.verso"), options()).unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let heap = engine.heap(object).unwrap();
+    (engine, heap)
+}
+
+type Row = (i64, Option<String>, f64);
+
+fn batch(rows: &[Row]) -> Batch {
+    let mut columns = COLUMNS.map(|column| Column::new(column.physical));
+    for (id, name, amount) in rows {
+        columns[0].push_value(&Value::Int8(*id), &SqlType::Int8).unwrap();
+        let name = name.as_ref().map_or(Value::Null, |name| Value::Text(name.as_str().into()));
+        columns[1].push_value(&name, &SqlType::Text).unwrap();
+        columns[2].push_value(&Value::Float8(*amount), &SqlType::Float8).unwrap();
+    }
+    Batch::from_columns(columns.into())
+}
+
+fn read(heap: &Arc<Heap>, txn: &Txn) -> Vec<Row> {
+    let mut scan = heap.scan(txn, ScanSpec { columns: &[1, 2, 3], pages: 0..u32::MAX });
+    let (mut out, mut rows) = (ScanBatch::default(), Vec::new());
+    while scan.next(&mut out).unwrap() {
+        for row in 0..out.batch.rows {
+            let name = match out.batch.columns[1].value(row, &SqlType::Text) {
+                Value::Text(text) => Some(text.to_string()),
+                _ => None,
+            };
+            let Value::Int8(id) = out.batch.columns[0].value(row, &SqlType::Int8) else { panic!("an id") };
+            let Value::Float8(amount) = out.batch.columns[2].value(row, &SqlType::Float8) else {
+                panic!("an amount")
+            };
+            rows.push((id, name, amount));
+        }
+    }
+    rows
+}
+
+fn now(engine: &Engine, heap: &Arc<Heap>) -> Vec<Row> {
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    read(heap, &txn)
+}
+
+/// One statement that adds `by` to the amounts and appends `suffix` to the names of rows that `which` picks.
+fn bump(
+    heap: &Arc<Heap>,
+    txn: &mut Txn,
+    suffix: &str,
+    by: f64,
+    which: impl Fn(i64) -> bool,
+) -> Result<(), verso_storage::StorageError> {
+    let mut scan = heap.scan(txn, ScanSpec { columns: &[1, 2, 3], pages: 0..u32::MAX });
+    let mut out = ScanBatch::default();
+    while scan.next(&mut out)? {
+        let (mut selection, mut rows) = (Vec::new(), Vec::new());
+        for row in 0..out.batch.rows {
+            let Value::Int8(id) = out.batch.columns[0].value(row, &SqlType::Int8) else { panic!("an id") };
+            if which(id) {
+                selection.push(row as u32);
+                let Value::Float8(amount) = out.batch.columns[2].value(row, &SqlType::Float8) else {
+                    panic!("an amount")
+                };
+                let name = match out.batch.columns[1].value(row, &SqlType::Text) {
+                    Value::Text(text) => Some(format!("{text}{suffix}")),
+                    _ => None,
+                };
+                rows.push((id, name, amount + by));
+            }
+        }
+        let mut values = batch(&rows);
+        values.columns.remove(0);
+        heap.update(txn, &out, Some(&selection), &[2, 3], &values)?;
+    }
+    Ok(())
+}
+
+fn remove(heap: &Arc<Heap>, txn: &mut Txn, which: impl Fn(i64) -> bool) {
+    let mut scan = heap.scan(txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+    let mut out = ScanBatch::default();
+    while scan.next(&mut out).unwrap() {
+        let ids: Vec<i64> = out.batch.columns[0].data.i64s().unwrap().to_vec();
+        let selection: Vec<u32> = (0..ids.len() as u32).filter(|row| which(ids[*row as usize])).collect();
+        heap.delete(txn, &out, Some(&selection)).unwrap();
+    }
+}
+
+fn rows(range: std::ops::Range<i64>) -> Vec<Row> {
+    range.map(|id| (id, (id % 7 != 0).then(|| format!("name {id}")), id as f64 / 2.0)).collect()
+}
+
+fn fill(engine: &Engine, heap: &Arc<Heap>, range: std::ops::Range<i64>) {
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    heap.insert(&mut txn, &batch(&rows(range)), None).unwrap();
+    txn.end_statement().unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+}
+
+fn sound(engine: &Engine) {
+    let report = engine.check(&mut |_| ()).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
+
+#[test]
+fn rows_come_back_and_survive_restarts() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..2000);
+    assert_eq!(now(&engine, &heap), rows(0..2000));
+    let object: ObjectId = heap.object;
+    for clean in [true, false] {
+        sound(&engine);
+        if clean {
+            engine.close().unwrap();
+        }
+    }
+    drop((engine, heap));
+    let engine = Engine::open(Env::real(), &dir.path().join("t.verso"), options()).unwrap();
+    let heap = engine.heap(object).unwrap();
+    fill(&engine, &heap, 2000..2100);
+    drop((heap, engine)); // as a crash
+    let engine = Engine::open(Env::real(), &dir.path().join("t.verso"), options()).unwrap();
+    let heap = engine.heap(object).unwrap();
+    let mut found = now(&engine, &heap);
+    found.sort_by_key(|row| row.0);
+    assert_eq!(found, rows(0..2100));
+    sound(&engine);
+}
+
+#[test]
+fn v2_snapshots_see_the_past_through_passes_of_updates() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..500);
+    let snapshot = TxnOptions { isolation: Isolation::Snapshot, ..TxnOptions::default() };
+    let mut old = engine.begin(snapshot);
+    old.begin_statement().unwrap();
+    for pass in 0..5 {
+        let mut txn = engine.begin(TxnOptions { savepoints: pass % 2 == 0, ..TxnOptions::default() });
+        for _ in 0..2 {
+            txn.begin_statement().unwrap();
+            bump(&heap, &mut txn, "x", 1.0, |id| id % 3 != pass).unwrap();
+            txn.end_statement().unwrap();
+        }
+        assert_eq!(read(&heap, &old), rows(0..500), "pass {pass}, before its commit");
+        txn.commit(CommitMode::Wait).unwrap();
+        engine.housekeeping().unwrap();
+        assert_eq!(read(&heap, &old), rows(0..500), "pass {pass}");
+        sound(&engine);
+    }
+    assert!(engine.space().version_pages > 0);
+    drop(old);
+    engine.housekeeping().unwrap();
+    assert_eq!(engine.space().version_pages, 0, "V4: nobody needs them");
+    let expected = |(id, name, amount): Row| {
+        let times = (0..5).filter(|pass| id % 3 != *pass).count() * 2;
+        (id, name.map(|name| name + &"x".repeat(times)), amount + times as f64)
+    };
+    assert_eq!(now(&engine, &heap), rows(0..500).into_iter().map(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn f2_savepoints_restore_what_was_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..300);
+    let mut txn = engine.begin(TxnOptions::default());
+    let statement = |txn: &mut Txn, suffix: &str| {
+        txn.begin_statement().unwrap();
+        bump(&heap, txn, suffix, 1.0, |id| id % 2 == 0).unwrap();
+        txn.end_statement().unwrap();
+    };
+    statement(&mut txn, "a");
+    let after_a = {
+        txn.begin_statement().unwrap();
+        let rows = read(&heap, &txn);
+        txn.end_statement().unwrap();
+        rows
+    };
+    txn.savepoint("s").unwrap();
+    statement(&mut txn, "b");
+    txn.savepoint("t").unwrap();
+    statement(&mut txn, "c");
+    txn.begin_statement().unwrap();
+    remove(&heap, &mut txn, |id| id < 50);
+    heap.insert(&mut txn, &batch(&rows(1000..1100)), None).unwrap();
+    txn.end_statement().unwrap();
+    txn.rollback_to("s").unwrap();
+    txn.begin_statement().unwrap();
+    assert_eq!(read(&heap, &txn), after_a);
+    bump(&heap, &mut txn, "lost", 1.0, |_| true).unwrap();
+    txn.abort_statement().unwrap();
+    txn.begin_statement().unwrap();
+    assert_eq!(read(&heap, &txn), after_a);
+    txn.end_statement().unwrap();
+    sound(&engine);
+    txn.rollback().unwrap();
+    assert_eq!(now(&engine, &heap), rows(0..300));
+    sound(&engine);
+}
+
+#[test]
+fn f5_a_dead_transaction_is_stepped_over_at_once_and_backed_out_by_sweep() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    engine.set_auto_backout(false);
+    fill(&engine, &heap, 0..300);
+    let mut txn = engine.begin(TxnOptions { savepoints: false, ..TxnOptions::default() });
+    for _ in 0..5 {
+        txn.begin_statement().unwrap();
+        bump(&heap, &mut txn, "1", 1.0, |_| true).unwrap();
+        txn.end_statement().unwrap();
+    }
+    heap.insert(&mut txn, &batch(&rows(5000..5100)), None).unwrap();
+    remove(&heap, &mut txn, |id| id < 10);
+    let id = txn.id().unwrap();
+    txn.rollback().unwrap();
+    assert_eq!(engine.txn_state(id), TxnState::Dead);
+    assert_eq!(now(&engine, &heap), rows(0..300));
+    let before = engine.markers();
+    fill(&engine, &heap, 300..310);
+    assert_eq!(engine.markers().oit, before.oit, "OIT stands still");
+    assert_eq!(before.oit, id);
+    let report = engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(report.after.oit > id);
+    assert_eq!(engine.txn_state(id), TxnState::Committed);
+    sound(&engine);
+    let mut found = now(&engine, &heap);
+    found.sort_by_key(|row| row.0);
+    assert_eq!(found, rows(0..310));
+    let space = engine.table_space(heap.object).unwrap();
+    assert!(space.swept_pages > 0, "{space:?}");
+}
+
+#[test]
+fn a_crash_leaves_the_unfinished_dead_and_large_values_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    let long = |id: i64| "long ".repeat(1000 + id as usize);
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    let many: Vec<Row> = (0..20).map(|id| (id, Some(long(id)), 0.0)).collect();
+    heap.insert(&mut txn, &batch(&many), None).unwrap();
+    txn.end_statement().unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    bump(&heap, &mut txn, "!", 1.0, |id| id % 2 == 0).unwrap();
+    engine.checkpoint().unwrap();
+    // What is on disk now is what a crash would leave.
+    let (from, to) = (dir.path().join("t.verso"), dir.path().join("copy.verso"));
+    std::fs::copy(&from, &to).unwrap();
+    std::fs::create_dir(dir.path().join("copy.verso-wal")).unwrap();
+    for file in std::fs::read_dir(dir.path().join("t.verso-wal")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), dir.path().join("copy.verso-wal").join(file.file_name())).unwrap();
+    }
+    let id = txn.id().unwrap();
+    let again = Engine::open(Env::real(), &to, options()).unwrap();
+    let heap_again = again.heap(heap.object).unwrap();
+    assert_eq!(again.txn_state(id), TxnState::Dead);
+    assert_eq!(now(&again, &heap_again), many);
+    sound(&again);
+    again.housekeeping().unwrap();
+    assert_eq!(again.txn_state(id), TxnState::Committed, "backed out");
+    assert_eq!(now(&again, &heap_again), many);
+    sound(&again);
+    txn.end_statement().unwrap();
+    txn.rollback().unwrap();
+    assert_eq!(now(&engine, &heap), many);
+    sound(&engine);
+}
+
+#[test]
+fn t1_first_updater_wins_and_drops_come_after_the_horizon() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..100);
+    let snapshot = TxnOptions { isolation: Isolation::Snapshot, ..TxnOptions::default() };
+    let mut late = engine.begin(snapshot);
+    late.begin_statement().unwrap();
+    let mut first = engine.begin(snapshot);
+    first.begin_statement().unwrap();
+    bump(&heap, &mut first, "1", 1.0, |id| id == 5).unwrap();
+    first.end_statement().unwrap();
+    first.commit(CommitMode::Wait).unwrap();
+    let conflict = bump(&heap, &mut late, "2", 1.0, |id| id == 5);
+    assert!(matches!(conflict, Err(verso_storage::StorageError::Conflict { .. })), "{conflict:?}");
+    late.abort_statement().unwrap();
+    late.begin_statement().unwrap();
+    let mut dropping = engine.begin(TxnOptions::default());
+    engine.drop_object(&mut dropping, heap.object).unwrap();
+    dropping.commit(CommitMode::Wait).unwrap();
+    engine.housekeeping().unwrap();
+    assert_eq!(read(&heap, &late), rows(0..100), "an older snapshot still reads the dropped table");
+    let free = engine.space().free_pages;
+    drop(late);
+    engine.housekeeping().unwrap();
+    assert!(engine.space().free_pages > free);
+    assert!(engine.heap(heap.object).is_err());
+}
