@@ -1,4 +1,7 @@
 //! Retirement of version pages (V4) and their purge lists (V5).
+//!
+//! An entry is voided in the mini-transaction that purges it: a page that a crash leaves half purged is purged again
+//! after restart, and no chain is freed twice.
 
 use crate::StorageError;
 use crate::heap::apply;
@@ -45,13 +48,13 @@ fn purge_page(shared: &Shared, id: PageId) -> Result<(), StorageError> {
     let bytes = shared.core().pool.read(id)?.to_vec();
     let entries = version_page::entries(&bytes)
         .map_err(|flaw| StorageError::corrupt(id, crate::ObjectId::SYSTEM, flaw))?;
-    for (_, entry) in entries.iter().filter(|(_, entry)| entry.needs_purge()) {
+    for (offset, entry) in entries.iter().filter(|(_, entry)| entry.needs_purge()) {
         if entry.kind == EntryKind::DropObject {
             shared.free_object(entry.table())?;
             continue;
         }
         match shared.heap(entry.table()) {
-            Ok(heap) => purge_entry(shared, &heap, entry)?,
+            Ok(heap) => purge_entry(shared, &heap, id, *offset, entry)?,
             Err(StorageError::NoSuchObject(_)) => {} // dropped meanwhile, with everything in it
             Err(error) => return Err(error),
         }
@@ -59,13 +62,23 @@ fn purge_page(shared: &Shared, id: PageId) -> Result<(), StorageError> {
     Ok(())
 }
 
-fn purge_entry(shared: &Shared, heap: &Heap, entry: &Entry<'_>) -> Result<(), StorageError> {
+fn purge_entry(
+    shared: &Shared,
+    heap: &Heap,
+    id: PageId,
+    offset: u16,
+    entry: &Entry<'_>,
+) -> Result<(), StorageError> {
     let Some(page) = heap.page_at(entry.page_index()) else { return Ok(()) };
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     let home = mini.write(page)?;
     let corrupt = |flaw| StorageError::corrupt(page, heap.object, flaw);
     let layout = PageLayout::of(mini.page(home)).map_err(corrupt)?;
+    let void = |mini: &mut Mini<'_>| -> Result<(), StorageError> {
+        let handle = mini.write(id)?;
+        mini.apply(handle, RecordKind::VERSION_VOID, &offset.to_le_bytes())
+    };
     if entry.kind == EntryKind::Delete {
         let slots: Vec<u16> = entry
             .slots
@@ -78,12 +91,14 @@ fn purge_entry(shared: &Shared, heap: &Heap, entry: &Entry<'_>) -> Result<(), St
         if slots.is_empty() {
             return Ok(());
         }
+        void(&mut mini)?;
         let all: Vec<usize> = (0..layout.columns.len()).collect();
         free_chains(heap, &mut mini, home, &layout, &slots, &all, None)?;
         let mut payload = Vec::new();
         Slots::from_list(&slots).encode(&mut payload);
         mini.apply(home, RecordKind::DATA_FREE, &payload)?;
     } else {
+        let mut chains = Vec::new();
         for slice in entry.columns().map_err(corrupt)?.iter().filter(|slice| slice.physical.width().is_none())
         {
             let Some(ordinal) = layout.ordinal(slice.id) else { continue };
@@ -92,15 +107,20 @@ fn purge_entry(shared: &Shared, heap: &Heap, entry: &Entry<'_>) -> Result<(), St
                 if let Variable::Reference(old) = value
                     && old != raw
                 {
-                    let root = mini.write(heap.root)?;
-                    overflow::free(&mut mini, heap.object, root, old)?;
+                    chains.push(old);
                 }
             }
         }
+        if chains.is_empty() {
+            return Ok(());
+        }
+        void(&mut mini)?;
+        let root = mini.write(heap.root)?;
+        for chain in chains {
+            overflow::free(&mut mini, heap.object, root, chain)?;
+        }
     }
-    if !mini.is_empty() {
-        mini.commit()?;
-    }
+    mini.commit()?;
     heap.roomy.lock().insert(entry.page_index());
     Ok(())
 }

@@ -1,4 +1,5 @@
 //! Storage as a whole: tables, versions, savepoints, restarts.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic and copies files")]
 
+mod model;
 mod tables;

@@ -1,0 +1,517 @@
+//! The engine against the model: random work, housekeeping in between, power cuts.
+//!
+//! ```text
+//! Runner ── the same steps ──► Model           every answer compared, and what each transaction sees
+//!        └─────────────────► Tables ► Engine ► simulated disk (a power cut in any operation)
+//! ```
+//!
+//! Besides what the runner asks for, `Tables` adds what must not change an answer: statements that fail halfway, bulk
+//! updates that write back what was read, sweeps, checkpoints, back-outs.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use verso_env::Env;
+use verso_sim::model::{ColumnShape, Ending, Mix, Model, Refusal, Row, Runner, Subject, difference};
+use verso_sim::{FaultPlan, Rng, World, seeds};
+use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
+use verso_storage::{
+    ColumnSpec, CommitMode, Engine, EngineOptions, Isolation, ObjectId, RecordId, StorageError, SweepOptions,
+    Txn, TxnOptions,
+};
+use verso_types::{Batch, Column, Physical, SqlType, Value};
+
+/// The columns of every table, as storage and as the model know them.
+const COLUMNS: [(ColumnSpec, ColumnShape); 5] = [
+    (ColumnSpec { id: 1, physical: Physical::I64 }, ColumnShape::Fixed(8)),
+    (ColumnSpec { id: 2, physical: Physical::Bytes }, ColumnShape::Bytes(40)),
+    (ColumnSpec { id: 4, physical: Physical::I16 }, ColumnShape::Fixed(2)),
+    (ColumnSpec { id: 5, physical: Physical::Bytes }, ColumnShape::Bytes(6000)),
+    (ColumnSpec { id: 9, physical: Physical::I128 }, ColumnShape::Fixed(16)),
+];
+const TABLE_COUNT: u32 = 2;
+const PAGE_SIZE: u32 = 4096;
+
+fn ids() -> Vec<u16> {
+    COLUMNS.iter().map(|(spec, _)| spec.id).collect()
+}
+
+fn mix(rng: &mut Rng) -> Mix {
+    Mix {
+        columns: COLUMNS.iter().map(|(_, shape)| *shape).collect(),
+        table_count: TABLE_COUNT,
+        open_count_max: 1 + rng.index(6),
+        row_count_max: *rng.pick(&[5, 40, 120]),
+        deletes: *rng.pick(&[2, 8, 25]),
+        maintenances: *rng.pick(&[1, 4]),
+        rollbacks_to: *rng.pick(&[4, 12]),
+        ..Mix::default()
+    }
+}
+
+fn options(rng: &mut Rng) -> EngineOptions {
+    EngineOptions {
+        background: false,
+        page_size: PAGE_SIZE,
+        buffer_pool_bytes: u64::from(PAGE_SIZE) * 64,
+        max_database_bytes: 64 << 20,
+        auto_backout: rng.one_in(2),
+        eager_rollback_records: *rng.pick(&[0, 3, 1000]),
+        ..EngineOptions::default()
+    }
+}
+
+/// A few tables of an engine.
+struct Tables {
+    engine: Engine,
+    heaps: Vec<Arc<Heap>>,
+    rng: Mutex<Rng>,
+}
+
+/// A transaction and the records that it has changed.
+struct Work {
+    txn: Txn,
+    no_savepoint: bool,
+    own: Vec<(u32, u64)>,
+    /// How many of `own` there were at each savepoint.
+    savepoints: Vec<usize>,
+}
+
+fn refusal(error: StorageError) -> Refusal {
+    match error {
+        StorageError::Conflict { .. } => Refusal::Changed,
+        other => Refusal::Failed(other.to_string()),
+    }
+}
+
+fn rid(record: RecordId) -> u64 {
+    u64::from(record.page_index) << 16 | u64::from(record.slot)
+}
+
+fn record(rid: u64) -> RecordId {
+    RecordId { page_index: (rid >> 16) as u32, slot: rid as u16 }
+}
+
+fn push(column: &mut Column, physical: Physical, bytes: Option<&Vec<u8>>) {
+    let (value, ty) = match (bytes, physical) {
+        (None, _) => return column.push_null(),
+        (Some(bytes), Physical::I16) => {
+            (Value::Int2(i16::from_le_bytes(bytes.as_slice().try_into().unwrap())), SqlType::Int2)
+        }
+        (Some(bytes), Physical::I64) => {
+            (Value::Int8(i64::from_le_bytes(bytes.as_slice().try_into().unwrap())), SqlType::Int8)
+        }
+        (Some(bytes), Physical::I128) => {
+            (Value::Uuid(u128::from_le_bytes(bytes.as_slice().try_into().unwrap())), SqlType::Uuid)
+        }
+        (Some(bytes), _) => (Value::Bytes(bytes.as_slice().into()), SqlType::Bytea),
+    };
+    column.push_value(&value, &ty).unwrap();
+}
+
+fn bytes(column: &Column, physical: Physical, row: usize) -> Option<Vec<u8>> {
+    let ty = match physical {
+        Physical::I16 => SqlType::Int2,
+        Physical::I64 => SqlType::Int8,
+        Physical::I128 => SqlType::Uuid,
+        _ => SqlType::Bytea,
+    };
+    match column.value(row, &ty) {
+        Value::Null => None,
+        Value::Int2(value) => Some(value.to_le_bytes().into()),
+        Value::Int8(value) => Some(value.to_le_bytes().into()),
+        Value::Uuid(value) => Some(value.to_le_bytes().into()),
+        Value::Bytes(value) => Some(value.to_vec()),
+        other => panic!("{other:?} from a column of {physical:?}"),
+    }
+}
+
+fn batch(rows: &[&Row], ordinals: &[usize]) -> Batch {
+    let columns = ordinals.iter().map(|ordinal| {
+        let physical = COLUMNS[*ordinal].0.physical;
+        let mut column = Column::new(physical);
+        rows.iter().for_each(|row| push(&mut column, physical, row[*ordinal].as_ref()));
+        column
+    });
+    Batch::from_columns(columns.collect())
+}
+
+impl Tables {
+    fn create(env: &Env, options: EngineOptions, rng: Rng) -> (Tables, Vec<ObjectId>) {
+        let engine = Engine::create(env.clone(), &World::dir().join("t.verso"), options).unwrap();
+        let mut txn = engine.begin(TxnOptions::default());
+        let specs = COLUMNS.map(|(spec, _)| spec);
+        let objects: Vec<ObjectId> =
+            (0..TABLE_COUNT).map(|_| engine.create_heap(&mut txn, &specs).unwrap()).collect();
+        txn.commit(CommitMode::Wait).unwrap();
+        (Tables::over(engine, &objects, rng), objects)
+    }
+
+    fn open(
+        env: &Env,
+        options: EngineOptions,
+        objects: &[ObjectId],
+        rng: Rng,
+    ) -> Result<Tables, StorageError> {
+        let engine = Engine::open(env.clone(), &World::dir().join("t.verso"), options)?;
+        Ok(Tables::over(engine, objects, rng))
+    }
+
+    fn over(engine: Engine, objects: &[ObjectId], rng: Rng) -> Tables {
+        let heaps = objects.iter().map(|object| engine.heap(*object).unwrap()).collect();
+        Tables { engine, heaps, rng: Mutex::new(rng) }
+    }
+
+    fn heap(&self, table: u32) -> &Arc<Heap> {
+        &self.heaps[table as usize]
+    }
+
+    fn sound(&self) {
+        self.check().unwrap();
+    }
+
+    fn check(&self) -> Result<(), StorageError> {
+        let report = self.engine.check(&mut |_| ())?;
+        assert!(report.problems.is_empty(), "{:?}", report.problems);
+        Ok(())
+    }
+
+    fn read(&self, txn: &Txn, table: u32) -> Result<BTreeMap<u64, Row>, StorageError> {
+        let ids = ids();
+        let mut scan = self.heap(table).scan(txn, ScanSpec { columns: &ids, pages: 0..u32::MAX });
+        let (mut out, mut rows) = (ScanBatch::default(), BTreeMap::new());
+        while scan.next(&mut out)? {
+            for (at, record) in out.records.iter().enumerate() {
+                let columns = COLUMNS.iter().zip(&out.batch.columns);
+                let row = columns.map(|((spec, _), column)| bytes(column, spec.physical, at)).collect();
+                assert_eq!(rows.insert(rid(*record), row), None, "{record} twice in one scan");
+            }
+        }
+        Ok(rows)
+    }
+
+    /// One statement; undone if it fails.
+    fn statement<T>(
+        &self,
+        work: &mut Work,
+        body: impl FnOnce(&mut Work) -> Result<T, StorageError>,
+    ) -> Result<T, Refusal> {
+        work.txn.begin_statement().map_err(refusal)?;
+        match body(work) {
+            Ok(value) => {
+                work.txn.end_statement().map_err(refusal)?;
+                Ok(value)
+            }
+            Err(error) => {
+                work.txn.abort_statement().map_err(refusal)?;
+                Err(refusal(error))
+            }
+        }
+    }
+
+    /// What changes no answer: now and then a statement that fails halfway, or one that writes back what it read.
+    fn disturb(&self, work: &mut Work) -> Result<(), Refusal> {
+        let mut rng = self.rng.lock().fork();
+        if !work.no_savepoint && rng.one_in(5) {
+            work.txn.begin_statement().map_err(refusal)?;
+            let failed = self.scribble(work, &mut rng);
+            work.txn.abort_statement().map_err(refusal)?;
+            match failed {
+                Ok(()) | Err(StorageError::Conflict { .. }) => {}
+                Err(error) => return Err(refusal(error)),
+            }
+        }
+        if rng.one_in(5) {
+            self.statement(work, |work| self.write_back(work, &mut rng))?;
+        }
+        Ok(())
+    }
+
+    /// Changes own records and adds some, also in nested statements.
+    fn scribble(&self, work: &mut Work, rng: &mut Rng) -> Result<(), StorageError> {
+        for _ in 0..rng.between(1, 4) {
+            let nested = rng.one_in(3);
+            if nested {
+                work.txn.begin_statement()?;
+            }
+            let result = self.scribble_once(work, rng);
+            if nested && (result.is_err() || rng.one_in(3)) {
+                work.txn.abort_statement()?;
+            } else if nested {
+                work.txn.end_statement()?;
+            }
+            match result {
+                Ok(()) => {}
+                Err(StorageError::Conflict { .. }) if nested => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn scribble_once(&self, work: &mut Work, rng: &mut Rng) -> Result<(), StorageError> {
+        let ordinals: Vec<usize> = (0..COLUMNS.len()).collect();
+        let some_row = |rng: &mut Rng| -> Row {
+            let lens = COLUMNS.map(|(_, shape)| match shape {
+                ColumnShape::Fixed(len) => len,
+                ColumnShape::Bytes(most) => rng.index(most + 1),
+            });
+            lens.into_iter().map(|len| (!rng.one_in(8)).then(|| rng.bytes(len))).collect()
+        };
+        if work.own.is_empty() || rng.one_in(4) {
+            let rows: Vec<Row> = (0..rng.between(1, 6)).map(|_| some_row(rng)).collect();
+            let rows: Vec<&Row> = rows.iter().collect();
+            let table = rng.below(u64::from(TABLE_COUNT)) as u32;
+            return self.heap(table).insert(&mut work.txn, &batch(&rows, &ordinals), None);
+        }
+        let (table, rid) = *rng.pick(&work.own);
+        let mut out = ScanBatch::default();
+        if !self.heap(table).fetch(&work.txn, record(rid), &ids(), &mut out)? {
+            return Ok(());
+        }
+        if rng.one_in(4) {
+            return self.heap(table).delete(&mut work.txn, &out, None);
+        }
+        let ordinals: Vec<usize> = ordinals.into_iter().filter(|_| rng.one_in(2)).collect();
+        let ids: Vec<u16> = ordinals.iter().map(|ordinal| COLUMNS[*ordinal].0.id).collect();
+        let row = some_row(rng);
+        self.heap(table).update(&mut work.txn, &out, None, &ids, &batch(&[&row], &ordinals))
+    }
+
+    /// Updates own rows of a table in bulk to what they are.
+    fn write_back(&self, work: &mut Work, rng: &mut Rng) -> Result<(), StorageError> {
+        let Some((table, _)) = work.own.last().copied() else { return Ok(()) };
+        let ordinals: Vec<usize> = (0..COLUMNS.len()).filter(|_| rng.one_in(2)).collect();
+        if ordinals.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<u16> = ordinals.iter().map(|ordinal| COLUMNS[*ordinal].0.id).collect();
+        let mut scan = self.heap(table).scan(&work.txn, ScanSpec { columns: &ids, pages: 0..u32::MAX });
+        let mut out = ScanBatch::default();
+        while scan.next(&mut out)? {
+            let own = |row: &u32| work.own.contains(&(table, rid(out.records[*row as usize])));
+            let selection: Vec<u32> = (0..out.records.len() as u32).filter(own).collect();
+            if selection.is_empty() {
+                continue;
+            }
+            let columns = out.batch.columns.iter().map(|column| column.gather(&selection));
+            let values = Batch::from_columns(columns.collect());
+            self.heap(table).update(&mut work.txn, &out, Some(&selection), &ids, &values)?;
+        }
+        Ok(())
+    }
+}
+
+impl Subject for Tables {
+    type Txn = Work;
+
+    fn begin(&self, no_savepoint: bool) -> Result<Work, Refusal> {
+        let isolation = Isolation::Snapshot;
+        let options = TxnOptions { isolation, savepoints: !no_savepoint, read_only: false };
+        let mut txn = self.engine.begin(options);
+        // The first statement takes the snapshot.
+        txn.begin_statement().map_err(refusal)?;
+        txn.end_statement().map_err(refusal)?;
+        Ok(Work { txn, no_savepoint, own: Vec::new(), savepoints: Vec::new() })
+    }
+
+    fn insert(&self, work: &mut Work, table: u32, row: &Row) -> Result<u64, Refusal> {
+        self.disturb(work)?;
+        let ordinals: Vec<usize> = (0..COLUMNS.len()).collect();
+        let mut records = Vec::new();
+        self.statement(work, |work| {
+            self.heap(table).insert(&mut work.txn, &batch(&[row], &ordinals), Some(&mut records))
+        })?;
+        assert_eq!(records.len(), 1);
+        work.own.push((table, rid(records[0])));
+        Ok(rid(records[0]))
+    }
+
+    fn update(
+        &self,
+        work: &mut Work,
+        table: u32,
+        rid: u64,
+        changes: &[(usize, Option<Vec<u8>>)],
+    ) -> Result<(), Refusal> {
+        self.disturb(work)?;
+        let mut row: Row = vec![None; COLUMNS.len()];
+        changes.iter().for_each(|(ordinal, value)| row[*ordinal].clone_from(value));
+        let ordinals: Vec<usize> = changes.iter().map(|(ordinal, _)| *ordinal).collect();
+        let ids: Vec<u16> = ordinals.iter().map(|ordinal| COLUMNS[*ordinal].0.id).collect();
+        let found = self.statement(work, |work| {
+            let mut out = ScanBatch::default();
+            if !self.heap(table).fetch(&work.txn, record(rid), &ids, &mut out)? {
+                return Ok(false);
+            }
+            self.heap(table).update(&mut work.txn, &out, None, &ids, &batch(&[&row], &ordinals))?;
+            Ok(true)
+        })?;
+        work.own.push((table, rid));
+        if found { Ok(()) } else { Err(Refusal::Missing) }
+    }
+
+    fn delete(&self, work: &mut Work, table: u32, rid: u64) -> Result<(), Refusal> {
+        self.disturb(work)?;
+        let found = self.statement(work, |work| {
+            let mut out = ScanBatch::default();
+            if !self.heap(table).fetch(&work.txn, record(rid), &[], &mut out)? {
+                return Ok(false);
+            }
+            self.heap(table).delete(&mut work.txn, &out, None)?;
+            Ok(true)
+        })?;
+        work.own.push((table, rid));
+        if found { Ok(()) } else { Err(Refusal::Missing) }
+    }
+
+    fn scan(&self, work: &mut Work, table: u32) -> Result<BTreeMap<u64, Row>, Refusal> {
+        self.statement(work, |work| self.read(&work.txn, table))
+    }
+
+    fn savepoint(&self, work: &mut Work) -> Result<(), Refusal> {
+        work.txn.savepoint(&format!("s{}", work.savepoints.len())).map_err(refusal)?;
+        work.savepoints.push(work.own.len());
+        Ok(())
+    }
+
+    fn rollback_to(&self, work: &mut Work, depth: usize) -> Result<(), Refusal> {
+        work.txn.rollback_to(&format!("s{depth}")).map_err(refusal)?;
+        work.own.truncate(work.savepoints[depth]);
+        work.savepoints.truncate(depth + 1);
+        Ok(())
+    }
+
+    fn release(&self, work: &mut Work, depth: usize) -> Result<(), Refusal> {
+        work.txn.release(&format!("s{depth}")).map_err(refusal)?;
+        work.savepoints.truncate(depth);
+        Ok(())
+    }
+
+    fn commit(&self, work: Work) -> Result<(), Refusal> {
+        work.txn.commit(CommitMode::Wait).map_err(refusal)
+    }
+
+    fn rollback(&self, work: Work) -> Result<(), Refusal> {
+        work.txn.rollback().map_err(refusal)
+    }
+
+    fn maintain(&self, rng: &mut Rng) -> Result<(), Refusal> {
+        let done = match rng.below(4) {
+            0 => self.engine.housekeeping(),
+            1 => self.engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).map(|_| ()),
+            2 => self.engine.checkpoint(),
+            _ => self.check(),
+        };
+        done.map_err(refusal)
+    }
+}
+
+/// Every table as one of the models has it; that model.
+fn fitting(tables: &Tables, models: Vec<Model>) -> Model {
+    let mut work = tables.begin(false).unwrap();
+    let found: Vec<_> = (0..TABLE_COUNT).map(|table| tables.scan(&mut work, table).unwrap()).collect();
+    tables.rollback(work).unwrap();
+    let mut differences = Vec::new();
+    for model in models {
+        let different = (0..TABLE_COUNT).find_map(|table| {
+            let expected = model.scan_at(model.snapshot(), table);
+            difference(&expected, &found[table as usize]).map(|text| format!("table {table}: {text}"))
+        });
+        match different {
+            None => return model,
+            Some(text) => differences.push(text),
+        }
+    }
+    panic!("after the crash no outcome fits: {differences:?}")
+}
+
+fn run_steps(seed: u64, step_count: u64) {
+    let world = World::new(seed);
+    let mut rng = world.rng();
+    world.run(|env| {
+        let (tables, _) = Tables::create(env, options(&mut rng), rng.fork());
+        let mix = mix(&mut rng);
+        let mut runner = Runner::new(&tables, Model::new(), rng.fork(), mix);
+        assert_eq!(runner.run(step_count), Ending::Done);
+        let model = runner.finish();
+        tables.sound();
+        tables.engine.housekeeping().unwrap();
+        tables.engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+        tables.engine.housekeeping().unwrap();
+        tables.sound();
+        assert_eq!(tables.engine.space().version_pages, 0, "V4: nobody needs them");
+        fitting(&tables, vec![model]);
+    });
+}
+
+/// Power cuts in the middle of work, and at times in recovery; work goes on after each.
+fn run_crashes(seed: u64, round_count: u64) {
+    let world = World::new(seed);
+    let mut rng = world.rng();
+    let options = options(&mut rng);
+    let cut_at = |at| world.vfs().set_faults(FaultPlan { power_off_at_op: Some(at), ..FaultPlan::default() });
+    let objects = world.run(|env| {
+        let (tables, objects) = Tables::create(env, options.clone(), rng.fork());
+        tables.engine.close().unwrap();
+        objects
+    });
+    let mut models = vec![Model::new()];
+    for _ in 0..round_count {
+        if rng.one_in(3) {
+            cut_at(rng.between(1, 60));
+            world.run(|env| drop(Tables::open(env, options.clone(), &objects, rng.fork())));
+            world.crash();
+        }
+        models = world.run(|env| {
+            let tables = Tables::open(env, options.clone(), &objects, rng.fork()).unwrap();
+            let model = recovered(&tables, std::mem::take(&mut models), &mut rng);
+            let at = if rng.one_in(2) { rng.between(1, 40) } else { rng.between(1, 600) };
+            cut_at(at);
+            let mut runner = Runner::new(&tables, model, rng.fork(), mix(&mut rng));
+            let ending = runner.run(1000);
+            assert!(ending == Ending::Done || world.vfs().is_off(), "{ending:?}");
+            runner.after_crash()
+        });
+        world.crash();
+    }
+    world.run(|env| {
+        let tables = Tables::open(env, options.clone(), &objects, rng.fork()).unwrap();
+        recovered(&tables, models, &mut rng);
+    });
+}
+
+/// Which of the models the tables are after a crash; now and then after everything is backed out, too.
+fn recovered(tables: &Tables, models: Vec<Model>, rng: &mut Rng) -> Model {
+    let model = fitting(tables, models);
+    tables.sound();
+    if rng.one_in(2) {
+        tables.engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+        tables.engine.housekeeping().unwrap();
+        tables.sound();
+        assert_eq!(tables.engine.space().version_pages, 0, "everything is backed out");
+        return fitting(tables, vec![model]);
+    }
+    model
+}
+
+#[test]
+fn random_work_answers_as_the_model_does() {
+    for seed in seeds(60) {
+        run_steps(seed, 400);
+    }
+}
+
+#[test]
+fn power_cuts_keep_what_was_committed_and_nothing_else() {
+    for seed in seeds(60) {
+        run_crashes(seed, 3);
+    }
+}
+
+#[test]
+fn v5_a_power_cut_between_purge_and_retirement_frees_no_chain_twice() {
+    run_crashes(5, 3);
+}
