@@ -1,0 +1,112 @@
+//! An open database.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use verso_sql::{Instance, Session};
+use verso_storage::{
+    Engine, EngineStatistics, Markers, SpaceReport, StorageError, SweepOptions, SweepProgress, SweepReport,
+};
+
+use crate::{Connection, Error, Options};
+
+/// An open database: a file, and its log beside it. One process has it open at a time, with as many connections and
+/// threads as it likes. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Database {
+    instance: Arc<Instance>,
+}
+
+impl Database {
+    /// Creates a database.
+    ///
+    /// # Errors
+    /// 58P01 … if there is a file of that name already, or it cannot be written.
+    pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Database, Error> {
+        let engine = Engine::create(options.env.clone(), path.as_ref(), options.engine)?;
+        Ok(Database { instance: Arc::new(Instance::create(engine)?) })
+    }
+
+    /// Opens an existing database. After a crash it is as it was when the last commit was acknowledged.
+    ///
+    /// # Errors
+    /// If there is no such file, another process has it open, it is no database or a damaged one.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Database, Error> {
+        let engine = Engine::open(options.env.clone(), path.as_ref(), options.engine)?;
+        Ok(Database { instance: Arc::new(Instance::open(engine)?) })
+    }
+
+    /// Opens the database, or creates it if there is no such file.
+    ///
+    /// # Errors
+    /// As [`Database::create`] and [`Database::open`].
+    pub fn open_or_create(path: impl AsRef<Path>, options: Options) -> Result<Database, Error> {
+        let there = options.env.vfs.exists(path.as_ref());
+        if there
+            .map_err(|error| StorageError::io(format!("looking for {}", path.as_ref().display()), error))?
+        {
+            Database::open(path, options)
+        } else {
+            Database::create(path, options)
+        }
+    }
+
+    /// A new connection: a session with settings and transactions of its own.
+    ///
+    /// # Errors
+    /// 08003 if the database was closed.
+    pub fn connect(&self) -> Result<Connection, Error> {
+        Ok(Connection::new(Session::new(Arc::clone(&self.instance))))
+    }
+
+    /// Closes the database: everything committed is in the file, so that the next open has nothing to recover.
+    ///
+    /// Dropping the last clone closes too, but cannot tell what went wrong.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn close(self) -> Result<(), Error> {
+        Ok(self.instance.engine.close()?)
+    }
+
+    /// What stands between SQL and the pages; for tools.
+    pub fn engine(&self) -> &Engine {
+        &self.instance.engine
+    }
+
+    /// Removes what dead transactions and old versions have left; `progress` may stop it.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn sweep(
+        &self,
+        options: SweepOptions,
+        progress: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
+    ) -> Result<SweepReport, Error> {
+        Ok(self.instance.engine.sweep(options, progress)?)
+    }
+
+    /// Writes all changed pages, so that the log before can go.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        Ok(self.instance.engine.checkpoint()?)
+    }
+
+    /// The four markers: next transaction, oldest active, oldest snapshot, oldest not committed.
+    pub fn markers(&self) -> Markers {
+        self.instance.engine.markers()
+    }
+
+    /// Counters since the database was opened.
+    pub fn statistics(&self) -> EngineStatistics {
+        self.instance.engine.statistics()
+    }
+
+    /// Where the pages of the file have gone.
+    pub fn space(&self) -> SpaceReport {
+        self.instance.engine.space()
+    }
+}

@@ -1,0 +1,144 @@
+//! How to open a database, and how to begin a transaction.
+
+use verso_env::Env;
+use verso_storage::{EngineOptions, Isolation};
+
+/// How to create or open a database. All sizes are in bytes.
+#[derive(Clone)]
+pub struct Options {
+    pub(crate) engine: EngineOptions,
+    pub(crate) env: Env,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { engine: EngineOptions::default(), env: Env::real() }
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Options").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// The usual ones.
+    pub fn new() -> Options {
+        Options::default()
+    }
+
+    /// Page size of a new database: 4,096, 8,192, 16,384 or 32,768. An existing database keeps its own.
+    pub fn page_size(mut self, bytes: u32) -> Options {
+        self.engine.page_size = bytes;
+        self
+    }
+
+    /// Memory for pages of the database.
+    pub fn buffer_pool(mut self, bytes: u64) -> Options {
+        self.engine.buffer_pool_bytes = bytes;
+        self
+    }
+
+    /// The size beyond which the database file does not grow.
+    pub fn max_database_size(mut self, bytes: u64) -> Options {
+        self.engine.max_database_bytes = bytes;
+        self
+    }
+
+    /// Memory for log not yet written.
+    pub fn log_buffer(mut self, bytes: u64) -> Options {
+        self.engine.log_buffer_bytes = bytes;
+        self
+    }
+
+    /// Undo what transactions that died have left, in the background? Otherwise `SWEEP` does it.
+    pub fn auto_backout(mut self, on: bool) -> Options {
+        self.engine.auto_backout = on;
+        self
+    }
+
+    /// Sweep by itself when the oldest snapshot is this many transactions ahead of the oldest interesting
+    /// transaction; 0 for never.
+    pub fn sweep_interval(mut self, transactions: u64) -> Options {
+        self.engine.sweep_interval = transactions;
+        self
+    }
+
+    /// All settings of the storage engine.
+    pub fn engine(mut self, engine: EngineOptions) -> Options {
+        self.engine = engine;
+        self
+    }
+
+    /// The outside world: files, clock, threads. For tests that simulate them.
+    pub fn env(mut self, env: Env) -> Options {
+        self.env = env;
+        self
+    }
+}
+
+/// How a transaction runs; whatever is not set is as the session's defaults have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TxOptions {
+    isolation: Option<Isolation>,
+    no_savepoint: bool,
+    read_only: bool,
+}
+
+impl TxOptions {
+    /// The session's defaults.
+    pub fn new() -> TxOptions {
+        TxOptions::default()
+    }
+
+    /// The isolation level; READ COMMITTED unless the session has another default.
+    pub fn isolation(mut self, isolation: Isolation) -> TxOptions {
+        self.isolation = Some(isolation);
+        self
+    }
+
+    /// No savepoints: no undo is kept, so after the first error only reads and a rollback are possible.
+    pub fn no_savepoint(mut self) -> TxOptions {
+        self.no_savepoint = true;
+        self
+    }
+
+    /// Nothing may be changed.
+    pub fn read_only(mut self) -> TxOptions {
+        self.read_only = true;
+        self
+    }
+
+    /// The statement that begins such a transaction.
+    pub(crate) fn begin_statement(self) -> String {
+        let mut sql = String::from("BEGIN");
+        if let Some(isolation) = self.isolation {
+            sql.push_str(match isolation {
+                Isolation::ReadUncommitted => " ISOLATION LEVEL READ UNCOMMITTED",
+                Isolation::ReadCommitted => " ISOLATION LEVEL READ COMMITTED",
+                Isolation::Snapshot => " ISOLATION LEVEL SNAPSHOT",
+                Isolation::Serializable => " ISOLATION LEVEL SERIALIZABLE",
+            });
+        }
+        if self.read_only {
+            sql.push_str(" READ ONLY");
+        }
+        if self.no_savepoint {
+            sql.push_str(" NO SAVEPOINT");
+        }
+        sql
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_become_the_words_of_begin() {
+        assert_eq!(TxOptions::new().begin_statement(), "BEGIN");
+        let all = TxOptions::new().isolation(Isolation::Snapshot).read_only().no_savepoint();
+        assert_eq!(all.begin_statement(), "BEGIN ISOLATION LEVEL SNAPSHOT READ ONLY NO SAVEPOINT");
+    }
+}

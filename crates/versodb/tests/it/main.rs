@@ -1,0 +1,26 @@
+//! The library as its users see it, and the SQL files of `tests/slt`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod library;
+mod peer;
+#[path = "../../examples/quickstart.rs"]
+#[allow(dead_code, reason = "its main is for those who run it")]
+mod quickstart;
+mod slt;
+
+use tempfile::TempDir;
+use versodb::{Database, Options};
+
+/// A new database in a directory that goes away.
+fn new_database() -> (TempDir, Database) {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Database::create(directory.path().join("test.verso"), Options::new()).unwrap();
+    (directory, database)
+}
+
+#[test]
+fn the_quickstart_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    assert_eq!(quickstart::run(&directory.path().join("quickstart.verso")).unwrap(), 32);
+}
