@@ -8,6 +8,8 @@
 
 use std::fmt;
 
+use verso_catalog::{CatalogError, ObjectKind};
+use verso_row::error::{ExecError, Raised};
 use verso_storage::StorageError;
 use verso_types::TypeError;
 
@@ -280,6 +282,102 @@ impl From<StorageError> for SqlError {
         };
         SqlError::new(code, message)
     }
+}
+
+impl From<CatalogError> for SqlError {
+    fn from(error: CatalogError) -> SqlError {
+        use sqlstate::*;
+        let message = error.to_string();
+        match error {
+            CatalogError::Storage(error) => error.into(),
+            CatalogError::Exists { kind, name: _ } => SqlError::new(
+                match kind {
+                    ObjectKind::Schema => "42P06",
+                    ObjectKind::Function => DUPLICATE_FUNCTION,
+                    ObjectKind::Column => DUPLICATE_COLUMN,
+                    ObjectKind::Table | ObjectKind::Sequence | ObjectKind::Relation => DUPLICATE_TABLE,
+                },
+                message,
+            ),
+            CatalogError::DuplicateColumn { name } => {
+                SqlError::new(DUPLICATE_COLUMN, message).with_column(name)
+            }
+            CatalogError::Missing { kind, name: _ } => SqlError::new(
+                match kind {
+                    ObjectKind::Schema => INVALID_SCHEMA_NAME,
+                    ObjectKind::Function => UNDEFINED_FUNCTION,
+                    ObjectKind::Column => UNDEFINED_COLUMN,
+                    ObjectKind::Table | ObjectKind::Sequence | ObjectKind::Relation => UNDEFINED_TABLE,
+                },
+                message,
+            ),
+            CatalogError::WrongKind { kind: _, name: _ } => SqlError::new(WRONG_OBJECT_TYPE, message),
+            CatalogError::Needed { what: _, detail } => SqlError::new("2BP01", message)
+                .with_detail(detail)
+                .with_hint("Use DROP ... CASCADE to drop the dependent objects too."),
+            CatalogError::ReturnTypeChanged { function } => {
+                SqlError::new(INVALID_FUNCTION_DEFINITION, message)
+                    .with_hint(format!("Use DROP FUNCTION {function} first."))
+            }
+            CatalogError::SystemObject { name: _ } => SqlError::new(INSUFFICIENT_PRIVILEGE, message),
+            CatalogError::InvalidParameter { message: _ } => SqlError::new(INVALID_PARAMETER_VALUE, message),
+            CatalogError::TooManyColumns { limit: _ } => SqlError::new(TOO_MANY_COLUMNS, message),
+            CatalogError::TooManyArguments { limit: _ } => SqlError::new("54023", message),
+            CatalogError::NoFunctionNamed { name: _ } => SqlError::new(UNDEFINED_FUNCTION, message),
+            CatalogError::AmbiguousFunction { name: _ } => SqlError::new(AMBIGUOUS_FUNCTION, message)
+                .with_hint("Specify the argument list to select the function unambiguously."),
+            CatalogError::ReservedName { name: _ } => SqlError::new("42939", message),
+            CatalogError::Corrupt { what: _ } => SqlError::new(DATA_CORRUPTED, message),
+        }
+    }
+}
+
+impl From<ExecError> for SqlError {
+    fn from(error: ExecError) -> SqlError {
+        use sqlstate::*;
+        let message = error.to_string();
+        match error {
+            ExecError::Type(error) => error.into(),
+            ExecError::Storage(error) => error.into(),
+            ExecError::Catalog(error) => error.into(),
+            ExecError::NotNull { table, column, row } => SqlError::new("23502", message)
+                .with_detail(format!("Failing row contains ({row})."))
+                .with_table(&*table)
+                .with_column(&*column),
+            ExecError::Raised(raised) => {
+                let Raised { sqlstate, message, detail, hint } = *raised;
+                SqlError {
+                    detail: detail.map(Into::into),
+                    hint: hint.map(Into::into),
+                    ..SqlError::new(interned(&sqlstate), message)
+                }
+            }
+            ExecError::OutOfMemory { what: _, limit_bytes: _ } => {
+                SqlError::new(OUT_OF_MEMORY, message).with_hint("Raise work_mem.")
+            }
+            ExecError::Cancelled => SqlError::new(QUERY_CANCELED, message),
+            ExecError::TooDeep => SqlError::new(STATEMENT_TOO_COMPLEX, message),
+            ExecError::Sink(_) => SqlError::new(IO_ERROR, message),
+            ExecError::InFunction { error, context } => SqlError::from(*error).with_context(&context),
+        }
+    }
+}
+
+/// A code that a procedure raised, as static text. Kept for good: there are few, and never more than a bound.
+fn interned(code: &str) -> &'static str {
+    /// Codes kept; a program that raises more different ones gets the general code.
+    const CODES_MAX: usize = 4_096;
+    static CODES: parking_lot::Mutex<Vec<&'static str>> = parking_lot::Mutex::new(Vec::new());
+    let mut codes = CODES.lock();
+    if let Some(known) = codes.iter().find(|known| **known == code) {
+        return known;
+    }
+    if codes.len() >= CODES_MAX {
+        return "P0001";
+    }
+    let kept: &'static str = Box::leak(code.to_owned().into_boxed_str());
+    codes.push(kept);
+    kept
 }
 
 /// What every change is told after an error in a NO SAVEPOINT transaction.

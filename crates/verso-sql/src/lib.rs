@@ -13,4 +13,6 @@ pub mod syntax;
 
 pub use errors::SqlError;
 pub use parse::{Open, Piece, fuzz_parse, split_statements};
-pub use session::{CancelHandle, CommandTag, Notice, OutputColumn, StatementSink, StatementStatistics};
+pub use session::{
+    CancelHandle, CommandTag, Instance, Notice, OutputColumn, Session, StatementSink, StatementStatistics,
+};

@@ -195,7 +195,7 @@ impl Binder<'_> {
     // ── shared ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// A table to change: no system table.
-    pub(super) fn target(&self, name: &syntax::QualifiedName) -> Result<Arc<TableDef>, SqlError> {
+    pub(crate) fn target(&self, name: &syntax::QualifiedName) -> Result<Arc<TableDef>, SqlError> {
         let view = self.catalog.system_view(name.schema_text(), &name.name.text).is_some();
         let system = view || self.table(name)?.is_system();
         if system {

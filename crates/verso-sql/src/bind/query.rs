@@ -124,7 +124,7 @@ impl Binder<'_> {
     // ── FROM ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// Finds a table to read or write.
-    pub(super) fn table(&self, name: &QualifiedName) -> Result<Arc<TableDef>, SqlError> {
+    pub(crate) fn table(&self, name: &QualifiedName) -> Result<Arc<TableDef>, SqlError> {
         let schema = name.schema_text();
         if let Some(table) = self.catalog.table(schema, &name.name.text) {
             return Ok(table);

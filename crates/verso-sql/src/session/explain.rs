@@ -1,0 +1,231 @@
+//! Plans as text: one line an operator, its inputs below it.
+
+use verso_row::plan::{Delete, ExprKind, Insert, Plan, SetCall, Statement as Bound, TypedExpr, Update};
+use verso_types::{Batch, SqlType, Value, format_text};
+
+use super::api::{CommandTag, OutputColumn};
+use super::run::{Failure, Frame, Results};
+use crate::errors::SqlError;
+
+impl Frame<'_> {
+    /// EXPLAIN [ANALYZE].
+    pub(super) fn explain(
+        &self,
+        bound: &Bound,
+        analyze: bool,
+        params: &[Value],
+        results: &mut Results<'_>,
+    ) -> Result<CommandTag, Failure> {
+        let mut lines = Vec::new();
+        statement(bound, &mut lines);
+        if analyze {
+            let start = self.services.env.clock.monotonic_nanos();
+            results.counts_only = true;
+            let rows = self.execute(bound, params, results);
+            results.counts_only = false;
+            let rows = rows?;
+            let nanos = self.services.env.clock.monotonic_nanos().saturating_sub(start);
+            lines.push(format!("Rows: {rows}"));
+            lines.push(format!("Execution Time: {:.3} ms", nanos as f64 / 1e6));
+        }
+        let mut batch = Batch::of_types(&[SqlType::Text]);
+        for line in &lines {
+            batch.columns[0].push_value(&Value::text(line), &SqlType::Text).map_err(SqlError::from)?;
+            batch.rows += 1;
+        }
+        results.begin(vec![OutputColumn::new("QUERY PLAN", SqlType::Text)])?;
+        results.push(batch);
+        Ok(CommandTag { text: "EXPLAIN".to_string(), rows: lines.len() as u64 })
+    }
+}
+
+/// The lines of a statement.
+pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
+    match bound {
+        Bound::Query(input) => plan(input, 0, lines),
+        Bound::Insert(Insert { table, source, values: _, spool, returning: _ }) => {
+            lines.push(format!("Insert on {}", table.name));
+            if *spool {
+                lines.push("  Spool".to_string());
+                plan(source, 2, lines);
+            } else {
+                plan(source, 1, lines);
+            }
+        }
+        Bound::Update(Update { table, columns, filter, assignments, returning: _ }) => {
+            let names = |index: &usize| table.columns[*index].name.to_string();
+            let set: Vec<String> = assignments.iter().map(|(column, _)| names(column)).collect();
+            lines.push(format!("Update on {}: {}", table.name, set.join(", ")));
+            let read: Vec<String> = columns.iter().map(names).collect();
+            lines.push(format!("  Seq Scan on {}: {}", table.name, read.join(", ")));
+            push_filter(filter.as_ref(), &read, 2, lines);
+        }
+        Bound::Delete(Delete { table, columns, filter, returning: _ }) => {
+            lines.push(format!("Delete on {}", table.name));
+            let read: Vec<String> =
+                columns.iter().map(|index| table.columns[*index].name.to_string()).collect();
+            lines.push(format!("  Seq Scan on {}: {}", table.name, read.join(", ")));
+            push_filter(filter.as_ref(), &read, 2, lines);
+        }
+    }
+}
+
+fn push_filter(filter: Option<&TypedExpr>, names: &[String], depth: usize, lines: &mut Vec<String>) {
+    if let Some(filter) = filter {
+        lines.push(format!("{}Filter: {}", "  ".repeat(depth), text(filter, names)));
+    }
+}
+
+fn plan(operator: &Plan, depth: usize, lines: &mut Vec<String>) {
+    let indent = "  ".repeat(depth);
+    let inside = |input: &Plan| -> Vec<String> {
+        input.output().iter().map(|column| column.name.to_string()).collect()
+    };
+    let list = |exprs: &[TypedExpr], names: &[String]| -> String {
+        exprs.iter().map(|expr| text(expr, names)).collect::<Vec<_>>().join(", ")
+    };
+    match operator {
+        Plan::Values { rows, columns: _ } if rows.len() == 1 => lines.push(format!("{indent}Result")),
+        Plan::Values { rows, columns: _ } => lines.push(format!("{indent}Values: {} rows", rows.len())),
+        Plan::TableScan { table, columns, filter } => {
+            let names: Vec<String> =
+                columns.iter().map(|index| table.columns[*index].name.to_string()).collect();
+            let shown = if names.is_empty() { "no columns".to_string() } else { names.join(", ") };
+            lines.push(format!("{indent}Seq Scan on {}: {shown}", table.name));
+            push_filter(filter.as_ref(), &names, depth + 1, lines);
+        }
+        Plan::SystemScan { view, args: _, columns: _, output: _ } => {
+            lines.push(format!("{indent}System View {}", view.name()));
+        }
+        Plan::FunctionScan { call, columns: _ } => {
+            let (name, args) = match call {
+                SetCall::Builtin { function, args } => (function.name.to_string(), args),
+                SetCall::User { function, args } => (function.name.to_string(), args),
+            };
+            lines.push(format!("{indent}Function Scan: {name}({})", list(args, &[])));
+        }
+        Plan::Project { input, exprs, names: _ } => {
+            lines.push(format!("{indent}Project: {}", list(exprs, &inside(input))));
+            plan(input, depth + 1, lines);
+        }
+        Plan::Filter { input, predicate } => {
+            lines.push(format!("{indent}Filter: {}", text(predicate, &inside(input))));
+            plan(input, depth + 1, lines);
+        }
+        Plan::Aggregate { input, group_by, aggregates } => {
+            let names = inside(input);
+            let calls: Vec<String> = aggregates
+                .iter()
+                .map(|call| {
+                    let distinct = if call.distinct { "DISTINCT " } else { "" };
+                    let args = if call.args.is_empty() { "*".to_string() } else { list(&call.args, &names) };
+                    let filter =
+                        call.filter.as_ref().map(|filter| format!(" FILTER {}", text(filter, &names)));
+                    format!("{}({distinct}{args}){}", call.function.name, filter.unwrap_or_default())
+                })
+                .collect();
+            lines.push(format!("{indent}Aggregate: {}", calls.join(", ")));
+            if !group_by.is_empty() {
+                lines.push(format!("{indent}  Group Key: {}", list(group_by, &names)));
+            }
+            plan(input, depth + 1, lines);
+        }
+        Plan::Sort { input, keys } => {
+            let names = inside(input);
+            let keys: Vec<String> = keys
+                .iter()
+                .map(|key| {
+                    let direction = if key.descending { " DESC" } else { "" };
+                    let nulls = match (key.descending, key.nulls_first) {
+                        (false, true) => " NULLS FIRST",
+                        (true, false) => " NULLS LAST",
+                        _ => "",
+                    };
+                    format!("{}{direction}{nulls}", text(&key.expr, &names))
+                })
+                .collect();
+            lines.push(format!("{indent}Sort: {}", keys.join(", ")));
+            plan(input, depth + 1, lines);
+        }
+        Plan::Limit { input, limit, offset } => {
+            let part = |word: &str, expr: &Option<TypedExpr>| {
+                expr.as_ref().map(|expr| format!(" {word} {}", text(expr, &[]))).unwrap_or_default()
+            };
+            lines.push(format!("{indent}Limit{}{}", part("to", limit), part("from", offset)));
+            plan(input, depth + 1, lines);
+        }
+        Plan::Distinct { input } => {
+            lines.push(format!("{indent}Distinct"));
+            plan(input, depth + 1, lines);
+        }
+        Plan::Append { inputs } => {
+            lines.push(format!("{indent}Append"));
+            inputs.iter().for_each(|input| plan(input, depth + 1, lines));
+        }
+    }
+}
+
+/// An expression over columns of these names.
+fn text(expr: &TypedExpr, names: &[String]) -> String {
+    let one = |expr: &TypedExpr| text(expr, names);
+    let all = |exprs: &[TypedExpr], between: &str| exprs.iter().map(one).collect::<Vec<_>>().join(between);
+    let not = |negated: &bool| if *negated { "NOT " } else { "" };
+    match &expr.kind {
+        ExprKind::Column(index) => names.get(*index).cloned().unwrap_or_else(|| format!("#{index}")),
+        ExprKind::Parameter(index) => format!("${}", index + 1),
+        ExprKind::Literal(Value::Null) => "NULL".to_string(),
+        ExprKind::Literal(value) => {
+            let mut out = String::new();
+            format_text(value, &expr.ty, &verso_types::TimeZone::UTC, &mut out);
+            if expr.ty.is_number() || expr.ty == SqlType::Bool {
+                out
+            } else {
+                format!("'{}'", out.replace('\'', "''"))
+            }
+        }
+        ExprKind::Call { function, args } => match (function.operator, args.as_slice()) {
+            (Some(op), [left, right]) => format!("({} {op} {})", one(left), one(right)),
+            (Some(op), [arg]) => format!("({op} {})", one(arg)),
+            _ => format!("{}({})", function.name, all(args, ", ")),
+        },
+        ExprKind::UserCall { function, args } => format!("{}({})", function.name, all(args, ", ")),
+        ExprKind::Cast { arg, kind: _ } => format!("{}::{}", one(arg), expr.ty),
+        ExprKind::And(args) => format!("({})", all(args, " AND ")),
+        ExprKind::Or(args) => format!("({})", all(args, " OR ")),
+        ExprKind::Not(arg) => format!("(NOT {})", one(arg)),
+        ExprKind::IsNull { arg, negated } => format!("({} IS {}NULL)", one(arg), not(negated)),
+        ExprKind::IsBool { arg, value, negated } => {
+            let word = match value {
+                Some(true) => "TRUE",
+                Some(false) => "FALSE",
+                None => "UNKNOWN",
+            };
+            format!("({} IS {}{word})", one(arg), not(negated))
+        }
+        ExprKind::IsDistinct { left, right, negated } => {
+            format!("({} IS {}DISTINCT FROM {})", one(left), not(negated), one(right))
+        }
+        ExprKind::Case { branches, otherwise } => {
+            let mut out = "CASE".to_string();
+            for (condition, result) in branches {
+                out.push_str(&format!(" WHEN {} THEN {}", one(condition), one(result)));
+            }
+            if let Some(otherwise) = otherwise {
+                out.push_str(&format!(" ELSE {}", one(otherwise)));
+            }
+            out + " END"
+        }
+        ExprKind::Coalesce(args) => format!("COALESCE({})", all(args, ", ")),
+        ExprKind::NullIf { left, right } => format!("NULLIF({}, {})", one(left), one(right)),
+        ExprKind::InList { arg, list, negated } => {
+            format!("({} {}IN ({}))", one(arg), not(negated), all(list, ", "))
+        }
+        ExprKind::Like { arg, pattern, escape, negated, case_insensitive } => {
+            let word = if *case_insensitive { "ILIKE" } else { "LIKE" };
+            let escape = escape.as_ref().map(|escape| format!(" ESCAPE {}", one(escape))).unwrap_or_default();
+            format!("({} {}{word} {}{escape})", one(arg), not(negated), one(pattern))
+        }
+        ExprKind::Array(items) => format!("ARRAY[{}]", all(items, ", ")),
+        ExprKind::Row(items) => format!("ROW({})", all(items, ", ")),
+    }
+}

@@ -1,0 +1,124 @@
+//! What the sessions of one open database share.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use verso_catalog::Catalog;
+use verso_row::plan::PlFunction;
+use verso_storage::{Engine, EngineOptions};
+
+use crate::errors::SqlError;
+
+/// Bound functions kept; beyond that all are forgotten and bound again when called.
+const FUNCTIONS_KEPT: usize = 256;
+/// Sweeps remembered for `verso_sweep_history`.
+const SWEEPS_KEPT: usize = 1_000;
+
+/// An open database, as its sessions see it.
+pub struct Instance {
+    /// Storage.
+    pub engine: Engine,
+    /// Names and what they mean.
+    pub catalog: Catalog,
+    /// Who is connected.
+    pub(crate) sessions: Mutex<BTreeMap<u64, SessionInfo>>,
+    next_session: AtomicU64,
+    /// Functions bound, by oid and catalog version.
+    functions: Mutex<HashMap<(u32, u64), Arc<PlFunction>>>,
+    /// What ALTER DATABASE SET changed.
+    pub(crate) database: Mutex<DatabaseSettings>,
+    /// Sweeps asked for by statements, oldest first.
+    pub(crate) sweeps: Mutex<Vec<super::system::SweepRecord>>,
+}
+
+/// A session as others see it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionInfo {
+    pub connected: i64,
+    pub statement: String,
+    pub statement_started: Option<i64>,
+    pub running: bool,
+    pub in_transaction: bool,
+}
+
+/// Settings of the database, as ALTER DATABASE SET leaves them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DatabaseSettings {
+    pub sweep_interval: u64,
+    pub auto_backout: bool,
+}
+
+impl std::fmt::Debug for Instance {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Instance").field("sessions", &self.sessions.lock().len()).finish_non_exhaustive()
+    }
+}
+
+impl Instance {
+    /// Makes the catalog of a new database.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn create(engine: Engine) -> Result<Instance, SqlError> {
+        let catalog = Catalog::bootstrap(&engine)?;
+        Ok(Instance::new(engine, catalog))
+    }
+
+    /// Reads the catalog of a database.
+    ///
+    /// # Errors
+    /// Those of storage; a catalog that contradicts itself.
+    pub fn open(engine: Engine) -> Result<Instance, SqlError> {
+        let catalog = Catalog::load(&engine)?;
+        Ok(Instance::new(engine, catalog))
+    }
+
+    fn new(engine: Engine, catalog: Catalog) -> Instance {
+        let EngineOptions { sweep_interval, auto_backout, .. } = engine.options();
+        Instance {
+            engine,
+            catalog,
+            sessions: Mutex::default(),
+            next_session: AtomicU64::new(1),
+            functions: Mutex::default(),
+            database: Mutex::new(DatabaseSettings { sweep_interval, auto_backout }),
+            sweeps: Mutex::default(),
+        }
+    }
+
+    /// Adds a session.
+    pub(crate) fn register(&self, connected: i64) -> u64 {
+        let id = self.next_session.fetch_add(1, Ordering::Relaxed);
+        self.sessions.lock().insert(id, SessionInfo { connected, ..SessionInfo::default() });
+        id
+    }
+
+    /// Finds a bound function or binds it.
+    pub(crate) fn function(
+        &self,
+        key: (u32, u64),
+        bind: impl FnOnce() -> Result<PlFunction, SqlError>,
+    ) -> Result<Arc<PlFunction>, SqlError> {
+        if let Some(function) = self.functions.lock().get(&key) {
+            return Ok(Arc::clone(function));
+        }
+        let function = Arc::new(bind()?);
+        let mut functions = self.functions.lock();
+        if functions.len() >= FUNCTIONS_KEPT {
+            functions.clear();
+        }
+        functions.insert(key, Arc::clone(&function));
+        Ok(function)
+    }
+
+    /// Remembers a sweep.
+    pub(crate) fn remember_sweep(&self, record: super::system::SweepRecord) {
+        let mut sweeps = self.sweeps.lock();
+        if sweeps.len() >= SWEEPS_KEPT {
+            sweeps.remove(0);
+        }
+        sweeps.push(record);
+    }
+}

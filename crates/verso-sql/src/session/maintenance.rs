@@ -1,0 +1,127 @@
+//! SWEEP, and the settings of the database.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use verso_storage::{Markers, SweepOptions, TxnOptions};
+
+use super::Session;
+use super::api::{CommandTag, Notice};
+use super::settings::{flag, unknown};
+use super::system::SweepRecord;
+use super::transaction::tag;
+use crate::errors::{SqlError, sqlstate};
+use crate::syntax::{Name, QualifiedName};
+
+impl Session {
+    /// SWEEP, VACUUM.
+    pub(super) fn sweep(
+        &mut self,
+        table: Option<&QualifiedName>,
+        verbose: bool,
+        parallel: Option<u32>,
+    ) -> Result<CommandTag, SqlError> {
+        if self.active.is_some() {
+            let text = "SWEEP cannot run inside a transaction block";
+            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        if parallel.is_some_and(|workers| workers > 1) {
+            let notice =
+                Notice::warning("01V10", "SWEEP runs with one worker: parallel sweep is not there yet");
+            self.services.notices.borrow_mut().push(notice);
+        }
+        let engine = &self.services.instance.engine;
+        let object = match table {
+            None => None,
+            Some(name) => {
+                let mut txn = engine.begin(TxnOptions {
+                    isolation: verso_storage::Isolation::ReadCommitted,
+                    savepoints: true,
+                    read_only: true,
+                });
+                txn.begin_statement()?;
+                let catalog = self.services.instance.catalog.snapshot(&txn)?;
+                txn.end_statement()?;
+                let found = catalog.table(name.schema_text(), &name.name.text);
+                let missing = || {
+                    SqlError::new(sqlstate::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+                        .at(name.at().start)
+                };
+                Some(found.ok_or_else(missing)?.heap)
+            }
+        };
+        let started = self.services.now();
+        let cancel = self.cancel.clone();
+        let report = engine.sweep(SweepOptions { table: object, verbose }, &mut |_| {
+            if cancel.flag.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        if cancel.flag.load(Ordering::Relaxed) {
+            let text = "canceling statement due to user request";
+            return Err(SqlError::new(sqlstate::QUERY_CANCELED, text));
+        }
+        let markers = |markers: &Markers| {
+            format!(
+                "OIT {}, OAT {}, OST {}, Next {}",
+                markers.oit.0, markers.oat.0, markers.ost.0, markers.next.0
+            )
+        };
+        if verbose {
+            let message = format!(
+                "swept {} pages ({} skipped, {} records backed out) in {:.3} s: {} before, {} after",
+                report.pages_visited,
+                report.pages_skipped,
+                report.records_backed_out,
+                report.seconds,
+                markers(&report.before),
+                markers(&report.after)
+            );
+            self.services.notices.borrow_mut().push(Notice { severity: "INFO", ..Notice::message(message) });
+        }
+        self.services.instance.remember_sweep(SweepRecord {
+            started,
+            seconds: report.seconds,
+            workers: 1,
+            table: table.map(ToString::to_string),
+            pages_visited: report.pages_visited,
+            pages_skipped: report.pages_skipped,
+            records_backed_out: report.records_backed_out,
+            before: report.before,
+            after: report.after,
+        });
+        Ok(tag("SWEEP"))
+    }
+
+    /// ALTER DATABASE SET: holds until the database is closed.
+    pub(super) fn alter_database(
+        &mut self,
+        name: &Name,
+        value: Option<&str>,
+    ) -> Result<CommandTag, SqlError> {
+        let instance = &self.services.instance;
+        let defaults = verso_storage::EngineOptions::default();
+        match name.text.as_str() {
+            "sweep_interval" => {
+                let interval = match value {
+                    None => defaults.sweep_interval,
+                    Some(value) => value.trim().parse().map_err(|_| {
+                        let text = format!("invalid value for parameter \"sweep_interval\": \"{value}\"");
+                        SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                    })?,
+                };
+                instance.engine.set_sweep_interval(interval);
+                instance.database.lock().sweep_interval = interval;
+            }
+            "auto_backout" => {
+                let on = flag("auto_backout", value, defaults.auto_backout)?;
+                instance.engine.set_auto_backout(on);
+                instance.database.lock().auto_backout = on;
+            }
+            other => return Err(unknown(other).at(name.at.start)),
+        }
+        Ok(tag("ALTER DATABASE"))
+    }
+}

@@ -1,0 +1,217 @@
+//! What running expressions and functions ask of their session.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows};
+use verso_env::Env;
+use verso_row::error::{ExecError, Raised};
+use verso_row::plan::{PlFunction, RaiseLevel};
+use verso_row::{Notice as RowNotice, SessionServices};
+use verso_types::TimeZone;
+
+use super::api::Notice;
+use super::instance::Instance;
+use super::settings::Settings;
+use crate::bind::{bind_block, bind_function};
+use crate::errors::SqlError;
+use crate::parse::parse_body;
+
+/// Microseconds from 1970 to 2000, PostgreSQL's epoch.
+const EPOCH_MICROS: i64 = 946_684_800_000_000;
+
+/// The session's state that statements read while they run; changed through cells, as expressions only borrow it.
+pub struct Services {
+    pub(super) instance: Arc<Instance>,
+    pub(super) env: Env,
+    pub(super) id: u64,
+    pub(super) settings: Settings,
+    /// What SET LOCAL is undone to.
+    pub(super) settings_before: Option<Settings>,
+    pub(super) transaction_started: Cell<i64>,
+    pub(super) statement_started: Cell<i64>,
+    pub(super) notices: RefCell<Vec<Notice>>,
+    /// Level, read-only and savepoints of the running transaction, for SHOW.
+    pub(super) transaction: Cell<Option<(&'static str, bool, bool)>>,
+    pub(super) totals: RefCell<super::system::SessionTotals>,
+    /// The catalog as the running statement sees it, for views about tables.
+    pub(super) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
+    sequences: RefCell<HashMap<u32, i64>>,
+    last_sequence: Cell<Option<i64>>,
+    /// State of the session's random numbers once `setseed` was called.
+    seed: Cell<Option<u64>>,
+}
+
+impl Services {
+    pub(super) fn new(instance: Arc<Instance>) -> Services {
+        let env = instance.engine.env().clone();
+        let connected = env.clock.unix_micros() - EPOCH_MICROS;
+        let id = instance.register(connected);
+        Services {
+            instance,
+            env,
+            id,
+            settings: Settings::default(),
+            settings_before: None,
+            transaction_started: Cell::new(connected),
+            statement_started: Cell::new(connected),
+            notices: RefCell::default(),
+            transaction: Cell::new(None),
+            totals: RefCell::default(),
+            catalog: RefCell::default(),
+            sequences: RefCell::default(),
+            last_sequence: Cell::new(None),
+            seed: Cell::new(None),
+        }
+    }
+
+    /// The moment.
+    pub(super) fn now(&self) -> i64 {
+        self.env.clock.unix_micros() - EPOCH_MICROS
+    }
+
+    /// Shows a setting of the session, the transaction or the database.
+    pub(super) fn show(&self, name: &str) -> Option<String> {
+        let on = |value: bool| Some(if value { "on" } else { "off" }.to_string());
+        let current = self.transaction.get();
+        let database = *self.instance.database.lock();
+        match name {
+            "transaction_isolation" => {
+                Some(current.map_or(self.settings.isolation.as_str(), |(level, _, _)| level).to_string())
+            }
+            "transaction_read_only" => {
+                on(current.map_or(self.settings.read_only, |(_, read_only, _)| read_only))
+            }
+            "transaction_savepoints" => {
+                on(current.map_or(self.settings.savepoints, |(_, _, savepoints)| savepoints))
+            }
+            "sweep_interval" => Some(database.sweep_interval.to_string()),
+            "auto_backout" => on(database.auto_backout),
+            name => self.settings.show(name),
+        }
+    }
+
+    fn compile(
+        &self,
+        function: &Arc<FunctionDef>,
+        catalog: &Arc<CatalogSnapshot>,
+    ) -> Result<Arc<PlFunction>, SqlError> {
+        if function.oid.0 == 0 {
+            let block = parse_body(&function.body)?;
+            return bind_block(&block, catalog, &self.settings.time_zone).map(Arc::new);
+        }
+        self.instance.function((function.oid.0, catalog.version), || {
+            let block = parse_body(&function.body)?;
+            bind_function(function, &block, catalog, &self.settings.time_zone)
+        })
+    }
+}
+
+impl SessionServices for Services {
+    fn time_zone(&self) -> &TimeZone {
+        &self.settings.time_zone
+    }
+
+    fn transaction_timestamp(&self) -> i64 {
+        self.transaction_started.get()
+    }
+
+    fn statement_timestamp(&self) -> i64 {
+        self.statement_started.get()
+    }
+
+    fn clock_timestamp(&self) -> i64 {
+        self.now()
+    }
+
+    fn random_u64(&self) -> u64 {
+        let Some(state) = self.seed.get() else { return self.env.random.next_u64() };
+        // splitmix64: a seeded session repeats itself, as setseed promises.
+        let next = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.seed.set(Some(next));
+        let mixed = (next ^ (next >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn seed_random(&self, seed: f64) {
+        self.seed.set(Some(seed.to_bits()));
+    }
+
+    fn user_name(&self) -> Arc<str> {
+        "verso".into()
+    }
+
+    fn database_name(&self) -> Arc<str> {
+        "verso".into()
+    }
+
+    fn version(&self) -> Arc<str> {
+        format!("PostgreSQL 15.0 (Verso {})", env!("CARGO_PKG_VERSION")).into()
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        self.show(name)
+    }
+
+    fn sequence_value(&self, sequence: u32) -> Option<i64> {
+        self.sequences.borrow().get(&sequence).copied()
+    }
+
+    fn last_sequence_value(&self) -> Option<i64> {
+        self.last_sequence.get()
+    }
+
+    fn set_sequence_value(&self, sequence: u32, value: i64, is_last: bool) {
+        self.sequences.borrow_mut().insert(sequence, value);
+        if is_last {
+            self.last_sequence.set(Some(value));
+        }
+    }
+
+    fn system_rows(&self) -> &dyn SystemRows {
+        self
+    }
+
+    fn compile_function(
+        &self,
+        function: &Arc<FunctionDef>,
+        catalog: &Arc<CatalogSnapshot>,
+    ) -> Result<Arc<PlFunction>, ExecError> {
+        self.compile(function, catalog).map_err(|error| {
+            let context = error.context.map(String::from);
+            let raised = Raised {
+                sqlstate: error.sqlstate.into(),
+                message: error.message,
+                detail: error.detail.map(Into::into),
+                hint: error.hint.map(Into::into),
+            };
+            let inner = ExecError::Raised(Box::new(raised));
+            match context {
+                Some(context) => ExecError::InFunction { error: Box::new(inner), context },
+                None => inner,
+            }
+        })
+    }
+
+    fn notice(&self, notice: RowNotice) {
+        let RowNotice { level, sqlstate, message, detail, hint } = notice;
+        let severity = match level {
+            RaiseLevel::Debug | RaiseLevel::Log => return, // below what clients are shown
+            RaiseLevel::Info => "INFO",
+            RaiseLevel::Notice => "NOTICE",
+            RaiseLevel::Warning | RaiseLevel::Exception => "WARNING",
+        };
+        self.notices.borrow_mut().push(Notice { severity, sqlstate, message, detail, hint });
+    }
+
+    fn describe_error(&self, error: &ExecError) -> (Arc<str>, String) {
+        let error = SqlError::from(error.clone());
+        (error.sqlstate.into(), error.message)
+    }
+
+    fn work_memory_bytes(&self) -> u64 {
+        self.settings.work_memory_bytes
+    }
+}

@@ -1,0 +1,294 @@
+//! The transaction a session is in, and the statements that begin and end it.
+//!
+//! ```text
+//! Idle ──BEGIN, first statement──► Active ──COMMIT, ROLLBACK──► Idle
+//!                                    │ error                     ▲
+//!                                    ├──► Failed (25P02) ──ROLLBACK┤   ROLLBACK TO makes it active again
+//!                                    └──► MustRollback (25V01) ────┘   NO SAVEPOINT: queries still run
+//! ```
+
+use std::cell::RefCell;
+
+use verso_storage::{CommitMode, Isolation, Txn, TxnOptions};
+
+use super::Session;
+use super::api::{CommandTag, Notice};
+use crate::errors::{SqlError, must_rollback, sqlstate};
+use crate::syntax::{IsolationLevel, Name, TransactionModes};
+
+/// A transaction that has not ended.
+pub struct Active {
+    pub(super) txn: RefCell<Txn>,
+    /// Began by BEGIN or with autocommit off; ends by COMMIT or ROLLBACK only.
+    pub(super) explicit: bool,
+    /// No statement has run in it yet, so its modes may still change.
+    pub(super) pristine: bool,
+    pub(super) condition: Condition,
+    /// Names of the open savepoints, outermost first; a name may come twice and means the inner one.
+    savepoints: Vec<String>,
+    modes: Modes,
+}
+
+/// How a transaction is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Fine.
+    Good,
+    /// A statement failed; only the end or ROLLBACK TO is accepted.
+    Failed,
+    /// A statement failed under NO SAVEPOINT: queries and ROLLBACK are accepted.
+    MustRollback,
+}
+
+#[derive(Clone, Copy)]
+struct Modes {
+    isolation: IsolationLevel,
+    read_only: bool,
+    savepoints: bool,
+}
+
+impl Modes {
+    fn options(self) -> TxnOptions {
+        let isolation = match self.isolation {
+            IsolationLevel::ReadUncommitted => Isolation::ReadUncommitted,
+            IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
+            IsolationLevel::Snapshot => Isolation::Snapshot,
+            IsolationLevel::Serializable => Isolation::Serializable,
+        };
+        TxnOptions { isolation, savepoints: self.savepoints, read_only: self.read_only }
+    }
+}
+
+impl Active {
+    /// Whether a failed statement is run again on a new snapshot.
+    pub(super) fn restarts(&self) -> bool {
+        let level =
+            matches!(self.modes.isolation, IsolationLevel::ReadCommitted | IsolationLevel::ReadUncommitted);
+        level && self.modes.savepoints
+    }
+
+    pub(super) fn read_only(&self) -> bool {
+        self.modes.read_only
+    }
+
+    fn find_savepoint(&self, name: &Name) -> Result<usize, SqlError> {
+        self.savepoints.iter().rposition(|known| *known == name.text).ok_or_else(|| {
+            let text = format!("savepoint \"{}\" does not exist", name.text);
+            SqlError::new(sqlstate::INVALID_SAVEPOINT, text)
+        })
+    }
+
+    /// Remembers that a statement failed.
+    pub(super) fn fail(&mut self) {
+        self.condition = if self.modes.savepoints { Condition::Failed } else { Condition::MustRollback };
+    }
+}
+
+impl Session {
+    /// Opens a transaction if there is none.
+    pub(super) fn ensure_active(&mut self) -> Result<(), SqlError> {
+        if self.active.is_none() {
+            self.open(&TransactionModes::default(), !self.autocommit);
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, modes: &TransactionModes, explicit: bool) {
+        let TransactionModes { isolation, read_only, savepoints } = modes;
+        let settings = &self.services.settings;
+        let modes = Modes {
+            isolation: isolation.unwrap_or(settings.isolation),
+            read_only: read_only.unwrap_or(settings.read_only),
+            savepoints: savepoints.unwrap_or(settings.savepoints),
+        };
+        self.begin_with(modes, explicit);
+        self.services.transaction_started.set(self.services.statement_started.get());
+    }
+
+    fn begin_with(&mut self, modes: Modes, explicit: bool) {
+        let txn = RefCell::new(self.services.instance.engine.begin(modes.options()));
+        self.services.transaction.set(Some((modes.isolation.as_str(), modes.read_only, modes.savepoints)));
+        self.active = Some(Active {
+            txn,
+            explicit,
+            pristine: true,
+            condition: Condition::Good,
+            savepoints: Vec::new(),
+            modes,
+        });
+    }
+
+    /// BEGIN.
+    pub(super) fn begin(&mut self, modes: &TransactionModes) -> Result<CommandTag, SqlError> {
+        match &self.active {
+            None => self.open(modes, true),
+            Some(active) if active.condition == Condition::Failed => return Err(in_failed_transaction()),
+            Some(_) => {
+                let warning = "there is already a transaction in progress";
+                self.services
+                    .notices
+                    .borrow_mut()
+                    .push(Notice::warning(sqlstate::ACTIVE_TRANSACTION, warning));
+            }
+        }
+        Ok(tag("BEGIN"))
+    }
+
+    /// SET TRANSACTION: with autocommit off it may be the first statement.
+    pub(super) fn set_transaction(&mut self, modes: &TransactionModes) -> Result<CommandTag, SqlError> {
+        if self.active.is_none() {
+            if self.autocommit {
+                let warning = "SET TRANSACTION can only be used in transaction blocks";
+                let notice = Notice::warning(sqlstate::NO_ACTIVE_TRANSACTION, warning);
+                self.services.notices.borrow_mut().push(notice);
+                return Ok(tag("SET"));
+            }
+            self.open(modes, true);
+            return Ok(tag("SET"));
+        }
+        let Some(active) = &self.active else { return Ok(tag("SET")) };
+        if active.condition == Condition::Failed {
+            return Err(in_failed_transaction());
+        }
+        let changed = Modes {
+            isolation: modes.isolation.unwrap_or(active.modes.isolation),
+            read_only: modes.read_only.unwrap_or(active.modes.read_only),
+            savepoints: modes.savepoints.unwrap_or(active.modes.savepoints),
+        };
+        if !active.pristine {
+            let text = "SET TRANSACTION must be called before any query";
+            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        // Nothing was done in it: a new one with the new modes takes its place.
+        let explicit = active.explicit;
+        self.begin_with(changed, explicit);
+        Ok(tag("SET"))
+    }
+
+    /// COMMIT. A failed transaction is rolled back instead, as in PostgreSQL; one under NO SAVEPOINT says so.
+    pub(super) fn commit(&mut self, chain: bool) -> Result<CommandTag, SqlError> {
+        let Some(active) = self.active.take() else {
+            if chain {
+                let text = "COMMIT AND CHAIN can only be used in transaction blocks";
+                return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
+            }
+            let warning = "there is no transaction in progress";
+            let notice = Notice::warning(sqlstate::NO_ACTIVE_TRANSACTION, warning);
+            self.services.notices.borrow_mut().push(notice);
+            return Ok(tag("COMMIT"));
+        };
+        match active.condition {
+            Condition::MustRollback => {
+                self.active = Some(active);
+                Err(must_rollback())
+            }
+            Condition::Failed => {
+                self.end(active, false, chain)?;
+                Ok(tag("ROLLBACK"))
+            }
+            Condition::Good => {
+                self.end(active, true, chain)?;
+                Ok(tag("COMMIT"))
+            }
+        }
+    }
+
+    /// ROLLBACK.
+    pub(super) fn rollback(&mut self, chain: bool) -> Result<CommandTag, SqlError> {
+        match self.active.take() {
+            Some(active) => self.end(active, false, chain)?,
+            None => {
+                let warning = "there is no transaction in progress";
+                let notice = Notice::warning(sqlstate::NO_ACTIVE_TRANSACTION, warning);
+                self.services.notices.borrow_mut().push(notice);
+            }
+        }
+        Ok(tag("ROLLBACK"))
+    }
+
+    /// Ends a transaction that was taken out of the session.
+    pub(super) fn end(&mut self, active: Active, commit: bool, chain: bool) -> Result<(), SqlError> {
+        self.services.transaction.set(None);
+        let before = self.services.settings_before.take();
+        if let Some(before) = before {
+            self.services.settings = before; // SET LOCAL ends
+        }
+        let modes = active.modes;
+        let txn = active.txn.into_inner();
+        if commit {
+            txn.commit(CommitMode::Wait)?;
+        } else {
+            txn.rollback()?;
+        }
+        if chain {
+            self.begin_with(modes, true);
+            self.services.transaction_started.set(self.services.statement_started.get());
+        }
+        Ok(())
+    }
+
+    // ── savepoints ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn block(&mut self, statement: &str) -> Result<&mut Active, SqlError> {
+        if self.active.is_none() && !self.autocommit {
+            self.open(&TransactionModes::default(), true);
+        }
+        match &mut self.active {
+            Some(active) if active.modes.savepoints => Ok(active),
+            Some(_) => Err(SqlError::new("3B000", format!("{statement} is not possible without savepoints"))
+                .with_detail("no savepoint")
+                .with_hint("The transaction was begun with NO SAVEPOINT.")),
+            None => {
+                let text = format!("{statement} can only be used in transaction blocks");
+                Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text))
+            }
+        }
+    }
+
+    /// SAVEPOINT.
+    pub(super) fn savepoint(&mut self, name: &Name) -> Result<CommandTag, SqlError> {
+        let active = self.block("SAVEPOINT")?;
+        if active.condition != Condition::Good {
+            return Err(in_failed_transaction());
+        }
+        active.pristine = false;
+        active.txn.get_mut().savepoint(&name.text)?;
+        active.savepoints.push(name.text.clone());
+        Ok(tag("SAVEPOINT"))
+    }
+
+    /// ROLLBACK TO.
+    pub(super) fn rollback_to(&mut self, name: &Name) -> Result<CommandTag, SqlError> {
+        let active = self.block("ROLLBACK TO SAVEPOINT")?;
+        let found = active.find_savepoint(name)?;
+        active.txn.get_mut().rollback_to(&name.text)?;
+        active.savepoints.truncate(found + 1);
+        active.condition = Condition::Good;
+        Ok(tag("ROLLBACK"))
+    }
+
+    /// RELEASE.
+    pub(super) fn release(&mut self, name: &Name) -> Result<CommandTag, SqlError> {
+        let active = self.block("RELEASE SAVEPOINT")?;
+        if active.condition != Condition::Good {
+            return Err(in_failed_transaction());
+        }
+        let found = active.find_savepoint(name)?;
+        active.txn.get_mut().release(&name.text)?;
+        active.savepoints.truncate(found);
+        Ok(tag("RELEASE"))
+    }
+}
+
+/// A tag without a count.
+pub fn tag(text: &str) -> CommandTag {
+    CommandTag { text: text.to_string(), rows: 0 }
+}
+
+/// `25P02`.
+pub fn in_failed_transaction() -> SqlError {
+    SqlError::new(
+        sqlstate::IN_FAILED_TRANSACTION,
+        "current transaction is aborted, commands ignored until end of transaction block",
+    )
+}

@@ -1,0 +1,144 @@
+//! Settings, system views, DO, EXPLAIN, parameters, errors with their place.
+
+use verso_types::Value;
+
+use crate::World;
+
+#[test]
+fn settings_are_shown_set_and_reset() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("SET TIME ZONE 'Europe/Berlin'");
+    assert_eq!(client.value("SHOW timezone"), "Europe/Berlin");
+    assert_eq!(client.value("SELECT current_setting('timezone')"), "Europe/Berlin");
+    client.run("RESET timezone");
+    assert_eq!(client.value("SHOW TIME ZONE"), "UTC");
+    client.run("BEGIN; SET LOCAL executor = row");
+    assert_eq!(client.value("SHOW executor"), "row");
+    client.run("COMMIT");
+    assert_eq!(client.value("SHOW executor"), "auto");
+    assert_eq!(client.fails("SHOW nosuch").0, "42704");
+    client.run("ALTER DATABASE SET sweep_interval = 20000");
+    assert_eq!(client.value("SHOW sweep_interval"), "20000");
+    assert_eq!(client.fails("ALTER DATABASE SET nosuch = 1").0, "42704");
+    assert!(client.run("SHOW ALL").len() > 10);
+}
+
+#[test]
+fn system_views_answer() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int)");
+    assert_eq!(client.run("SELECT count(*) FROM verso_database").len(), 2);
+    let sessions = client.run("SELECT state, statement FROM verso_sessions");
+    assert_eq!(sessions[0], "active|SELECT state, statement FROM verso_sessions");
+    assert_eq!(client.value("SELECT table_name FROM verso_table_space WHERE schema_name = 'public'"), "t");
+    assert_eq!(client.value("SELECT setting FROM verso_settings WHERE name = 'executor'"), "auto");
+    client.run(
+        "SELECT * FROM verso_tip(1, 10); SELECT * FROM verso_transactions; SELECT * FROM verso_page_writes",
+    );
+    assert_eq!(client.value("SELECT relname FROM pg_class WHERE relname = 't'"), "t");
+    assert_eq!(client.run("SWEEP (VERBOSE)").last().map(String::as_str), Some("SWEEP"));
+    assert_eq!(client.value("SELECT workers FROM verso_sweep_history"), "1");
+    assert_eq!(client.run("CHECKPOINT"), ["CHECKPOINT"]);
+    client.run("BEGIN");
+    assert_eq!(client.fails("SWEEP").0, "25001");
+}
+
+#[test]
+fn blocks_run_and_say_where_they_fail() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int)");
+    assert_eq!(
+        client.run("DO $$ BEGIN FOR i IN 1..3 LOOP INSERT INTO t VALUES (i); END LOOP; RAISE NOTICE 'done %', 3; END $$"),
+        ["NOTICE: done 3", "DO"]
+    );
+    assert_eq!(client.value("SELECT sum(a) FROM t"), "6");
+    let error = client.try_run("DO $$ BEGIN\n  PERFORM 1 / 0;\nEND $$").expect_err("fails");
+    assert_eq!(error.sqlstate, "22012");
+    assert!(error.context.expect("context").contains("inline_code_block line 2"));
+    let error = client
+        .try_run("DO $$ BEGIN RAISE EXCEPTION 'no %', 'way' USING ERRCODE = 'AB123', HINT = 'go'; END $$")
+        .expect_err("fails");
+    assert_eq!(
+        (error.sqlstate, error.message.as_str(), error.hint.as_deref()),
+        ("AB123", "no way", Some("go"))
+    );
+    client.run("CREATE FUNCTION f(a int, b int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN a + b; END'");
+    assert_eq!(client.value("SELECT f(1, 2) + 1"), "4");
+    assert_eq!(client.run("DROP FUNCTION f(int, int)"), ["DROP FUNCTION"]);
+    assert_eq!(client.fails("SELECT f(1, 2)").0, "42883");
+}
+
+#[test]
+fn what_does_not_exist_is_skipped_when_asked() {
+    let world = World::new();
+    let mut client = world.connect();
+    assert_eq!(
+        client.run("DROP TABLE IF EXISTS nosuch"),
+        ["NOTICE: table \"nosuch\" does not exist, skipping", "DROP TABLE"]
+    );
+    assert_eq!(client.fails("DROP TABLE nosuch"), ("42P01", "table \"nosuch\" does not exist".to_string()));
+    client.run("CREATE TABLE t (a int)");
+    assert_eq!(
+        client.fails("CREATE TABLE t (a int)"),
+        ("42P07", "relation \"t\" already exists".to_string())
+    );
+    assert_eq!(
+        client.run("CREATE TABLE IF NOT EXISTS t (a int)"),
+        ["NOTICE: relation \"t\" already exists, skipping", "CREATE TABLE"]
+    );
+    assert_eq!(client.fails("CREATE TABLE u (a int, a int)").0, "42701");
+}
+
+#[test]
+fn plans_are_shown() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int, b text); INSERT INTO t VALUES (1, 'x'), (2, 'y')");
+    assert_eq!(
+        client.run("EXPLAIN SELECT b, count(*) FROM t WHERE a > 1 GROUP BY b ORDER BY 2 DESC LIMIT 3"),
+        [
+            "Limit to 3",
+            "  Sort: count DESC",
+            "    Project: ?column?, count",
+            "      Aggregate: count(*)",
+            "        Group Key: b",
+            "        Seq Scan on t: a, b",
+            "          Filter: (a > 1)",
+            "EXPLAIN"
+        ]
+    );
+    let lines = client.run("EXPLAIN ANALYZE UPDATE t SET a = a + 1");
+    assert_eq!(lines[..3], ["Update on t: a", "  Seq Scan on t: a", "Rows: 2"]);
+    assert_eq!(client.value("SELECT sum(a) FROM t"), "5");
+}
+
+#[test]
+fn parameters_are_typed_by_their_values() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int, b text)");
+    let lines =
+        client.run_with("INSERT INTO t VALUES ($1, $2) RETURNING a + $1, b", &[Value::Int4(4), Value::Null]);
+    assert_eq!(lines.expect("inserted"), ["8|NULL", "INSERT 0 1"]);
+    let error = client.run_with("SELECT $2", &[Value::Int4(1)]).expect_err("no such parameter");
+    assert_eq!((error.sqlstate, error.position), ("42P02", Some(8)));
+}
+
+#[test]
+fn positions_count_in_the_whole_text() {
+    let world = World::new();
+    let mut client = world.connect();
+    let error = client.try_run("SELECT 1; SELECT nosuch FROM verso_database").expect_err("fails");
+    assert_eq!(error.position, Some(18));
+}
+
+#[test]
+fn cancel_without_a_statement_does_nothing() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.session.cancel_handle().cancel();
+    assert_eq!(client.value("SELECT 1"), "1");
+}

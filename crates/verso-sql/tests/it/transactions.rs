@@ -1,0 +1,148 @@
+//! Transactions, savepoints, failures, restarts.
+
+use crate::World;
+
+#[test]
+fn statements_commit_by_themselves_or_together() {
+    let world = World::new();
+    let (mut one, mut two) = (world.connect(), world.connect());
+    one.run("CREATE TABLE t (a int)");
+    one.run("INSERT INTO t VALUES (1), (2)");
+    assert_eq!(two.value("SELECT count(*) FROM t"), "2");
+    assert_eq!(one.run("BEGIN; DELETE FROM t WHERE a = 1"), ["BEGIN", "DELETE 1"]);
+    assert!(one.session.in_transaction());
+    assert_eq!(two.value("SELECT count(*) FROM t"), "2");
+    one.run("COMMIT");
+    assert_eq!(two.value("SELECT count(*) FROM t"), "1");
+    one.run("BEGIN; UPDATE t SET a = 9; ROLLBACK");
+    assert_eq!(one.value("SELECT a FROM t"), "2");
+}
+
+#[test]
+fn savepoints_undo_what_came_after_them() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "CREATE TABLE t (a int); BEGIN; INSERT INTO t VALUES (1); SAVEPOINT s; INSERT INTO t VALUES (2)",
+    );
+    assert_eq!(client.value("SELECT count(*) FROM t"), "2");
+    assert_eq!(client.run("ROLLBACK TO s"), ["ROLLBACK"]);
+    assert_eq!(client.value("SELECT count(*) FROM t"), "1");
+    client.run("INSERT INTO t VALUES (3); ROLLBACK TO SAVEPOINT s; RELEASE s");
+    assert_eq!(client.fails("ROLLBACK TO s").0, "3B001");
+    client.run("ROLLBACK");
+    assert_eq!(client.fails("SAVEPOINT s").0, "25P01");
+}
+
+#[test]
+fn a_failed_transaction_accepts_only_its_end() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int NOT NULL); BEGIN; INSERT INTO t VALUES (1); SAVEPOINT s");
+    assert_eq!(client.fails("INSERT INTO t VALUES (2), (NULL)").0, "23502");
+    assert!(client.session.transaction_failed());
+    let aborted = "current transaction is aborted, commands ignored until end of transaction block";
+    assert_eq!(client.fails("SELECT 1"), ("25P02", aborted.to_string()));
+    assert_eq!(client.fails("SAVEPOINT x").0, "25P02");
+    client.run("ROLLBACK TO s");
+    assert_eq!(client.value("SELECT count(*) FROM t"), "1");
+    assert_eq!(client.fails("SELECT 1 / 0"), ("22012", "division by zero".to_string()));
+    assert_eq!(client.run("COMMIT"), ["ROLLBACK"]);
+    assert_eq!(client.value("SELECT count(*) FROM t"), "0");
+    // A text that does not parse fails the transaction, too.
+    client.run("BEGIN");
+    assert_eq!(client.fails("SELEC 1").0, "42601");
+    assert_eq!(client.fails("SELECT 1").0, "25P02");
+    client.run("ROLLBACK");
+}
+
+#[test]
+fn no_savepoint_allows_reads_after_an_error_and_nothing_else() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int NOT NULL); BEGIN NO SAVEPOINT; INSERT INTO t VALUES (1)");
+    assert_eq!(client.value("SHOW transaction_savepoints"), "off");
+    let refused = client.fails("SAVEPOINT s");
+    assert_eq!(refused.0, "3B000");
+    let error = client.try_run("INSERT INTO t VALUES (2)").expect_err("must roll back");
+    assert_eq!((error.sqlstate, error.detail.as_deref()), ("25V01", Some("no savepoint")));
+    assert_eq!(client.fails("COMMIT").0, "25V01");
+    client.run("SELECT count(*) FROM t");
+    assert_eq!(client.run("ROLLBACK"), ["ROLLBACK"]);
+    assert_eq!(client.value("SELECT count(*) FROM t"), "0");
+    client.run("SET default_transaction_savepoints = off; BEGIN");
+    assert_eq!(client.value("SHOW transaction_savepoints"), "off");
+}
+
+#[test]
+fn schema_changes_roll_back() {
+    let world = World::new();
+    let (mut one, mut two) = (world.connect(), world.connect());
+    one.run("CREATE TABLE kept (a int); INSERT INTO kept VALUES (1)");
+    one.run("BEGIN; CREATE TABLE t (a int); INSERT INTO t VALUES (1); SAVEPOINT s; DROP TABLE kept");
+    assert_eq!(one.fails("SELECT * FROM kept").0, "42P01");
+    assert_eq!(two.value("SELECT a FROM kept"), "1");
+    assert_eq!(two.fails("SELECT * FROM t").0, "42P01");
+    one.run("ROLLBACK TO s");
+    assert_eq!(one.value("SELECT a FROM kept"), "1");
+    assert_eq!(one.value("SELECT a FROM t"), "1");
+    one.run("TRUNCATE kept");
+    assert_eq!(one.value("SELECT count(*) FROM kept"), "0");
+    one.run("ROLLBACK");
+    assert_eq!(one.fails("SELECT * FROM t").0, "42P01");
+    assert_eq!(one.value("SELECT count(*) FROM kept"), "1");
+}
+
+#[test]
+fn transaction_modes_are_set_at_the_start() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int)");
+    client.run("BEGIN ISOLATION LEVEL SNAPSHOT READ ONLY");
+    assert_eq!(client.value("SHOW transaction_isolation"), "repeatable read");
+    let refused = "cannot execute INSERT in a read-only transaction";
+    assert_eq!(client.fails("INSERT INTO t VALUES (1)"), ("25006", refused.to_string()));
+    client.run("ROLLBACK; BEGIN; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+    assert_eq!(client.value("SHOW TRANSACTION ISOLATION LEVEL"), "serializable");
+    client.run("SELECT count(*) FROM t");
+    assert_eq!(client.fails("SET TRANSACTION READ ONLY").0, "25001");
+    client.run("ROLLBACK");
+    assert_eq!(
+        client.run("SET TRANSACTION READ ONLY"),
+        ["WARNING: SET TRANSACTION can only be used in transaction blocks", "SET"]
+    );
+    assert_eq!(client.run("COMMIT"), ["WARNING: there is no transaction in progress", "COMMIT"]);
+    assert_eq!(
+        client.run("BEGIN; BEGIN"),
+        ["BEGIN", "WARNING: there is already a transaction in progress", "BEGIN"]
+    );
+}
+
+#[test]
+fn autocommit_off_opens_a_transaction_with_the_first_statement() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.session.set_autocommit(false);
+    client.run("CREATE TABLE t (a int)");
+    assert!(client.session.in_transaction());
+    client.run("ROLLBACK");
+    assert_eq!(client.fails("SELECT * FROM t").0, "42P01");
+    client.run("ROLLBACK; SET TRANSACTION NO SAVEPOINT, READ ONLY");
+    assert_eq!(client.value("SHOW transaction_read_only"), "on");
+    client.run("COMMIT");
+}
+
+#[test]
+fn read_committed_runs_again_after_a_conflict() {
+    let world = World::new();
+    let (mut one, mut two) = (world.connect(), world.connect());
+    one.run("CREATE TABLE t (a int); INSERT INTO t VALUES (1)");
+    // The catalog's version row conflicts when another transaction changed the schema behind a snapshot.
+    one.run("BEGIN ISOLATION LEVEL SNAPSHOT; SELECT a FROM t");
+    two.run("UPDATE t SET a = 2");
+    assert_eq!(one.fails("UPDATE t SET a = a + 10").0, "40001");
+    one.run("ROLLBACK; BEGIN; SELECT a FROM t");
+    two.run("UPDATE t SET a = 3");
+    assert_eq!(one.run("UPDATE t SET a = a + 10 RETURNING a"), ["13", "UPDATE 1"]);
+    one.run("COMMIT");
+}
