@@ -165,7 +165,7 @@ impl SystemView {
                 ("table_name", Text),
                 ("pages_visited", Int8),
                 ("pages_skipped", Int8),
-                ("records_backed_out", Int8),
+                ("pages_backed_out", Int8),
                 ("oit_before", Int8),
                 ("oat_before", Int8),
                 ("ost_before", Int8),

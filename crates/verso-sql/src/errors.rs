@@ -268,6 +268,9 @@ impl From<StorageError> for SqlError {
                 return SqlError::new(QUERY_CANCELED, "canceling statement due to user request");
             }
             StorageError::ReadOnly => READ_ONLY_TRANSACTION,
+            StorageError::SavepointsOff | StorageError::NoSuchSavepoint(_) => "3B001",
+            StorageError::SweepRunning => OBJECT_IN_USE,
+            StorageError::SequenceExhausted { limit: _ } => "2200H",
             StorageError::TooLarge { what: _, size: _, limit: _ } => PROGRAM_LIMIT_EXCEEDED,
             StorageError::NoSuchObject(_) => INTERNAL_ERROR,
             StorageError::Full { what: _ } => DISK_FULL,

@@ -76,7 +76,7 @@ impl Instance {
     }
 
     fn new(engine: Engine, catalog: Catalog) -> Instance {
-        let EngineOptions { sweep_interval, auto_backout, .. } = engine.options();
+        let &EngineOptions { sweep_interval, auto_backout, .. } = engine.options();
         Instance {
             engine,
             catalog,

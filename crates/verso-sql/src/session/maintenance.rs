@@ -74,7 +74,7 @@ impl Session {
                 "swept {} pages ({} skipped, {} records backed out) in {:.3} s: {} before, {} after",
                 report.pages_visited,
                 report.pages_skipped,
-                report.records_backed_out,
+                report.pages_backed_out,
                 report.seconds,
                 markers(&report.before),
                 markers(&report.after)
@@ -88,7 +88,7 @@ impl Session {
             table: table.map(ToString::to_string),
             pages_visited: report.pages_visited,
             pages_skipped: report.pages_skipped,
-            records_backed_out: report.records_backed_out,
+            pages_backed_out: report.pages_backed_out,
             before: report.before,
             after: report.after,
         });

@@ -16,7 +16,7 @@ pub struct SweepRecord {
     pub(crate) table: Option<String>,
     pub(crate) pages_visited: u64,
     pub(crate) pages_skipped: u64,
-    pub(crate) records_backed_out: u64,
+    pub(crate) pages_backed_out: u64,
     pub(crate) before: Markers,
     pub(crate) after: Markers,
 }
@@ -137,7 +137,7 @@ impl Services {
                 int(txn.undo_bitmap_bytes),
                 int(txn.undo_image_bytes),
                 int(txn.log_bytes),
-                txn.first_lsn.map_or(Value::Null, |lsn| int(lsn.0)),
+                if txn.first_lsn.0 == 0 { Value::Null } else { int(txn.first_lsn.0) },
             ]
         };
         self.instance.engine.transactions().into_iter().map(row).collect()
@@ -222,7 +222,7 @@ fn sweep_row(record: &SweepRecord) -> Vec<Value> {
         table,
         pages_visited,
         pages_skipped,
-        records_backed_out,
+        pages_backed_out,
         before,
         after,
     } = record;
@@ -233,7 +233,7 @@ fn sweep_row(record: &SweepRecord) -> Vec<Value> {
         table.as_deref().map_or(Value::Null, Value::text),
         int(*pages_visited),
         int(*pages_skipped),
-        int(*records_backed_out),
+        int(*pages_backed_out),
     ];
     for markers in [before, after] {
         row.extend([id(markers.oit), id(markers.oat), id(markers.ost), id(markers.next)]);

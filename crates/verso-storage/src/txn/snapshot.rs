@@ -72,6 +72,13 @@ impl ReadView {
         writer < self.all_below || writer == self.own || self.looked_up(writer)
     }
 
+    /// The same view for a reader that got its number meanwhile: it sees what it has written since.
+    #[must_use]
+    pub fn with_own(mut self, own: TxnId) -> ReadView {
+        self.own = own;
+        self
+    }
+
     /// Whether `writer` is the reader's own or committed for this snapshot, also when the view is dirty.
     pub fn visible_committed(&self, writer: TxnId) -> bool {
         let committed =

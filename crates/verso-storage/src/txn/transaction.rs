@@ -224,7 +224,7 @@ impl Txn {
     /// What the current statement sees; outside of a statement a view of now, with what keeps it valid.
     pub(crate) fn view_or_now(&self) -> (Option<Registration>, ReadView) {
         if let Some((_, view)) = self.statements.last() {
-            return (None, view.clone());
+            return (None, view.clone().with_own(self.id));
         }
         let transactions = &self.shared.transactions;
         if let Some(registration) = &self.snapshot {
