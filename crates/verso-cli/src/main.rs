@@ -1,11 +1,56 @@
-//! The binary `verso`.
-#![expect(
-    dead_code,
-    reason = "the shell's parts are tested by themselves until the library they run on is there"
-)]
+//! The binary `verso`: shell, sweep, check, stat, bench.
+//!
+//!     command line ─► run_shell ─► shell ─► versodb
+//!                ├──► tools ──────────────► versodb
+//!                └──► verso-bench, which runs this binary again for each measurement
 
+mod args;
+mod demo;
+mod interrupt;
+mod run_shell;
 mod shell;
+mod tools;
 
-fn main() {
-    eprintln!("verso {}: nothing to run yet", env!("CARGO_PKG_VERSION"));
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use args::{Arguments, Task};
+use run_shell::EXIT_USAGE;
+
+fn main() -> ExitCode {
+    // Not `Arguments::parse()`: the order of --file and --command is known to the matches alone.
+    let parsed = Arguments::command()
+        .try_get_matches()
+        .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (arguments, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let code = if error.use_stderr() { EXIT_USAGE } else { 0 };
+            // Help that nobody reads is no failure.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match &arguments.task {
+        Task::Shell(shell) => {
+            let matches = matches.subcommand_matches("shell").expect("the subcommand is shell");
+            run_shell::run(shell, matches)
+        }
+        Task::Sweep(sweep) => tools::sweep(&sweep.database),
+        Task::Check(database) => tools::check(database),
+        Task::Stat(database) => tools::stat(database),
+        Task::Bench { workload } => bench(verso_bench::run(workload)),
+        Task::BenchChild { task } => bench(verso_bench::run_child(task)),
+    }
+}
+
+fn bench(result: Result<(), verso_bench::BenchError>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("verso: error: {error}");
+            ExitCode::from(EXIT_USAGE)
+        }
+    }
 }

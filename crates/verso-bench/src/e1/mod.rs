@@ -23,6 +23,7 @@ mod run;
 mod sqlite;
 mod subject;
 mod table;
+mod verso;
 
 pub use options::E1Options;
 pub use run::run;
@@ -94,7 +95,6 @@ impl Variant {
         }
     }
 
-    #[expect(dead_code, reason = "only Verso has it, and its library is not there yet")]
     fn no_savepoint(self) -> bool {
         matches!(self, Variant::NoSavepoint | Variant::RollbackNoSavepoint)
     }
@@ -107,7 +107,7 @@ impl Variant {
 /// One task of a child process: creates a database, or measures one variant on it.
 pub(crate) fn run_task(env: &Env, task: &ChildTask) -> Result<Measured, BenchError> {
     match task.engine {
-        Engine::Verso => Err(BenchError::Usage("verso: not in this build".into())),
+        Engine::Verso => task_on(env, task, verso::create, verso::Verso::open),
         Engine::Sqlite => task_on(env, task, sqlite::create, sqlite::Sqlite::open),
         Engine::Duckdb => task_on(env, task, duckdb::create, duckdb::Duckdb::open),
         Engine::Postgres => task_on(env, task, postgres::create, postgres::Postgres::open),

@@ -5,11 +5,11 @@ use std::fmt::Write;
 /// What a statement cost, in the units printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Bytes of memory in use now, pool frames included.
+    /// Bytes of memory of the process beyond the pool's resident frames.
     pub current_memory_bytes: u64,
     /// How that changed during the statement.
     pub delta_memory_bytes: i64,
-    /// The most there was since the database was opened.
+    /// The most there was after any statement of the session.
     pub max_memory_bytes: u64,
     /// Wall time.
     pub elapsed_nanos: u64,

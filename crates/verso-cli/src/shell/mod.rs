@@ -1,7 +1,494 @@
-//! The shell.
+//! The shell: takes lines, runs statements and commands, prints results as psql does.
+//!
+//!     Input ─► Scanner ─► alias or backslash command ─► Shell itself
+//!                    └──► statement ─► Connection ─► ResultSink ─► Table ─► Output
+//!
+//! H1. A statement is sent as it was typed, so that positions in errors fit; only ` // …` comments are taken out.
+//! H2. An error ends a script only under ON_ERROR_STOP, never what a person types.
+//! H3. Leaving rolls back what is open, unless EXIT said otherwise; the database is closed cleanly.
+
 mod command;
+mod describe;
 mod figures;
 mod help;
+mod input;
+mod output;
 mod report;
+mod results;
 mod scanner;
 mod table;
+mod variables;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use verso_env::Env;
+use versodb::{Connection, Database, Options};
+
+use crate::interrupt::Interrupts;
+use command::{Command, Leave, Listing, parse_alias, parse_backslash};
+use figures::elapsed_line;
+pub use input::{Input, Line, Lines, Terminal};
+pub use output::Output;
+use report::Report;
+use results::ResultSink;
+use scanner::{Open, Piece, Scanner};
+use variables::{Echo, Variables};
+
+/// Scripts that include each other without end stop here.
+const INCLUDE_DEPTH_MAX: u32 = 64;
+
+/// How an input ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// At its last line, or where it asked to be left.
+    Finished,
+    /// At an error, under ON_ERROR_STOP or because of Ctrl-C.
+    Stopped,
+    /// The database is gone: nothing more can be done with it.
+    Lost,
+}
+
+/// What follows a statement or command.
+enum Flow {
+    /// The next one.
+    On,
+    /// The input is left.
+    Leave,
+    /// It has failed; the message is printed.
+    Failed,
+    /// As [`End::Lost`].
+    Lost,
+}
+
+struct OpenDatabase {
+    path: PathBuf,
+    // Dropped before the database: fields drop in order.
+    connection: Connection,
+    database: Database,
+}
+
+/// A shell with at most one open database.
+pub struct Shell<'w> {
+    env: Env,
+    options: Options,
+    variables: Variables,
+    open: Option<OpenDatabase>,
+    output: Output<'w>,
+    interrupts: Interrupts,
+    depth: u32,
+}
+
+impl<'w> Shell<'w> {
+    /// A shell without a database.
+    pub fn new(options: Options, output: Output<'w>, interrupts: Interrupts) -> Shell<'w> {
+        let env = Env::real();
+        let variables = Variables::default();
+        Shell { env, options, variables, open: None, output, interrupts, depth: 0 }
+    }
+
+    /// Opens the database at `path`; with `create`, makes it if it is missing. True when it was made.
+    ///
+    /// # Errors
+    /// As the library says.
+    pub fn open(&mut self, path: &Path, create: bool) -> Result<bool, versodb::Error> {
+        let missing = !path.exists();
+        let database = if missing && create {
+            Database::create(path, self.options.clone())?
+        } else {
+            Database::open(path, self.options.clone())?
+        };
+        self.adopt(path, database)?;
+        Ok(missing)
+    }
+
+    fn adopt(&mut self, path: &Path, database: Database) -> Result<(), versodb::Error> {
+        let mut connection = database.connect()?;
+        connection.set_autocommit(self.variables.autocommit);
+        self.open = Some(OpenDatabase { path: path.to_owned(), connection, database });
+        Ok(())
+    }
+
+    /// Closes the database cleanly; an open transaction is rolled back.
+    ///
+    /// # Errors
+    /// As the library says: what was committed is safe all the same.
+    pub fn close(&mut self) -> Result<(), versodb::Error> {
+        self.output.flush();
+        match self.open.take() {
+            Some(OpenDatabase { connection, database, .. }) => {
+                drop(connection);
+                database.close()
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether ON_ERROR_STOP is on.
+    pub fn stops_at_errors(&self) -> bool {
+        self.variables.on_error_stop
+    }
+
+    /// Runs statements of our own and shows only their errors.
+    pub fn run_silently(&mut self, script: &str) -> End {
+        self.output.mute(true);
+        let end = self.run(&mut Lines::unnamed(script.as_bytes()), true);
+        self.output.mute(false);
+        end
+    }
+
+    /// Where results and messages go.
+    pub fn output(&mut self) -> &mut Output<'w> {
+        &mut self.output
+    }
+
+    /// Runs a whole input; `stop_at_error` as if ON_ERROR_STOP were on.
+    pub fn run(&mut self, input: &mut dyn Input, stop_at_error: bool) -> End {
+        let mut scanner = Scanner::default();
+        let mut number = 0_u64;
+        loop {
+            let prompt = self.prompt(scanner.open());
+            self.output.flush();
+            let line = match input.line(&prompt) {
+                Ok(line) => line,
+                Err(error) => {
+                    let place = input.name().unwrap_or("input").to_owned();
+                    self.complain(Some(&place), &error.to_string());
+                    return End::Stopped;
+                }
+            };
+            number += 1;
+            let flow = match line {
+                Line::Interrupted => {
+                    scanner.reset();
+                    continue;
+                }
+                Line::End => self.rest(&mut scanner, input, number),
+                Line::Text(ref text) => self.line(text, &mut scanner, input, number, stop_at_error),
+            };
+            if self.output.is_closed() {
+                return End::Stopped;
+            }
+            match flow {
+                Flow::Lost => return End::Lost,
+                Flow::Leave => return End::Finished,
+                Flow::Failed if self.ends_here(input, stop_at_error) => return End::Stopped,
+                Flow::On | Flow::Failed => {}
+            }
+            if line == Line::End {
+                return End::Finished;
+            }
+        }
+    }
+
+    /// Whether an error ends this input.
+    fn ends_here(&mut self, input: &dyn Input, stop_at_error: bool) -> bool {
+        if input.is_terminal() {
+            self.interrupts.take();
+            return false;
+        }
+        stop_at_error || self.variables.on_error_stop || self.interrupts.pending()
+    }
+
+    /// Everything on one line.
+    fn line(
+        &mut self,
+        text: &str,
+        scanner: &mut Scanner,
+        input: &mut dyn Input,
+        number: u64,
+        stop_at_error: bool,
+    ) -> Flow {
+        if self.variables.echo == Echo::All && !input.is_terminal() && !text.is_empty() {
+            self.output.print(&format!("{text}\n"));
+        }
+        // QUIT and EXIT need no semicolon on a line of their own.
+        if scanner.open() == Open::Nothing
+            && let Ok(Some(command @ Command::Leave(_))) = parse_alias(text)
+        {
+            return self.command(command, scanner, input, number);
+        }
+        scanner.push_line(text);
+        let mut failed = false;
+        while let Some(piece) = scanner.next_piece() {
+            let flow = match piece {
+                Piece::Statement(sql) => self.statement(&sql, scanner, input, number),
+                Piece::Backslash(text) => match parse_backslash(&text) {
+                    Ok(command) => self.command(command, scanner, input, number),
+                    Err(message) => self.failed(input, number, &message),
+                },
+            };
+            match flow {
+                Flow::On => {}
+                Flow::Failed if !self.ends_here(input, stop_at_error) => failed = true,
+                Flow::Failed | Flow::Leave | Flow::Lost => return flow,
+            }
+        }
+        if failed { Flow::Failed } else { Flow::On }
+    }
+
+    /// What stands without a semicolon at the end of a script.
+    fn rest(&mut self, scanner: &mut Scanner, input: &mut dyn Input, number: u64) -> Flow {
+        match scanner.take_pending() {
+            Some(sql) if !input.is_terminal() => self.statement(&sql, scanner, input, number - 1),
+            _ => Flow::On,
+        }
+    }
+
+    fn statement(&mut self, sql: &str, scanner: &mut Scanner, input: &mut dyn Input, number: u64) -> Flow {
+        input.remember(sql);
+        match parse_alias(sql) {
+            Ok(Some(command)) => self.command(command, scanner, input, number),
+            Ok(None) => self.sql(sql, place(input, number).as_deref()),
+            Err(message) => self.failed(input, number, &message),
+        }
+    }
+
+    /// Sends one statement to the session and prints what comes back.
+    fn sql(&mut self, sql: &str, place: Option<&str>) -> Flow {
+        if self.variables.echo == Echo::Queries {
+            self.output.print(&format!("{sql}\n"));
+        }
+        let Some(open) = &mut self.open else {
+            let hint = Some("\\c FILE opens a database, CREATE DATABASE 'file'; makes one.");
+            let report = Report {
+                severity: "ERROR",
+                sqlstate: "08003",
+                message: "no database is open",
+                hint,
+                ..Report::default()
+            };
+            self.output.complain(&report.render(sql, place));
+            return Flow::Failed;
+        };
+        let start = self.env.clock.monotonic_nanos();
+        let time_zone = open.connection.timezone().clone();
+        let mut sink = ResultSink::new(&mut self.output, self.variables.expanded, place, sql, time_zone);
+        let cancel = open.connection.cancel_handle();
+        let result = self.interrupts.during(cancel, || open.connection.execute_script(sql, &mut sink));
+        let elapsed = self.env.clock.monotonic_nanos() - start;
+        let flow = match &result {
+            Ok(()) => Flow::On,
+            Err(error) => {
+                self.output.complain(&results::report_of(error).render(sql, place));
+                if self.variables.echo == Echo::Errors {
+                    self.output.complain(&format!("STATEMENT:  {sql}\n"));
+                }
+                if results::is_lost(error) { Flow::Lost } else { Flow::Failed }
+            }
+        };
+        if self.variables.timing {
+            self.output.print(&elapsed_line(elapsed));
+        }
+        if self.variables.statistics {
+            let figures = open.connection.statement_statistics().map(results::figures_of);
+            self.output.print(&figures.unwrap_or_default().block());
+        }
+        flow
+    }
+
+    fn command(
+        &mut self,
+        command: Command,
+        scanner: &mut Scanner,
+        input: &mut dyn Input,
+        number: u64,
+    ) -> Flow {
+        let done: Result<(), String> = match command {
+            Command::Leave(leave) => return self.leave(leave, place(input, number).as_deref()),
+            Command::Include(path) => return self.include(&path, input, number),
+            Command::Connect(None) => {
+                self.say_where();
+                Ok(())
+            }
+            Command::Connect(Some(path)) => self.reopen(&path, |options| Database::open(&path, options)),
+            Command::CreateDatabase { path, page_size } => self.reopen(&path, |options| {
+                let options = match page_size {
+                    Some(bytes) => options.page_size(bytes),
+                    None => options,
+                };
+                Database::create(&path, options)
+            }),
+            Command::List(listing) => self.list(listing),
+            Command::Describe(name) => self.describe(&name),
+            Command::Expanded(switch) => {
+                self.variables.expanded = switch.apply(self.variables.expanded);
+                self.say_switch(input, "Expanded display", self.variables.expanded)
+            }
+            Command::Timing(switch) => {
+                self.variables.timing = switch.apply(self.variables.timing);
+                self.say_switch(input, "Timing", self.variables.timing)
+            }
+            Command::Statistics(switch) => {
+                self.variables.statistics = switch.apply(self.variables.statistics);
+                self.say_switch(input, "Statistics", self.variables.statistics)
+            }
+            Command::Set { name, value } => {
+                let set = self.variables.set(&name, &value);
+                self.apply_autocommit();
+                set
+            }
+            Command::Unset(name) => {
+                let unset = self.variables.unset(&name);
+                self.apply_autocommit();
+                unset
+            }
+            Command::ShowVariables => self.say(&self.variables.show()),
+            Command::Echo { text, newline } => {
+                self.say(&format!("{text}{}", if newline { "\n" } else { "" }))
+            }
+            Command::Help => self.say(help::COMMANDS),
+            Command::SqlHelp(topic) => self.say(&help::sql_help(topic.as_deref())),
+            Command::Run => {
+                return match scanner.take_pending() {
+                    Some(sql) => self.statement(&sql, scanner, input, number),
+                    None => Flow::On,
+                };
+            }
+            Command::Print => self.say(&format!("{}\n", scanner.pending())),
+            Command::Reset => {
+                scanner.take_pending();
+                self.say("Query buffer reset (cleared).\n")
+            }
+        };
+        match done {
+            Ok(()) => Flow::On,
+            Err(message) => self.failed(input, number, &message),
+        }
+    }
+
+    fn leave(&mut self, leave: Leave, place: Option<&str>) -> Flow {
+        let open = self.open.as_ref().is_some_and(|open| open.connection.in_transaction());
+        let flow = match leave {
+            Leave::Commit if open => self.sql("COMMIT", place),
+            Leave::Rollback if open => self.sql("ROLLBACK", place),
+            _ => Flow::On,
+        };
+        match flow {
+            Flow::On => Flow::Leave,
+            other => other,
+        }
+    }
+
+    /// Runs a script; its path is tried in the including script's folder first.
+    fn include(&mut self, path: &Path, input: &mut dyn Input, number: u64) -> Flow {
+        if self.depth >= INCLUDE_DEPTH_MAX {
+            return self.failed(input, number, "scripts include each other too deeply");
+        }
+        let beside = input.folder().map(|folder| folder.join(path)).filter(|beside| beside.is_file());
+        let path = beside.unwrap_or_else(|| path.to_owned());
+        match self.run_script(&path, false) {
+            Ok(End::Finished) => Flow::On,
+            Ok(End::Stopped) => Flow::Failed,
+            Ok(End::Lost) => Flow::Lost,
+            Err(error) => self.failed(input, number, &format!("{}: {error}", path.display())),
+        }
+    }
+
+    /// Runs the script at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn run_script(&mut self, path: &Path, stop_at_error: bool) -> std::io::Result<End> {
+        #[expect(clippy::disallowed_methods, reason = "scripts are the user's files, not the database's")]
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(std::io::ErrorKind::IsADirectory.into());
+        }
+        self.depth += 1;
+        let end = self.run(&mut Lines::of_script(BufReader::new(file), path), stop_at_error);
+        self.depth -= 1;
+        Ok(end)
+    }
+
+    /// Closes the open database, then opens another.
+    fn reopen(
+        &mut self,
+        path: &Path,
+        open: impl FnOnce(Options) -> Result<Database, versodb::Error>,
+    ) -> Result<(), String> {
+        let changed =
+            self.close().and_then(|()| open(self.options.clone())).and_then(|new| self.adopt(path, new));
+        changed.map_err(|error| results::one_line(&error))?;
+        self.say_where();
+        Ok(())
+    }
+
+    fn say_where(&mut self) {
+        let text = match &self.open {
+            Some(open) => format!("You are now connected to database \"{}\".\n", open.path.display()),
+            None => "No database is open.\n".to_owned(),
+        };
+        self.output.print(&text);
+    }
+
+    fn say(&mut self, text: &str) -> Result<(), String> {
+        self.output.print(text);
+        Ok(())
+    }
+
+    /// Switches of scripts are silent: their output is compared and kept.
+    fn say_switch(&mut self, input: &dyn Input, what: &str, on: bool) -> Result<(), String> {
+        if input.is_terminal() {
+            self.output.print(&format!("{what} is {}.\n", if on { "on" } else { "off" }));
+        }
+        Ok(())
+    }
+
+    fn apply_autocommit(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.connection.set_autocommit(self.variables.autocommit);
+        }
+    }
+
+    fn list(&mut self, listing: Listing) -> Result<(), String> {
+        let open = self.open.as_mut().ok_or("no database is open")?;
+        let text =
+            describe::list(&mut open.connection, listing).map_err(|error| results::one_line(&error))?;
+        self.say(&text)
+    }
+
+    fn describe(&mut self, name: &str) -> Result<(), String> {
+        let open = self.open.as_mut().ok_or("no database is open")?;
+        let text =
+            describe::describe(&mut open.connection, name).map_err(|error| results::one_line(&error))?;
+        self.say(&text.ok_or_else(|| format!("Did not find any relation named \"{name}\"."))?)
+    }
+
+    fn failed(&mut self, input: &dyn Input, number: u64, message: &str) -> Flow {
+        self.complain(place(input, number).as_deref(), message);
+        Flow::Failed
+    }
+
+    /// An error of the shell itself.
+    fn complain(&mut self, place: Option<&str>, message: &str) {
+        let place = place.map_or_else(|| "verso".to_owned(), |place| format!("verso:{place}"));
+        self.output.complain(&format!("{place}: error: {message}\n"));
+    }
+
+    /// `demo=> `: the database, what is open in the text, whether a transaction is open.
+    fn prompt(&self, open_text: Open) -> String {
+        let open = match open_text {
+            Open::Nothing => '=',
+            Open::Statement => '-',
+            Open::Text => '\'',
+            Open::Name => '"',
+            Open::Dollar => '$',
+            Open::Comment => '*',
+            Open::Parenthesis => '(',
+        };
+        let name = self.open.as_ref().and_then(|open| open.path.file_stem());
+        let name = name.map_or_else(|| "verso".into(), |name| name.to_string_lossy());
+        let transaction = match &self.open {
+            Some(database) if database.connection.in_transaction() => "*",
+            _ => "",
+        };
+        format!("{name}{open}{transaction}> ")
+    }
+}
+
+/// `script:line`, for messages.
+fn place(input: &dyn Input, number: u64) -> Option<String> {
+    input.name().map(|name| format!("{name}:{number}"))
+}

@@ -1,0 +1,97 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// The relational database Verso: shell, tools, benchmarks.
+#[derive(Debug, Parser)]
+#[command(name = "verso", version, about, max_term_width = 110)]
+pub struct Arguments {
+    /// What to do
+    #[command(subcommand)]
+    pub task: Task,
+}
+
+/// The tools of the binary.
+#[derive(Debug, Subcommand)]
+pub enum Task {
+    /// Open a database and answer SQL
+    Shell(ShellArguments),
+    /// Remove what dead transactions left and nobody sees any more
+    Sweep(SweepArguments),
+    /// Read every page and prove the rules of the file format
+    Check(DatabaseArguments),
+    /// Show the markers, the space and the log
+    Stat(DatabaseArguments),
+    /// Measure a published experiment beside other databases
+    Bench {
+        /// Which
+        #[command(subcommand)]
+        workload: verso_bench::Workload,
+    },
+    /// One task of a benchmark, in a process of its own
+    #[command(name = "bench-child", hide = true)]
+    BenchChild {
+        /// As JSON
+        task: String,
+    },
+}
+
+/// `verso shell`
+#[derive(Debug, Args)]
+pub struct ShellArguments {
+    /// The database; made if it is missing
+    pub database: Option<PathBuf>,
+    /// Run a script, - for standard input; may be repeated, also between --command
+    #[arg(short, long, value_name = "SCRIPT")]
+    pub file: Vec<PathBuf>,
+    /// Run statements; may be repeated
+    #[arg(short, long, value_name = "SQL")]
+    pub command: Vec<String>,
+    /// Fill a new database with sample data; without a database, a temporary one
+    #[arg(long)]
+    pub demo: bool,
+    /// How pages are cached, and made
+    #[command(flatten)]
+    pub pages: PageArguments,
+}
+
+/// Sizes of pages and pool.
+#[derive(Clone, Debug, Args)]
+pub struct PageArguments {
+    /// Bytes of a page of a new database: 4096, 8192, 16384 or 32768
+    #[arg(long, value_name = "BYTES")]
+    pub page_size: Option<u32>,
+    /// Bytes of the buffer pool
+    #[arg(long, value_name = "BYTES")]
+    pub pool_bytes: Option<u64>,
+}
+
+/// A tool's database.
+#[derive(Debug, Args)]
+pub struct DatabaseArguments {
+    /// The database
+    pub database: PathBuf,
+    /// How pages are cached
+    #[arg(long, value_name = "BYTES")]
+    pub pool_bytes: Option<u64>,
+}
+
+/// `verso sweep`
+#[derive(Debug, Args)]
+pub struct SweepArguments {
+    /// The database
+    #[command(flatten)]
+    pub database: DatabaseArguments,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,61 @@
+//! Ctrl-C: cancels the running statement and ends the running scripts; with nothing to cancel it ends the process.
+
+use std::sync::Arc;
+
+use verso_env::sync::Mutex;
+use versodb::CancelHandle;
+
+/// What a shell ended by Ctrl-C says: 128 + SIGINT.
+const EXIT_INTERRUPTED: i32 = 130;
+
+#[derive(Default)]
+struct State {
+    running: Option<CancelHandle>,
+    interrupted: bool,
+}
+
+/// Shared by the shell and the signal's handler.
+#[derive(Clone, Default)]
+pub struct Interrupts {
+    state: Arc<Mutex<State>>,
+}
+
+impl Interrupts {
+    /// Takes over Ctrl-C. While a line is edited the terminal keeps it to itself.
+    ///
+    /// # Errors
+    /// A message: the operating system refused the handler.
+    pub fn install(&self) -> Result<(), String> {
+        let shared = self.clone();
+        ctrlc::set_handler(move || shared.hit()).map_err(|error| error.to_string())
+    }
+
+    fn hit(&self) {
+        let mut state = self.state.lock();
+        match &state.running {
+            Some(statement) => {
+                statement.cancel();
+                state.interrupted = true;
+            }
+            None => std::process::exit(EXIT_INTERRUPTED),
+        }
+    }
+
+    /// Runs `work` such that Ctrl-C cancels `statement`.
+    pub fn during<T>(&self, statement: CancelHandle, work: impl FnOnce() -> T) -> T {
+        self.state.lock().running = Some(statement);
+        let result = work();
+        self.state.lock().running = None;
+        result
+    }
+
+    /// Whether Ctrl-C was hit since the last call.
+    pub fn take(&self) -> bool {
+        std::mem::take(&mut self.state.lock().interrupted)
+    }
+
+    /// Whether Ctrl-C was hit and nobody has taken it yet.
+    pub fn pending(&self) -> bool {
+        self.state.lock().interrupted
+    }
+}

@@ -1,0 +1,119 @@
+//! `verso sweep`, `check` and `stat`.
+
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use versodb::{Database, Error, Markers, SweepOptions};
+
+use crate::args::{DatabaseArguments, PageArguments};
+use crate::interrupt::Interrupts;
+use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
+use crate::shell::{End, Lines, Output, Shell};
+
+/// What `verso stat` asks.
+const STATISTICS: &str = "\\x on\nSELECT * FROM verso_database;\n\\x off\nSELECT * FROM verso_table_space;\n";
+
+/// `verso sweep`: backs out the dead and moves OIT; prints the markers before and after.
+pub fn sweep(arguments: &DatabaseArguments) -> ExitCode {
+    with_database(arguments, |database, out| {
+        let bar = progress_bar("pages");
+        let report = database.sweep(SweepOptions::default(), &mut |progress| {
+            bar.set_length(progress.pages_total);
+            bar.set_position(progress.pages_done);
+            ControlFlow::Continue(())
+        })?;
+        bar.finish_and_clear();
+        let _ = writeln!(out, "before: {}", markers(&report.before));
+        let _ = writeln!(out, "after:  {}", markers(&report.after));
+        let _ = writeln!(
+            out,
+            "{} pages visited, {} skipped, {} records backed out, {:.3} s",
+            report.pages_visited, report.pages_skipped, report.records_backed_out, report.seconds
+        );
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn markers(markers: &Markers) -> String {
+    format!("OIT {}, OAT {}, OST {}, Next {}", markers.oit.0, markers.oat.0, markers.ost.0, markers.next.0)
+}
+
+/// `verso check`: one line for each broken rule.
+pub fn check(arguments: &DatabaseArguments) -> ExitCode {
+    with_database(arguments, |database, out| {
+        let bar = progress_bar("pages");
+        let report = database.engine().check(&mut |progress| {
+            bar.set_length(progress.pages_total);
+            bar.set_position(progress.pages_done);
+            ControlFlow::Continue(())
+        })?;
+        bar.finish_and_clear();
+        for problem in &report.problems {
+            let _ = writeln!(out, "{problem}");
+        }
+        let found = report.problems.len();
+        let _ = writeln!(
+            out,
+            "{} pages, {} records: {}",
+            report.pages,
+            report.records,
+            if found == 0 { "no problem found".to_owned() } else { format!("{found} problems") }
+        );
+        Ok(if found == 0 { ExitCode::SUCCESS } else { ExitCode::from(EXIT_SCRIPT) })
+    })
+}
+
+/// `verso stat`: the system views, as the shell shows them.
+pub fn stat(arguments: &DatabaseArguments) -> ExitCode {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut err = std::io::stderr().lock();
+    let mut shell =
+        Shell::new(options(&pages(arguments)), Output::new(&mut out, &mut err), Interrupts::default());
+    if let Err(error) = shell.open(&arguments.database, false) {
+        shell.output().complain(&failure(&arguments.database, &error));
+        return ExitCode::from(EXIT_USAGE);
+    }
+    let end = shell.run(&mut Lines::unnamed(STATISTICS.as_bytes()), true);
+    match (end, shell.close()) {
+        (End::Finished, Ok(())) => ExitCode::SUCCESS,
+        _ => ExitCode::from(EXIT_USAGE),
+    }
+}
+
+fn with_database(
+    arguments: &DatabaseArguments,
+    work: impl FnOnce(&Database, &mut dyn Write) -> Result<ExitCode, Error>,
+) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let done = Database::open(&arguments.database, options(&pages(arguments))).and_then(|database| {
+        let code = work(&database, &mut out)?;
+        database.close()?;
+        Ok(code)
+    });
+    done.unwrap_or_else(|error| {
+        // Nobody reads it: then there is nobody to tell.
+        let _ = std::io::stderr().write_all(failure(&arguments.database, &error).as_bytes());
+        ExitCode::from(EXIT_USAGE)
+    })
+}
+
+fn pages(arguments: &DatabaseArguments) -> PageArguments {
+    PageArguments { page_size: None, pool_bytes: arguments.pool_bytes }
+}
+
+fn failure(database: &Path, error: &Error) -> String {
+    format!("verso: error: {}: {error}\n", database.display())
+}
+
+/// Drawn on standard error, only where that is a terminal.
+fn progress_bar(unit: &str) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {unit} {{elapsed}}"))
+    {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,0 +1,78 @@
+//! `verso bench e1` on a small table: child processes, verified values, the shape of the JSON, the plot.
+
+use crate::world::World;
+
+#[test]
+fn e1_writes_table_json_and_plot() {
+    let world = World::new();
+    let run = world.verso(&[
+        "bench",
+        "e1",
+        "--rows",
+        "1500",
+        "--passes",
+        "3",
+        "--runs",
+        "1",
+        "--pool-bytes",
+        "67108864",
+        "--folder",
+        ".",
+        "--json",
+        "e1.json",
+        "--plot",
+        "e1.svg",
+    ]);
+    assert_eq!(run.code, 0, "{run:?}");
+    for line in ["verso default", "verso rollback_no_savepoint", "sqlite default", "sqlite / verso"] {
+        assert!(run.out.contains(line), "{line}: {run:?}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(world.path().join("e1.json")).expect("written"))
+            .expect("JSON");
+    assert_eq!(json["rows"], 1500);
+    assert!(json["calibration"]["memcpy_gb_s"].as_f64() > Some(0.0));
+    for variant in ["default", "no_savepoint", "savepoints"] {
+        let measured = &json["verso"][variant];
+        assert_eq!(measured["pass_ms"].as_array().map(Vec::len), Some(3), "{variant}");
+        assert!(measured["commit_ms"].is_number() && measured["redo_bytes"].is_number(), "{variant}");
+        assert_eq!(measured["mem_delta_bytes"].as_array().map(Vec::len), Some(3), "{variant}");
+        assert_eq!(measured["writes"].as_array().map(Vec::len), Some(3), "{variant}");
+        assert!(measured["mem_peak_bytes"].is_number(), "{variant}");
+    }
+    for variant in ["rollback", "rollback_no_savepoint"] {
+        let measured = &json["verso"][variant];
+        for figure in ["rollback_ms", "scan_before_ms", "scan_after_ms"] {
+            assert!(measured[figure].is_number(), "{variant} {figure}");
+        }
+    }
+    assert!(json["sqlite"]["default"]["commit_ms"].is_number());
+    let svg = std::fs::read_to_string(world.path().join("e1.svg")).expect("written");
+    assert!(svg.starts_with("<svg") && svg.contains("polyline"), "{}", &svg[..200.min(svg.len())]);
+    let left: Vec<_> = std::fs::read_dir(world.path()).expect("readable").filter_map(Result::ok).collect();
+    assert_eq!(left.len(), 2, "only the two files are left: {left:?}");
+}
+
+#[test]
+fn a_peer_that_is_not_there_is_named_as_skipped() {
+    let world = World::new();
+    let peer = "postgres=host=127.0.0.1 port=1 user=nobody connect_timeout=2";
+    let run = world.verso(&[
+        "bench",
+        "e1",
+        "--rows",
+        "200",
+        "--passes",
+        "1",
+        "--runs",
+        "1",
+        "--pool-bytes",
+        "67108864",
+        "--folder",
+        ".",
+        "--peers",
+        peer,
+    ]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.contains("postgres: skipped, "), "{run:?}");
+}

@@ -1,0 +1,9 @@
+//! The binary as a user runs it: exit codes, output, scripts, tools.
+
+mod bench;
+mod experiments;
+mod output;
+mod processes;
+mod scripts;
+mod tools;
+mod world;

@@ -1,0 +1,127 @@
+//! Real processes: killed, interrupted, locking each other out.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+
+use crate::world::World;
+
+fn start(world: &World, arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_verso"))
+        .args(arguments)
+        .current_dir(world.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts")
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill is there");
+    assert!(sent.success());
+}
+
+/// Rows that were acknowledged when the process was killed after `acknowledged` commits; the rows found afterwards.
+fn killed_after(world: &World, acknowledged: u64) -> u64 {
+    let mut child =
+        start(world, &["shell", "a.verso", "--command", "CREATE TABLE t (a INTEGER)", "--file", "-"]);
+    let mut input = child.stdin.take().expect("piped above");
+    let writer = std::thread::Builder::new()
+        .spawn(move || {
+            // Ends when the killed process no longer reads.
+            for row in 1_u64.. {
+                if writeln!(input, "INSERT INTO t VALUES ({row}); -- {}", "padding ".repeat(20)).is_err() {
+                    break;
+                }
+            }
+        })
+        .expect("a thread starts");
+    let output = BufReader::new(child.stdout.take().expect("piped above"));
+    let inserted = output.lines().map_while(Result::ok).filter(|line| line == "INSERT 0 1");
+    assert_eq!(inserted.take(acknowledged as usize).count() as u64, acknowledged);
+    child.kill().expect("kill -9");
+    child.wait().expect("ended");
+    writer.join().expect("the writer ends with the process");
+
+    let text = world.sql("a.verso", "\\x\nSELECT count(*) AS rows, max(a) AS last, sum(a) AS total FROM t");
+    let value = |name: &str| -> u64 {
+        let line = text.lines().find(|line| line.starts_with(name)).expect("it is there");
+        line.rsplit("| ").next().and_then(|number| number.trim().parse().ok()).expect("a number")
+    };
+    let rows = value("rows");
+    assert_eq!((value("last"), value("total")), (rows, rows * (rows + 1) / 2), "the rows are the first ones");
+    rows
+}
+
+#[test]
+fn kill_9_loses_nothing_that_was_acknowledged() {
+    for acknowledged in [1, 40, 300] {
+        let world = World::new();
+        let found = killed_after(&world, acknowledged);
+        assert!(found >= acknowledged, "{found} rows of {acknowledged} acknowledged");
+        let check = world.verso(&["check", "a.verso"]);
+        assert_eq!(check.code, 0, "{check:?}");
+    }
+}
+
+#[test]
+fn a_second_process_is_refused_while_the_first_is_open() {
+    let world = World::new();
+    let mut first = start(&world, &["shell", "a.verso"]);
+    let mut input = first.stdin.take().expect("piped above");
+    writeln!(input, "\\echo open").expect("it reads");
+    let mut line = String::new();
+    BufReader::new(first.stdout.take().expect("piped above")).read_line(&mut line).expect("it answers");
+    assert_eq!(line, "open\n");
+
+    let second = world.verso(&["shell", "a.verso", "--command", "SELECT 1"]);
+    assert_eq!(second.code, 1, "{second:?}");
+    assert!(second.err.contains("a.verso"), "{second:?}");
+    drop(input);
+    assert!(first.wait().expect("it ends").success());
+    world.sql("a.verso", "SELECT 1");
+}
+
+#[test]
+fn ctrl_c_cancels_the_statement_and_ends_the_script() {
+    let world = World::new();
+    let mut child = start(&world, &["shell", "a.verso"]);
+    let mut input = child.stdin.take().expect("piped above");
+    input
+        .write_all(b"CREATE TABLE t (a INTEGER);\n\\echo started\nDO $$ BEGIN LOOP NULL; END LOOP; END $$;\n\\echo never\n")
+        .expect("it reads");
+    let mut output = BufReader::new(child.stdout.take().expect("piped above"));
+    let mut line = String::new();
+    while line != "started\n" {
+        line.clear();
+        output.read_line(&mut line).expect("it answers");
+    }
+    // The loop begins a moment after that line: before it does, Ctrl-C ends the process with 130.
+    let mut stderr = child.stderr.take().expect("piped above");
+    let mut loops = false;
+    for _ in 0..200 {
+        loops = cpu_ticks(&child) > 20;
+        if loops {
+            break;
+        }
+        std::thread::park_timeout(std::time::Duration::from_millis(50));
+    }
+    assert!(loops, "the endless loop runs");
+    signal(&child, "-INT");
+    drop(input);
+    let status = child.wait().expect("it ends");
+    let mut errors = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut errors).expect("text");
+    assert_eq!(status.code(), Some(3), "{errors}");
+    assert!(errors.contains("57014"), "{errors}");
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut output, &mut rest).expect("text");
+    assert!(!rest.contains("never"), "{rest}");
+}
+
+/// Processor time of a process in clock ticks (user mode).
+fn cpu_ticks(child: &Child) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    after_name.split_whitespace().nth(11).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+}

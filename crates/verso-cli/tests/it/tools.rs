@@ -1,0 +1,77 @@
+//! `verso sweep`, `check`, `stat`.
+
+use crate::world::World;
+
+fn with_a_dead_transaction() -> World {
+    let world = World::new();
+    world.sql("a.verso", "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1), (2), (3);");
+    world.sql("a.verso", "BEGIN NO SAVEPOINT; UPDATE t SET a = a + 1; ROLLBACK;");
+    world
+}
+
+#[test]
+fn oit_stands_still_behind_a_dead_transaction_until_sweep() {
+    let world = with_a_dead_transaction();
+    let markers = |world: &World| {
+        let text = world.sql("a.verso", "\\x\nSELECT oit, next_xid FROM verso_database");
+        let value = |name: &str| -> u64 {
+            let line = text.lines().find(|line| line.starts_with(name)).expect("it is there");
+            line.rsplit("| ").next().and_then(|number| number.trim().parse().ok()).expect("a number")
+        };
+        (value("oit"), value("next_xid"))
+    };
+    let (oit, next) = markers(&world);
+    assert!(oit < next);
+    world.sql("a.verso", "INSERT INTO t VALUES (4)");
+    assert_eq!(markers(&world).0, oit);
+
+    let run = world.verso(&["sweep", "a.verso"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.contains("before: OIT") && run.out.contains("after:  OIT"), "{run:?}");
+    assert!(markers(&world).0 > oit);
+    assert!(world.sql("a.verso", "SELECT sum(a) AS s FROM t").contains(" 10\n"));
+}
+
+#[test]
+fn check_finds_nothing_wrong_with_a_sound_file() {
+    let world = with_a_dead_transaction();
+    let run = world.verso(&["check", "a.verso"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.contains("no problem found"), "{run:?}");
+}
+
+#[test]
+fn check_names_a_page_whose_bytes_were_changed() {
+    let world = with_a_dead_transaction();
+    let path = world.path().join("a.verso");
+    let mut bytes = std::fs::read(&path).expect("readable");
+    let middle = bytes.len() / 2;
+    for byte in &mut bytes[middle..middle + 4096] {
+        *byte ^= 0x55;
+    }
+    // Where no page was in use nothing can be wrong: change all but the first pages.
+    for byte in bytes.iter_mut().skip(48 * 1024).step_by(997) {
+        *byte ^= 0x10;
+    }
+    std::fs::write(&path, bytes).expect("written");
+    let run = world.verso(&["check", "a.verso"]);
+    assert_ne!(run.code, 0, "{run:?}");
+}
+
+#[test]
+fn stat_shows_markers_and_space() {
+    let run = with_a_dead_transaction().verso(&["stat", "a.verso"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.contains("oit") && run.out.contains("total_pages"), "{run:?}");
+}
+
+#[test]
+fn a_missing_or_foreign_file_is_refused_and_not_made() {
+    let world = World::new();
+    assert_eq!(world.verso(&["check", "nosuch.verso"]).code, 1);
+    assert!(!world.path().join("nosuch.verso").exists());
+    world.file("text.verso", &"no database ".repeat(5_000));
+    let run = world.verso(&["stat", "text.verso"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.err.contains("text.verso"), "{run:?}");
+}
