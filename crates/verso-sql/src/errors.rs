@@ -271,6 +271,7 @@ impl From<StorageError> for SqlError {
             StorageError::SavepointsOff | StorageError::NoSuchSavepoint(_) => "3B001",
             StorageError::SweepRunning => OBJECT_IN_USE,
             StorageError::SequenceExhausted { limit: _ } => "2200H",
+            StorageError::SequenceBounds { limit: _ } => NUMERIC_VALUE_OUT_OF_RANGE,
             StorageError::TooLarge { what: _, size: _, limit: _ } => PROGRAM_LIMIT_EXCEEDED,
             StorageError::NoSuchObject(_) => INTERNAL_ERROR,
             StorageError::Full { what: _ } => DISK_FULL,

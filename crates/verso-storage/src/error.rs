@@ -46,6 +46,12 @@ pub enum StorageError {
         /// The bound.
         limit: i64,
     },
+    /// A number outside of a sequence's bounds.
+    #[error("the value is beyond the sequence's limit {limit}")]
+    SequenceBounds {
+        /// The bound.
+        limit: i64,
+    },
     /// Only one sweep runs at a time.
     #[error("another sweep is running")]
     SweepRunning,

@@ -134,11 +134,11 @@ impl Sequence {
     /// Sets the number; with `is_called` the next one is behind it, otherwise it is the next one itself.
     ///
     /// # Errors
-    /// `SequenceExhausted` for a number outside of its bounds; `Full`, `Poisoned`.
+    /// `SequenceBounds` for a number outside of its bounds; `Full`, `Poisoned`.
     pub fn set_value(&self, value: i64, is_called: bool) -> Result<(), StorageError> {
         if !(self.spec.min..=self.spec.max).contains(&value) {
             let limit = if value > self.spec.max { self.spec.max } else { self.spec.min };
-            return Err(StorageError::SequenceExhausted { limit });
+            return Err(StorageError::SequenceBounds { limit });
         }
         let mut state = self.state.lock();
         self.log(value, is_called)?;
