@@ -30,8 +30,8 @@ pub fn sweep(arguments: &DatabaseArguments) -> ExitCode {
         let _ = writeln!(out, "after:  {}", markers(&report.after));
         let _ = writeln!(
             out,
-            "{} pages visited, {} skipped, {} records backed out, {:.3} s",
-            report.pages_visited, report.pages_skipped, report.records_backed_out, report.seconds
+            "{} pages visited, {} skipped, {} pages backed out, {:.3} s",
+            report.pages_visited, report.pages_skipped, report.pages_backed_out, report.seconds
         );
         Ok(ExitCode::SUCCESS)
     })
@@ -48,7 +48,6 @@ pub fn check(arguments: &DatabaseArguments) -> ExitCode {
         let report = database.engine().check(&mut |progress| {
             bar.set_length(progress.pages_total);
             bar.set_position(progress.pages_done);
-            ControlFlow::Continue(())
         })?;
         bar.finish_and_clear();
         for problem in &report.problems {

@@ -28,6 +28,11 @@ impl Connection {
         self.execute_with(sql, &[])
     }
 
+    /// The time zone of the session.
+    pub fn timezone(&self) -> &verso_types::TimeZone {
+        self.session.timezone()
+    }
+
     /// As [`Connection::execute`], with values for `$1`, `$2` …; see [`params!`](crate::params).
     ///
     /// # Errors
