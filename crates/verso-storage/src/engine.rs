@@ -169,6 +169,7 @@ impl CheckpointTarget for Target {
 struct Restoring {
     transactions: RestoredTransactions,
     active: BTreeSet<TxnId>,
+    left_to_sweep: BTreeSet<TxnId>,
     next_object: u32,
     versions: RestoredVersions,
 }
@@ -179,13 +180,17 @@ impl StateRedo for Restoring {
         self.transactions = transactions;
         self.active = active.into_iter().collect();
         self.next_object = checked_u32(state, 0)?;
-        let mut rest = &state[4..];
+        let count = checked_u32(state, 4)? as usize;
+        for index in 0..count {
+            self.left_to_sweep.insert(TxnId(checked_u64(state, 8 + index * 8)?));
+        }
+        let mut rest = state.get(8 + count * 8..).ok_or_else(|| Flaw::from("checkpoint state cut short"))?;
         self.versions = RestoredVersions::decode(&mut rest)?;
         Ok(())
     }
 
     fn group(&mut self, txn: TxnId, _end: Lsn) {
-        if txn.0 >= self.transactions.next {
+        if txn != TxnId::NONE && txn.0 >= self.transactions.next {
             // Ids between are of transactions that logged nothing.
             self.active.insert(txn);
             self.transactions.next = txn.0 + 1;
@@ -200,6 +205,9 @@ impl StateRedo for Restoring {
             RecordKind::DEAD => {
                 self.active.remove(&txn);
                 self.transactions.dead.insert(txn);
+                if payload.first() == Some(&1) {
+                    self.left_to_sweep.insert(txn);
+                }
             }
             RecordKind::BACKED_OUT => {
                 self.transactions.dead.remove(&TxnId(checked_u64(payload, 0)?));
@@ -258,9 +266,10 @@ impl Engine {
     ) -> Result<Engine, StorageError> {
         let space = store.load_space(crate::space::RESERVE_UNITS)?;
         let page_size = store.core.pool.page_size();
-        let Restoring { mut transactions, active, next_object, versions } = restoring;
+        let Restoring { mut transactions, active, mut left_to_sweep, next_object, versions } = restoring;
         // What was under way has failed.
         transactions.dead.extend(active.iter().copied());
+        left_to_sweep.retain(|txn| transactions.dead.contains(txn));
         let versions = restore_versions(&store, &space, versions, &transactions.dead)?;
         let temporary: Vec<_> =
             space.extents_of_kind(ExtentKind::Temp).into_iter().map(|(_, run)| run).collect();
@@ -290,6 +299,7 @@ impl Engine {
             commits: AtomicU64::new(0),
             rollbacks: AtomicU64::new(0),
             sweeping: Mutex::new(()),
+            left_to_sweep: Mutex::new(left_to_sweep),
             live: Mutex::default(),
             env: env.clone(),
             options: options.clone(),

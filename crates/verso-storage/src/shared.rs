@@ -62,6 +62,8 @@ pub struct Shared {
     pub rollbacks: AtomicU64,
     /// Held by a running sweep.
     pub sweeping: Mutex<()>,
+    /// Dead transactions that only sweep backs out (F5).
+    pub left_to_sweep: Mutex<std::collections::BTreeSet<TxnId>>,
     /// Open transactions, by the order of their beginning.
     pub live: Mutex<std::collections::BTreeMap<u64, TxnInfo>>,
 }
@@ -119,6 +121,9 @@ impl Shared {
         let mut out = Vec::new();
         self.transactions.encode(&mut out);
         out.extend_from_slice(&self.next_object.load(Ordering::Acquire).to_le_bytes());
+        let left: Vec<TxnId> = self.left_to_sweep.lock().iter().copied().collect();
+        out.extend_from_slice(&(left.len() as u32).to_le_bytes());
+        left.iter().for_each(|txn| out.extend_from_slice(&txn.0.to_le_bytes()));
         self.versions.encode(&mut out);
         out
     }

@@ -93,7 +93,8 @@ pub use rows::{ColumnIndex, Row, Rows};
 pub use transaction::Transaction;
 
 pub use verso_sql::{
-    CancelHandle, CommandTag, Notice, OutputColumn, SqlError as Error, StatementSink, StatementStatistics, split_statements,
+    CancelHandle, CommandTag, Notice, OutputColumn, SqlError as Error, StatementSink, StatementStatistics,
+    split_statements,
 };
 pub use verso_storage::{
     CheckReport, EngineStatistics, Isolation, Markers, SpaceReport, SweepOptions, SweepReport,

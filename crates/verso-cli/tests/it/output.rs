@@ -66,7 +66,7 @@ fn objects_are_listed_and_described() {
     assert_eq!(
         world.sql("a.verso", "\\d"),
         concat!(
-            "     List of relations\n",
+            "    List of relations\n",
             " Schema | Name |   Type   \n",
             "--------+------+----------\n",
             " public | s    | sequence\n",

@@ -173,8 +173,11 @@ impl Session {
                 return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
             }
             let warning = "there is no transaction in progress";
-            let notice = Notice::warning(sqlstate::NO_ACTIVE_TRANSACTION, warning);
-            self.services.notices.borrow_mut().push(notice);
+            // With autocommit off a transaction is always about to begin, so there is nothing to warn of.
+            if self.autocommit {
+                let notice = Notice::warning(sqlstate::NO_ACTIVE_TRANSACTION, warning);
+                self.services.notices.borrow_mut().push(notice);
+            }
             return Ok(tag("COMMIT"));
         };
         match active.condition {

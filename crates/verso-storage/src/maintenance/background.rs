@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// What the steps report.
 pub fn round(shared: &Shared) -> Result<(), StorageError> {
     if shared.auto_backout.load(Ordering::Relaxed) {
-        backout::back_out_all(shared)?;
+        backout::back_out_all(shared, false)?;
     }
     shared.versions.close_idle(&shared.transactions);
     retire::retire(shared)?;

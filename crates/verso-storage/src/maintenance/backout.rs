@@ -53,19 +53,24 @@ pub fn back_out(shared: &Shared, txn: TxnId) -> Result<u64, StorageError> {
     }
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.state(RecordKind::BACKED_OUT, &txn.0.to_le_bytes())?;
-    mini.commit_with(|_, _| shared.transactions.backed_out(txn))?;
+    mini.commit_with(|_, _| {
+        shared.left_to_sweep.lock().remove(&txn);
+        shared.transactions.backed_out(txn);
+    })?;
     shared.versions.ended(txn, &shared.transactions);
     Ok(pages.len() as u64)
 }
 
-/// Backs out every dead transaction; data pages visited.
+/// Backs out every dead transaction, those left to sweep (F5) only when sweep asks; data pages visited.
 ///
 /// # Errors
 /// As [`back_out`].
-pub fn back_out_all(shared: &Shared) -> Result<u64, StorageError> {
+pub fn back_out_all(shared: &Shared, sweeping: bool) -> Result<u64, StorageError> {
     let mut pages = 0;
     for txn in shared.transactions.dead() {
-        pages += back_out(shared, txn)?;
+        if sweeping || !shared.left_to_sweep.lock().contains(&txn) {
+            pages += back_out(shared, txn)?;
+        }
     }
     Ok(pages)
 }

@@ -75,7 +75,7 @@ pub fn sweep(
         next = before.next.0,
         "sweep starts"
     );
-    let pages_backed_out = backout::back_out_all(shared)?;
+    let pages_backed_out = backout::back_out_all(shared, true)?;
     shared.versions.close_idle(&shared.transactions);
     let version_pages_retired = retire::retire(shared)?;
     // Below this everything is committed and needed by no snapshot in an older form.

@@ -455,8 +455,15 @@ impl Txn {
             mini.state(RecordKind::ROLLED_BACK, &[])?;
             mini.commit_with(|_, _| shared.transactions.rolled_back_clean(self.id))?;
         } else {
-            mini.state(RecordKind::DEAD, &[])?;
-            mini.commit_with(|_, _| shared.transactions.mark_dead(self.id))?;
+            // F5: without savepoints it is left to sweep.
+            let left_to_sweep = !self.options.savepoints;
+            mini.state(RecordKind::DEAD, &[u8::from(left_to_sweep)])?;
+            mini.commit_with(|_, _| {
+                if left_to_sweep {
+                    shared.left_to_sweep.lock().insert(self.id);
+                }
+                shared.transactions.mark_dead(self.id);
+            })?;
         }
         self.leave();
         Ok(())
