@@ -77,7 +77,7 @@ fn objects_are_listed_and_described() {
     assert_eq!(
         world.sql("a.verso", "\\d TEST"),
         concat!(
-            "                   Table \"public.test\"\n",
+            "                 Table \"public.test\"\n",
             " Column |          Type          | Nullable | Default \n",
             "--------+------------------------+----------+---------\n",
             " id     | numeric(18,2)          | not null | \n",
