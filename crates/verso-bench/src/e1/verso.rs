@@ -142,7 +142,7 @@ impl Subject for Verso {
     fn memory_probe(&self) -> Option<Probe> {
         process::resident_bytes()?;
         let database = self.database.clone();
-        let page_size = u64::from(database.space().page_size);
+        let page_size = database.space().page_size;
         Some(Arc::new(move || {
             // The pool first: what it takes in between is then counted as ours, never hidden.
             let pool = database.statistics().pool.resident_pages * page_size;

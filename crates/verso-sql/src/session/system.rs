@@ -106,7 +106,7 @@ impl Services {
             int(space.free_pages),
             int(space.version_pages),
             int(space.temporary_pages),
-            int(statistics.pool.capacity_pages * u64::from(space.page_size)),
+            int(statistics.pool.capacity_pages * space.page_size),
             int(statistics.pool.resident_pages),
             int(statistics.pool.dirty_pages),
             int(statistics.log.bytes),
@@ -167,7 +167,7 @@ impl Services {
     fn table_space_rows(&self) -> Vec<Vec<Value>> {
         let Some(catalog) = self.catalog.borrow().clone() else { return Vec::new() };
         let engine = &self.instance.engine;
-        let page_size = u64::from(engine.space().page_size);
+        let page_size = engine.space().page_size;
         let mut rows = Vec::new();
         for table in catalog.tables() {
             // A table dropped meanwhile has no space to tell of.
