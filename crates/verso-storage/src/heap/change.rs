@@ -236,6 +236,16 @@ impl Heap {
             links.push((own.clone(), SmallVec::from_slice(columns)));
         }
 
+        // Before the entries: the object's root is latched before the space map, as everywhere.
+        let references = match change {
+            Change::Update { values, first_row, .. } => {
+                self.make_room(shared, &mut mini, home, layout, slots, columns, values, first_row)?
+            }
+            Change::Delete => Vec::new(),
+        };
+        if !references.is_empty() {
+            mini.use_reserve();
+        }
         let mut voids = Vec::new();
         for (group, saved) in &links {
             self.link(
@@ -253,13 +263,6 @@ impl Heap {
                 &mut voids,
             )?;
         }
-        mini.use_reserve();
-        let references = match change {
-            Change::Update { values, first_row, .. } => {
-                self.make_room(shared, &mut mini, home, layout, slots, columns, values, first_row)?
-            }
-            Change::Delete => Vec::new(),
-        };
         let uniform = pairs.iter().all(|pair| *pair == pairs[0]);
         mini.apply_with(home, RecordKind::DATA_UPDATE, |out| {
             let unchanged = links.is_empty();
