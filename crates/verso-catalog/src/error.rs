@@ -103,6 +103,30 @@ pub enum CatalogError {
         /// The greatest number of columns.
         limit: usize,
     },
+    /// More arguments than a function can have (54023).
+    #[error("functions cannot have more than {limit} arguments")]
+    TooManyArguments {
+        /// The greatest number of arguments.
+        limit: usize,
+    },
+    /// No function of that name, whatever its arguments (42883).
+    #[error("could not find a function named \"{name}\"")]
+    NoFunctionNamed {
+        /// The name.
+        name: String,
+    },
+    /// Several functions of that name: the argument types have to be given (42725).
+    #[error("function name \"{name}\" is not unique")]
+    AmbiguousFunction {
+        /// The name.
+        name: String,
+    },
+    /// The prefix `pg_` is the system's (42939).
+    #[error("unacceptable schema name \"{name}\"")]
+    ReservedName {
+        /// The name.
+        name: String,
+    },
 
     // ── report ───────────────────────────────────────────────────────────────────────────────────────────────
     /// A system table contradicts itself (XX001).

@@ -1,22 +1,34 @@
 //! Tables, columns, functions, sequences and views: what the names mean.
 //!
+//! Definitions are rows of system tables, which are versioned like every other table's: a schema change belongs to its
+//! transaction. A statement asks the [`Catalog`] once, at its start, for the [`CatalogSnapshot`] that it sees.
+//!
 //! | module | what it is |
 //! |---|---|
+//! | `catalog` | which version of the catalog a statement sees, and who may change it |
+//! | `ddl` | schema changes |
 //! | [`definition`] | what is known of a table, sequence or function |
 //! | [`sequence`] | the bounds of a sequence, with PostgreSQL's defaults and checks |
 //! | [`request`] | what a `CREATE` asks for |
+//! | `store` | rows of system tables, read and written through the heap |
+//! | `system` | the system tables, in which definitions are kept |
 //! | [`snapshot`] | one version of the whole catalog: immutable, shared, looked up by name |
 //! | [`view`] | the system views `verso_*` and their columns |
 //! | [`error`] | the one error type |
 #![forbid(unsafe_code)]
 
+mod catalog;
+mod ddl;
 pub mod definition;
 pub mod error;
 pub mod request;
 pub mod sequence;
 pub mod snapshot;
+mod store;
+mod system;
 pub mod view;
 
+pub use catalog::Catalog;
 pub use definition::{
     ColumnDef, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, OwnedBy, SchemaDef,
     SequenceDef, TableDef, Volatility,

@@ -65,12 +65,17 @@ pub struct CatalogSnapshot {
 impl CatalogSnapshot {
     /// Begins a snapshot that has the schemas `pg_catalog` and `public`, and nothing in them.
     pub fn builder(version: u64) -> SnapshotBuilder {
-        let mut builder = SnapshotBuilder {
-            snapshot: CatalogSnapshot { version, schemas: BTreeMap::new(), relations_by_oid: HashMap::new() },
-        };
+        let mut builder = CatalogSnapshot::empty(version);
         builder.add_schema(Arc::new(SchemaDef { oid: Oid(11), name: PG_CATALOG.into() }));
         builder.add_schema(Arc::new(SchemaDef { oid: Oid(2200), name: PUBLIC.into() }));
         builder
+    }
+
+    /// Begins a snapshot that has nothing in it.
+    pub(crate) fn empty(version: u64) -> SnapshotBuilder {
+        let snapshot =
+            CatalogSnapshot { version, schemas: BTreeMap::new(), relations_by_oid: HashMap::new() };
+        SnapshotBuilder { snapshot }
     }
 
     /// The schema of that name.

@@ -1,0 +1,241 @@
+//! The catalog of an open database: which version a statement sees, and who may change it.
+//!
+//! ```text
+//! statement ──view──► verso_catalog_version: one row, one number ──► cache: number ─► CatalogSnapshot
+//!                                                                       └ miss: read the system tables by the same view
+//! ```
+//!
+//! C1. Every schema change gives the version row a number that was never used since the database was opened. So two
+//!     statements that see the same number see the same definitions, whoever committed what in between: the cache
+//!     needs no invalidation, neither at commit nor at ROLLBACK [TO].
+//! C2. The version row is written before any other row of a change. As a second writer of a row waits for the first
+//!     and then fails with `Conflict` if its view does not see the first's change, two transactions never change the
+//!     schema at once, and who checked a name in its snapshot may rely on it once the version row is written.
+//! C3. A snapshot is never loaded in the middle of a change.
+//! C4. READ UNCOMMITTED reads the catalog as READ COMMITTED does, but for its own changes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use verso_storage::heap::ScanBatch;
+use verso_storage::{Engine, Isolation, RecordId, Sequence, Txn, TxnId, TxnOptions};
+
+use crate::definition::Oid;
+use crate::error::CatalogError;
+use crate::snapshot::{CatalogSnapshot, PG_CATALOG};
+use crate::store;
+use crate::system::assemble::CatalogRows;
+use crate::system::row::{SystemRow, VersionRow};
+use crate::system::{OID_SEQUENCE, initial};
+
+/// Snapshots kept for statements to come: several, as transactions of different ages see different versions.
+const CACHED_VERSIONS: usize = 16;
+
+/// The catalog of one open database; shared by its sessions.
+pub struct Catalog {
+    pub(crate) engine: Engine,
+    /// Where the version row is.
+    version_record: RecordId,
+    /// The number the next change gives to the version row.
+    next_version: AtomicU64,
+    /// Who wrote the version row last (C2 makes it the only one that may not have ended).
+    last_change: Mutex<Option<(u64, TxnId)>>,
+    /// The latest used first.
+    cache: Mutex<VecDeque<Arc<CatalogSnapshot>>>,
+    /// Numbers for new entries.
+    oids: Arc<Sequence>,
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Catalog").field("next_version", &self.next_version).finish_non_exhaustive()
+    }
+}
+
+impl Catalog {
+    /// Makes the system tables of a new database, in a transaction of its own.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn bootstrap(engine: &Engine) -> Result<Catalog, CatalogError> {
+        let mut txn = engine.begin(internal(false));
+        txn.begin_statement()?;
+        for shape in initial::tables() {
+            let columns = crate::ddl::column_specs(&shape.columns);
+            engine.create_heap_with_id(&mut txn, shape.table.heap, &columns)?;
+        }
+        let oids = engine.create_sequence(&mut txn, crate::ddl::sequence_spec(&initial::oid_bounds()))?;
+        let rows = initial::rows(oids);
+        store::insert(engine, &mut txn, &rows.namespaces)?;
+        store::insert(engine, &mut txn, &rows.classes)?;
+        store::insert(engine, &mut txn, &rows.attributes)?;
+        store::insert(engine, &mut txn, &rows.sequences)?;
+        store::insert(engine, &mut txn, &initial::types())?;
+        store::insert(engine, &mut txn, &initial::languages())?;
+        store::insert(engine, &mut txn, &[VersionRow { number: 1 }])?;
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        Catalog::load(engine)
+    }
+
+    /// Reads the catalog of an existing database.
+    ///
+    /// # Errors
+    /// `Corrupt` if the system tables contradict each other; those of storage.
+    pub fn load(engine: &Engine) -> Result<Catalog, CatalogError> {
+        let mut txn = engine.begin(internal(true));
+        txn.begin_statement()?;
+        let (version_record, number) = find_version(engine, &txn)?;
+        let snapshot = read_rows(engine, &txn)?.assemble(number, None)?;
+        let oids = snapshot
+            .sequence(Some(PG_CATALOG), OID_SEQUENCE)
+            .ok_or_else(|| CatalogError::Corrupt { what: format!("there is no sequence {OID_SEQUENCE}") })?;
+        let oids = engine.sequence(oids.object)?;
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        Ok(Catalog {
+            engine: engine.clone(),
+            version_record,
+            next_version: AtomicU64::new(number + 1),
+            last_change: Mutex::new(None),
+            cache: Mutex::new(VecDeque::from([snapshot])),
+            oids,
+        })
+    }
+
+    /// What the transaction's current statement sees: its own changes, and others' as its isolation level has it.
+    ///
+    /// Costs one record fetch while the version seen is among the last sixteen used; otherwise the system tables
+    /// are read.
+    ///
+    /// # Errors
+    /// `Corrupt` if the system tables contradict each other; those of storage.
+    pub fn snapshot(&self, txn: &Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
+        if txn.isolation() == Isolation::ReadUncommitted && !self.changed_by(txn) {
+            let mut committed = self.engine.begin(internal(true));
+            committed.begin_statement()?;
+            let snapshot = self.snapshot_of(&committed)?;
+            committed.end_statement()?;
+            committed.commit(verso_storage::CommitMode::Wait)?;
+            return Ok(snapshot);
+        }
+        self.snapshot_of(txn)
+    }
+
+    fn snapshot_of(&self, txn: &Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
+        let number = self.visible_version(txn)?;
+        let mut cache = self.cache.lock();
+        if let Some(at) = cache.iter().position(|snapshot| snapshot.version == number) {
+            let snapshot = Arc::clone(&cache[at]);
+            if at > 0 {
+                cache.remove(at);
+                cache.push_front(Arc::clone(&snapshot));
+            }
+            return Ok(snapshot);
+        }
+        let previous = cache.front().cloned();
+        drop(cache);
+        let snapshot = read_rows(&self.engine, txn)?.assemble(number, previous.as_deref())?;
+        let mut cache = self.cache.lock();
+        // Another thread may have loaded the same version meanwhile: all shall share one.
+        if let Some(other) = cache.iter().find(|other| other.version == number) {
+            return Ok(Arc::clone(other));
+        }
+        cache.push_front(Arc::clone(&snapshot));
+        cache.truncate(CACHED_VERSIONS);
+        Ok(snapshot)
+    }
+
+    /// Changes the schema: announces it (C2), then runs `work`, which writes the rows.
+    ///
+    /// The work is a statement within the caller's: it takes a view of its own, which sees what it has written itself
+    /// even when this is the transaction's first change.
+    ///
+    /// # Errors
+    /// `Conflict` if another transaction has changed the schema behind the back of the caller's view; those of `work`.
+    pub(crate) fn change<T>(
+        &self,
+        txn: &mut Txn,
+        work: impl FnOnce(&mut Txn) -> Result<T, CatalogError>,
+    ) -> Result<T, CatalogError> {
+        self.announce(txn)?;
+        txn.begin_statement()?;
+        match work(txn) {
+            Ok(value) => {
+                txn.end_statement()?;
+                Ok(value)
+            }
+            Err(error) => {
+                txn.abort_statement()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the version row a number of its own.
+    fn announce(&self, txn: &mut Txn) -> Result<(), CatalogError> {
+        let number = self.next_version.fetch_add(1, Ordering::Relaxed);
+        let stored = i64::try_from(number).expect("a change a nanosecond for three hundred years");
+        let written = store::update(&self.engine, txn, |_: &VersionRow| true, |row| row.number = stored)?;
+        if written != 1 {
+            return Err(CatalogError::Corrupt { what: format!("there are {written} catalog versions") });
+        }
+        *self.last_change.lock() = txn.id().map(|id| (number, id));
+        Ok(())
+    }
+
+    /// A number for a new entry.
+    pub(crate) fn new_oid(&self) -> Result<Oid, CatalogError> {
+        let number = self.oids.next_value()?;
+        u32::try_from(number).map(Oid).map_err(|_| CatalogError::Corrupt { what: format!("oid {number}") })
+    }
+
+    fn changed_by(&self, txn: &Txn) -> bool {
+        matches!((*self.last_change.lock(), txn.id()), (Some((_, writer)), Some(own)) if writer == own)
+    }
+
+    fn visible_version(&self, txn: &Txn) -> Result<u64, CatalogError> {
+        let heap = self.engine.heap(VersionRow::TABLE.heap)?;
+        let mut batch = ScanBatch::default();
+        if !heap.fetch(txn, self.version_record, &VersionRow::column_ids(), &mut batch)? {
+            return Err(CatalogError::Corrupt { what: "there is no catalog version".to_string() });
+        }
+        let rows = VersionRow::from_batch(&batch.batch)?;
+        rows.first()
+            .map(version_number)
+            .unwrap_or_else(|| Err(CatalogError::Corrupt { what: "there is no catalog version".to_string() }))
+    }
+}
+
+/// Options of a transaction of the catalog's own.
+fn internal(read_only: bool) -> TxnOptions {
+    TxnOptions { isolation: Isolation::ReadCommitted, savepoints: true, read_only }
+}
+
+fn version_number(row: &VersionRow) -> Result<u64, CatalogError> {
+    u64::try_from(row.number)
+        .map_err(|_| CatalogError::Corrupt { what: format!("the catalog has version {}", row.number) })
+}
+
+/// The version row's place and number.
+fn find_version(engine: &Engine, txn: &Txn) -> Result<(RecordId, u64), CatalogError> {
+    let mut found = store::locate::<VersionRow>(engine, txn)?;
+    match (found.pop(), found.is_empty()) {
+        (Some((record, row)), true) => Ok((record, version_number(&row)?)),
+        _ => Err(CatalogError::Corrupt { what: "there is not exactly one catalog version".to_string() }),
+    }
+}
+
+fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
+    Ok(CatalogRows {
+        namespaces: store::read(engine, txn)?,
+        classes: store::read(engine, txn)?,
+        attributes: store::read(engine, txn)?,
+        defaults: store::read(engine, txn)?,
+        functions: store::read(engine, txn)?,
+        sequences: store::read(engine, txn)?,
+        depends: store::read(engine, txn)?,
+    })
+}

@@ -1,0 +1,101 @@
+//! CREATE FUNCTION, DROP FUNCTION.
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+use verso_types::SqlType;
+
+use super::target_schema;
+use crate::catalog::Catalog;
+use crate::definition::{FunctionDef, Oid, signature};
+use crate::error::{CatalogError, ObjectKind};
+use crate::request::NewFunction;
+use crate::store;
+use crate::system::assemble::proc_row;
+use crate::system::row::ProcRow;
+
+/// Greatest number of arguments, as in PostgreSQL.
+pub const MAX_ARGUMENTS: usize = 100;
+
+impl Catalog {
+    /// Makes a function, or with `replace` gives an existing one of the same arguments a new body.
+    ///
+    /// # Errors
+    /// `Exists`, `ReturnTypeChanged`, `Missing` (the schema), `SystemObject`, `InvalidParameter` for too many
+    /// arguments; storage's, of which `Conflict` says that another transaction changed the schema first.
+    pub fn create_function(
+        &self,
+        txn: &mut Txn,
+        new: &NewFunction,
+        replace: bool,
+    ) -> Result<Oid, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, new.schema.as_ref())?;
+        if new.args.len() > MAX_ARGUMENTS {
+            return Err(CatalogError::TooManyArguments { limit: MAX_ARGUMENTS });
+        }
+        let types: Vec<SqlType> = new.args.iter().map(|arg| arg.ty.clone()).collect();
+        let overloads = snapshot.functions(Some(&schema.name), &new.name);
+        let existing = overloads.iter().find(|function| function.takes(&types));
+        if let Some(existing) = existing {
+            let function = existing.signature();
+            if !replace {
+                return Err(CatalogError::exists(ObjectKind::Function, function));
+            }
+            if existing.returns != new.returns {
+                return Err(CatalogError::ReturnTypeChanged { function });
+            }
+        }
+        let oid = match existing {
+            Some(existing) => existing.oid,
+            None => self.new_oid()?,
+        };
+        let definition = FunctionDef {
+            oid,
+            schema: Arc::clone(&schema.name),
+            name: Arc::clone(&new.name),
+            args: new.args.clone(),
+            returns: new.returns.clone(),
+            language: new.language,
+            body: Arc::clone(&new.body),
+            volatility: new.volatility,
+            strict: new.strict,
+        };
+        let row = proc_row(&definition, schema.oid);
+        self.change(txn, |txn| {
+            if existing.is_some() {
+                store::update(&self.engine, txn, |old: &ProcRow| old.oid == oid, |old| *old = row.clone())?;
+                return Ok(());
+            }
+            store::insert(&self.engine, txn, std::slice::from_ref(&row))
+        })?;
+        Ok(oid)
+    }
+
+    /// Drops the function of that name and argument types; without types, the only one of that name.
+    ///
+    /// # Errors
+    /// `Missing`, `AmbiguousFunction`; storage's, of which `Conflict` says that another transaction changed the
+    /// schema first.
+    pub fn drop_function(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        name: &str,
+        args: Option<&[SqlType]>,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let overloads = snapshot.functions(schema, name);
+        let found = match (args, overloads) {
+            (Some(types), _) => overloads
+                .iter()
+                .find(|function| function.takes(types))
+                .ok_or_else(|| CatalogError::missing(ObjectKind::Function, signature(name, types.iter())))?,
+            (None, []) => return Err(CatalogError::NoFunctionNamed { name: name.to_string() }),
+            (None, [only]) => only,
+            (None, _) => return Err(CatalogError::AmbiguousFunction { name: name.to_string() }),
+        };
+        let oid = found.oid;
+        self.change(txn, |txn| store::delete(&self.engine, txn, |row: &ProcRow| row.oid == oid)).map(drop)
+    }
+}

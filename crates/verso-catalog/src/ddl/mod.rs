@@ -1,0 +1,168 @@
+//! Schema changes: each writes rows of the system tables, nothing else, so each is undone with its transaction,
+//! with its statement, and by ROLLBACK TO.
+//!
+//! Every change goes the same way: find out in the snapshot whether it may be done; lock the table it takes away
+//! from writers; write ([`Catalog::change`], which fails if the snapshot was not the newest).
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`table`] | CREATE TABLE, DROP TABLE, TRUNCATE |
+//! | [`sequence`] | CREATE SEQUENCE, DROP SEQUENCE |
+//! | [`function`] | CREATE FUNCTION, DROP FUNCTION |
+//! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
+
+mod function;
+mod schema;
+mod sequence;
+mod table;
+
+use std::sync::Arc;
+
+use verso_storage::{ColumnSpec, ObjectId, SequenceSpec, TableLock, Txn};
+
+use crate::catalog::Catalog;
+use crate::definition::{ColumnDef, SchemaDef, SequenceDef, TableDef};
+use crate::error::{CatalogError, ObjectKind};
+use crate::sequence::SequenceBounds;
+use crate::snapshot::{CatalogSnapshot, PG_CATALOG, PUBLIC};
+use crate::store;
+use crate::system::DEPENDS_NORMAL;
+use crate::system::row::{AttributeRow, ClassRow, DefaultRow, DependRow, SequenceRow, SystemRow};
+
+/// The columns as storage knows them.
+pub(crate) fn column_specs(columns: &[ColumnDef]) -> Vec<ColumnSpec> {
+    columns.iter().map(|column| ColumnSpec { id: column.id, physical: column.ty.physical() }).collect()
+}
+
+/// The bounds as storage knows them.
+pub(crate) fn sequence_spec(bounds: &SequenceBounds) -> SequenceSpec {
+    SequenceSpec {
+        start: bounds.start,
+        increment: bounds.increment,
+        min: bounds.min,
+        max: bounds.max,
+        cycle: bounds.cycle,
+    }
+}
+
+/// The schema in which something new is made: the one named, else `public`.
+fn target_schema(
+    snapshot: &CatalogSnapshot,
+    schema: Option<&Arc<str>>,
+) -> Result<Arc<SchemaDef>, CatalogError> {
+    let name = schema.map_or(PUBLIC, |name| name);
+    if name == PG_CATALOG {
+        return Err(CatalogError::SystemObject { name: name.to_string() });
+    }
+    snapshot.schema(name).cloned().ok_or_else(|| CatalogError::missing(ObjectKind::Schema, name))
+}
+
+/// What a sequence or schema that is to go is needed by, in PostgreSQL's words.
+fn refuse_if_needed(what: String, mut dependents: Vec<String>) -> Result<(), CatalogError> {
+    if dependents.is_empty() {
+        return Ok(());
+    }
+    dependents.sort();
+    Err(CatalogError::Needed { what, detail: dependents.join("\n") })
+}
+
+impl Catalog {
+    /// Keeps writers out of a table until the transaction ends; waits for those at work.
+    fn lock_out_writers(&self, txn: &mut Txn, heap: ObjectId) -> Result<(), CatalogError> {
+        Ok(self.engine.lock_object(txn, heap, TableLock::Exclusive)?)
+    }
+
+    /// Removes a table with its columns, defaults and the sequences its columns own.
+    fn remove_table(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        table: &TableDef,
+    ) -> Result<(), CatalogError> {
+        let engine = &self.engine;
+        if store::delete(engine, txn, |row: &ClassRow| row.oid == table.oid)?.is_empty() {
+            // Named twice in one statement.
+            return Err(CatalogError::missing(ObjectKind::Table, &*table.name));
+        }
+        for sequence in owned_sequences(snapshot, table) {
+            self.remove_sequence(txn, &sequence)?;
+        }
+        store::delete(engine, txn, |row: &AttributeRow| row.attrelid == table.oid)?;
+        let defaults = store::delete(engine, txn, |row: &DefaultRow| row.adrelid == table.oid)?;
+        store::delete(engine, txn, |row: &DependRow| {
+            row.classid == DefaultRow::TABLE.oid && defaults.iter().any(|default| default.oid == row.objid)
+        })?;
+        engine.drop_object(txn, table.heap)?;
+        Ok(())
+    }
+
+    /// Removes a sequence, and the defaults that need it.
+    fn remove_sequence(&self, txn: &mut Txn, sequence: &SequenceDef) -> Result<(), CatalogError> {
+        let engine = &self.engine;
+        if store::delete(engine, txn, |row: &ClassRow| row.oid == sequence.oid)?.is_empty() {
+            return Err(CatalogError::missing(ObjectKind::Sequence, &*sequence.name));
+        }
+        let links = store::delete(engine, txn, |row: &DependRow| {
+            let own = row.classid == ClassRow::TABLE.oid && row.objid == sequence.oid;
+            let needs = row.refclassid == ClassRow::TABLE.oid && row.refobjid == sequence.oid;
+            own || needs
+        })?;
+        for link in links.iter().filter(|row| row.classid == DefaultRow::TABLE.oid) {
+            for default in store::delete(engine, txn, |row: &DefaultRow| row.oid == link.objid)? {
+                let is_column =
+                    |row: &AttributeRow| row.attrelid == default.adrelid && row.attnum == default.adnum;
+                store::update(engine, txn, is_column, |row| row.atthasdef = false)?;
+            }
+        }
+        store::delete(engine, txn, |row: &SequenceRow| row.seqrelid == sequence.oid)?;
+        engine.drop_object(txn, sequence.object)?;
+        Ok(())
+    }
+
+    /// The defaults that need a sequence, as DETAIL lines; those of `except` do not count.
+    fn needs_sequence(
+        &self,
+        txn: &Txn,
+        snapshot: &CatalogSnapshot,
+        sequence: &SequenceDef,
+    ) -> Result<Vec<String>, CatalogError> {
+        let links: Vec<DependRow> = store::read(&self.engine, txn)?;
+        let defaults: Vec<DefaultRow> = store::read(&self.engine, txn)?;
+        let mut lines = Vec::new();
+        let needing = links.iter().filter(|row| {
+            row.deptype.0 == DEPENDS_NORMAL
+                && row.classid == DefaultRow::TABLE.oid
+                && row.refclassid == ClassRow::TABLE.oid
+                && row.refobjid == sequence.oid
+        });
+        for default in needing.filter_map(|link| defaults.iter().find(|row| row.oid == link.objid)) {
+            let Some(table) = snapshot.table_by_oid(default.adrelid) else { continue };
+            let Some(column) =
+                table.columns.iter().find(|column| i64::from(column.id) == default.adnum.into())
+            else {
+                continue;
+            };
+            lines.push(format!(
+                "default value for column {} of table {} depends on sequence {}",
+                column.name, table.name, sequence.name
+            ));
+        }
+        Ok(lines)
+    }
+}
+
+/// The sequences that go away with a table.
+fn owned_sequences(snapshot: &CatalogSnapshot, table: &TableDef) -> Vec<Arc<SequenceDef>> {
+    let owned =
+        |sequence: &&Arc<SequenceDef>| sequence.owned_by.is_some_and(|owner| owner.table == table.oid);
+    snapshot.sequences().filter(owned).cloned().collect()
+}
+
+/// An identifier as SQL text, quoted where it must be.
+fn quoted(name: &str) -> String {
+    let plain = name
+        .bytes()
+        .enumerate()
+        .all(|(i, byte)| byte.is_ascii_lowercase() || byte == b'_' || (i > 0 && byte.is_ascii_digit()));
+    if plain && !name.is_empty() { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}

@@ -1,0 +1,244 @@
+//! CREATE TABLE, DROP TABLE, TRUNCATE.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use verso_storage::Txn;
+
+use super::{column_specs, owned_sequences, quoted, sequence_spec, target_schema};
+use crate::catalog::Catalog;
+use crate::definition::{ColumnDef, Oid, SchemaDef, TableDef};
+use crate::error::{CatalogError, ObjectKind};
+use crate::request::{NewColumn, NewTable};
+use crate::sequence::SequenceRequest;
+use crate::snapshot::{CatalogSnapshot, PUBLIC, Relation};
+use crate::store;
+use crate::system::assemble::{attribute_row, class_row};
+use crate::system::field::Letter;
+use crate::system::row::{ClassRow, DefaultRow, DependRow, SystemRow};
+use crate::system::{DEPENDS_NORMAL, KIND_TABLE};
+
+/// Greatest number of columns, as in PostgreSQL.
+pub const MAX_COLUMNS: usize = 1600;
+
+impl Catalog {
+    /// Makes a table; `None` if there is a relation of that name and `if_not_exists` allows it.
+    ///
+    /// A `serial` column gets a sequence `table_column_seq` that it owns, and NOT NULL.
+    ///
+    /// # Errors
+    /// `Exists`, `DuplicateColumn`, `TooManyColumns`, `Missing` (the schema), `SystemObject`; storage's, of which
+    /// `Conflict` says that another transaction changed the schema first.
+    pub fn create_table(
+        &self,
+        txn: &mut Txn,
+        new: &NewTable,
+        if_not_exists: bool,
+    ) -> Result<Option<Oid>, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, new.schema.as_ref())?;
+        if snapshot.relation(Some(&schema.name), &new.name).is_some() {
+            return if if_not_exists {
+                Ok(None)
+            } else {
+                Err(CatalogError::exists(ObjectKind::Table, &*new.name))
+            };
+        }
+        check_columns(&new.columns)?;
+        self.change(txn, |txn| self.insert_table(txn, &snapshot, &schema, new)).map(Some)
+    }
+
+    /// Drops a table with the sequences its columns own. `cascade` changes nothing yet: nothing else needs a table.
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`, `SystemObject`; storage's, of which `Conflict` says that another transaction changed
+    /// the schema first.
+    pub fn drop_table(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        name: &str,
+        _cascade: bool,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let table = find_table(&snapshot, schema, name)?;
+        self.lock_out_writers(txn, table.heap)?;
+        self.change(txn, |txn| self.remove_table(txn, &snapshot, &table))
+    }
+
+    /// Empties tables by giving each a new heap; the pages of the old one go back after the commit.
+    ///
+    /// `restart_identity` starts the sequences owned by their columns again.
+    ///
+    /// # Errors
+    /// As [`Catalog::drop_table`]; `Missing` for a table that another transaction has dropped.
+    pub fn truncate(
+        &self,
+        txn: &mut Txn,
+        tables: &[Arc<TableDef>],
+        restart_identity: bool,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        for table in tables {
+            refuse_system(table)?;
+            let current = snapshot.table_by_oid(table.oid);
+            let current = current.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &*table.name))?;
+            self.lock_out_writers(txn, current.heap)?;
+        }
+        self.change(txn, |txn| {
+            let distinct: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
+            for table in distinct.into_iter().filter_map(|oid| snapshot.table_by_oid(oid)) {
+                let heap = self.engine.create_heap(txn, &column_specs(&table.columns))?;
+                let is_it = |row: &ClassRow| row.oid == table.oid;
+                store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
+                self.engine.drop_object(txn, table.heap)?;
+                if restart_identity {
+                    for sequence in owned_sequences(&snapshot, &table) {
+                        let object = self.engine.create_sequence(txn, sequence_spec(&sequence.bounds))?;
+                        let is_it = |row: &ClassRow| row.oid == sequence.oid;
+                        store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
+                        self.engine.drop_object(txn, sequence.object)?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes the rows of a new table; the change has begun.
+    fn insert_table(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        schema: &SchemaDef,
+        new: &NewTable,
+    ) -> Result<Oid, CatalogError> {
+        let oid = self.new_oid()?;
+        let mut columns = Vec::new();
+        let mut serial = Vec::new();
+        for (id, column) in (1..).zip(&new.columns) {
+            let mut definition = ColumnDef {
+                name: Arc::clone(&column.name),
+                id,
+                ty: column.ty.clone(),
+                not_null: column.not_null || column.serial,
+                default: column.default.clone(),
+            };
+            if column.serial {
+                let (sequence, default) =
+                    self.serial_sequence(txn, snapshot, schema, new, oid, &definition)?;
+                definition.default = Some(default);
+                serial.push((id, sequence));
+            }
+            columns.push(definition);
+        }
+        let heap = self.engine.create_heap(txn, &column_specs(&columns))?;
+        let class = class_row(oid, &new.name, schema.oid, heap, KIND_TABLE, columns.len());
+        store::insert(&self.engine, txn, &[class])?;
+        let attributes: Vec<_> = columns.iter().map(|column| attribute_row(oid, column)).collect();
+        store::insert(&self.engine, txn, &attributes)?;
+        self.insert_defaults(txn, oid, &columns, &serial)?;
+        Ok(oid)
+    }
+
+    /// Makes the sequence of a `serial` column and gives it with the column's default.
+    fn serial_sequence(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        schema: &SchemaDef,
+        table: &NewTable,
+        table_oid: Oid,
+        column: &ColumnDef,
+    ) -> Result<(Oid, Arc<str>), CatalogError> {
+        let base = format!("{}_{}_seq", table.name, column.name);
+        let taken = |name: &str| {
+            snapshot.relation(Some(&schema.name), name).is_some()
+                || *name == *table.name
+                || table.columns.iter().any(|other| {
+                    other.serial
+                        && other.name != column.name
+                        && name == format!("{}_{}_seq", table.name, other.name)
+                })
+        };
+        let numbered = (1u32..).map(|number| format!("{base}{number}"));
+        let name = std::iter::once(base.clone()).chain(numbered).find(|name| !taken(name));
+        let name: Arc<str> = name.expect("there are more numbers than names").into();
+        let bounds =
+            SequenceRequest { ty: Some(column.ty.clone()), ..SequenceRequest::default() }.resolve()?;
+        let owner = Some((table_oid, column.id));
+        let oid = self.insert_sequence(txn, schema, &name, &bounds, owner)?;
+        let mut path = quoted(&name);
+        if &*schema.name != PUBLIC {
+            path = format!("{}.{path}", quoted(&schema.name));
+        }
+        Ok((oid, format!("nextval('{}'::regclass)", path.replace('\'', "''")).into()))
+    }
+
+    /// Stores the defaults of a table; those of `serial` columns need their sequence.
+    fn insert_defaults(
+        &self,
+        txn: &mut Txn,
+        table: Oid,
+        columns: &[ColumnDef],
+        serial: &[(u16, Oid)],
+    ) -> Result<(), CatalogError> {
+        let mut defaults = Vec::new();
+        let mut links = Vec::new();
+        for column in columns {
+            let Some(expression) = &column.default else { continue };
+            let oid = self.new_oid()?;
+            let number = i16::try_from(column.id).expect("the number of columns was checked");
+            defaults.push(DefaultRow { oid, adrelid: table, adnum: number, adbin: Arc::clone(expression) });
+            if let Some((_, sequence)) = serial.iter().find(|(id, _)| *id == column.id) {
+                links.push(DependRow {
+                    classid: DefaultRow::TABLE.oid,
+                    objid: oid,
+                    objsubid: 0,
+                    refclassid: ClassRow::TABLE.oid,
+                    refobjid: *sequence,
+                    refobjsubid: 0,
+                    deptype: Letter(DEPENDS_NORMAL),
+                });
+            }
+        }
+        store::insert(&self.engine, txn, &defaults)?;
+        store::insert(&self.engine, txn, &links)
+    }
+}
+
+/// The table of that name, if it may be changed.
+fn find_table(
+    snapshot: &CatalogSnapshot,
+    schema: Option<&str>,
+    name: &str,
+) -> Result<Arc<TableDef>, CatalogError> {
+    match snapshot.relation(schema, name) {
+        None => Err(CatalogError::missing(ObjectKind::Table, name)),
+        Some(Relation::Sequence(_)) => {
+            Err(CatalogError::WrongKind { kind: ObjectKind::Table, name: name.to_string() })
+        }
+        Some(Relation::Table(table)) => {
+            refuse_system(table)?;
+            Ok(Arc::clone(table))
+        }
+    }
+}
+
+fn refuse_system(table: &TableDef) -> Result<(), CatalogError> {
+    if table.is_system() {
+        return Err(CatalogError::SystemObject { name: table.name.to_string() });
+    }
+    Ok(())
+}
+
+fn check_columns(columns: &[NewColumn]) -> Result<(), CatalogError> {
+    if columns.len() > MAX_COLUMNS {
+        return Err(CatalogError::TooManyColumns { limit: MAX_COLUMNS });
+    }
+    let mut names = HashSet::new();
+    match columns.iter().find(|column| !names.insert(&*column.name)) {
+        Some(twice) => Err(CatalogError::DuplicateColumn { name: twice.name.to_string() }),
+        None => Ok(()),
+    }
+}

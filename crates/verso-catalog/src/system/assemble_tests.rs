@@ -1,0 +1,129 @@
+//! Definitions to rows and back.
+
+use super::*;
+use crate::snapshot::PUBLIC;
+use crate::system::{PUBLIC_OID, initial};
+use verso_types::NumericSpec;
+
+fn function(oid: u32, returns: FunctionReturn) -> FunctionDef {
+    FunctionDef {
+        oid: Oid(oid),
+        schema: PUBLIC.into(),
+        name: "f".into(),
+        args: vec![
+            FunctionArg { name: "how_many".into(), ty: SqlType::Int4 },
+            FunctionArg { name: "".into(), ty: SqlType::Array(Box::new(SqlType::Text)) },
+        ],
+        returns,
+        language: FunctionLanguage::PlPgSql,
+        body: "BEGIN END".into(),
+        volatility: Volatility::Stable,
+        strict: true,
+    }
+}
+
+fn column(id: u16, name: &str, ty: SqlType) -> ColumnDef {
+    ColumnDef { name: name.into(), id, ty, not_null: id == 1, default: None }
+}
+
+fn rows_of_a_table() -> (TableDef, CatalogRows) {
+    let mut columns = vec![
+        column(1, "id", SqlType::Numeric(NumericSpec::new(18, 2))),
+        column(3, "name", SqlType::Varchar(Some(120))),
+        column(4, "list", SqlType::Array(Box::new(SqlType::Int8))),
+    ];
+    columns[1].default = Some("'x'".into());
+    let table = TableDef {
+        oid: Oid(16_384),
+        schema: PUBLIC.into(),
+        name: "t".into(),
+        heap: ObjectId(1000),
+        columns: columns.clone(),
+    };
+    let mut rows = initial::rows(ObjectId(999));
+    rows.classes.push(class_row(table.oid, &table.name, PUBLIC_OID, table.heap, KIND_TABLE, 3));
+    // In any order: storage does not promise one.
+    rows.attributes.extend(columns.iter().rev().map(|column| attribute_row(table.oid, column)));
+    rows.defaults.push(DefaultRow { oid: Oid(16_385), adrelid: table.oid, adnum: 3, adbin: "'x'".into() });
+    (table, rows)
+}
+
+#[test]
+fn a_table_survives_its_rows() {
+    let (table, rows) = rows_of_a_table();
+    let snapshot = rows.assemble(5, None).unwrap();
+    assert_eq!(snapshot.version, 5);
+    assert_eq!(*snapshot.table(None, "t").unwrap(), table);
+}
+
+#[test]
+fn every_kind_of_function_survives_its_row() {
+    let table = FunctionReturn::Table(vec![("records".into(), SqlType::Int8)]);
+    let wide = FunctionReturn::Table(vec![("a".into(), SqlType::Int8), ("b".into(), SqlType::Text)]);
+    let kinds = [
+        FunctionReturn::Void,
+        FunctionReturn::Scalar(SqlType::Text),
+        FunctionReturn::Set(SqlType::Int4),
+        table,
+        wide,
+    ];
+    for returns in kinds {
+        let function = function(16_390, returns);
+        let mut rows = initial::rows(ObjectId(999));
+        rows.functions.push(proc_row(&function, PUBLIC_OID));
+        let snapshot = rows.assemble(1, None).unwrap();
+        assert_eq!(*snapshot.functions(None, "f")[0], function);
+    }
+}
+
+#[test]
+fn a_sequence_knows_its_bounds_and_its_owner() {
+    let (table, mut rows) = rows_of_a_table();
+    let bounds = SequenceBounds { ty: SqlType::Int4, max: 99, cycle: true, ..SequenceBounds::default() };
+    let oid = Oid(16_386);
+    rows.classes.push(class_row(oid, &"s".into(), PUBLIC_OID, ObjectId(1001), KIND_SEQUENCE, 0));
+    rows.sequences.push(sequence_row(oid, &bounds));
+    rows.depends.push(DependRow {
+        classid: ClassRow::TABLE.oid,
+        objid: oid,
+        objsubid: 0,
+        refclassid: ClassRow::TABLE.oid,
+        refobjid: table.oid,
+        refobjsubid: 1,
+        deptype: Letter(DEPENDS_AUTO),
+    });
+    let sequence = rows.assemble(1, None).unwrap().sequence(None, "s").unwrap();
+    assert_eq!(sequence.bounds, bounds);
+    assert_eq!(sequence.owned_by, Some(OwnedBy { table: table.oid, column: 1 }));
+}
+
+#[test]
+fn what_did_not_change_is_shared_with_the_version_before() {
+    let first = rows_of_a_table().1.assemble(1, None).unwrap();
+    let (_, mut rows) = rows_of_a_table();
+    rows.functions.push(proc_row(&function(16_390, FunctionReturn::Void), PUBLIC_OID));
+    let second = rows.assemble(2, Some(&first)).unwrap();
+    let (a, b) = (first.table(None, "t").unwrap(), second.table(None, "t").unwrap());
+    assert!(Arc::ptr_eq(&a, &b));
+
+    let (_, mut rows) = rows_of_a_table();
+    rows.attributes.last_mut().unwrap().attnotnull = false;
+    let third = rows.assemble(3, Some(&second)).unwrap();
+    assert!(!Arc::ptr_eq(&b, &third.table(None, "t").unwrap()));
+}
+
+#[test]
+fn contradictions_are_corruption() {
+    let broken: [fn(&mut CatalogRows); 5] = [
+        |rows| rows.classes.last_mut().unwrap().relkind = Letter('?'),
+        |rows| rows.classes.last_mut().unwrap().relkind = Letter(KIND_SEQUENCE),
+        |rows| rows.classes.last_mut().unwrap().relnamespace = Oid(1),
+        |rows| rows.attributes.last_mut().unwrap().atttypid = Oid(1),
+        |rows| rows.attributes.last_mut().unwrap().attnum = -1,
+    ];
+    for damage in broken {
+        let (_, mut rows) = rows_of_a_table();
+        damage(&mut rows);
+        assert!(matches!(rows.assemble(1, None), Err(CatalogError::Corrupt { .. })));
+    }
+}

@@ -1,0 +1,265 @@
+//! One structure for the rows of each system table. The order of the fields is the order of the columns (S3).
+//!
+//! Columns have PostgreSQL's names and meanings; those that could only ever hold one value are left out.
+
+use std::sync::Arc;
+
+use verso_storage::page::ObjectId;
+use verso_types::{Batch, Column, SqlType, Value};
+
+use super::SystemTable;
+use super::field::{Field, Letter, Name};
+use crate::definition::Oid;
+use crate::error::CatalogError;
+
+/// A row of a system table.
+pub(crate) trait SystemRow: Sized {
+    /// The table.
+    const TABLE: SystemTable;
+    /// Its columns: name, type, may it be NULL.
+    fn columns() -> Vec<(&'static str, SqlType, bool)>;
+    /// The values in the order of the columns.
+    fn to_values(&self) -> Vec<Value>;
+    /// The row of these values, `None` if they do not fit.
+    fn from_values(values: &[Value]) -> Option<Self>;
+
+    /// The column ids.
+    fn column_ids() -> Vec<u16> {
+        (1..).take(Self::columns().len()).collect()
+    }
+
+    /// The rows as a batch for the heap.
+    fn to_batch(rows: &[Self]) -> Batch {
+        let mut columns: Vec<Column> = Vec::new();
+        let types = Self::columns();
+        columns.extend(types.iter().map(|(_, ty, _)| Column::new(ty.physical())));
+        for row in rows {
+            for ((column, (_, ty, _)), value) in columns.iter_mut().zip(&types).zip(row.to_values()) {
+                column.push_value(&value, ty).expect("a field stores values of its own type");
+            }
+        }
+        Batch::from_columns(columns)
+    }
+
+    /// The rows of a batch that has all columns.
+    fn from_batch(batch: &Batch) -> Result<Vec<Self>, CatalogError> {
+        let types = Self::columns();
+        let row = |i: usize| {
+            let pairs = batch.columns.iter().zip(&types);
+            let values: Vec<Value> = pairs.map(|(column, (_, ty, _))| column.value(i, ty)).collect();
+            Self::from_values(&values).ok_or_else(|| CatalogError::Corrupt {
+                what: format!("a row of {} has values of wrong types", Self::TABLE.name),
+            })
+        };
+        (0..batch.rows).map(row).collect()
+    }
+}
+
+macro_rules! system_row {
+    ($(#[$doc:meta])* $row:ident, $oid:literal, $heap:literal, $name:literal { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub(crate) struct $row { $($(#[$field_doc])* pub $field: $ty,)* }
+
+        impl SystemRow for $row {
+            const TABLE: SystemTable = SystemTable { oid: Oid($oid), heap: ObjectId($heap), name: $name };
+
+            fn columns() -> Vec<(&'static str, SqlType, bool)> {
+                vec![$((stringify!($field), <$ty as Field>::sql_type(), <$ty as Field>::NULLABLE),)*]
+            }
+
+            fn to_values(&self) -> Vec<Value> {
+                vec![$(self.$field.to_value(),)*]
+            }
+
+            fn from_values(values: &[Value]) -> Option<Self> {
+                let mut values = values.iter();
+                Some($row { $($field: Field::from_value(values.next()?)?,)* })
+            }
+        }
+    };
+}
+
+system_row! {
+    /// Which version of the catalog a transaction sees: a single row, written by every schema change.
+    VersionRow, 9000, 10, "verso_catalog_version" {
+        /// The version's number, given once while the database is open.
+        number: i64,
+    }
+}
+
+system_row! {
+    /// Schemas.
+    NamespaceRow, 2615, 11, "pg_namespace" {
+        oid: Oid,
+        nspname: Name,
+        nspowner: Oid,
+    }
+}
+
+system_row! {
+    /// Tables and sequences.
+    ClassRow, 1259, 12, "pg_class" {
+        oid: Oid,
+        relname: Name,
+        relnamespace: Oid,
+        relowner: Oid,
+        /// The object in storage.
+        relfilenode: Oid,
+        /// `r` table, `S` sequence.
+        relkind: Letter,
+        relpersistence: Letter,
+        relnatts: i16,
+    }
+}
+
+system_row! {
+    /// Columns.
+    AttributeRow, 1249, 13, "pg_attribute" {
+        attrelid: Oid,
+        attname: Name,
+        atttypid: Oid,
+        atttypmod: i32,
+        attlen: i16,
+        /// The column's id in storage.
+        attnum: i16,
+        attnotnull: bool,
+        atthasdef: bool,
+        attisdropped: bool,
+    }
+}
+
+system_row! {
+    /// Defaults of columns.
+    DefaultRow, 2604, 14, "pg_attrdef" {
+        oid: Oid,
+        adrelid: Oid,
+        adnum: i16,
+        /// The expression as SQL text.
+        adbin: Arc<str>,
+    }
+}
+
+system_row! {
+    /// Types.
+    TypeRow, 1247, 15, "pg_type" {
+        oid: Oid,
+        typname: Name,
+        typnamespace: Oid,
+        typowner: Oid,
+        typlen: i16,
+        /// `b` base type, `p` pseudo-type.
+        typtype: Letter,
+        typcategory: Letter,
+        typelem: Oid,
+        typarray: Oid,
+    }
+}
+
+system_row! {
+    /// Functions.
+    ProcRow, 1255, 16, "pg_proc" {
+        oid: Oid,
+        proname: Name,
+        pronamespace: Oid,
+        proowner: Oid,
+        prolang: Oid,
+        proisstrict: bool,
+        proretset: bool,
+        /// `i` immutable, `s` stable, `v` volatile.
+        provolatile: Letter,
+        pronargs: i16,
+        prorettype: Oid,
+        proargtypes: Vec<Oid>,
+        /// Arguments and result columns, only for RETURNS TABLE.
+        proallargtypes: Option<Vec<Oid>>,
+        /// `i` argument, `t` result column, only for RETURNS TABLE.
+        proargmodes: Option<Vec<Letter>>,
+        proargnames: Option<Vec<Arc<str>>>,
+        prosrc: Arc<str>,
+    }
+}
+
+system_row! {
+    /// Bounds of sequences.
+    SequenceRow, 2224, 17, "pg_sequence" {
+        seqrelid: Oid,
+        seqtypid: Oid,
+        seqstart: i64,
+        seqincrement: i64,
+        seqmax: i64,
+        seqmin: i64,
+        seqcache: i64,
+        seqcycle: bool,
+    }
+}
+
+system_row! {
+    /// What needs what.
+    DependRow, 2608, 18, "pg_depend" {
+        /// The system table of what depends.
+        classid: Oid,
+        objid: Oid,
+        objsubid: i32,
+        /// The system table of what is needed.
+        refclassid: Oid,
+        refobjid: Oid,
+        refobjsubid: i32,
+        /// `n` blocks DROP, `a` is dropped along.
+        deptype: Letter,
+    }
+}
+
+system_row! {
+    /// Languages of functions.
+    LanguageRow, 2612, 19, "pg_language" {
+        oid: Oid,
+        lanname: Name,
+        lanowner: Oid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_survive_a_batch() {
+        let rows = vec![
+            ProcRow {
+                oid: Oid(16_400),
+                proname: Name("f".into()),
+                pronamespace: Oid(2200),
+                proowner: Oid(10),
+                prolang: Oid(14),
+                proisstrict: false,
+                proretset: true,
+                provolatile: Letter('v'),
+                pronargs: 1,
+                prorettype: Oid(20),
+                proargtypes: vec![Oid(23)],
+                proallargtypes: Some(vec![Oid(23), Oid(20)]),
+                proargmodes: Some(vec![Letter('i'), Letter('t')]),
+                proargnames: None,
+                prosrc: "SELECT 1".into(),
+            };
+            2
+        ];
+        let batch = ProcRow::to_batch(&rows);
+        assert_eq!(batch.rows, 2);
+        assert_eq!(ProcRow::from_batch(&batch).unwrap(), rows);
+    }
+
+    #[test]
+    fn values_of_other_types_are_corruption_not_a_panic() {
+        assert!(DependRow::from_values(&[Value::Null]).is_none());
+        let batch = LanguageRow::to_batch(&[LanguageRow {
+            oid: Oid(1),
+            lanname: Name("x".into()),
+            lanowner: Oid(1),
+        }]);
+        assert!(matches!(NamespaceRow::from_batch(&batch).map(|rows| rows.len()), Ok(1)));
+        let empty = Batch { rows: 1, columns: Vec::new() };
+        assert!(matches!(NamespaceRow::from_batch(&empty), Err(CatalogError::Corrupt { .. })));
+    }
+}
