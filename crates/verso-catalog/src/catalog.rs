@@ -148,11 +148,34 @@ impl Catalog {
         Ok(snapshot)
     }
 
-    /// Announces a change of the schema by `txn`; must come before the first write of the change (C2).
+    /// Changes the schema: announces it (C2), then runs `work`, which writes the rows.
+    ///
+    /// The work is a statement within the caller's: it takes a view of its own, which sees what it has written itself
+    /// even when this is the transaction's first change.
     ///
     /// # Errors
-    /// `Conflict` if another transaction has changed the schema behind the back of this one's view.
-    pub(crate) fn begin_change(&self, txn: &mut Txn) -> Result<(), CatalogError> {
+    /// `Conflict` if another transaction has changed the schema behind the back of the caller's view; those of `work`.
+    pub(crate) fn change<T>(
+        &self,
+        txn: &mut Txn,
+        work: impl FnOnce(&mut Txn) -> Result<T, CatalogError>,
+    ) -> Result<T, CatalogError> {
+        self.announce(txn)?;
+        txn.begin_statement()?;
+        match work(txn) {
+            Ok(value) => {
+                txn.end_statement()?;
+                Ok(value)
+            }
+            Err(error) => {
+                txn.abort_statement()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the version row a number of its own.
+    fn announce(&self, txn: &mut Txn) -> Result<(), CatalogError> {
         let number = self.next_version.fetch_add(1, Ordering::Relaxed);
         let stored = i64::try_from(number).expect("a change a nanosecond for three hundred years");
         let written = store::update(&self.engine, txn, |_: &VersionRow| true, |row| row.number = stored)?;

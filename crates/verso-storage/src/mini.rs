@@ -219,7 +219,7 @@ impl<'e> Mini<'e> {
     /// # Errors
     /// `Full`, `Poisoned`.
     pub fn reserve(&mut self, bytes: u64) -> Result<(), StorageError> {
-        if self.reservation.is_none() || bytes > RESERVE_BYTES {
+        if !self.reservation.as_ref().is_some_and(|reservation| reservation.covers(bytes)) {
             self.reservation = Some(self.core.wal.reserve(bytes.max(RESERVE_BYTES))?);
         }
         Ok(())

@@ -46,7 +46,6 @@ impl Catalog {
                 return Err(CatalogError::ReturnTypeChanged { function });
             }
         }
-        self.begin_change(txn)?;
         let oid = match existing {
             Some(existing) => existing.oid,
             None => self.new_oid()?,
@@ -63,11 +62,13 @@ impl Catalog {
             strict: new.strict,
         };
         let row = proc_row(&definition, schema.oid);
-        if existing.is_some() {
-            store::update(&self.engine, txn, |old: &ProcRow| old.oid == oid, |old| *old = row.clone())?;
-        } else {
-            store::insert(&self.engine, txn, &[row])?;
-        }
+        self.change(txn, |txn| {
+            if existing.is_some() {
+                store::update(&self.engine, txn, |old: &ProcRow| old.oid == oid, |old| *old = row.clone())?;
+                return Ok(());
+            }
+            store::insert(&self.engine, txn, std::slice::from_ref(&row))
+        })?;
         Ok(oid)
     }
 
@@ -95,8 +96,6 @@ impl Catalog {
             (None, _) => return Err(CatalogError::AmbiguousFunction { name: name.to_string() }),
         };
         let oid = found.oid;
-        self.begin_change(txn)?;
-        store::delete(&self.engine, txn, |row: &ProcRow| row.oid == oid)?;
-        Ok(())
+        self.change(txn, |txn| store::delete(&self.engine, txn, |row: &ProcRow| row.oid == oid)).map(drop)
     }
 }

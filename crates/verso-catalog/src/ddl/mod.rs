@@ -2,7 +2,7 @@
 //! with its statement, and by ROLLBACK TO.
 //!
 //! Every change goes the same way: find out in the snapshot whether it may be done; lock the table it takes away
-//! from writers; announce it ([`Catalog::begin_change`], which fails if the snapshot was not the newest); write.
+//! from writers; write ([`Catalog::change`], which fails if the snapshot was not the newest).
 //!
 //! | module | what it is |
 //! |---|---|
@@ -79,11 +79,14 @@ impl Catalog {
         snapshot: &CatalogSnapshot,
         table: &TableDef,
     ) -> Result<(), CatalogError> {
+        let engine = &self.engine;
+        if store::delete(engine, txn, |row: &ClassRow| row.oid == table.oid)?.is_empty() {
+            // Named twice in one statement.
+            return Err(CatalogError::missing(ObjectKind::Table, &*table.name));
+        }
         for sequence in owned_sequences(snapshot, table) {
             self.remove_sequence(txn, &sequence)?;
         }
-        let engine = &self.engine;
-        store::delete(engine, txn, |row: &ClassRow| row.oid == table.oid)?;
         store::delete(engine, txn, |row: &AttributeRow| row.attrelid == table.oid)?;
         let defaults = store::delete(engine, txn, |row: &DefaultRow| row.adrelid == table.oid)?;
         store::delete(engine, txn, |row: &DependRow| {
@@ -96,6 +99,9 @@ impl Catalog {
     /// Removes a sequence, and the defaults that need it.
     fn remove_sequence(&self, txn: &mut Txn, sequence: &SequenceDef) -> Result<(), CatalogError> {
         let engine = &self.engine;
+        if store::delete(engine, txn, |row: &ClassRow| row.oid == sequence.oid)?.is_empty() {
+            return Err(CatalogError::missing(ObjectKind::Sequence, &*sequence.name));
+        }
         let links = store::delete(engine, txn, |row: &DependRow| {
             let own = row.classid == ClassRow::TABLE.oid && row.objid == sequence.oid;
             let needs = row.refclassid == ClassRow::TABLE.oid && row.refobjid == sequence.oid;
@@ -108,7 +114,6 @@ impl Catalog {
                 store::update(engine, txn, is_column, |row| row.atthasdef = false)?;
             }
         }
-        store::delete(engine, txn, |row: &ClassRow| row.oid == sequence.oid)?;
         store::delete(engine, txn, |row: &SequenceRow| row.seqrelid == sequence.oid)?;
         engine.drop_object(txn, sequence.object)?;
         Ok(())

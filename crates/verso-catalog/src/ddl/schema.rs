@@ -37,10 +37,9 @@ impl Catalog {
         if name.starts_with("pg_") {
             return Err(CatalogError::ReservedName { name: name.to_string() });
         }
-        self.begin_change(txn)?;
         let oid = self.new_oid()?;
         let row = NamespaceRow { oid, nspname: Name(Arc::clone(name)), nspowner: OWNER_OID };
-        store::insert(&self.engine, txn, &[row])?;
+        self.change(txn, |txn| store::insert(&self.engine, txn, &[row]))?;
         Ok(Some(oid))
     }
 
@@ -72,18 +71,19 @@ impl Catalog {
         for table in &tables {
             self.lock_out_writers(txn, table.heap)?;
         }
-        self.begin_change(txn)?;
-        for table in &tables {
-            self.remove_table(txn, &snapshot, table)?;
-        }
-        for sequence in sequences.iter().filter(|sequence| {
-            // Those of the tables just removed are gone with them.
-            !sequence.owned_by.is_some_and(|owner| tables.iter().any(|table| table.oid == owner.table))
-        }) {
-            self.remove_sequence(txn, sequence)?;
-        }
-        store::delete(&self.engine, txn, |row: &ProcRow| row.pronamespace == schema.oid)?;
-        store::delete(&self.engine, txn, |row: &NamespaceRow| row.oid == schema.oid)?;
-        Ok(())
+        self.change(txn, |txn| {
+            for table in &tables {
+                self.remove_table(txn, &snapshot, table)?;
+            }
+            for sequence in sequences.iter().filter(|sequence| {
+                // Those of the tables just removed are gone with them.
+                !sequence.owned_by.is_some_and(|owner| tables.iter().any(|table| table.oid == owner.table))
+            }) {
+                self.remove_sequence(txn, sequence)?;
+            }
+            store::delete(&self.engine, txn, |row: &ProcRow| row.pronamespace == schema.oid)?;
+            store::delete(&self.engine, txn, |row: &NamespaceRow| row.oid == schema.oid)?;
+            Ok(())
+        })
     }
 }

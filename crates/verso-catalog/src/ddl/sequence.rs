@@ -50,8 +50,7 @@ impl Catalog {
                 Some((definition.oid, definition.columns[at].id))
             }
         };
-        self.begin_change(txn)?;
-        self.insert_sequence(txn, &schema, &new.name, &new.bounds, owner).map(Some)
+        self.change(txn, |txn| self.insert_sequence(txn, &schema, &new.name, &new.bounds, owner)).map(Some)
     }
 
     /// Drops a sequence; with `cascade` also the defaults that need it.
@@ -81,8 +80,7 @@ impl Catalog {
             let dependents = self.needs_sequence(txn, &snapshot, &sequence)?;
             refuse_if_needed(format!("sequence {name}"), dependents)?;
         }
-        self.begin_change(txn)?;
-        self.remove_sequence(txn, &sequence)
+        self.change(txn, |txn| self.remove_sequence(txn, &sequence))
     }
 
     /// Writes the rows of a new sequence; the change has begun.

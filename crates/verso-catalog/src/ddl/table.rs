@@ -45,33 +45,7 @@ impl Catalog {
             };
         }
         check_columns(&new.columns)?;
-        self.begin_change(txn)?;
-        let oid = self.new_oid()?;
-        let mut columns = Vec::new();
-        let mut serial = Vec::new();
-        for (id, column) in (1..).zip(&new.columns) {
-            let mut definition = ColumnDef {
-                name: Arc::clone(&column.name),
-                id,
-                ty: column.ty.clone(),
-                not_null: column.not_null || column.serial,
-                default: column.default.clone(),
-            };
-            if column.serial {
-                let (sequence, default) =
-                    self.serial_sequence(txn, &snapshot, &schema, new, oid, &definition)?;
-                definition.default = Some(default);
-                serial.push((id, sequence));
-            }
-            columns.push(definition);
-        }
-        let heap = self.engine.create_heap(txn, &column_specs(&columns))?;
-        let class = class_row(oid, &new.name, schema.oid, heap, KIND_TABLE, columns.len());
-        store::insert(&self.engine, txn, &[class])?;
-        let attributes: Vec<_> = columns.iter().map(|column| attribute_row(oid, column)).collect();
-        store::insert(&self.engine, txn, &attributes)?;
-        self.insert_defaults(txn, oid, &columns, &serial)?;
-        Ok(Some(oid))
+        self.change(txn, |txn| self.insert_table(txn, &snapshot, &schema, new)).map(Some)
     }
 
     /// Drops a table with the sequences its columns own. `cascade` changes nothing yet: nothing else needs a table.
@@ -89,8 +63,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
         self.lock_out_writers(txn, table.heap)?;
-        self.begin_change(txn)?;
-        self.remove_table(txn, &snapshot, &table)
+        self.change(txn, |txn| self.remove_table(txn, &snapshot, &table))
     }
 
     /// Empties tables by giving each a new heap; the pages of the old one go back after the commit.
@@ -112,23 +85,60 @@ impl Catalog {
             let current = current.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &*table.name))?;
             self.lock_out_writers(txn, current.heap)?;
         }
-        self.begin_change(txn)?;
-        let distinct: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
-        for table in distinct.into_iter().filter_map(|oid| snapshot.table_by_oid(oid)) {
-            let heap = self.engine.create_heap(txn, &column_specs(&table.columns))?;
-            let is_it = |row: &ClassRow| row.oid == table.oid;
-            store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
-            self.engine.drop_object(txn, table.heap)?;
-            if restart_identity {
-                for sequence in owned_sequences(&snapshot, &table) {
-                    let object = self.engine.create_sequence(txn, sequence_spec(&sequence.bounds))?;
-                    let is_it = |row: &ClassRow| row.oid == sequence.oid;
-                    store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
-                    self.engine.drop_object(txn, sequence.object)?;
+        self.change(txn, |txn| {
+            let distinct: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
+            for table in distinct.into_iter().filter_map(|oid| snapshot.table_by_oid(oid)) {
+                let heap = self.engine.create_heap(txn, &column_specs(&table.columns))?;
+                let is_it = |row: &ClassRow| row.oid == table.oid;
+                store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
+                self.engine.drop_object(txn, table.heap)?;
+                if restart_identity {
+                    for sequence in owned_sequences(&snapshot, &table) {
+                        let object = self.engine.create_sequence(txn, sequence_spec(&sequence.bounds))?;
+                        let is_it = |row: &ClassRow| row.oid == sequence.oid;
+                        store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
+                        self.engine.drop_object(txn, sequence.object)?;
+                    }
                 }
             }
+            Ok(())
+        })
+    }
+
+    /// Writes the rows of a new table; the change has begun.
+    fn insert_table(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        schema: &SchemaDef,
+        new: &NewTable,
+    ) -> Result<Oid, CatalogError> {
+        let oid = self.new_oid()?;
+        let mut columns = Vec::new();
+        let mut serial = Vec::new();
+        for (id, column) in (1..).zip(&new.columns) {
+            let mut definition = ColumnDef {
+                name: Arc::clone(&column.name),
+                id,
+                ty: column.ty.clone(),
+                not_null: column.not_null || column.serial,
+                default: column.default.clone(),
+            };
+            if column.serial {
+                let (sequence, default) =
+                    self.serial_sequence(txn, snapshot, schema, new, oid, &definition)?;
+                definition.default = Some(default);
+                serial.push((id, sequence));
+            }
+            columns.push(definition);
         }
-        Ok(())
+        let heap = self.engine.create_heap(txn, &column_specs(&columns))?;
+        let class = class_row(oid, &new.name, schema.oid, heap, KIND_TABLE, columns.len());
+        store::insert(&self.engine, txn, &[class])?;
+        let attributes: Vec<_> = columns.iter().map(|column| attribute_row(oid, column)).collect();
+        store::insert(&self.engine, txn, &attributes)?;
+        self.insert_defaults(txn, oid, &columns, &serial)?;
+        Ok(oid)
     }
 
     /// Makes the sequence of a `serial` column and gives it with the column's default.

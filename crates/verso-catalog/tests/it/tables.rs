@@ -207,3 +207,23 @@ fn a_hundred_tables_and_versions() {
     assert_eq!(names.len(), 50);
     assert!(names.iter().all(|name| name[1..].parse::<u32>().unwrap() % 2 == 1));
 }
+
+#[test]
+fn one_statement_may_drop_several_tables_but_each_once() {
+    let world = World::new();
+    for name in ["a", "b"] {
+        world.run(|catalog, txn| catalog.create_table(txn, &table(name), false)).unwrap();
+    }
+    let twice = world.run(|catalog, txn| {
+        catalog.drop_table(txn, None, "a", false)?;
+        catalog.drop_table(txn, None, "a", false)
+    });
+    assert!(matches!(twice, Err(CatalogError::Missing { kind: ObjectKind::Table, .. })), "{twice:?}");
+    assert!(world.seen().table(None, "a").is_some(), "the statement failed as a whole");
+    let both = |catalog: &verso_catalog::Catalog, txn: &mut verso_storage::Txn| {
+        catalog.drop_table(txn, None, "a", false)?;
+        catalog.drop_table(txn, None, "b", false)
+    };
+    world.run(both).unwrap();
+    assert_eq!(world.seen().tables().filter(|table| !table.is_system()).count(), 0);
+}

@@ -44,6 +44,16 @@ enum Change<'a> {
     Delete,
 }
 
+impl Change<'_> {
+    /// Bytes of the variable values of one row.
+    fn value_bytes(&self, row: usize) -> usize {
+        let Change::Update { values, .. } = self else { return 0 };
+        let variable =
+            values.columns.iter().filter(|column| column.data.bytes().is_some() && !column.is_null(row));
+        variable.map(|column| column.bytes_at(row).len()).sum()
+    }
+}
+
 impl Heap {
     /// Changes `columns` of the selected rows of a scan to `values` (one row per selected row, columns alike in order).
     ///
@@ -93,10 +103,18 @@ impl Heap {
         while first < count {
             let page_index = record(first).page_index;
             slots.clear();
-            slots.extend(
-                (first..count).map(&record).take_while(|r| r.page_index == page_index).map(|r| r.slot),
-            );
-            self.change_page(txn, &view, page_index, &slots, change(first))?;
+            let change = change(first);
+            let mut value_bytes = 0;
+            for index in first..count {
+                let row_bytes = change.value_bytes(index);
+                let together = index == first || value_bytes + row_bytes <= overflow::TOGETHER;
+                if record(index).page_index != page_index || !together {
+                    break;
+                }
+                value_bytes += row_bytes;
+                slots.push(record(index).slot);
+            }
+            self.change_page(txn, &view, page_index, &slots, change, value_bytes)?;
             first += slots.len();
         }
         Ok(())
@@ -109,6 +127,7 @@ impl Heap {
         page_index: u32,
         slots: &[u16],
         change: Change<'_>,
+        value_bytes: usize,
     ) -> Result<(), StorageError> {
         let shared = Arc::clone(&txn.shared);
         let page = self.page_at(page_index).ok_or(StorageError::NoSuchObject(self.object))?;
@@ -117,6 +136,9 @@ impl Heap {
                 return Err(StorageError::Cancelled);
             }
             let mut mini = Mini::begin(shared.core(), txn.id);
+            if value_bytes > 0 {
+                overflow::reserve(&mut mini, value_bytes)?;
+            }
             let home = mini.write(page)?;
             if header::kind(mini.page(home)) != Some(PageKind::Data) {
                 return Err(StorageError::corrupt(page, self.object, "not a data page"));

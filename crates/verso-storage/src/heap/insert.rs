@@ -67,6 +67,10 @@ impl Heap {
         };
         // A row whose values together exceed half a page has its values moved out, largest columns first.
         let crowded = |row: usize| inline(row) > page_size / 2;
+        let (most, value_bytes) = portion(rows, first, page_size);
+        if value_bytes > 0 {
+            overflow::reserve(mini, value_bytes)?;
+        }
         let (page_index, home) =
             self.target(shared, txn, mini, rows, first, inline(first).min(page_size / 2))?;
         let layout = PageLayout::of(mini.page(home))
@@ -80,7 +84,7 @@ impl Heap {
                 .filter(|slot| u64_at(page, layout.writer + slot * 8) == 0)
                 .chain(high..layout.capacity);
             for (row, slot) in (first..).zip(unused) {
-                if row >= rows.rows || (crowded(row) && row > first) {
+                if row >= first + most || (crowded(row) && row > first) {
                     break;
                 }
                 let need = if crowded(row) { 0 } else { inline(row) };
@@ -239,4 +243,25 @@ impl Heap {
         };
         Ok(())
     }
+}
+
+/// How many rows from `first` on are inserted together at most, and the bytes of their variable values.
+fn portion(rows: &Batch, first: usize, page_size: usize) -> (usize, usize) {
+    if rows.columns.iter().all(|column| column.data.bytes().is_none()) {
+        return (rows.rows - first, 0);
+    }
+    let (mut count, mut bytes, mut inline) = (0, 0, 0);
+    for row in first..rows.rows {
+        let variable =
+            rows.columns.iter().filter(|column| column.data.bytes().is_some() && !column.is_null(row));
+        let (all, small) = variable.map(|column| column.bytes_at(row).len()).fold((0, 0), |sums, length| {
+            (sums.0 + length, sums.1 + if length <= page_size / 4 { length } else { 0 })
+        });
+        // Each record takes sixteen bytes and more besides its values.
+        if count > 0 && (bytes + all > overflow::TOGETHER || inline > page_size || count * 16 > page_size) {
+            break;
+        }
+        (count, bytes, inline) = (count + 1, bytes + all, inline + small);
+    }
+    (count, bytes)
 }

@@ -38,6 +38,26 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
     Ok(())
 }
 
+/// Most bytes of values that are moved out together, unless one row alone has more.
+pub const TOGETHER: usize = 4 << 20;
+
+/// Makes sure, before anything is changed, that the log takes values of so many bytes together: later the room could
+/// only be missed with pages changed already.
+///
+/// # Errors
+/// `TooLarge` when one mini-transaction cannot take them; `Full`, `Poisoned`.
+pub fn reserve(mini: &mut Mini<'_>, value_bytes: usize) -> Result<(), StorageError> {
+    const LIMIT: usize = 7 << 20;
+    if value_bytes > LIMIT {
+        return Err(StorageError::TooLarge {
+            what: "a row".into(),
+            size: value_bytes as u64,
+            limit: LIMIT as u64,
+        });
+    }
+    mini.reserve(value_bytes as u64 * 2 + (512 << 10))
+}
+
 /// Writes `value` to a new chain of the object whose root is latched; the raw value slot that refers to it.
 ///
 /// # Errors

@@ -27,6 +27,10 @@ use crate::txn::transaction::Txn;
 use crate::version::entry::{Entry, VersionPointer};
 use crate::wal::RecordKind;
 
+/// Bytes of old values of one page that may have to move to chains; room in the log for them is made before anything
+/// is changed.
+const OLD_VALUES: usize = 256 << 10;
+
 /// Undoes a frame (F2).
 ///
 /// # Errors
@@ -47,6 +51,7 @@ pub fn undo_frame(txn: &mut Txn, frame: Frame) -> Result<(), StorageError> {
             let Some(page) = heap.page_at(page_index) else { continue };
             let mut mini = Mini::begin(shared.core(), id);
             mini.use_reserve();
+            overflow::reserve(&mut mini, OLD_VALUES)?;
             let home = mini.write(page)?;
             step_back(&shared, &heap, &mut mini, home, page_index, id, Some(&undo.bits))?;
             // Older images stand in front and win.
@@ -83,6 +88,7 @@ pub fn back_out_page(
     let Some(page) = heap.page_at(page_index) else { return Ok(()) };
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
+    overflow::reserve(&mut mini, OLD_VALUES)?;
     let home = mini.write(page)?;
     if header::kind(mini.page(home)) != Some(PageKind::Data) || header::owner(mini.page(home)) != heap.object
     {

@@ -125,6 +125,13 @@ pub struct Reservation<'w> {
     bytes: u64,
 }
 
+impl Reservation<'_> {
+    /// Whether a group of `bytes` has its room already.
+    pub(crate) fn covers(&self, bytes: u64) -> bool {
+        self.bytes >= bytes + (CHUNK_HEADER + SECTOR) as u64
+    }
+}
+
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         self.shared.reserved.fetch_sub(self.bytes, Ordering::Relaxed);

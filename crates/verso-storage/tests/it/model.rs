@@ -515,3 +515,8 @@ fn power_cuts_keep_what_was_committed_and_nothing_else() {
 fn v5_a_power_cut_between_purge_and_retirement_frees_no_chain_twice() {
     run_crashes(5, 3);
 }
+
+#[test]
+fn a_log_that_cannot_grow_fails_a_row_of_large_values_before_anything_is_changed() {
+    run_crashes(94, 3);
+}
