@@ -10,10 +10,13 @@ use crate::error::Result;
 /// One comparison of one type.
 macro_rules! comparison {
     ($op:literal, $compare:ident, $arg:expr) => {
+        comparison!($op, $compare, $arg, $arg, Some(Kernel::Compare(CompareOp::$compare)))
+    };
+    ($op:literal, $compare:ident, $left:expr, $right:expr, $kernel:expr) => {
         BuiltinFunction {
             name: "",
             operator: Some($op),
-            args: &[$arg, $arg],
+            args: &[$left, $right],
             variadic: false,
             result: ResultType::Fixed(SqlType::Bool),
             strict: true,
@@ -21,7 +24,7 @@ macro_rules! comparison {
             body: Body::Scalar(|_, args| {
                 Ok(Value::Bool(CompareOp::$compare.holds(cmp_sql(&args[0], &args[1]))))
             }),
-            kernel: Some(Kernel::Compare(CompareOp::$compare)),
+            kernel: $kernel,
         }
     };
 }
@@ -62,6 +65,20 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::Record),
 ];
 
+/// `real` beside `double precision`, compared as double precision.
+macro_rules! mixed {
+    ($($op:literal $compare:ident),*) => {
+        &[$(
+            comparison!($op, $compare, ArgType::Exact(SqlType::Float4), ArgType::Exact(SqlType::Float8), None),
+            comparison!($op, $compare, ArgType::Exact(SqlType::Float8), ArgType::Exact(SqlType::Float4), None),
+        )*]
+    };
+}
+
+static MIXED: &[BuiltinFunction] = mixed!(
+    "=" Equal, "<>" NotEqual, "<" Less, "<=" LessOrEqual, ">" Greater, ">=" GreaterOrEqual
+);
+
 /// The extreme of the arguments that are not NULL.
 fn extreme(args: &[Value], keep: CompareOp) -> Value {
     let mut best = &Value::Null;
@@ -101,4 +118,4 @@ macro_rules! extreme_of {
 static EXTREMES: &[BuiltinFunction] = &[extreme_of!("greatest", greatest), extreme_of!("least", least)];
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 2] = [COMPARISONS, EXTREMES];
+pub(super) static TABLES: [&[BuiltinFunction]; 3] = [COMPARISONS, MIXED, EXTREMES];

@@ -19,21 +19,21 @@ macro_rules! floats {
                 if result.is_infinite() && finite { Err(ElementError::FloatOverflow) } else { Ok(result) }
             }
             #[inline]
-            fn add(a: $rust, b: $rust) -> ElementResult<$rust> {
+            pub(super) fn add(a: $rust, b: $rust) -> ElementResult<$rust> {
                 bounded(a + b, a.is_finite() && b.is_finite())
             }
             #[inline]
-            fn subtract(a: $rust, b: $rust) -> ElementResult<$rust> {
+            pub(super) fn subtract(a: $rust, b: $rust) -> ElementResult<$rust> {
                 bounded(a - b, a.is_finite() && b.is_finite())
             }
-            fn multiply(a: $rust, b: $rust) -> ElementResult<$rust> {
+            pub(super) fn multiply(a: $rust, b: $rust) -> ElementResult<$rust> {
                 let result = a * b;
                 if result == 0.0 && a != 0.0 && b != 0.0 {
                     return Err(ElementError::FloatUnderflow);
                 }
                 bounded(result, a.is_finite() && b.is_finite())
             }
-            fn divide(a: $rust, b: $rust) -> ElementResult<$rust> {
+            pub(super) fn divide(a: $rust, b: $rust) -> ElementResult<$rust> {
                 if b == 0.0 && !a.is_nan() {
                     return Err(ElementError::DivisionByZero);
                 }
@@ -82,6 +82,25 @@ macro_rules! floats {
 
 floats!(float4, Float4, f32, "float4pl" "float4mi" "float4mul" "float4div" "float4um" "float4up");
 floats!(float8, Float8, f64, "float8pl" "float8mi" "float8mul" "float8div" "float8um" "float8up");
+
+/// `real` beside `double precision` is reckoned in double precision.
+macro_rules! mixed {
+    ($($name48:literal $name84:literal $op:literal $f:ident),*) => {
+        &[$(
+            elementwise!($name48($op): a Float4 f32, b Float8 f64 => Float8 f64 =
+                |a: f32, b: f64| float8::$f(f64::from(a), b)),
+            elementwise!($name84($op): a Float8 f64, b Float4 f32 => Float8 f64 =
+                |a: f64, b: f32| float8::$f(a, f64::from(b))),
+        )*]
+    };
+}
+
+static MIXED: &[BuiltinFunction] = mixed!(
+    "float48pl" "float84pl" "+" add,
+    "float48mi" "float84mi" "-" subtract,
+    "float48mul" "float84mul" "*" multiply,
+    "float48div" "float84div" "/" divide
+);
 
 fn floor(a: f64) -> ElementResult<f64> {
     Ok(a.floor())
@@ -242,4 +261,4 @@ static MATHEMATICS: &[BuiltinFunction] = &[
 ];
 
 /// The tables of the two types and of mathematics.
-pub(super) static TABLES: [&[BuiltinFunction]; 3] = [float4::TABLE, float8::TABLE, MATHEMATICS];
+pub(super) static TABLES: [&[BuiltinFunction]; 4] = [float4::TABLE, float8::TABLE, MIXED, MATHEMATICS];

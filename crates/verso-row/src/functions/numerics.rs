@@ -1,9 +1,11 @@
-//! Arithmetic of numeric: exact, with PostgreSQL's result scales. Irrational results (`sqrt`, `ln`, `power`)
-//! are those of double precision.
+//! Arithmetic of numeric: exact, with PostgreSQL's result scales. `sqrt` and whole powers
+//! have those of PostgreSQL 15, or are refused; `exp`, `ln` and `log` are those of double precision.
 
+use verso_types::error::sqlstate;
 use verso_types::{Decimal, SqlType, TypeError, Value};
 
 use super::define::{entry, unexpected};
+use super::floats::{INVALID_ARGUMENT_FOR_POWER, domain};
 use super::kernel::{Kernel, NumericOp};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 
@@ -46,6 +48,60 @@ const fn kernel(op: NumericOp) -> Option<Kernel> {
     Some(Kernel::Numeric(op))
 }
 
+/// Digits that `sqrt` and `power` have at least (`NUMERIC_MIN_SIG_DIGITS`).
+const MIN_DIGITS: u8 = 16;
+
+#[cold]
+fn too_wide(what: &str) -> TypeError {
+    let message = format!("{what} is not supported; cast to double precision");
+    TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message)
+}
+
+/// Rounded half up, with at least 16 significant digits, reckoned in groups of four as PostgreSQL does.
+fn square_root(a: &Decimal) -> Result<Decimal, TypeError> {
+    if a.is_negative() {
+        return Err(domain(INVALID_ARGUMENT_FOR_POWER, "cannot take square root of a negative number"));
+    }
+    let refused = || too_wide("sqrt of a numeric of so many digits");
+    let lead = if a.is_zero() { 0 } else { i32::from(a.digits()) - 1 - i32::from(a.scale()) };
+    let before = lead.div_euclid(4) * 2 + 1;
+    let scale = (i32::from(MIN_DIGITS) - before).max(a.scale().into()).max(0);
+    let shift = u32::try_from(2 * scale - i32::from(a.scale())).map_err(|_| refused())?;
+    let square = 10u128.checked_pow(shift).and_then(|unit| a.unscaled().unsigned_abs().checked_mul(unit));
+    let square = square.ok_or_else(refused)?;
+    let root = square.isqrt();
+    let root = if square - root * root > root { root + 1 } else { root };
+    let scale = u8::try_from(scale).map_err(|_| refused())?;
+    Decimal::new(i128::try_from(root).map_err(|_| refused())?, scale).map_err(|_| refused())
+}
+
+/// Whole exponents only, and only where the power itself has at most 38 digits.
+fn power(a: &Decimal, b: &Decimal) -> Result<Decimal, TypeError> {
+    if a.is_zero() && b.is_negative() {
+        return Err(domain(INVALID_ARGUMENT_FOR_POWER, "zero raised to a negative power is undefined"));
+    }
+    let exponent = b.normalize();
+    if exponent.scale() > 0 {
+        return Err(too_wide("a numeric raised to a power that is no integer"));
+    }
+    let refused = || too_wide("a power of numeric with so many digits");
+    let scale = a.scale().max(MIN_DIGITS);
+    let base = a.normalize();
+    let times = u32::try_from(exponent.unscaled().unsigned_abs()).map_err(|_| refused())?;
+    let digits = base.unscaled().checked_pow(times).ok_or_else(refused)?;
+    let places = u32::from(base.scale()).checked_mul(times).and_then(|places| u8::try_from(places).ok());
+    let exact = Decimal::new(digits, places.ok_or_else(refused)?).map_err(|_| refused())?;
+    if !b.is_negative() {
+        return exact.rescale(scale).map_err(|_| refused());
+    }
+    let unit = 10u128.checked_pow(u32::from(scale) + u32::from(exact.scale())).ok_or_else(refused)?;
+    let divisor = exact.unscaled().unsigned_abs();
+    let (quotient, rest) = (unit / divisor, unit % divisor);
+    let quotient = i128::try_from(quotient + u128::from(rest >= divisor - rest)).map_err(|_| refused())?;
+    let signed = if exact.is_negative() { -quotient } else { quotient };
+    Decimal::new(signed, scale).map_err(|_| refused())
+}
+
 static NUMERICS: &[BuiltinFunction] = &[
     of_two!("numeric_add"("+") = Decimal::checked_add, kernel(NumericOp::Add)),
     of_two!("numeric_sub"("-") = Decimal::checked_sub, kernel(NumericOp::Subtract)),
@@ -54,6 +110,10 @@ static NUMERICS: &[BuiltinFunction] = &[
     of_two!("numeric_mod"("%") = Decimal::checked_rem, None),
     of_two!("mod"() = Decimal::checked_rem, None),
     of_two!("div"() = Decimal::checked_div_trunc, None),
+    of_two!("numeric_power"("^") = power, None),
+    of_two!("power"() = power, None),
+    of_two!("pow"() = power, None),
+    of_one!("sqrt"() = square_root, None),
     of_one!("numeric_uminus"("-") = |a: &Decimal| fine(a.negate()), kernel(NumericOp::Negate)),
     of_one!("numeric_uplus"("+") = |a: &Decimal| fine(*a), None),
     of_one!("abs"("@") = |a: &Decimal| fine(a.abs()), kernel(NumericOp::Absolute)),

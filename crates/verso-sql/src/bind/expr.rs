@@ -456,6 +456,9 @@ impl Binder<'_> {
                 if function.returns_set() {
                     return Err(SqlError::unsupported("a set-returning function outside of FROM").at(at));
                 }
+                if function.name == "pg_typeof" && args.iter().any(|(arg, _)| arg.ty == SqlType::Unknown) {
+                    return Ok(TypedExpr::literal(Value::text("unknown"), SqlType::Text));
+                }
                 self.built_in(function, args, &types)
             }
             Found::User(function, args) => {

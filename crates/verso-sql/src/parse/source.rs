@@ -33,6 +33,8 @@ pub struct Source<'a> {
     bytes: Option<Vec<u32>>,
     /// Everything but white space and comments.
     tokens: Vec<TokenWithSpan>,
+    /// Starts of the BETWEENs before a SYMMETRIC.
+    symmetric: Vec<u32>,
 }
 
 impl<'a> Source<'a> {
@@ -50,7 +52,7 @@ impl<'a> Source<'a> {
             let ends = std::iter::once(text.len() as u32);
             text.char_indices().map(|(at, _)| at as u32).chain(ends).collect()
         });
-        let mut source = Source { text, lines, bytes, tokens: Vec::new() };
+        let mut source = Source { text, lines, bytes, tokens: Vec::new(), symmetric: Vec::new() };
         if let Some(at) = text.chars().position(|c| c == '\0') {
             return Err(
                 SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(at as u32)
@@ -70,10 +72,33 @@ impl<'a> Source<'a> {
         Ok(source)
     }
 
-    /// Adds a token. `1..n` and `1..2` are a range of PL/pgSQL, as PostgreSQL reads them; the tokenizer sees the numbers
-    /// `1.` and `.2` there.
-    fn push(&mut self, token: TokenWithSpan) {
+    /// Adds a token. `1..n`, `1..2` and `n..2` are a range of PL/pgSQL, as PostgreSQL reads them; the tokenizer sees the
+    /// numbers `1.` and `.2` there. `SYMMETRIC` and `ASYMMETRIC`, which the library does not know, are noted and left
+    /// out.
+    fn push(&mut self, mut token: TokenWithSpan) {
+        let word = |token: &Token, text: &str| matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text));
+        if let Some(last) = self.tokens.last()
+            && word(&last.token, "between")
+        {
+            let start = self.offset(last.span.start);
+            match &token.token {
+                token if word(token, "symmetric") => return self.symmetric.push(start),
+                token if word(token, "asymmetric") => return,
+                _ => {}
+            }
+        }
         let Some(last) = self.tokens.last_mut() else { return self.tokens.push(token) };
+        if let (Token::Period, Token::Number(digits, long)) = (&last.token, &token.token)
+            && last.span.end == token.span.start
+            && let Some(digits) = digits.strip_prefix('.')
+        {
+            let start = token.span.start;
+            let behind = Location { column: start.column + 1, ..start };
+            let number = Token::Number(digits.to_string(), *long);
+            self.tokens.push(TokenWithSpan::new(Token::Period, TokenSpan::new(start, behind)));
+            token = TokenWithSpan::new(number, TokenSpan::new(behind, token.span.end));
+            return self.tokens.push(token);
+        }
         let Token::Number(digits, false) = &last.token else { return self.tokens.push(token) };
         let touching = last.span.end == token.span.start && digits.ends_with('.');
         let second = match &token.token {
@@ -100,6 +125,11 @@ impl<'a> Source<'a> {
     /// The tokens.
     pub fn tokens(&self) -> &[TokenWithSpan] {
         &self.tokens
+    }
+
+    /// Whether `SYMMETRIC` stands behind the BETWEEN that starts here.
+    pub fn is_symmetric(&self, between: u32) -> bool {
+        self.symmetric.contains(&between)
     }
 
     /// The whole text in characters.

@@ -12,16 +12,47 @@ use crate::syntax::{Call, Expr, ExprKind, Literal, Name, QualifiedName, Span};
 /// Lowers an expression. Left-deep chains of operators are walked in a loop; what recurses is bounded by the parser.
 pub fn expr(expr: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
     let mut rights = Vec::new();
-    let mut left = expr;
-    while let ast::Expr::BinaryOp { left: inner, op, right } = left {
-        rights.push((op, *right));
+    let mut left = signed_powers(expr);
+    while let ast::Expr::BinaryOp { left: inner, op, mut right } = left {
         left = *inner;
+        if op == BinaryOperator::PGExp {
+            // `a ^ -b ^ c`: the sign gives up the power behind it, which then belongs to the whole.
+            let mut powers = Vec::new();
+            right = Box::new(signed_powers(*right));
+            while let ast::Expr::BinaryOp { left: base, op: BinaryOperator::PGExp, right: power } = *right {
+                powers.push((BinaryOperator::PGExp, *power));
+                right = base;
+            }
+            rights.extend(powers);
+        }
+        rights.push((op, *right));
+        left = signed_powers(left);
     }
     let mut result = single(left, source)?;
     while let Some((op, right)) = rights.pop() {
         result = binary(result, op, right, source)?;
     }
     Ok(result)
+}
+
+/// In PostgreSQL a sign binds tighter than `^`; in the library it is the other way round: `-2 ^ 2` is `(-2) ^ 2`.
+fn signed_powers(expr: ast::Expr) -> ast::Expr {
+    let ast::Expr::UnaryOp { op: sign @ (UnaryOperator::Minus | UnaryOperator::Plus), expr: arg } = expr
+    else {
+        return expr;
+    };
+    let mut base = signed_powers(*arg);
+    let mut powers = Vec::new();
+    while let ast::Expr::BinaryOp { left, op: BinaryOperator::PGExp, right } = base {
+        powers.push(right);
+        base = *left;
+    }
+    let signed = ast::Expr::UnaryOp { op: sign, expr: Box::new(base) };
+    powers.into_iter().rev().fold(signed, |left, right| ast::Expr::BinaryOp {
+        left: Box::new(left),
+        op: BinaryOperator::PGExp,
+        right,
+    })
 }
 
 fn boxed(arg: ast::Expr, source: &Source<'_>) -> Result<Box<Expr>, SqlError> {
@@ -125,6 +156,14 @@ fn single(e: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
             let point = source.find(arg.at.end, "between").map_or(arg.at.start, |point| point.start);
             let (low, high) = (boxed(*low, source)?, boxed(*high, source)?);
             let at = arg.at.to(high.at);
+            if source.is_symmetric(point) {
+                // PostgreSQL writes it out in the same way: either order will do.
+                let (a, b) = (arg.clone(), (high.clone(), low.clone()));
+                let one = node(ExprKind::Between { arg, low, high, negated }, at, point);
+                let other = node(ExprKind::Between { arg: a, low: b.0, high: b.1, negated }, at, point);
+                let both = vec![one, other];
+                return Ok(node(if negated { ExprKind::And(both) } else { ExprKind::Or(both) }, at, point));
+            }
             node(ExprKind::Between { arg, low, high, negated }, at, point)
         }
         E::BinaryOp { left, op, right } => binary(expr(*left, source)?, op, *right, source)?,
