@@ -18,7 +18,7 @@ pub fn expr(expr: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
         if op == BinaryOperator::PGExp {
             // `a ^ -b ^ c`: the sign gives up the power behind it, which then belongs to the whole.
             let mut powers = Vec::new();
-            right = Box::new(signed_powers(*right));
+            *right = signed_powers(*right);
             while let ast::Expr::BinaryOp { left: base, op: BinaryOperator::PGExp, right: power } = *right {
                 powers.push((BinaryOperator::PGExp, *power));
                 right = base;
