@@ -131,11 +131,13 @@ fn level(cursor: &mut Cursor<'_>) -> Result<IsolationLevel, SqlError> {
         (&["read", "committed"], IsolationLevel::ReadCommitted),
         (&["repeatable", "read"], IsolationLevel::Snapshot),
         (&["snapshot"], IsolationLevel::Snapshot),
-        (&["serializable"], IsolationLevel::Serializable),
     ] {
         if cursor.accept(words) {
             return Ok(level);
         }
+    }
+    if cursor.accept(&["serializable"]) {
+        return Err(SqlError::unsupported("ISOLATION LEVEL SERIALIZABLE"));
     }
     Err(cursor.unexpected())
 }

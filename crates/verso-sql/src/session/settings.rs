@@ -93,7 +93,7 @@ impl Settings {
             ("default_transaction_isolation", Some(value)) => {
                 self.isolation = IsolationLevel::parse(value).ok_or_else(|| {
                     invalid(value).with_hint(
-                        "Available values: serializable, repeatable read, read committed, read uncommitted.",
+                        "Available values: repeatable read, read committed, read uncommitted.",
                     )
                 })?;
             }

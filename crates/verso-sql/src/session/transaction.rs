@@ -53,7 +53,6 @@ impl Modes {
             IsolationLevel::ReadUncommitted => Isolation::ReadUncommitted,
             IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
             IsolationLevel::Snapshot => Isolation::Snapshot,
-            IsolationLevel::Serializable => Isolation::Serializable,
         };
         TxnOptions { isolation, savepoints: self.savepoints, read_only: self.read_only }
     }

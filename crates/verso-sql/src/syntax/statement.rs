@@ -320,8 +320,6 @@ pub enum IsolationLevel {
     ReadCommitted,
     /// One snapshot; also spelled REPEATABLE READ.
     Snapshot,
-    /// As if one after the other.
-    Serializable,
 }
 
 impl IsolationLevel {
@@ -331,7 +329,6 @@ impl IsolationLevel {
             IsolationLevel::ReadUncommitted => "read uncommitted",
             IsolationLevel::ReadCommitted => "read committed",
             IsolationLevel::Snapshot => "repeatable read",
-            IsolationLevel::Serializable => "serializable",
         }
     }
 
@@ -341,7 +338,6 @@ impl IsolationLevel {
             "read uncommitted" => IsolationLevel::ReadUncommitted,
             "read committed" => IsolationLevel::ReadCommitted,
             "repeatable read" | "snapshot" => IsolationLevel::Snapshot,
-            "serializable" => IsolationLevel::Serializable,
             _ => return None,
         })
     }

@@ -102,8 +102,10 @@ fn transaction_modes_are_set_at_the_start() {
     assert_eq!(client.value("SHOW transaction_isolation"), "repeatable read");
     let refused = "cannot execute INSERT in a read-only transaction";
     assert_eq!(client.fails("INSERT INTO t VALUES (1)"), ("25006", refused.to_string()));
-    client.run("ROLLBACK; BEGIN; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE");
-    assert_eq!(client.value("SHOW TRANSACTION ISOLATION LEVEL"), "serializable");
+    client.run("ROLLBACK");
+    assert_eq!(client.fails("BEGIN ISOLATION LEVEL SERIALIZABLE").0, "0A000");
+    client.run("BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+    assert_eq!(client.value("SHOW TRANSACTION ISOLATION LEVEL"), "repeatable read");
     client.run("SELECT count(*) FROM t");
     assert_eq!(client.fails("SET TRANSACTION READ ONLY").0, "25001");
     client.run("ROLLBACK");
