@@ -92,9 +92,8 @@ impl Settings {
             ("default_transaction_isolation", None) => self.isolation = default.isolation,
             ("default_transaction_isolation", Some(value)) => {
                 self.isolation = IsolationLevel::parse(value).ok_or_else(|| {
-                    invalid(value).with_hint(
-                        "Available values: repeatable read, read committed, read uncommitted.",
-                    )
+                    invalid(value)
+                        .with_hint("Available values: repeatable read, read committed, read uncommitted.")
                 })?;
             }
             ("default_transaction_read_only", value) => {
