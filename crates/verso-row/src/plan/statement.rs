@@ -28,7 +28,7 @@ pub struct Insert {
     pub source: Plan,
     /// A full row in the order of `table.columns`, over the source's columns, cast to the columns' types.
     pub values: Vec<TypedExpr>,
-    /// The source reads what the statement writes, so its rows are collected first (DESIGN T2).
+    /// The source reads what the statement writes, so its rows are collected first (rule T2).
     pub spool: bool,
     /// Over the full new row.
     pub returning: Option<Returning>,

@@ -305,7 +305,7 @@ fn check_width(
     }
 }
 
-/// Whether a plan may read what is written to the table (DESIGN T2): it scans it, or calls a function that may.
+/// Whether a plan may read what is written to the table (rule T2): it scans it, or calls a function that may.
 fn reads(plan: &Plan, table: &TableDef) -> bool {
     let calls = |exprs: &[TypedExpr]| {
         exprs.iter().any(|expr| expr.any(&mut |part| matches!(part.kind, K::UserCall { .. })))
