@@ -151,7 +151,7 @@ pub(crate) fn column(index: usize, ty: SqlType) -> TypedExpr {
 
 /// A literal of the value's own type.
 pub(crate) fn literal(value: Value) -> TypedExpr {
-    let ty = crate::functions::texts::natural_type(&value);
+    let ty = verso_types::text::type_of(&value);
     TypedExpr::literal(value, ty)
 }
 

@@ -133,12 +133,7 @@ pub(super) fn check_not_null(
         match value {
             Value::Null => text.push_str("null"),
             value => {
-                format_text(
-                    value,
-                    &crate::functions::texts::natural_type(value),
-                    cx.services.time_zone(),
-                    &mut text,
-                );
+                format_text(value, &verso_types::text::type_of(value), cx.services.time_zone(), &mut text);
             }
         }
     }

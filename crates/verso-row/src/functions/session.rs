@@ -133,7 +133,7 @@ fn user(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
 
 /// Known when the statement is compiled; this is for calls that are not.
 fn type_name(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    Ok(Value::text(&super::texts::natural_type(&args[0]).pg_name()))
+    Ok(Value::text(&verso_types::text::type_of(&args[0]).pg_name()))
 }
 
 static SESSION: &[BuiltinFunction] = &[

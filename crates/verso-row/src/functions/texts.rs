@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use verso_types::text::type_of;
 use verso_types::{SqlType, TypeError, Value, cast, format_text};
 
 use super::define::{entry, unexpected};
@@ -185,34 +186,7 @@ fn split_part<'t>(value: &'t str, delimiter: &str, n: i32) -> Result<&'t str> {
 fn output(cx: &EvalContext<'_>, value: &Value, out: &mut String) {
     match value {
         Value::Text(value) => out.push_str(value),
-        value => format_text(value, &natural_type(value), cx.services.time_zone(), out),
-    }
-}
-
-/// A type that a value can have.
-pub(crate) fn natural_type(value: &Value) -> SqlType {
-    match value {
-        Value::Null => SqlType::Unknown,
-        Value::Bool(_) => SqlType::Bool,
-        Value::Int2(_) => SqlType::Int2,
-        Value::Int4(_) => SqlType::Int4,
-        Value::Int8(_) => SqlType::Int8,
-        Value::Float4(_) => SqlType::Float4,
-        Value::Float8(_) => SqlType::Float8,
-        Value::Numeric(_) => SqlType::Numeric(None),
-        Value::Text(_) => SqlType::Text,
-        Value::Bytes(_) => SqlType::Bytea,
-        Value::Date(_) => SqlType::Date,
-        Value::Time(_) => SqlType::Time,
-        Value::Timestamp(_) => SqlType::Timestamp,
-        Value::Timestamptz(_) => SqlType::Timestamptz,
-        Value::Interval(_) => SqlType::Interval,
-        Value::Uuid(_) => SqlType::Uuid,
-        Value::Array(values) => {
-            let element = values.iter().find(|value| !value.is_null()).map_or(SqlType::Text, natural_type);
-            SqlType::Array(Box::new(element))
-        }
-        Value::Record(_) => SqlType::Record,
+        value => format_text(value, &type_of(value), cx.services.time_zone(), out),
     }
 }
 
@@ -225,7 +199,7 @@ fn concat_any(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
             value => {
                 let value = cast(
                     value,
-                    &natural_type(value),
+                    &type_of(value),
                     &SqlType::Text,
                     CastKind::Explicit,
                     cx.services.time_zone(),

@@ -10,6 +10,7 @@ use verso_row::error::ExecError;
 use verso_row::plan::{ExprKind, Plan, SetCall, Statement as Bound, TypedExpr};
 use verso_row::{ExecContext, Sink, execute};
 use verso_storage::{StorageError, Txn};
+use verso_types::text::type_of;
 use verso_types::{Batch, SqlType, Value};
 
 use super::Session;
@@ -272,33 +273,6 @@ fn calls_users(plan: &Plan) -> bool {
         Plan::Limit { input, limit, offset } => one(limit) || one(offset) || calls_users(input),
         Plan::Distinct { input } => calls_users(input),
         Plan::Append { inputs } => inputs.iter().any(calls_users),
-    }
-}
-
-/// The type of a parameter's value.
-fn type_of(value: &Value) -> SqlType {
-    match value {
-        Value::Null => SqlType::Unknown,
-        Value::Bool(_) => SqlType::Bool,
-        Value::Int2(_) => SqlType::Int2,
-        Value::Int4(_) => SqlType::Int4,
-        Value::Int8(_) => SqlType::Int8,
-        Value::Float4(_) => SqlType::Float4,
-        Value::Float8(_) => SqlType::Float8,
-        Value::Numeric(_) => SqlType::Numeric(None),
-        Value::Text(_) => SqlType::Text,
-        Value::Bytes(_) => SqlType::Bytea,
-        Value::Date(_) => SqlType::Date,
-        Value::Time(_) => SqlType::Time,
-        Value::Timestamp(_) => SqlType::Timestamp,
-        Value::Timestamptz(_) => SqlType::Timestamptz,
-        Value::Interval(_) => SqlType::Interval,
-        Value::Uuid(_) => SqlType::Uuid,
-        Value::Array(values) => {
-            let element = values.iter().map(type_of).find(|ty| *ty != SqlType::Unknown);
-            SqlType::Array(Box::new(element.unwrap_or(SqlType::Text)))
-        }
-        Value::Record(_) => SqlType::Record,
     }
 }
 
