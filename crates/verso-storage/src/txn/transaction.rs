@@ -387,6 +387,20 @@ impl Txn {
         Ok(())
     }
 
+    /// Whether keys of this unique index may be double until [`Txn::check_unique_now`] or the commit (a deferred
+    /// constraint).
+    pub fn defer_unique(&mut self, index: ObjectId, deferred: bool) {
+        let _ = (index, deferred);
+    }
+
+    /// Checks the keys that deferred constraints have left unchecked.
+    ///
+    /// # Errors
+    /// `Unique`; `Deadlock`, `Cancelled` while waiting for another transaction.
+    pub fn check_unique_now(&mut self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     /// Makes everything durable and visible.
     ///
     /// # Errors

@@ -1,0 +1,165 @@
+//! Keys of an index: which columns in which order, and ranges of them.
+
+use std::ops::Bound;
+
+use verso_types::error::TypeError;
+use verso_types::{Column, KeyOrder, KeyType, SqlType, Value};
+
+/// One part of an index's keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPart {
+    /// Identity of the column.
+    pub column: u16,
+    /// What its values are.
+    pub ty: KeyType,
+    /// Greater values first.
+    pub descending: bool,
+    /// NULL before all values, whatever the direction.
+    pub nulls_first: bool,
+}
+
+impl KeyPart {
+    /// Ascending, NULLs last.
+    pub fn ascending(column: u16, ty: KeyType) -> KeyPart {
+        KeyPart { column, ty, descending: false, nulls_first: false }
+    }
+
+    /// How the part is ordered.
+    #[inline]
+    pub fn order(&self) -> KeyOrder {
+        KeyOrder { ty: self.ty, descending: self.descending, nulls_first: self.nulls_first }
+    }
+}
+
+/// The key of values with their columns' types, or of a prefix of the parts.
+///
+/// # Errors
+/// As [`KeyOrder::encode_value`].
+pub fn encode<'a>(
+    parts: &[KeyPart],
+    values: impl IntoIterator<Item = (&'a Value, &'a SqlType)>,
+) -> Result<Vec<u8>, TypeError> {
+    let mut out = Vec::with_capacity(32);
+    encode_into(parts, values, &mut out)?;
+    Ok(out)
+}
+
+/// As [`encode`], appended to `out`.
+///
+/// # Errors
+/// As [`KeyOrder::encode_value`].
+pub fn encode_into<'a>(
+    parts: &[KeyPart],
+    values: impl IntoIterator<Item = (&'a Value, &'a SqlType)>,
+    out: &mut Vec<u8>,
+) -> Result<(), TypeError> {
+    for (part, (value, ty)) in parts.iter().zip(values) {
+        part.order().encode_value(value, ty, out)?;
+    }
+    Ok(())
+}
+
+/// Appends the key of row `row`; `columns[i]` is the column of part `i`. Returns whether a part is NULL.
+///
+/// # Errors
+/// XX001 where a value is none of its part's type.
+pub fn encode_row(
+    parts: &[KeyPart],
+    columns: &[&Column],
+    row: usize,
+    out: &mut Vec<u8>,
+) -> Result<bool, TypeError> {
+    let mut any_null = false;
+    for (part, column) in parts.iter().zip(columns) {
+        let null = column.is_null(row);
+        any_null |= null;
+        part.order().encode_raw((!null).then(|| column.raw_at(row)), out)?;
+    }
+    Ok(any_null)
+}
+
+/// Keys between two bounds. A bound may be a prefix of keys: it then stands for all keys that begin with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// Where it begins.
+    pub lower: Bound<Vec<u8>>,
+    /// Where it ends.
+    pub upper: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// Every key.
+    pub fn all() -> KeyRange {
+        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
+    /// The keys that begin with `prefix`: those whose first parts have these values.
+    pub fn prefix(prefix: &[u8]) -> KeyRange {
+        KeyRange { lower: Bound::Included(prefix.to_vec()), upper: Bound::Included(prefix.to_vec()) }
+    }
+
+    /// The keys whose first parts equal `equals`, and whose next part lies between two values (and is not NULL, when
+    /// either bound is given); `bool` = inclusive. Bounds are SQL's: the smaller value is `lower`, also where the part
+    /// is descending. `types` are the columns' types, one per part.
+    ///
+    /// # Errors
+    /// As [`KeyOrder::encode_value`].
+    pub fn of(
+        parts: &[KeyPart],
+        types: &[SqlType],
+        equals: &[Value],
+        lower: Option<(&Value, bool)>,
+        upper: Option<(&Value, bool)>,
+    ) -> Result<KeyRange, TypeError> {
+        let prefix = encode(parts, equals.iter().zip(types))?;
+        let (Some(part), Some(ty)) = (parts.get(equals.len()), types.get(equals.len())) else {
+            return Ok(KeyRange::prefix(&prefix));
+        };
+        if lower.is_none() && upper.is_none() {
+            return Ok(KeyRange::prefix(&prefix));
+        }
+        let bound = |value: Option<(&Value, bool)>| -> Result<Bound<Vec<u8>>, TypeError> {
+            let mut key = prefix.clone();
+            match value {
+                // Every value, but not NULL: all of them begin with the same byte.
+                None => {
+                    key.push(KeyOrder::VALUE);
+                    Ok(Bound::Included(key))
+                }
+                Some((value, inclusive)) => {
+                    part.order().encode_value(value, ty, &mut key)?;
+                    Ok(if inclusive { Bound::Included(key) } else { Bound::Excluded(key) })
+                }
+            }
+        };
+        let (lower, upper) = if part.descending { (upper, lower) } else { (lower, upper) };
+        Ok(KeyRange { lower: bound(lower)?, upper: bound(upper)? })
+    }
+
+    /// The first byte string within the range; empty = from the beginning.
+    pub(crate) fn start(&self) -> Vec<u8> {
+        match &self.lower {
+            Bound::Unbounded => Vec::new(),
+            Bound::Included(key) => key.clone(),
+            // No successor: nothing is behind it, which an end of "nothing" says too.
+            Bound::Excluded(key) => successor(key).unwrap_or_else(|| vec![0xff; key.len() + 1]),
+        }
+    }
+
+    /// The first byte string behind the range; `None` = to the end.
+    pub(crate) fn end(&self) -> Option<Vec<u8>> {
+        match &self.upper {
+            Bound::Unbounded => None,
+            Bound::Included(key) => successor(key),
+            Bound::Excluded(key) => Some(key.clone()),
+        }
+    }
+}
+
+/// The least byte string greater than all that begin with `prefix`; `None` when there is none.
+pub(crate) fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut out = prefix[..=last].to_vec();
+    out[last] += 1;
+    Some(out)
+}
