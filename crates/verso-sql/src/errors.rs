@@ -33,6 +33,22 @@ pub mod sqlstate {
     pub const AMBIGUOUS_COLUMN: &str = "42702";
     /// Several functions or operators fit equally well.
     pub const AMBIGUOUS_FUNCTION: &str = "42725";
+    /// A parameter that is wanted in two types.
+    pub const AMBIGUOUS_PARAMETER: &str = "42P08";
+    /// A message of the protocol, or a number of parameters, that cannot be.
+    pub const PROTOCOL_VIOLATION: &str = "08P01";
+    /// A cursor or portal that is not there, or not any more.
+    pub const INVALID_CURSOR_NAME: &str = "34000";
+    /// A cursor of that name is open.
+    pub const DUPLICATE_CURSOR: &str = "42P03";
+    /// A prepared statement that is not there.
+    pub const INVALID_STATEMENT_NAME: &str = "26000";
+    /// A prepared statement of that name is there already.
+    pub const DUPLICATE_STATEMENT: &str = "42P05";
+    /// An idle transaction was ended.
+    pub const IDLE_IN_TRANSACTION_TIMEOUT: &str = "25P03";
+    /// A transaction that took too long.
+    pub const TRANSACTION_TIMEOUT: &str = "25P04";
     /// A column named twice.
     pub const DUPLICATE_COLUMN: &str = "42701";
     /// A table name used twice in FROM.

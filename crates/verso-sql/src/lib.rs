@@ -14,5 +14,6 @@ pub mod syntax;
 pub use errors::SqlError;
 pub use parse::{Open, Piece, fuzz_parse, split_statements};
 pub use session::{
-    CancelHandle, CommandTag, Instance, Notice, OutputColumn, Session, StatementSink, StatementStatistics,
+    CancelHandle, CommandTag, Instance, Notice, OutputColumn, Portal, PortalEnd, Prepared, Session,
+    StatementSink, StatementStatistics, TransactionStatus,
 };

@@ -12,8 +12,9 @@ use crate::error::Result;
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{Plan, SortKey};
 
-/// A running operator. Compiled once, opened for each execution.
-pub(crate) trait Operator {
+/// A running operator. Compiled once, opened for each execution. The context comes with each call, so that an execution
+/// may pause between two of them.
+pub(crate) trait Operator: Send {
     /// Starts, or starts again.
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()>;
     /// Replaces `out` by the next rows; may be none of them. False at the end.

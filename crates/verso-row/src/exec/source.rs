@@ -170,7 +170,7 @@ pub(crate) struct FunctionOperator {
 enum FunctionRows {
     None,
     /// Of one column.
-    Values(Box<dyn Iterator<Item = Value>>),
+    Values(Box<dyn Iterator<Item = Value> + Send>),
     Spool(Spool),
 }
 

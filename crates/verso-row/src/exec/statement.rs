@@ -79,6 +79,39 @@ impl Compiled {
             Kind::Delete(delete) => delete.run(cx, sink),
         }
     }
+
+    /// Starts a query whose rows are then pulled with [`Compiled::next`].
+    /// # Errors
+    /// Those of the query; XX000 for statements that change something.
+    pub fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        match &mut self.kind {
+            Kind::Query { operator, .. } => operator.open(cx),
+            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) => {
+                Err(ExecError::raised("XX000", "only a query yields its rows one batch at a time"))
+            }
+        }
+    }
+
+    /// The next rows of an open query; may be none of them. `None` at the end. The context may be another one each
+    /// time, of the same transaction and parameters.
+    /// # Errors
+    /// Those of the query.
+    pub fn next(&mut self, cx: &ExecContext<'_>) -> Result<Option<&mut Batch>> {
+        match &mut self.kind {
+            Kind::Query { operator, batch } => {
+                cx.check_cancelled()?;
+                Ok(if operator.next(cx, batch)? { Some(batch) } else { None })
+            }
+            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) => Ok(None),
+        }
+    }
+
+    /// Lets go of what an open query holds.
+    pub fn close(&mut self) {
+        if let Kind::Query { operator, .. } = &mut self.kind {
+            operator.close();
+        }
+    }
 }
 
 fn run_query(

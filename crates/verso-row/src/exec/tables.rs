@@ -39,7 +39,7 @@ pub trait Tables {
 }
 
 /// Reads a table.
-pub trait TableCursor {
+pub trait TableCursor: Send {
     /// Replaces `out` by the next rows, columns in the order asked for. False at the end.
     fn next(&mut self, out: &mut Batch) -> Result<bool>;
 }

@@ -12,7 +12,7 @@ use crate::error::ExecError;
 /// A scalar function over values.
 pub type ScalarFn = fn(&EvalContext<'_>, &[Value]) -> Result<Value, ExecError>;
 /// A set-returning function: yields all its rows.
-pub type SetFn = fn(&EvalContext<'_>, &[Value]) -> Result<Box<dyn Iterator<Item = Value>>, ExecError>;
+pub type SetFn = fn(&EvalContext<'_>, &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>, ExecError>;
 
 /// What a function takes at one position.
 #[derive(Clone, Debug, PartialEq)]

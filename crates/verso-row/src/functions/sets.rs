@@ -9,7 +9,7 @@ use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
 
-type Rows = Box<dyn Iterator<Item = Value>>;
+type Rows = Box<dyn Iterator<Item = Value> + Send>;
 
 #[cold]
 fn zero_step() -> TypeError {

@@ -38,6 +38,11 @@ impl Binder<'_> {
             }
         }
         if expr.ty == SqlType::Unknown {
+            if let (Some(inference), ExprKind::Parameter(index)) = (self.inference, &expr.kind) {
+                let ty = to.without_modifiers();
+                inference.decide(*index, &ty).map_err(|error| error.at(at))?;
+                return self.coerce(TypedExpr::new(expr.kind, ty), at, to, kind);
+            }
             // A parameter without a type: only NULL has none.
             return Ok(TypedExpr::new(expr.kind, to.clone()));
         }

@@ -100,13 +100,16 @@ impl Binder<'_> {
             ExprKind::Column(parts) => self.column(parts, cx),
             ExprKind::Literal(literal) => self.literal(literal, expr.at.start),
             ExprKind::Parameter(number) => {
-                let index = *number as usize - 1;
+                let index = (*number as usize).wrapping_sub(1);
                 let error = || {
                     SqlError::new(sqlstate::UNDEFINED_PARAMETER, format!("there is no parameter ${number}"))
                         .at(expr.at.start)
                 };
-                let ty = self.parameters.get(index).ok_or_else(error)?;
-                Ok(TypedExpr::new(K::Parameter(index), ty.clone()))
+                let ty = match self.inference {
+                    Some(inference) => inference.refer(index),
+                    None => self.parameters.get(index).cloned(),
+                };
+                Ok(TypedExpr::new(K::Parameter(index), ty.ok_or_else(error)?))
             }
             ExprKind::Unary { op, arg } => {
                 let operand = self.expr(arg, cx)?;

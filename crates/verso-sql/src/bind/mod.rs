@@ -10,6 +10,7 @@
 //! | [`query`] | SELECT, VALUES |
 //! | [`dml`] | INSERT, UPDATE, DELETE |
 //! | [`plpgsql`] | bodies of functions |
+//! | [`parameter`] | types of parameters that nobody declared |
 //! | [`walk`] | walks over typed expressions |
 //!
 //! N1. Every cast in the result is explicit (P3 of the plan), every value stored has the column's type (P4).
@@ -20,6 +21,7 @@ mod coerce;
 mod dml;
 mod expr;
 mod names;
+mod parameter;
 mod plpgsql;
 mod query;
 mod resolve;
@@ -38,6 +40,7 @@ use verso_types::{SqlType, TimeZone};
 use crate::errors::SqlError;
 use crate::syntax;
 
+pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_function;
 
@@ -50,6 +53,8 @@ pub struct Binder<'c> {
     pub time_zone: &'c TimeZone,
     /// Types of `$1` …; `Unknown` for a NULL without a type.
     pub parameters: &'c [SqlType],
+    /// Instead of `parameters`: types are found out while binding.
+    inference: Option<&'c Inference>,
     /// Variables in scope, innermost last; empty outside of PL/pgSQL.
     variables: Vec<scope::Variable>,
 }
@@ -61,7 +66,16 @@ impl<'c> Binder<'c> {
         time_zone: &'c TimeZone,
         parameters: &'c [SqlType],
     ) -> Binder<'c> {
-        Binder { catalog, time_zone, parameters, variables: Vec::new() }
+        Binder { catalog, time_zone, parameters, inference: None, variables: Vec::new() }
+    }
+
+    /// For statements to be prepared: parameters get the types that their contexts want.
+    pub fn inferring(
+        catalog: &'c Arc<CatalogSnapshot>,
+        time_zone: &'c TimeZone,
+        inference: &'c Inference,
+    ) -> Binder<'c> {
+        Binder { inference: Some(inference), ..Binder::new(catalog, time_zone, &[]) }
     }
 
     /// Binds a query or a change of rows.

@@ -6,6 +6,8 @@
 //! | [`instance`] | what the sessions of a database share |
 //! | [`transaction`] | the transaction a session is in, and what begins and ends it |
 //! | [`run`] | queries and changes: frames, restarts, results |
+//! | [`prepared`] | statements parsed and bound ahead of their execution |
+//! | [`portal`] | executions that yield their rows in portions |
 //! | [`ddl`] | CREATE, DROP, TRUNCATE |
 //! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE |
 //! | [`explain`] | plans as text |
@@ -24,6 +26,8 @@ mod ddl;
 mod explain;
 mod instance;
 mod maintenance;
+mod portal;
+mod prepared;
 mod run;
 mod services;
 mod settings;
@@ -33,7 +37,10 @@ mod transaction;
 
 pub use api::{CancelHandle, CommandTag, Notice, OutputColumn, StatementSink, StatementStatistics};
 pub use instance::Instance;
+pub use portal::{Portal, PortalEnd};
+pub use prepared::Prepared;
 pub use settings::{SETTINGS, Settings};
+pub use transaction::TransactionStatus;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -44,7 +51,7 @@ use crate::errors::{SqlError, must_rollback, sqlstate};
 use crate::parse::parse_script;
 use crate::syntax::{Parsed, Statement};
 use services::Services;
-use transaction::{Active, Condition, in_failed_transaction, tag};
+use transaction::{Active, Block, Condition, in_failed_transaction, tag};
 
 /// How much of a statement's text others are shown.
 const SHOWN_TEXT_MAX: usize = 1_024;
@@ -54,6 +61,10 @@ pub struct Session {
     services: Services,
     active: Option<Active>,
     autocommit: bool,
+    /// Statements now are parts of an implicit block (X2).
+    series: bool,
+    /// Transactions begun so far.
+    transactions: u64,
     cancel: CancelHandle,
     statistics: Option<StatementStatistics>,
     memory_max_bytes: u64,
@@ -78,6 +89,8 @@ impl Session {
             services: Services::new(instance),
             active: None,
             autocommit: true,
+            series: false,
+            transactions: 0,
             cancel: CancelHandle::default(),
             statistics: None,
             memory_max_bytes: 0,
@@ -86,6 +99,8 @@ impl Session {
 
     /// Runs the statements of a text, one after the other, up to the first that fails. Nothing runs if the text does not
     /// parse. `params` are the values of `$1` … in all of them.
+    ///
+    /// Outside of a transaction block several statements are one transaction: all of them happen or none.
     ///
     /// # Errors
     /// The first statement's that fails, with its SQLSTATE and position.
@@ -96,10 +111,37 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<(), SqlError> {
         let statements = parse_script(sql).inspect_err(|_| self.fail_transaction())?;
-        for parsed in &statements {
-            self.one(parsed, sql, params, sink)?;
+        let Some((last, before)) = statements.split_last() else { return Ok(()) };
+        if before.is_empty() {
+            return self.one(last, sql, params, sink);
         }
-        Ok(())
+        let outer = std::mem::replace(&mut self.series, true);
+        let mut result = before.iter().try_for_each(|parsed| self.one(parsed, sql, params, sink));
+        if result.is_ok() {
+            // The last statement ends the block before the client hears that it is done.
+            result = self.one_ending(last, sql, params, sink, !outer);
+        }
+        self.series = outer;
+        result
+    }
+
+    /// Ends an extended-protocol series: what ran since the last time, outside of a transaction block, is committed.
+    ///
+    /// # Errors
+    /// Those of the commit.
+    pub fn sync(&mut self) -> Result<(), SqlError> {
+        self.end_series()
+    }
+
+    /// How the session stands.
+    pub fn status(&self) -> TransactionStatus {
+        match &self.active {
+            Some(active) if active.block == Block::Explicit => match active.condition {
+                Condition::Good => TransactionStatus::InTransaction,
+                Condition::Failed | Condition::MustRollback => TransactionStatus::Failed,
+            },
+            _ => TransactionStatus::Idle,
+        }
     }
 
     /// Whether a transaction block is open.
@@ -141,14 +183,28 @@ impl Session {
         params: &[Value],
         sink: &mut dyn StatementSink,
     ) -> Result<(), SqlError> {
+        self.one_ending(parsed, sql, params, sink, false)
+    }
+
+    /// Runs a statement; with `ends` it is the last of an implicit block.
+    fn one_ending(
+        &mut self,
+        parsed: &Parsed,
+        sql: &str,
+        params: &[Value],
+        sink: &mut dyn StatementSink,
+        ends: bool,
+    ) -> Result<(), SqlError> {
         self.cancel.flag.store(false, Ordering::Relaxed);
         let start = self.services.now();
         self.services.statement_started.set(start);
         self.publish(Some((sql, parsed)));
         let measure = Measure::start(self);
-        let result = self.dispatch(parsed, sql, params, sink);
+        let mut result = self.dispatch(parsed, sql, params, sink);
         if result.is_err() {
             self.fail_transaction();
+        } else if ends && let Err(error) = self.end_series() {
+            result = Err(error);
         }
         let shows_statistics = parsed.statement == Statement::ShowStatementStatistics;
         if !shows_statistics {
@@ -271,7 +327,7 @@ impl Session {
     /// A failed statement fails its transaction; one of its own is rolled back.
     fn fail_transaction(&mut self) {
         match self.active.take() {
-            Some(mut active) if active.explicit => {
+            Some(mut active) if active.block == Block::Explicit => {
                 active.fail();
                 self.active = Some(active);
             }

@@ -17,7 +17,7 @@ use super::Session;
 use super::api::{CommandTag, OutputColumn, StatementSink};
 use super::services::Services;
 use super::tables::EngineTables;
-use super::transaction::tag;
+use super::transaction::{Block, tag};
 use crate::bind::Binder;
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::Statement;
@@ -103,13 +103,14 @@ impl Session {
             let text = format!("cannot execute {word} in a read-only transaction");
             return Err(SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text));
         }
+        active.changed_schema |= changes_schema(statement);
         let types: Vec<SqlType> = params.iter().map(type_of).collect();
         let mut results = Results::new(sink);
         let tag = self.framed(&mut results, |frame, results| {
             frame.statement(statement, sql, params, &types, results)
         })?;
         results.finish()?;
-        if let Some(active) = self.active.take_if(|active| !active.explicit) {
+        if let Some(active) = self.active.take_if(|active| active.block == Block::Statement) {
             self.end(active, true, false)?;
         }
         Ok(tag)
@@ -247,8 +248,21 @@ impl Frame<'_> {
     }
 }
 
+/// Whether a statement changes the schema, or may do so by statements of its own.
+fn changes_schema(statement: &Statement) -> bool {
+    !matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Explain { .. }
+            | Statement::Do(_)
+    )
+}
+
 /// Whether a plan calls functions of the catalog.
-fn calls_users(plan: &Plan) -> bool {
+pub(super) fn calls_users(plan: &Plan) -> bool {
     let any = |exprs: &[TypedExpr]| {
         exprs.iter().any(|expr| expr.any(&mut |part| matches!(part.kind, ExprKind::UserCall { .. })))
     };

@@ -6,6 +6,11 @@
 //!                                    ├──► Failed (25P02) ──ROLLBACK┤   ROLLBACK TO makes it active again
 //!                                    └──► MustRollback (25V01) ────┘   NO SAVEPOINT: queries still run
 //! ```
+//!
+//! X1. A transaction block lasts to COMMIT or ROLLBACK; one statement alone is a transaction of its own. X2. Several
+//!     statements of one text, and those of an extended-protocol series up to its Sync, are one *implicit* block: it
+//!     commits at the end, a failure undoes it all, BEGIN makes it an explicit one, COMMIT and ROLLBACK end it with a
+//!     warning. So PostgreSQL has it.
 
 use std::cell::RefCell;
 
@@ -19,14 +24,40 @@ use crate::syntax::{IsolationLevel, Name, TransactionModes};
 /// A transaction that has not ended.
 pub struct Active {
     pub(super) txn: RefCell<Txn>,
-    /// Began by BEGIN or with autocommit off; ends by COMMIT or ROLLBACK only.
-    pub(super) explicit: bool,
+    /// What ends it.
+    pub(super) block: Block,
     /// No statement has run in it yet, so its modes may still change.
     pub(super) pristine: bool,
     pub(super) condition: Condition,
     /// Names of the open savepoints, outermost first; a name may come twice and means the inner one.
     savepoints: Vec<String>,
+    /// The schema was changed in it, so what it sees of the catalog is its own.
+    pub(super) changed_schema: bool,
+    /// Unlike that of any other transaction of the session.
+    pub(super) serial: u64,
     modes: Modes,
+}
+
+/// What ends a transaction (X1, X2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// Its only statement.
+    Statement,
+    /// The end of the text, or Sync.
+    Implicit,
+    /// COMMIT or ROLLBACK: it began by BEGIN or with autocommit off.
+    Explicit,
+}
+
+/// How a session stands, as the protocol's ReadyForQuery says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// No transaction block is open.
+    Idle,
+    /// In a transaction block.
+    InTransaction,
+    /// In a transaction block that failed.
+    Failed,
 }
 
 /// How a transaction is doing.
@@ -87,12 +118,29 @@ impl Session {
     /// Opens a transaction if there is none.
     pub(super) fn ensure_active(&mut self) -> Result<(), SqlError> {
         if self.active.is_none() {
-            self.open(&TransactionModes::default(), !self.autocommit);
+            let block = match (self.autocommit, self.series) {
+                (false, _) => Block::Explicit,
+                (true, true) => Block::Implicit,
+                (true, false) => Block::Statement,
+            };
+            self.open(&TransactionModes::default(), block);
         }
         Ok(())
     }
 
-    fn open(&mut self, modes: &TransactionModes, explicit: bool) {
+    /// Ends an implicit block that is open.
+    pub(super) fn end_series(&mut self) -> Result<(), SqlError> {
+        self.series = false;
+        match self.active.take_if(|active| active.block == Block::Implicit) {
+            Some(active) => {
+                let commit = active.condition == Condition::Good;
+                self.end(active, commit, false)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn open(&mut self, modes: &TransactionModes, block: Block) {
         let TransactionModes { isolation, read_only, savepoints } = modes;
         let settings = &self.services.settings;
         let modes = Modes {
@@ -100,27 +148,41 @@ impl Session {
             read_only: read_only.unwrap_or(settings.read_only),
             savepoints: savepoints.unwrap_or(settings.savepoints),
         };
-        self.begin_with(modes, explicit);
+        self.begin_with(modes, block);
         self.services.transaction_started.set(self.services.statement_started.get());
     }
 
-    fn begin_with(&mut self, modes: Modes, explicit: bool) {
+    /// Tells transactions of the session apart; 0 without one.
+    pub(super) fn transaction_serial(&self) -> u64 {
+        self.active.as_ref().map_or(0, |active| active.serial)
+    }
+
+    fn begin_with(&mut self, modes: Modes, block: Block) {
+        self.transactions += 1;
         let txn = RefCell::new(self.services.instance.engine.begin(modes.options()));
         self.services.transaction.set(Some((modes.isolation.as_str(), modes.read_only, modes.savepoints)));
         self.active = Some(Active {
             txn,
-            explicit,
+            block,
             pristine: true,
             condition: Condition::Good,
             savepoints: Vec::new(),
+            changed_schema: false,
+            serial: self.transactions,
             modes,
         });
     }
 
     /// BEGIN.
     pub(super) fn begin(&mut self, modes: &TransactionModes) -> Result<CommandTag, SqlError> {
-        match &self.active {
-            None => self.open(modes, true),
+        match &mut self.active {
+            None => self.open(modes, Block::Explicit),
+            Some(active) if active.block != Block::Explicit => {
+                active.block = Block::Explicit;
+                if *modes != TransactionModes::default() {
+                    self.set_transaction(modes)?;
+                }
+            }
             Some(active) if active.condition == Condition::Failed => return Err(in_failed_transaction()),
             Some(_) => {
                 let warning = "there is already a transaction in progress";
@@ -142,7 +204,7 @@ impl Session {
                 self.services.notices.borrow_mut().push(notice);
                 return Ok(tag("SET"));
             }
-            self.open(modes, true);
+            self.open(modes, Block::Explicit);
             return Ok(tag("SET"));
         }
         let Some(active) = &self.active else { return Ok(tag("SET")) };
@@ -159,8 +221,8 @@ impl Session {
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
         // Nothing was done in it: a new one with the new modes takes its place.
-        let explicit = active.explicit;
-        self.begin_with(changed, explicit);
+        let block = active.block;
+        self.begin_with(changed, block);
         Ok(tag("SET"))
     }
 
@@ -171,14 +233,15 @@ impl Session {
                 let text = "COMMIT AND CHAIN can only be used in transaction blocks";
                 return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
             }
-            let warning = "there is no transaction in progress";
             // With autocommit off a transaction is always about to begin, so there is nothing to warn of.
             if self.autocommit {
-                let notice = Notice::warning(sqlstate::NO_ACTIVE_TRANSACTION, warning);
-                self.services.notices.borrow_mut().push(notice);
+                self.warn_without_block();
             }
             return Ok(tag("COMMIT"));
         };
+        if active.block != Block::Explicit {
+            self.warn_without_block();
+        }
         match active.condition {
             Condition::MustRollback => {
                 self.active = Some(active);
@@ -198,14 +261,21 @@ impl Session {
     /// ROLLBACK.
     pub(super) fn rollback(&mut self, chain: bool) -> Result<CommandTag, SqlError> {
         match self.active.take() {
-            Some(active) => self.end(active, false, chain)?,
-            None => {
-                let warning = "there is no transaction in progress";
-                let notice = Notice::warning(sqlstate::NO_ACTIVE_TRANSACTION, warning);
-                self.services.notices.borrow_mut().push(notice);
+            Some(active) => {
+                if active.block != Block::Explicit {
+                    self.warn_without_block();
+                }
+                self.end(active, false, chain)?;
             }
+            None => self.warn_without_block(),
         }
         Ok(tag("ROLLBACK"))
+    }
+
+    fn warn_without_block(&self) {
+        let warning = "there is no transaction in progress";
+        let notice = Notice::warning(sqlstate::NO_ACTIVE_TRANSACTION, warning);
+        self.services.notices.borrow_mut().push(notice);
     }
 
     /// Ends a transaction that was taken out of the session.
@@ -223,7 +293,7 @@ impl Session {
             txn.rollback()?;
         }
         if chain {
-            self.begin_with(modes, true);
+            self.begin_with(modes, Block::Explicit);
             self.services.transaction_started.set(self.services.statement_started.get());
         }
         Ok(())
@@ -233,18 +303,19 @@ impl Session {
 
     fn block(&mut self, statement: &str) -> Result<&mut Active, SqlError> {
         if self.active.is_none() && !self.autocommit {
-            self.open(&TransactionModes::default(), true);
+            self.open(&TransactionModes::default(), Block::Explicit);
         }
-        match &mut self.active {
-            Some(active) if active.modes.savepoints => Ok(active),
-            Some(_) => Err(SqlError::new("3B000", format!("{statement} is not possible without savepoints"))
+        let Some(active) = self.active.as_mut().filter(|active| active.block == Block::Explicit) else {
+            let text = format!("{statement} can only be used in transaction blocks");
+            return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
+        };
+        if !active.modes.savepoints {
+            let text = format!("{statement} is not possible without savepoints");
+            return Err(SqlError::new("3B000", text)
                 .with_detail("no savepoint")
-                .with_hint("The transaction was begun with NO SAVEPOINT.")),
-            None => {
-                let text = format!("{statement} can only be used in transaction blocks");
-                Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text))
-            }
+                .with_hint("The transaction was begun with NO SAVEPOINT."));
         }
+        Ok(active)
     }
 
     /// SAVEPOINT.

@@ -1,6 +1,7 @@
 //! Sessions over a real engine.
 
 mod experiment;
+mod prepared;
 mod statements;
 mod transactions;
 

@@ -86,6 +86,14 @@ impl CancelHandle {
     }
 }
 
+/// What a statement saw, kept beyond its end: scans begun in it stay valid as long as this lives.
+#[derive(Debug)]
+pub struct HeldView {
+    /// Holds the horizon; none where the transaction's own snapshot does.
+    registration: Option<Registration>,
+    view: ReadView,
+}
+
 /// A transaction; rolled back when dropped.
 pub struct Txn {
     pub(crate) shared: Arc<Shared>,
@@ -203,6 +211,33 @@ impl Txn {
             self.frames.push(Frame { statement: true, ..Frame::default() });
         }
         Ok(())
+    }
+
+    /// As [`Txn::begin_statement`], under a view that an earlier statement left.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn begin_statement_under(&mut self, held: HeldView) -> Result<(), StorageError> {
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        self.statements.push((held.registration, held.view));
+        if self.options.savepoints {
+            self.frames.push(Frame { statement: true, ..Frame::default() });
+        }
+        Ok(())
+    }
+
+    /// As [`Txn::end_statement`]; the statement's view is kept, so that its scans may go on later.
+    ///
+    /// # Errors
+    /// As [`Txn::end_statement`]; `Closed` without a statement.
+    pub fn end_statement_holding(&mut self) -> Result<HeldView, StorageError> {
+        let (registration, view) = self.statements.pop().ok_or(StorageError::Closed)?;
+        // Ended below; the entry that goes is a copy that protects nothing.
+        self.statements.push((None, view.clone()));
+        self.end_statement()?;
+        Ok(HeldView { registration, view })
     }
 
     fn take_view(&mut self) -> (Option<Registration>, ReadView) {

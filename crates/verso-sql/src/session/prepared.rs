@@ -1,0 +1,305 @@
+//! Prepared statements: parsed once, bound once for each version of the catalog.
+//!
+//! Q1. The types of parameters and columns never change: where the catalog would change the columns, executing fails
+//!     (0A000), as in PostgreSQL.
+//! Q2. A plan is used only under the catalog version and the settings it was made for; otherwise the statement is
+//!     bound again. A transaction that has changed the schema itself keeps what it binds to itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use verso_catalog::CatalogSnapshot;
+use verso_row::plan::{Plan, Statement as Bound};
+use verso_types::text::type_of;
+use verso_types::{CastKind, SqlType, TimeZone, Value, cast, cast_kind, parse_text};
+
+use super::Session;
+use super::api::OutputColumn;
+use super::run::calls_users;
+use crate::bind::{Binder, Inference};
+use crate::errors::{SqlError, sqlstate};
+use crate::parse::parse_script;
+use crate::syntax::{Parsed, Statement};
+
+/// A statement ready to be executed with different parameters, also by several sessions at once.
+#[derive(Debug)]
+pub struct Prepared {
+    text: Arc<str>,
+    /// None for an empty text.
+    pub(super) parsed: Option<Parsed>,
+    params: Vec<SqlType>,
+    columns: Option<Arc<[OutputColumn]>>,
+    plan: Mutex<Option<Arc<Planned>>>,
+}
+
+/// A statement bound under one version of the catalog.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// Unlike that of any other plan of this process.
+    pub id: u64,
+    /// The catalog's version.
+    pub version: u64,
+    /// Constants were read in this zone.
+    pub time_zone: TimeZone,
+    pub bound: Bound,
+    /// What it yields.
+    pub columns: Arc<[OutputColumn]>,
+    /// It yields rows.
+    pub returns: bool,
+    /// It is a query that changes nothing: it never runs twice, so its rows go out at once.
+    pub streams: bool,
+}
+
+impl Planned {
+    pub(super) fn new(bound: Bound, version: u64, time_zone: &TimeZone) -> Planned {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let columns: Arc<[OutputColumn]> = bound.output().into();
+        Planned {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            version,
+            time_zone: time_zone.clone(),
+            returns: matches!(bound, Bound::Query(_)) || !columns.is_empty(),
+            streams: matches!(&bound, Bound::Query(plan) if !calls_users(plan)),
+            columns,
+            bound,
+        }
+    }
+
+    /// The plan of a query.
+    pub(super) fn query(&self) -> Option<&Plan> {
+        match &self.bound {
+            Bound::Query(plan) => Some(plan),
+            Bound::Insert(_) | Bound::Update(_) | Bound::Delete(_) => None,
+        }
+    }
+}
+
+impl Prepared {
+    /// The statement's text.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// Whether there is no statement in the text.
+    pub fn is_empty(&self) -> bool {
+        self.parsed.is_none()
+    }
+
+    /// Types of `$1` …, without modifiers.
+    pub fn params(&self) -> &[SqlType] {
+        &self.params
+    }
+
+    /// What the statement yields; none if it yields no rows.
+    pub fn columns(&self) -> Option<&[OutputColumn]> {
+        self.columns.as_deref()
+    }
+
+    /// Whether the statement ends a transaction, so that a failed one accepts it.
+    pub fn ends_transaction(&self) -> bool {
+        self.parsed.as_ref().is_some_and(|parsed| ends_transaction(&parsed.statement))
+    }
+
+    /// The plan for a version of the catalog: the one at hand, or a new one (Q2).
+    pub(super) fn plan(
+        &self,
+        catalog: &Arc<CatalogSnapshot>,
+        time_zone: &TimeZone,
+        keep: bool,
+    ) -> Result<Arc<Planned>, SqlError> {
+        let mut plan = self.plan.lock();
+        if let Some(plan) = &*plan
+            && plan.version == catalog.version
+            && plan.time_zone == *time_zone
+        {
+            return Ok(Arc::clone(plan));
+        }
+        let Some(parsed) = &self.parsed else { return Err(SqlError::internal("no statement to plan")) };
+        let bound = Binder::new(catalog, time_zone, &self.params).statement(&parsed.statement)?;
+        let planned = Arc::new(Planned::new(bound, catalog.version, time_zone));
+        let same = |known: &[OutputColumn]| {
+            known.len() == planned.columns.len()
+                && known.iter().zip(&*planned.columns).all(|(known, new)| known.ty == new.ty)
+        };
+        if planned.returns && !self.columns.as_deref().is_some_and(same) {
+            let text = "cached plan must not change result type";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
+        if keep {
+            *plan = Some(Arc::clone(&planned));
+        }
+        Ok(planned)
+    }
+}
+
+impl Session {
+    /// Parses and binds a text of one statement, or of none. Where `types` has no type for a parameter, or `None`, the
+    /// statement's first use of it says its type, as in PostgreSQL.
+    ///
+    /// # Errors
+    /// Those of parsing and binding; 42601 for several statements; 42P18 where a parameter's type cannot be told; 25P02
+    /// in a failed transaction, but for statements that end it.
+    pub fn prepare(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Arc<Prepared>, SqlError> {
+        let prepared = self.prepare_within(sql, types);
+        if prepared.is_err() {
+            self.fail_transaction();
+        }
+        prepared.map(Arc::new)
+    }
+
+    fn prepare_within(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Prepared, SqlError> {
+        let mut statements = parse_script(sql)?;
+        let parsed = statements.pop();
+        if !statements.is_empty() {
+            let text = "cannot insert multiple commands into a prepared statement";
+            return Err(SqlError::syntax(text));
+        }
+        self.prepare_parsed(sql.into(), parsed, types)
+    }
+
+    /// Binds a statement to be executed later.
+    pub(super) fn prepare_parsed(
+        &mut self,
+        text: Arc<str>,
+        parsed: Option<Parsed>,
+        types: &[Option<SqlType>],
+    ) -> Result<Prepared, SqlError> {
+        let nothing = Prepared {
+            text,
+            parsed,
+            params: types.iter().map(|ty| ty.clone().unwrap_or(SqlType::Text)).collect(),
+            columns: None,
+            plan: Mutex::new(None),
+        };
+        let Some(parsed) = &nothing.parsed else { return Ok(nothing) };
+        if !ends_transaction(&parsed.statement) {
+            self.check_condition(&parsed.statement)?;
+        }
+        let columns = match &parsed.statement {
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                let (params, planned, keep) = self.with_catalog(|session, catalog, keep| {
+                    let inference = Inference::new(types);
+                    let time_zone = &session.services.settings.time_zone;
+                    let binder = Binder::inferring(catalog, time_zone, &inference);
+                    let bound = binder.statement(&parsed.statement)?;
+                    Ok((inference.finish()?, Planned::new(bound, catalog.version, time_zone), keep))
+                })?;
+                let columns = planned.returns.then(|| Arc::clone(&planned.columns));
+                let plan = Mutex::new(keep.then(|| Arc::new(planned)));
+                return Ok(Prepared { params, columns, plan, ..nothing });
+            }
+            Statement::Explain { .. } => Some(texts(&["QUERY PLAN"])),
+            Statement::Show(name) => Some(texts(&[&name.text])),
+            Statement::ShowAll => Some(texts(&["name", "setting", "description"])),
+            Statement::ShowStatementStatistics => Some(texts(&["statistic", "value"])),
+            _ => None,
+        };
+        Ok(Prepared { columns, ..nothing })
+    }
+
+    /// Runs `work` with the catalog as the open transaction sees it, or a new one would; and whether others may see
+    /// what comes of it.
+    pub(super) fn with_catalog<T>(
+        &self,
+        work: impl FnOnce(&Session, &Arc<CatalogSnapshot>, bool) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        let catalog = &self.services.instance.catalog;
+        if let Some(active) = &self.active {
+            let mut txn = active.txn.borrow_mut();
+            txn.begin_statement()?;
+            let snapshot = catalog.snapshot(&txn);
+            txn.end_statement()?;
+            drop(txn);
+            return work(self, &snapshot?, !active.changed_schema);
+        }
+        let options = verso_storage::TxnOptions {
+            isolation: verso_storage::Isolation::ReadCommitted,
+            savepoints: true,
+            read_only: true,
+        };
+        let mut txn = self.services.instance.engine.begin(options);
+        txn.begin_statement()?;
+        let snapshot = catalog.snapshot(&txn)?;
+        txn.end_statement()?;
+        txn.rollback()?;
+        work(self, &snapshot, true)
+    }
+
+    /// Values as the parameters' types want them: texts are read, numbers widened.
+    pub(super) fn arguments(
+        &self,
+        prepared: &Prepared,
+        mut values: Vec<Value>,
+    ) -> Result<Vec<Value>, SqlError> {
+        if values.len() != prepared.params.len() {
+            let text = format!(
+                "bind message supplies {} parameters, but prepared statement \"\" requires {}",
+                values.len(),
+                prepared.params.len()
+            );
+            return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
+        }
+        for (index, (value, to)) in values.iter_mut().zip(&prepared.params).enumerate() {
+            if !fits(value, to) {
+                let time_zone = &self.services.settings.time_zone;
+                *value = convert(value, to, time_zone, index)?;
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// Whether a value is one of the type as it is.
+fn fits(value: &Value, ty: &SqlType) -> bool {
+    match (value, ty) {
+        (Value::Null, _)
+        | (Value::Bool(_), SqlType::Bool)
+        | (Value::Int2(_), SqlType::Int2)
+        | (Value::Int4(_), SqlType::Int4)
+        | (Value::Int8(_), SqlType::Int8)
+        | (Value::Float4(_), SqlType::Float4)
+        | (Value::Float8(_), SqlType::Float8)
+        | (Value::Numeric(_), SqlType::Numeric(None))
+        | (Value::Text(_), SqlType::Text | SqlType::Varchar(None))
+        | (Value::Bytes(_), SqlType::Bytea)
+        | (Value::Date(_), SqlType::Date)
+        | (Value::Time(_), SqlType::Time)
+        | (Value::Timestamp(_), SqlType::Timestamp)
+        | (Value::Timestamptz(_), SqlType::Timestamptz)
+        | (Value::Interval(_), SqlType::Interval)
+        | (Value::Uuid(_), SqlType::Uuid) => true,
+        _ => type_of(value) == *ty,
+    }
+}
+
+fn convert(value: &Value, to: &SqlType, time_zone: &TimeZone, index: usize) -> Result<Value, SqlError> {
+    let from = type_of(value);
+    let converted = match value {
+        Value::Text(text) => parse_text(to, text, time_zone),
+        value if from.same_base(to) => return Ok(value.clone()),
+        value if cast_kind(&from, to).is_some_and(|kind| kind <= CastKind::Assignment) => {
+            cast(value, &from, to, CastKind::Assignment, time_zone)
+        }
+        _ => {
+            let text = format!(
+                "parameter ${} is of type {} but a value of type {} was given",
+                index + 1,
+                to.pg_name(),
+                from.pg_name()
+            );
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+        }
+    };
+    Ok(converted?)
+}
+
+/// Whether a failed transaction accepts the statement.
+pub(super) fn ends_transaction(statement: &Statement) -> bool {
+    matches!(statement, Statement::Commit { .. } | Statement::Rollback { .. } | Statement::RollbackTo(_))
+}
+
+/// Columns of texts.
+fn texts(names: &[&str]) -> Arc<[OutputColumn]> {
+    names.iter().map(|name| OutputColumn::new(*name, SqlType::Text)).collect()
+}
