@@ -11,6 +11,7 @@ pub mod insert;
 pub mod layout;
 pub mod overflow;
 pub mod read;
+mod restore;
 pub mod root;
 pub mod slice;
 pub mod slots;

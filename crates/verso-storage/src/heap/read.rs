@@ -1,7 +1,7 @@
 //! Reading records: scans and fetches at a snapshot.
 //!
 //! V2. Start from the home record; while its writer is not visible follow the pointer, restore the masked columns and
-//!     liveness, take the prior writer; no pointer means no record.
+//!     liveness, take the prior writer; no pointer means no record. Module `restore` does so for many records at once.
 //! A page whose greatest writer is below everything the snapshot might miss is copied by the column, without a look at
 //! any record. Latches: home page shared, then version or overflow page shared.
 
@@ -11,18 +11,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use verso_types::{Batch, Column};
 
-use super::layout::{MAX_WRITER, PageLayout, SLOT_HIGH};
-use super::slice::{Variable, bit};
+use super::layout::{ColumnPlace, MAX_WRITER, PageLayout, SLOT_HIGH};
+use super::restore::{self, Chosen, Restore, RowRun};
+use super::slice::bit;
 use super::slots::Slots;
 use super::table::Heap;
 use super::value_slot::ValueSlot;
 use super::{apply, overflow};
 use crate::StorageError;
-use crate::page::bytes::{u16_at, u64_at};
-use crate::page::{Flaw, PageKind, RecordId, TxnId, header};
+use crate::page::bytes::{checked_slice, u16_at, u64_at};
+use crate::page::{Flaw, PageId, PageKind, RecordId, TxnId, header};
 use crate::shared::Shared;
 use crate::txn::{ReadView, Registration};
-use crate::version::entry::{Entry, VersionPointer};
+use crate::version::entry::VersionPointer;
 
 /// Rows a batch should have before it is handed out.
 const BATCH_ROWS: usize = 1024;
@@ -105,14 +106,6 @@ pub(crate) fn prepare(heap: &Heap, columns: &[u16], out: &mut ScanBatch) {
     out.records.clear();
 }
 
-/// An old value that replaces the home record's.
-#[derive(Clone, Copy)]
-enum Old {
-    Null,
-    Bytes(usize, usize),
-    Reference(u64),
-}
-
 /// Appends the records of one page visible to `view`; `only` restricts to one slot.
 pub(crate) fn read_page(
     shared: &Shared,
@@ -139,262 +132,199 @@ pub(crate) fn read_page(
         Some(_) => return Ok(()),
         None => 0..high,
     };
-    let mut slots: Vec<u16> = Vec::with_capacity(range.len());
-    // Old values by row and wanted column, where a version had to be restored.
-    let mut old: Vec<Vec<Option<Old>>> = Vec::new();
-    let mut arena: Vec<u8> = Vec::new();
-    if TxnId(u64_at(&page, MAX_WRITER)) < view.all_below() {
-        let live = &page[layout.live..];
-        slots.extend(range.filter(|slot| bit(live, usize::from(*slot))));
+    let undisturbed = TxnId(u64_at(&page, MAX_WRITER)) < view.all_below();
+    let mut slots: Vec<u16> = Vec::new();
+    // Rows whose writer is not visible, by the pointer to their older version.
+    let mut older: Vec<RowRun> = Vec::new();
+    let set = if undisturbed && all_set(&page[layout.live..], &range) {
+        Slots::Run { first: range.start, count: range.end - range.start }
     } else {
-        let mut follow: Vec<(usize, VersionPointer)> = Vec::new();
-        let mut last = (0, false);
-        for slot in range {
-            let writer = u64_at(&page, layout.writer + usize::from(slot) * 8);
-            if writer == 0 {
-                continue;
-            }
-            if writer != last.0 {
-                last = (writer, view.visible(TxnId(writer)));
-            }
-            if last.1 {
-                if apply::is_live(&page, &layout, slot) {
-                    slots.push(slot);
-                }
-            } else {
-                let back = VersionPointer(u64_at(&page, layout.back + usize::from(slot) * 8));
-                if !back.is_none() {
-                    follow.push((slots.len(), back));
-                    slots.push(slot);
-                }
-            }
+        slots.reserve(range.len());
+        if undisturbed {
+            let live = &page[layout.live..];
+            slots.extend(range.filter(|slot| bit(live, usize::from(*slot))));
+        } else {
+            select(view, &page, &layout, range, &mut slots, &mut older);
         }
-        if !follow.is_empty() {
-            let mut gone = vec![false; slots.len()];
-            old = vec![Vec::new(); slots.len()];
-            let mut restore = Restore {
-                shared,
-                heap,
-                view,
-                page_index,
-                columns,
-                slots: &slots,
-                old: &mut old,
-                arena: &mut arena,
-                gone: &mut gone,
-            };
-            restore.run(follow)?;
-            if gone.iter().any(|gone| *gone) {
-                let mut keep = gone.iter().map(|gone| !gone);
-                slots.retain(|_| keep.next().unwrap_or(true));
-                let mut keep = gone.iter().map(|gone| !gone);
-                old.retain(|_| keep.next().unwrap_or(true));
-            }
-        }
-    }
-    if slots.is_empty() {
+        Slots::from_list(&slots)
+    };
+    if set.is_empty() {
         return Ok(());
     }
-    let set = Slots::from_list(&slots);
-    for (wanted, (column_id, column)) in columns.iter().zip(&mut out.batch.columns).enumerate() {
-        match layout.ordinal(*column_id) {
-            None => column.push_nulls(slots.len()),
-            Some(ordinal) => {
-                let place = &layout.columns[ordinal];
-                if old.is_empty() {
-                    copy_column(shared, heap, &page, place, set, column)
-                        .map_err(|e| e.unwrap_or_else(corrupt))?;
-                } else {
-                    for (row, slot) in slots.iter().enumerate() {
-                        match old[row].get(wanted).copied().flatten() {
-                            None => {
-                                let one = Slots::Run { first: *slot, count: 1 };
-                                copy_column(shared, heap, &page, place, one, column)
-                                    .map_err(|e| e.unwrap_or_else(corrupt))?;
-                            }
-                            Some(Old::Null) => column.push_null(),
-                            Some(Old::Bytes(from, to)) => match column.data.bytes_mut() {
-                                Some(bytes) => bytes.push(&arena[from..to]),
-                                None => column.extend_fixed_raw(&arena[from..to]),
-                            },
-                            Some(Old::Reference(raw)) => push_reference(shared, heap, raw, column)?,
+    let first = out.records.len();
+    match set {
+        Slots::Run { first, count } => {
+            out.records.extend((first..first + count).map(|slot| RecordId { page_index, slot }));
+        }
+        _ => out.records.extend(set.iter().map(|slot| RecordId { page_index, slot })),
+    }
+    let mut copier = Copier { shared, heap, page: &page, id };
+    if older.is_empty() {
+        for (column_id, column) in columns.iter().zip(&mut out.batch.columns) {
+            match layout.ordinal(*column_id) {
+                None => column.push_nulls(set.len()),
+                Some(ordinal) => copier.copy(&layout.columns[ordinal], set, column)?,
+            }
+        }
+        return Ok(());
+    }
+    // Fixed values are copied as they stand and overwritten by older ones; variable ones are chosen first.
+    let mut restore = Restore::new(shared, heap, view, page_index, columns, &slots);
+    for (wanted, column) in out.batch.columns.iter_mut().enumerate() {
+        match layout.ordinal(columns[wanted]) {
+            None => {
+                column.push_nulls(set.len());
+                restore.ignore(wanted);
+            }
+            Some(ordinal) if !layout.columns[ordinal].is_variable() => {
+                copier.copy(&layout.columns[ordinal], set, column)?;
+            }
+            Some(_) => {}
+        }
+    }
+    restore.run(older, first, &mut out.batch.columns)?;
+    for (wanted, column) in out.batch.columns.iter_mut().enumerate() {
+        let Some(ordinal) = layout.ordinal(columns[wanted]) else { continue };
+        let place = &layout.columns[ordinal];
+        if !place.is_variable() {
+            continue;
+        }
+        match restore.chosen(wanted) {
+            None => copier.copy(place, set, column)?,
+            Some(values) => {
+                for (slot, value) in slots.iter().zip(values) {
+                    match value {
+                        Chosen::Home => {
+                            copier.copy(place, Slots::Run { first: *slot, count: 1 }, column)?;
                         }
+                        Chosen::Null => column.push_null(),
+                        Chosen::Bytes(bytes) => {
+                            column.data.bytes_mut().expect("a variable column").push(bytes);
+                        }
+                        Chosen::Reference(raw) => push_reference(shared, heap, raw, column)?,
                     }
                 }
             }
         }
     }
-    out.records.extend(slots.iter().map(|slot| RecordId { page_index, slot: *slot }));
+    if restore.any_gone() {
+        let kept = restore.kept().map(|row| (first + row) as u32);
+        let selection: Vec<u32> = (0..first as u32).chain(kept).collect();
+        out.batch.columns.iter_mut().for_each(|column| column.filter(&selection));
+        let mut kept = 0;
+        out.records.retain(|_| {
+            kept += 1;
+            kept <= first || !restore.is_gone(kept - 1 - first)
+        });
+    }
     Ok(())
 }
 
-struct Restore<'a> {
+/// Whether all bits of `range` are set.
+fn all_set(bitmap: &[u8], range: &Range<u16>) -> bool {
+    let (first, end) = (usize::from(range.start), usize::from(range.end));
+    first < end
+        && (first / 8..end.div_ceil(8)).all(|at| {
+            let before = u32::MAX << first.saturating_sub(at * 8).min(8);
+            let behind = u32::MAX << (end - at * 8).min(8);
+            let wanted = (before & !behind) as u8;
+            bitmap[at] & wanted == wanted
+        })
+}
+
+/// The records among `range` that are visible as they stand, or perhaps in an older version: that is noted in `older`.
+fn select(
+    view: &ReadView,
+    page: &[u8],
+    layout: &PageLayout,
+    range: Range<u16>,
+    slots: &mut Vec<u16>,
+    older: &mut Vec<RowRun>,
+) {
+    let mut last = (0, false);
+    for slot in range {
+        let writer = u64_at(page, layout.writer + usize::from(slot) * 8);
+        if writer == 0 {
+            continue;
+        }
+        if writer != last.0 {
+            last = (writer, view.visible(TxnId(writer)));
+        }
+        if last.1 {
+            if apply::is_live(page, layout, slot) {
+                slots.push(slot);
+            }
+        } else {
+            let back = VersionPointer(u64_at(page, layout.back + usize::from(slot) * 8));
+            if !back.is_none() {
+                restore::push_run(older, back, slots.len(), 1);
+                slots.push(slot);
+            }
+        }
+    }
+}
+
+/// Copies values out of a data page.
+struct Copier<'a> {
     shared: &'a Shared,
     heap: &'a Heap,
-    view: &'a ReadView,
-    page_index: u32,
-    columns: &'a [u16],
-    slots: &'a [u16],
-    old: &'a mut Vec<Vec<Option<Old>>>,
-    arena: &'a mut Vec<u8>,
-    gone: &'a mut [bool],
+    page: &'a [u8],
+    id: PageId,
 }
 
-impl Restore<'_> {
-    /// Follows pointers until every row is at a visible version or gone; rows with one pointer are restored together.
-    fn run(&mut self, mut follow: Vec<(usize, VersionPointer)>) -> Result<(), StorageError> {
-        while let Some(&(_, pointer)) = follow.first() {
-            let mut rest = Vec::new();
-            let id = pointer.page();
-            let page = self.shared.core().pool.read(id)?;
-            let corrupt = |flaw: Flaw| StorageError::corrupt(id, self.heap.object, flaw);
-            if header::kind(&page) != Some(PageKind::Version)
-                || header::incarnation(&page) != pointer.incarnation()
-            {
-                return Err(corrupt(Flaw::from(
-                    "a back pointer leads to a page that was given out anew (V6)",
-                )));
-            }
-            let entry = Entry::decode(&page, pointer.offset()).map_err(corrupt)?;
-            if entry.table() != self.heap.object || entry.page_index() != self.page_index {
-                return Err(corrupt(Flaw::from("a back pointer leads to another record's version (V6)")));
-            }
-            let slices = entry.columns().map_err(corrupt)?;
-            let wanted: Vec<Option<usize>> =
-                self.columns.iter().map(|id| slices.iter().position(|slice| slice.id == *id)).collect();
-            // Offsets of variable values are found in one pass per column.
-            let variables: Vec<Vec<Variable<'_>>> = wanted
-                .iter()
-                .map(|index| match index {
-                    Some(index) if slices[*index].physical.width().is_none() => {
-                        slices[*index].variables().collect()
+impl Copier<'_> {
+    /// Appends the values at `slots`.
+    fn copy(
+        &mut self,
+        place: &ColumnPlace,
+        slots: Slots<'_>,
+        column: &mut Column,
+    ) -> Result<(), StorageError> {
+        let page = self.page;
+        let corrupt = |flaw: Flaw| StorageError::corrupt(self.id, self.heap.object, flaw);
+        if place.physical != column.physical() {
+            return Err(corrupt(Flaw::from("a column of another type than its table's")));
+        }
+        let bitmap = &page[place.nulls..];
+        let first = column.len();
+        if place.is_variable() {
+            for slot in slots.iter() {
+                let raw = u64_at(page, place.data + usize::from(slot) * 8);
+                let bytes = column.data.bytes_mut().expect("a variable column");
+                match ValueSlot::decode(raw) {
+                    Some(ValueSlot::Empty) => bytes.push(&[]),
+                    Some(ValueSlot::Inline { offset, length }) => {
+                        bytes.push(
+                            checked_slice(page, usize::from(offset), usize::from(length)).map_err(corrupt)?,
+                        );
                     }
-                    _ => Vec::new(),
-                })
-                .collect();
-            for (row, its) in follow {
-                if its != pointer {
-                    rest.push((row, its));
-                    continue;
-                }
-                let Some(rank) = entry.slots.rank(self.slots[row]) else {
-                    return Err(corrupt(Flaw::from(
-                        "a version entry without the record that points at it (V6)",
-                    )));
-                };
-                if self.old[row].is_empty() {
-                    self.old[row] = vec![None; self.columns.len()];
-                }
-                for (column, index) in wanted.iter().enumerate() {
-                    let Some(index) = *index else { continue };
-                    let slice = &slices[index];
-                    let from = self.arena.len();
-                    let value = match slice.physical.width() {
-                        _ if slice.is_null(rank) => Old::Null,
-                        Some(width) => {
-                            self.arena.extend_from_slice(slice.fixed_at(rank, width));
-                            Old::Bytes(from, self.arena.len())
-                        }
-                        None => match variables[column][rank] {
-                            Variable::Null => Old::Null,
-                            Variable::Reference(raw) => Old::Reference(raw),
-                            Variable::Bytes(bytes) => {
-                                self.arena.extend_from_slice(bytes);
-                                Old::Bytes(from, self.arena.len())
-                            }
-                        },
-                    };
-                    self.old[row][column] = Some(value);
-                }
-                let (writer, back) = entry.prior(rank);
-                if !self.view.visible(writer) {
-                    if back.is_none() {
-                        self.gone[row] = true;
-                    } else {
-                        rest.push((row, back));
-                    }
+                    Some(_) => push_reference(self.shared, self.heap, raw, column)?,
+                    None => return Err(corrupt(Flaw::from("unknown value slot"))),
                 }
             }
-            follow = rest;
+        } else if let Slots::Run { first: slot, count } = slots {
+            let from = place.data + usize::from(slot) * place.width;
+            column.extend_fixed_raw(&page[from..from + usize::from(count) * place.width]);
+        } else {
+            column.data.extend_fixed_gather(&page[place.data..], slots.iter().map(usize::from));
         }
-        Ok(())
-    }
-}
-
-/// Appends the values at `slots` of a page. `Err(Err(flaw))` is a flaw of the page itself.
-#[allow(clippy::type_complexity, reason = "the caller wraps flaws with the page it knows")]
-fn copy_column(
-    shared: &Shared,
-    heap: &Heap,
-    page: &[u8],
-    place: &super::layout::ColumnPlace,
-    slots: Slots<'_>,
-    column: &mut Column,
-) -> Result<(), PageError> {
-    let bitmap = &page[place.nulls..];
-    let first = column.len();
-    if !place.is_variable() {
-        match slots {
-            Slots::Run { first: slot, count } => {
-                let from = place.data + usize::from(slot) * place.width;
-                column.extend_fixed_raw(&page[from..from + usize::from(count) * place.width]);
-            }
-            _ => {
-                for slot in slots.iter() {
-                    let from = place.data + usize::from(slot) * place.width;
-                    column.extend_fixed_raw(&page[from..from + place.width]);
-                }
-            }
-        }
-    } else {
-        for slot in slots.iter() {
-            let raw = u64_at(page, place.data + usize::from(slot) * 8);
-            match ValueSlot::decode(raw) {
-                Some(ValueSlot::Empty) => column.data.bytes_mut().expect("a variable column").push(&[]),
-                Some(ValueSlot::Inline { offset, length }) => {
-                    let bytes =
-                        crate::page::bytes::checked_slice(page, usize::from(offset), usize::from(length))
-                            .map_err(PageError::Flaw)?;
-                    column.data.bytes_mut().expect("a variable column").push(bytes);
-                }
-                Some(_) => push_reference(shared, heap, raw, column).map_err(PageError::Other)?,
-                None => return Err(PageError::Flaw(Flaw::from("unknown value slot"))),
-            }
-        }
-    }
-    match slots {
-        Slots::Run { first: slot, count } => {
+        if let Slots::Run { first: slot, count } = slots {
             let (slot, count) = (usize::from(slot), usize::from(count));
             if bitmap[slot / 8..(slot + count).div_ceil(8)].iter().any(|byte| *byte != 0) {
                 column.nulls.append_bitmap(first, bitmap, slot, count);
             }
-        }
-        _ => {
+        } else {
             for (row, slot) in slots.iter().enumerate() {
                 if bit(bitmap, usize::from(slot)) {
                     column.nulls.set(first + row);
                 }
             }
         }
-    }
-    Ok(())
-}
-
-/// A flaw of the page at hand, or an error that knows its page.
-enum PageError {
-    Flaw(Flaw),
-    Other(StorageError),
-}
-
-impl PageError {
-    fn unwrap_or_else(self, wrap: impl FnOnce(Flaw) -> StorageError) -> StorageError {
-        match self {
-            PageError::Flaw(flaw) => wrap(flaw),
-            PageError::Other(error) => error,
-        }
+        Ok(())
     }
 }
 
+#[cold]
 fn push_reference(shared: &Shared, heap: &Heap, raw: u64, column: &mut Column) -> Result<(), StorageError> {
     let Some(ValueSlot::Overflow { page, incarnation }) = ValueSlot::decode(raw) else {
         return Err(StorageError::corrupt(heap.root, heap.object, "a reference of unknown kind"));
@@ -402,4 +332,21 @@ fn push_reference(shared: &Shared, heap: &Heap, raw: u64, column: &mut Column) -
     let bytes = column.data.bytes_mut().expect("references stand for variable values");
     bytes.push_with(|out| overflow::read(&shared.core().pool, heap.object, page, incarnation, Some(out)))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dense_range_is_known_without_looking_at_its_neighbours() {
+        let mut bitmap = [0u8; 9];
+        (3..67).for_each(|bit: usize| bitmap[bit / 8] |= 1 << (bit % 8));
+        for first in 0..72 {
+            for end in first..72 {
+                let expected = first < end && first >= 3 && end <= 67;
+                assert_eq!(all_set(&bitmap, &(first..end)), expected, "{first}..{end}");
+            }
+        }
+    }
 }

@@ -9,7 +9,7 @@
 
 use crate::heap::slice::ColumnSlice;
 use crate::heap::slots::Slots;
-use crate::page::bytes::{checked_slice, checked_u16, u16_at, u32_at, u64_at};
+use crate::page::bytes::{checked_slice, checked_u16, checked_u32, u16_at, u32_at, u64_at};
 use crate::page::{Flaw, ObjectId, PageId, TxnId};
 
 /// Where a record's next older version stands.
@@ -192,8 +192,13 @@ impl<'a> Entry<'a> {
 
     /// Writer and pointer before this change of the record at `rank`.
     pub fn prior(&self, rank: usize) -> (TxnId, VersionPointer) {
-        let at = self.prior + if self.bytes[3] & UNIFORM != 0 { 0 } else { rank * 16 };
+        let at = self.prior + if self.is_uniform() { 0 } else { rank * 16 };
         (TxnId(u64_at(self.bytes, at)), VersionPointer(u64_at(self.bytes, at + 8)))
+    }
+
+    /// Whether all records had the same prior writer and pointer: [`Entry::prior`] of any of them.
+    pub fn is_uniform(&self) -> bool {
+        self.bytes[3] & UNIFORM != 0
     }
 
     /// The old values, one slice per column.
@@ -201,9 +206,27 @@ impl<'a> Entry<'a> {
     /// # Errors
     /// A flaw when the bytes are no slices.
     pub fn columns(&self) -> Result<smallvec::SmallVec<[ColumnSlice<'a>; 8]>, Flaw> {
+        self.columns_of(|_| true)
+    }
+
+    /// The old values of the columns that are `wanted`, one slice per column; the others are passed over unread.
+    ///
+    /// # Errors
+    /// A flaw when the bytes are no slices.
+    pub fn columns_of(
+        &self,
+        wanted: impl Fn(u16) -> bool,
+    ) -> Result<smallvec::SmallVec<[ColumnSlice<'a>; 8]>, Flaw> {
         let mut at = self.columns;
-        (0..u16_at(self.bytes, 20))
-            .map(|_| ColumnSlice::decode(self.bytes, &mut at, self.slots.len()))
-            .collect()
+        let mut found = smallvec::SmallVec::new();
+        for _ in 0..u16_at(self.bytes, 20) {
+            if wanted(checked_u16(self.bytes, at)?) {
+                found.push(ColumnSlice::decode(self.bytes, &mut at, self.slots.len())?);
+            } else {
+                // Bytes 4–7 of a slice's 8-byte head say how many follow.
+                at += 8 + checked_u32(self.bytes, at + 4)? as usize;
+            }
+        }
+        Ok(found)
     }
 }

@@ -208,6 +208,22 @@ impl ColumnData {
         }
     }
 
+    /// Appends the fixed-width values at `indexes` of an array of little-endian bytes.
+    /// # Panics
+    /// For a bytes column, and where an index is beyond the array.
+    pub fn extend_fixed_gather(&mut self, array: &[u8], indexes: impl Iterator<Item = usize>) {
+        match self {
+            ColumnData::Bool(v) => v.extend(indexes.map(|index| array[index])),
+            ColumnData::I16(v) => gather_chunks(v, array, indexes, i16::from_le_bytes),
+            ColumnData::I32(v) => gather_chunks(v, array, indexes, i32::from_le_bytes),
+            ColumnData::I64(v) => gather_chunks(v, array, indexes, i64::from_le_bytes),
+            ColumnData::I128(v) => gather_chunks(v, array, indexes, i128::from_le_bytes),
+            ColumnData::F32(v) => gather_chunks(v, array, indexes, f32::from_le_bytes),
+            ColumnData::F64(v) => gather_chunks(v, array, indexes, f64::from_le_bytes),
+            ColumnData::Bytes(_) => panic!("a bytes column has no fixed width"),
+        }
+    }
+
     /// Appends the values `selection` names to `out`.
     /// # Panics
     /// Where `out` has another layout, or a value does not exist.
@@ -239,4 +255,15 @@ fn extend_chunks<T, const WIDTH: usize>(values: &mut Vec<T>, raw: &[u8], decode:
     let (chunks, rest) = raw.as_chunks::<WIDTH>();
     assert!(rest.is_empty(), "{} bytes are no whole number of values", raw.len());
     values.extend(chunks.iter().map(|chunk| decode(*chunk)));
+}
+
+/// Appends the values at `indexes` of an array.
+fn gather_chunks<T, const WIDTH: usize>(
+    values: &mut Vec<T>,
+    array: &[u8],
+    indexes: impl Iterator<Item = usize>,
+    decode: impl Fn([u8; WIDTH]) -> T,
+) {
+    let chunks = array.as_chunks::<WIDTH>().0;
+    values.extend(indexes.map(|index| decode(chunks[index])));
 }

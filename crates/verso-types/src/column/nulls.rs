@@ -60,6 +60,18 @@ impl NullMask {
         }
     }
 
+    /// Marks a run of rows as not NULL.
+    pub fn unset_range(&mut self, rows: Range<usize>) {
+        if rows.is_empty() {
+            return;
+        }
+        for i in rows.start / 64..rows.end.div_ceil(64).min(self.words.len()) {
+            let from = rows.start.saturating_sub(i * 64);
+            let to = (rows.end - i * 64).min(64);
+            self.words[i] &= !((u64::MAX >> (64 - (to - from))) << from);
+        }
+    }
+
     /// Is row `i` NULL?
     #[inline]
     pub fn is_null(&self, i: usize) -> bool {

@@ -94,7 +94,10 @@ proptest! {
         if let Some(raw) = column.fixed_bytes() {
             let mut copied = Column::new(ty.physical());
             copied.extend_fixed_raw(raw);
-            prop_assert_eq!(copied.data, column.data);
+            prop_assert_eq!(&copied.data, &column.data);
+            copied.data.clear();
+            copied.data.extend_fixed_gather(raw, picks.iter().map(|pick| *pick as usize));
+            prop_assert_eq!(copied.data, column.gather(&picks).data);
         }
     }
 
@@ -109,7 +112,10 @@ proptest! {
         prop_assert_eq!(mask.count(), expected.len());
         prop_assert_eq!(mask.end(), expected.last().map_or(0, |i| i + 1));
         let words = mask.words().to_vec();
-        prop_assert_eq!(NullMask::from_words(words, at + 1 + count), mask);
+        prop_assert_eq!(&NullMask::from_words(words, at + 1 + count), &mask);
+        mask.unset_range(first..first + at);
+        let left: Vec<usize> = expected.into_iter().filter(|i| *i < first || *i >= first + at).collect();
+        prop_assert_eq!(mask.iter().collect::<Vec<_>>(), left);
     }
 }
 

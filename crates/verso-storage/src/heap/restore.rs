@@ -1,0 +1,297 @@
+//! Older versions of the records of a page: what a reader sees in place of values whose writer is not visible (V2).
+//!
+//! ```text
+//! rows of the page:   0 1 2 3 4 5 6 7 8 9       values copied from the page, fixed ones already in the batch
+//! runs by pointer:   [── A ──]  [ B ][─ A ─]    each entry is latched and decoded once for all rows that lead to it
+//! entry A, columns:   ▒▒▒▒▒▒▒▒        ▒▒▒▒▒     its slices are copied over the runs; rows whose prior writer is not
+//!     └─► prior: C    ▓▓▓▓▓▓▓▓                  visible either go on to the prior pointer, and older values win
+//! ```
+//!
+//! 1. A row is in at most one run at a time, so a chain's entries are taken newest first, whatever the order of runs.
+//! 2. Only wanted columns are looked at. Fixed ones are overwritten in the batch; of variable ones it is noted where
+//!    the value comes from, for the caller to append once all is known.
+//! 3. Version pages are latched shared one at a time, below the home page.
+
+use smallvec::SmallVec;
+use verso_types::Column;
+
+use super::slice::{ColumnSlice, Variable};
+use super::slots::Slots;
+use super::table::Heap;
+use crate::StorageError;
+use crate::page::{Flaw, PageKind, header};
+use crate::shared::Shared;
+use crate::txn::ReadView;
+use crate::version::entry::{Entry, VersionPointer};
+
+/// Neighbouring rows whose older version stands in the same entry.
+#[derive(Clone, Copy)]
+pub(super) struct RowRun {
+    pointer: VersionPointer,
+    first: usize,
+    count: usize,
+}
+
+/// Adds rows, to the last run if they continue it.
+#[inline]
+pub(super) fn push_run(runs: &mut Vec<RowRun>, pointer: VersionPointer, first: usize, count: usize) {
+    match runs.last_mut() {
+        Some(last) if last.pointer == pointer && last.first + last.count == first => last.count += count,
+        _ => runs.push(RowRun { pointer, first, count }),
+    }
+}
+
+/// Where a variable value comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Chosen<'a> {
+    /// The page itself.
+    Home,
+    Null,
+    Bytes(&'a [u8]),
+    /// The raw 8 bytes of a value slot.
+    Reference(u64),
+}
+
+/// The same while it is being found: bytes are a range of the arena.
+#[derive(Clone, Copy)]
+enum Source {
+    Home,
+    Null,
+    Bytes(u32, u32),
+    Reference(u64),
+}
+
+/// Rows `row ..` of the page are records `rank ..` of an entry.
+struct Piece {
+    row: usize,
+    rank: usize,
+    count: usize,
+}
+
+/// See the module.
+pub(super) struct Restore<'a> {
+    shared: &'a Shared,
+    heap: &'a Heap,
+    view: &'a ReadView,
+    page_index: u32,
+    /// Slots of the rows, ascending.
+    slots: &'a [u16],
+    /// Wanted columns; `None` where nothing is to be restored.
+    wanted: SmallVec<[Option<u16>; 8]>,
+    /// Per wanted column the sources of its variable values, empty while all come from the page.
+    sources: SmallVec<[Vec<Source>; 8]>,
+    arena: Vec<u8>,
+    /// Rows that did not exist yet; empty while there are none.
+    gone: Vec<bool>,
+}
+
+impl<'a> Restore<'a> {
+    /// For the records at `slots` of a page.
+    pub(super) fn new(
+        shared: &'a Shared,
+        heap: &'a Heap,
+        view: &'a ReadView,
+        page_index: u32,
+        columns: &[u16],
+        slots: &'a [u16],
+    ) -> Restore<'a> {
+        Restore {
+            shared,
+            heap,
+            view,
+            page_index,
+            slots,
+            wanted: columns.iter().map(|id| Some(*id)).collect(),
+            sources: columns.iter().map(|_| Vec::new()).collect(),
+            arena: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+
+    /// Nothing of this wanted column is to be restored.
+    pub(super) fn ignore(&mut self, column: usize) {
+        self.wanted[column] = None;
+    }
+
+    /// Follows the runs until every row is at a visible version or gone. The page's rows begin at row `first` of
+    /// `columns`, in which fixed values stand as the page has them.
+    ///
+    /// # Errors
+    /// `Corrupt` where a pointer leads astray (V6); `Io`.
+    pub(super) fn run(
+        &mut self,
+        mut runs: Vec<RowRun>,
+        first: usize,
+        columns: &mut [Column],
+    ) -> Result<(), StorageError> {
+        let mut further = Vec::new();
+        while !runs.is_empty() {
+            runs.sort_unstable_by_key(|run| (run.pointer.0, run.first));
+            for group in runs.chunk_by(|a, b| a.pointer == b.pointer) {
+                self.take(group, first, columns, &mut further)?;
+            }
+            std::mem::swap(&mut runs, &mut further);
+            further.clear();
+        }
+        Ok(())
+    }
+
+    /// Restores the rows of runs with one pointer from the entry there; those that go on are added to `further`.
+    fn take(
+        &mut self,
+        group: &[RowRun],
+        first: usize,
+        columns: &mut [Column],
+        further: &mut Vec<RowRun>,
+    ) -> Result<(), StorageError> {
+        let pointer = group[0].pointer;
+        let id = pointer.page();
+        let page = self.shared.core().pool.read(id)?;
+        let corrupt = |flaw: Flaw| StorageError::corrupt(id, self.heap.object, flaw);
+        if header::kind(&page) != Some(PageKind::Version)
+            || header::incarnation(&page) != pointer.incarnation()
+        {
+            return Err(corrupt(Flaw::from("a back pointer leads to a page that was given out anew (V6)")));
+        }
+        let entry = Entry::decode(&page, pointer.offset()).map_err(corrupt)?;
+        if entry.table() != self.heap.object || entry.page_index() != self.page_index {
+            return Err(corrupt(Flaw::from("a back pointer leads to another record's version (V6)")));
+        }
+        let pieces = pieces(group, self.slots, &entry.slots).ok_or_else(|| {
+            corrupt(Flaw::from("a version entry without the record that points at it (V6)"))
+        })?;
+        let slices = entry.columns_of(|id| self.wanted.contains(&Some(id))).map_err(corrupt)?;
+        for (index, column) in columns.iter_mut().enumerate() {
+            let Some(slice) = slices.iter().find(|slice| self.wanted[index] == Some(slice.id)) else {
+                continue;
+            };
+            if slice.physical != column.physical() {
+                return Err(corrupt(Flaw::from("an old value of another type than its column")));
+            }
+            match slice.physical.width() {
+                Some(width) => overwrite(column, first, slice, width, &pieces),
+                None => self.choose(index, slice, &pieces),
+            }
+        }
+        for piece in &pieces {
+            if entry.is_uniform() {
+                self.proceed(&entry, piece.rank, piece.row, piece.count, further);
+            } else {
+                for offset in 0..piece.count {
+                    self.proceed(&entry, piece.rank + offset, piece.row + offset, 1, further);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether rows need still older values, or did not exist.
+    fn proceed(
+        &mut self,
+        entry: &Entry<'_>,
+        rank: usize,
+        row: usize,
+        count: usize,
+        further: &mut Vec<RowRun>,
+    ) {
+        let (writer, back) = entry.prior(rank);
+        if self.view.visible(writer) {
+            return;
+        }
+        if back.is_none() {
+            self.gone.resize(self.slots.len(), false);
+            self.gone[row..row + count].fill(true);
+        } else {
+            push_run(further, back, row, count);
+        }
+    }
+
+    /// Notes where variable values come from.
+    fn choose(&mut self, index: usize, slice: &ColumnSlice<'_>, pieces: &[Piece]) {
+        let sources = &mut self.sources[index];
+        sources.resize(self.slots.len(), Source::Home);
+        let mut values = slice.variables();
+        let mut at = 0;
+        for piece in pieces {
+            let skipped = piece.rank - at;
+            at = piece.rank + piece.count;
+            for (row, value) in (piece.row..).zip(values.by_ref().skip(skipped).take(piece.count)) {
+                sources[row] = match value {
+                    Variable::Null => Source::Null,
+                    Variable::Reference(raw) => Source::Reference(raw),
+                    Variable::Bytes(bytes) => {
+                        let from = self.arena.len() as u32;
+                        self.arena.extend_from_slice(bytes);
+                        Source::Bytes(from, self.arena.len() as u32)
+                    }
+                };
+            }
+        }
+    }
+
+    /// Where the values of a wanted variable column come from, row by row; `None` when all stand on the page.
+    pub(super) fn chosen(&self, column: usize) -> Option<impl Iterator<Item = Chosen<'_>>> {
+        let sources = &self.sources[column];
+        let chosen = |source: &Source| match *source {
+            Source::Home => Chosen::Home,
+            Source::Null => Chosen::Null,
+            Source::Bytes(from, to) => Chosen::Bytes(&self.arena[from as usize..to as usize]),
+            Source::Reference(raw) => Chosen::Reference(raw),
+        };
+        (!sources.is_empty()).then(|| sources.iter().map(chosen))
+    }
+
+    /// Whether some row did not exist yet.
+    pub(super) fn any_gone(&self) -> bool {
+        !self.gone.is_empty()
+    }
+
+    /// Whether this row did not exist yet.
+    pub(super) fn is_gone(&self, row: usize) -> bool {
+        self.gone.get(row).is_some_and(|gone| *gone)
+    }
+
+    /// The rows that existed.
+    pub(super) fn kept(&self) -> impl Iterator<Item = usize> {
+        (0..self.slots.len()).filter(|row| !self.is_gone(*row))
+    }
+}
+
+/// Which records of an entry the rows are, ascending; `None` when one of them is not among them.
+fn pieces(group: &[RowRun], slots: &[u16], entry: &Slots<'_>) -> Option<SmallVec<[Piece; 4]>> {
+    let mut pieces = SmallVec::new();
+    for run in group {
+        let (mut row, end) = (run.first, run.first + run.count);
+        while row < end {
+            let rank = entry.rank(slots[row])?;
+            let most = (end - row).min(entry.len() - rank);
+            let count = match Slots::from_list(&slots[row..row + most]) {
+                Slots::Run { .. } if matches!(entry, Slots::Run { .. }) => most,
+                _ => (1..most).find(|next| entry.get(rank + next) != slots[row + next]).unwrap_or(most),
+            };
+            pieces.push(Piece { row, rank, count });
+            row += count;
+        }
+    }
+    Some(pieces)
+}
+
+/// Writes fixed values of an entry over those of the batch.
+fn overwrite(column: &mut Column, first: usize, slice: &ColumnSlice<'_>, width: usize, pieces: &[Piece]) {
+    let values = column.data.fixed_bytes_mut().expect("a fixed type has fixed bytes");
+    for piece in pieces {
+        let target = &mut values[(first + piece.row) * width..][..piece.count * width];
+        if slice.constant {
+            target.chunks_exact_mut(width).for_each(|value| value.copy_from_slice(slice.fixed));
+        } else {
+            target.copy_from_slice(&slice.fixed[piece.rank * width..][..piece.count * width]);
+        }
+    }
+    for piece in pieces {
+        let row = first + piece.row;
+        column.nulls.unset_range(row..row + piece.count);
+        if let Some(nulls) = slice.nulls {
+            column.nulls.append_bitmap(row, nulls, piece.rank, piece.count);
+        }
+    }
+}
