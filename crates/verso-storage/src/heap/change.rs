@@ -21,6 +21,7 @@ use super::table::Heap;
 use super::value_slot::ValueSlot;
 use super::{overflow, undo};
 use crate::StorageError;
+use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u64_at;
 use crate::page::{Flaw, PageKind, RecordId, TxnId, header};
@@ -45,6 +46,14 @@ enum Change<'a> {
 }
 
 impl Change<'_> {
+    /// Columns, values and first row of an update.
+    fn update(&self) -> Option<(&[u16], &Batch, usize)> {
+        match self {
+            Change::Update { columns, values, first_row } => Some((columns, values, *first_row)),
+            Change::Delete => None,
+        }
+    }
+
     /// Bytes of the variable values of one row.
     fn value_bytes(&self, row: usize) -> usize {
         let Change::Update { values, .. } = self else { return 0 };
@@ -147,8 +156,15 @@ impl Heap {
                 .map_err(|flaw| StorageError::corrupt(page, self.object, flaw))?;
             match self.obstacle(&shared, txn.id, view, mini.page(home), &layout, page_index, slots)? {
                 None => {
-                    self.change_latched(&shared, txn, mini, home, &layout, page_index, slots, change)?;
-                    return Ok(());
+                    let page = mini.page(home);
+                    let update = change.update();
+                    let keys = maintain::before_change(
+                        &shared, txn, self, page, &layout, page_index, slots, update,
+                    )?;
+                    let purge = keys.is_some();
+                    let done = self
+                        .change_latched(&shared, txn, mini, home, &layout, page_index, slots, change, purge);
+                    return maintain::after_change(&shared, txn, self, page_index, keys, done);
                 }
                 Some(writer) => {
                     drop(mini);
@@ -203,12 +219,14 @@ impl Heap {
         page_index: u32,
         slots: &[u16],
         change: Change<'_>,
+        purge: bool,
     ) -> Result<(), StorageError> {
         let id = txn.id;
         let columns: &[u16] = match change {
             Change::Update { columns, .. } => columns,
             Change::Delete => &[],
         };
+        let saved = maintain::saved_columns(self, columns);
         let corrupt = |flaw: Flaw| StorageError::corrupt(self.root, self.object, flaw);
         // Who changes a record for the first time, and who goes on with its own.
         let owner = |page: &[u8], slot: u16| -> (u64, u64) {
@@ -227,7 +245,7 @@ impl Heap {
         // V1, V3: which columns need an entry, for which records.
         let mut links: Vec<(Vec<u16>, SmallVec<[u16; 8]>)> = Vec::new();
         if !fresh.is_empty() {
-            links.push((fresh.clone(), SmallVec::from_slice(columns)));
+            links.push((fresh.clone(), saved.clone()));
         }
         if matches!(change, Change::Delete) {
             if !own.is_empty() {
@@ -239,7 +257,7 @@ impl Heap {
                 let (_, back) = owner(page, *slot);
                 if memo.as_ref().is_none_or(|(pointer, _)| *pointer != back) {
                     let (missing, whole_run) =
-                        self.missing_columns(shared, id, VersionPointer(back), *slot, columns)?;
+                        self.missing_columns(shared, id, VersionPointer(back), *slot, &saved)?;
                     memo = Some((if whole_run { back } else { u64::MAX }, missing));
                 }
                 let missing = &memo.as_ref().expect("set above").1;
@@ -255,7 +273,7 @@ impl Heap {
                 }
             }
         } else if !own.is_empty() {
-            links.push((own.clone(), SmallVec::from_slice(columns)));
+            links.push((own.clone(), saved.clone()));
         }
 
         // Before the entries: the object's root is latched before the space map, as everywhere.
@@ -280,6 +298,7 @@ impl Heap {
                 group,
                 saved,
                 matches!(change, Change::Delete),
+                purge,
                 slots,
                 &mut pairs,
                 &mut voids,
@@ -444,6 +463,7 @@ impl Heap {
         group: &[u16],
         saved: &[u16],
         delete: bool,
+        purge: bool,
         slots: &[u16],
         pairs: &mut [(u64, u64)],
         voids: &mut Vec<VersionPointer>,
@@ -455,7 +475,8 @@ impl Heap {
         }
         let set = Slots::from_list(group);
         let mut columns = Vec::new();
-        let mut purge = delete;
+        let keys = purge;
+        let mut purge = delete || keys;
         for column in saved {
             let ordinal = layout.ordinal(*column).ok_or(StorageError::NoSuchObject(self.object))?;
             let place = &layout.columns[ordinal];
@@ -483,19 +504,23 @@ impl Heap {
             if group.len() > 1 {
                 let (left, right) = group.split_at(group.len() / 2);
                 self.link(
-                    shared, txn, mini, home, layout, page_index, left, saved, delete, slots, pairs, voids,
+                    shared, txn, mini, home, layout, page_index, left, saved, delete, keys, slots, pairs,
+                    voids,
                 )?;
                 return self.link(
-                    shared, txn, mini, home, layout, page_index, right, saved, delete, slots, pairs, voids,
+                    shared, txn, mini, home, layout, page_index, right, saved, delete, keys, slots, pairs,
+                    voids,
                 );
             }
             if saved.len() > 1 {
                 let (left, right) = saved.split_at(saved.len() / 2);
                 self.link(
-                    shared, txn, mini, home, layout, page_index, group, left, delete, slots, pairs, voids,
+                    shared, txn, mini, home, layout, page_index, group, left, delete, keys, slots, pairs,
+                    voids,
                 )?;
                 return self.link(
-                    shared, txn, mini, home, layout, page_index, group, right, delete, slots, pairs, voids,
+                    shared, txn, mini, home, layout, page_index, group, right, delete, keys, slots, pairs,
+                    voids,
                 );
             }
         }

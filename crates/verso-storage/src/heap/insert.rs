@@ -15,6 +15,7 @@ use super::slice::encode_column;
 use super::slots::Slots;
 use super::table::Heap;
 use crate::StorageError;
+use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{RecordId, TxnId};
@@ -40,14 +41,20 @@ impl Heap {
         let mut row = 0;
         while row < rows.rows {
             let mut mini = Mini::begin(shared.core(), id);
-            row += self.insert_some(&shared, txn, &mut mini, rows, row, records.as_deref_mut())?;
+            let (page_index, slots) =
+                self.insert_some(&shared, txn, &mut mini, rows, row, records.as_deref_mut())?;
             let lsns = mini.commit()?;
             txn.wrote(lsns);
+            let taken = row..row + slots.len();
+            row = taken.end;
+            if self.indexes.any() {
+                maintain::inserted(&shared, txn, self, rows, taken, page_index, &slots)?;
+            }
         }
         Ok(())
     }
 
-    /// Inserts rows from `first` on into one page; how many.
+    /// Inserts rows from `first` on into one page; its directory index and their slots.
     fn insert_some<'e>(
         self: &'e Arc<Self>,
         shared: &'e Shared,
@@ -56,7 +63,7 @@ impl Heap {
         rows: &Batch,
         first: usize,
         records: Option<&mut Vec<RecordId>>,
-    ) -> Result<usize, StorageError> {
+    ) -> Result<(u32, Vec<u16>), StorageError> {
         let id = txn.id;
         let page_size = shared.page_size;
         let quarter = page_size / 4;
@@ -117,7 +124,7 @@ impl Heap {
         if let Some(records) = records {
             records.extend(slots.iter().map(|slot| RecordId { page_index, slot: *slot }));
         }
-        Ok(count)
+        Ok((page_index, slots))
     }
 
     /// A latched page with a free slot and `need` bytes of room: the slot's own, one with room, or a new one.

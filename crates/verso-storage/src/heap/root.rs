@@ -2,13 +2,15 @@
 //!
 //! | offset | width | field |
 //! |---|---|---|
-//! | 32 | 1 | 1 table, 2 sequence |
+//! | 32 | 1 | 1 table, 2 sequence, 3 index |
+//! | 33 | 1 | indexes of the table |
 //! | 36 | 4 | data pages (entries of the directory) |
 //! | 40 | 4 | next unused page of the newest extent |
 //! | 44 | 4 | end of that extent |
 //! | 48 | 4 | first free page (a list through the pages' bytes 24–27) |
 //! | 52 | 2 | columns |
 //! | 56 | 4 each | column descriptors as in a data page; a sequence: six i64 |
+//! | 1792 | 4 each | indexes of the table |
 //! | 2048 | 4 each | directory pages |
 //!
 //! A directory page holds `page u32 | hints u8 | 3 bytes` per data page from offset 32.
@@ -27,6 +29,8 @@ use crate::wal::RecordKind;
 pub const TABLE: u8 = 1;
 /// Root of a sequence.
 pub const SEQUENCE: u8 = 2;
+/// Root of an index.
+pub const INDEX: u8 = 3;
 /// Offset of the object's kind.
 pub const OBJECT_KIND: usize = 32;
 /// Offset of the number of data pages.
@@ -37,10 +41,16 @@ const FREE_HEAD: usize = 48;
 const COLUMN_COUNT: usize = 52;
 /// Offset of column descriptors, or of a sequence's numbers.
 pub const BODY: usize = 56;
+/// Offset of the number of indexes, u8.
+pub const INDEX_COUNT: usize = 33;
+/// Offset of the list of indexes.
+pub const INDEXES: usize = 1792;
+/// Most indexes a table can have.
+pub const MAX_INDEXES: usize = (DIRECTORY - INDEXES) / 4;
 /// Offset of the list of directory pages.
 pub const DIRECTORY: usize = 2048;
 /// Most columns a table can have.
-pub const MAX_COLUMNS: usize = (DIRECTORY - BODY) / 4;
+pub const MAX_COLUMNS: usize = (INDEXES - BODY) / 4;
 const FREE_NEXT: usize = header::KIND_SPECIFIC;
 
 /// Entries of one directory page.

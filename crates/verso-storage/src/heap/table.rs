@@ -10,6 +10,7 @@ use super::layout::{ColumnSpec, PageLayout};
 use super::root::{self, DATA_PAGES, DIRECTORY, directory_capacity};
 use crate::StorageError;
 use crate::buffer::BufferPool;
+use crate::index::IndexSet;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u32_at;
 use crate::page::{ObjectId, PageId, PageKind, header};
@@ -26,6 +27,8 @@ pub struct Heap {
     directory: RwLock<Vec<PageId>>,
     /// Pages that have free slots or much free room (hints).
     pub(crate) roomy: Mutex<BTreeSet<u32>>,
+    /// Its indexes.
+    pub indexes: IndexSet,
     /// Running mean of variable bytes per record, times 16.
     mean_variable: AtomicU64,
 }
@@ -66,6 +69,7 @@ impl Heap {
             columns,
             directory: RwLock::new(directory),
             roomy: Mutex::default(),
+            indexes: IndexSet::default(),
             mean_variable: AtomicU64::new(0),
         })
     }

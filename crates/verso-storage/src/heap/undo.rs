@@ -18,6 +18,7 @@ use super::slots::{SlotSet, Slots};
 use super::table::Heap;
 use super::value_slot::ValueSlot;
 use crate::StorageError;
+use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{Flaw, PageKind, TxnId, header};
@@ -53,6 +54,7 @@ pub fn undo_frame(txn: &mut Txn, frame: Frame) -> Result<(), StorageError> {
             mini.use_reserve();
             overflow::reserve(&mut mini, OLD_VALUES)?;
             let home = mini.write(page)?;
+            maintain::before_undo(&shared, &heap, mini.page(home), page_index, id, Some(&undo))?;
             step_back(&shared, &heap, &mut mini, home, page_index, id, Some(&undo.bits))?;
             // Older images stand in front and win.
             for image in undo.images.iter().rev() {
@@ -94,6 +96,7 @@ pub fn back_out_page(
     {
         return Ok(());
     }
+    maintain::before_undo(shared, heap, mini.page(home), page_index, writer, None)?;
     step_back(shared, heap, &mut mini, home, page_index, writer, None)?;
     if !mini.is_empty() {
         mini.commit()?;

@@ -10,6 +10,7 @@ use crate::heap::slice::Variable;
 use crate::heap::slots::Slots;
 use crate::heap::undo::free_chains;
 use crate::heap::{Heap, overflow};
+use crate::index::maintain;
 use crate::mini::Mini;
 use crate::page::bytes::u64_at;
 use crate::page::{PageId, TxnId};
@@ -91,6 +92,7 @@ fn purge_entry(
         if slots.is_empty() {
             return Ok(());
         }
+        maintain::before_free(shared, heap, mini.page(home), &layout, entry.page_index(), &slots)?;
         void(&mut mini)?;
         let all: Vec<usize> = (0..layout.columns.len()).collect();
         free_chains(heap, &mut mini, home, &layout, &slots, &all, None)?;
@@ -98,6 +100,7 @@ fn purge_entry(
         Slots::from_list(&slots).encode(&mut payload);
         mini.apply(home, RecordKind::DATA_FREE, &payload)?;
     } else {
+        maintain::purge(shared, heap, mini.page(home), &layout, entry)?;
         let mut chains = Vec::new();
         for slice in entry.columns().map_err(corrupt)?.iter().filter(|slice| slice.physical.width().is_none())
         {
