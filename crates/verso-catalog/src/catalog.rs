@@ -237,5 +237,7 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         functions: store::read(engine, txn)?,
         sequences: store::read(engine, txn)?,
         depends: store::read(engine, txn)?,
+        indexes: store::read(engine, txn)?,
+        constraints: store::read(engine, txn)?,
     })
 }

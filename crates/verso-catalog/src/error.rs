@@ -13,6 +13,10 @@ pub enum ObjectKind {
     Sequence,
     /// Anything that shares the tables' name space.
     Relation,
+    /// An index.
+    Index,
+    /// A constraint; named with its table.
+    Constraint,
     /// A column.
     Column,
     /// A function; named with its argument types.
@@ -26,6 +30,8 @@ impl std::fmt::Display for ObjectKind {
             ObjectKind::Table => "table",
             ObjectKind::Sequence => "sequence",
             ObjectKind::Relation => "relation",
+            ObjectKind::Index => "index",
+            ObjectKind::Constraint => "constraint",
             ObjectKind::Column => "column",
             ObjectKind::Function => "function",
         })
@@ -79,6 +85,30 @@ pub enum CatalogError {
         /// Who needs it and why, a line each.
         detail: String,
     },
+    /// A constraint needs the index (2BP01).
+    #[error("cannot drop index {index} because {constraint} requires it")]
+    RequiredBy {
+        /// The index.
+        index: String,
+        /// The constraint and its table.
+        constraint: String,
+    },
+    /// Two rows have the same key, so that no unique index can be built (23505).
+    #[error("could not create unique index \"{index}\"")]
+    Duplicates {
+        /// The index.
+        index: String,
+        /// The table.
+        table: String,
+        /// The duplicate key.
+        detail: Option<String>,
+    },
+    /// A type that has no order (42704).
+    #[error("data type {ty} has no default operator class for access method \"btree\"")]
+    NoOrder {
+        /// The type.
+        ty: String,
+    },
     /// CREATE OR REPLACE would change the result type (42P13).
     #[error("cannot change return type of existing function")]
     ReturnTypeChanged {
@@ -121,6 +151,16 @@ pub enum CatalogError {
         /// The name.
         name: String,
     },
+    /// A definition of a table or constraint that cannot be (42P16, 42830, 42804 …: the code comes along).
+    #[error("{message}")]
+    InvalidDefinition {
+        /// The SQLSTATE.
+        sqlstate: &'static str,
+        /// What is wrong.
+        message: String,
+        /// More about it.
+        detail: Option<String>,
+    },
     /// The prefix `pg_` is the system's (42939).
     #[error("unacceptable schema name \"{name}\"")]
     ReservedName {
@@ -141,6 +181,11 @@ impl CatalogError {
     /// A name that is taken.
     pub fn exists(kind: ObjectKind, name: impl Into<String>) -> CatalogError {
         CatalogError::Exists { kind, name: name.into() }
+    }
+
+    /// A definition that cannot be.
+    pub fn invalid(sqlstate: &'static str, message: impl Into<String>) -> CatalogError {
+        CatalogError::InvalidDefinition { sqlstate, message: message.into(), detail: None }
     }
 
     /// A name that means nothing.

@@ -29,12 +29,16 @@ mod system;
 pub mod view;
 
 pub use catalog::Catalog;
+pub use ddl::Rewrite;
 pub use definition::{
-    ColumnDef, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, OwnedBy, SchemaDef,
-    SequenceDef, TableDef, Volatility,
+    ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef, FunctionLanguage,
+    FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction, SchemaDef, SequenceDef,
+    TableDef, TableOptions, Volatility,
 };
 pub use error::{CatalogError, ObjectKind};
-pub use request::{NewColumn, NewFunction, NewSequence, NewTable};
+pub use request::{
+    NewColumn, NewConstraint, NewConstraintKind, NewFunction, NewIndex, NewSequence, NewTable, TableChange,
+};
 pub use sequence::{SequenceBounds, SequenceRequest};
 pub use snapshot::{CatalogSnapshot, Relation, SnapshotBuilder};
 pub use view::{SystemRows, SystemView, ViewColumn};

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use verso_types::SqlType;
 
-use crate::definition::{FunctionArg, FunctionLanguage, FunctionReturn, Volatility};
+use crate::definition::{
+    FunctionArg, FunctionLanguage, FunctionReturn, Identity, ReferentialAction, TableOptions, Volatility,
+};
 use crate::sequence::SequenceBounds;
 
 /// CREATE TABLE.
@@ -16,6 +18,155 @@ pub struct NewTable {
     pub name: Arc<str>,
     /// Its columns in order.
     pub columns: Vec<NewColumn>,
+    /// Its constraints in order.
+    pub constraints: Vec<NewConstraint>,
+    /// Storage parameters.
+    pub options: TableOptions,
+}
+
+impl NewTable {
+    /// A table of these columns, without constraints.
+    pub fn new(name: impl Into<Arc<str>>, columns: Vec<NewColumn>) -> NewTable {
+        NewTable {
+            schema: None,
+            name: name.into(),
+            columns,
+            constraints: Vec::new(),
+            options: TableOptions::default(),
+        }
+    }
+}
+
+/// A constraint of a new table, or one that ALTER TABLE adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewConstraint {
+    /// Its name; one is made where none is given.
+    pub name: Option<Arc<str>>,
+    /// What it demands.
+    pub kind: NewConstraintKind,
+    /// DEFERRABLE?
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED?
+    pub initially_deferred: bool,
+}
+
+/// What a new constraint demands; columns by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewConstraintKind {
+    /// CHECK.
+    Check {
+        /// The condition, as SQL text.
+        expression: Arc<str>,
+        /// The columns in it, for the name.
+        columns: Vec<Arc<str>>,
+    },
+    /// UNIQUE, PRIMARY KEY.
+    Unique {
+        /// The columns.
+        columns: Vec<Arc<str>>,
+        /// PRIMARY KEY?
+        primary: bool,
+        /// Not NULLS NOT DISTINCT?
+        nulls_distinct: bool,
+    },
+    /// FOREIGN KEY, REFERENCES.
+    Foreign {
+        /// The referencing columns.
+        columns: Vec<Arc<str>>,
+        /// The referenced table's schema.
+        schema: Option<Arc<str>>,
+        /// The referenced table.
+        table: Arc<str>,
+        /// Its columns; empty means its primary key.
+        referenced: Vec<Arc<str>>,
+        /// MATCH FULL?
+        match_full: bool,
+        /// ON DELETE.
+        on_delete: ReferentialAction,
+        /// ON UPDATE.
+        on_update: ReferentialAction,
+        /// `ON DELETE SET NULL (a, b)`.
+        delete_columns: Vec<Arc<str>>,
+    },
+}
+
+/// CREATE INDEX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewIndex {
+    /// Its name; one is made where none is given.
+    pub name: Option<Arc<str>>,
+    /// The table's schema.
+    pub schema: Option<Arc<str>>,
+    /// The table.
+    pub table: Arc<str>,
+    /// Column, DESC, NULLS FIRST.
+    pub parts: Vec<(Arc<str>, bool, bool)>,
+    /// UNIQUE?
+    pub unique: bool,
+    /// Not NULLS NOT DISTINCT?
+    pub nulls_distinct: bool,
+}
+
+/// One change of ALTER TABLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableChange {
+    /// ADD COLUMN; `values` of existing rows are the rewriter's business.
+    AddColumn(NewColumn),
+    /// DROP COLUMN.
+    DropColumn {
+        /// Which.
+        column: Arc<str>,
+        /// CASCADE?
+        cascade: bool,
+    },
+    /// ALTER COLUMN … TYPE.
+    ColumnType {
+        /// Which.
+        column: Arc<str>,
+        /// The new type.
+        ty: SqlType,
+    },
+    /// ALTER COLUMN … SET or DROP NOT NULL.
+    NotNull {
+        /// Which.
+        column: Arc<str>,
+        /// SET?
+        not_null: bool,
+    },
+    /// ALTER COLUMN … SET or DROP DEFAULT.
+    Default {
+        /// Which.
+        column: Arc<str>,
+        /// SQL text; `None` drops it.
+        default: Option<Arc<str>>,
+    },
+    /// ADD CONSTRAINT.
+    AddConstraint(NewConstraint),
+    /// DROP CONSTRAINT.
+    DropConstraint {
+        /// Which.
+        name: Arc<str>,
+        /// CASCADE?
+        cascade: bool,
+    },
+    /// RENAME TO.
+    Rename(Arc<str>),
+    /// RENAME COLUMN.
+    RenameColumn {
+        /// Which.
+        column: Arc<str>,
+        /// Its new name.
+        to: Arc<str>,
+    },
+    /// RENAME CONSTRAINT.
+    RenameConstraint {
+        /// Which.
+        name: Arc<str>,
+        /// Its new name.
+        to: Arc<str>,
+    },
+    /// SET (…).
+    Options(TableOptions),
 }
 
 /// A column of a [`NewTable`].
@@ -31,12 +182,24 @@ pub struct NewColumn {
     pub default: Option<Arc<str>>,
     /// Make a sequence owned by the column, and its `nextval` the default (`serial`)?
     pub serial: bool,
+    /// The sequence's bounds, where they are not the type's own (identity columns).
+    pub sequence: Option<SequenceBounds>,
+    /// GENERATED … AS IDENTITY.
+    pub identity: Option<Identity>,
 }
 
 impl NewColumn {
     /// A column that takes NULL and has no default.
     pub fn new(name: impl Into<Arc<str>>, ty: SqlType) -> NewColumn {
-        NewColumn { name: name.into(), ty, not_null: false, default: None, serial: false }
+        NewColumn {
+            name: name.into(),
+            ty,
+            not_null: false,
+            default: None,
+            serial: false,
+            sequence: None,
+            identity: None,
+        }
     }
 }
 

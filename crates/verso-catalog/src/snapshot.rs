@@ -1,7 +1,7 @@
 //! One version of the whole catalog: immutable, shared between statements, looked up by name.
 //!
 //! ```text
-//! snapshot ─► schema ─► relations  name ─► table | sequence     (one name space, as in PostgreSQL)
+//! snapshot ─► schema ─► relations  name ─► table | sequence | index     (one name space, as in PostgreSQL)
 //!                   └─► functions  name ─► overloads
 //! ```
 //!
@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::definition::{FunctionDef, Oid, SchemaDef, SequenceDef, TableDef};
+use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef};
 use crate::view::SystemView;
 
 /// The schema of the system's own tables and views.
@@ -27,6 +27,8 @@ pub enum Relation {
     Table(Arc<TableDef>),
     /// A sequence.
     Sequence(Arc<SequenceDef>),
+    /// An index.
+    Index(Arc<IndexDef>),
 }
 
 impl Relation {
@@ -35,13 +37,15 @@ impl Relation {
         match self {
             Relation::Table(table) => table.oid,
             Relation::Sequence(sequence) => sequence.oid,
+            Relation::Index(index) => index.oid,
         }
     }
 
-    fn key(&self) -> (&Arc<str>, &Arc<str>) {
+    pub(crate) fn key(&self) -> (&Arc<str>, &Arc<str>) {
         match self {
             Relation::Table(table) => (&table.schema, &table.name),
             Relation::Sequence(sequence) => (&sequence.schema, &sequence.name),
+            Relation::Index(index) => (&index.schema, &index.name),
         }
     }
 }
@@ -92,7 +96,7 @@ impl CatalogSnapshot {
     pub fn table(&self, schema: Option<&str>, name: &str) -> Option<Arc<TableDef>> {
         match self.relation(schema, name)? {
             Relation::Table(table) => Some(Arc::clone(table)),
-            Relation::Sequence(_) => None,
+            Relation::Sequence(_) | Relation::Index(_) => None,
         }
     }
 
@@ -100,7 +104,15 @@ impl CatalogSnapshot {
     pub fn sequence(&self, schema: Option<&str>, name: &str) -> Option<Arc<SequenceDef>> {
         match self.relation(schema, name)? {
             Relation::Sequence(sequence) => Some(Arc::clone(sequence)),
-            Relation::Table(_) => None,
+            Relation::Table(_) | Relation::Index(_) => None,
+        }
+    }
+
+    /// The index of that name.
+    pub fn index(&self, schema: Option<&str>, name: &str) -> Option<Arc<IndexDef>> {
+        match self.relation(schema, name)? {
+            Relation::Index(index) => Some(Arc::clone(index)),
+            Relation::Table(_) | Relation::Sequence(_) => None,
         }
     }
 
@@ -113,7 +125,7 @@ impl CatalogSnapshot {
     pub fn table_by_oid(&self, oid: Oid) -> Option<Arc<TableDef>> {
         match self.relations_by_oid.get(&oid)? {
             Relation::Table(table) => Some(Arc::clone(table)),
-            Relation::Sequence(_) => None,
+            Relation::Sequence(_) | Relation::Index(_) => None,
         }
     }
 
@@ -121,7 +133,7 @@ impl CatalogSnapshot {
     pub fn sequence_by_oid(&self, oid: Oid) -> Option<Arc<SequenceDef>> {
         match self.relations_by_oid.get(&oid)? {
             Relation::Sequence(sequence) => Some(Arc::clone(sequence)),
-            Relation::Table(_) => None,
+            Relation::Table(_) | Relation::Index(_) => None,
         }
     }
 
@@ -149,7 +161,7 @@ impl CatalogSnapshot {
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableDef>> {
         self.relations().filter_map(|relation| match relation {
             Relation::Table(table) => Some(table),
-            Relation::Sequence(_) => None,
+            Relation::Sequence(_) | Relation::Index(_) => None,
         })
     }
 
@@ -157,7 +169,7 @@ impl CatalogSnapshot {
     pub fn sequences(&self) -> impl Iterator<Item = &Arc<SequenceDef>> {
         self.relations().filter_map(|relation| match relation {
             Relation::Sequence(sequence) => Some(sequence),
-            Relation::Table(_) => None,
+            Relation::Table(_) | Relation::Index(_) => None,
         })
     }
 
@@ -199,12 +211,16 @@ impl SnapshotBuilder {
         self
     }
 
-    /// Adds a table; its schema must be there.
+    /// Adds a table with its indexes; its schema must be there.
     ///
     /// # Panics
     /// If the schema was not added before.
     pub fn add_table(&mut self, table: impl Into<Arc<TableDef>>) -> &mut Self {
-        self.add_relation(Relation::Table(table.into()))
+        let table = table.into();
+        for index in &table.indexes {
+            self.add_relation(Relation::Index(Arc::clone(index)));
+        }
+        self.add_relation(Relation::Table(table))
     }
 
     /// Adds a sequence; its schema must be there.
@@ -254,14 +270,7 @@ mod tests {
     use verso_types::SqlType;
 
     fn table(oid: u32, schema: &str, name: &str) -> TableDef {
-        let column = ColumnDef { name: "a".into(), id: 1, ty: SqlType::Int4, not_null: false, default: None };
-        TableDef {
-            oid: Oid(oid),
-            schema: schema.into(),
-            name: name.into(),
-            heap: ObjectId(oid),
-            columns: vec![column],
-        }
+        TableDef::new(Oid(oid), schema, name, ObjectId(oid), vec![ColumnDef::new("a", 1, SqlType::Int4)])
     }
 
     fn function(oid: u32, ty: SqlType) -> FunctionDef {

@@ -88,14 +88,8 @@ fn main() {
 fn aggregates(env: &Env, session: &session::Session) {
     let values: Vec<f64> = (0..ROWS).map(|i| i as f64 * 0.5).collect();
     let tables = session::table::Doubles { values, batches: TURNS };
-    let qrt = ColumnDef { name: "qrt".into(), id: 1, ty: SqlType::Float8, not_null: false, default: None };
-    let table = Arc::new(TableDef {
-        oid: Oid(1),
-        schema: "public".into(),
-        name: "test".into(),
-        heap: ObjectId(1),
-        columns: vec![qrt],
-    });
+    let qrt = ColumnDef::new("qrt", 1, SqlType::Float8);
+    let table = Arc::new(TableDef::new(Oid(1), "public", "test", ObjectId(1), vec![qrt]));
     let scan = Plan::TableScan { table, columns: vec![0], filter: None };
     let aggregate = |name: &str, args: Vec<TypedExpr>, ty: SqlType| AggregateCall {
         function: aggregate_candidates(name)

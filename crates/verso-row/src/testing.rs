@@ -402,20 +402,11 @@ impl Tables for MemoryTables {
 /// A table of these columns.
 pub(crate) fn table(oid: u32, name: &str, columns: &[(&str, SqlType)]) -> Arc<TableDef> {
     let columns = columns.iter().zip(1..).map(|((name, ty), id)| ColumnDef {
-        name: (*name).into(),
-        // not the position, so that the two are told apart
-        id: id * 10,
-        ty: ty.clone(),
         not_null: name.ends_with('!'),
-        default: None,
+        // the number is not the position, so that the two are told apart
+        ..ColumnDef::new(*name, id * 10, ty.clone())
     });
-    Arc::new(TableDef {
-        oid: Oid(oid),
-        schema: "public".into(),
-        name: name.into(),
-        heap: ObjectId(oid),
-        columns: columns.collect(),
-    })
+    Arc::new(TableDef::new(Oid(oid), "public", name, ObjectId(oid), columns.collect()))
 }
 
 /// A session over tables in memory.

@@ -157,6 +157,8 @@ pub struct SqlError {
 /// The things an error is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
+    /// The schema.
+    pub schema: Option<String>,
     /// The table.
     pub table: Option<String>,
     /// The column.
@@ -219,6 +221,18 @@ impl SqlError {
     /// Names the table.
     pub fn with_table(mut self, table: impl Into<String>) -> SqlError {
         self.subject.get_or_insert_default().table = Some(table.into());
+        self
+    }
+
+    /// Names the schema.
+    pub fn with_schema(mut self, schema: impl Into<String>) -> SqlError {
+        self.subject.get_or_insert_default().schema = Some(schema.into());
+        self
+    }
+
+    /// Names the constraint.
+    pub fn with_constraint(mut self, constraint: impl Into<String>) -> SqlError {
+        self.subject.get_or_insert_default().constraint = Some(constraint.into());
         self
     }
 
@@ -318,7 +332,11 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Schema => "42P06",
                     ObjectKind::Function => DUPLICATE_FUNCTION,
                     ObjectKind::Column => DUPLICATE_COLUMN,
-                    ObjectKind::Table | ObjectKind::Sequence | ObjectKind::Relation => DUPLICATE_TABLE,
+                    ObjectKind::Constraint => "42710",
+                    ObjectKind::Table
+                    | ObjectKind::Sequence
+                    | ObjectKind::Relation
+                    | ObjectKind::Index => DUPLICATE_TABLE,
                 },
                 message,
             ),
@@ -330,6 +348,7 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Schema => INVALID_SCHEMA_NAME,
                     ObjectKind::Function => UNDEFINED_FUNCTION,
                     ObjectKind::Column => UNDEFINED_COLUMN,
+                    ObjectKind::Index | ObjectKind::Constraint => UNDEFINED_OBJECT,
                     ObjectKind::Table | ObjectKind::Sequence | ObjectKind::Relation => UNDEFINED_TABLE,
                 },
                 message,
@@ -349,6 +368,25 @@ impl From<CatalogError> for SqlError {
             CatalogError::NoFunctionNamed { name: _ } => SqlError::new(UNDEFINED_FUNCTION, message),
             CatalogError::AmbiguousFunction { name: _ } => SqlError::new(AMBIGUOUS_FUNCTION, message)
                 .with_hint("Specify the argument list to select the function unambiguously."),
+            CatalogError::InvalidDefinition { sqlstate, message: _, detail } => {
+                let error = SqlError::new(sqlstate, message);
+                match detail {
+                    Some(detail) => error.with_detail(detail),
+                    None => error,
+                }
+            }
+            CatalogError::RequiredBy { index: _, constraint } => SqlError::new("2BP01", message)
+                .with_hint(format!("You can drop {constraint} instead.")),
+            CatalogError::Duplicates { index, table, detail } => {
+                let error = SqlError::new("23505", message).with_table(table).with_constraint(index);
+                match detail {
+                    Some(detail) => error.with_detail(detail),
+                    None => error,
+                }
+            }
+            CatalogError::NoOrder { ty: _ } => SqlError::new(UNDEFINED_OBJECT, message).with_hint(
+                "You must specify an operator class for the index or define a default operator class for the data type.",
+            ),
             CatalogError::ReservedName { name: _ } => SqlError::new("42939", message),
             CatalogError::Corrupt { what: _ } => SqlError::new(DATA_CORRUPTED, message),
         }

@@ -7,14 +7,24 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`table`] | CREATE TABLE, DROP TABLE, TRUNCATE |
+//! | [`alter`] | ALTER TABLE |
+//! | [`constraint`] | constraints of new and of existing tables |
+//! | [`index`] | CREATE INDEX, DROP INDEX, REINDEX |
+//! | [`names`] | names for what has none |
 //! | [`sequence`] | CREATE SEQUENCE, DROP SEQUENCE |
 //! | [`function`] | CREATE FUNCTION, DROP FUNCTION |
 //! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
 
+mod alter;
+mod constraint;
 mod function;
+mod index;
+mod names;
 mod schema;
 mod sequence;
 mod table;
+
+pub use alter::Rewrite;
 
 use std::sync::Arc;
 
@@ -27,7 +37,9 @@ use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, PUBLIC};
 use crate::store;
 use crate::system::DEPENDS_NORMAL;
-use crate::system::row::{AttributeRow, ClassRow, DefaultRow, DependRow, SequenceRow, SystemRow};
+use crate::system::row::{
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, SequenceRow, SystemRow,
+};
 
 /// The columns as storage knows them.
 pub(crate) fn column_specs(columns: &[ColumnDef]) -> Vec<ColumnSpec> {
@@ -87,6 +99,10 @@ impl Catalog {
         for sequence in owned_sequences(snapshot, table) {
             self.remove_sequence(txn, &sequence)?;
         }
+        for index in &table.indexes {
+            self.remove_index(txn, index)?;
+        }
+        store::delete(engine, txn, |row: &ConstraintRow| row.conrelid == table.oid)?;
         store::delete(engine, txn, |row: &AttributeRow| row.attrelid == table.oid)?;
         let defaults = store::delete(engine, txn, |row: &DefaultRow| row.adrelid == table.oid)?;
         store::delete(engine, txn, |row: &DependRow| {

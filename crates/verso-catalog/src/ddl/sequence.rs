@@ -68,7 +68,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let sequence = match snapshot.relation(schema, name) {
             None => return Err(CatalogError::missing(ObjectKind::Sequence, name)),
-            Some(Relation::Table(_)) => {
+            Some(Relation::Table(_) | Relation::Index(_)) => {
                 return Err(CatalogError::WrongKind { kind: ObjectKind::Sequence, name: name.to_string() });
             }
             Some(Relation::Sequence(sequence)) => Arc::clone(sequence),

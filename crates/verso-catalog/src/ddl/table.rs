@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use verso_storage::Txn;
 
+use super::constraint::Target;
+use super::names::Names;
 use super::{column_specs, owned_sequences, quoted, sequence_spec, target_schema};
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, Oid, SchemaDef, TableDef};
+use crate::definition::{ColumnDef, ConstraintDef, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable};
-use crate::sequence::SequenceRequest;
+use crate::sequence::{SequenceBounds, SequenceRequest};
 use crate::snapshot::{CatalogSnapshot, PUBLIC, Relation};
 use crate::store;
-use crate::system::assemble::{attribute_row, class_row};
+use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::Letter;
 use crate::system::row::{ClassRow, DefaultRow, DependRow, SystemRow};
 use crate::system::{DEPENDS_NORMAL, KIND_TABLE};
@@ -48,7 +50,8 @@ impl Catalog {
         self.change(txn, |txn| self.insert_table(txn, &snapshot, &schema, new)).map(Some)
     }
 
-    /// Drops a table with the sequences its columns own. `cascade` changes nothing yet: nothing else needs a table.
+    /// Drops a table with its indexes and the sequences its columns own; with `cascade` also the foreign keys of other
+    /// tables that reference it.
     ///
     /// # Errors
     /// `Missing`, `WrongKind`, `SystemObject`; storage's, of which `Conflict` says that another transaction changed
@@ -58,12 +61,49 @@ impl Catalog {
         txn: &mut Txn,
         schema: Option<&str>,
         name: &str,
-        _cascade: bool,
+        cascade: bool,
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
         self.lock_out_writers(txn, table.heap)?;
-        self.change(txn, |txn| self.remove_table(txn, &snapshot, &table))
+        let others = |constraint: &&Arc<ConstraintDef>| constraint.table != table.oid;
+        let references: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
+        self.change(txn, |txn| {
+            self.release_references(txn, &snapshot, format!("table {name}"), &references, cascade)?;
+            self.remove_table(txn, &snapshot, &table)
+        })
+    }
+
+    /// Drops several tables at once: foreign keys among them are in nobody's way.
+    ///
+    /// # Errors
+    /// As [`Catalog::drop_table`].
+    pub fn drop_tables(
+        &self,
+        txn: &mut Txn,
+        tables: &[Arc<TableDef>],
+        cascade: bool,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        for table in tables {
+            refuse_system(table)?;
+            self.lock_out_writers(txn, table.heap)?;
+        }
+        let goes = |oid: Oid| tables.iter().any(|table| table.oid == oid);
+        self.change(txn, |txn| {
+            for table in tables {
+                let others = |constraint: &&Arc<ConstraintDef>| !goes(constraint.table);
+                let references: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
+                self.release_references(
+                    txn,
+                    &snapshot,
+                    format!("table {}", table.name),
+                    &references,
+                    cascade,
+                )?;
+            }
+            tables.iter().try_for_each(|table| self.remove_table(txn, &snapshot, table))
+        })
     }
 
     /// Empties tables by giving each a new heap; the pages of the old one go back after the commit.
@@ -91,6 +131,9 @@ impl Catalog {
                 let heap = self.engine.create_heap(txn, &column_specs(&table.columns))?;
                 let is_it = |row: &ClassRow| row.oid == table.oid;
                 store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(heap.0))?;
+                for index in &table.indexes {
+                    self.rebuild_index(txn, &table, heap, index)?;
+                }
                 self.engine.drop_object(txn, table.heap)?;
                 if restart_identity {
                     for sequence in owned_sequences(&snapshot, &table) {
@@ -121,12 +164,20 @@ impl Catalog {
                 name: Arc::clone(&column.name),
                 id,
                 ty: column.ty.clone(),
-                not_null: column.not_null || column.serial,
+                not_null: column.not_null || column.serial || column.identity.is_some(),
                 default: column.default.clone(),
+                identity: column.identity,
             };
             if column.serial {
-                let (sequence, default) =
-                    self.serial_sequence(txn, snapshot, schema, new, oid, &definition)?;
+                let (sequence, default) = self.serial_sequence(
+                    txn,
+                    snapshot,
+                    schema,
+                    new,
+                    oid,
+                    &definition,
+                    column.sequence.as_ref(),
+                )?;
                 definition.default = Some(default);
                 serial.push((id, sequence));
             }
@@ -134,15 +185,29 @@ impl Catalog {
         }
         let heap = self.engine.create_heap(txn, &column_specs(&columns))?;
         let class = class_row(oid, &new.name, schema.oid, heap, KIND_TABLE, columns.len());
+        let class = ClassRow { reloptions: options_row(&new.options), ..class };
         store::insert(&self.engine, txn, &[class])?;
         let attributes: Vec<_> = columns.iter().map(|column| attribute_row(oid, column)).collect();
         store::insert(&self.engine, txn, &attributes)?;
         self.insert_defaults(txn, oid, &columns, &serial)?;
+        let mut names = Names::new(snapshot, schema);
+        names.take_relation(&new.name);
+        let mut target = Target {
+            oid,
+            schema: Arc::new(schema.clone()),
+            name: Arc::clone(&new.name),
+            heap,
+            columns,
+            indexes: Vec::new(),
+            constraints: Vec::new(),
+        };
+        self.add_constraints(txn, snapshot, &mut names, &mut target, &new.constraints)?;
         Ok(oid)
     }
 
     /// Makes the sequence of a `serial` column and gives it with the column's default.
-    fn serial_sequence(
+    #[expect(clippy::too_many_arguments, reason = "a column, its table, and where they are made")]
+    pub(super) fn serial_sequence(
         &self,
         txn: &mut Txn,
         snapshot: &CatalogSnapshot,
@@ -150,6 +215,7 @@ impl Catalog {
         table: &NewTable,
         table_oid: Oid,
         column: &ColumnDef,
+        bounds: Option<&SequenceBounds>,
     ) -> Result<(Oid, Arc<str>), CatalogError> {
         let base = format!("{}_{}_seq", table.name, column.name);
         let taken = |name: &str| {
@@ -164,8 +230,12 @@ impl Catalog {
         let numbered = (1u32..).map(|number| format!("{base}{number}"));
         let name = std::iter::once(base.clone()).chain(numbered).find(|name| !taken(name));
         let name: Arc<str> = name.expect("there are more numbers than names").into();
-        let bounds =
-            SequenceRequest { ty: Some(column.ty.clone()), ..SequenceRequest::default() }.resolve()?;
+        let bounds = match bounds {
+            Some(bounds) => bounds.clone(),
+            None => {
+                SequenceRequest { ty: Some(column.ty.clone()), ..SequenceRequest::default() }.resolve()?
+            }
+        };
         let owner = Some((table_oid, column.id));
         let oid = self.insert_sequence(txn, schema, &name, &bounds, owner)?;
         let mut path = quoted(&name);
@@ -176,7 +246,7 @@ impl Catalog {
     }
 
     /// Stores the defaults of a table; those of `serial` columns need their sequence.
-    fn insert_defaults(
+    pub(super) fn insert_defaults(
         &self,
         txn: &mut Txn,
         table: Oid,
@@ -207,15 +277,24 @@ impl Catalog {
     }
 }
 
+/// What a relation is called.
+pub(super) fn relation_kind(relation: &Relation) -> ObjectKind {
+    match relation {
+        Relation::Table(_) => ObjectKind::Table,
+        Relation::Sequence(_) => ObjectKind::Sequence,
+        Relation::Index(_) => ObjectKind::Index,
+    }
+}
+
 /// The table of that name, if it may be changed.
-fn find_table(
+pub(super) fn find_table(
     snapshot: &CatalogSnapshot,
     schema: Option<&str>,
     name: &str,
 ) -> Result<Arc<TableDef>, CatalogError> {
     match snapshot.relation(schema, name) {
         None => Err(CatalogError::missing(ObjectKind::Table, name)),
-        Some(Relation::Sequence(_)) => {
+        Some(Relation::Sequence(_) | Relation::Index(_)) => {
             Err(CatalogError::WrongKind { kind: ObjectKind::Table, name: name.to_string() })
         }
         Some(Relation::Table(table)) => {

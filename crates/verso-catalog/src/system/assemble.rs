@@ -8,12 +8,14 @@ use verso_types::SqlType;
 
 use super::field::{Letter, Name};
 use super::row::{
-    AttributeRow, ClassRow, DefaultRow, DependRow, NamespaceRow, ProcRow, SequenceRow, SystemRow,
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, IndexRow, NamespaceRow, ProcRow,
+    SequenceRow, SystemRow,
 };
-use super::{DEPENDS_AUTO, KIND_SEQUENCE, KIND_TABLE, OWNER_OID};
+use super::{DEPENDS_AUTO, KIND_INDEX, KIND_SEQUENCE, KIND_TABLE, OWNER_OID};
 use crate::definition::{
-    ColumnDef, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, OwnedBy, SchemaDef,
-    SequenceDef, TableDef, Volatility,
+    ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef, FunctionLanguage,
+    FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction, SchemaDef, SequenceDef,
+    TableDef, TableOptions, Volatility,
 };
 use crate::error::CatalogError;
 use crate::sequence::SequenceBounds;
@@ -34,6 +36,8 @@ pub(crate) struct CatalogRows {
     pub functions: Vec<ProcRow>,
     pub sequences: Vec<SequenceRow>,
     pub depends: Vec<DependRow>,
+    pub indexes: Vec<IndexRow>,
+    pub constraints: Vec<ConstraintRow>,
 }
 
 impl CatalogRows {
@@ -58,6 +62,8 @@ impl CatalogRows {
                 .ok_or_else(|| corrupt(format!("schema {oid} has no row in pg_namespace")))
         };
         let mut columns = self.columns()?;
+        let (mut constraints, mut references) = self.constraints_of_tables()?;
+        let mut indexes = self.indexes_of_tables(&schema_of, &constraints)?;
         let mut bounds: HashMap<Oid, SequenceRow> =
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
         for class in &self.classes {
@@ -66,7 +72,17 @@ impl CatalogRows {
             match class.relkind.0 {
                 KIND_TABLE => {
                     let columns = columns.remove(&class.oid).unwrap_or_default();
-                    let table = TableDef { oid: class.oid, schema, name, heap: object, columns };
+                    let table = TableDef {
+                        oid: class.oid,
+                        schema,
+                        name,
+                        heap: object,
+                        columns,
+                        indexes: indexes.remove(&class.oid).unwrap_or_default(),
+                        constraints: constraints.remove(&class.oid).unwrap_or_default(),
+                        referenced_by: references.remove(&class.oid).unwrap_or_default(),
+                        options: options_of(class.reloptions.as_deref()),
+                    };
                     let old = previous.and_then(|snapshot| snapshot.table_by_oid(class.oid));
                     builder.add_table(shared(old, table));
                 }
@@ -85,6 +101,8 @@ impl CatalogRows {
                     let old = previous.and_then(|snapshot| snapshot.sequence_by_oid(class.oid));
                     builder.add_sequence(shared(old, sequence));
                 }
+                // Added with its table.
+                KIND_INDEX => {}
                 kind => return Err(corrupt(format!("relation \"{name}\" is of unknown kind \"{kind}\""))),
             }
         }
@@ -111,6 +129,11 @@ impl CatalogRows {
                 name: row.attname.0,
                 id,
                 not_null: row.attnotnull,
+                identity: match row.attidentity.0 {
+                    'a' => Some(Identity::Always),
+                    'd' => Some(Identity::ByDefault),
+                    _ => None,
+                },
             };
             columns.entry(row.attrelid).or_default().push(column);
         }
@@ -118,6 +141,66 @@ impl CatalogRows {
             table.sort_by_key(|column| column.id);
         }
         Ok(columns)
+    }
+
+    /// The constraints of each table by name, and the foreign keys that reference each.
+    fn constraints_of_tables(
+        &mut self,
+    ) -> Result<(ByTable<ConstraintDef>, ByTable<ConstraintDef>), CatalogError> {
+        let mut own: ByTable<ConstraintDef> = HashMap::new();
+        let mut references: ByTable<ConstraintDef> = HashMap::new();
+        for row in std::mem::take(&mut self.constraints) {
+            let constraint = Arc::new(constraint_of(row)?);
+            if let ConstraintKind::Foreign(key) = &constraint.kind {
+                references.entry(key.referenced).or_default().push(Arc::clone(&constraint));
+            }
+            own.entry(constraint.table).or_default().push(constraint);
+        }
+        own.values_mut().for_each(|all| all.sort_by(|a, b| a.name.cmp(&b.name)));
+        references.values_mut().for_each(|all| all.sort_by_key(|constraint| constraint.oid));
+        Ok((own, references))
+    }
+
+    /// The indexes of each table.
+    fn indexes_of_tables(
+        &mut self,
+        schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
+        constraints: &ByTable<ConstraintDef>,
+    ) -> Result<ByTable<IndexDef>, CatalogError> {
+        let classes: HashMap<Oid, &ClassRow> =
+            self.classes.iter().filter(|row| row.relkind.0 == KIND_INDEX).map(|row| (row.oid, row)).collect();
+        let mut indexes: ByTable<IndexDef> = HashMap::new();
+        for row in std::mem::take(&mut self.indexes) {
+            let class = classes
+                .get(&row.indexrelid)
+                .ok_or_else(|| corrupt(format!("index {} has no row in pg_class", row.indexrelid)))?;
+            let is_its = |constraint: &&Arc<ConstraintDef>| matches!(constraint.kind, ConstraintKind::Unique { index, .. } if index == row.indexrelid);
+            let constraint = constraints.get(&row.indrelid).and_then(|all| all.iter().find(is_its));
+            let parts = row.indkey.iter().zip(&row.indoption).map(|(column, option)| {
+                Ok(IndexPart {
+                    column: column_id(*column)?,
+                    descending: option & 1 != 0,
+                    nulls_first: option & 2 != 0,
+                })
+            });
+            let index = IndexDef {
+                oid: row.indexrelid,
+                schema: schema_of(class.relnamespace)?,
+                name: Arc::clone(&class.relname.0),
+                table: row.indrelid,
+                object: ObjectId(class.relfilenode.0),
+                parts: parts.collect::<Result<_, CatalogError>>()?,
+                unique: row.indisunique,
+                primary: row.indisprimary,
+                nulls_distinct: !row.indnullsnotdistinct,
+                constraint: constraint.map(|constraint| constraint.oid),
+                deferrable: constraint.is_some_and(|constraint| constraint.deferrable),
+                initially_deferred: constraint.is_some_and(|constraint| constraint.initially_deferred),
+            };
+            indexes.entry(row.indrelid).or_default().push(Arc::new(index));
+        }
+        indexes.values_mut().for_each(|all| all.sort_by_key(|index| index.oid));
+        Ok(indexes)
     }
 
     /// The column that owns a sequence.
@@ -148,6 +231,136 @@ impl CatalogRows {
         }
         Ok(())
     }
+}
+
+/// Definitions by the table they belong to.
+type ByTable<T> = HashMap<Oid, Vec<Arc<T>>>;
+
+fn column_id(number: i16) -> Result<u16, CatalogError> {
+    u16::try_from(number).map_err(|_| corrupt(format!("there is no column number {number}")))
+}
+
+fn column_ids(numbers: Option<&[i16]>) -> Result<Vec<u16>, CatalogError> {
+    numbers.unwrap_or_default().iter().map(|number| column_id(*number)).collect()
+}
+
+fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
+    let flaw = |what: &str| corrupt(format!("constraint \"{}\" has {what}", row.conname.0));
+    let action = |letter: Letter| {
+        ReferentialAction::from_letter(letter.0).ok_or_else(|| flaw("an unknown referential action"))
+    };
+    let kind = match row.contype.0 {
+        'c' => ConstraintKind::Check { expression: row.conbin.clone().ok_or_else(|| flaw("no condition"))? },
+        'p' | 'u' => ConstraintKind::Unique {
+            columns: column_ids(row.conkey.as_deref())?,
+            index: row.conindid,
+            primary: row.contype.0 == 'p',
+        },
+        'f' => ConstraintKind::Foreign(ForeignKey {
+            columns: column_ids(row.conkey.as_deref())?,
+            referenced: row.confrelid,
+            referenced_columns: column_ids(row.confkey.as_deref())?,
+            index: row.conindid,
+            match_full: row.confmatchtype.0 == 'f',
+            on_delete: action(row.confdeltype)?,
+            on_update: action(row.confupdtype)?,
+            delete_columns: column_ids(row.confdelsetcols.as_deref())?,
+        }),
+        _ => return Err(flaw("an unknown kind")),
+    };
+    Ok(ConstraintDef {
+        oid: row.oid,
+        name: row.conname.0,
+        table: row.conrelid,
+        kind,
+        deferrable: row.condeferrable,
+        initially_deferred: row.condeferred,
+    })
+}
+
+fn options_of(options: Option<&[Arc<str>]>) -> TableOptions {
+    let pair = |option: &Arc<str>| {
+        let (name, value) = option.split_once('=').unwrap_or((option, "true"));
+        (Arc::from(name), Arc::from(value))
+    };
+    TableOptions { given: options.unwrap_or_default().iter().map(pair).collect() }
+}
+
+/// Storage parameters as `pg_class` has them.
+pub(crate) fn options_row(options: &TableOptions) -> Option<Vec<Arc<str>>> {
+    let text = |(name, value): &(Arc<str>, Arc<str>)| Arc::from(format!("{name}={value}"));
+    (!options.given.is_empty()).then(|| options.given.iter().map(text).collect())
+}
+
+fn numbers(ids: &[u16]) -> Vec<i16> {
+    ids.iter().map(|id| i16::try_from(*id).expect("the number of columns was checked")).collect()
+}
+
+/// The row of an index.
+pub(crate) fn index_row(index: &IndexDef) -> IndexRow {
+    let columns: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
+    let count = i16::try_from(columns.len()).expect("the number of columns was checked");
+    let option = |part: &IndexPart| i16::from(part.descending) | (i16::from(part.nulls_first) << 1);
+    IndexRow {
+        indexrelid: index.oid,
+        indrelid: index.table,
+        indnatts: count,
+        indnkeyatts: count,
+        indisunique: index.unique,
+        indnullsnotdistinct: !index.nulls_distinct,
+        indisprimary: index.primary,
+        indimmediate: !index.deferrable,
+        indisvalid: true,
+        indkey: numbers(&columns),
+        indoption: index.parts.iter().map(option).collect(),
+    }
+}
+
+/// The row of a constraint.
+pub(crate) fn constraint_row(constraint: &ConstraintDef, schema: Oid) -> ConstraintRow {
+    let blank = Letter(' ');
+    let mut row = ConstraintRow {
+        oid: constraint.oid,
+        conname: Name(Arc::clone(&constraint.name)),
+        connamespace: schema,
+        contype: blank,
+        condeferrable: constraint.deferrable,
+        condeferred: constraint.initially_deferred,
+        convalidated: true,
+        conrelid: constraint.table,
+        conindid: Oid(0),
+        confrelid: Oid(0),
+        confupdtype: blank,
+        confdeltype: blank,
+        confmatchtype: blank,
+        conkey: None,
+        confkey: None,
+        confdelsetcols: None,
+        conbin: None,
+    };
+    match &constraint.kind {
+        ConstraintKind::Check { expression } => {
+            row.contype = Letter('c');
+            row.conbin = Some(Arc::clone(expression));
+        }
+        ConstraintKind::Unique { columns, index, primary } => {
+            row.contype = Letter(if *primary { 'p' } else { 'u' });
+            row.conkey = Some(numbers(columns));
+            row.conindid = *index;
+        }
+        ConstraintKind::Foreign(key) => {
+            row.contype = Letter('f');
+            row.conkey = Some(numbers(&key.columns));
+            row.conindid = key.index;
+            row.confrelid = key.referenced;
+            row.confkey = Some(numbers(&key.referenced_columns));
+            row.confmatchtype = Letter(if key.match_full { 'f' } else { 's' });
+            row.confdeltype = Letter(key.on_delete.letter());
+            row.confupdtype = Letter(key.on_update.letter());
+            row.confdelsetcols = (!key.delete_columns.is_empty()).then(|| numbers(&key.delete_columns));
+        }
+    }
+    row
 }
 
 /// `old` if it says the same as `new`.
@@ -238,6 +451,7 @@ pub(crate) fn class_row(
         relkind: Letter(kind),
         relpersistence: Letter('p'),
         relnatts: i16::try_from(columns).expect("the number of columns was checked"),
+        reloptions: None,
     }
 }
 
@@ -253,6 +467,11 @@ pub(crate) fn attribute_row(table: Oid, column: &ColumnDef) -> AttributeRow {
         attnotnull: column.not_null,
         atthasdef: column.default.is_some(),
         attisdropped: false,
+        attidentity: Letter(match column.identity {
+            Some(Identity::Always) => 'a',
+            Some(Identity::ByDefault) => 'd',
+            None => ' ',
+        }),
     }
 }
 

@@ -23,7 +23,7 @@ fn function(oid: u32, returns: FunctionReturn) -> FunctionDef {
 }
 
 fn column(id: u16, name: &str, ty: SqlType) -> ColumnDef {
-    ColumnDef { name: name.into(), id, ty, not_null: id == 1, default: None }
+    ColumnDef { not_null: id == 1, ..ColumnDef::new(name, id, ty) }
 }
 
 fn rows_of_a_table() -> (TableDef, CatalogRows) {
@@ -33,13 +33,7 @@ fn rows_of_a_table() -> (TableDef, CatalogRows) {
         column(4, "list", SqlType::Array(Box::new(SqlType::Int8))),
     ];
     columns[1].default = Some("'x'".into());
-    let table = TableDef {
-        oid: Oid(16_384),
-        schema: PUBLIC.into(),
-        name: "t".into(),
-        heap: ObjectId(1000),
-        columns: columns.clone(),
-    };
+    let table = TableDef::new(Oid(16_384), PUBLIC, "t", ObjectId(1000), columns.clone());
     let mut rows = initial::rows(ObjectId(999));
     rows.classes.push(class_row(table.oid, &table.name, PUBLIC_OID, table.heap, KIND_TABLE, 3));
     // In any order: storage does not promise one.

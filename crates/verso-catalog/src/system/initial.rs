@@ -8,8 +8,8 @@ use verso_types::SqlType;
 use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row, class_row, sequence_row};
 use super::field::{Letter, Name};
 use super::row::{
-    AttributeRow, ClassRow, DefaultRow, DependRow, LanguageRow, NamespaceRow, ProcRow, SequenceRow,
-    SystemRow, TypeRow, VersionRow,
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, IndexRow, LanguageRow, NamespaceRow,
+    ProcRow, SequenceRow, SystemRow, TypeRow, VersionRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -36,6 +36,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
             ty,
             not_null: !nullable,
             default: None,
+            identity: None,
         };
         TableShape { table: R::TABLE, columns: (1..).zip(R::columns()).map(column).collect() }
     }
@@ -50,6 +51,8 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<SequenceRow>(),
         shape::<DependRow>(),
         shape::<LanguageRow>(),
+        shape::<IndexRow>(),
+        shape::<ConstraintRow>(),
     ]
 }
 

@@ -3,7 +3,9 @@
 //! ```text
 //! pg_namespace ◄─ pg_class ◄─ pg_attribute ◄─ pg_attrdef       pg_depend   sequence ─► owning column
 //!      ▲             ▲                                                     default  ─► its sequence
-//!      └─ pg_proc    └─ pg_sequence            pg_type, pg_language: written once
+//!      └─ pg_proc    ├─ pg_sequence            pg_type, pg_language: written once
+//!                    ├─ pg_index
+//!                    └─ pg_constraint
 //! ```
 //!
 //! S1. A system table's object id is below 1000 and fixed, so that the catalog can be read before it is known.
@@ -52,6 +54,8 @@ pub(crate) const OID_SEQUENCE_OID: Oid = Oid(9001);
 pub(crate) const KIND_TABLE: char = 'r';
 /// `pg_class.relkind` of a sequence.
 pub(crate) const KIND_SEQUENCE: char = 'S';
+/// `pg_class.relkind` of an index.
+pub(crate) const KIND_INDEX: char = 'i';
 /// `pg_depend.deptype`: DROP is refused without CASCADE.
 pub(crate) const DEPENDS_NORMAL: char = 'n';
 /// `pg_depend.deptype`: goes away together.

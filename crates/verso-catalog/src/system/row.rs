@@ -106,10 +106,12 @@ system_row! {
         relowner: Oid,
         /// The object in storage.
         relfilenode: Oid,
-        /// `r` table, `S` sequence.
+        /// `r` table, `S` sequence, `i` index.
         relkind: Letter,
         relpersistence: Letter,
         relnatts: i16,
+        /// Storage parameters, `name=value`.
+        reloptions: Option<Vec<Arc<str>>>,
     }
 }
 
@@ -126,6 +128,8 @@ system_row! {
         attnotnull: bool,
         atthasdef: bool,
         attisdropped: bool,
+        /// `a` always, `d` by default, blank otherwise.
+        attidentity: Letter,
     }
 }
 
@@ -207,6 +211,52 @@ system_row! {
         refobjsubid: i32,
         /// `n` blocks DROP, `a` is dropped along.
         deptype: Letter,
+    }
+}
+
+system_row! {
+    /// Indexes.
+    IndexRow, 2610, 20, "pg_index" {
+        indexrelid: Oid,
+        indrelid: Oid,
+        indnatts: i16,
+        indnkeyatts: i16,
+        indisunique: bool,
+        indnullsnotdistinct: bool,
+        indisprimary: bool,
+        indimmediate: bool,
+        indisvalid: bool,
+        /// The columns' numbers.
+        indkey: Vec<i16>,
+        /// Per column 1 for DESC, 2 for NULLS FIRST.
+        indoption: Vec<i16>,
+    }
+}
+
+system_row! {
+    /// Constraints.
+    ConstraintRow, 2606, 21, "pg_constraint" {
+        oid: Oid,
+        conname: Name,
+        connamespace: Oid,
+        /// `c` check, `p` primary key, `u` unique, `f` foreign key.
+        contype: Letter,
+        condeferrable: bool,
+        condeferred: bool,
+        convalidated: bool,
+        conrelid: Oid,
+        conindid: Oid,
+        confrelid: Oid,
+        /// `a` no action, `r` restrict, `c` cascade, `n` set null, `d` set default; blank if it is no foreign key.
+        confupdtype: Letter,
+        confdeltype: Letter,
+        /// `f` full, `s` simple.
+        confmatchtype: Letter,
+        conkey: Option<Vec<i16>>,
+        confkey: Option<Vec<i16>>,
+        confdelsetcols: Option<Vec<i16>>,
+        /// CHECK as SQL text.
+        conbin: Option<Arc<str>>,
     }
 }
 

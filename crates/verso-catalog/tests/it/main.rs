@@ -104,5 +104,5 @@ fn open(directory: &Path) -> Engine {
 /// A table of an integer and a text.
 fn table(name: &str) -> NewTable {
     let columns = vec![NewColumn::new("a", SqlType::Int4), NewColumn::new("b", SqlType::Text)];
-    NewTable { schema: None, name: name.into(), columns }
+    NewTable::new(name, columns)
 }

@@ -24,7 +24,7 @@ fn a_schema_is_dropped_with_its_contents_only_by_cascade() {
     let world = World::new();
     world.run(|catalog, txn| catalog.create_schema(txn, &"s".into(), false)).unwrap();
     let serial = NewColumn { serial: true, ..NewColumn::new("id", SqlType::Int8) };
-    let inside = NewTable { schema: Some("s".into()), name: "t".into(), columns: vec![serial] };
+    let inside = NewTable { schema: Some("s".into()), ..NewTable::new("t", vec![serial]) };
     world.run(|catalog, txn| catalog.create_table(txn, &inside, false)).unwrap();
     let default = world.seen().table(Some("s"), "t").unwrap().columns[0].default.clone();
     assert_eq!(default.as_deref(), Some("nextval('s.t_id_seq'::regclass)"));

@@ -12,7 +12,7 @@ fn sequence(name: &str) -> NewSequence {
 
 fn serial_table() -> NewTable {
     let id = NewColumn { serial: true, ..NewColumn::new("id", SqlType::Int4) };
-    NewTable { schema: None, name: "t".into(), columns: vec![id, NewColumn::new("v", SqlType::Text)] }
+    NewTable::new("t", vec![id, NewColumn::new("v", SqlType::Text)])
 }
 
 #[test]

@@ -77,8 +77,8 @@ impl Frame<'_> {
                 }
             }
         }
-        let new =
-            NewTable { schema: schema(&create.name), name: create.name.name.text.as_str().into(), columns };
+        let mut new = NewTable::new(create.name.name.text.as_str(), columns);
+        new.schema = schema(&create.name);
         let catalog = &self.services.instance.catalog;
         let made = catalog.create_table(&mut self.txn.borrow_mut(), &new, create.if_not_exists)?;
         if made.is_none() {

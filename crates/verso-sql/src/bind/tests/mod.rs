@@ -33,18 +33,11 @@ fn catalog() -> Arc<CatalogSnapshot> {
     ];
     let mut builder = CatalogSnapshot::builder(1);
     let column = |(n, (name, ty)): (usize, &(&str, SqlType))| ColumnDef {
-        name: (*name).into(),
-        id: n as u16 + 1,
-        ty: ty.clone(),
-        not_null: false,
         default: (*name == "cnt").then(|| "1 + 1".into()),
+        ..ColumnDef::new(*name, n as u16 + 1, ty.clone())
     };
-    let table = |oid, schema: &str, name: &str| TableDef {
-        oid: Oid(oid),
-        schema: schema.into(),
-        name: name.into(),
-        heap: ObjectId(oid),
-        columns: columns.iter().enumerate().map(column).collect(),
+    let table = |oid, schema: &str, name: &str| {
+        TableDef::new(Oid(oid), schema, name, ObjectId(oid), columns.iter().enumerate().map(column).collect())
     };
     builder.add_table(table(16_400, "public", "t"));
     builder.add_table(table(16_401, "public", "other"));

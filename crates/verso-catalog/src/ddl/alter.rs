@@ -1,0 +1,422 @@
+//! ALTER TABLE.
+//!
+//! Changes of what columns there are, or of a column's type, give the table a new heap: [`Catalog::begin_rewrite`] makes
+//! it, the caller copies the rows, [`Catalog::finish_rewrite`] builds the indexes and drops the old one. A column's number
+//! is never used again: a dropped column keeps its row in `pg_attribute`.
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+
+use super::constraint::{Target, relying_on};
+use super::names::Names;
+use super::table::{find_table, relation_kind};
+use super::{column_specs, quoted};
+use crate::catalog::Catalog;
+use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid, SchemaDef, TableDef};
+use crate::error::{CatalogError, ObjectKind};
+use crate::request::{NewColumn, NewTable, TableChange};
+use crate::snapshot::{CatalogSnapshot, Relation};
+use crate::store;
+use crate::system::assemble::{attribute_row, options_row};
+use crate::system::field::Name;
+use crate::system::row::{AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, SystemRow};
+
+/// A table whose rows have to be copied.
+#[derive(Debug)]
+pub struct Rewrite {
+    /// As it was: where the rows are.
+    pub old: Arc<TableDef>,
+    /// As it will be, without indexes yet: where they go.
+    pub new: Arc<TableDef>,
+}
+
+impl Catalog {
+    /// Makes one change of a table that leaves its rows as they are.
+    ///
+    /// What existing rows have to fulfil is the caller's to check, but for uniqueness.
+    ///
+    /// # Errors
+    /// `Missing`, `Exists`, `InvalidDefinition`, `Needed`, `SystemObject`; storage's.
+    pub fn alter_table(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        name: &str,
+        change: &TableChange,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let table = find_table(&snapshot, schema, name)?;
+        let schema = schema_of(&snapshot, &table)?;
+        self.lock_out_writers(txn, table.heap)?;
+        self.change(txn, |txn| match change {
+            TableChange::NotNull { column, not_null } => self.set_not_null(txn, &table, column, *not_null),
+            TableChange::Default { column, default } => {
+                self.set_default(txn, &table, column, default.as_ref())
+            }
+            TableChange::AddConstraint(new) => {
+                let mut names = Names::new(&snapshot, &schema);
+                let mut target = Target::of(&table, Arc::clone(&schema));
+                self.add_constraints(txn, &snapshot, &mut names, &mut target, std::slice::from_ref(new))
+            }
+            TableChange::DropConstraint { name, cascade } => {
+                let constraint = constraint_of(&table, name)?;
+                if let ConstraintKind::Unique { index, .. } = constraint.kind {
+                    let what = format!("constraint {name} on table {}", table.name);
+                    let references = relying_on(&table, index);
+                    self.release_references(txn, &snapshot, what, &references, *cascade)?;
+                }
+                self.remove_constraint(txn, &table, &constraint)
+            }
+            TableChange::Rename(to) => self.rename_relation(txn, &snapshot, &schema, table.oid, to),
+            TableChange::RenameColumn { column, to } => self.rename_column(txn, &table, column, to),
+            TableChange::RenameConstraint { name, to } => {
+                let constraint = constraint_of(&table, name)?;
+                if table.constraint(to).is_some() {
+                    let text = format!("constraint \"{to}\" for relation \"{}\" already exists", table.name);
+                    return Err(CatalogError::invalid("42710", text));
+                }
+                if let ConstraintKind::Unique { index, .. } = constraint.kind {
+                    self.rename_relation(txn, &snapshot, &schema, index, to)?;
+                }
+                let is_it = |row: &ConstraintRow| row.oid == constraint.oid;
+                store::update(&self.engine, txn, is_it, |row| row.conname = Name(Arc::clone(to)))?;
+                Ok(())
+            }
+            TableChange::Options(options) => {
+                let mut all = table.options.clone();
+                for (name, value) in &options.given {
+                    all.given.retain(|(known, _)| known != name);
+                    all.given.push((Arc::clone(name), Arc::clone(value)));
+                }
+                let is_it = |row: &ClassRow| row.oid == table.oid;
+                store::update(&self.engine, txn, is_it, |row| row.reloptions = options_row(&all))?;
+                Ok(())
+            }
+            TableChange::AddColumn(_) | TableChange::DropColumn { .. } | TableChange::ColumnType { .. } => {
+                Err(CatalogError::Corrupt { what: "a change of columns is no rewrite".to_string() })
+            }
+        })
+    }
+
+    /// Renames a table, sequence or index, with the constraint of an index.
+    ///
+    /// # Errors
+    /// `Missing`, `Exists`, `WrongKind`, `SystemObject`; storage's.
+    pub fn rename(
+        &self,
+        txn: &mut Txn,
+        kind: ObjectKind,
+        schema: Option<&str>,
+        name: &str,
+        to: &Arc<str>,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let relation = snapshot.relation(schema, name).cloned();
+        let relation = relation.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, name))?;
+        if relation_kind(&relation) != kind {
+            return Err(CatalogError::WrongKind { kind, name: name.to_string() });
+        }
+        if relation.oid().is_system() {
+            return Err(CatalogError::SystemObject { name: name.to_string() });
+        }
+        let schema = snapshot.schema(relation.key().0).cloned();
+        let schema = schema.ok_or_else(|| CatalogError::missing(ObjectKind::Schema, name))?;
+        self.change(txn, |txn| {
+            self.rename_relation(txn, &snapshot, &schema, relation.oid(), to)?;
+            if let Relation::Index(index) = &relation
+                && let Some(constraint) = index.constraint
+            {
+                let is_it = |row: &ConstraintRow| row.oid == constraint;
+                store::update(&self.engine, txn, is_it, |row| row.conname = Name(Arc::clone(to)))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Begins a change of a table's columns; `None` if there is nothing to do (`if_exists`).
+    ///
+    /// # Errors
+    /// `Missing`, `DuplicateColumn`, `Needed`, `SystemObject`; storage's.
+    pub fn begin_rewrite(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        name: &str,
+        change: &TableChange,
+    ) -> Result<Rewrite, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let table = find_table(&snapshot, schema, name)?;
+        let schema = schema_of(&snapshot, &table)?;
+        self.lock_out_writers(txn, table.heap)?;
+        self.change(txn, |txn| {
+            let mut new = (*table).clone();
+            match change {
+                TableChange::AddColumn(column) => {
+                    self.add_column(txn, &snapshot, &schema, &mut new, column)?;
+                }
+                TableChange::DropColumn { column, cascade } => {
+                    self.drop_column(txn, &snapshot, &mut new, column, *cascade)?;
+                }
+                TableChange::ColumnType { column, ty } => {
+                    let at = column_of(&table, column)?;
+                    new.columns[at].ty = ty.clone();
+                    let row = attribute_row(table.oid, &new.columns[at]);
+                    let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
+                    store::update(&self.engine, txn, is_it, |old| *old = row.clone())?;
+                }
+                _ => return Err(CatalogError::Corrupt { what: "a rewrite changes columns".to_string() }),
+            }
+            new.heap = self.engine.create_heap(txn, &column_specs(&new.columns))?;
+            let is_it = |row: &ClassRow| row.oid == table.oid;
+            store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(new.heap.0))?;
+            new.indexes.clear();
+            new.constraints.clear();
+            new.referenced_by.clear();
+            Ok(Rewrite { old: Arc::clone(&table), new: Arc::new(new) })
+        })
+    }
+
+    /// Ends a rewrite: the copied rows get their indexes, the old ones go.
+    ///
+    /// # Errors
+    /// Storage's, of which `Unique` says that two rows have the same key now.
+    pub fn finish_rewrite(&self, txn: &mut Txn, rewrite: &Rewrite) -> Result<(), CatalogError> {
+        let Rewrite { old, new } = rewrite;
+        self.change(txn, |txn| {
+            let kept: Vec<ClassRow> = store::read(&self.engine, txn)?;
+            for index in &old.indexes {
+                if kept.iter().any(|row| row.oid == index.oid) {
+                    self.rebuild_index(txn, new, new.heap, index)?;
+                }
+            }
+            self.engine.drop_object(txn, old.heap)?;
+            Ok(())
+        })
+    }
+
+    // ── the single changes ───────────────────────────────────────────────────────────────────────────────────────
+
+    fn set_not_null(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        column: &str,
+        not_null: bool,
+    ) -> Result<(), CatalogError> {
+        let column = &table.columns[column_of(table, column)?];
+        if !not_null {
+            let in_key = table.primary_key().is_some_and(|key| has_column(key, column.id));
+            if in_key {
+                let text = format!("column \"{}\" is in a primary key", column.name);
+                return Err(CatalogError::invalid("42P16", text));
+            }
+            if column.identity.is_some() {
+                let text = format!(
+                    "column \"{}\" of relation \"{}\" is an identity column",
+                    column.name, table.name
+                );
+                return Err(CatalogError::invalid("42601", text));
+            }
+        }
+        let is_it = is_attribute(table.oid, column);
+        store::update(&self.engine, txn, is_it, |row| row.attnotnull = not_null)?;
+        Ok(())
+    }
+
+    fn set_default(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        column: &str,
+        default: Option<&Arc<str>>,
+    ) -> Result<(), CatalogError> {
+        let column = &table.columns[column_of(table, column)?];
+        if column.identity.is_some() {
+            let text =
+                format!("column \"{}\" of relation \"{}\" is an identity column", column.name, table.name);
+            return Err(CatalogError::invalid("42601", text));
+        }
+        self.remove_default(txn, table, column)?;
+        let is_it = is_attribute(table.oid, column);
+        store::update(&self.engine, txn, is_it, |row| row.atthasdef = default.is_some())?;
+        let changed = ColumnDef { default: default.cloned(), ..column.clone() };
+        self.insert_defaults(txn, table.oid, &[changed], &[])
+    }
+
+    fn remove_default(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        column: &ColumnDef,
+    ) -> Result<(), CatalogError> {
+        let number = i32::from(column.id);
+        let gone = store::delete(&self.engine, txn, |row: &DefaultRow| {
+            row.adrelid == table.oid && i32::from(row.adnum) == number
+        })?;
+        store::delete(&self.engine, txn, |row: &DependRow| {
+            row.classid == DefaultRow::TABLE.oid && gone.iter().any(|default| default.oid == row.objid)
+        })?;
+        Ok(())
+    }
+
+    fn rename_relation(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        schema: &SchemaDef,
+        oid: Oid,
+        to: &Arc<str>,
+    ) -> Result<(), CatalogError> {
+        if snapshot.relation(Some(&schema.name), to).is_some() {
+            return Err(CatalogError::exists(ObjectKind::Relation, &**to));
+        }
+        let is_it = |row: &ClassRow| row.oid == oid;
+        store::update(&self.engine, txn, is_it, |row| row.relname = Name(Arc::clone(to)))?;
+        Ok(())
+    }
+
+    fn rename_column(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        column: &str,
+        to: &Arc<str>,
+    ) -> Result<(), CatalogError> {
+        let column = &table.columns[column_of(table, column)?];
+        if table.column(to).is_some() {
+            let text = format!("column \"{to}\" of relation \"{}\" already exists", table.name);
+            return Err(CatalogError::invalid("42701", text));
+        }
+        let is_it = is_attribute(table.oid, column);
+        store::update(&self.engine, txn, is_it, |row| row.attname = Name(Arc::clone(to)))?;
+        Ok(())
+    }
+
+    fn add_column(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        schema: &SchemaDef,
+        table: &mut TableDef,
+        column: &NewColumn,
+    ) -> Result<(), CatalogError> {
+        if table.column(&column.name).is_some() {
+            let text = format!("column \"{}\" of relation \"{}\" already exists", column.name, table.name);
+            return Err(CatalogError::invalid("42701", text));
+        }
+        let rows: Vec<AttributeRow> = store::read(&self.engine, txn)?;
+        let used = rows.iter().filter(|row| row.attrelid == table.oid).map(|row| row.attnum).max();
+        let id = used.unwrap_or(0) + 1;
+        if id as usize > super::table::MAX_COLUMNS {
+            return Err(CatalogError::TooManyColumns { limit: super::table::MAX_COLUMNS });
+        }
+        let mut definition = ColumnDef {
+            name: Arc::clone(&column.name),
+            id: id.unsigned_abs(),
+            ty: column.ty.clone(),
+            not_null: column.not_null || column.serial,
+            default: column.default.clone(),
+            identity: column.identity,
+        };
+        let mut serial = Vec::new();
+        if column.serial {
+            let shape = NewTable::new(Arc::clone(&table.name), Vec::new());
+            let (sequence, default) = self.serial_sequence(
+                txn,
+                snapshot,
+                schema,
+                &shape,
+                table.oid,
+                &definition,
+                column.sequence.as_ref(),
+            )?;
+            definition.default = Some(default);
+            serial.push((definition.id, sequence));
+        }
+        store::insert(&self.engine, txn, &[attribute_row(table.oid, &definition)])?;
+        self.insert_defaults(txn, table.oid, std::slice::from_ref(&definition), &serial)?;
+        let is_it = |row: &ClassRow| row.oid == table.oid;
+        store::update(&self.engine, txn, is_it, |row| row.relnatts = id)?;
+        table.columns.push(definition);
+        Ok(())
+    }
+
+    /// Drops a column with its default, its sequence, and the indexes and constraints it is in.
+    fn drop_column(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        table: &mut TableDef,
+        name: &str,
+        cascade: bool,
+    ) -> Result<(), CatalogError> {
+        let at = column_of(table, name)?;
+        let column = table.columns[at].clone();
+        let what = format!("column {name} of table {}", table.name);
+        for index in table.indexes.iter().filter(|index| has_column(index, column.id)) {
+            self.release_references(txn, snapshot, what.clone(), &relying_on(table, index.oid), cascade)?;
+            if index.constraint.is_none() {
+                self.remove_index(txn, index)?;
+            }
+        }
+        let mentions = |constraint: &&Arc<ConstraintDef>| match &constraint.kind {
+            ConstraintKind::Check { expression } => mentions(expression, &column.name),
+            ConstraintKind::Unique { columns, .. } => columns.contains(&column.id),
+            ConstraintKind::Foreign(key) => key.columns.contains(&column.id),
+        };
+        for constraint in table.constraints.iter().filter(mentions) {
+            self.remove_constraint(txn, table, constraint)?;
+        }
+        for sequence in super::owned_sequences(snapshot, table) {
+            if sequence.owned_by.is_some_and(|owner| owner.column == column.id) {
+                self.remove_sequence(txn, &sequence)?;
+            }
+        }
+        self.remove_default(txn, table, &column)?;
+        let gone = Name(format!("........pg.dropped.{}........", column.id).into());
+        store::update(&self.engine, txn, is_attribute(table.oid, &column), |row| {
+            row.attisdropped = true;
+            row.attname = gone.clone();
+            row.atthasdef = false;
+            row.attnotnull = false;
+        })?;
+        table.columns.remove(at);
+        Ok(())
+    }
+}
+
+fn schema_of(snapshot: &CatalogSnapshot, table: &TableDef) -> Result<Arc<SchemaDef>, CatalogError> {
+    let schema = snapshot.schema(&table.schema).cloned();
+    schema.ok_or_else(|| CatalogError::missing(ObjectKind::Schema, &*table.schema))
+}
+
+fn has_column(index: &IndexDef, column: u16) -> bool {
+    index.parts.iter().any(|part| part.column == column)
+}
+
+fn is_attribute(table: Oid, column: &ColumnDef) -> impl Fn(&AttributeRow) -> bool + use<> {
+    let number = i32::from(column.id);
+    move |row| row.attrelid == table && i32::from(row.attnum) == number
+}
+
+fn column_of(table: &TableDef, name: &str) -> Result<usize, CatalogError> {
+    table.column(name).ok_or_else(|| {
+        let text = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+        CatalogError::invalid("42703", text)
+    })
+}
+
+fn constraint_of(table: &TableDef, name: &str) -> Result<Arc<ConstraintDef>, CatalogError> {
+    table.constraint(name).cloned().ok_or_else(|| {
+        let text = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+        CatalogError::invalid("42704", text)
+    })
+}
+
+/// Whether a condition's text has a column's name as a word.
+fn mentions(expression: &str, column: &str) -> bool {
+    let wanted = quoted(column);
+    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '"';
+    expression.split(|c| !part(c)).any(|word| word.eq_ignore_ascii_case(&wanted))
+}

@@ -1,0 +1,436 @@
+//! Constraints of new and of existing tables, and the indexes behind them.
+//!
+//! K1. A unique constraint and its index have one name and go away together.
+//! K2. A foreign key names the unique index that it relies on; neither that index nor its table is dropped without it.
+//! K3. Rows that were there before are the caller's to check, but for uniqueness, which building the index checks.
+
+use std::sync::Arc;
+
+use verso_storage::{ObjectId, Txn};
+
+use super::names::Names;
+use crate::catalog::Catalog;
+use crate::definition::{
+    ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, IndexDef, IndexPart, Oid, ReferentialAction,
+    SchemaDef, TableDef,
+};
+use crate::error::{CatalogError, ObjectKind};
+use crate::request::{NewConstraint, NewConstraintKind};
+use crate::snapshot::CatalogSnapshot;
+use crate::store;
+use crate::system::KIND_INDEX;
+use crate::system::assemble::{class_row, constraint_row, index_row};
+use crate::system::row::{AttributeRow, ClassRow, ConstraintRow, IndexRow};
+
+/// A table that gets constraints or indexes: a new one, or one of the snapshot.
+pub(super) struct Target {
+    pub oid: Oid,
+    pub schema: Arc<SchemaDef>,
+    pub name: Arc<str>,
+    pub heap: ObjectId,
+    pub columns: Vec<ColumnDef>,
+    pub indexes: Vec<Arc<IndexDef>>,
+    pub constraints: Vec<Arc<ConstraintDef>>,
+}
+
+impl Target {
+    pub fn of(table: &TableDef, schema: Arc<SchemaDef>) -> Target {
+        Target {
+            oid: table.oid,
+            schema,
+            name: Arc::clone(&table.name),
+            heap: table.heap,
+            columns: table.columns.clone(),
+            indexes: table.indexes.clone(),
+            constraints: table.constraints.clone(),
+        }
+    }
+
+    /// The numbers of columns; `missing` says what to call one that is not there.
+    fn ids(&self, names: &[Arc<str>], missing: impl Fn(&str) -> String) -> Result<Vec<u16>, CatalogError> {
+        names.iter().map(|name| Ok(find_column(&self.columns, name, &missing)?.id)).collect()
+    }
+}
+
+fn find_column<'c>(
+    columns: &'c [ColumnDef],
+    name: &str,
+    missing: impl Fn(&str) -> String,
+) -> Result<&'c ColumnDef, CatalogError> {
+    let found = columns.iter().find(|column| *column.name == *name);
+    found.ok_or_else(|| CatalogError::invalid("42703", missing(name)))
+}
+
+impl Catalog {
+    /// Adds constraints in PostgreSQL's order: checks, keys, foreign keys. The change has begun.
+    pub(super) fn add_constraints(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        names: &mut Names,
+        target: &mut Target,
+        new: &[NewConstraint],
+    ) -> Result<(), CatalogError> {
+        for constraint in new {
+            if let Some(name) = &constraint.name {
+                let exists = target.constraints.iter().any(|known| known.name == *name);
+                let given = new.iter().filter(|other| other.name.as_ref() == Some(name)).count();
+                if exists || given > 1 {
+                    let text =
+                        format!("constraint \"{name}\" for relation \"{}\" already exists", target.name);
+                    return Err(CatalogError::invalid("42710", text));
+                }
+                names.take_constraint(name);
+            }
+        }
+        let rank = |constraint: &&NewConstraint| match constraint.kind {
+            NewConstraintKind::Check { .. } => 0,
+            NewConstraintKind::Unique { primary, .. } => 2 - u8::from(primary),
+            NewConstraintKind::Foreign { .. } => 3,
+        };
+        let mut ordered: Vec<&NewConstraint> = new.iter().collect();
+        ordered.sort_by_key(rank);
+        ordered.into_iter().try_for_each(|one| self.add_constraint(txn, snapshot, names, target, one))
+    }
+
+    fn add_constraint(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        names: &mut Names,
+        target: &mut Target,
+        new: &NewConstraint,
+    ) -> Result<(), CatalogError> {
+        let (name, kind): (Arc<str>, ConstraintKind) = match &new.kind {
+            NewConstraintKind::Check { expression, columns } => {
+                let only: Vec<&str> =
+                    if columns.len() == 1 { columns.iter().map(|c| &**c).collect() } else { Vec::new() };
+                let name =
+                    new.name.clone().unwrap_or_else(|| names.constraint(&target.name, &only, "check").into());
+                (name, ConstraintKind::Check { expression: Arc::clone(expression) })
+            }
+            NewConstraintKind::Unique { columns, primary, nulls_distinct } => {
+                return self.add_unique(txn, names, target, new, columns, *primary, *nulls_distinct);
+            }
+            NewConstraintKind::Foreign { columns, .. } => {
+                let key = foreign_key(snapshot, target, &new.kind)?;
+                let columns: Vec<&str> = columns.iter().map(|column| &**column).collect();
+                let name = new
+                    .name
+                    .clone()
+                    .unwrap_or_else(|| names.constraint(&target.name, &columns, "fkey").into());
+                check_types(snapshot, target, &name, &key)?;
+                (name, ConstraintKind::Foreign(key))
+            }
+        };
+        let oid = self.new_oid()?;
+        self.insert_constraint(txn, target, new, oid, name, kind)
+    }
+
+    fn insert_constraint(
+        &self,
+        txn: &mut Txn,
+        target: &mut Target,
+        new: &NewConstraint,
+        oid: Oid,
+        name: Arc<str>,
+        kind: ConstraintKind,
+    ) -> Result<(), CatalogError> {
+        let constraint = ConstraintDef {
+            oid,
+            name,
+            table: target.oid,
+            kind,
+            deferrable: new.deferrable,
+            initially_deferred: new.initially_deferred,
+        };
+        store::insert(&self.engine, txn, &[constraint_row(&constraint, target.schema.oid)])?;
+        target.constraints.push(Arc::new(constraint));
+        Ok(())
+    }
+
+    /// UNIQUE or PRIMARY KEY: the index, and for a primary key NOT NULL.
+    #[expect(clippy::too_many_arguments, reason = "the parts of the one clause it takes apart")]
+    fn add_unique(
+        &self,
+        txn: &mut Txn,
+        names: &mut Names,
+        target: &mut Target,
+        new: &NewConstraint,
+        columns: &[Arc<str>],
+        primary: bool,
+        nulls_distinct: bool,
+    ) -> Result<(), CatalogError> {
+        if primary && target.indexes.iter().any(|index| index.primary) {
+            let text = format!("multiple primary keys for table \"{}\" are not allowed", target.name);
+            return Err(CatalogError::invalid("42P16", text));
+        }
+        let ids = target.ids(columns, |name| format!("column \"{name}\" named in key does not exist"))?;
+        for (n, id) in ids.iter().enumerate() {
+            if ids[..n].contains(id) {
+                let kind = if primary { "primary key" } else { "unique" };
+                let text = format!("column \"{}\" appears twice in {kind} constraint", columns[n]);
+                return Err(CatalogError::invalid("42701", text));
+            }
+        }
+        let parts: Vec<&str> = columns.iter().map(|column| &**column).collect();
+        let name: Arc<str> = match &new.name {
+            Some(name) if !names.take_relation(name) => {
+                return Err(CatalogError::exists(ObjectKind::Relation, &**name));
+            }
+            Some(name) => Arc::clone(name),
+            None if primary => names.index(&target.name, &[], "pkey", true).into(),
+            None => names.index(&target.name, &parts, "key", true).into(),
+        };
+        if primary {
+            store::update(
+                &self.engine,
+                txn,
+                |row: &AttributeRow| {
+                    row.attrelid == target.oid
+                        && !row.attnotnull
+                        && ids.iter().any(|id| i32::from(*id) == i32::from(row.attnum))
+                },
+                |row| row.attnotnull = true,
+            )?;
+            for column in &mut target.columns {
+                column.not_null |= ids.contains(&column.id);
+            }
+        }
+        let constraint = self.new_oid()?;
+        let key = |column: &u16| IndexPart { column: *column, descending: false, nulls_first: false };
+        let definition = IndexDef {
+            oid: self.new_oid()?,
+            schema: Arc::clone(&target.schema.name),
+            name: Arc::clone(&name),
+            table: target.oid,
+            object: ObjectId(0),
+            parts: ids.iter().map(key).collect(),
+            unique: true,
+            primary,
+            nulls_distinct,
+            constraint: Some(constraint),
+            deferrable: new.deferrable,
+            initially_deferred: new.initially_deferred,
+        };
+        let index = self.insert_index(txn, target, definition)?;
+        let kind = ConstraintKind::Unique { columns: ids, index, primary };
+        self.insert_constraint(txn, target, new, constraint, name, kind)
+    }
+
+    /// Builds an index and writes its rows.
+    pub(super) fn insert_index(
+        &self,
+        txn: &mut Txn,
+        target: &mut Target,
+        mut definition: IndexDef,
+    ) -> Result<Oid, CatalogError> {
+        definition.object = self.build_index(txn, target.heap, &target.columns, &definition)?;
+        let class = class_row(
+            definition.oid,
+            &definition.name,
+            target.schema.oid,
+            definition.object,
+            KIND_INDEX,
+            definition.parts.len(),
+        );
+        store::insert(&self.engine, txn, &[class])?;
+        store::insert(&self.engine, txn, &[index_row(&definition)])?;
+        let oid = definition.oid;
+        target.indexes.push(Arc::new(definition));
+        Ok(oid)
+    }
+
+    /// Removes an index's rows and its pages.
+    pub(super) fn remove_index(&self, txn: &mut Txn, index: &IndexDef) -> Result<(), CatalogError> {
+        store::delete(&self.engine, txn, |row: &ClassRow| row.oid == index.oid)?;
+        store::delete(&self.engine, txn, |row: &IndexRow| row.indexrelid == index.oid)?;
+        self.engine.drop_object(txn, index.object)?;
+        Ok(())
+    }
+
+    /// Removes a constraint and its index; the foreign keys that rely on it are the caller's business.
+    pub(super) fn remove_constraint(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        constraint: &ConstraintDef,
+    ) -> Result<(), CatalogError> {
+        store::delete(&self.engine, txn, |row: &ConstraintRow| row.oid == constraint.oid)?;
+        if let ConstraintKind::Unique { index, .. } = &constraint.kind
+            && let Some(index) = table.index(*index)
+        {
+            self.remove_index(txn, index)?;
+        }
+        Ok(())
+    }
+
+    /// Removes foreign keys, or with them in the way refuses to drop `what`.
+    pub(super) fn release_references(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        what: String,
+        references: &[Arc<ConstraintDef>],
+        cascade: bool,
+    ) -> Result<(), CatalogError> {
+        let table_name = |constraint: &ConstraintDef| {
+            snapshot
+                .table_by_oid(constraint.table)
+                .map_or_else(|| "?".into(), |table| Arc::clone(&table.name))
+        };
+        if !cascade {
+            let line = |constraint: &Arc<ConstraintDef>| {
+                format!(
+                    "constraint {} on table {} depends on {what}",
+                    constraint.name,
+                    table_name(constraint)
+                )
+            };
+            return super::refuse_if_needed(what.clone(), references.iter().map(line).collect());
+        }
+        for constraint in references {
+            store::delete(&self.engine, txn, |row: &ConstraintRow| row.oid == constraint.oid)?;
+        }
+        Ok(())
+    }
+}
+
+/// The foreign keys that rely on an index.
+pub(super) fn relying_on(table: &TableDef, index: Oid) -> Vec<Arc<ConstraintDef>> {
+    let relies = |constraint: &&Arc<ConstraintDef>| matches!(&constraint.kind, ConstraintKind::Foreign(key) if key.index == index);
+    table.referenced_by.iter().filter(relies).cloned().collect()
+}
+
+/// A foreign key with its columns and the unique index found.
+fn foreign_key(
+    snapshot: &CatalogSnapshot,
+    target: &Target,
+    kind: &NewConstraintKind,
+) -> Result<ForeignKey, CatalogError> {
+    let NewConstraintKind::Foreign {
+        columns,
+        schema,
+        table,
+        referenced,
+        match_full,
+        on_delete,
+        on_update,
+        delete_columns,
+    } = kind
+    else {
+        return Err(CatalogError::Corrupt { what: "no foreign key".to_string() });
+    };
+    let missing =
+        |name: &str| format!("column \"{name}\" referenced in foreign key constraint does not exist");
+    let ids = target.ids(columns, missing)?;
+    let own = *table == target.name && schema.as_ref().is_none_or(|schema| *schema == target.schema.name);
+    let found;
+    let (oid, names, indexes): (Oid, &[ColumnDef], &[Arc<IndexDef>]) = if own {
+        (target.oid, &target.columns, &target.indexes)
+    } else {
+        found = snapshot
+            .table(schema.as_deref(), table)
+            .ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &**table))?;
+        if found.is_system() {
+            return Err(CatalogError::SystemObject { name: table.to_string() });
+        }
+        (found.oid, &found.columns, &found.indexes)
+    };
+    let (referenced_columns, index) = if referenced.is_empty() {
+        let primary = indexes.iter().find(|index| index.primary).ok_or_else(|| {
+            CatalogError::invalid(
+                "42704",
+                format!("there is no primary key for referenced table \"{table}\""),
+            )
+        })?;
+        (primary.parts.iter().map(|part| part.column).collect::<Vec<_>>(), Arc::clone(primary))
+    } else {
+        let wanted: Vec<u16> = referenced
+            .iter()
+            .map(|name| Ok(find_column(names, name, missing)?.id))
+            .collect::<Result<_, CatalogError>>()?;
+        let fits = |index: &&Arc<IndexDef>| {
+            index.unique
+                && index.parts.len() == wanted.len()
+                && index.parts.iter().all(|part| wanted.contains(&part.column))
+        };
+        let index = indexes.iter().find(fits).ok_or_else(|| {
+            let text =
+                format!("there is no unique constraint matching given keys for referenced table \"{table}\"");
+            CatalogError::invalid("42830", text)
+        })?;
+        (wanted, Arc::clone(index))
+    };
+    if referenced_columns.len() != ids.len() {
+        let text = "number of referencing and referenced columns for foreign key disagree";
+        return Err(CatalogError::invalid("42830", text));
+    }
+    if index.deferrable {
+        let text = format!("cannot use a deferrable unique constraint for referenced table \"{table}\"");
+        return Err(CatalogError::invalid("55000", text));
+    }
+    let delete_columns = target.ids(delete_columns, missing)?;
+    if let Some(other) = delete_columns.iter().position(|id| !ids.contains(id)) {
+        let name = target.columns.iter().find(|column| column.id == delete_columns[other]);
+        let text = format!(
+            "column \"{}\" referenced in ON DELETE SET action must be part of foreign key",
+            name.map_or("", |column| &column.name)
+        );
+        return Err(CatalogError::invalid("42P10", text));
+    }
+    if !delete_columns.is_empty()
+        && !matches!(on_delete, ReferentialAction::SetNull | ReferentialAction::SetDefault)
+    {
+        return Err(CatalogError::invalid(
+            "42601",
+            "a column list is only for ON DELETE SET NULL or SET DEFAULT",
+        ));
+    }
+    Ok(ForeignKey {
+        columns: ids,
+        referenced: oid,
+        referenced_columns,
+        index: index.oid,
+        match_full: *match_full,
+        on_delete: *on_delete,
+        on_update: *on_update,
+        delete_columns,
+    })
+}
+
+/// Both sides of each column pair must be comparable.
+fn check_types(
+    snapshot: &CatalogSnapshot,
+    target: &Target,
+    name: &str,
+    key: &ForeignKey,
+) -> Result<(), CatalogError> {
+    let table = snapshot.table_by_oid(key.referenced);
+    let columns = match &table {
+        Some(table) if key.referenced != target.oid => &table.columns,
+        _ => &target.columns,
+    };
+    for (own, other) in key.columns.iter().zip(&key.referenced_columns) {
+        let own = target.columns.iter().find(|column| column.id == *own);
+        let other = columns.iter().find(|column| column.id == *other);
+        let (Some(own), Some(other)) = (own, other) else { continue };
+        let fits = own.ty.same_base(&other.ty)
+            || (own.ty.is_number() && other.ty.is_number())
+            || (own.ty.is_text() && other.ty.is_text());
+        if !fits {
+            return Err(CatalogError::InvalidDefinition {
+                sqlstate: "42804",
+                message: format!("foreign key constraint \"{name}\" cannot be implemented"),
+                detail: Some(format!(
+                    "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                    own.name,
+                    other.name,
+                    own.ty.without_modifiers().pg_name(),
+                    other.ty.without_modifiers().pg_name()
+                )),
+            });
+        }
+    }
+    Ok(())
+}

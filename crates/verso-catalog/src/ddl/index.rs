@@ -1,0 +1,181 @@
+//! CREATE INDEX, DROP INDEX, REINDEX.
+
+use std::sync::Arc;
+
+use verso_storage::{ObjectId, Txn};
+
+use super::constraint::{Target, relying_on};
+use super::names::Names;
+use super::table::find_table;
+use crate::catalog::Catalog;
+use crate::definition::{ColumnDef, IndexDef, IndexPart, Oid, TableDef};
+use crate::error::{CatalogError, ObjectKind};
+use crate::request::NewIndex;
+use crate::snapshot::Relation;
+use crate::store;
+use crate::system::row::ClassRow;
+
+/// Greatest number of columns in a key, as in PostgreSQL.
+const MAX_KEY_COLUMNS: usize = 32;
+
+impl Catalog {
+    /// Makes an index over the rows there are; `None` if there is a relation of that name and `if_not_exists` allows it.
+    ///
+    /// # Errors
+    /// `Exists`, `Missing` (the table), `InvalidDefinition`, `SystemObject`; storage's, of which `Unique` says that two
+    /// rows have the same key, and `Conflict` that another transaction changed the schema first.
+    pub fn create_index(
+        &self,
+        txn: &mut Txn,
+        new: &NewIndex,
+        if_not_exists: bool,
+    ) -> Result<Option<Oid>, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let table = match snapshot.relation(new.schema.as_deref(), &new.table) {
+            Some(Relation::Table(table)) if !table.is_system() => Arc::clone(table),
+            Some(Relation::Table(_)) => {
+                return Err(CatalogError::SystemObject { name: new.table.to_string() });
+            }
+            Some(_) => {
+                let text = format!("cannot create index on relation \"{}\"", new.table);
+                return Err(CatalogError::invalid("42809", text));
+            }
+            None => return Err(CatalogError::missing(ObjectKind::Relation, &*new.table)),
+        };
+        let schema = snapshot.schema(&table.schema).cloned();
+        let schema = schema.ok_or_else(|| CatalogError::missing(ObjectKind::Schema, &*table.schema))?;
+        let mut names = Names::new(&snapshot, &schema);
+        if let Some(name) = &new.name
+            && !names.take_relation(name)
+        {
+            return if if_not_exists {
+                Ok(None)
+            } else {
+                Err(CatalogError::exists(ObjectKind::Index, &**name))
+            };
+        }
+        if new.parts.len() > MAX_KEY_COLUMNS {
+            let text = format!("cannot use more than {MAX_KEY_COLUMNS} columns in an index");
+            return Err(CatalogError::invalid("54011", text));
+        }
+        let mut parts = Vec::new();
+        for (name, descending, nulls_first) in &new.parts {
+            let column =
+                table.columns.iter().find(|column| column.name == *name).ok_or_else(|| {
+                    CatalogError::invalid("42703", format!("column \"{name}\" does not exist"))
+                })?;
+            parts.push(IndexPart { column: column.id, descending: *descending, nulls_first: *nulls_first });
+        }
+        self.lock_out_writers(txn, table.heap)?;
+        self.change(txn, |txn| {
+            let columns: Vec<&str> = new.parts.iter().map(|(name, _, _)| &**name).collect();
+            let name =
+                new.name.clone().unwrap_or_else(|| names.index(&table.name, &columns, "idx", false).into());
+            let definition = IndexDef {
+                oid: self.new_oid()?,
+                schema: Arc::clone(&schema.name),
+                name,
+                table: table.oid,
+                object: ObjectId(0),
+                parts,
+                unique: new.unique,
+                primary: false,
+                nulls_distinct: new.nulls_distinct,
+                constraint: None,
+                deferrable: false,
+                initially_deferred: false,
+            };
+            self.insert_index(txn, &mut Target::of(&table, schema), definition)
+        })
+        .map(Some)
+    }
+
+    /// Drops an index that no constraint needs; with `cascade` also the foreign keys that rely on it.
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`, `Needed`, `SystemObject`; storage's.
+    pub fn drop_index(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        name: &str,
+        cascade: bool,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let index = match snapshot.relation(schema, name) {
+            None => return Err(CatalogError::missing(ObjectKind::Index, name)),
+            Some(Relation::Index(index)) => Arc::clone(index),
+            Some(_) => {
+                return Err(CatalogError::WrongKind { kind: ObjectKind::Index, name: name.to_string() });
+            }
+        };
+        let table = snapshot.table_by_oid(index.table);
+        let table =
+            table.ok_or_else(|| CatalogError::Corrupt { what: format!("index {name} has no table") })?;
+        let owner = table.constraints.iter().find(|constraint| Some(constraint.oid) == index.constraint);
+        if let Some(owner) = owner {
+            return Err(CatalogError::RequiredBy {
+                index: name.to_string(),
+                constraint: format!("constraint {} on table {}", owner.name, table.name),
+            });
+        }
+        self.lock_out_writers(txn, table.heap)?;
+        let references = relying_on(&table, index.oid);
+        self.change(txn, |txn| {
+            self.release_references(txn, &snapshot, format!("index {name}"), &references, cascade)?;
+            self.remove_index(txn, &index)
+        })
+    }
+
+    /// Builds indexes of a table anew.
+    ///
+    /// # Errors
+    /// `Missing`, `SystemObject`; storage's, of which `Unique` says that two rows have the same key.
+    pub fn reindex(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        table: &str,
+        only: Option<Oid>,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let table = find_table(&snapshot, schema, table)?;
+        self.lock_out_writers(txn, table.heap)?;
+        self.change(txn, |txn| {
+            let wanted = |index: &&Arc<IndexDef>| only.is_none_or(|only| index.oid == only);
+            for index in table.indexes.iter().filter(wanted) {
+                self.rebuild_index(txn, &table, table.heap, index)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Builds an index anew over a heap, which may be another one than before, and drops the old one.
+    pub(super) fn rebuild_index(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        heap: ObjectId,
+        index: &IndexDef,
+    ) -> Result<(), CatalogError> {
+        let object = self.build_index(txn, heap, &table.columns, index)?;
+        let is_it = |row: &ClassRow| row.oid == index.oid;
+        store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
+        self.engine.drop_object(txn, index.object)?;
+        Ok(())
+    }
+}
+
+impl Catalog {
+    /// Builds the entries of an index.
+    pub(super) fn build_index(
+        &self,
+        txn: &mut Txn,
+        heap: ObjectId,
+        columns: &[ColumnDef],
+        index: &IndexDef,
+    ) -> Result<ObjectId, CatalogError> {
+        let _ = (txn, heap, columns);
+        Err(CatalogError::invalid("0A000", format!("an index (\"{}\") is not supported", index.name)))
+    }
+}
