@@ -98,8 +98,6 @@ pub enum CatalogError {
     Duplicates {
         /// The index.
         index: String,
-        /// The table.
-        table: String,
         /// The duplicate key.
         detail: Option<String>,
     },

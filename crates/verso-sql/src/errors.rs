@@ -377,8 +377,8 @@ impl From<CatalogError> for SqlError {
             }
             CatalogError::RequiredBy { index: _, constraint } => SqlError::new("2BP01", message)
                 .with_hint(format!("You can drop {constraint} instead.")),
-            CatalogError::Duplicates { index, table, detail } => {
-                let error = SqlError::new("23505", message).with_table(table).with_constraint(index);
+            CatalogError::Duplicates { index, detail } => {
+                let error = SqlError::new("23505", message).with_constraint(index);
                 match detail {
                     Some(detail) => error.with_detail(detail),
                     None => error,

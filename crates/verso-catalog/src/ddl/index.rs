@@ -1,8 +1,12 @@
 //! CREATE INDEX, DROP INDEX, REINDEX.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use verso_storage::{ObjectId, Txn};
+use verso_storage::heap::ScanBatch;
+use verso_storage::index::{IndexSpec, KeyPart};
+use verso_storage::{ObjectId, StorageError, Txn};
+use verso_types::{KeyType, TimeZone, Value, format_text};
 
 use super::constraint::{Target, relying_on};
 use super::names::Names;
@@ -144,7 +148,8 @@ impl Catalog {
         self.change(txn, |txn| {
             let wanted = |index: &&Arc<IndexDef>| only.is_none_or(|only| index.oid == only);
             for index in table.indexes.iter().filter(wanted) {
-                self.rebuild_index(txn, &table, table.heap, index)?;
+                let built = self.engine.reindex(txn, index.object, &mut |_| ControlFlow::Continue(()));
+                built.map_err(|error| self.duplicates(txn, table.heap, &table.columns, index, error))?;
             }
             Ok(())
         })
@@ -175,7 +180,60 @@ impl Catalog {
         columns: &[ColumnDef],
         index: &IndexDef,
     ) -> Result<ObjectId, CatalogError> {
-        let _ = (txn, heap, columns);
-        Err(CatalogError::invalid("0A000", format!("an index (\"{}\") is not supported", index.name)))
+        let spec = IndexSpec {
+            table: heap,
+            parts: key_parts(columns, index)?,
+            unique: index.unique,
+            nulls_distinct: index.nulls_distinct,
+        };
+        let built = self.engine.create_index(txn, spec, &mut |_| ControlFlow::Continue(()));
+        built.map_err(|error| self.duplicates(txn, heap, columns, index, error))
     }
+
+    /// Names the key of two rows where that is what went wrong.
+    fn duplicates(
+        &self,
+        txn: &Txn,
+        heap: ObjectId,
+        columns: &[ColumnDef],
+        index: &IndexDef,
+        error: StorageError,
+    ) -> CatalogError {
+        let StorageError::Unique { index: _, record } = error else { return error.into() };
+        let parts =
+            index.parts.iter().filter_map(|part| columns.iter().find(|column| column.id == part.column));
+        let parts: Vec<&ColumnDef> = parts.collect();
+        let ids: Vec<u16> = parts.iter().map(|column| column.id).collect();
+        let mut found = ScanBatch::default();
+        let fetched = self.engine.heap(heap).and_then(|heap| heap.fetch(txn, record, &ids, &mut found));
+        let detail = matches!(fetched, Ok(true)).then(|| {
+            let names: Vec<&str> = parts.iter().map(|column| &*column.name).collect();
+            let mut values = String::new();
+            for (column, definition) in found.batch.columns.iter().zip(&parts) {
+                if !values.is_empty() {
+                    values.push_str(", ");
+                }
+                match column.value(0, &definition.ty) {
+                    Value::Null => values.push_str("null"),
+                    value => format_text(&value, &definition.ty, &TimeZone::UTC, &mut values),
+                }
+            }
+            format!("Key ({})=({values}) is duplicated.", names.join(", "))
+        });
+        CatalogError::Duplicates { index: index.name.to_string(), detail }
+    }
+}
+
+/// The parts of an index's key as storage knows them.
+pub(crate) fn key_parts(columns: &[ColumnDef], index: &IndexDef) -> Result<Vec<KeyPart>, CatalogError> {
+    let part = |part: &IndexPart| {
+        let column = columns.iter().find(|column| column.id == part.column);
+        let column = column.ok_or_else(|| CatalogError::Corrupt {
+            what: format!("index \"{}\" has a column that its table has not", index.name),
+        })?;
+        let ty = KeyType::of(&column.ty)
+            .ok_or_else(|| CatalogError::NoOrder { ty: column.ty.without_modifiers().pg_name() })?;
+        Ok(KeyPart { column: part.column, ty, descending: part.descending, nulls_first: part.nulls_first })
+    };
+    index.parts.iter().map(part).collect()
 }
