@@ -2,11 +2,15 @@
 //!
 //! The steps, cheapest first, so that a slip is reported in seconds:
 //!
-//!     fmt ─► clippy ─► doc ─► test ─► licences and advisories ─► summary
+//!     fmt ─► clippy ─► doc ─► test ─► mutations ─► licences and advisories ─► summary
+//!
+//! `cargo xtask mutations` is that step alone: tests must fail when the rule that they prove is switched off.
 //!
 //! X1. A failing step does not hide the later ones: all run, and the summary names every failure.
 //! X2. A step that cannot run here (cargo-deny not installed, no network for its database) is named as skipped, never silently left out.
 //! X3. No test executed is a failure.
+
+mod mutations;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
@@ -16,8 +20,17 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["ci"] => ci(),
+        ["mutations", rules @ ..] => match mutations::run(rules) {
+            Outcome::Passed => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        },
         _ => {
-            eprintln!("usage: cargo xtask ci    format, lints, documentation, all tests, licences");
+            eprintln!(
+                "usage: cargo xtask ci                  format, lints, documentation, all tests, licences"
+            );
+            eprintln!(
+                "       cargo xtask mutations [RULE …]  tests must fail without the rule that they prove"
+            );
             ExitCode::from(2)
         }
     }
@@ -41,6 +54,7 @@ fn ci() -> ExitCode {
         run(command(&["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"))
     });
     run_step(&mut steps, "tests", || tests(&mut totals));
+    run_step(&mut steps, "mutations", || mutations::run(&[]));
     run_step(&mut steps, "licences", || deny(&["check", "licenses", "bans", "sources"]));
     run_step(&mut steps, "advisories", || match deny(&["fetch", "db"]) {
         Outcome::Failed => Outcome::Skipped("the advisory database cannot be fetched"),

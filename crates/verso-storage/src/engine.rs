@@ -24,6 +24,7 @@ use crate::page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId, header
 use crate::recovery::{
     CheckpointTarget, Checkpointer, CheckpointerOptions, RecoveryReport, StateRedo, Store, StoreOptions,
 };
+use crate::rules::{Rule, disabled};
 use crate::sequence::{self, Sequence, SequenceSpec};
 use crate::shared::{REDO, Shared};
 use crate::space::{ExtentKind, SpaceMap, UNIT_PAGES};
@@ -693,7 +694,7 @@ fn restore_versions(
     let mut kept = restored.pages;
     kept.retain(|page, info| {
         extents.contains(&(page.0 / UNIT_PAGES * UNIT_PAGES))
-            && (info.purge || info.txns.iter().any(|txn| dead.contains(txn)))
+            && (info.purge || disabled(Rule::V8Free) || info.txns.iter().any(|txn| dead.contains(txn)))
     });
     for (page, info) in &mut kept {
         let bytes = store.core.pool.read(*page)?;

@@ -25,8 +25,9 @@ use verso_env::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::StorageError;
 use crate::buffer::{BufferPool, ExclusivePage, LogGate};
 use crate::page::{Flaw, Lsn, PageId, TxnId, header};
+use crate::rules::{Rule, disabled};
 use crate::space::SpaceChange;
-use crate::wal::{Group, RecordKind, Reservation, Wal};
+use crate::wal::{Group, GroupView, RecordKind, Reservation, Wal};
 
 /// Room in the log reserved for every mini-transaction that does not ask for more.
 const RESERVE_BYTES: u64 = 256 << 10;
@@ -360,7 +361,12 @@ impl<'e> Mini<'e> {
             let end = core.wal.appended();
             (end, end)
         } else {
-            match core.wal.append(&mut self.group) {
+            let appended = if disabled(Rule::L1) {
+                append_apart(core, &mut self.group)
+            } else {
+                core.wal.append(&mut self.group)
+            };
+            match appended {
                 Ok(lsns) => lsns,
                 Err(error) => {
                     // The pages hold what the log will never have.
@@ -373,6 +379,9 @@ impl<'e> Mini<'e> {
         self.changed = false;
         for taken in self.pages.iter_mut().filter(|taken| taken.changed) {
             taken.page.set_lsn(start, end);
+            if disabled(Rule::L1Lsn) {
+                break;
+            }
         }
         for effect in self.effects.drain(..) {
             effect(start, end);
@@ -390,6 +399,23 @@ impl<'e> Mini<'e> {
         drop(gate);
         Ok((start, end))
     }
+}
+
+/// What L1 forbids: every record a group of its own, durable before the next one.
+fn append_apart(core: &Core, group: &mut Group) -> Result<(Lsn, Lsn), StorageError> {
+    let whole = group.finish().to_vec();
+    let flawed = |flaw| StorageError::corrupt(PageId::NONE, crate::ObjectId::SYSTEM, flaw);
+    let view = GroupView::parse(&whole).map_err(flawed)?;
+    let mut lsns = None;
+    for record in view.records() {
+        let record = record.map_err(flawed)?;
+        let mut part = Group::new(view.txn());
+        part.push(record.kind, record.page, record.payload);
+        let (start, end) = core.wal.append(&mut part)?;
+        core.wal.flush(end)?;
+        lsns = Some((lsns.map_or(start, |(first, _)| first), end));
+    }
+    lsns.ok_or(StorageError::Poisoned)
 }
 
 impl Drop for Mini<'_> {

@@ -1,19 +1,112 @@
 //! The numbered rules that can be switched off, so that tests show they would notice (docs/MUTATIONS.md).
 //!
-//! In every build but tests' [`disabled`] is a constant `false`.
+//! R1. [`disabled`] is a constant `false` in every build without debug assertions.
+//! R2. A rule is switched off by the environment only, once for the whole process: no code can do so by accident.
 
-/// Whether the environment variable `VERSO_DISABLE_RULE` names this rule (debug builds only).
+macro_rules! rules {
+    ($($rule:ident $name:literal)*) => {
+        /// A switch. Some rules have several, one for each half of what they say.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        #[allow(missing_docs, reason = "docs/MUTATIONS.md says what each switches off")]
+        pub enum Rule {
+            $($rule),*
+        }
+
+        impl Rule {
+            /// Every switch.
+            pub const ALL: &[Rule] = &[$(Rule::$rule),*];
+
+            /// What the environment variable and docs/MUTATIONS.md call it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Rule::$rule => $name),*
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    V1 "V1"
+    V1Note "V1-note"
+    V2 "V2"
+    V3 "V3"
+    V3Continuation "V3-continuation"
+    V4 "V4"
+    V4Unfinished "V4-unfinished"
+    V5 "V5"
+    V5Unread "V5-unread"
+    V6 "V6"
+    V6Incarnation "V6-incarnation"
+    V7 "V7"
+    V7Sweep "V7-sweep"
+    V8 "V8"
+    V8Free "V8-free"
+    T1 "T1"
+    T2 "T2"
+    T2Spool "T2-spool"
+    F1 "F1"
+    F1Bits "F1-bits"
+    F2 "F2"
+    F2Release "F2-release"
+    F2Order "F2-order"
+    F4 "F4"
+    F4Limit "F4-limit"
+    F5 "F5"
+    F5Sweep "F5-sweep"
+    F6 "F6"
+    L1 "L1"
+    L1Lsn "L1-lsn"
+    L2 "L2"
+    L2Database "L2-database"
+    LogFirst "log-first"
+    DoubleWrite "double-write"
+    DoubleWriteOrder "double-write-order"
+    FailedSync "failed-sync"
+}
+
+/// Whether the environment variable `VERSO_DISABLE_RULE` names this switch (R1). Costs a load of a byte.
 #[cfg(debug_assertions)]
 #[inline]
-pub fn disabled(rule: &str) -> bool {
-    use std::sync::OnceLock;
-    static RULE: OnceLock<Option<String>> = OnceLock::new();
-    RULE.get_or_init(|| std::env::var("VERSO_DISABLE_RULE").ok()).as_deref() == Some(rule)
+pub fn disabled(rule: Rule) -> bool {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    /// 0: not looked yet; 1: none is off; else the rule's number and 2.
+    static OFF: AtomicU8 = AtomicU8::new(0);
+
+    #[cold]
+    fn look() -> u8 {
+        let name = std::env::var("VERSO_DISABLE_RULE").unwrap_or_default();
+        let off = Rule::ALL.iter().find(|rule| rule.name() == name).map_or(1, |rule| *rule as u8 + 2);
+        assert!(off > 1 || name.is_empty(), "VERSO_DISABLE_RULE={name} is no rule with a switch");
+        OFF.store(off, Ordering::Relaxed);
+        off
+    }
+
+    let off = match OFF.load(Ordering::Relaxed) {
+        0 => look(),
+        off => off,
+    };
+    off == rule as u8 + 2
 }
 
 /// Never, in a release build.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
-pub fn disabled(_rule: &str) -> bool {
+pub fn disabled(_rule: Rule) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rule;
+
+    #[test]
+    fn every_switch_stands_in_the_list_of_mutations() {
+        let list = include_str!("../../../docs/MUTATIONS.md");
+        for rule in Rule::ALL {
+            let row = format!("| {} |", rule.name());
+            assert_eq!(list.matches(&row).count(), 1, "docs/MUTATIONS.md needs one row \"{row} …\"");
+        }
+    }
 }

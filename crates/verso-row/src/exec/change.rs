@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
+use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, SqlType};
 
 use super::statement::{Sink, check_not_null};
@@ -46,6 +47,9 @@ impl Scan {
                 continue;
             };
             let error = filter.select(&cx.eval(), cursor.batch(), &mut self.selection);
+            if let Some(error) = error.as_ref().filter(|_| disabled(Rule::F6)) {
+                return Err(error.clone());
+            }
             if self.selection.len() == cursor.batch().rows && error.is_none() {
                 change(&mut *cursor, None)?;
             } else if !self.selection.is_empty() {

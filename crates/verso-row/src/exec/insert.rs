@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
+use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, SqlType};
 
 use super::operator::{Operator, compile, types_of};
@@ -42,7 +43,7 @@ impl InsertStatement {
                 input: compile(&insert.source, executor),
                 batch: Batch::of_types(&types_of(&insert.source)),
                 values: ExprList::compile(&insert.values, executor),
-                spool: insert.spool,
+                spool: insert.spool && !disabled(Rule::T2Spool),
                 types: types_of(&insert.source),
             },
         };

@@ -23,6 +23,7 @@ use super::latch::{DIRTY, Touch, WRITING};
 use super::stats::add;
 use crate::error::StorageError;
 use crate::page::{Lsn, PageId, PageKind, header};
+use crate::rules::{Rule, disabled};
 
 /// The one batch under way, and the buffer that holds it.
 pub(super) struct Flusher {
@@ -149,7 +150,9 @@ impl Core {
         if batch.written > 0 {
             let sent = self.send_batch(flusher, newest);
             if let Err(error) = sent {
-                self.poison();
+                if !disabled(Rule::FailedSync) {
+                    self.poison();
+                }
                 return Err(error);
             }
             add(&self.counters.write_batches, 1);
@@ -218,10 +221,12 @@ impl Core {
         if logged.is_empty() {
             return Ok(());
         }
-        if newest > Lsn::ZERO {
+        if newest > Lsn::ZERO && !disabled(Rule::LogFirst) {
             self.gate.flush_to(newest)?;
         }
-        self.write_area(flusher)?;
+        if !disabled(Rule::DoubleWrite) {
+            self.write_area(flusher)?;
+        }
         let mut copies = flusher.logged_bytes(size);
         for run in flusher.logged.chunk_by(|left, right| left.0 + 1 == right.0) {
             let (bytes, rest) = copies.split_at(run.len() * size);
@@ -242,6 +247,9 @@ impl Core {
         write_header(head, size, flusher.sequence, copies);
         let written = self.doublewrite.write_at(&flusher.buffer[..length], 0);
         written.map_err(|error| StorageError::io("writing the double-write area", error))?;
+        if disabled(Rule::DoubleWriteOrder) {
+            return Ok(());
+        }
         let synced = self.doublewrite.sync_data();
         synced.map_err(|error| StorageError::io("syncing the double-write area", error))?;
         add(&self.counters.syncs, 1);

@@ -11,6 +11,7 @@ use crate::page::bytes::{
     checked_u8, checked_u16, checked_u32, checked_u64, put_u16, put_u64, u16_at, u32_at, u64_at,
 };
 use crate::page::{Flaw, ObjectId, PageId, PageKind, header};
+use crate::rules::{Rule, disabled};
 use crate::wal::RecordKind;
 
 /// [`RecordKind::DATA_UPDATE`] form: one writer and back pointer for all slots follow.
@@ -264,8 +265,10 @@ fn settle(page: &mut [u8], layout: &PageLayout) {
     let used = (0..high).filter(|slot| u64_at(page, layout.writer + slot * 8) != 0).count();
     put_u16(page, LIVE_COUNT, live as u16);
     put_u16(page, DELETED_COUNT, used.saturating_sub(live as usize) as u16);
-    let flags = header::flags(page) & !(FLAG_ALL_VISIBLE | FLAG_SWEPT);
-    header::set_flags(page, flags);
+    if !disabled(Rule::V7) {
+        let flags = header::flags(page) & !(FLAG_ALL_VISIBLE | FLAG_SWEPT);
+        header::set_flags(page, flags);
+    }
 }
 
 fn insert(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Flaw> {

@@ -25,6 +25,7 @@ use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u64_at;
 use crate::page::{Flaw, PageKind, RecordId, TxnId, header};
+use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::frame::ImageRun;
 use crate::txn::transaction::Txn;
@@ -251,7 +252,7 @@ impl Heap {
             if !own.is_empty() {
                 links.push((own.clone(), SmallVec::new()));
             }
-        } else if !crate::rules::disabled("V3") {
+        } else if !disabled(Rule::V3) {
             let mut memo: Option<(u64, SmallVec<[u16; 8]>)> = None;
             for slot in &own {
                 let (_, back) = owner(page, *slot);
@@ -349,7 +350,7 @@ impl Heap {
             frame.voids.extend(voids);
             let undo = frame.tables.entry(self.object).or_default().entry(page_index).or_default();
             undo.images.extend(image);
-            if !fresh.is_empty() {
+            if !fresh.is_empty() && !disabled(Rule::F1Bits) {
                 frame.records += undo.bits.extend(Slots::from_list(&fresh)) as u64;
             }
         }
@@ -369,7 +370,7 @@ impl Heap {
         live: bool,
     ) -> Result<Option<ImageRun>, StorageError> {
         let Some(frame) = txn.frame() else { return Ok(None) };
-        if own.is_empty() || crate::rules::disabled("F1") {
+        if own.is_empty() || disabled(Rule::F1) {
             return Ok(None);
         }
         let known = frame.tables.get(&self.object).and_then(|pages| pages.get(&page_index));
@@ -419,7 +420,7 @@ impl Heap {
     ) -> Result<(SmallVec<[u16; 8]>, bool), StorageError> {
         let mut missing = SmallVec::from_slice(columns);
         let mut entries = 0;
-        if pointer.is_none() {
+        if pointer.is_none() || disabled(Rule::V3Continuation) {
             missing.clear(); // inserted by the transaction itself: nobody else ever saw it
         }
         while !pointer.is_none() && !missing.is_empty() {
@@ -468,6 +469,7 @@ impl Heap {
         pairs: &mut [(u64, u64)],
         voids: &mut Vec<VersionPointer>,
     ) -> Result<(), StorageError> {
+        let saved = if disabled(Rule::V1) { &[] } else { saved };
         let index_of = |slot: u16| slots.binary_search(&slot).expect("groups are parts of the slots");
         let mut prior: Vec<(u64, u64)> = group.iter().map(|slot| pairs[index_of(*slot)]).collect();
         if prior.iter().all(|pair| *pair == prior[0]) {

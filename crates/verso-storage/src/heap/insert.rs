@@ -19,6 +19,7 @@ use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{RecordId, TxnId};
+use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::transaction::Txn;
 use crate::version::entry::{EntryKind, NewEntry};
@@ -215,6 +216,9 @@ impl Heap {
         page_index: u32,
         slots: &[u16],
     ) -> Result<(), StorageError> {
+        if disabled(Rule::V1Note) {
+            return Ok(());
+        }
         let id: TxnId = txn.id;
         let writer = txn.slot.as_mut().expect("begin_write gave one");
         let set = Slots::from_list(slots);

@@ -20,6 +20,7 @@ use super::slots::Slots;
 use super::table::Heap;
 use crate::StorageError;
 use crate::page::{Flaw, PageKind, header};
+use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::ReadView;
 use crate::version::entry::{Entry, VersionPointer};
@@ -149,7 +150,7 @@ impl<'a> Restore<'a> {
         let page = self.shared.core().pool.read(id)?;
         let corrupt = |flaw: Flaw| StorageError::corrupt(id, self.heap.object, flaw);
         if header::kind(&page) != Some(PageKind::Version)
-            || header::incarnation(&page) != pointer.incarnation()
+            || (header::incarnation(&page) != pointer.incarnation() && !disabled(Rule::V6Incarnation))
         {
             return Err(corrupt(Flaw::from("a back pointer leads to a page that was given out anew (V6)")));
         }
@@ -195,7 +196,7 @@ impl<'a> Restore<'a> {
         further: &mut Vec<RowRun>,
     ) {
         let (writer, back) = entry.prior(rank);
-        if self.view.visible(writer) {
+        if self.view.visible(writer) || disabled(Rule::V2) {
             return;
         }
         if back.is_none() {

@@ -22,6 +22,7 @@ use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{Flaw, PageKind, TxnId, header};
+use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::frame::{Frame, ImageRun};
 use crate::txn::transaction::Txn;
@@ -57,8 +58,10 @@ pub fn undo_frame(txn: &mut Txn, frame: Frame) -> Result<(), StorageError> {
             maintain::before_undo(&shared, &heap, mini.page(home), page_index, id, Some(&undo))?;
             step_back(&shared, &heap, &mut mini, home, page_index, id, Some(&undo.bits))?;
             // Older images stand in front and win.
-            for image in undo.images.iter().rev() {
-                restore_image(&shared, &heap, &mut mini, home, image)?;
+            let last = undo.images.len();
+            for at in 0..last {
+                let at = if disabled(Rule::F2Order) { at } else { last - 1 - at };
+                restore_image(&shared, &heap, &mut mini, home, &undo.images[at])?;
             }
             let lsns = mini.commit()?;
             txn.wrote(lsns);
@@ -163,6 +166,9 @@ fn step_back<'e>(
                 })
                 .collect();
             restore(shared, heap, mini, home, &layout, &slots, &slices, &ranks, Some(&pairs), true)?;
+        }
+        if disabled(Rule::F2) {
+            return Ok(());
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::index::maintain;
 use crate::mini::Mini;
 use crate::page::bytes::u64_at;
 use crate::page::{PageId, TxnId};
+use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::version::entry::{Entry, EntryKind};
 use crate::version::page as version_page;
@@ -31,7 +32,7 @@ pub fn retire(shared: &Shared) -> Result<u64, StorageError> {
             return Ok(retired);
         }
         for (page, purge) in &ready {
-            if *purge {
+            if (*purge && !disabled(Rule::V5)) || disabled(Rule::V5Unread) {
                 purge_page(shared, *page)?;
             }
         }

@@ -12,6 +12,7 @@ use crate::maintenance::{backout, retire};
 use crate::mini::Mini;
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{TxnId, header};
+use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::Markers;
 use crate::wal::RecordKind;
@@ -159,7 +160,7 @@ fn sweep_page(
                 clear.push(slot);
             }
         } else {
-            clean = false;
+            clean = disabled(Rule::V7Sweep);
         }
     }
     if clear.is_empty() && !clean {

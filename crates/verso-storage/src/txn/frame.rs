@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::heap::slots::SlotSet;
 use crate::page::ObjectId;
+use crate::rules::{Rule, disabled};
 use crate::version::entry::VersionPointer;
 
 /// Columns of some records of a page as they were when the frame began.
@@ -78,6 +79,9 @@ impl Frame {
     pub fn release_into(self, parent: &mut Frame) {
         parent.created.extend(self.created);
         parent.voids.extend(self.voids);
+        if disabled(Rule::F2Release) {
+            return;
+        }
         for (table, pages) in self.tables {
             let Some(into) = parent.tables.get_mut(&table) else {
                 parent.records += pages.values().map(|page| page.bits.len() as u64).sum::<u64>();

@@ -25,6 +25,7 @@ use super::wait::{ObjectLocks, Target, Waits, blockers};
 use crate::error::StorageError;
 use crate::page::bytes::checked_u64;
 use crate::page::{Flaw, ObjectId, TxnId};
+use crate::rules::{Rule, disabled};
 
 /// How often a waiting transaction looks whether it was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(10);
@@ -251,7 +252,9 @@ impl Transactions {
         let mut state = self.state.lock();
         let (number, oldest_active, key) = (state.counter, state.oldest_active(), state.next_registration);
         state.next_registration += 1;
-        state.registered.insert(key, (number, oldest_active));
+        if !disabled(Rule::V6) {
+            state.registered.insert(key, (number, oldest_active));
+        }
         let all_below = state.oldest_unfinished();
         Registration { number, all_below, oldest_active, key, transactions: self.clone() }
     }

@@ -13,6 +13,7 @@ use crate::StorageError;
 use crate::heap::undo;
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, TxnId};
+use crate::rules::{Rule, disabled};
 use crate::shared::{Shared, TxnInfo};
 use crate::txn::frame::Frame;
 use crate::txn::{ReadView, Registration};
@@ -258,7 +259,9 @@ impl Txn {
 
     /// What the current statement sees; outside of a statement a view of now, with what keeps it valid.
     pub(crate) fn view_or_now(&self) -> (Option<Registration>, ReadView) {
-        if let Some((_, view)) = self.statements.last() {
+        if let Some((_, view)) = self.statements.last()
+            && !disabled(Rule::T2)
+        {
             return (None, view.clone().with_own(self.id));
         }
         let transactions = &self.shared.transactions;
@@ -314,7 +317,7 @@ impl Txn {
     pub fn abort_statement(&mut self) -> Result<(), StorageError> {
         self.statements.pop();
         if !self.options.savepoints {
-            self.must_rollback |= self.has_writes();
+            self.must_rollback |= self.has_writes() && !disabled(Rule::F5);
             return Ok(());
         }
         let Some(at) = self.frames.iter().rposition(|frame| frame.statement) else { return Ok(()) };
@@ -455,6 +458,10 @@ impl Txn {
         let mut mini = Mini::begin(shared.core(), self.id);
         mini.state(RecordKind::COMMIT, &[])?;
         let (_, end) = mini.commit_with(|_, _| shared.transactions.mark_committing(self.id))?;
+        if disabled(Rule::T1) {
+            shared.transactions.publish_commit(self.id);
+            return shared.core().wal.flush(end);
+        }
         shared.core().wal.flush(end)?;
         shared.transactions.publish_commit(self.id);
         self.leave();
@@ -496,7 +503,8 @@ impl Txn {
         let records: u64 = self.frames.iter().map(|frame| frame.records).sum();
         let eager = self.options.savepoints
             && !self.must_rollback
-            && records <= self.shared.options.eager_rollback_records
+            && !disabled(Rule::F4)
+            && (records <= self.shared.options.eager_rollback_records || disabled(Rule::F4Limit))
             && self.undo_from(0).is_ok();
         let shared = Arc::clone(&self.shared);
         let mut mini = Mini::begin(shared.core(), self.id);
@@ -505,7 +513,7 @@ impl Txn {
             mini.commit_with(|_, _| shared.transactions.rolled_back_clean(self.id))?;
         } else {
             // F5: without savepoints it is left to sweep.
-            let left_to_sweep = !self.options.savepoints;
+            let left_to_sweep = !self.options.savepoints && !disabled(Rule::F5Sweep);
             mini.state(RecordKind::DEAD, &[u8::from(left_to_sweep)])?;
             mini.commit_with(|_, _| {
                 if left_to_sweep {

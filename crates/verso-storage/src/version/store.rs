@@ -20,6 +20,7 @@ use crate::StorageError;
 use crate::mini::Mini;
 use crate::page::bytes::checked_slice;
 use crate::page::{Flaw, ObjectId, PageId, TxnId, header};
+use crate::rules::{Rule, disabled};
 use crate::space::{ExtentKind, ExtentRun, SpaceMap, UNIT_PAGES};
 use crate::txn::{Transactions, TxnState};
 use crate::wal::RecordKind;
@@ -202,7 +203,9 @@ impl VersionStore {
             *page
         };
         if slot.noted != entry.writer || entry.purge {
-            mini.state(RecordKind::VERSION_RANGE, &range_payload(page, entry.writer, entry.purge))?;
+            if !disabled(Rule::V8) {
+                mini.state(RecordKind::VERSION_RANGE, &range_payload(page, entry.writer, entry.purge))?;
+            }
             slot.noted = entry.writer;
             let mut inner = self.inner.lock();
             let info = inner.pages.entry(page).or_default();
@@ -259,6 +262,7 @@ impl VersionStore {
 
     /// Takes up to `most` pages that nobody needs at `horizon` out of the ready list.
     pub fn take_ready(&self, horizon: u64, most: usize) -> Vec<(PageId, bool)> {
+        let horizon = if disabled(Rule::V4) { u64::MAX - 1 } else { horizon };
         let mut inner = self.inner.lock();
         let keys: Vec<(u64, PageId)> =
             inner.ready.range(..(horizon + 1, PageId(0))).take(most).map(|(key, ())| *key).collect();
@@ -345,6 +349,7 @@ impl Inner {
             match (transactions.commit_number(*txn), transactions.state(*txn)) {
                 (Some(committed), _) => number = number.max(committed),
                 (None, TxnState::Committed) => {}
+                (None, _) if disabled(Rule::V4Unfinished) => {}
                 (None, _) => {
                     self.waiting.entry(*txn).or_default().push(page);
                     return;

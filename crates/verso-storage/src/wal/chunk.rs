@@ -15,6 +15,7 @@ use std::fmt;
 
 use crate::page::bytes::{put_u32, put_u64, u32_at, u64_at};
 use crate::page::{Flaw, Lsn};
+use crate::rules::{Rule, disabled};
 
 /// The unit a disk writes as a whole.
 pub const SECTOR: usize = 512;
@@ -116,8 +117,9 @@ pub(super) struct ChunkHeader {
 impl ChunkHeader {
     /// Reads a header from at least [`CHUNK_HEADER`] bytes; `None` if they are none of this database.
     pub fn parse(bytes: &[u8], database: DatabaseId) -> Option<ChunkHeader> {
-        let fits =
-            bytes.len() >= CHUNK_HEADER && u32_at(bytes, 4) == CHUNK_MAGIC && bytes[8..24] == database.0;
+        let fits = bytes.len() >= CHUNK_HEADER
+            && u32_at(bytes, 4) == CHUNK_MAGIC
+            && (bytes[8..24] == database.0 || disabled(Rule::L2Database));
         let length = if fits { u32_at(bytes, 40) as usize } else { 0 };
         (fits && (1..=CHUNK_LENGTH_MAX).contains(&length)).then(|| ChunkHeader {
             epoch: u64_at(bytes, 24),

@@ -14,6 +14,7 @@ use super::tail::Tail;
 use super::{Group, MAX_GROUP};
 use crate::StorageError;
 use crate::page::Lsn;
+use crate::rules::{Rule, disabled};
 
 /// LSN of the first group of a new database; 0 is the LSN of a page that never was in the log.
 pub const FIRST_LSN: Lsn = Lsn(1);
@@ -146,7 +147,7 @@ struct Leader<'s> {
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        if self.poison {
+        if self.poison && !disabled(Rule::FailedSync) {
             self.shared.poison();
         }
         *self.shared.sync.lock() = false;

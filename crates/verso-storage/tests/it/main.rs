@@ -2,5 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic and copies files")]
 
 mod model;
+mod rules;
+mod support;
 mod tables;
 mod versions;
