@@ -167,7 +167,6 @@ fn now() -> Instant {
     Instant::now()
 }
 
-#[expect(clippy::disallowed_methods, reason = "a chore outside the engine: no seed has to replay it")]
 fn pause() {
     std::thread::sleep(Duration::from_millis(5));
 }
