@@ -94,7 +94,7 @@ fn columns_of<'a>(
     at: &mut usize,
     count: usize,
     layout: &PageLayout,
-) -> Result<smallvec::SmallVec<[(usize, ColumnSlice<'a>); 12]>, Flaw> {
+) -> Result<Slices<'a>, Flaw> {
     let columns = usize::from(checked_u16(payload, *at)?);
     *at += 2;
     let mut slices = smallvec::SmallVec::with_capacity(columns);
@@ -104,7 +104,7 @@ fn columns_of<'a>(
         if layout.columns[ordinal].physical != slice.physical {
             return Err(Flaw::from("column of another type"));
         }
-        slices.push((ordinal, slice));
+        slices.push((ordinal, slice, None));
     }
     if *at != payload.len() {
         return Err(Flaw::from("bytes behind the record"));
@@ -117,15 +117,44 @@ pub fn contiguous(page: &[u8], layout: &PageLayout) -> usize {
     usize::from(u16_at(page, VARIABLE_START)).saturating_sub(layout.end)
 }
 
-/// Bytes that values at `slots` of a variable column hold inline.
-pub fn inline_bytes(page: &[u8], place: &ColumnPlace, slots: Slots<'_>) -> usize {
-    slots
-        .iter()
-        .map(|slot| match ValueSlot::decode(u64_at(page, place.data + usize::from(slot) * 8)) {
-            Some(ValueSlot::Inline { length, .. }) => usize::from(length),
-            _ => 0,
-        })
-        .sum()
+/// The inline values of some records in one column, taken together.
+#[derive(Clone, Copy, Debug)]
+pub struct Inline {
+    /// Their bytes.
+    pub bytes: usize,
+    /// Where the first of them starts.
+    low: usize,
+    /// Where the last of them ends.
+    high: usize,
+}
+
+/// What values at `slots` of a variable column hold inline.
+pub fn inline(page: &[u8], place: &ColumnPlace, slots: Slots<'_>) -> Inline {
+    let mut found = Inline { bytes: 0, low: usize::MAX, high: 0 };
+    let mut add = |raw: u64| {
+        if let Some(ValueSlot::Inline { offset, length }) = ValueSlot::decode(raw)
+            && length > 0
+        {
+            let (offset, length) = (usize::from(offset), usize::from(length));
+            found.bytes += length;
+            found.low = found.low.min(offset);
+            found.high = found.high.max(offset + length);
+        }
+    };
+    match slots {
+        Slots::Run { first, count } => {
+            let from = place.data + usize::from(first) * 8;
+            page[from..from + usize::from(count) * 8].chunks_exact(8).for_each(|raw| add(u64_at(raw, 0)));
+        }
+        _ => slots.iter().for_each(|slot| add(u64_at(page, place.data + usize::from(slot) * 8))),
+    }
+    found
+}
+
+/// Whether one of the values at `slots` of a variable column stands in an overflow chain.
+pub fn any_chain(page: &[u8], place: &ColumnPlace, slots: Slots<'_>) -> bool {
+    let is_chain = |raw| matches!(ValueSlot::decode(raw), Some(ValueSlot::Overflow { .. }));
+    slots.iter().any(|slot| is_chain(u64_at(page, place.data + usize::from(slot) * 8)))
 }
 
 /// Bytes available to variable values once the garbage is collected.
@@ -133,112 +162,212 @@ pub fn free_bytes(page: &[u8], layout: &PageLayout) -> usize {
     contiguous(page, layout) + usize::from(u16_at(page, GARBAGE))
 }
 
-/// Moves the variable bytes together, so that all garbage becomes contiguous room.
+/// Moves the variable bytes together, so that all garbage becomes contiguous room. The values of a column end up one
+/// behind the other by slot, those of the last column lowest.
 fn compact(page: &mut [u8], layout: &PageLayout) -> Result<(), Flaw> {
     let size = page.len();
     let start = usize::from(u16_at(page, VARIABLE_START));
     let old = page.get(start..).ok_or_else(|| Flaw::from("variable bytes beyond the page"))?.to_vec();
-    let high = usize::from(u16_at(page, SLOT_HIGH));
+    let high = usize::from(u16_at(page, SLOT_HIGH)).min(layout.capacity);
+    let everything = Slots::Run { first: 0, count: high as u16 };
     let mut end = size;
     for place in layout.columns.iter().filter(|place| place.is_variable()) {
+        end = end
+            .checked_sub(inline(page, place, everything).bytes)
+            .filter(|end| *end >= layout.end)
+            .ok_or_else(|| Flaw::from("values overlap"))?;
+        let (mut to, mut from, mut pending) = (end, 0, 0);
         for at in (0..high).map(|slot| place.data + slot * 8) {
-            if let Some(ValueSlot::Inline { offset, length }) = ValueSlot::decode(u64_at(page, at)) {
+            if let Some(ValueSlot::Inline { offset, length }) = ValueSlot::decode(u64_at(page, at))
+                && length > 0
+            {
                 let length = usize::from(length);
-                let from =
+                let offset =
                     usize::from(offset).checked_sub(start).ok_or_else(|| Flaw::from("value outside"))?;
-                let bytes = old.get(from..from + length).ok_or_else(|| Flaw::from("value outside"))?;
-                end = end
-                    .checked_sub(length)
-                    .filter(|end| *end >= layout.end)
-                    .ok_or_else(|| Flaw::from("values overlap"))?;
-                page[end..end + length].copy_from_slice(bytes);
-                put_u64(page, at, ValueSlot::Inline { offset: end as u16, length: length as u16 }.encode());
+                // Values that follow each other already are moved together.
+                if from + pending != offset {
+                    let bytes =
+                        old.get(from..from + pending).ok_or_else(|| Flaw::from("value outside"))?;
+                    page[to - pending..to].copy_from_slice(bytes);
+                    (from, pending) = (offset, 0);
+                }
+                put_u64(page, at, ValueSlot::Inline { offset: to as u16, length: length as u16 }.encode());
+                to += length;
+                pending += length;
             }
         }
+        let bytes = old.get(from..from + pending).ok_or_else(|| Flaw::from("value outside"))?;
+        page[to - pending..to].copy_from_slice(bytes);
     }
     put_u16(page, VARIABLE_START, end as u16);
     put_u16(page, GARBAGE, 0);
     Ok(())
 }
 
-/// Gives up the variable values at `slots`: their bytes become garbage, the value slots empty.
-fn release(page: &mut [u8], place: &ColumnPlace, slots: Slots<'_>) {
-    let mut garbage = usize::from(u16_at(page, GARBAGE));
-    for at in slots.iter().map(|slot| place.data + usize::from(slot) * 8) {
-        if let Some(ValueSlot::Inline { length, .. }) = ValueSlot::decode(u64_at(page, at)) {
-            garbage += usize::from(length);
-        }
-        put_u64(page, at, 0);
+/// Gives up the bytes of values: they become room where they are the lowest of the page and in one piece, as after an
+/// update of every record, else garbage.
+fn give_up(page: &mut [u8], values: Inline) {
+    let start = usize::from(u16_at(page, VARIABLE_START));
+    if values.low == start && values.high - values.low == values.bytes {
+        put_u16(page, VARIABLE_START, values.high as u16);
+    } else {
+        let garbage = usize::from(u16_at(page, GARBAGE)) + values.bytes;
+        put_u16(page, GARBAGE, garbage as u16);
     }
-    put_u16(page, GARBAGE, garbage as u16);
 }
+
+/// Empties the value slots at `slots`.
+fn empty(page: &mut [u8], place: &ColumnPlace, slots: Slots<'_>) {
+    for slot in slots.iter() {
+        put_u64(page, place.data + usize::from(slot) * 8, 0);
+    }
+}
+
+/// Column slices of a log record with their place on the page, and for variable ones what they replace.
+type Slices<'a> = smallvec::SmallVec<[(usize, ColumnSlice<'a>, Option<Inline>); 12]>;
 
 /// Stores column slices at `slots`. Room was checked.
 fn store(
     page: &mut [u8],
     layout: &PageLayout,
     slots: Slots<'_>,
-    slices: &[(usize, ColumnSlice<'_>)],
+    slices: &Slices<'_>,
 ) -> Result<(), Flaw> {
     let mut need = 0;
-    for (ordinal, slice) in slices.iter().filter(|(ordinal, _)| layout.columns[*ordinal].is_variable()) {
-        release(page, &layout.columns[*ordinal], slots);
-        need += slice.inline_bytes();
+    // Backwards: the last one was stored lowest.
+    for (_, slice, old) in slices.iter().rev() {
+        if let Some(old) = old {
+            give_up(page, *old);
+            need += slice.inline_bytes();
+        }
     }
     if contiguous(page, layout) < need {
+        for (ordinal, ..) in slices.iter().filter(|(_, _, old)| old.is_some()) {
+            empty(page, &layout.columns[*ordinal], slots);
+        }
         compact(page, layout)?;
     }
-    for (ordinal, slice) in slices {
+    for (ordinal, slice, _) in slices {
         let place = &layout.columns[*ordinal];
-        for (rank, slot) in slots.iter().enumerate() {
-            let byte = place.nulls + usize::from(slot) / 8;
-            let mask = 1u8 << (slot % 8);
-            if slice.is_null(rank) { page[byte] |= mask } else { page[byte] &= !mask }
+        store_nulls(page, place, slots, slice);
+        if place.is_variable() {
+            store_variable(page, place, slots, slice);
+        } else {
+            store_fixed(page, place, slots, slice);
         }
-        if !place.is_variable() {
-            let width = place.width;
-            match slots {
-                Slots::Run { first, count } if !slice.constant => {
-                    let from = place.data + usize::from(first) * width;
-                    page[from..from + usize::from(count) * width].copy_from_slice(slice.fixed);
-                }
-                _ => {
-                    for (rank, slot) in slots.iter().enumerate() {
-                        let from = place.data + usize::from(slot) * width;
-                        page[from..from + width].copy_from_slice(slice.fixed_at(rank, width));
-                    }
-                }
-            }
-            continue;
-        }
-        let mut start = usize::from(u16_at(page, VARIABLE_START));
-        for (slot, value) in slots.iter().zip(slice.variables()) {
-            let raw = match value {
-                Variable::Null => 0,
-                Variable::Reference(raw) => raw,
-                Variable::Bytes(bytes) => {
-                    start -= bytes.len();
-                    page[start..start + bytes.len()].copy_from_slice(bytes);
-                    ValueSlot::Inline { offset: start as u16, length: bytes.len() as u16 }.encode()
-                }
-            };
-            put_u64(page, place.data + usize::from(slot) * 8, raw);
-        }
-        put_u16(page, VARIABLE_START, start as u16);
     }
     Ok(())
 }
 
+fn store_nulls(page: &mut [u8], place: &ColumnPlace, slots: Slots<'_>, slice: &ColumnSlice<'_>) {
+    if slice.nulls.is_none()
+        && let Slots::Run { first, count } = slots
+    {
+        let (first, end) = (usize::from(first), usize::from(first) + usize::from(count));
+        let bitmap = &mut page[place.nulls + first / 8..place.nulls + end.div_ceil(8)];
+        if bitmap.iter().all(|byte| *byte == 0) {
+            return;
+        }
+    }
+    for (rank, slot) in slots.iter().enumerate() {
+        set_bit(page, place.nulls, slot, slice.is_null(rank));
+    }
+}
+
+fn store_fixed(page: &mut [u8], place: &ColumnPlace, slots: Slots<'_>, slice: &ColumnSlice<'_>) {
+    let width = place.width;
+    match slots {
+        Slots::Run { first, count } => {
+            let from = place.data + usize::from(first) * width;
+            let array = &mut page[from..from + usize::from(count) * width];
+            if slice.constant {
+                repeat(array, slice.fixed);
+            } else {
+                array.copy_from_slice(slice.fixed);
+            }
+        }
+        _ => {
+            for (rank, slot) in slots.iter().enumerate() {
+                let from = place.data + usize::from(slot) * width;
+                page[from..from + width].copy_from_slice(slice.fixed_at(rank, width));
+            }
+        }
+    }
+}
+
+/// Fills `array` with copies of `value`, whose length divides it.
+fn repeat(array: &mut [u8], value: &[u8]) {
+    let mut done = value.len().min(array.len());
+    array[..done].copy_from_slice(&value[..done]);
+    while done < array.len() {
+        let more = done.min(array.len() - done);
+        array.copy_within(..more, done);
+        done += more;
+    }
+}
+
+/// The values are put below the lowest so far, in ascending order, so that later all of them can be copied together.
+fn store_variable(page: &mut [u8], place: &ColumnPlace, slots: Slots<'_>, slice: &ColumnSlice<'_>) {
+    let start = usize::from(u16_at(page, VARIABLE_START)) - slice.inline_bytes();
+    put_u16(page, VARIABLE_START, start as u16);
+    let mut at = start;
+    let mut inline = |length: usize| {
+        let raw = ValueSlot::Inline { offset: at as u16, length: length as u16 }.encode();
+        at += length;
+        raw
+    };
+    if slice.is_plain() {
+        page[start..start + slice.bytes.len()].copy_from_slice(slice.bytes);
+        let lengths = slice.lengths.chunks_exact(2).map(|length| usize::from(u16_at(length, 0)));
+        if let Slots::Run { first, count } = slots {
+            let from = place.data + usize::from(first) * 8;
+            let array = page[from..from + usize::from(count) * 8].chunks_exact_mut(8);
+            array.zip(lengths).for_each(|(raw, length)| put_u64(raw, 0, inline(length)));
+        } else {
+            for (slot, length) in slots.iter().zip(lengths) {
+                put_u64(page, place.data + usize::from(slot) * 8, inline(length));
+            }
+        }
+        return;
+    }
+    let mut to = start;
+    for (slot, value) in slots.iter().zip(slice.variables()) {
+        let raw = match value {
+            Variable::Null => 0,
+            Variable::Reference(raw) => raw,
+            Variable::Bytes(bytes) => {
+                page[to..to + bytes.len()].copy_from_slice(bytes);
+                to += bytes.len();
+                inline(bytes.len())
+            }
+        };
+        put_u64(page, place.data + usize::from(slot) * 8, raw);
+    }
+}
+
+/// Looks at what the slices replace, and whether what they bring fits.
 fn check_room(
     page: &[u8],
     layout: &PageLayout,
     slots: Slots<'_>,
-    slices: &[(usize, ColumnSlice<'_>)],
+    slices: &mut Slices<'_>,
 ) -> Result<(), Flaw> {
+    let start = usize::from(u16_at(page, VARIABLE_START));
+    if !(layout.end..=page.len()).contains(&start) {
+        return Err(Flaw::from("variable bytes beyond the page"));
+    }
     let (mut need, mut room) = (0, free_bytes(page, layout));
-    for (ordinal, slice) in slices.iter().filter(|(ordinal, _)| layout.columns[*ordinal].is_variable()) {
-        need += slice.inline_bytes();
-        room += inline_bytes(page, &layout.columns[*ordinal], slots);
+    for (ordinal, slice, old) in slices {
+        let place = &layout.columns[*ordinal];
+        if place.is_variable() {
+            let values = inline(page, place, slots);
+            if values.low < start || values.high > page.len() {
+                return Err(Flaw::from("value outside"));
+            }
+            room += values.bytes;
+            need += slice.inline_bytes();
+            *old = Some(values);
+        }
     }
     if need > room {
         return Err(Flaw::new(format!("{need} bytes of values do not fit into {room}")));
@@ -246,10 +375,15 @@ fn check_room(
     Ok(())
 }
 
-fn set_live(page: &mut [u8], layout: &PageLayout, slot: u16, live: bool) {
-    let byte = layout.live + usize::from(slot) / 8;
+#[inline]
+fn set_bit(page: &mut [u8], bitmap: usize, slot: u16, value: bool) {
+    let byte = bitmap + usize::from(slot) / 8;
     let mask = 1u8 << (slot % 8);
-    if live { page[byte] |= mask } else { page[byte] &= !mask }
+    if value { page[byte] |= mask } else { page[byte] &= !mask }
+}
+
+fn set_live(page: &mut [u8], layout: &PageLayout, slot: u16, live: bool) {
+    set_bit(page, layout.live, slot, live);
 }
 
 /// Whether the record at `slot` is live.
@@ -258,25 +392,41 @@ pub fn is_live(page: &[u8], layout: &PageLayout, slot: u16) -> bool {
     super::slice::bit(&page[layout.live..], usize::from(slot))
 }
 
-/// Counts live and deleted records anew and clears the flags.
-fn settle(page: &mut [u8], layout: &PageLayout) {
-    let high = usize::from(u16_at(page, SLOT_HIGH));
-    let live: u32 = page[layout.live..layout.writer].iter().map(|byte| byte.count_ones()).sum();
-    let used = (0..high).filter(|slot| u64_at(page, layout.writer + slot * 8) != 0).count();
-    put_u16(page, LIVE_COUNT, live as u16);
-    put_u16(page, DELETED_COUNT, used.saturating_sub(live as usize) as u16);
+/// The first of `slots` whose record is not live.
+pub fn first_dead(page: &[u8], layout: &PageLayout, slots: Slots<'_>) -> Option<u16> {
+    if let Slots::Run { first, count } = slots
+        && super::slice::all_set(&page[layout.live..], usize::from(first), usize::from(count))
+    {
+        return None;
+    }
+    slots.iter().find(|slot| !is_live(page, layout, *slot))
+}
+
+/// Clears the flags (V7).
+fn clear_flags(page: &mut [u8]) {
     if !disabled(Rule::V7) {
         let flags = header::flags(page) & !(FLAG_ALL_VISIBLE | FLAG_SWEPT);
         header::set_flags(page, flags);
     }
 }
 
+/// Counts live and deleted records anew and clears the flags.
+fn settle(page: &mut [u8], layout: &PageLayout) {
+    let high = usize::from(u16_at(page, SLOT_HIGH)).min(layout.capacity);
+    let live: u32 = page[layout.live..layout.writer].iter().map(|byte| byte.count_ones()).sum();
+    let writers = page[layout.writer..layout.writer + high * 8].chunks_exact(8);
+    let used = writers.filter(|writer| u64_at(writer, 0) != 0).count();
+    put_u16(page, LIVE_COUNT, live as u16);
+    put_u16(page, DELETED_COUNT, used.saturating_sub(live as usize) as u16);
+    clear_flags(page);
+}
+
 fn insert(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Flaw> {
     let writer = checked_u64(payload, 0)?;
     let mut at = 8;
     let slots = slots_of(payload, &mut at, layout)?;
-    let slices = columns_of(payload, &mut at, slots.len(), layout)?;
-    check_room(page, layout, slots, &slices)?;
+    let mut slices = columns_of(payload, &mut at, slots.len(), layout)?;
+    check_room(page, layout, slots, &mut slices)?;
     store(page, layout, slots, &slices)?;
     for slot in slots.iter() {
         put_u64(page, layout.writer + usize::from(slot) * 8, writer);
@@ -300,23 +450,37 @@ fn update(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Fl
     let owners = at;
     let pairs = if form & EACH != 0 { slots.len() } else { usize::from(form & UNIFORM != 0) };
     at += pairs * 16;
-    let slices = columns_of(payload, &mut at, slots.len(), layout)?;
-    check_room(page, layout, slots, &slices)?;
+    let mut slices = columns_of(payload, &mut at, slots.len(), layout)?;
+    check_room(page, layout, slots, &mut slices)?;
     store(page, layout, slots, &slices)?;
     let mut greatest = u64_at(page, MAX_WRITER);
-    for (rank, slot) in slots.iter().enumerate() {
-        if pairs > 0 {
-            let pair = owners + if pairs == 1 && form & EACH == 0 { 0 } else { rank * 16 };
+    let mut unused = false;
+    if let (1, Slots::Run { first, count }) = (pairs, slots) {
+        let owner = &payload[owners..owners + 16];
+        greatest = greatest.max(u64_at(owner, 0));
+        unused = u64_at(owner, 0) == 0;
+        let (from, length) = (usize::from(first) * 8, usize::from(count) * 8);
+        repeat(&mut page[layout.writer + from..][..length], &owner[..8]);
+        repeat(&mut page[layout.back + from..][..length], &owner[8..]);
+    } else if pairs > 0 {
+        for (rank, slot) in slots.iter().enumerate() {
+            let pair = owners + if pairs == 1 { 0 } else { rank * 16 };
             let writer = u64_at(payload, pair);
             greatest = greatest.max(writer);
+            unused |= writer == 0;
             put_u64(page, layout.writer + usize::from(slot) * 8, writer);
             put_u64(page, layout.back + usize::from(slot) * 8, u64_at(payload, pair + 8));
         }
-        if form & (SET_LIVE | CLEAR_LIVE) != 0 {
-            set_live(page, layout, slot, form & SET_LIVE != 0);
-        }
     }
     put_u64(page, MAX_WRITER, greatest);
+    if form & (SET_LIVE | CLEAR_LIVE) == 0 && !unused {
+        // Who lives does not change.
+        clear_flags(page);
+        return Ok(());
+    }
+    for slot in slots.iter().filter(|_| form & (SET_LIVE | CLEAR_LIVE) != 0) {
+        set_live(page, layout, slot, form & SET_LIVE != 0);
+    }
     settle(page, layout);
     Ok(())
 }
@@ -326,7 +490,9 @@ fn free(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Flaw
     let slots = slots_of(payload, &mut at, layout)?;
     for place in &layout.columns {
         if place.is_variable() {
-            release(page, place, slots);
+            let values = inline(page, place, slots);
+            give_up(page, values);
+            empty(page, place, slots);
         }
         for slot in slots.iter() {
             page[place.nulls + usize::from(slot) / 8] &= !(1u8 << (slot % 8));

@@ -7,10 +7,12 @@
 //! A writer that finds another active writer waits for its end with no latch held; a dead one is backed out first; one
 //! that committed behind the snapshot's back is a conflict (first updater wins).
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use verso_types::Batch;
+use verso_types::{Batch, Column};
 
 use super::apply::{self, CLEAR_LIVE, EACH, UNIFORM};
 use super::layout::{MAX_WRITER, PageLayout};
@@ -18,7 +20,6 @@ use super::read::ScanBatch;
 use super::slice::{encode_column, encode_from_page};
 use super::slots::Slots;
 use super::table::Heap;
-use super::value_slot::ValueSlot;
 use super::{overflow, undo};
 use crate::StorageError;
 use crate::index::maintain;
@@ -55,13 +56,82 @@ impl Change<'_> {
         }
     }
 
-    /// Bytes of the variable values of one row.
-    fn value_bytes(&self, row: usize) -> usize {
+    /// Bytes of the variable values of some rows, NULLs perhaps included.
+    fn value_bytes(&self, rows: Range<usize>) -> usize {
         let Change::Update { values, .. } = self else { return 0 };
-        let variable =
-            values.columns.iter().filter(|column| column.data.bytes().is_some() && !column.is_null(row));
-        variable.map(|column| column.bytes_at(row).len()).sum()
+        values.columns.iter().map(|column| bytes_of_rows(column, rows.clone())).sum()
     }
+}
+
+fn bytes_of_rows(column: &Column, rows: Range<usize>) -> usize {
+    let Some(bytes) = column.data.bytes().filter(|_| !rows.is_empty()) else { return 0 };
+    let start = if rows.start == 0 { 0 } else { bytes.ends[rows.start - 1] };
+    (bytes.ends[rows.end - 1] - start) as usize
+}
+
+/// Writers and back pointers of some records of a page; in bulk they are mostly alike.
+enum Owners {
+    Alike((u64, u64)),
+    Each(Vec<(u64, u64)>),
+}
+
+impl Owners {
+    fn of(page: &[u8], layout: &PageLayout, slots: Slots<'_>) -> Owners {
+        let owner = |slot: u16| {
+            let at = usize::from(slot) * 8;
+            (u64_at(page, layout.writer + at), u64_at(page, layout.back + at))
+        };
+        if let Slots::Run { first, count } = slots {
+            let alike = |array: usize| {
+                let bytes = &page[array + usize::from(first) * 8..][..usize::from(count) * 8];
+                bytes[8..] == bytes[..bytes.len() - 8]
+            };
+            if count > 0 && alike(layout.writer) && alike(layout.back) {
+                return Owners::Alike(owner(first));
+            }
+        }
+        Owners::Each(slots.iter().map(owner).collect())
+    }
+
+    fn get(&self, rank: usize) -> (u64, u64) {
+        match self {
+            Owners::Alike(pair) => *pair,
+            Owners::Each(pairs) => pairs[rank],
+        }
+    }
+
+    /// Those of `group`, a part of `slots`: one if they are alike.
+    fn of_group(&self, slots: &[u16], group: &[u16]) -> SmallVec<[(u64, u64); 1]> {
+        match self {
+            Owners::Alike(pair) => SmallVec::from_elem(*pair, 1),
+            Owners::Each(pairs) => {
+                let mut some: SmallVec<[(u64, u64); 1]> =
+                    group.iter().map(|slot| pairs[rank(slots, *slot)]).collect();
+                if some.iter().all(|pair| *pair == some[0]) {
+                    some.truncate(1);
+                }
+                some
+            }
+        }
+    }
+
+    /// The records of `group` have a new owner.
+    fn set(&mut self, slots: &[u16], group: &[u16], owner: (u64, u64)) {
+        if group.len() == slots.len() {
+            *self = Owners::Alike(owner);
+            return;
+        }
+        if let Owners::Alike(pair) = self {
+            *self = Owners::Each(vec![*pair; slots.len()]);
+        }
+        if let Owners::Each(pairs) = self {
+            group.iter().for_each(|slot| pairs[rank(slots, *slot)] = owner);
+        }
+    }
+}
+
+fn rank(slots: &[u16], slot: u16) -> usize {
+    slots.binary_search(&slot).expect("groups are parts of the slots")
 }
 
 impl Heap {
@@ -108,23 +178,27 @@ impl Heap {
             Some(selection) => rows.records[selection[index] as usize],
             None => rows.records[index],
         };
+        let change_all = change(0);
+        let splits = change_all.value_bytes(0..count) > overflow::TOGETHER;
         let mut slots = Vec::new();
         let mut first = 0;
         while first < count {
             let page_index = record(first).page_index;
             slots.clear();
-            let change = change(first);
-            let mut value_bytes = 0;
-            for index in first..count {
-                let row_bytes = change.value_bytes(index);
-                let together = index == first || value_bytes + row_bytes <= overflow::TOGETHER;
-                if record(index).page_index != page_index || !together {
-                    break;
-                }
-                value_bytes += row_bytes;
-                slots.push(record(index).slot);
+            slots.extend(
+                (first..count)
+                    .map(record)
+                    .take_while(|record| record.page_index == page_index)
+                    .map(|record| record.slot),
+            );
+            if splits {
+                let together =
+                    |end: &usize| change_all.value_bytes(first..first + end) <= overflow::TOGETHER;
+                let most = (2..=slots.len()).take_while(together).last().unwrap_or(1);
+                slots.truncate(most);
             }
-            self.change_page(txn, &view, page_index, &slots, change, value_bytes)?;
+            let value_bytes = change_all.value_bytes(first..first + slots.len());
+            self.change_page(txn, &view, page_index, &slots, change(first), value_bytes)?;
             first += slots.len();
         }
         Ok(())
@@ -155,7 +229,8 @@ impl Heap {
             }
             let layout = PageLayout::of(mini.page(home))
                 .map_err(|flaw| StorageError::corrupt(page, self.object, flaw))?;
-            match self.obstacle(&shared, txn.id, view, mini.page(home), &layout, page_index, slots)? {
+            let owners = Owners::of(mini.page(home), &layout, Slots::from_list(slots));
+            match self.obstacle(&shared, txn.id, view, mini.page(home), &layout, page_index, slots, &owners)? {
                 None => {
                     let page = mini.page(home);
                     let update = change.update();
@@ -163,8 +238,9 @@ impl Heap {
                         &shared, txn, self, page, &layout, page_index, slots, update,
                     )?;
                     let purge = keys.is_some();
-                    let done = self
-                        .change_latched(&shared, txn, mini, home, &layout, page_index, slots, change, purge);
+                    let done = self.change_latched(
+                        &shared, txn, mini, home, &layout, page_index, slots, owners, change, purge,
+                    );
                     return maintain::after_change(&shared, txn, self, page_index, keys, done);
                 }
                 Some(writer) => {
@@ -189,21 +265,34 @@ impl Heap {
         layout: &PageLayout,
         page_index: u32,
         slots: &[u16],
+        owners: &Owners,
     ) -> Result<Option<TxnId>, StorageError> {
         let undisturbed = TxnId(u64_at(page, MAX_WRITER)) < view.all_below();
+        let conflict = |slot, by| StorageError::Conflict { record: RecordId { page_index, slot }, by };
+        let stands = |writer| !undisturbed && writer != own && !view.visible_committed(writer);
+        let obstacle = |slot, writer| match shared.transactions.state(writer) {
+            TxnState::Committed => Err(conflict(slot, writer)),
+            TxnState::Active | TxnState::Limbo | TxnState::Dead => Ok(Some(writer)),
+        };
+        if let Owners::Alike((writer, _)) = owners {
+            let writer = TxnId(*writer);
+            if stands(writer) {
+                return obstacle(slots[0], writer);
+            }
+            return match apply::first_dead(page, layout, Slots::from_list(slots)) {
+                Some(slot) => Err(conflict(slot, writer)),
+                None => Ok(None),
+            };
+        }
         let mut last = TxnId::NONE;
-        for slot in slots {
-            let conflict = |by| StorageError::Conflict { record: RecordId { page_index, slot: *slot }, by };
-            let writer = TxnId(u64_at(page, layout.writer + usize::from(*slot) * 8));
-            if !undisturbed && writer != last && writer != own && !view.visible_committed(writer) {
-                return match shared.transactions.state(writer) {
-                    TxnState::Committed => Err(conflict(writer)),
-                    TxnState::Active | TxnState::Limbo | TxnState::Dead => Ok(Some(writer)),
-                };
+        for (rank, slot) in slots.iter().enumerate() {
+            let writer = TxnId(owners.get(rank).0);
+            if writer != last && stands(writer) {
+                return obstacle(*slot, writer);
             }
             last = writer;
             if !apply::is_live(page, layout, *slot) {
-                return Err(conflict(writer));
+                return Err(conflict(*slot, writer));
             }
         }
         Ok(None)
@@ -219,6 +308,7 @@ impl Heap {
         layout: &PageLayout,
         page_index: u32,
         slots: &[u16],
+        mut owners: Owners,
         change: Change<'_>,
         purge: bool,
     ) -> Result<(), StorageError> {
@@ -229,36 +319,47 @@ impl Heap {
         };
         let saved = maintain::saved_columns(self, columns);
         let corrupt = |flaw: Flaw| StorageError::corrupt(self.root, self.object, flaw);
-        // Who changes a record for the first time, and who goes on with its own.
-        let owner = |page: &[u8], slot: u16| -> (u64, u64) {
-            let at = usize::from(slot) * 8;
-            (u64_at(page, layout.writer + at), u64_at(page, layout.back + at))
-        };
         let page = mini.page(home);
-        let mut pairs: Vec<(u64, u64)> = slots.iter().map(|slot| owner(page, *slot)).collect();
-        let (mut fresh, mut own) = (Vec::new(), Vec::new());
-        for (slot, (writer, _)) in slots.iter().zip(&pairs) {
-            if TxnId(*writer) == id { own.push(*slot) } else { fresh.push(*slot) }
-        }
-        let image =
-            self.image(txn, page, layout, page_index, &own, columns, matches!(change, Change::Delete))?;
+        // Who changes a record for the first time, and who goes on with its own.
+        let parts: (Vec<u16>, Vec<u16>);
+        let (own, fresh): (&[u16], &[u16]) = match &owners {
+            Owners::Alike((writer, _)) if TxnId(*writer) == id => (slots, &[]),
+            Owners::Alike(_) => (&[], slots),
+            Owners::Each(pairs) => {
+                let is_own = |(_, pair): &(&u16, &(u64, u64))| TxnId(pair.0) == id;
+                let (own, fresh): (Vec<_>, Vec<_>) = slots.iter().zip(pairs).partition(is_own);
+                let slot = |(slot, _): (&u16, _)| *slot;
+                parts = (own.into_iter().map(slot).collect(), fresh.into_iter().map(slot).collect());
+                (&parts.0, &parts.1)
+            }
+        };
+        let is_delete = matches!(change, Change::Delete);
+        let image = self.image(txn, page, layout, page_index, own, columns, is_delete)?;
 
         // V1, V3: which columns need an entry, for which records.
-        let mut links: Vec<(Vec<u16>, SmallVec<[u16; 8]>)> = Vec::new();
+        let mut links: SmallVec<[(Cow<'_, [u16]>, SmallVec<[u16; 8]>); 1]> = SmallVec::new();
         if !fresh.is_empty() {
-            links.push((fresh.clone(), saved.clone()));
+            links.push((Cow::Borrowed(fresh), saved.clone()));
         }
-        if matches!(change, Change::Delete) {
-            if !own.is_empty() {
-                links.push((own.clone(), SmallVec::new()));
-            }
-        } else if !disabled(Rule::V3) {
+        if own.is_empty() {
+        } else if is_delete {
+            links.push((Cow::Borrowed(own), SmallVec::new()));
+        } else if disabled(Rule::V3) {
+            links.push((Cow::Borrowed(own), saved.clone()));
+        } else {
             let mut memo: Option<(u64, SmallVec<[u16; 8]>)> = None;
-            for slot in &own {
-                let (_, back) = owner(page, *slot);
+            for slot in own {
+                let back = owners.get(rank(slots, *slot)).1;
                 if memo.as_ref().is_none_or(|(pointer, _)| *pointer != back) {
                     let (missing, whole_run) =
                         self.missing_columns(shared, id, VersionPointer(back), *slot, &saved)?;
+                    if whole_run && matches!(owners, Owners::Alike(_)) {
+                        // One answer for all.
+                        if !missing.is_empty() {
+                            links.push((Cow::Borrowed(own), missing));
+                        }
+                        break;
+                    }
                     memo = Some((if whole_run { back } else { u64::MAX }, missing));
                 }
                 let missing = &memo.as_ref().expect("set above").1;
@@ -268,13 +369,11 @@ impl Heap {
                         .skip(usize::from(!fresh.is_empty()))
                         .find(|(_, set)| set == missing)
                     {
-                        Some((list, _)) => list.push(*slot),
-                        None => links.push((vec![*slot], missing.clone())),
+                        Some((list, _)) => list.to_mut().push(*slot),
+                        None => links.push((Cow::Owned(vec![*slot]), missing.clone())),
                     }
                 }
             }
-        } else if !own.is_empty() {
-            links.push((own.clone(), saved.clone()));
         }
 
         // Before the entries: the object's root is latched before the space map, as everywhere.
@@ -298,35 +397,23 @@ impl Heap {
                 page_index,
                 group,
                 saved,
-                matches!(change, Change::Delete),
+                is_delete,
                 purge,
                 slots,
-                &mut pairs,
+                &mut owners,
                 &mut voids,
             )?;
         }
-        let uniform = pairs.iter().all(|pair| *pair == pairs[0]);
+        let changed = if links.is_empty() { SmallVec::new() } else { owners.of_group(slots, slots) };
         mini.apply_with(home, RecordKind::DATA_UPDATE, |out| {
-            let unchanged = links.is_empty();
-            let live = if matches!(change, Change::Delete) { CLEAR_LIVE } else { 0 };
-            out.push(
-                live | if unchanged {
-                    0
-                } else if uniform {
-                    UNIFORM
-                } else {
-                    EACH
-                },
-            );
-            Slots::from_list(slots).encode(out);
-            let written = if unchanged {
-                0
-            } else if uniform {
-                1
-            } else {
-                pairs.len()
+            let form = match changed.len() {
+                0 => 0,
+                1 => UNIFORM,
+                _ => EACH,
             };
-            for (writer, back) in &pairs[..written] {
+            out.push(form | if is_delete { CLEAR_LIVE } else { 0 });
+            Slots::from_list(slots).encode(out);
+            for (writer, back) in &changed {
                 out.extend_from_slice(&writer.to_le_bytes());
                 out.extend_from_slice(&back.to_le_bytes());
             }
@@ -351,7 +438,7 @@ impl Heap {
             let undo = frame.tables.entry(self.object).or_default().entry(page_index).or_default();
             undo.images.extend(image);
             if !fresh.is_empty() && !disabled(Rule::F1Bits) {
-                frame.records += undo.bits.extend(Slots::from_list(&fresh)) as u64;
+                frame.records += undo.bits.extend(Slots::from_list(fresh)) as u64;
             }
         }
         Ok(())
@@ -430,9 +517,8 @@ impl Heap {
             if entry.writer() != id {
                 break;
             }
-            for slice in entry.columns().map_err(corrupt)? {
-                missing.retain(|column| *column != slice.id);
-            }
+            let held = entry.column_ids().map_err(corrupt)?;
+            missing.retain(|column| !held.contains(column));
             entries += 1;
             let rank = entry
                 .slots
@@ -466,17 +552,14 @@ impl Heap {
         delete: bool,
         purge: bool,
         slots: &[u16],
-        pairs: &mut [(u64, u64)],
+        owners: &mut Owners,
         voids: &mut Vec<VersionPointer>,
     ) -> Result<(), StorageError> {
         let saved = if disabled(Rule::V1) { &[] } else { saved };
-        let index_of = |slot: u16| slots.binary_search(&slot).expect("groups are parts of the slots");
-        let mut prior: Vec<(u64, u64)> = group.iter().map(|slot| pairs[index_of(*slot)]).collect();
-        if prior.iter().all(|pair| *pair == prior[0]) {
-            prior.truncate(1);
-        }
+        let prior = owners.of_group(slots, group);
         let set = Slots::from_list(group);
-        let mut columns = Vec::new();
+        let mut columns = std::mem::take(&mut txn.scratch);
+        columns.clear();
         let keys = purge;
         let mut purge = delete || keys;
         for column in saved {
@@ -484,11 +567,7 @@ impl Heap {
             let place = &layout.columns[ordinal];
             encode_from_page(&mut columns, mini.page(home), place, set)
                 .map_err(|flaw| StorageError::corrupt(mini.page_id(home), self.object, flaw))?;
-            purge |= place.is_variable()
-                && group.iter().any(|slot| {
-                    let raw = u64_at(mini.page(home), place.data + usize::from(*slot) * 8);
-                    matches!(ValueSlot::decode(raw), Some(ValueSlot::Overflow { .. }))
-                });
+            purge |= place.is_variable() && apply::any_chain(mini.page(home), place, set);
         }
         let entry = NewEntry {
             kind: if delete { EntryKind::Delete } else { EntryKind::Update },
@@ -506,22 +585,22 @@ impl Heap {
             if group.len() > 1 {
                 let (left, right) = group.split_at(group.len() / 2);
                 self.link(
-                    shared, txn, mini, home, layout, page_index, left, saved, delete, keys, slots, pairs,
+                    shared, txn, mini, home, layout, page_index, left, saved, delete, keys, slots, owners,
                     voids,
                 )?;
                 return self.link(
-                    shared, txn, mini, home, layout, page_index, right, saved, delete, keys, slots, pairs,
+                    shared, txn, mini, home, layout, page_index, right, saved, delete, keys, slots, owners,
                     voids,
                 );
             }
             if saved.len() > 1 {
                 let (left, right) = saved.split_at(saved.len() / 2);
                 self.link(
-                    shared, txn, mini, home, layout, page_index, group, left, delete, keys, slots, pairs,
+                    shared, txn, mini, home, layout, page_index, group, left, delete, keys, slots, owners,
                     voids,
                 )?;
                 return self.link(
-                    shared, txn, mini, home, layout, page_index, group, right, delete, keys, slots, pairs,
+                    shared, txn, mini, home, layout, page_index, group, right, delete, keys, slots, owners,
                     voids,
                 );
             }
@@ -532,9 +611,8 @@ impl Heap {
         if purge {
             voids.push(pointer);
         }
-        for slot in group {
-            pairs[index_of(*slot)] = (txn.id.0, pointer.0);
-        }
+        owners.set(slots, group, (txn.id.0, pointer.0));
+        txn.scratch = columns;
         Ok(())
     }
 
@@ -552,21 +630,29 @@ impl Heap {
         first_row: usize,
     ) -> Result<Vec<Vec<u64>>, StorageError> {
         let set = Slots::from_list(slots);
+        let rows = first_row..first_row + slots.len();
+        let quarter = shared.page_size / 4;
+        let variable = || {
+            let columns = columns.iter().zip(&values.columns).enumerate();
+            columns.filter(|(_, (_, column))| column.data.bytes().is_some())
+        };
         let mut room = apply::free_bytes(mini.page(home), layout);
-        let mut cells: Vec<(usize, usize, usize)> = Vec::new(); // length, column, row
         let mut need = 0;
-        for (index, (id, column)) in columns.iter().zip(&values.columns).enumerate() {
-            let Some(ordinal) = layout.ordinal(*id).filter(|_| column.data.bytes().is_some()) else {
-                continue;
-            };
-            room += apply::inline_bytes(mini.page(home), &layout.columns[ordinal], set);
-            for row in (first_row..first_row + slots.len()).filter(|row| !column.is_null(*row)) {
-                let length = column.bytes_at(row).len();
-                need += length;
-                cells.push((length, index, row));
+        for (_, (id, column)) in variable() {
+            if let Some(ordinal) = layout.ordinal(*id) {
+                room += apply::inline(mini.page(home), &layout.columns[ordinal], set).bytes;
+                need += bytes_of_rows(column, rows.clone());
             }
         }
-        let quarter = shared.page_size / 4;
+        if need <= room && need <= quarter {
+            return Ok(Vec::new());
+        }
+        let mut cells: Vec<(usize, usize, usize)> = Vec::new(); // length, column, row
+        for (index, (_, column)) in variable() {
+            let rows = rows.clone().filter(|row| !column.is_null(*row));
+            cells.extend(rows.map(|row| (column.bytes_at(row).len(), index, row)));
+        }
+        need = cells.iter().map(|cell| cell.0).sum();
         if need <= room && cells.iter().all(|(length, ..)| *length <= quarter) {
             return Ok(Vec::new());
         }

@@ -7,9 +7,13 @@
 //! Fixed types: little-endian values. Variable types: `length u16 × count`, then the bytes one behind the other; length
 //! 65,535 says that 8 bytes of a value slot (a reference) stand there instead.
 
+use std::mem::replace;
+use std::ops::Range;
+
 use verso_types::{Column, Physical};
 
 use super::layout::{ColumnPlace, physical_code, physical_from_code};
+use super::slots::Slots;
 use super::value_slot::ValueSlot;
 use crate::page::Flaw;
 use crate::page::bytes::{checked_slice, checked_u8, checked_u16, checked_u32, u16_at, u64_at};
@@ -23,6 +27,20 @@ pub const REFERENCE: u16 = u16::MAX;
 #[inline]
 pub fn bit(bitmap: &[u8], index: usize) -> bool {
     bitmap[index / 8] >> (index % 8) & 1 == 1
+}
+
+/// Whether all of `count` bits from `first` on are set.
+pub fn all_set(bitmap: &[u8], first: usize, count: usize) -> bool {
+    let (mut at, end) = (first, first + count);
+    while at < end {
+        let bits = (end - at).min(8 - at % 8);
+        let mask = (0xFFu8 >> (8 - bits)) << (at % 8);
+        if bitmap[at / 8] & mask != mask {
+            return false;
+        }
+        at += bits;
+    }
+    true
 }
 
 /// A value of variable length as it stands somewhere.
@@ -55,9 +73,14 @@ pub struct ColumnSlice<'a> {
     pub lengths: &'a [u8],
     /// Bytes of a variable type.
     pub bytes: &'a [u8],
+    /// How many of the lengths stand for references.
+    references: usize,
 }
 
 impl<'a> ColumnSlice<'a> {
+    /// Bytes before the null bitmap.
+    pub const HEADER: usize = 8;
+
     /// Reads a slice of `count` values at `*at` and moves `*at` behind it.
     ///
     /// # Errors
@@ -68,8 +91,8 @@ impl<'a> ColumnSlice<'a> {
             .ok_or_else(|| Flaw::from("unknown column type in a slice"))?;
         let form = checked_u8(bytes, *at + 3)?;
         let length = checked_u32(bytes, *at + 4)? as usize;
-        let mut body = checked_slice(bytes, *at + 8, length)?;
-        *at += 8 + length;
+        let mut body = checked_slice(bytes, *at + Self::HEADER, length)?;
+        *at += Self::HEADER + length;
         let mut nulls = None;
         if form & HAS_NULLS != 0 {
             nulls = Some(checked_slice(body, 0, count.div_ceil(8))?);
@@ -77,8 +100,17 @@ impl<'a> ColumnSlice<'a> {
         }
         let constant = form & CONSTANT != 0;
         let empty: &[u8] = &[];
-        let mut slice =
-            ColumnSlice { id, physical, count, nulls, constant, fixed: empty, lengths: empty, bytes: empty };
+        let mut slice = ColumnSlice {
+            id,
+            physical,
+            count,
+            nulls,
+            constant,
+            fixed: empty,
+            lengths: empty,
+            bytes: empty,
+            references: 0,
+        };
         match physical.width() {
             Some(width) => {
                 let expected = if constant { width } else { width * count };
@@ -90,8 +122,14 @@ impl<'a> ColumnSlice<'a> {
             None => {
                 slice.lengths = checked_slice(body, 0, count * 2)?;
                 slice.bytes = &body[count * 2..];
-                let sum: usize = (0..count).map(|rank| slice.stored_length(rank)).sum();
-                if sum != slice.bytes.len() {
+                let (mut sum, mut references) = (0u32, 0u32);
+                for length in slice.lengths.chunks_exact(2) {
+                    let length = u16::from_le_bytes([length[0], length[1]]);
+                    sum += u32::from(length);
+                    references += u32::from(length == REFERENCE);
+                }
+                slice.references = references as usize;
+                if sum as usize - slice.references * usize::from(REFERENCE - 8) != slice.bytes.len() {
                     return Err(Flaw::from("variable values of the wrong size"));
                 }
             }
@@ -147,8 +185,17 @@ impl<'a> ColumnSlice<'a> {
         self.variable(rank, &self.bytes[at..at + self.stored_length(rank)])
     }
 
+    /// Whether the bytes of a variable type are those of all values, one behind the other: no NULL, no reference.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.nulls.is_none() && self.references == 0
+    }
+
     /// Bytes that the values need inline in a page.
     pub fn inline_bytes(&self) -> usize {
+        if self.is_plain() {
+            return self.bytes.len();
+        }
         self.variables()
             .map(|value| match value {
                 Variable::Bytes(bytes) => bytes.len(),
@@ -198,38 +245,36 @@ pub fn encode_column(
     out: &mut Vec<u8>,
     id: u16,
     column: &Column,
-    rows: impl ExactSizeIterator<Item = usize> + Clone,
+    rows: Range<usize>,
     references: Option<&[u64]>,
 ) {
     let count = rows.len();
     let physical = column.physical();
     let any_null = column.nulls.any();
     let nulls =
-        rows.clone().enumerate().filter(|(_, row)| any_null && column.is_null(*row)).map(|(rank, _)| rank);
-    with_frame(out, id, physical, count, nulls, |out| match physical.width() {
+        if any_null { rows.clone() } else { 0..0 }.enumerate().filter(|(_, row)| column.is_null(*row));
+    with_frame(out, id, physical, count, nulls.map(|(rank, _)| rank), |out| match physical.width() {
         Some(width) => {
             let values = column.fixed_bytes().expect("a fixed type has fixed bytes");
-            let mut clone = rows.clone();
-            let (first, last) = (clone.next().unwrap_or(0), clone.last());
-            if last.is_none_or(|last| last + 1 - first == count) {
-                return push_fixed(out, &values[first * width..(first + count) * width], width);
-            }
-            for row in rows {
-                out.extend_from_slice(&values[row * width..(row + 1) * width]);
-            }
+            push_fixed(out, &values[rows.start * width..rows.end * width], width)
+        }
+        None if !any_null && references.is_none() => {
+            let column = column.data.bytes().expect("not a fixed type");
+            let start = if rows.start == 0 { 0 } else { column.ends[rows.start - 1] };
+            let mut before = start;
+            push_lengths(out, count, column.ends[rows].iter().map(|end| (end - replace(&mut before, *end)) as u16));
+            out.extend_from_slice(&column.bytes[start as usize..before as usize]);
             false
         }
         None => {
             let reference = |row: usize| references.map_or(0, |references| references[row]);
             let is_null = |row: usize| any_null && column.is_null(row);
-            for row in rows.clone() {
-                let length = match reference(row) {
-                    _ if is_null(row) => 0,
-                    0 => column.bytes_at(row).len() as u16,
-                    _ => REFERENCE,
-                };
-                out.extend_from_slice(&length.to_le_bytes());
-            }
+            let lengths = rows.clone().map(|row| match reference(row) {
+                _ if is_null(row) => 0,
+                0 => column.bytes_at(row).len() as u16,
+                _ => REFERENCE,
+            });
+            push_lengths(out, count, lengths);
             for row in rows.filter(|row| !is_null(*row)) {
                 match reference(row) {
                     0 => out.extend_from_slice(column.bytes_at(row)),
@@ -241,69 +286,126 @@ pub fn encode_column(
     });
 }
 
+/// Appends the lengths of `count` variable values.
+fn push_lengths(out: &mut Vec<u8>, count: usize, lengths: impl Iterator<Item = u16>) {
+    let at = out.len();
+    out.resize(at + count * 2, 0);
+    for (target, length) in out[at..].chunks_exact_mut(2).zip(lengths) {
+        target.copy_from_slice(&length.to_le_bytes());
+    }
+}
+
 /// Encodes the values that `slots` of a data page hold in one column.
 pub fn encode_from_page(
     out: &mut Vec<u8>,
     page: &[u8],
     place: &ColumnPlace,
-    slots: super::slots::Slots<'_>,
+    slots: Slots<'_>,
 ) -> Result<(), Flaw> {
     let count = slots.len();
     let null_bitmap = &page[place.nulls..];
-    let any_null = null_bitmap[..(place.data - place.nulls).min(512)].iter().any(|byte| *byte != 0);
-    let nulls = slots
+    let any_null = match slots {
+        Slots::Run { first, count } => {
+            let (first, end) = (usize::from(first), usize::from(first) + usize::from(count));
+            null_bitmap[first / 8..end.div_ceil(8)].iter().any(|byte| *byte != 0)
+        }
+        _ => slots.iter().any(|slot| bit(null_bitmap, usize::from(slot))),
+    };
+    let nulls = if any_null { slots } else { Slots::List(&[]) }
         .iter()
         .enumerate()
-        .filter(|(_, slot)| any_null && bit(null_bitmap, usize::from(*slot)))
+        .filter(|(_, slot)| bit(null_bitmap, usize::from(*slot)))
         .map(|(rank, _)| rank);
     let mut flaw = None;
-    with_frame(out, place.id, place.physical, count, nulls, |out| {
-        if !place.is_variable() {
-            let array = &page[place.data..];
-            if let super::slots::Slots::Run { first, .. } = slots {
-                let from = usize::from(first) * place.width;
-                return push_fixed(out, &array[from..from + count * place.width], place.width);
+    with_frame(out, place.id, place.physical, count, nulls, |out| match slots {
+        Slots::Run { first, .. } => {
+            let from = place.data + usize::from(first) * place.width;
+            let array = &page[from..from + count * place.width];
+            if !place.is_variable() {
+                return push_fixed(out, array, place.width);
             }
-            for slot in slots.iter() {
-                let from = usize::from(slot) * place.width;
+            flaw = encode_values(out, page, count, array.chunks_exact(8).map(|raw| u64_at(raw, 0))).err();
+            false
+        }
+        _ => {
+            let array = &page[place.data..];
+            if place.is_variable() {
+                let raw = slots.iter().map(|slot| u64_at(array, usize::from(slot) * 8));
+                flaw = encode_values(out, page, count, raw).err();
+                return false;
+            }
+            for from in slots.iter().map(|slot| usize::from(slot) * place.width) {
                 out.extend_from_slice(&array[from..from + place.width]);
             }
-            return false;
+            false
         }
-        let raw = |slot: u16| u64_at(page, place.data + usize::from(slot) * 8);
-        for slot in slots.iter() {
-            let length = match ValueSlot::decode(raw(slot)) {
-                Some(ValueSlot::Empty) => 0,
-                Some(ValueSlot::Inline { length, .. }) => length,
-                Some(_) => REFERENCE,
-                None => {
-                    flaw = Some(Flaw::from("unknown value slot"));
-                    0
-                }
-            };
-            out.extend_from_slice(&length.to_le_bytes());
-        }
-        for slot in slots.iter() {
-            match ValueSlot::decode(raw(slot)) {
-                Some(ValueSlot::Inline { offset, length }) => {
-                    match checked_slice(page, usize::from(offset), usize::from(length)) {
-                        Ok(bytes) => out.extend_from_slice(bytes),
-                        Err(error) => flaw = Some(error),
-                    }
-                }
-                Some(ValueSlot::Empty) | None => {}
-                Some(_) => out.extend_from_slice(&raw(slot).to_le_bytes()),
-            }
-        }
-        false
     });
     flaw.map_or(Ok(()), Err)
+}
+
+/// Appends lengths and bytes of `count` value slots. Values that follow each other on the page are copied together.
+fn encode_values(
+    out: &mut Vec<u8>,
+    page: &[u8],
+    count: usize,
+    raw: impl Iterator<Item = u64> + Clone,
+) -> Result<(), Flaw> {
+    let at = out.len();
+    out.resize(at + count * 2, 0);
+    let (mut from, mut end, mut one_piece) = (0, 0, true);
+    for (target, raw) in out[at..].chunks_exact_mut(2).zip(raw.clone()) {
+        let length = match ValueSlot::decode(raw) {
+            Some(ValueSlot::Empty) => 0,
+            Some(ValueSlot::Inline { offset, length }) => {
+                if length > 0 {
+                    let offset = usize::from(offset);
+                    if end == 0 {
+                        (from, end) = (offset, offset);
+                    }
+                    one_piece &= offset == end;
+                    end += usize::from(length);
+                }
+                length
+            }
+            Some(_) => {
+                one_piece = false;
+                REFERENCE
+            }
+            None => return Err(Flaw::from("unknown value slot")),
+        };
+        target.copy_from_slice(&length.to_le_bytes());
+    }
+    if one_piece {
+        out.extend_from_slice(checked_slice(page, from, end - from)?);
+        return Ok(());
+    }
+    for raw in raw {
+        match ValueSlot::decode(raw) {
+            Some(ValueSlot::Inline { offset, length }) => {
+                out.extend_from_slice(checked_slice(page, usize::from(offset), usize::from(length))?);
+            }
+            Some(ValueSlot::Empty) | None => {}
+            Some(_) => out.extend_from_slice(&raw.to_le_bytes()),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use verso_types::{SqlType, Value};
+
+    #[test]
+    fn runs_of_bits_are_looked_at_whole() {
+        let bitmap = [0b1111_0000, 0xFF, 0b0000_0111];
+        for first in 0..24 {
+            for count in 0..24 - first {
+                let each = (first..first + count).all(|index| bit(&bitmap, index));
+                assert_eq!(all_set(&bitmap, first, count), each, "{first} + {count}");
+            }
+        }
+    }
 
     #[test]
     fn columns_come_back_with_nulls_constants_and_references() {
@@ -319,18 +421,19 @@ mod tests {
         }
         let mut out = Vec::new();
         encode_column(&mut out, 3, &ints, 0..4, None);
-        encode_column(&mut out, 4, &texts, [0usize, 1, 3].into_iter(), Some(&[0, 0, 0, 99]));
-        encode_column(&mut out, 5, &ints, [0usize, 2].into_iter(), None);
+        encode_column(&mut out, 4, &texts, 1..4, Some(&[0, 0, 0, 99]));
+        encode_column(&mut out, 5, &ints, 2..3, None);
         let mut at = 0;
         let slice = ColumnSlice::decode(&out, &mut at, 4).unwrap();
         assert_eq!((slice.id, slice.is_null(1), slice.is_null(0)), (3, true, false));
         assert_eq!(slice.fixed_at(3, 4), (-1i32).to_le_bytes());
         let slice = ColumnSlice::decode(&out, &mut at, 3).unwrap();
         let values: Vec<_> = slice.variables().collect();
-        assert_eq!(values, [Variable::Bytes(b"ab"), Variable::Null, Variable::Reference(99)]);
+        assert_eq!(values, [Variable::Null, Variable::Bytes(b""), Variable::Reference(99)]);
         assert_eq!(slice.variable_at(2), Variable::Reference(99));
-        let slice = ColumnSlice::decode(&out, &mut at, 2).unwrap();
-        assert_eq!(slice.fixed_at(1, 4), 7i32.to_le_bytes());
+        assert!(!slice.is_plain() && slice.inline_bytes() == 0);
+        let slice = ColumnSlice::decode(&out, &mut at, 1).unwrap();
+        assert_eq!(slice.fixed_at(0, 4), 7i32.to_le_bytes());
         assert_eq!(at, out.len());
         for cut in 0..out.len() - 1 {
             let _ = ColumnSlice::decode(&out[..cut], &mut 0, 4); // never panics

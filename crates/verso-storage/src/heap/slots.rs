@@ -84,7 +84,7 @@ impl<'a> Slots<'a> {
     }
 
     /// The slots, ascending.
-    pub fn iter(self) -> impl Iterator<Item = u16> + 'a {
+    pub fn iter(self) -> impl Iterator<Item = u16> + Clone + 'a {
         (0..self.len()).map(move |rank| self.get(rank))
     }
 

@@ -224,7 +224,7 @@ fn restore<'e>(
         let ordinal = layout.ordinal(slice.id).ok_or(StorageError::NoSuchObject(heap.object))?;
         let mut list = Vec::new();
         if slice.physical == Physical::Bytes {
-            room += apply::inline_bytes(mini.page(home), &layout.columns[ordinal], set);
+            room += apply::inline(mini.page(home), &layout.columns[ordinal], set).bytes;
             let all: Vec<Variable<'_>> = slice.variables().collect();
             list = ranks.iter().map(|rank| all[*rank]).collect();
             need += list

@@ -169,8 +169,10 @@ fn check_page(
                 Some(ValueSlot::Empty) => {}
                 Some(ValueSlot::Inline { offset, length }) => {
                     inline += usize::from(length);
-                    if usize::from(offset) < usize::from(u16_at(&page, VARIABLE_START))
-                        || usize::from(offset) + usize::from(length) > page.len()
+                    // An empty value is nowhere.
+                    if length > 0
+                        && (offset < u16_at(&page, VARIABLE_START)
+                            || usize::from(offset) + usize::from(length) > page.len())
                     {
                         problem(
                             "page format",

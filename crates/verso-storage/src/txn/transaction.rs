@@ -109,6 +109,8 @@ pub struct Txn {
     ended: bool,
     first_lsn: Lsn,
     log_bytes: u64,
+    /// For bytes that are put together, so that no page of a bulk change allocates anew.
+    pub(crate) scratch: Vec<u8>,
     pub(crate) cancel: Arc<AtomicBool>,
     locked: HashSet<(ObjectId, bool)>,
     /// Key in the list of open transactions.
@@ -147,6 +149,7 @@ impl Txn {
             ended: false,
             first_lsn: Lsn::ZERO,
             log_bytes: 0,
+            scratch: Vec::new(),
             cancel: Arc::default(),
             locked: HashSet::new(),
             serial,

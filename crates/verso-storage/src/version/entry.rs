@@ -201,6 +201,21 @@ impl<'a> Entry<'a> {
         self.bytes[3] & UNIFORM != 0
     }
 
+    /// Which columns it holds old values of.
+    ///
+    /// # Errors
+    /// A flaw when the bytes are no slices.
+    pub fn column_ids(&self) -> Result<smallvec::SmallVec<[u16; 8]>, Flaw> {
+        let mut at = self.columns;
+        (0..u16_at(self.bytes, 20))
+            .map(|_| {
+                let id = checked_u16(self.bytes, at)?;
+                at += ColumnSlice::HEADER + checked_u32(self.bytes, at + 4)? as usize;
+                Ok(id)
+            })
+            .collect()
+    }
+
     /// The old values, one slice per column.
     ///
     /// # Errors
