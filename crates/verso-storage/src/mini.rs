@@ -137,6 +137,8 @@ pub struct Mini<'e> {
     group: Group,
     pages: SmallVec<[Taken<'e>; 8]>,
     effects: Vec<Box<dyn FnOnce(Lsn, Lsn) + 'e>>,
+    /// What follows when the frames of discarded pages are gone.
+    last: Vec<Box<dyn FnOnce() + 'e>>,
     /// Runs of pages whose frames are dropped after the commit.
     discards: Vec<(PageId, u32)>,
     space: Option<SpaceChange<'e>>,
@@ -154,6 +156,7 @@ impl<'e> Mini<'e> {
             group: Group::new(txn),
             pages: SmallVec::new(),
             effects: Vec::new(),
+            last: Vec::new(),
             discards: Vec::new(),
             space: None,
             reservation: None,
@@ -329,6 +332,12 @@ impl<'e> Mini<'e> {
         self.effects.push(Box::new(effect));
     }
 
+    /// Runs `effect` inside the gate, too, but at the very end: no page is latched any more and the discarded ones have
+    /// lost their frames. Only now may somebody else get a page that was given up.
+    pub fn on_release(&mut self, effect: impl FnOnce() + 'e) {
+        self.last.push(Box::new(effect));
+    }
+
     /// Bytes of the group so far.
     #[must_use]
     pub fn log_bytes(&self) -> usize {
@@ -395,6 +404,9 @@ impl<'e> Mini<'e> {
         }
         if let Some(space) = self.space.take() {
             space.finish();
+        }
+        for effect in self.last.drain(..) {
+            effect();
         }
         drop(gate);
         Ok((start, end))

@@ -186,8 +186,7 @@ fn compact(page: &mut [u8], layout: &PageLayout) -> Result<(), Flaw> {
                     usize::from(offset).checked_sub(start).ok_or_else(|| Flaw::from("value outside"))?;
                 // Values that follow each other already are moved together.
                 if from + pending != offset {
-                    let bytes =
-                        old.get(from..from + pending).ok_or_else(|| Flaw::from("value outside"))?;
+                    let bytes = old.get(from..from + pending).ok_or_else(|| Flaw::from("value outside"))?;
                     page[to - pending..to].copy_from_slice(bytes);
                     (from, pending) = (offset, 0);
                 }
@@ -227,12 +226,7 @@ fn empty(page: &mut [u8], place: &ColumnPlace, slots: Slots<'_>) {
 type Slices<'a> = smallvec::SmallVec<[(usize, ColumnSlice<'a>, Option<Inline>); 12]>;
 
 /// Stores column slices at `slots`. Room was checked.
-fn store(
-    page: &mut [u8],
-    layout: &PageLayout,
-    slots: Slots<'_>,
-    slices: &Slices<'_>,
-) -> Result<(), Flaw> {
+fn store(page: &mut [u8], layout: &PageLayout, slots: Slots<'_>, slices: &Slices<'_>) -> Result<(), Flaw> {
     let mut need = 0;
     // Backwards: the last one was stored lowest.
     for (_, slice, old) in slices.iter().rev() {

@@ -192,8 +192,7 @@ impl Heap {
                     .map(|record| record.slot),
             );
             if splits {
-                let together =
-                    |end: &usize| change_all.value_bytes(first..first + end) <= overflow::TOGETHER;
+                let together = |end: &usize| change_all.value_bytes(first..first + end) <= overflow::TOGETHER;
                 let most = (2..=slots.len()).take_while(together).last().unwrap_or(1);
                 slots.truncate(most);
             }
@@ -230,7 +229,16 @@ impl Heap {
             let layout = PageLayout::of(mini.page(home))
                 .map_err(|flaw| StorageError::corrupt(page, self.object, flaw))?;
             let owners = Owners::of(mini.page(home), &layout, Slots::from_list(slots));
-            match self.obstacle(&shared, txn.id, view, mini.page(home), &layout, page_index, slots, &owners)? {
+            match self.obstacle(
+                &shared,
+                txn.id,
+                view,
+                mini.page(home),
+                &layout,
+                page_index,
+                slots,
+                &owners,
+            )? {
                 None => {
                     let page = mini.page(home);
                     let update = change.update();

@@ -262,7 +262,11 @@ pub fn encode_column(
             let column = column.data.bytes().expect("not a fixed type");
             let start = if rows.start == 0 { 0 } else { column.ends[rows.start - 1] };
             let mut before = start;
-            push_lengths(out, count, column.ends[rows].iter().map(|end| (end - replace(&mut before, *end)) as u16));
+            push_lengths(
+                out,
+                count,
+                column.ends[rows].iter().map(|end| (end - replace(&mut before, *end)) as u16),
+            );
             out.extend_from_slice(&column.bytes[start as usize..before as usize]);
             false
         }

@@ -220,7 +220,11 @@ impl VersionStore {
         Ok(pointer)
     }
 
-    fn take_page<'e>(&self, mini: &mut Mini<'e>, space: &'e SpaceMap) -> Result<(PageId, u16), StorageError> {
+    fn take_page<'e>(
+        &'e self,
+        mini: &mut Mini<'e>,
+        space: &'e SpaceMap,
+    ) -> Result<(PageId, u16), StorageError> {
         let mut inner = self.inner.lock();
         inner.incarnation = inner.incarnation.wrapping_add(1);
         let incarnation = inner.incarnation;
@@ -229,7 +233,8 @@ impl VersionStore {
         }
         drop(inner);
         let run = space.allocate(mini, ObjectId::SYSTEM, ExtentKind::Version, 1, false)?;
-        self.inner.lock().free.extend(run.page_ids().skip(1));
+        // Others get the rest when the log knows of the extent.
+        mini.on_commit(move |_, _| self.inner.lock().free.extend(run.page_ids().skip(1)));
         Ok((run.first, incarnation))
     }
 
@@ -288,22 +293,20 @@ impl VersionStore {
             mini.void(*page)?;
             mini.state(RecordKind::VERSION_RANGE, &range_payload(*page, TxnId::NONE, false))?;
         }
+        let mut free: BTreeSet<PageId> = pages.iter().copied().collect();
         let mut whole = Vec::new();
         {
             let mut inner = self.inner.lock();
-            for page in pages {
-                inner.pages.remove(page);
-                inner.free.insert(*page);
-            }
             // A few extents stay at hand.
-            let spare = inner.free.len().saturating_sub(8 * UNIT_PAGES as usize);
+            let spare = (inner.free.len() + free.len()).saturating_sub(8 * UNIT_PAGES as usize);
             let firsts: BTreeSet<u32> = pages.iter().map(|page| page.0 / UNIT_PAGES * UNIT_PAGES).collect();
             for first in firsts.into_iter().map(PageId) {
                 let run = ExtentRun { first, pages: UNIT_PAGES };
                 if whole.len() * UNIT_PAGES as usize + UNIT_PAGES as usize <= spare
-                    && run.page_ids().all(|page| inner.free.contains(&page))
+                    && run.page_ids().all(|page| free.contains(&page) || inner.free.contains(&page))
                 {
                     run.page_ids().for_each(|page| {
+                        free.remove(&page);
                         inner.free.remove(&page);
                     });
                     whole.push(run);
@@ -313,6 +316,15 @@ impl VersionStore {
         if !whole.is_empty() {
             space.free_runs(mini, &whole)?;
         }
+        let retired = pages.to_vec();
+        mini.on_commit(move |_, _| {
+            let mut inner = self.inner.lock();
+            retired.iter().for_each(|page| {
+                inner.pages.remove(page);
+            });
+        });
+        // Not before their frames are dropped: who gets a page fills it at once.
+        mini.on_release(move || self.inner.lock().free.extend(free));
         Ok(())
     }
 
