@@ -288,11 +288,22 @@ impl From<StorageError> for SqlError {
                 )
                 .with_detail(message);
             }
-            StorageError::Deadlock { victim: _ } => {
-                return SqlError::new(DEADLOCK, "deadlock detected").with_detail(message);
+            StorageError::Deadlock { victim: _, detail } => {
+                return SqlError::new(DEADLOCK, "deadlock detected").with_detail(&**detail);
             }
             StorageError::LockTimeout => {
                 return SqlError::new(LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
+            }
+            StorageError::LockNotAvailable => {
+                return SqlError::new(LOCK_NOT_AVAILABLE, "could not obtain lock");
+            }
+            StorageError::Serialization { reason } => {
+                return SqlError::new(
+                    SERIALIZATION_FAILURE,
+                    "could not serialize access due to read/write dependencies among transactions",
+                )
+                .with_detail(*reason)
+                .with_hint("The transaction might succeed if retried.");
             }
             StorageError::SnapshotTooOld => SNAPSHOT_TOO_OLD,
             StorageError::Unique { index: _, record: _ } => UNIQUE_VIOLATION,
@@ -464,7 +475,10 @@ mod tests {
         let record = RecordId { page_index: 1, slot: 2 };
         let conflict = SqlError::from(StorageError::Conflict { record, by: TxnId(7) });
         assert_eq!(conflict.sqlstate, "40001");
-        assert_eq!(SqlError::from(StorageError::Deadlock { victim: TxnId(7) }).sqlstate, "40P01");
+        assert_eq!(
+            SqlError::from(StorageError::Deadlock { victim: TxnId(7), detail: "".into() }).sqlstate,
+            "40P01"
+        );
         assert_eq!(SqlError::from(StorageError::MustRollback).sqlstate, "25V01");
         assert_eq!(SqlError::from(StorageError::MustRollback).detail.as_deref(), Some("no savepoint"));
     }

@@ -15,6 +15,7 @@ use crate::heap::layout::{ColumnSpec, FLAG_ALL_VISIBLE, FLAG_SWEPT};
 use crate::heap::read::{HeapScan, ScanBatch, ScanSpec, prepare, read_page};
 use crate::heap::{Heap, root};
 use crate::index::{Index, IndexProgress, IndexSpec};
+use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 use crate::maintenance::{background, check, retire, sweep};
@@ -81,15 +82,6 @@ impl Default for EngineOptions {
             background: true,
         }
     }
-}
-
-/// How an object is locked as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableLock {
-    /// To change rows; shared among writers.
-    Write,
-    /// To change the object itself.
-    Exclusive,
 }
 
 /// Where the file's pages are.
@@ -288,6 +280,7 @@ impl Engine {
         let shared = Arc::new(Shared {
             store,
             space,
+            locks: LockManager::new(Arc::clone(&transactions), Arc::clone(&env.clock)),
             transactions,
             versions,
             page_size,
@@ -380,7 +373,22 @@ impl Engine {
 
     /// Begins a transaction.
     pub fn begin(&self, options: TxnOptions) -> Txn {
-        Txn::new(Arc::clone(self.shared()), options)
+        Txn::new(Arc::clone(self.shared()), options, None)
+    }
+
+    /// Begins a transaction of a session: it locks in the session's name, and the session's handle cancels it. A session
+    /// has one transaction at a time.
+    pub fn begin_for(&self, owner: &LockOwner, options: TxnOptions) -> Txn {
+        Txn::new(Arc::clone(self.shared()), options, Some(owner))
+    }
+
+    /// The session with this number (not 0) as an owner of locks.
+    pub fn lock_owner(&self, session: u64) -> LockOwner {
+        self.shared().locks.register(session)
+    }
+
+    pub(crate) fn locks_of(&self) -> &Arc<LockManager> {
+        &self.shared().locks
     }
 
     /// Creates a table.
@@ -544,12 +552,25 @@ impl Engine {
         Err(StorageError::NoSuchObject(object))
     }
 
-    /// Locks an object until the transaction ends; waits for others.
+    /// Locks a table until the transaction ends. `false` when others have it and the policy is to go on without. A lock
+    /// held already costs a look at the transaction's own list; one of the weak modes, while nobody asks for a strong one,
+    /// a mutex of the session's own.
     ///
     /// # Errors
-    /// `Deadlock`, `Cancelled`, `ReadOnly`, `MustRollback`.
-    pub fn lock_object(&self, txn: &mut Txn, object: ObjectId, lock: TableLock) -> Result<(), StorageError> {
-        txn.lock_object(object, lock == TableLock::Exclusive)
+    /// `Deadlock`, `Cancelled`, `LockTimeout`, `LockNotAvailable`.
+    pub fn lock_table(
+        &self,
+        txn: &mut Txn,
+        object: ObjectId,
+        mode: TableLockMode,
+        policy: WaitPolicy,
+    ) -> Result<bool, StorageError> {
+        txn.lock_table(object, mode, policy)
+    }
+
+    /// Every lock held or waited for.
+    pub fn locks(&self) -> Vec<LockInfo> {
+        self.shared().locks.list()
     }
 
     /// Next, OIT, OAT, OST.

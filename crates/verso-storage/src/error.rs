@@ -18,14 +18,25 @@ pub enum StorageError {
         by: TxnId,
     },
     /// Waiting would never end: the transactions wait for each other.
-    #[error("deadlock: transaction {victim} was chosen to give way")]
+    #[error("deadlock: {detail}")]
     Deadlock {
-        /// The transaction that gives way.
+        /// The transaction that gives way, if it has written.
         victim: TxnId,
+        /// Who waits for whom, a line each.
+        detail: Box<str>,
     },
     /// Another transaction did not end in the time allowed for waiting.
     #[error("waited too long for another transaction")]
     LockTimeout,
+    /// A lock that others have was asked for without waiting (NOWAIT).
+    #[error("the lock is held by another transaction")]
+    LockNotAvailable,
+    /// Going on could give a result that no order of the transactions, one after the other, has.
+    #[error("{reason}")]
+    Serialization {
+        /// What was found.
+        reason: &'static str,
+    },
     /// The snapshot's versions are gone.
     #[error("the snapshot is too old: its record versions were removed")]
     SnapshotTooOld,

@@ -6,6 +6,7 @@ pub mod engine;
 pub mod error;
 pub mod heap;
 pub mod index;
+pub mod lock;
 pub mod maintenance;
 pub mod mini;
 pub mod page;
@@ -18,15 +19,19 @@ pub mod txn;
 pub mod version;
 pub mod wal;
 
-pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableLock, TableSpace};
+pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableSpace};
 pub use error::StorageError;
 pub use heap::ColumnSpec;
 pub use index::{Index, IndexProgress, IndexScan, IndexScanSpec, IndexSpec, KeyPart, KeyRange};
+pub use lock::{
+    AdvisoryKey, CancelHandle, LockInfo, LockManager, LockOwner, LockTarget, LockedRows, RecordLockMode,
+    TableLockMode, WaitPolicy,
+};
 pub use maintenance::check::{CheckProblem, CheckProgress, CheckReport};
 pub use maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 pub use mini::{CheckpointGate, Core, Mini, PageHandle, PageRedo, RedoTable};
 pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
 pub use sequence::{Sequence, SequenceSpec};
 pub use shared::TxnInfo;
-pub use txn::transaction::{CancelHandle, CommitMode, HeldView, Isolation, Txn, TxnOptions, TxnStatistics};
+pub use txn::transaction::{CommitMode, HeldView, Isolation, Txn, TxnOptions, TxnStatistics};
 pub use txn::{Markers, ReadView, TxnState};

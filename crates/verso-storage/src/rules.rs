@@ -46,6 +46,8 @@ rules! {
     T1 "T1"
     T2 "T2"
     T2Spool "T2-spool"
+    T3 "T3"
+    T3Fifo "T3-fifo"
     F1 "F1"
     F1Bits "F1-bits"
     F2 "F2"

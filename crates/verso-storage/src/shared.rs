@@ -10,6 +10,7 @@ use verso_env::sync::Mutex;
 use crate::StorageError;
 use crate::engine::EngineOptions;
 use crate::heap::{self, Heap};
+use crate::lock::LockManager;
 use crate::mini::{Core, RedoTable};
 use crate::page::{ObjectId, PageId, TxnId};
 use crate::recovery::Store;
@@ -34,6 +35,8 @@ pub struct Shared {
     pub space: SpaceMap,
     /// States and snapshots.
     pub transactions: Arc<Transactions>,
+    /// Locks.
+    pub locks: Arc<LockManager>,
     /// Version pages.
     pub versions: VersionStore,
     /// The outside world.

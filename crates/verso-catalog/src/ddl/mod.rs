@@ -28,7 +28,7 @@ pub use alter::Rewrite;
 
 use std::sync::Arc;
 
-use verso_storage::{ColumnSpec, ObjectId, SequenceSpec, TableLock, Txn};
+use verso_storage::{ColumnSpec, ObjectId, SequenceSpec, TableLockMode, Txn, WaitPolicy};
 
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, SchemaDef, SequenceDef, TableDef};
@@ -79,9 +79,10 @@ fn refuse_if_needed(what: String, mut dependents: Vec<String>) -> Result<(), Cat
 }
 
 impl Catalog {
-    /// Keeps writers out of a table until the transaction ends; waits for those at work.
+    /// Keeps others out of a table until the transaction ends; waits for those at work.
     fn lock_out_writers(&self, txn: &mut Txn, heap: ObjectId) -> Result<(), CatalogError> {
-        Ok(self.engine.lock_object(txn, heap, TableLock::Exclusive)?)
+        self.engine.lock_table(txn, heap, TableLockMode::AccessExclusive, WaitPolicy::Block)?;
+        Ok(())
     }
 
     /// Removes a table with its columns, defaults and the sequences its columns own.

@@ -33,33 +33,64 @@ impl Scan {
     }
 
     /// Calls `change` with each batch and the rows selected of it. An error of the filter is reported behind those of
-    /// the rows before it (S1).
+    /// the rows before it (S1). Rows that `change` finds to be changed by others meanwhile are looked at again as they
+    /// are now, which is enough as filter and values look at nothing but the row.
     fn for_each(
         &mut self,
         cx: &ExecContext<'_>,
-        mut change: impl FnMut(&mut dyn ChangeCursor, Option<&[u32]>) -> Result<()>,
+        mut change: impl FnMut(&mut dyn ChangeCursor, Option<&[u32]>, &mut Vec<u32>) -> Result<()>,
     ) -> Result<()> {
         let mut cursor = cx.tables.scan_for_change(&self.table, &self.columns)?;
+        let mut stale = Vec::new();
         while cursor.next()? {
             cx.check_cancelled()?;
-            let Some(filter) = &mut self.filter else {
-                change(&mut *cursor, None)?;
-                continue;
-            };
-            let error = filter.select(&cx.eval(), cursor.batch(), &mut self.selection);
-            if let Some(error) = error.as_ref().filter(|_| disabled(Rule::F6)) {
-                return Err(error.clone());
-            }
-            if self.selection.len() == cursor.batch().rows && error.is_none() {
-                change(&mut *cursor, None)?;
-            } else if !self.selection.is_empty() {
-                change(&mut *cursor, Some(&self.selection))?;
-            }
-            if let Some(error) = error {
-                return Err(error);
+            loop {
+                let error = match &mut self.filter {
+                    None => {
+                        change(&mut *cursor, None, &mut stale)?;
+                        self.selection.clear();
+                        None
+                    }
+                    Some(filter) => {
+                        let error = filter.select(&cx.eval(), cursor.batch(), &mut self.selection);
+                        if let Some(error) = error.as_ref().filter(|_| disabled(Rule::F6)) {
+                            return Err(error.clone());
+                        }
+                        if self.selection.len() == cursor.batch().rows && error.is_none() {
+                            self.selection.clear();
+                            change(&mut *cursor, None, &mut stale)?;
+                        } else if !self.selection.is_empty() {
+                            change(&mut *cursor, Some(&self.selection), &mut stale)?;
+                        }
+                        error
+                    }
+                };
+                if let Some(error) = error {
+                    return Err(error);
+                }
+                if stale.is_empty() {
+                    break;
+                }
+                if !self.selection.is_empty() {
+                    stale.iter_mut().for_each(|position| *position = self.selection[*position as usize]);
+                }
+                cursor.reread(&stale)?;
+                stale.clear();
+                if cursor.batch().rows == 0 {
+                    break;
+                }
             }
         }
         Ok(())
+    }
+}
+
+/// Removes the rows at these positions, which ascend.
+fn leave_out(rows: &mut Batch, positions: &[u32]) {
+    if !positions.is_empty() {
+        let kept: Vec<u32> =
+            (0..rows.rows as u32).filter(|position| positions.binary_search(position).is_err()).collect();
+        rows.filter(&kept);
     }
 }
 
@@ -112,7 +143,7 @@ impl UpdateStatement {
         let table = Arc::clone(&scan.table);
         let types = scan.types.clone();
         let mut count = 0;
-        scan.for_each(cx, |cursor, selection| {
+        scan.for_each(cx, |cursor, selection, stale| {
             let gathered = selection.map(|selection| cursor.batch().gather(selection));
             let rows = gathered.as_ref().unwrap_or_else(|| cursor.batch());
             values.eval(&cx.eval(), rows, batch)?;
@@ -121,15 +152,18 @@ impl UpdateStatement {
                 shown.extend(batch.row(row, values.types()));
                 shown
             })?;
-            count += batch.rows as u64;
-            if returning.is_none() {
-                return cursor.update(selection, target_ids, batch);
-            }
+            let Some(returning) = returning else {
+                cursor.update(selection, target_ids, batch, Some(stale))?;
+                count += (batch.rows - stale.len()) as u64;
+                return Ok(());
+            };
             // the old columns, then the new values
             let mut shown = rows.clone();
             shown.columns.extend(batch.columns.iter().cloned());
-            cursor.update(selection, target_ids, batch)?;
-            returning.as_mut().map_or(Ok(()), |returning| returning.send(cx, &shown, sink))
+            cursor.update(selection, target_ids, batch, Some(stale))?;
+            leave_out(&mut shown, stale);
+            count += shown.rows as u64;
+            returning.send(cx, &shown, sink)
         })?;
         Ok(count)
     }
@@ -152,14 +186,17 @@ impl DeleteStatement {
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let Self { scan, returning } = self;
         let mut count = 0;
-        scan.for_each(cx, |cursor, selection| {
-            count += selection.map_or(cursor.batch().rows, <[u32]>::len) as u64;
-            if let Some(returning) = returning {
-                let gathered = selection.map(|selection| cursor.batch().gather(selection));
-                let rows = gathered.as_ref().unwrap_or_else(|| cursor.batch());
-                returning.send(cx, rows, sink)?;
-            }
-            cursor.delete(selection)
+        scan.for_each(cx, |cursor, selection, stale| {
+            let rows = selection.map_or(cursor.batch().rows, <[u32]>::len);
+            cursor.delete(selection, Some(stale))?;
+            count += (rows - stale.len()) as u64;
+            let Some(returning) = returning else { return Ok(()) };
+            let mut shown = match selection {
+                Some(selection) => cursor.batch().gather(selection),
+                None => cursor.batch().clone(),
+            };
+            leave_out(&mut shown, stale);
+            returning.send(cx, &shown, sink)
         })?;
         Ok(count)
     }

@@ -51,8 +51,18 @@ pub trait ChangeCursor {
     /// The rows just read.
     fn batch(&self) -> &Batch;
     /// Sets columns (ids of storage) of the selected rows, all of them without a selection; `values` has one row per
-    /// selected row.
-    fn update(&mut self, selection: Option<&[u32]>, columns: &[u16], values: &Batch) -> Result<()>;
-    /// Removes the selected rows.
-    fn delete(&mut self, selection: Option<&[u32]>) -> Result<()>;
+    /// selected row. At a level that takes a snapshot for each statement, rows that others have changed since it may be
+    /// left alone, locked, with their positions (within the selection, or the batch) in `stale`; without `stale`, and at
+    /// other levels, they are a conflict.
+    fn update(
+        &mut self,
+        selection: Option<&[u32]>,
+        columns: &[u16],
+        values: &Batch,
+        stale: Option<&mut Vec<u32>>,
+    ) -> Result<()>;
+    /// Removes the selected rows; `stale` as for an update.
+    fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()>;
+    /// Replaces the rows just read by the newest versions of some of them, which are locked; those deleted are left out.
+    fn reread(&mut self, rows: &[u32]) -> Result<()>;
 }

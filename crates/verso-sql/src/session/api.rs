@@ -1,7 +1,7 @@
 //! What a session says to whoever executes statements on it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use verso_types::Batch;
 
@@ -74,15 +74,20 @@ impl Notice {
 }
 
 /// Cancels what a session is doing, from any thread.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct CancelHandle {
     pub(crate) flag: Arc<AtomicBool>,
+    handle: verso_storage::CancelHandle,
 }
 
 impl CancelHandle {
-    /// The statement that runs now ends with 57014; without one nothing happens.
+    pub(crate) fn new(handle: verso_storage::CancelHandle) -> CancelHandle {
+        CancelHandle { flag: Arc::clone(handle.flag()), handle }
+    }
+
+    /// The statement that runs now ends with 57014, also while it waits for a lock; without one nothing happens.
     pub fn cancel(&self) {
-        self.flag.store(true, Ordering::Relaxed);
+        self.handle.cancel();
     }
 }
 

@@ -58,8 +58,9 @@ const SHOWN_TEXT_MAX: usize = 1_024;
 
 /// One client's conversation with the database. Statements run one after the other.
 pub struct Session {
-    services: Services,
+    /// Before the services: its transaction ends before the session's locks go.
     active: Option<Active>,
+    services: Services,
     autocommit: bool,
     /// Statements now are parts of an implicit block (X2).
     series: bool,
@@ -85,13 +86,14 @@ impl Drop for Session {
 impl Session {
     /// A new session, with autocommit on.
     pub fn new(instance: Arc<Instance>) -> Session {
+        let services = Services::new(instance);
         Session {
-            services: Services::new(instance),
+            cancel: CancelHandle::new(services.owner.cancel_handle()),
+            services,
             active: None,
             autocommit: true,
             series: false,
             transactions: 0,
-            cancel: CancelHandle::default(),
             statistics: None,
             memory_max_bytes: 0,
         }

@@ -9,6 +9,7 @@ use verso_env::Env;
 use verso_row::error::{ExecError, Raised};
 use verso_row::plan::{PlFunction, RaiseLevel};
 use verso_row::{Notice as RowNotice, SessionServices};
+use verso_storage::LockOwner;
 use verso_types::TimeZone;
 
 use super::api::Notice;
@@ -26,6 +27,8 @@ pub struct Services {
     pub(super) instance: Arc<Instance>,
     pub(super) env: Env,
     pub(super) id: u64,
+    /// Who holds this session's locks.
+    pub(super) owner: LockOwner,
     pub(super) settings: Settings,
     /// What SET LOCAL is undone to.
     pub(super) settings_before: Option<Settings>,
@@ -48,10 +51,12 @@ impl Services {
         let env = instance.engine.env().clone();
         let connected = env.clock.unix_micros() - EPOCH_MICROS;
         let id = instance.register(connected);
+        let owner = instance.engine.lock_owner(id);
         Services {
             instance,
             env,
             id,
+            owner,
             settings: Settings::default(),
             settings_before: None,
             transaction_started: Cell::new(connected),

@@ -7,7 +7,7 @@ use verso_catalog::{SequenceDef, TableDef};
 use verso_row::error::Result;
 use verso_row::exec::{ChangeCursor, TableCursor, Tables};
 use verso_storage::heap::{Heap, HeapScan, ScanBatch, ScanSpec};
-use verso_storage::{Engine, TableLock, Txn};
+use verso_storage::{Engine, TableLockMode, Txn, WaitPolicy};
 use verso_types::Batch;
 
 /// Tables as a transaction sees them.
@@ -19,21 +19,23 @@ pub struct EngineTables<'t> {
 }
 
 impl EngineTables<'_> {
-    fn open(&self, table: &TableDef, columns: &[usize]) -> Result<(Arc<Heap>, HeapScan)> {
+    fn open(&self, table: &TableDef, columns: &[usize]) -> Result<(Arc<Heap>, HeapScan, Vec<u16>)> {
         let heap = self.engine.heap(table.heap)?;
         let ids: Vec<u16> = columns.iter().map(|index| table.columns[*index].id).collect();
         let scan = heap.scan(&self.txn.borrow(), ScanSpec { columns: &ids, pages: 0..u32::MAX });
-        Ok((heap, scan))
+        Ok((heap, scan, ids))
     }
 
-    fn lock_for_change(&self, table: &TableDef) -> Result<()> {
-        Ok(self.engine.lock_object(&mut self.txn.borrow_mut(), table.heap, TableLock::Write)?)
+    fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
+        self.engine.lock_table(&mut self.txn.borrow_mut(), table.heap, mode, WaitPolicy::Block)?;
+        Ok(())
     }
 }
 
 impl Tables for EngineTables<'_> {
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
-        let (_, scan) = self.open(table, columns)?;
+        self.lock(table, TableLockMode::AccessShare)?;
+        let (_, scan, _) = self.open(table, columns)?;
         Ok(Box::new(Reader { scan, rows: ScanBatch::default() }))
     }
 
@@ -42,13 +44,13 @@ impl Tables for EngineTables<'_> {
         table: &TableDef,
         columns: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
-        self.lock_for_change(table)?;
-        let (heap, scan) = self.open(table, columns)?;
-        Ok(Box::new(Changer { txn: self.txn, heap, scan, rows: ScanBatch::default() }))
+        self.lock(table, TableLockMode::RowExclusive)?;
+        let (heap, scan, columns) = self.open(table, columns)?;
+        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, rows: ScanBatch::default() }))
     }
 
     fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
-        self.lock_for_change(table)?;
+        self.lock(table, TableLockMode::RowExclusive)?;
         Ok(self.engine.heap(table.heap)?.insert(&mut self.txn.borrow_mut(), rows, None)?)
     }
 
@@ -107,6 +109,8 @@ struct Changer<'t> {
     txn: &'t RefCell<Txn>,
     heap: Arc<Heap>,
     scan: HeapScan,
+    /// Ids of the columns read.
+    columns: Vec<u16>,
     rows: ScanBatch,
 }
 
@@ -119,11 +123,32 @@ impl ChangeCursor for Changer<'_> {
         &self.rows.batch
     }
 
-    fn update(&mut self, selection: Option<&[u32]>, columns: &[u16], values: &Batch) -> Result<()> {
-        Ok(self.heap.update(&mut self.txn.borrow_mut(), &self.rows, selection, columns, values)?)
+    fn update(
+        &mut self,
+        selection: Option<&[u32]>,
+        columns: &[u16],
+        values: &Batch,
+        stale: Option<&mut Vec<u32>>,
+    ) -> Result<()> {
+        let txn = &mut self.txn.borrow_mut();
+        Ok(match stale.filter(|_| txn.isolation().by_statement()) {
+            Some(stale) => {
+                self.heap.update_unless_stale(txn, &self.rows, selection, columns, values, stale)?;
+            }
+            None => self.heap.update(txn, &self.rows, selection, columns, values)?,
+        })
     }
 
-    fn delete(&mut self, selection: Option<&[u32]>) -> Result<()> {
-        Ok(self.heap.delete(&mut self.txn.borrow_mut(), &self.rows, selection)?)
+    fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()> {
+        let txn = &mut self.txn.borrow_mut();
+        Ok(match stale.filter(|_| txn.isolation().by_statement()) {
+            Some(stale) => self.heap.delete_unless_stale(txn, &self.rows, selection, stale)?,
+            None => self.heap.delete(txn, &self.rows, selection)?,
+        })
+    }
+
+    fn reread(&mut self, rows: &[u32]) -> Result<()> {
+        let records: Vec<_> = rows.iter().map(|row| self.rows.records[*row as usize]).collect();
+        Ok(self.heap.fetch_newest(&self.txn.borrow(), &records, &self.columns, &mut self.rows)?)
     }
 }

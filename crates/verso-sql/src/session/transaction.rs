@@ -157,9 +157,13 @@ impl Session {
         self.active.as_ref().map_or(0, |active| active.serial)
     }
 
+    fn begin_txn(&self, modes: Modes) -> Txn {
+        self.services.instance.engine.begin_for(&self.services.owner, modes.options())
+    }
+
     fn begin_with(&mut self, modes: Modes, block: Block) {
         self.transactions += 1;
-        let txn = RefCell::new(self.services.instance.engine.begin(modes.options()));
+        let txn = RefCell::new(self.begin_txn(modes));
         self.services.transaction.set(Some((modes.isolation.as_str(), modes.read_only, modes.savepoints)));
         self.active = Some(Active {
             txn,

@@ -4,8 +4,10 @@
 //!     many records.
 //! V3. A later change by the same transaction to columns its own entries already hold adds nothing; for further columns
 //!     it links a continuation whose prior writer is the transaction itself.
-//! A writer that finds another active writer waits for its end with no latch held; a dead one is backed out first; one
-//! that committed behind the snapshot's back is a conflict (first updater wins).
+//! A writer that finds another active writer, or an explicit lock, waits in the record's queue with no latch held; a dead
+//! writer is backed out first; one that committed behind the snapshot's back is a conflict: the transaction fails (first
+//! updater wins), or, at the levels that take a snapshot for each statement, the record is locked as it is now and
+//! handed back to be looked at again.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,6 +25,7 @@ use super::table::Heap;
 use super::{overflow, undo};
 use crate::StorageError;
 use crate::index::maintain;
+use crate::lock::{Place, RecordLockMode, WaitPolicy};
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u64_at;
 use crate::page::{Flaw, PageKind, RecordId, TxnId, header};
@@ -53,6 +56,18 @@ impl Change<'_> {
         match self {
             Change::Update { columns, values, first_row } => Some((columns, values, *first_row)),
             Change::Delete => None,
+        }
+    }
+
+    /// How strongly it locks the record.
+    fn strength(&self, heap: &Heap) -> RecordLockMode {
+        match self {
+            Change::Update { columns, .. } => {
+                let keys = heap.key_columns();
+                let key_changes = columns.iter().any(|column| keys.contains(column));
+                if key_changes { RecordLockMode::Update } else { RecordLockMode::NoKeyUpdate }
+            }
+            Change::Delete => RecordLockMode::Update,
         }
     }
 
@@ -134,6 +149,16 @@ fn rank(slots: &[u16], slot: u16) -> usize {
     slots.binary_search(&slot).expect("groups are parts of the slots")
 }
 
+/// What stands in the way of a change.
+enum Obstacle {
+    /// A writer that has not ended, or (the own transaction, or none) an explicit lock.
+    Occupied { slot: u16, writer: TxnId },
+    /// What a dead writer left.
+    Dead(TxnId),
+    /// The record was changed behind the snapshot's back; whether there still is one.
+    Conflict { slot: u16, by: TxnId, live: bool },
+}
+
 impl Heap {
     /// Changes `columns` of the selected rows of a scan to `values` (one row per selected row, columns alike in order).
     ///
@@ -148,7 +173,26 @@ impl Heap {
         columns: &[u16],
         values: &Batch,
     ) -> Result<(), StorageError> {
-        self.change(txn, rows, selection, |first_row| Change::Update { columns, values, first_row })
+        self.change(txn, rows, selection, None, |first_row| Change::Update { columns, values, first_row })
+    }
+
+    /// As [`Heap::update`], but rows that others have changed or deleted since the snapshot are left alone: they are
+    /// locked as they are now, and their positions (within the selection, or the batch without one) appended to `stale`.
+    /// Only for levels that take a snapshot for each statement.
+    ///
+    /// # Errors
+    /// As [`Heap::update`], without `Conflict`.
+    pub fn update_unless_stale(
+        self: &Arc<Self>,
+        txn: &mut Txn,
+        rows: &ScanBatch,
+        selection: Option<&[u32]>,
+        columns: &[u16],
+        values: &Batch,
+        stale: &mut Vec<u32>,
+    ) -> Result<(), StorageError> {
+        let change = |first_row| Change::Update { columns, values, first_row };
+        self.change(txn, rows, selection, Some(stale), change)
     }
 
     /// Deletes the selected rows of a scan.
@@ -161,7 +205,21 @@ impl Heap {
         rows: &ScanBatch,
         selection: Option<&[u32]>,
     ) -> Result<(), StorageError> {
-        self.change(txn, rows, selection, |_| Change::Delete)
+        self.change(txn, rows, selection, None, |_| Change::Delete)
+    }
+
+    /// As [`Heap::delete`], for [`Heap::update_unless_stale`]'s purpose.
+    ///
+    /// # Errors
+    /// As [`Heap::delete`], without `Conflict`.
+    pub fn delete_unless_stale(
+        self: &Arc<Self>,
+        txn: &mut Txn,
+        rows: &ScanBatch,
+        selection: Option<&[u32]>,
+        stale: &mut Vec<u32>,
+    ) -> Result<(), StorageError> {
+        self.change(txn, rows, selection, Some(stale), |_| Change::Delete)
     }
 
     fn change<'a>(
@@ -169,10 +227,14 @@ impl Heap {
         txn: &mut Txn,
         rows: &ScanBatch,
         selection: Option<&[u32]>,
+        mut stale: Option<&mut Vec<u32>>,
         change: impl Fn(usize) -> Change<'a>,
     ) -> Result<(), StorageError> {
-        txn.begin_write()?;
-        let (_registration, view) = txn.view_or_now();
+        let id = txn.begin_write()?;
+        let (_registration, view) = match rows.newest.as_deref() {
+            Some((_, view)) => (None, view.clone().with_own(id)),
+            None => txn.view_or_now(),
+        };
         let count = selection.map_or(rows.records.len(), <[u32]>::len);
         let record = |index: usize| match selection {
             Some(selection) => rows.records[selection[index] as usize],
@@ -182,11 +244,13 @@ impl Heap {
         let splits = change_all.value_bytes(0..count) > overflow::TOGETHER;
         let mut slots = Vec::new();
         let mut first = 0;
+        // A stale row behind others ends their group.
+        let mut end = count;
         while first < count {
             let page_index = record(first).page_index;
             slots.clear();
             slots.extend(
-                (first..count)
+                (first..end)
                     .map(record)
                     .take_while(|record| record.page_index == page_index)
                     .map(|record| record.slot),
@@ -197,8 +261,22 @@ impl Heap {
                 slots.truncate(most);
             }
             let value_bytes = change_all.value_bytes(first..first + slots.len());
-            self.change_page(txn, &view, page_index, &slots, change(first), value_bytes)?;
-            first += slots.len();
+            match (self.change_page(txn, &view, page_index, &slots, change(first), value_bytes), &mut stale) {
+                (Ok(()), _) => first += slots.len(),
+                (Err(StorageError::Conflict { record, .. }), Some(stale)) => {
+                    // Those before it go by themselves; it is left alone.
+                    let rank = slots.iter().position(|slot| *slot == record.slot).unwrap_or(0);
+                    end = first + rank;
+                    if rank == 0 {
+                        stale.push(first as u32);
+                        first += 1;
+                    }
+                }
+                (Err(error), _) => return Err(error),
+            }
+            if first >= end {
+                end = count;
+            }
         }
         Ok(())
     }
@@ -214,6 +292,9 @@ impl Heap {
     ) -> Result<(), StorageError> {
         let shared = Arc::clone(&txn.shared);
         let page = self.page_at(page_index).ok_or(StorageError::NoSuchObject(self.object))?;
+        let strength = change.strength(self);
+        // Kept until the change is made, so that nobody overtakes.
+        let mut place: Option<Place<'_>> = None;
         loop {
             if txn.cancel.load(std::sync::atomic::Ordering::Relaxed) {
                 return Err(StorageError::Cancelled);
@@ -229,16 +310,10 @@ impl Heap {
             let layout = PageLayout::of(mini.page(home))
                 .map_err(|flaw| StorageError::corrupt(page, self.object, flaw))?;
             let owners = Owners::of(mini.page(home), &layout, Slots::from_list(slots));
-            match self.obstacle(
-                &shared,
-                txn.id,
-                view,
-                mini.page(home),
-                &layout,
-                page_index,
-                slots,
-                &owners,
-            )? {
+            let bytes = mini.page(home);
+            match self
+                .obstacle(&shared, txn, view, bytes, &layout, page_index, slots, &owners, strength)
+            {
                 None => {
                     let page = mini.page(home);
                     let update = change.update();
@@ -249,61 +324,95 @@ impl Heap {
                     let done = self.change_latched(
                         &shared, txn, mini, home, &layout, page_index, slots, owners, change, purge,
                     );
+                    drop(place);
                     return maintain::after_change(&shared, txn, self, page_index, keys, done);
                 }
-                Some(writer) => {
+                Some(Obstacle::Dead(writer)) => {
                     drop(mini);
-                    match shared.transactions.state(writer) {
-                        TxnState::Dead => undo::back_out_page(&shared, self, page_index, writer)?,
-                        _ => shared.transactions.wait_end(txn.id, writer, &txn.cancel, None)?,
+                    undo::back_out_page(&shared, self, page_index, writer)?;
+                }
+                Some(Obstacle::Occupied { slot, writer }) => {
+                    drop(mini);
+                    drop(place.take());
+                    let record = RecordId { page_index, slot };
+                    let request = txn.request(WaitPolicy::Block);
+                    place = shared.locks.wait_record(&txn.owner, self, record, strength, writer, request)?;
+                }
+                Some(Obstacle::Conflict { slot, by, live }) => {
+                    let record = RecordId { page_index, slot };
+                    let conflict = StorageError::Conflict { record, by };
+                    if !live || !txn.isolation().by_statement() {
+                        return Err(conflict);
                     }
+                    // It stays as it is until the statement has looked at it again.
+                    let denied =
+                        shared.locks.lock_slots(&txn.owner, self, page_index, &[slot], strength, |_| false);
+                    drop(mini);
+                    drop(place.take());
+                    if denied.is_none() {
+                        return Err(conflict);
+                    }
+                    let request = txn.request(WaitPolicy::Block);
+                    let none = TxnId::NONE;
+                    place = shared.locks.wait_record(&txn.owner, self, record, strength, none, request)?;
                 }
             }
         }
     }
 
-    /// The first writer that stands in the way and may go away: active or dead.
+    /// The first that stands in the way.
     #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
     fn obstacle(
         &self,
         shared: &Shared,
-        own: TxnId,
+        txn: &Txn,
         view: &ReadView,
         page: &[u8],
         layout: &PageLayout,
         page_index: u32,
         slots: &[u16],
         owners: &Owners,
-    ) -> Result<Option<TxnId>, StorageError> {
+        strength: RecordLockMode,
+    ) -> Option<Obstacle> {
+        let own = txn.id;
         let undisturbed = TxnId(u64_at(page, MAX_WRITER)) < view.all_below();
-        let conflict = |slot, by| StorageError::Conflict { record: RecordId { page_index, slot }, by };
+        let live = |slot| apply::is_live(page, layout, slot);
         let stands = |writer| !undisturbed && writer != own && !view.visible_committed(writer);
-        let obstacle = |slot, writer| match shared.transactions.state(writer) {
-            TxnState::Committed => Err(conflict(slot, writer)),
-            TxnState::Active | TxnState::Limbo | TxnState::Dead => Ok(Some(writer)),
+        let obstacle = |slot, writer| {
+            Some(match shared.transactions.state(writer) {
+                TxnState::Committed => Obstacle::Conflict { slot, by: writer, live: live(slot) },
+                TxnState::Active | TxnState::Limbo => Obstacle::Occupied { slot, writer },
+                TxnState::Dead => Obstacle::Dead(writer),
+            })
         };
         if let Owners::Alike((writer, _)) = owners {
             let writer = TxnId(*writer);
             if stands(writer) {
                 return obstacle(slots[0], writer);
             }
-            return match apply::first_dead(page, layout, Slots::from_list(slots)) {
-                Some(slot) => Err(conflict(slot, writer)),
-                None => Ok(None),
-            };
-        }
-        let mut last = TxnId::NONE;
-        for (rank, slot) in slots.iter().enumerate() {
-            let writer = TxnId(owners.get(rank).0);
-            if writer != last && stands(writer) {
-                return obstacle(*slot, writer);
+            if let Some(slot) = apply::first_dead(page, layout, Slots::from_list(slots)) {
+                return Some(Obstacle::Conflict { slot, by: writer, live: false });
             }
-            last = writer;
-            if !apply::is_live(page, layout, *slot) {
-                return Err(conflict(*slot, writer));
+        } else {
+            let mut last = TxnId::NONE;
+            for (rank, slot) in slots.iter().enumerate() {
+                let writer = TxnId(owners.get(rank).0);
+                if writer != last && stands(writer) {
+                    return obstacle(*slot, writer);
+                }
+                last = writer;
+                if !live(*slot) {
+                    return Some(Obstacle::Conflict { slot: *slot, by: writer, live: false });
+                }
             }
         }
-        Ok(None)
+        // R1: the page's latch orders this with those who lock.
+        if self.explicit_locks.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let is_own = |slot| u64_at(page, layout.writer + usize::from(slot) * 8) == own.0;
+        let slot = shared.locks.denied(&txn.owner, self.object, page_index, slots, strength, is_own)?;
+        Some(Obstacle::Occupied { slot, writer: if is_own(slot) { own } else { TxnId::NONE } })
     }
 
     #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]

@@ -43,6 +43,9 @@ pub struct ScanBatch {
     pub batch: Batch,
     /// Names of the records, ascending.
     pub records: Vec<RecordId>,
+    /// Set when these are the newest versions of records locked before: changes measure them by this, not by the
+    /// statement's snapshot.
+    pub(crate) newest: Option<Arc<(Registration, ReadView)>>,
 }
 
 /// A scan under way.
@@ -104,6 +107,7 @@ pub(crate) fn prepare(heap: &Heap, columns: &[u16], out: &mut ScanBatch) {
         out.batch = Batch::from_columns(shapes.map(Column::new).collect());
     }
     out.records.clear();
+    out.newest = None;
 }
 
 /// Appends the records of one page visible to `view`; `only` restricts to one slot.

@@ -1,8 +1,10 @@
 //! A table: its columns, its directory in memory, and how it gets another page.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use smallvec::SmallVec;
 use verso_env::sync::{Mutex, RwLock};
 
 use super::apply;
@@ -31,6 +33,8 @@ pub struct Heap {
     pub indexes: IndexSet,
     /// Running mean of variable bytes per record, times 16.
     mean_variable: AtomicU64,
+    /// Pages with explicit record locks and records with queues; raised under the latch of the page (R1).
+    pub(crate) explicit_locks: Arc<AtomicU32>,
 }
 
 impl Heap {
@@ -71,12 +75,23 @@ impl Heap {
             roomy: Mutex::default(),
             indexes: IndexSet::default(),
             mean_variable: AtomicU64::new(0),
+            explicit_locks: Arc::default(),
         })
     }
 
     /// Its columns, in the order of insertion batches.
     pub fn columns(&self) -> &[ColumnSpec] {
         &self.columns
+    }
+
+    /// Columns of unique keys, which foreign keys may name: a change of them is as strong as a delete (R2).
+    pub(crate) fn key_columns(&self) -> SmallVec<[u16; 8]> {
+        if !self.indexes.any() {
+            return SmallVec::new();
+        }
+        let indexes = self.indexes.list();
+        let unique = indexes.iter().filter(|index| index.spec().unique);
+        unique.flat_map(|index| index.spec().parts.iter().map(|part| part.column)).collect()
     }
 
     /// Data pages.

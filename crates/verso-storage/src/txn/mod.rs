@@ -4,14 +4,13 @@
 //!                            └─► Dead ─► Committed n   mark_dead, then backed_out
 //!
 //! [`table`] holds the running state under one mutex, [`inventory`] the commit numbers that readers look up,
-//! [`snapshot`] what a statement sees, [`wait`] the wait-for graph and the locks on whole objects.
+//! [`snapshot`] what a statement sees. Locks and waits are in [`crate::lock`].
 
 pub mod frame;
 pub mod inventory;
 pub mod snapshot;
 pub mod table;
 pub mod transaction;
-pub mod wait;
 
 pub use inventory::TxnState;
 pub use snapshot::{ReadView, Registration};

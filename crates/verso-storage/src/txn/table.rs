@@ -14,21 +14,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use verso_env::sync::{Mutex, MutexGuard, RwLock};
+use verso_env::sync::{Mutex, RwLock};
 
 use super::inventory::{ACTIVE, DEAD, Directory, LONG_AGO, TxnState, state_of};
 use super::snapshot::Registration;
-use super::wait::{ObjectLocks, Target, Waits, blockers};
-use crate::error::StorageError;
 use crate::page::bytes::checked_u64;
-use crate::page::{Flaw, ObjectId, TxnId};
+use crate::page::{Flaw, TxnId};
 use crate::rules::{Rule, disabled};
-
-/// How often a waiting transaction looks whether it was cancelled.
-const CANCEL_POLL: Duration = Duration::from_millis(10);
 
 /// The four markers (M1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +65,6 @@ struct State {
     next_registration: u64,
     /// Lower bounds from the former life.
     restored: Markers,
-    locks: ObjectLocks,
-    waits: Waits,
 }
 
 impl State {
@@ -101,17 +92,11 @@ impl State {
         }
     }
 
-    /// `txn` is not active any more: its locks go, and who waited for them or for its end goes on.
+    /// `txn` is not active any more.
     fn end(&mut self, txn: TxnId) {
         let was_active = self.active.remove(&txn);
         debug_assert!(was_active, "transaction {txn} ends twice");
         self.committing.remove(&txn);
-        self.release(txn);
-    }
-
-    fn release(&mut self, txn: TxnId) {
-        let objects = self.locks.release(txn);
-        self.waits.wake(txn, &objects);
     }
 }
 
@@ -136,8 +121,6 @@ impl Transactions {
             registered: BTreeMap::new(),
             next_registration: 0,
             restored: Markers { next: TxnId(next), oit, oat, ost },
-            locks: ObjectLocks::default(),
-            waits: Waits::default(),
         };
         Transactions { state: Mutex::new(state), directory: RwLock::new(Arc::new(directory)) }
     }
@@ -261,80 +244,6 @@ impl Transactions {
 
     pub(super) fn unregister(&self, key: u64) {
         self.state.lock().registered.remove(&key);
-    }
-
-    // ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────
-
-    /// Waits until `holder` is not active any more. The timeout counts whole polls, so it is exact to some 10 ms.
-    ///
-    /// # Errors
-    /// `Deadlock` if that would never be, `Cancelled`, `LockTimeout`.
-    pub fn wait_end(
-        &self,
-        waiter: TxnId,
-        holder: TxnId,
-        cancel: &AtomicBool,
-        timeout: Option<Duration>,
-    ) -> Result<(), StorageError> {
-        self.block(&mut self.state.lock(), waiter, Target::End(holder), cancel, timeout)
-    }
-
-    /// Locks an object for changes of its rows (shared) or of its definition (exclusive) until `txn` ends.
-    ///
-    /// # Errors
-    /// `Deadlock`, `Cancelled`, `LockTimeout`; the locks held so far stay.
-    pub fn lock_object(
-        &self,
-        txn: TxnId,
-        object: ObjectId,
-        exclusive: bool,
-        cancel: &AtomicBool,
-        timeout: Option<Duration>,
-    ) -> Result<(), StorageError> {
-        let mut state = self.state.lock();
-        self.block(&mut state, txn, Target::Lock { object, exclusive }, cancel, timeout)?;
-        state.locks.grant(txn, object, exclusive);
-        Ok(())
-    }
-
-    /// Releases the locks of `txn` on objects before it ends.
-    pub fn release(&self, txn: TxnId) {
-        self.state.lock().release(txn);
-    }
-
-    fn block(
-        &self,
-        state: &mut MutexGuard<'_, State>,
-        waiter: TxnId,
-        target: Target,
-        cancel: &AtomicBool,
-        timeout: Option<Duration>,
-    ) -> Result<(), StorageError> {
-        let mut waited = Duration::ZERO;
-        let mut noted = None;
-        let result = loop {
-            if blockers(&state.locks, &state.active, waiter, target).is_empty() {
-                break Ok(());
-            }
-            if cancel.load(Ordering::Relaxed) {
-                break Err(StorageError::Cancelled);
-            }
-            if state.waits.closes_cycle(&state.locks, &state.active, waiter, target) {
-                break Err(StorageError::Deadlock { victim: waiter });
-            }
-            let slice = timeout.map_or(CANCEL_POLL, |limit| limit.saturating_sub(waited).min(CANCEL_POLL));
-            if slice.is_zero() {
-                break Err(StorageError::LockTimeout);
-            }
-            let (_, wake) = noted.get_or_insert_with(|| state.waits.add(waiter, target));
-            if wake.wait_for(state, slice) {
-                waited += slice;
-            }
-        };
-        if let Some((key, _)) = noted {
-            state.waits.remove(key);
-        }
-        result
     }
 
     // ── checkpoints ──────────────────────────────────────────────────────────────────────────────────────────

@@ -5,12 +5,15 @@
 //! F5. NO SAVEPOINT: no frames at all; after the first error only reads and rollback are accepted; a rollback with
 //!     writes marks it dead and leaves it to sweep.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use smallvec::SmallVec;
 
 use crate::StorageError;
 use crate::heap::undo;
+use crate::lock::{CancelHandle, LockOwner, OwnerCore, TableLockMode, WaitPolicy};
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, TxnId};
 use crate::rules::{Rule, disabled};
@@ -32,6 +35,13 @@ pub enum Isolation {
     Snapshot,
     /// As if alone. (Treated as `Snapshot` by storage; the session refuses it until SSI exists.)
     Serializable,
+}
+
+impl Isolation {
+    /// Whether each statement has a snapshot of its own.
+    pub fn by_statement(self) -> bool {
+        matches!(self, Isolation::ReadUncommitted | Isolation::ReadCommitted)
+    }
 }
 
 /// How a transaction begins.
@@ -71,22 +81,6 @@ pub struct TxnStatistics {
     pub first_lsn: Lsn,
 }
 
-/// Ends what a transaction does, from another thread.
-#[derive(Clone, Debug)]
-pub struct CancelHandle(Arc<AtomicBool>);
-
-impl CancelHandle {
-    /// The statement under way fails with `Cancelled`.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Forgets an earlier cancel.
-    pub fn reset(&self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-}
-
 /// What a statement saw, kept beyond its end: scans begun in it stay valid as long as this lives.
 #[derive(Debug)]
 pub struct HeldView {
@@ -112,13 +106,20 @@ pub struct Txn {
     /// For bytes that are put together, so that no page of a bulk change allocates anew.
     pub(crate) scratch: Vec<u8>,
     pub(crate) cancel: Arc<AtomicBool>,
-    locked: HashSet<(ObjectId, bool)>,
+    pub(crate) owner: Arc<OwnerCore>,
+    /// The owner of a transaction without a session.
+    _alone: Option<LockOwner>,
+    /// Table locks it is known to hold, a bit for each mode.
+    locked: SmallVec<[(ObjectId, u8); 8]>,
+    pub(crate) lock_timeout: Option<Duration>,
     /// Key in the list of open transactions.
     serial: u64,
 }
 
 impl Txn {
-    pub(crate) fn new(shared: Arc<Shared>, options: TxnOptions) -> Txn {
+    pub(crate) fn new(shared: Arc<Shared>, options: TxnOptions, owner: Option<&LockOwner>) -> Txn {
+        let alone = if owner.is_none() { Some(shared.locks.register(0)) } else { None };
+        let owner = Arc::clone(&owner.or(alone.as_ref()).expect("one of the two").core);
         let serial = {
             let mut live = shared.live.lock();
             let serial = live.last_key_value().map_or(0, |(serial, _)| serial + 1);
@@ -150,8 +151,11 @@ impl Txn {
             first_lsn: Lsn::ZERO,
             log_bytes: 0,
             scratch: Vec::new(),
-            cancel: Arc::default(),
-            locked: HashSet::new(),
+            cancel: Arc::clone(&owner.cancel),
+            owner,
+            _alone: alone,
+            locked: SmallVec::new(),
+            lock_timeout: None,
             serial,
         }
     }
@@ -188,7 +192,7 @@ impl Txn {
 
     /// Lets another thread cancel what this one does.
     pub fn cancel_handle(&self) -> CancelHandle {
-        CancelHandle(Arc::clone(&self.cancel))
+        self.shared.locks.cancel_handle(&self.owner)
     }
 
     /// Figures so far.
@@ -271,9 +275,16 @@ impl Txn {
         if let Some(registration) = &self.snapshot {
             return (None, ReadView::new(transactions, registration, self.id, false));
         }
+        let (registration, view) = self.view_of_now();
+        (Some(registration), view)
+    }
+
+    /// What is committed at this moment.
+    pub(crate) fn view_of_now(&self) -> (Registration, ReadView) {
+        let transactions = &self.shared.transactions;
         let registration = transactions.register();
         let view = ReadView::new(transactions, &registration, self.id, false);
-        (Some(registration), view)
+        (registration, view)
     }
 
     /// The frame that changes go to.
@@ -400,6 +411,7 @@ impl Txn {
         self.accept_writes()?;
         if self.id == TxnId::NONE {
             self.id = self.shared.transactions.begin_write();
+            self.owner.begin(self.id);
             self.slot = Some(self.shared.versions.borrow());
             // The running statement must see what it writes through nested statements, which take views of their own.
         }
@@ -414,18 +426,43 @@ impl Txn {
         self.log_bytes += lsns.1.0 - lsns.0.0;
     }
 
-    /// Locks an object until the transaction ends.
+    /// Locks a table until the transaction ends; `false` if it was to be skipped.
     ///
     /// # Errors
-    /// `Deadlock`, `Cancelled`.
-    pub(crate) fn lock_object(&mut self, object: ObjectId, exclusive: bool) -> Result<(), StorageError> {
-        if self.locked.contains(&(object, true)) || (!exclusive && self.locked.contains(&(object, false))) {
-            return Ok(());
+    /// `Deadlock`, `Cancelled`, `LockTimeout`, `LockNotAvailable`.
+    pub(crate) fn lock_table(
+        &mut self,
+        object: ObjectId,
+        mode: TableLockMode,
+        policy: WaitPolicy,
+    ) -> Result<bool, StorageError> {
+        let known = self.locked.iter().position(|(locked, _)| *locked == object);
+        if known.is_some_and(|at| self.locked[at].1 >> mode as u8 & 1 == 1) {
+            return Ok(true);
         }
-        let id = self.begin_write()?;
-        self.shared.transactions.lock_object(id, object, exclusive, &self.cancel, None)?;
-        self.locked.insert((object, exclusive));
-        Ok(())
+        let request = self.request(policy);
+        if !self.shared.locks.lock_table(&self.owner, object, mode, request)? {
+            return Ok(false);
+        }
+        match known {
+            Some(at) => self.locked[at].1 |= 1 << mode as u8,
+            None => self.locked.push((object, 1 << mode as u8)),
+        }
+        Ok(true)
+    }
+
+    /// Waits until another transaction has ended; at once if it has.
+    ///
+    /// # Errors
+    /// `Deadlock`, `Cancelled`, `LockTimeout`.
+    pub fn wait_end(&self, other: TxnId) -> Result<(), StorageError> {
+        let request = self.request(WaitPolicy::Block);
+        self.shared.locks.wait_end(&self.owner, other, request).map(drop)
+    }
+
+    /// How long it waits for each lock (`LockTimeout` then); for ever by default.
+    pub fn set_lock_timeout(&mut self, timeout: Option<Duration>) {
+        self.lock_timeout = timeout;
     }
 
     /// Whether keys of this unique index may be double until [`Txn::check_unique_now`] or the commit (a deferred
@@ -455,6 +492,7 @@ impl Txn {
         self.statements.clear();
         self.shared.commits.fetch_add(1, Ordering::Relaxed);
         if self.id == TxnId::NONE {
+            self.leave();
             return Ok(());
         }
         let shared = Arc::clone(&self.shared);
@@ -475,8 +513,12 @@ impl Txn {
         if let Some(slot) = self.slot.take() {
             self.shared.versions.give_back(slot, &self.shared.transactions);
         }
-        self.shared.versions.ended(self.id, &self.shared.transactions);
+        if self.id != TxnId::NONE {
+            self.shared.versions.ended(self.id, &self.shared.transactions);
+        }
         self.snapshot = None;
+        // Its state says already that it ended, so nobody who goes on now sees it active.
+        self.shared.locks.end(&self.owner);
     }
 
     /// Undoes everything (F4, F5).
@@ -501,6 +543,7 @@ impl Txn {
         self.statements.clear();
         self.shared.rollbacks.fetch_add(1, Ordering::Relaxed);
         if self.id == TxnId::NONE {
+            self.leave();
             return Ok(());
         }
         let records: u64 = self.frames.iter().map(|frame| frame.records).sum();

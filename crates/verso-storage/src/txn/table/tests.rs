@@ -1,4 +1,4 @@
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use verso_env::Env;
 
@@ -6,21 +6,12 @@ use super::super::inventory::CHUNK;
 use super::super::snapshot::ReadView;
 use super::*;
 
-static RUNNING: AtomicBool = AtomicBool::new(false);
-
 fn fresh() -> Arc<Transactions> {
     Arc::new(Transactions::new(RestoredTransactions::default()))
 }
 
 fn view(transactions: &Arc<Transactions>, registration: &Registration, own: TxnId) -> ReadView {
     ReadView::new(transactions, registration, own, false)
-}
-
-/// Waits until `count` transactions wait.
-fn until_waiting(transactions: &Transactions, count: usize) {
-    while transactions.state.lock().waits.count() < count {
-        std::thread::yield_now();
-    }
 }
 
 #[test]
@@ -180,75 +171,4 @@ fn snapshots_among_threads_see_no_gap_and_hold_the_horizon() {
     }
     writers.into_iter().for_each(|writer| writer.join().unwrap());
     assert_eq!(transactions.horizon(), (WRITERS * ROUNDS) as u64 + 1);
-}
-
-#[test]
-fn a_wait_ends_with_the_holder_with_time_or_when_cancelled() {
-    let (env, transactions) = (Env::real(), fresh());
-    let (a, b) = (transactions.begin_write(), transactions.begin_write());
-    let short = Some(Duration::from_millis(1));
-    assert!(matches!(transactions.wait_end(a, b, &RUNNING, short), Err(StorageError::LockTimeout)));
-    let cancelled = AtomicBool::new(true);
-    assert!(matches!(transactions.wait_end(a, b, &cancelled, None), Err(StorageError::Cancelled)));
-    let other = transactions.clone();
-    let waiter = env.spawn("waiter", move || other.wait_end(a, b, &RUNNING, None).unwrap());
-    until_waiting(&transactions, 1);
-    transactions.publish_commit(b);
-    waiter.join().unwrap();
-    transactions.wait_end(a, b, &RUNNING, short).unwrap();
-    assert_eq!(transactions.state.lock().waits.count(), 0);
-}
-
-/// Each of `count` transactions waits for the next; the last closes the cycle.
-fn ring(count: usize) {
-    let (env, transactions) = (Env::real(), fresh());
-    let ids: Vec<TxnId> = (0..count).map(|_| transactions.begin_write()).collect();
-    let mut waiters = Vec::new();
-    for pair in ids.windows(2) {
-        let (other, waiter, holder) = (transactions.clone(), pair[0], pair[1]);
-        waiters.push(env.spawn("waiter", move || {
-            other.wait_end(waiter, holder, &RUNNING, None).unwrap();
-            other.publish_commit(waiter);
-        }));
-    }
-    until_waiting(&transactions, count - 1);
-    let last = ids[count - 1];
-    let closed = transactions.wait_end(last, ids[0], &RUNNING, None);
-    assert!(matches!(closed, Err(StorageError::Deadlock { victim }) if victim == last));
-    transactions.rolled_back_clean(last);
-    waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
-    assert_eq!(transactions.active(), []);
-}
-
-#[test]
-fn a_deadlock_of_two_and_of_three_is_found() {
-    ring(2);
-    ring(3);
-}
-
-#[test]
-fn object_locks_exclude_and_are_found_in_deadlocks() {
-    let (env, transactions) = (Env::real(), fresh());
-    let ids: Vec<TxnId> = (0..3).map(|_| transactions.begin_write()).collect();
-    let (a, b, c) = (ids[0], ids[1], ids[2]);
-    let object = ObjectId(7);
-    let now = Some(Duration::ZERO);
-    let lock = |txn, exclusive| transactions.lock_object(txn, object, exclusive, &RUNNING, now);
-    lock(a, false).unwrap();
-    lock(a, true).unwrap();
-    lock(a, false).unwrap();
-    assert!(matches!(lock(b, false), Err(StorageError::LockTimeout)));
-    transactions.mark_dead(a);
-    lock(b, false).unwrap();
-    assert!(matches!(lock(c, true), Err(StorageError::LockTimeout)));
-    lock(c, false).unwrap();
-    // b wants to upgrade and waits for c; c wanting the same, or waiting for b's end, closes the cycle.
-    let other = transactions.clone();
-    let upgrade = env.spawn("upgrade", move || other.lock_object(b, object, true, &RUNNING, None).unwrap());
-    until_waiting(&transactions, 1);
-    assert!(matches!(lock(c, true), Err(StorageError::Deadlock { victim }) if victim == c));
-    assert!(transactions.wait_end(c, b, &RUNNING, None).is_err());
-    transactions.release(c);
-    upgrade.join().unwrap();
-    assert!(matches!(lock(c, false), Err(StorageError::LockTimeout)));
 }

@@ -1,0 +1,513 @@
+//! The lock manager: getting, waiting, releasing.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use verso_env::Clock;
+use verso_env::sync::{Condvar, Mutex, MutexGuard};
+
+use super::graph;
+use super::mode::{RecordLockMode, TableLockMode, WaitPolicy};
+use super::owner::{CancelHandle, LockOwner, Near, OwnerCore};
+use super::table::{OwnerState, State, TableRecords, Tag, Want};
+use crate::StorageError;
+use crate::heap::Heap;
+use crate::page::{ObjectId, RecordId, TxnId};
+use crate::txn::{Transactions, TxnState};
+
+/// Counters of strong table locks; tables share them.
+const STRIPES: usize = 256;
+
+/// All locks of an open database.
+pub struct LockManager {
+    state: Mutex<State>,
+    /// Strong table locks held or wanted, by stripe (O1).
+    strong: [AtomicU32; STRIPES],
+    /// Owners that wait; who ends a transaction looks here first.
+    waiting: AtomicUsize,
+    /// Waits so far.
+    waits: AtomicU64,
+    transactions: Arc<Transactions>,
+    clock: Arc<dyn Clock>,
+    this: Weak<LockManager>,
+}
+
+/// How a request is made.
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) policy: WaitPolicy,
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl LockManager {
+    /// No locks.
+    pub fn new(transactions: Arc<Transactions>, clock: Arc<dyn Clock>) -> Arc<LockManager> {
+        Arc::new_cyclic(|this| LockManager {
+            state: Mutex::new(State { next_owner: 1, ..State::default() }),
+            strong: [const { AtomicU32::new(0) }; STRIPES],
+            waiting: AtomicUsize::new(0),
+            waits: AtomicU64::new(0),
+            transactions,
+            clock,
+            this: this.clone(),
+        })
+    }
+
+    // ── owners ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// A new owner; `session` 0 means a transaction by itself.
+    pub(crate) fn register(&self, session: u64) -> LockOwner {
+        let mut state = self.state.lock();
+        let id = state.next_owner;
+        state.next_owner += 1;
+        let core = Arc::new(OwnerCore {
+            id,
+            session,
+            txn: AtomicU64::new(0),
+            near: Mutex::new(Near::default()),
+            wake: Condvar::new(),
+            cancel: Arc::default(),
+        });
+        let owner = OwnerState { core: Arc::clone(&core), tags: Vec::new(), pages: Vec::new(), want: None };
+        state.owners.insert(id, owner);
+        LockOwner { core, manager: self.this.upgrade().expect("called on a living manager") }
+    }
+
+    /// The owner is gone.
+    pub(super) fn forget(&self, owner: &OwnerCore) {
+        self.end(owner);
+        self.release_session(owner);
+        self.state.lock().owners.remove(&owner.id);
+    }
+
+    /// Wakes whatever the owner waits in, to look at its cancel flag.
+    pub(super) fn wake_owner(&self, owner: u64) {
+        let state = self.state.lock();
+        if let Some(owner) = state.owners.get(&owner) {
+            owner.core.wake.notify_all();
+        }
+    }
+
+    // ── tables and advisory locks ────────────────────────────────────────────────────────────────────────────
+
+    /// Locks a table until the transaction ends; `false` if it was to be skipped.
+    pub(crate) fn lock_table(
+        &self,
+        owner: &Arc<OwnerCore>,
+        object: ObjectId,
+        mode: TableLockMode,
+        request: Request,
+    ) -> Result<bool, StorageError> {
+        if mode.is_weak() {
+            let mut near = owner.near.lock();
+            // Under the mutex that a strong locker takes next (O1).
+            if self.stripe(object).load(Ordering::Relaxed) == 0 {
+                match near.tables.iter_mut().find(|(table, _)| *table == object) {
+                    Some((_, modes)) => *modes |= 1 << mode as u8,
+                    None => near.tables.push((object, 1 << mode as u8)),
+                }
+                return Ok(true);
+            }
+        }
+        self.acquire(owner, Tag::Table(object), mode as u8, false, request)
+    }
+
+    /// Gets a lock of the common table.
+    pub(super) fn acquire(
+        &self,
+        owner: &Arc<OwnerCore>,
+        tag: Tag,
+        mode: u8,
+        session: bool,
+        request: Request,
+    ) -> Result<bool, StorageError> {
+        let mut state = self.state.lock();
+        if state.held(owner.id, tag) >> mode & 1 == 1 {
+            state.grant(owner.id, tag, mode, session);
+            return Ok(true);
+        }
+        let strong = self.strong_object(tag, mode);
+        if let Some(object) = strong {
+            self.stripe(object).fetch_add(1, Ordering::SeqCst);
+            gather(&mut state, object);
+        }
+        let granted = self.block(&mut state, owner, Want::Lock { tag, mode }, request);
+        let withdrawn = state.dequeue(owner.id, tag);
+        if matches!(granted, Ok(true)) {
+            state.grant(owner.id, tag, mode, session);
+            owner.near.lock().elsewhere = true;
+        } else if let Some(object) = strong {
+            self.stripe(object).fetch_sub(1, Ordering::SeqCst);
+        }
+        if withdrawn {
+            state.wake_queue(tag, &|txn| self.is_active(txn));
+        }
+        granted
+    }
+
+    /// Gives an advisory lock of the session back; whether it was held.
+    pub(super) fn release_one(&self, owner: &OwnerCore, tag: Tag, mode: u8) -> bool {
+        let mut state = self.state.lock();
+        let Some(entry) = state.tags.get_mut(&tag) else { return false };
+        let own = |granted: &&mut super::table::Granted| {
+            granted.owner == owner.id && granted.mode == mode && granted.session > 0
+        };
+        let Some(granted) = entry.granted.iter_mut().find(own) else { return false };
+        granted.session -= 1;
+        self.drop_unheld(&mut state, owner.id, tag);
+        true
+    }
+
+    /// Gives all advisory locks of the session back.
+    pub(crate) fn release_session(&self, owner: &OwnerCore) {
+        self.release_where(owner, |granted| granted.session = 0);
+    }
+
+    /// Whether the owner keeps others.
+    fn release_where(&self, owner: &OwnerCore, clear: impl Fn(&mut super::table::Granted)) -> bool {
+        let mut state = self.state.lock();
+        let tags = state.owners.get(&owner.id).map(|owner| owner.tags.clone()).unwrap_or_default();
+        for tag in tags {
+            if let Some(entry) = state.tags.get_mut(&tag) {
+                entry.granted.iter_mut().filter(|granted| granted.owner == owner.id).for_each(&clear);
+            }
+            self.drop_unheld(&mut state, owner.id, tag);
+        }
+        state.owners.get(&owner.id).is_some_and(|owner| !owner.tags.is_empty())
+    }
+
+    /// Removes grants that no scope holds any more and wakes who waited for them.
+    fn drop_unheld(&self, state: &mut State, owner: u64, tag: Tag) {
+        let mut gone = false;
+        let mut left = false;
+        if let Some(entry) = state.tags.get_mut(&tag) {
+            entry.granted.retain(|granted| {
+                let its = granted.owner == owner;
+                let keep = !its || granted.session + granted.txn > 0;
+                if !keep {
+                    gone = true;
+                    if let Some(object) = self.strong_object(tag, granted.mode) {
+                        self.stripe(object).fetch_sub(1, Ordering::SeqCst);
+                    }
+                }
+                left |= its && keep;
+                keep
+            });
+        }
+        if gone {
+            if !left && let Some(owner) = state.owners.get_mut(&owner) {
+                owner.tags.retain(|held| *held != tag);
+            }
+            state.wake_queue(tag, &|txn| self.is_active(txn));
+            state.drop_if_empty(tag);
+        }
+    }
+
+    // ── records ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// The first of `slots` that an explicit lock or somebody's place in a queue denies to `owner`. Called with the page
+    /// latched, and only if the table's counter says that there is something to find.
+    pub(crate) fn denied(
+        &self,
+        owner: &OwnerCore,
+        object: ObjectId,
+        page_index: u32,
+        slots: &[u16],
+        mode: RecordLockMode,
+        is_own: impl Fn(u16) -> bool,
+    ) -> Option<u16> {
+        denied(&self.state.lock(), owner, object, page_index, slots, mode, is_own)
+    }
+
+    /// Locks records of a page for `owner` unless one of them is denied, which is returned then. Called with the page
+    /// latched.
+    pub(crate) fn lock_slots(
+        &self,
+        owner: &OwnerCore,
+        heap: &Heap,
+        page_index: u32,
+        slots: &[u16],
+        mode: RecordLockMode,
+        is_own: impl Fn(u16) -> bool,
+    ) -> Option<u16> {
+        let mut state = self.state.lock();
+        let denied = denied(&state, owner, heap.object, page_index, slots, mode, is_own);
+        if denied.is_none() {
+            state.lock_slots(owner.id, heap.object, &heap.explicit_locks, page_index, slots, mode);
+            owner.near.lock().elsewhere = true;
+        }
+        denied
+    }
+
+    /// Waits until nobody ahead denies the record to `owner` any more. The place in the queue is kept until the returned
+    /// guard is dropped, so that nobody overtakes while the caller latches the page again. `None`: it was to be skipped.
+    pub(crate) fn wait_record(
+        &self,
+        owner: &Arc<OwnerCore>,
+        heap: &Heap,
+        record: RecordId,
+        mode: RecordLockMode,
+        writer: TxnId,
+        request: Request,
+    ) -> Result<Option<Place<'_>>, StorageError> {
+        let own = writer == owner.txn() && writer != TxnId::NONE;
+        let writer = if own { TxnId::NONE } else { writer };
+        let object = heap.object;
+        let mut state = self.state.lock();
+        state.records.entry(object).or_insert_with(|| TableRecords {
+            count: Arc::clone(&heap.explicit_locks),
+            pages: std::collections::BTreeMap::new(),
+        });
+        let place = Place { manager: self, owner: owner.id, tag: Tag::Record(object, record) };
+        let want = Want::Record { object, record, mode, writer };
+        if own {
+            // The home writer goes before everybody who waits for it.
+            state.enqueue(owner.id, &want, true);
+        }
+        let result = self.block(&mut state, owner, want, request);
+        drop(state);
+        match result {
+            Ok(true) => Ok(Some(place)),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits for the end of a transaction.
+    ///
+    /// # Errors
+    /// `Deadlock`, `Cancelled`, `LockTimeout`.
+    pub(crate) fn wait_end(
+        &self,
+        owner: &Arc<OwnerCore>,
+        txn: TxnId,
+        request: Request,
+    ) -> Result<bool, StorageError> {
+        let mut state = self.state.lock();
+        self.block(&mut state, owner, Want::End(txn), request)
+    }
+
+    // ── the end of a transaction ─────────────────────────────────────────────────────────────────────────────
+
+    /// The owner's transaction has ended, which its state says already: its locks go and who waited for it goes on.
+    pub(crate) fn end(&self, owner: &OwnerCore) {
+        let txn = owner.txn();
+        owner.txn.store(0, Ordering::Release);
+        let elsewhere = {
+            let mut near = owner.near.lock();
+            near.tables.clear();
+            std::mem::take(&mut near.elsewhere)
+        };
+        // Either the waiter sees the new state, or we see that somebody waits.
+        fence(Ordering::SeqCst);
+        if elsewhere {
+            self.release_records(owner.id);
+            let session_locks = self.release_where(owner, |granted| granted.txn = 0);
+            owner.near.lock().elsewhere |= session_locks;
+        }
+        if txn != TxnId::NONE && self.waiting.load(Ordering::SeqCst) > 0 {
+            let state = self.state.lock();
+            for other in state.owners.values() {
+                let concerned = match other.want {
+                    Some(Want::End(of)) => of == txn,
+                    Some(Want::Record { writer, .. }) => writer == txn,
+                    _ => false,
+                };
+                if concerned {
+                    other.core.wake.notify_all();
+                }
+            }
+        }
+    }
+
+    fn release_records(&self, owner: u64) {
+        let mut state = self.state.lock();
+        let Some(pages) = state.owners.get_mut(&owner).map(|owner| std::mem::take(&mut owner.pages)) else {
+            return;
+        };
+        let mut touched = BTreeSet::new();
+        for (object, page) in pages {
+            let Some(table) = state.records.get_mut(&object) else { continue };
+            if let Some(locks) = table.pages.get_mut(&page) {
+                locks.retain(|(holder, ..)| *holder != owner);
+                if locks.is_empty() {
+                    table.pages.remove(&page);
+                    table.count.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+            touched.insert(object);
+        }
+        let queues: Vec<Tag> = state
+            .tags
+            .keys()
+            .copied()
+            .filter(|tag| matches!(tag, Tag::Record(object, _) if touched.contains(object)))
+            .collect();
+        for tag in queues {
+            state.wake_queue(tag, &|txn| self.is_active(txn));
+        }
+        for object in touched {
+            if state.records.get(&object).is_some_and(|table| table.count.load(Ordering::Relaxed) == 0) {
+                state.records.remove(&object);
+            }
+        }
+    }
+
+    // ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn is_active(&self, txn: TxnId) -> bool {
+        matches!(self.transactions.state(txn), TxnState::Active | TxnState::Limbo)
+    }
+
+    /// Waits until nobody blocks `want`. A queue is joined, and left by the caller.
+    fn block(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        owner: &Arc<OwnerCore>,
+        want: Want,
+        request: Request,
+    ) -> Result<bool, StorageError> {
+        let active = |txn| self.is_active(txn);
+        if state.blockers(owner.id, &want, &active).is_empty() {
+            // A place in the queue all the same, for the caller has yet to take what it may have now.
+            if matches!(want, Want::Record { .. }) {
+                state.enqueue(owner.id, &want, false);
+            }
+            return Ok(true);
+        }
+        match request.policy {
+            WaitPolicy::NoWait => return Err(StorageError::LockNotAvailable),
+            WaitPolicy::SkipLocked => return Ok(false),
+            WaitPolicy::Block => {}
+        }
+        let deadline = request.timeout.map(|timeout| {
+            self.clock.monotonic_nanos().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
+        });
+        state.enqueue(owner.id, &want, false);
+        if let Some(owner) = state.owners.get_mut(&owner.id) {
+            debug_assert!(owner.want.is_none(), "an owner waits for one thing at a time (O2)");
+            owner.want = Some(want);
+        }
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let result = loop {
+            if state.blockers(owner.id, &want, &active).is_empty() {
+                break Ok(true);
+            }
+            if owner.cancel.load(Ordering::Acquire) {
+                break Err(StorageError::Cancelled);
+            }
+            if let Some(detail) = graph::cycle(state, owner.id, &active) {
+                let victim = owner.txn();
+                break Err(StorageError::Deadlock { victim, detail: detail.into() });
+            }
+            match deadline.map(|deadline| deadline.saturating_sub(self.clock.monotonic_nanos())) {
+                None => owner.wake.wait(state),
+                Some(0) => break Err(StorageError::LockTimeout),
+                Some(nanos) => {
+                    owner.wake.wait_for(state, Duration::from_nanos(nanos));
+                }
+            }
+        };
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        if let Some(owner) = state.owners.get_mut(&owner.id) {
+            owner.want = None;
+        }
+        if result.is_err()
+            && let Some(tag) = want.tag()
+            && state.dequeue(owner.id, tag)
+        {
+            state.wake_queue(tag, &active);
+        }
+        result
+    }
+
+    // ── odds and ends ────────────────────────────────────────────────────────────────────────────────────────
+
+    fn stripe(&self, object: ObjectId) -> &AtomicU32 {
+        &self.strong[object.0 as usize % STRIPES]
+    }
+
+    fn strong_object(&self, tag: Tag, mode: u8) -> Option<ObjectId> {
+        match tag {
+            Tag::Table(object) if TableLockMode::ALL[usize::from(mode)].is_strong() => Some(object),
+            _ => None,
+        }
+    }
+
+    pub(super) fn with_state<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.state.lock())
+    }
+
+    pub(super) fn transactions(&self) -> &Transactions {
+        &self.transactions
+    }
+
+    /// Waits so far.
+    pub fn wait_count(&self) -> u64 {
+        self.waits.load(Ordering::Relaxed)
+    }
+
+    /// Lets another thread cancel what the owner does.
+    pub(crate) fn cancel_handle(&self, owner: &Arc<OwnerCore>) -> CancelHandle {
+        CancelHandle::new(owner, self.this.clone())
+    }
+}
+
+/// The first slot that somebody denies to `owner`. The home writer goes before everybody who waits for it, but not
+/// before who shares the lock with it.
+fn denied(
+    state: &State,
+    owner: &OwnerCore,
+    object: ObjectId,
+    page_index: u32,
+    slots: &[u16],
+    mode: RecordLockMode,
+    is_own: impl Fn(u16) -> bool,
+) -> Option<u16> {
+    slots.iter().copied().find(|slot| {
+        let record = RecordId { page_index, slot: *slot };
+        let want = Want::Record { object, record, mode, writer: TxnId::NONE };
+        let blockers = state.blockers(owner.id, &want, &|_| false);
+        blockers
+            .iter()
+            .any(|blocker| !is_own(*slot) || state.held(*blocker, Tag::Record(object, record)) != 0)
+    })
+}
+
+/// Moves the weak locks of all owners on a table to the common table (O1).
+fn gather(state: &mut State, object: ObjectId) {
+    let cores: Vec<Arc<OwnerCore>> = state.owners.values().map(|owner| Arc::clone(&owner.core)).collect();
+    for core in cores {
+        let mut near = core.near.lock();
+        let Some(at) = near.tables.iter().position(|(table, _)| *table == object) else { continue };
+        let (_, modes) = near.tables.swap_remove(at);
+        near.elsewhere = true;
+        for mode in TableLockMode::ALL.into_iter().filter(|mode| modes >> *mode as u8 & 1 == 1) {
+            state.grant(core.id, Tag::Table(object), mode as u8, false);
+        }
+    }
+}
+
+/// A place in a record's queue.
+pub(crate) struct Place<'m> {
+    manager: &'m LockManager,
+    owner: u64,
+    tag: Tag,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut state = self.manager.state.lock();
+        if state.dequeue(self.owner, self.tag) {
+            state.wake_queue(self.tag, &|txn| self.manager.is_active(txn));
+        }
+        let Tag::Record(object, _) = self.tag else { return };
+        if state.records.get(&object).is_some_and(|table| table.count.load(Ordering::Relaxed) == 0) {
+            state.records.remove(&object);
+        }
+    }
+}

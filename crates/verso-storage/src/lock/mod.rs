@@ -1,0 +1,53 @@
+//! The lock manager (T3): locks of transactions and sessions, waiting, deadlocks.
+//!
+//! ```text
+//! statement ──► weak table lock: the owner's own list      (no shared memory, O1)
+//!           ──► record: home writer = lock                 (nothing noted, R1)
+//!                  │ occupied, or FOR …
+//!                  ▼
+//!           common table, one mutex: holders, FIFO queues ──► wait ──► granted │ 55P03 │ 57014
+//!                                                              │
+//!                                                              └► wait-for graph ──► 40P01
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`mode`] | modes and what they exclude |
+//! | [`owner`] | sessions as holders; cancelling |
+//! | [`table`] | the common table |
+//! | [`manager`] | getting, waiting, releasing |
+//! | [`graph`] | deadlocks |
+//! | [`record`] | locking records |
+//! | [`advisory`] | advisory locks |
+//! | [`info`] | what views show |
+//!
+//! T3. Requests for one thing are served in the order in which they came, except that who holds it already goes before
+//!     those who wait for it. A lock is its transaction's until that ends (also past a rollback to a savepoint), or its
+//!     session's until it is given back.
+//!
+//! Memory: a table or advisory lock takes some 100 bytes; explicit record locks take a bitmap and some 60 bytes for a
+//! page, owner and mode, so a million locked records of 200 a page take about half a megabyte.
+//!
+//! Latches: locks are waited for with no latch held. The manager's mutex may be taken under a page latch; nothing is
+//! latched under it. Order of mutexes: the manager's, then an owner's.
+
+mod advisory;
+mod graph;
+mod info;
+mod manager;
+mod mode;
+mod owner;
+mod record;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use advisory::AdvisoryKey;
+pub use info::{LockInfo, LockTarget};
+pub use manager::LockManager;
+pub(crate) use manager::Place;
+pub use mode::{RecordLockMode, TableLockMode, WaitPolicy};
+pub(crate) use owner::OwnerCore;
+pub use owner::{CancelHandle, LockOwner};
+pub use record::LockedRows;

@@ -1,0 +1,198 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use verso_env::Env;
+
+use super::manager::Request;
+use super::table::Tag;
+use super::*;
+use crate::StorageError;
+use crate::page::{ObjectId, TxnId};
+use crate::txn::{RestoredTransactions, Transactions};
+
+const TABLE: ObjectId = ObjectId(1000);
+const WAIT: Request = Request { policy: WaitPolicy::Block, timeout: None };
+const NOW: Request = Request { policy: WaitPolicy::NoWait, timeout: None };
+const SKIP: Request = Request { policy: WaitPolicy::SkipLocked, timeout: None };
+
+fn fresh() -> (Env, Arc<Transactions>, Arc<LockManager>) {
+    let env = Env::real();
+    let transactions = Arc::new(Transactions::new(RestoredTransactions::default()));
+    let manager = LockManager::new(Arc::clone(&transactions), Arc::clone(&env.clock));
+    (env, transactions, manager)
+}
+
+/// Waits until `count` owners wait.
+fn until_waiting(manager: &LockManager, count: usize) {
+    while manager.list().iter().filter(|lock| !lock.granted).count() < count {
+        std::thread::yield_now();
+    }
+}
+
+fn begin(transactions: &Transactions, owner: &LockOwner) -> TxnId {
+    let id = transactions.begin_write();
+    owner.core.begin(id);
+    id
+}
+
+#[test]
+fn weak_table_locks_move_to_the_table_when_a_strong_one_is_wanted() {
+    let (_, _, manager) = fresh();
+    let (a, b) = (manager.register(1), manager.register(2));
+    assert!(manager.lock_table(&a.core, TABLE, TableLockMode::RowExclusive, NOW).unwrap());
+    assert!(manager.lock_table(&b.core, TABLE, TableLockMode::AccessShare, NOW).unwrap());
+    manager.with_state(|state| assert!(state.tags.is_empty()));
+    let refused = manager.lock_table(&b.core, TABLE, TableLockMode::Share, NOW);
+    assert!(matches!(refused, Err(StorageError::LockNotAvailable)));
+    assert!(!manager.lock_table(&b.core, TABLE, TableLockMode::Share, SKIP).unwrap());
+    manager.with_state(|state| assert_eq!(state.held(a.core.id, Tag::Table(TABLE)), 1 << 2));
+    manager.end(&a.core);
+    assert!(manager.lock_table(&b.core, TABLE, TableLockMode::Share, NOW).unwrap());
+    assert!(matches!(
+        manager.lock_table(&a.core, TABLE, TableLockMode::RowExclusive, NOW),
+        Err(StorageError::LockNotAvailable)
+    ));
+    assert!(manager.lock_table(&a.core, TABLE, TableLockMode::RowShare, NOW).unwrap());
+    manager.end(&b.core);
+    manager.end(&a.core);
+    assert_eq!(manager.list(), []);
+    // Nobody wants a strong one any more, so weak ones stay with their owners again.
+    manager.lock_table(&a.core, TABLE, TableLockMode::RowExclusive, NOW).unwrap();
+    manager.with_state(|state| assert!(state.tags.is_empty()));
+}
+
+#[test]
+fn t3_requests_are_served_in_order_and_holders_go_first() {
+    let (env, _, manager) = fresh();
+    let owners: Vec<_> = (1..=4).map(|session| Arc::new(manager.register(session))).collect();
+    let lock = |owner: &LockOwner, mode, request| manager.lock_table(&owner.core, TABLE, mode, request);
+    lock(&owners[0], TableLockMode::Share, NOW).unwrap();
+    let order = Arc::new(AtomicUsize::new(0));
+    let mut threads = Vec::new();
+    for (turn, mode) in [(1, TableLockMode::AccessExclusive), (2, TableLockMode::Share)] {
+        let (owner, other, order) = (Arc::clone(&owners[turn]), Arc::clone(&manager), Arc::clone(&order));
+        threads.push(env.spawn("waiter", move || {
+            other.lock_table(&owner.core, TABLE, mode, WAIT).unwrap();
+            assert_eq!(order.fetch_add(1, Ordering::SeqCst), turn - 1);
+            other.end(&owner.core);
+        }));
+        until_waiting(&manager, turn);
+    }
+    // Share would go with the holder's, but the exclusive one was first; the holder itself goes before both.
+    assert!(matches!(lock(&owners[3], TableLockMode::Share, NOW), Err(StorageError::LockNotAvailable)));
+    lock(&owners[0], TableLockMode::RowExclusive, NOW).unwrap();
+    assert_eq!(order.load(Ordering::SeqCst), 0);
+    manager.end(&owners[0].core);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_wait_ends_with_the_holder_with_time_or_when_cancelled() {
+    let (env, transactions, manager) = fresh();
+    let (a, b) = (Arc::new(manager.register(1)), manager.register(2));
+    let id = begin(&transactions, &b);
+    let short = Request { timeout: Some(Duration::from_millis(1)), ..WAIT };
+    assert!(matches!(manager.wait_end(&a.core, id, short), Err(StorageError::LockTimeout)));
+    let handle = a.cancel_handle();
+    let waiter = |result: fn(Result<bool, StorageError>)| {
+        let (other, a) = (Arc::clone(&manager), Arc::clone(&a));
+        let thread = env.spawn("waiter", move || result(other.wait_end(&a.core, id, WAIT)));
+        until_waiting(&manager, 1);
+        thread
+    };
+    let cancelled = waiter(|result| assert!(matches!(result, Err(StorageError::Cancelled))));
+    handle.cancel();
+    cancelled.join().unwrap();
+    handle.reset();
+    let ended = waiter(|result| assert!(result.unwrap()));
+    transactions.publish_commit(id);
+    manager.end(&b.core);
+    ended.join().unwrap();
+    assert_eq!(manager.list(), []);
+}
+
+/// Each of `count` transactions waits for the next; the last closes the cycle.
+fn ring(count: usize) {
+    let (env, transactions, manager) = fresh();
+    let owners: Vec<_> = (0..count).map(|index| Arc::new(manager.register(index as u64 + 1))).collect();
+    let ids: Vec<TxnId> = owners.iter().map(|owner| begin(&transactions, owner)).collect();
+    let mut waiters = Vec::new();
+    for index in 0..count - 1 {
+        let (other, transactions) = (Arc::clone(&manager), Arc::clone(&transactions));
+        let (owner, id, holder) = (Arc::clone(&owners[index]), ids[index], ids[index + 1]);
+        waiters.push(env.spawn("waiter", move || {
+            other.wait_end(&owner.core, holder, WAIT).unwrap();
+            transactions.publish_commit(id);
+            other.end(&owner.core);
+        }));
+    }
+    until_waiting(&manager, count - 1);
+    let last = count - 1;
+    match manager.wait_end(&owners[last].core, ids[0], WAIT) {
+        Err(StorageError::Deadlock { victim, detail }) => {
+            assert_eq!(victim, ids[last]);
+            assert_eq!(detail.lines().count(), count, "{detail}");
+            let first = format!(
+                "Session {count} waits for ShareLock on transaction {}; blocked by session 1.",
+                ids[0]
+            );
+            assert_eq!(detail.lines().next(), Some(&first[..]));
+        }
+        other => panic!("{other:?}"),
+    }
+    transactions.rolled_back_clean(ids[last]);
+    manager.end(&owners[last].core);
+    waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    assert_eq!(transactions.active(), []);
+}
+
+#[test]
+fn a_deadlock_of_two_and_of_three_is_found() {
+    ring(2);
+    ring(3);
+}
+
+#[test]
+fn deadlocks_cross_kinds_of_locks() {
+    let (env, transactions, manager) = fresh();
+    let (a, b) = (Arc::new(manager.register(1)), manager.register(2));
+    let id = begin(&transactions, &b);
+    let key = Tag::Advisory(AdvisoryKey::Two(1, 2));
+    manager.acquire(&a.core, key, TableLockMode::Exclusive as u8, true, NOW).unwrap();
+    let (other, waiter) = (Arc::clone(&manager), Arc::clone(&a));
+    let thread = env.spawn("waiter", move || assert!(other.wait_end(&waiter.core, id, WAIT).unwrap()));
+    until_waiting(&manager, 1);
+    let closed = manager.acquire(&b.core, key, TableLockMode::Share as u8, false, WAIT);
+    match closed {
+        Err(StorageError::Deadlock { detail, .. }) => {
+            assert!(detail.contains("advisory lock [1,2]"), "{detail}")
+        }
+        other => panic!("{other:?}"),
+    }
+    transactions.publish_commit(id);
+    manager.end(&b.core);
+    thread.join().unwrap();
+    // Of session scope: still there.
+    manager.end(&a.core);
+    assert_eq!(manager.list().len(), 1);
+    assert!(manager.release_one(&a.core, key, TableLockMode::Exclusive as u8));
+    assert!(!manager.release_one(&a.core, key, TableLockMode::Exclusive as u8));
+    assert_eq!(manager.list(), []);
+}
+
+#[test]
+fn an_owner_that_goes_leaves_nothing() {
+    let (_, _, manager) = fresh();
+    let (a, b) = (manager.register(1), manager.register(2));
+    let key = Tag::Advisory(AdvisoryKey::One(7));
+    for _ in 0..2 {
+        manager.acquire(&a.core, key, TableLockMode::Exclusive as u8, true, NOW).unwrap();
+    }
+    manager.lock_table(&a.core, TABLE, TableLockMode::AccessExclusive, NOW).unwrap();
+    assert!(manager.lock_table(&b.core, TABLE, TableLockMode::AccessShare, NOW).is_err());
+    drop(a);
+    assert_eq!(manager.list(), []);
+    manager.lock_table(&b.core, TABLE, TableLockMode::AccessShare, NOW).unwrap();
+    manager.acquire(&b.core, key, TableLockMode::Share as u8, true, NOW).unwrap();
+}
