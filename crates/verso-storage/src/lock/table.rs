@@ -162,9 +162,12 @@ impl State {
         {
             let held = self.held(owner, tag);
             let excluded = conflicts(tag, want.mode());
-            for (waiter, mode) in entry.queue.iter().take_while(|(waiter, _)| *waiter != owner) {
-                // Who waits for this very owner cannot be waited for.
-                if excluded >> mode & 1 == 1 && conflicts(tag, *mode) & held == 0 {
+            for (waiter, mode) in &entry.queue {
+                // Its own place is before the first that waits for what it holds.
+                if *waiter == owner || conflicts(tag, *mode) & held != 0 {
+                    break;
+                }
+                if excluded >> mode & 1 == 1 {
                     found.push(*waiter);
                 }
             }
