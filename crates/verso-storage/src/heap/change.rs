@@ -311,9 +311,7 @@ impl Heap {
                 .map_err(|flaw| StorageError::corrupt(page, self.object, flaw))?;
             let owners = Owners::of(mini.page(home), &layout, Slots::from_list(slots));
             let bytes = mini.page(home);
-            match self
-                .obstacle(&shared, txn, view, bytes, &layout, page_index, slots, &owners, strength)
-            {
+            match self.obstacle(&shared, txn, view, bytes, &layout, page_index, slots, &owners, strength) {
                 None => {
                     let page = mini.page(home);
                     let update = change.update();
