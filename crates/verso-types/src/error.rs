@@ -20,6 +20,8 @@ pub mod sqlstate {
     pub const INVALID_TIME_ZONE_DISPLACEMENT: &str = "22009";
     /// Text that does not spell a value of the type.
     pub const INVALID_TEXT_REPRESENTATION: &str = "22P02";
+    /// Bytes that are no value of the type in the protocol's binary format.
+    pub const INVALID_BINARY_REPRESENTATION: &str = "22P03";
     /// An escape sequence or a parameter that means nothing.
     pub const INVALID_PARAMETER_VALUE: &str = "22023";
     /// Bytes that are not text in the database's encoding.

@@ -12,6 +12,7 @@
 //! | [`key`] | index keys: bytes in the order of the values |
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
 //! | [`arrow`] | columns and batches as Arrow arrays |
+//! | [`wire`] | values in the PostgreSQL protocol's formats |
 //! | [`error`] | the one error type, carrying its SQLSTATE |
 #![forbid(unsafe_code)]
 
@@ -26,6 +27,7 @@ pub mod row;
 pub mod sqltype;
 pub mod text;
 pub mod value;
+pub mod wire;
 
 pub use arrow::{arrow_schema, arrow_type};
 pub use cast::{CastKind, cast, cast_kind};
@@ -39,3 +41,4 @@ pub use row::{decode_row, encode_row};
 pub use sqltype::{NumericSpec, Physical, SqlType};
 pub use text::{format_text, parse_text};
 pub use value::{Interval, Value, cmp_sql, eq_sql, hash_sql};
+pub use wire::{format_binary, parse_binary};

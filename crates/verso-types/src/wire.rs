@@ -1,0 +1,447 @@
+//! Values as the PostgreSQL protocol's binary format, and columns straight to either format of the protocol.
+//!
+//! All numbers are big-endian. Dates and times count from 2000-01-01, as our values do; a numeric is digits to the
+//! base 10,000; an array is one-dimensional with lower bound 1.
+//!
+//! W1. Reading never trusts a length or a count: what does not fit is `22P03`, and nothing is allocated by a count
+//!     that the bytes behind it could not hold.
+//! W2. Both formats of a value read back as the same value.
+//!
+//! Source: the `*send` and `*recv` functions of PostgreSQL.
+
+use jiff::tz::TimeZone;
+
+use crate::column::{Column, ColumnData};
+use crate::datetime::{is_date, is_timestamp};
+use crate::decimal::Decimal;
+use crate::error::{TypeError, sqlstate};
+use crate::sqltype::SqlType;
+use crate::text::{format_text, type_of};
+use crate::value::{Interval, Value};
+
+/// Base of a digit of a numeric.
+const BASE: i128 = 10_000;
+/// Decimal digits of a digit of a numeric.
+const BASE_DIGITS: i32 = 4;
+/// `sign` of a negative numeric; beyond it are NaN and the infinities.
+const NUMERIC_NEGATIVE: u16 = 0x4000;
+/// Arrays within arrays are not read, records within records only so deep.
+const DEPTH_MAX: u32 = 8;
+
+/// Appends the binary form of a value of type `ty`, without a length; NULL appends nothing.
+pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => {}
+        Value::Bool(v) => out.push(u8::from(*v)),
+        Value::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Value::Int4(v) | Value::Date(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Value::Int8(v) if *ty == SqlType::Oid => out.extend_from_slice(&(*v as u32).to_be_bytes()),
+        Value::Int8(v) | Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => {
+            out.extend_from_slice(&v.to_be_bytes());
+        }
+        Value::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Value::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Value::Numeric(v) => put_numeric(v, out),
+        Value::Text(v) => {
+            out.extend_from_slice(v.as_bytes());
+            pad(v, ty, out);
+        }
+        Value::Bytes(v) => out.extend_from_slice(v),
+        Value::Interval(Interval { months, days, micros }) => {
+            out.extend_from_slice(&micros.to_be_bytes());
+            out.extend_from_slice(&days.to_be_bytes());
+            out.extend_from_slice(&months.to_be_bytes());
+        }
+        Value::Uuid(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Value::Array(values) => put_array(values, ty, out),
+        Value::Record(values) => {
+            out.extend_from_slice(&(values.len() as i32).to_be_bytes());
+            for value in &**values {
+                let ty = type_of(value);
+                out.extend_from_slice(&ty.pg_oid().to_be_bytes());
+                put_item(value, &ty, out);
+            }
+        }
+    }
+}
+
+/// The blanks that a `char(n)` is shown with.
+fn pad(text: &str, ty: &SqlType, out: &mut Vec<u8>) {
+    if let SqlType::Char(Some(length)) = ty {
+        let missing = (*length as usize).saturating_sub(text.chars().count());
+        out.extend(std::iter::repeat_n(b' ', missing));
+    }
+}
+
+/// A value with its length in front; NULL has length -1.
+fn put_item(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
+    if value.is_null() {
+        return out.extend_from_slice(&(-1i32).to_be_bytes());
+    }
+    with_length(out, |out| format_binary(value, ty, out));
+}
+
+/// What `write` appends, its length in front.
+fn with_length(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    write(out);
+    let length = i32::try_from(out.len() - at - 4).unwrap_or(i32::MAX);
+    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+fn put_array(values: &[Value], ty: &SqlType, out: &mut Vec<u8>) {
+    let guessed;
+    let element = match ty {
+        SqlType::Array(element) => &**element,
+        _ => {
+            guessed = values.iter().find(|value| !value.is_null()).map_or(SqlType::Text, type_of);
+            &guessed
+        }
+    };
+    let dimensions = i32::from(!values.is_empty());
+    out.extend_from_slice(&dimensions.to_be_bytes());
+    out.extend_from_slice(&i32::from(values.iter().any(Value::is_null)).to_be_bytes());
+    out.extend_from_slice(&element.pg_oid().to_be_bytes());
+    if dimensions == 1 {
+        out.extend_from_slice(&(values.len() as i32).to_be_bytes());
+        out.extend_from_slice(&1i32.to_be_bytes());
+    }
+    values.iter().for_each(|value| put_item(value, element, out));
+}
+
+fn put_numeric(value: &Decimal, out: &mut Vec<u8>) {
+    let scale = i32::from(value.scale());
+    let mut rest = value.unscaled().unsigned_abs();
+    // Digits of base 10,000 are aligned to the point: the last one may hold fewer decimals than four.
+    let mut digits = [0u16; 20];
+    let mut count = 0;
+    let partial = scale % BASE_DIGITS;
+    if partial != 0 && rest != 0 {
+        let part = 10u128.pow(partial.unsigned_abs());
+        digits[count] = (rest % part) as u16 * 10u16.pow((BASE_DIGITS - partial).unsigned_abs());
+        rest /= part;
+        count += 1;
+    }
+    let below_point = scale / BASE_DIGITS + i32::from(partial != 0);
+    while rest != 0 {
+        digits[count] = (rest % BASE as u128) as u16;
+        rest /= BASE as u128;
+        count += 1;
+    }
+    let weight = count as i32 - below_point - 1;
+    let used = &digits[..count];
+    let trailing = used.iter().take_while(|digit| **digit == 0).count();
+    let leading = used.iter().rev().take_while(|digit| **digit == 0).count();
+    let (used, weight) = if trailing == count {
+        (&used[..0], 0)
+    } else {
+        (&used[trailing..count - leading], weight - leading as i32)
+    };
+    let sign = if value.is_negative() { NUMERIC_NEGATIVE } else { 0 };
+    out.extend_from_slice(&(used.len() as u16).to_be_bytes());
+    out.extend_from_slice(&(weight as i16).to_be_bytes());
+    out.extend_from_slice(&sign.to_be_bytes());
+    out.extend_from_slice(&(scale as u16).to_be_bytes());
+    used.iter().rev().for_each(|digit| out.extend_from_slice(&digit.to_be_bytes()));
+}
+
+/// Reads the binary form of a value of type `ty`; a modifier of the type is applied.
+/// # Errors
+/// 22P03 for bytes that are none, 22021 for text that is not UTF-8, 22003 and 22008 beyond the range.
+pub fn parse_binary(ty: &SqlType, bytes: &[u8]) -> Result<Value, TypeError> {
+    let mut reader = Reader { rest: bytes };
+    let value = reader.value(ty, 0)?;
+    reader.finish()?;
+    match (&value, ty) {
+        (_, SqlType::Numeric(Some(_)) | SqlType::Varchar(Some(_)) | SqlType::Char(_)) => {
+            let plain = ty.without_modifiers();
+            crate::cast::cast(&value, &plain, ty, crate::cast::CastKind::Assignment, &TimeZone::UTC)
+        }
+        _ => Ok(value),
+    }
+}
+
+#[cold]
+fn malformed(what: &str) -> TypeError {
+    TypeError::new(sqlstate::INVALID_BINARY_REPRESENTATION, what)
+}
+
+struct Reader<'b> {
+    rest: &'b [u8],
+}
+
+impl<'b> Reader<'b> {
+    fn bytes(&mut self, count: usize) -> Result<&'b [u8], TypeError> {
+        let (head, tail) = self
+            .rest
+            .split_at_checked(count)
+            .ok_or_else(|| malformed("insufficient data left in message"))?;
+        self.rest = tail;
+        Ok(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], TypeError> {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(self.bytes(N)?);
+        Ok(bytes)
+    }
+
+    fn i32(&mut self) -> Result<i32, TypeError> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    fn u16(&mut self) -> Result<u16, TypeError> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    fn i64(&mut self) -> Result<i64, TypeError> {
+        self.array().map(i64::from_be_bytes)
+    }
+
+    fn text(&mut self) -> Result<Value, TypeError> {
+        let bytes = std::mem::take(&mut self.rest);
+        let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+        text.map(Value::text).ok_or_else(|| {
+            let message = "invalid byte sequence for encoding \"UTF8\"";
+            TypeError::new(sqlstate::CHARACTER_NOT_IN_REPERTOIRE, message)
+        })
+    }
+
+    fn finish(&self) -> Result<(), TypeError> {
+        if self.rest.is_empty() { Ok(()) } else { Err(malformed("incorrect binary data format")) }
+    }
+
+    fn value(&mut self, ty: &SqlType, depth: u32) -> Result<Value, TypeError> {
+        Ok(match ty {
+            SqlType::Bool => Value::Bool(self.array::<1>()?[0] != 0),
+            SqlType::Int2 => Value::Int2(self.array().map(i16::from_be_bytes)?),
+            SqlType::Int4 => Value::Int4(self.i32()?),
+            SqlType::Int8 => Value::Int8(self.i64()?),
+            SqlType::Oid => Value::Int8(self.array().map(u32::from_be_bytes)?.into()),
+            SqlType::Float4 => Value::Float4(self.array().map(f32::from_be_bytes)?),
+            SqlType::Float8 => Value::Float8(self.array().map(f64::from_be_bytes)?),
+            SqlType::Numeric(_) => Value::Numeric(self.numeric()?),
+            SqlType::Text | SqlType::Varchar(_) | SqlType::Name | SqlType::Unknown => self.text()?,
+            SqlType::Char(_) => self.text()?,
+            SqlType::Void => Value::text(""),
+            SqlType::Bytea => Value::bytes(std::mem::take(&mut self.rest)),
+            SqlType::Date => {
+                let days = self.i32()?;
+                if !(is_date(days.into()) || days == i32::MAX || days == i32::MIN) {
+                    return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "date out of range"));
+                }
+                Value::Date(days)
+            }
+            SqlType::Time => {
+                let micros = self.i64()?;
+                if !(0..=86_400_000_000).contains(&micros) {
+                    return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "time out of range"));
+                }
+                Value::Time(micros)
+            }
+            SqlType::Timestamp => Value::Timestamp(self.timestamp()?),
+            SqlType::Timestamptz => Value::Timestamptz(self.timestamp()?),
+            SqlType::Interval => {
+                let (micros, days, months) = (self.i64()?, self.i32()?, self.i32()?);
+                Value::Interval(Interval { months, days, micros })
+            }
+            SqlType::Uuid => Value::Uuid(self.array().map(u128::from_be_bytes)?),
+            SqlType::Array(element) => self.elements(element, depth)?,
+            SqlType::Record => self.record(depth)?,
+        })
+    }
+
+    fn timestamp(&mut self) -> Result<i64, TypeError> {
+        let micros = self.i64()?;
+        if is_timestamp(micros) || micros == i64::MAX || micros == i64::MIN {
+            return Ok(micros);
+        }
+        Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "timestamp out of range"))
+    }
+
+    /// A value with its length in front.
+    fn item(&mut self, ty: &SqlType, depth: u32) -> Result<Value, TypeError> {
+        match self.i32()? {
+            -1 => Ok(Value::Null),
+            length => {
+                let length = usize::try_from(length).map_err(|_| malformed("invalid length of a value"))?;
+                let mut inner = Reader { rest: self.bytes(length)? };
+                let value = inner.value(ty, depth + 1)?;
+                inner.finish()?;
+                Ok(value)
+            }
+        }
+    }
+
+    fn elements(&mut self, element: &SqlType, depth: u32) -> Result<Value, TypeError> {
+        if depth > DEPTH_MAX {
+            return Err(malformed("arrays are nested too deeply"));
+        }
+        let (dimensions, flags, oid) = (self.i32()?, self.i32()?, self.i32()?.cast_unsigned());
+        if !(0..=1).contains(&flags) {
+            return Err(malformed("invalid array flags"));
+        }
+        let same = oid == element.pg_oid() || (element.is_text() && matches!(oid, 25 | 1043 | 1042 | 19));
+        if !same {
+            let text = format!("binary data has array element type {oid} instead of {}", element.pg_oid());
+            return Err(TypeError::new("42804", text));
+        }
+        match dimensions {
+            0 => return Ok(Value::Array([].into())),
+            1 => {}
+            2..=6 => {
+                let message = "multidimensional arrays are not supported";
+                return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
+            }
+            _ => return Err(malformed("invalid number of dimensions")),
+        }
+        let (count, _lower_bound) = (self.i32()?, self.i32()?);
+        let count = usize::try_from(count).map_err(|_| malformed("invalid number of array elements"))?;
+        if count > self.rest.len() / 4 {
+            return Err(malformed("insufficient data left in message"));
+        }
+        let values: Result<Vec<Value>, TypeError> = (0..count).map(|_| self.item(element, depth)).collect();
+        Ok(Value::Array(values?.into()))
+    }
+
+    fn record(&mut self, depth: u32) -> Result<Value, TypeError> {
+        if depth > DEPTH_MAX {
+            return Err(malformed("records are nested too deeply"));
+        }
+        let count = usize::try_from(self.i32()?).map_err(|_| malformed("invalid number of columns"))?;
+        if count > self.rest.len() / 8 {
+            return Err(malformed("insufficient data left in message"));
+        }
+        let mut values = Vec::with_capacity(count);
+        for _ in 0..count {
+            let oid = self.i32()?.cast_unsigned();
+            let ty = SqlType::from_pg_oid(oid, -1).ok_or_else(|| malformed("unknown type of a column"))?;
+            values.push(self.item(&ty, depth)?);
+        }
+        Ok(Value::Record(values.into()))
+    }
+
+    fn numeric(&mut self) -> Result<Decimal, TypeError> {
+        let (count, weight, sign, scale) = (self.u16()?, self.u16()?, self.u16()?, self.u16()?);
+        let weight = i32::from(weight.cast_signed());
+        match sign {
+            0 | NUMERIC_NEGATIVE => {}
+            0xC000 | 0xD000 | 0xF000 => {
+                let message = "NaN and infinity are not supported in type numeric";
+                return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
+            }
+            _ => return Err(malformed("invalid sign in external \"numeric\" value")),
+        }
+        let scale = u8::try_from(scale)
+            .ok()
+            .filter(|scale| *scale <= Decimal::MAX_SCALE)
+            .ok_or_else(TypeError::numeric_overflow)?;
+        let overflow = TypeError::numeric_overflow;
+        let mut value = 0i128;
+        for i in 0..i32::from(count) {
+            let digit = i128::from(self.u16()?);
+            if digit >= BASE {
+                return Err(malformed("invalid digit in external \"numeric\" value"));
+            }
+            // The place of the digit's last decimal, counted from the end of the result.
+            let place = (weight - i) * BASE_DIGITS + i32::from(scale);
+            if place >= 0 {
+                if digit != 0 {
+                    let power =
+                        crate::decimal::POW10.get(place.unsigned_abs() as usize).ok_or_else(overflow)?;
+                    let part = digit.checked_mul(*power).ok_or_else(overflow)?;
+                    value = value.checked_add(part).ok_or_else(overflow)?;
+                }
+            } else if place > -BASE_DIGITS {
+                // Decimals behind the display scale are cut, as PostgreSQL cuts them.
+                value = value.checked_add(digit / 10i128.pow(place.unsigned_abs())).ok_or_else(overflow)?;
+            }
+        }
+        let value = if sign == NUMERIC_NEGATIVE { -value } else { value };
+        Ok(Decimal::new(value, scale)?)
+    }
+}
+
+impl Column {
+    /// Appends value `i` of type `ty` in binary form, its length in front; NULL has length -1.
+    pub fn put_binary(&self, i: usize, ty: &SqlType, out: &mut Vec<u8>) {
+        if self.is_null(i) {
+            return out.extend_from_slice(&(-1i32).to_be_bytes());
+        }
+        match (&self.data, ty) {
+            (ColumnData::I32(data), _) => {
+                out.extend_from_slice(&4i32.to_be_bytes());
+                out.extend_from_slice(&data[i].to_be_bytes());
+            }
+            (ColumnData::I64(data), SqlType::Int8 | SqlType::Timestamp | SqlType::Timestamptz) => {
+                out.extend_from_slice(&8i32.to_be_bytes());
+                out.extend_from_slice(&data[i].to_be_bytes());
+            }
+            (ColumnData::Bytes(data), SqlType::Text | SqlType::Varchar(_) | SqlType::Bytea) => {
+                with_length(out, |out| out.extend_from_slice(data.get(i)));
+            }
+            _ => put_item(&self.value(i, ty), ty, out),
+        }
+    }
+
+    /// Appends value `i` of type `ty` as text, its length in front; NULL has length -1.
+    pub fn put_text(&self, i: usize, ty: &SqlType, tz: &TimeZone, out: &mut Vec<u8>) {
+        if self.is_null(i) {
+            return out.extend_from_slice(&(-1i32).to_be_bytes());
+        }
+        with_length(out, |out| self.append_text(i, ty, tz, out));
+    }
+
+    /// Appends value `i` of type `ty` as text; NULL appends nothing.
+    pub fn append_text(&self, i: usize, ty: &SqlType, tz: &TimeZone, out: &mut Vec<u8>) {
+        if self.is_null(i) {
+            return;
+        }
+        match (&self.data, ty) {
+            (ColumnData::I16(data), _) => put_integer(data[i].into(), out),
+            (ColumnData::I32(data), SqlType::Int4) => put_integer(data[i].into(), out),
+            (ColumnData::I64(data), SqlType::Int8 | SqlType::Oid) => put_integer(data[i], out),
+            (ColumnData::Bytes(data), SqlType::Text | SqlType::Varchar(_) | SqlType::Name) => {
+                out.extend_from_slice(data.get(i));
+            }
+            (ColumnData::Bytes(data), SqlType::Char(length)) => {
+                let bytes = data.get(i);
+                out.extend_from_slice(bytes);
+                let blanks = length.map_or(0, |length| {
+                    // Bytes that begin a character.
+                    let chars = bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
+                    (length as usize).saturating_sub(chars)
+                });
+                out.extend(std::iter::repeat_n(b' ', blanks));
+            }
+            _ => {
+                let mut text = String::new();
+                format_text(&self.value(i, ty), ty, tz, &mut text);
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+}
+
+/// Appends a number's decimal digits.
+fn put_integer(value: i64, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests;

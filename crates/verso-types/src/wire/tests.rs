@@ -1,0 +1,136 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::column::Column;
+use crate::text::parse_text;
+
+fn binary(value: &Value, ty: &SqlType) -> Vec<u8> {
+    let mut out = Vec::new();
+    format_binary(value, ty, &mut out);
+    out
+}
+
+fn numeric(text: &str) -> Vec<u8> {
+    let value = Decimal::parse(text).unwrap();
+    let bytes = binary(&Value::Numeric(value), &SqlType::Numeric(None));
+    let back = parse_binary(&SqlType::Numeric(None), &bytes).unwrap();
+    assert_eq!(back, Value::Numeric(value), "{text}");
+    bytes
+}
+
+#[test]
+fn numerics_have_postgresqls_digits() {
+    // As numeric_send gives them: digits, weight, sign, scale.
+    assert_eq!(numeric("0"), [0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(numeric("1"), [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(numeric("-1.5"), [0, 2, 0, 0, 0x40, 0, 0, 1, 0, 1, 0x13, 0x88]);
+    assert_eq!(numeric("10000"), [0, 1, 0, 1, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(numeric("0.0001"), [0, 1, 0xff, 0xff, 0, 0, 0, 4, 0, 1]);
+    assert_eq!(numeric("0.00"), [0, 0, 0, 0, 0, 0, 0, 2]);
+    numeric("12345678901234567890.123456789012345678");
+    numeric("99999999999999999999999999999999999999");
+    numeric("0.00000000000000000000000000000000000001");
+}
+
+#[test]
+fn arrays_carry_their_element_type_and_nulls() {
+    let ty = SqlType::Array(Box::new(SqlType::Int4));
+    let value = Value::Array([Value::Int4(7), Value::Null].into());
+    let bytes = binary(&value, &ty);
+    let expected: &[u8] = &[
+        0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 23, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 7, 255, 255, 255,
+        255,
+    ];
+    assert_eq!(bytes, expected);
+    assert_eq!(parse_binary(&ty, &bytes).unwrap(), value);
+    let empty = Value::Array([].into());
+    assert_eq!(parse_binary(&ty, &binary(&empty, &ty)).unwrap(), empty);
+}
+
+#[test]
+fn every_type_reads_back_from_both_formats() {
+    let samples = [
+        (SqlType::Bool, "t"),
+        (SqlType::Int2, "-7"),
+        (SqlType::Int4, "2147483647"),
+        (SqlType::Int8, "-9223372036854775808"),
+        (SqlType::Float4, "1.5"),
+        (SqlType::Float8, "-0.1"),
+        (SqlType::Numeric(crate::NumericSpec::new(10, 2)), "-12.30"),
+        (SqlType::Text, "héllo"),
+        (SqlType::Varchar(Some(5)), "abc"),
+        (SqlType::Char(Some(5)), "abc"),
+        (SqlType::Bytea, "\\x00ff"),
+        (SqlType::Date, "1999-12-31"),
+        (SqlType::Date, "infinity"),
+        (SqlType::Time, "23:59:59.5"),
+        (SqlType::Timestamp, "2024-02-29 12:00:00.000001"),
+        (SqlType::Timestamptz, "2024-02-29 12:00:00+00"),
+        (SqlType::Interval, "1 mon 2 days 03:00:00"),
+        (SqlType::Uuid, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+        (SqlType::Oid, "4294967295"),
+        (SqlType::Name, "pg_class"),
+        (SqlType::Array(Box::new(SqlType::Text)), "{a,NULL,\"b c\"}"),
+    ];
+    for (ty, text) in samples {
+        let value = parse_text(&ty, text, &TimeZone::UTC).unwrap();
+        let mut column = Column::new(ty.physical());
+        column.push_value(&value, &ty).unwrap();
+        let mut bytes = Vec::new();
+        column.put_binary(0, &ty, &mut bytes);
+        let length = i32::from_be_bytes(bytes[..4].try_into().unwrap());
+        assert_eq!(length as usize, bytes.len() - 4, "{ty}");
+        assert_eq!(parse_binary(&ty, &bytes[4..]).unwrap(), value, "{ty}");
+        bytes.clear();
+        column.put_text(0, &ty, &TimeZone::UTC, &mut bytes);
+        let shown = std::str::from_utf8(&bytes[4..]).unwrap();
+        assert_eq!(parse_text(&ty, shown, &TimeZone::UTC).unwrap(), value, "{ty}");
+        let mut expected = String::new();
+        format_text(&value, &ty, &TimeZone::UTC, &mut expected);
+        assert_eq!(shown, expected, "{ty}");
+    }
+}
+
+#[test]
+fn modifiers_hold_for_binary_values() {
+    let error = parse_binary(&SqlType::Varchar(Some(2)), b"abc").unwrap_err();
+    assert_eq!(error.sqlstate, "22001");
+    let bytes = binary(&Value::Numeric(Decimal::parse("1.005").unwrap()), &SqlType::Numeric(None));
+    let ty = SqlType::Numeric(crate::NumericSpec::new(5, 2));
+    assert_eq!(parse_binary(&ty, &bytes).unwrap(), Value::Numeric(Decimal::parse("1.01").unwrap()));
+}
+
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let bad = |ty: &SqlType, bytes: &[u8]| parse_binary(ty, bytes).unwrap_err().sqlstate;
+    assert_eq!(bad(&SqlType::Int4, &[0, 0, 1]), "22P03");
+    assert_eq!(bad(&SqlType::Int4, &[0, 0, 0, 0, 1]), "22P03");
+    assert_eq!(bad(&SqlType::Text, &[0xff]), "22021");
+    assert_eq!(bad(&SqlType::Text, b"a\0b"), "22021");
+    assert_eq!(bad(&SqlType::Date, &i32::to_be_bytes(i32::MAX - 1)), "22008");
+    assert_eq!(bad(&SqlType::Numeric(None), &[0, 0, 0, 0, 0xC0, 0, 0, 0]), "0A000");
+    // A count of a billion elements with nothing behind it.
+    let array = SqlType::Array(Box::new(SqlType::Int4));
+    let bomb = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 23, 0x3f, 0xff, 0xff, 0xff, 0, 0, 0, 1];
+    assert_eq!(bad(&array, &bomb), "22P03");
+}
+
+proptest! {
+    #[test]
+    fn junk_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+        for oid in [16u32, 20, 21, 23, 25, 17, 700, 701, 1700, 1082, 1083, 1114, 1186, 2950, 26, 1007, 1231, 2249] {
+            let ty = SqlType::from_pg_oid(oid, -1).unwrap();
+            if let Ok(value) = parse_binary(&ty, &bytes) {
+                let mut out = Vec::new();
+                format_binary(&value, &ty, &mut out);
+            }
+        }
+    }
+
+    #[test]
+    fn numerics_read_back(unscaled in -(10i128.pow(38) - 1)..10i128.pow(38), scale in 0u8..=38) {
+        let value = Value::Numeric(Decimal::new(unscaled, scale).unwrap());
+        let ty = SqlType::Numeric(None);
+        prop_assert_eq!(parse_binary(&ty, &binary(&value, &ty)).unwrap(), value);
+    }
+}
