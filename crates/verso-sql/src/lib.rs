@@ -8,6 +8,7 @@
 pub mod bind;
 pub mod errors;
 pub mod parse;
+pub mod scram;
 pub mod session;
 pub mod syntax;
 

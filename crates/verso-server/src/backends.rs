@@ -1,0 +1,184 @@
+//! Who is connected: numbers, secrets, and the ways to cancel and to end a session from outside.
+//!
+//! B1. A cancel request needs the secret that only the session's own client was told; SQL needs the right role.
+//! B2. Ending a session wakes it wherever it is: in a statement, in a read from its client, in a write to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use verso_env::Random;
+use verso_env::sync::{Condvar, Mutex};
+use verso_sql::CancelHandle;
+
+use crate::auth::same;
+use crate::network::stream::Socket;
+
+/// A connection beyond its start.
+#[derive(Debug)]
+pub struct Backend {
+    /// Its number.
+    pub id: i32,
+    key: Vec<u8>,
+    socket: Arc<Socket>,
+    cancel: CancelHandle,
+    ending: AtomicBool,
+}
+
+impl Backend {
+    /// Cancels its statement.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Ends it (B2).
+    pub fn terminate(&self) {
+        self.ending.store(true, Ordering::SeqCst);
+        self.cancel.cancel();
+        self.socket.stop_reading();
+    }
+
+    /// Asks it to end once its statement is done.
+    pub fn finish(&self) {
+        self.ending.store(true, Ordering::SeqCst);
+        self.socket.stop_reading();
+    }
+
+    /// Ends it without a word.
+    pub fn abort(&self) {
+        self.terminate();
+        self.socket.stop();
+    }
+
+    /// Whether it was told to end.
+    pub fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
+    }
+
+    /// The secret for cancel requests.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
+/// All of them.
+#[derive(Debug)]
+pub struct Backends {
+    max: usize,
+    known: Mutex<Known>,
+    fewer: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Beyond their start.
+    sessions: BTreeMap<i32, Arc<Backend>>,
+    /// Sockets of all connections, also of those that have not said yet who they are.
+    sockets: BTreeMap<u64, Arc<Socket>>,
+    next_socket: u64,
+    ending: bool,
+}
+
+impl Backends {
+    /// At most `max` sessions.
+    pub fn new(max: usize) -> Backends {
+        Backends { max, known: Mutex::new(Known::default()), fewer: Condvar::new() }
+    }
+
+    /// A connection comes; `None` if the server ends or far too many have come.
+    pub fn connect(&self, socket: &Arc<Socket>) -> Option<u64> {
+        /// Connections beyond the sessions that may at least say that they want to cancel, or hear why not.
+        const SPARE: usize = 64;
+        let mut known = self.known.lock();
+        if known.ending || known.sockets.len() >= self.max + SPARE {
+            return None;
+        }
+        let number = known.next_socket;
+        known.next_socket += 1;
+        known.sockets.insert(number, Arc::clone(socket));
+        Some(number)
+    }
+
+    /// A connection is gone.
+    pub fn disconnect(&self, number: u64) {
+        self.known.lock().sockets.remove(&number);
+        self.fewer.notify_all();
+    }
+
+    /// A connection becomes session `id`; `None` if there are as many as there may be.
+    pub fn register(
+        &self,
+        id: i32,
+        socket: &Arc<Socket>,
+        cancel: CancelHandle,
+        key_bytes: usize,
+        random: &dyn Random,
+    ) -> Option<Arc<Backend>> {
+        let mut key = Vec::with_capacity(key_bytes + 8);
+        while key.len() < key_bytes {
+            key.extend_from_slice(&random.next_u64().to_le_bytes());
+        }
+        key.truncate(key_bytes);
+        let backend = Arc::new(Backend {
+            id,
+            key,
+            socket: Arc::clone(socket),
+            cancel,
+            ending: AtomicBool::new(false),
+        });
+        let mut known = self.known.lock();
+        if known.sessions.len() >= self.max || known.ending {
+            return None;
+        }
+        known.sessions.insert(id, Arc::clone(&backend));
+        Some(backend)
+    }
+
+    /// A session is gone.
+    pub fn remove(&self, id: i32) {
+        self.known.lock().sessions.remove(&id);
+    }
+
+    /// A session by its number.
+    pub fn find(&self, id: i32) -> Option<Arc<Backend>> {
+        self.known.lock().sessions.get(&id).cloned()
+    }
+
+    /// Cancels a session's statement for one who knows its secret (B1).
+    pub fn cancel(&self, id: i32, key: &[u8]) -> bool {
+        let found = self.find(id).filter(|backend| same(&backend.key, key));
+        found.map(|backend| backend.cancel()).is_some()
+    }
+
+    /// How many sessions there are.
+    pub fn count(&self) -> usize {
+        self.known.lock().sessions.len()
+    }
+
+    /// From now on nobody connects; everybody there is told to end: at once, or once the statement is done.
+    pub fn end_all(&self, at_once: bool) {
+        let mut known = self.known.lock();
+        known.ending = true;
+        // Those who are still logging in are not sessions yet: their reads just end.
+        known.sockets.values().for_each(|socket| socket.stop_reading());
+        known.sessions.values().for_each(|backend| if at_once { backend.terminate() } else { backend.finish() });
+    }
+
+    /// Cuts all connections.
+    pub fn abort_all(&self) {
+        let known = self.known.lock();
+        known.sockets.values().for_each(|socket| socket.stop());
+        known.sessions.values().for_each(|backend| backend.abort());
+    }
+
+    /// Waits until everybody is gone; false if that takes longer.
+    pub fn wait_gone(&self, patience: std::time::Duration) -> bool {
+        let mut known = self.known.lock();
+        while !known.sockets.is_empty() {
+            if self.fewer.wait_for(&mut known, patience) {
+                return known.sockets.is_empty();
+            }
+        }
+        true
+    }
+}

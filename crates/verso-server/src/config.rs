@@ -1,0 +1,326 @@
+//! What a server is told: command line, and a file of `name = value` lines as PostgreSQL's `postgresql.conf`.
+//!
+//! ```text
+//! # comment
+//! listen = '127.0.0.1:5432, [::1]:5432'
+//! max_connections = 200
+//! tls_certificate = 'server.crt'      # ssl_cert_file works, too
+//! ```
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use verso_env::Env;
+
+/// The port where nothing else is said.
+pub const PORT: u16 = 5432;
+
+/// How a server runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Addresses to listen on; may be empty if there is a socket directory.
+    pub listen: Vec<SocketAddr>,
+    /// The directory of the Unix socket `.s.PGSQL.<port>`.
+    pub socket_directory: Option<PathBuf>,
+    /// Permissions of the Unix socket.
+    pub socket_mode: u32,
+    /// Sessions at a time.
+    pub max_connections: usize,
+    /// Statements that run at a time, outside of transaction blocks; 0 chooses by the number of processors.
+    pub max_running_statements: usize,
+    /// How long a client may take to log in.
+    pub authentication_timeout: Duration,
+    /// How long running statements may go on once the server was told to end.
+    pub shutdown_timeout: Duration,
+    /// The longest message taken from a client.
+    pub max_message_bytes: usize,
+    /// PEM files of certificate and key; both or none.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Clients that are not on this machine must encrypt.
+    pub require_tls: bool,
+    /// Settings that every session begins with.
+    pub session_defaults: Vec<(String, String)>,
+    /// Bytes of the buffer pool.
+    pub buffer_pool_bytes: Option<u64>,
+    /// `error`, `warn`, `info`, `debug` or `trace`.
+    pub log_level: String,
+    /// Log lines as JSON.
+    pub log_json: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], PORT))],
+            socket_directory: None,
+            socket_mode: 0o700,
+            max_connections: 100,
+            max_running_statements: 0,
+            authentication_timeout: Duration::from_secs(60),
+            shutdown_timeout: Duration::from_secs(10),
+            max_message_bytes: 256 << 20,
+            tls: None,
+            require_tls: false,
+            session_defaults: Vec::new(),
+            buffer_pool_bytes: None,
+            log_level: "info".to_owned(),
+            log_json: false,
+        }
+    }
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration: {0}")]
+    Io(#[from] std::io::Error),
+    /// A line says something that is not understood.
+    #[error("{file}:{line}: {what}")]
+    Line {
+        /// The file.
+        file: String,
+        /// Its line, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl Config {
+    /// Changes what the file says; paths in it are relative to its directory.
+    ///
+    /// # Errors
+    /// A file that cannot be read, an unknown name, a value that does not fit.
+    pub fn read(&mut self, env: &Env, path: &Path) -> Result<(), ConfigError> {
+        let bytes = crate::network::tls::read(env, path)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let (mut certificate, mut key) = self.tls.clone().unzip();
+        for (number, line) in text.lines().enumerate() {
+            let failed =
+                |what: String| ConfigError::Line { file: path.display().to_string(), line: number + 1, what };
+            let Some((name, value)) = assignment(line).map_err(failed)? else { continue };
+            match name.as_str() {
+                "tls_certificate" | "ssl_cert_file" => certificate = Some(directory.join(&value)),
+                "tls_key" | "ssl_key_file" => key = Some(directory.join(&value)),
+                name => self.set(name, &value).map_err(failed)?,
+            }
+        }
+        self.tls = match (certificate, key) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            _ => {
+                let what = "tls_certificate and tls_key belong together".to_owned();
+                return Err(ConfigError::Line { file: path.display().to_string(), line: 0, what });
+            }
+        };
+        Ok(())
+    }
+
+    /// Changes one setting.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let invalid = || format!("invalid value for \"{name}\": \"{value}\"");
+        let number = || value.parse::<u64>().map_err(|_| invalid());
+        let size = || bytes(value).ok_or_else(invalid);
+        let flag = || match value.to_ascii_lowercase().as_str() {
+            "on" | "true" | "yes" | "1" => Ok(true),
+            "off" | "false" | "no" | "0" => Ok(false),
+            _ => Err(invalid()),
+        };
+        match name {
+            "listen" => {
+                self.listen.clear();
+                for address in value.split(',').map(str::trim).filter(|address| !address.is_empty()) {
+                    self.listen.extend(addresses(address)?);
+                }
+            }
+            "socket_directory" | "unix_socket_directories" => {
+                self.socket_directory = Some(PathBuf::from(value)).filter(|_| !value.is_empty());
+            }
+            "socket_permissions" | "unix_socket_permissions" => {
+                self.socket_mode = u32::from_str_radix(value, 8).map_err(|_| invalid())? & 0o777;
+            }
+            "max_connections" => {
+                self.max_connections =
+                    number().ok().filter(|count| (1..=1_000).contains(count)).ok_or_else(invalid)? as usize;
+            }
+            "max_running_statements" => self.max_running_statements = number()?.min(100_000) as usize,
+            "authentication_timeout" => self.authentication_timeout = duration(value).ok_or_else(invalid)?,
+            "shutdown_timeout" => self.shutdown_timeout = duration(value).ok_or_else(invalid)?,
+            "max_message_size" => {
+                let range = 64 << 10..=(1 << 30) - 1;
+                self.max_message_bytes =
+                    size().ok().filter(|bytes| range.contains(bytes)).ok_or_else(invalid)? as usize;
+            }
+            "require_tls" => self.require_tls = flag()?,
+            "buffer_pool" | "shared_buffers" => self.buffer_pool_bytes = Some(size()?),
+            "log_level" => {
+                let level = value.to_ascii_lowercase();
+                if !matches!(level.as_str(), "error" | "warn" | "info" | "debug" | "trace") {
+                    return Err(invalid());
+                }
+                self.log_level = level;
+            }
+            "log_format" => {
+                self.log_json = match value {
+                    "json" => true,
+                    "text" => false,
+                    _ => return Err(invalid()),
+                }
+            }
+            name => {
+                // The rest are settings of sessions; checked by the first of them.
+                self.session_defaults.retain(|(known, _)| known != name);
+                self.session_defaults.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The port that the Unix socket is named after.
+    pub fn port(&self) -> u16 {
+        self.listen.first().map_or(PORT, SocketAddr::port)
+    }
+}
+
+/// Addresses of `host`, `host:port`, `*` or `*:port`.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn addresses(text: &str) -> Result<Vec<SocketAddr>, String> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(vec![address]);
+    }
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') => {
+            (host, port.parse().map_err(|_| format!("invalid port in address \"{text}\""))?)
+        }
+        _ => (text.trim_matches(['[', ']']), PORT),
+    };
+    if host == "*" {
+        return Ok(vec![SocketAddr::from(([0, 0, 0, 0], port))]);
+    }
+    let found = (host, port).to_socket_addrs().map_err(|error| format!("address \"{text}\": {error}"))?;
+    Ok(found.collect())
+}
+
+/// `name = value` of a line; none if it is empty or a comment.
+fn assignment(line: &str) -> Result<Option<(String, String)>, String> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(None);
+    }
+    let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(line.len());
+    let (name, rest) = line.split_at(end);
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix('=').map_or(rest, str::trim_start);
+    if name.is_empty() || rest.is_empty() {
+        return Err(format!("\"{line}\" is not of the form name = value"));
+    }
+    let (value, behind) = match rest.strip_prefix('\'') {
+        None => {
+            let end = rest.find('#').unwrap_or(rest.len());
+            (rest[..end].trim_end().to_owned(), "")
+        }
+        Some(quoted) => {
+            let mut value = String::new();
+            let mut chars = quoted.char_indices().peekable();
+            let end = loop {
+                match chars.next() {
+                    None => return Err("a quote is not closed".to_owned()),
+                    Some((_, '\'')) if chars.next_if(|(_, c)| *c == '\'').is_some() => value.push('\''),
+                    Some((at, '\'')) => break at + 1,
+                    Some((_, c)) => value.push(c),
+                }
+            };
+            (value, quoted[end..].trim_start())
+        }
+    };
+    if !behind.is_empty() && !behind.starts_with('#') {
+        return Err(format!("\"{behind}\" follows the value"));
+    }
+    Ok(Some((name.to_ascii_lowercase(), value)))
+}
+
+/// `512MB`; a bare number counts bytes.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let shift = match text[digits..].trim() {
+        "" | "B" => 0,
+        "kB" => 10,
+        "MB" => 20,
+        "GB" => 30,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+/// `500ms`, `10s`, `5min`; a bare number counts seconds.
+fn duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    match text[digits..].trim() {
+        "ms" => Some(Duration::from_millis(number)),
+        "" | "s" => Some(Duration::from_secs(number)),
+        "min" => number.checked_mul(60).map(Duration::from_secs),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_names_and_values() {
+        let of = |line: &str| assignment(line).map(|found| found.map(|(_, value)| value));
+        assert_eq!(of("a = 1 # one"), Ok(Some("1".into())));
+        assert_eq!(of("a '1 # one' # two"), Ok(Some("1 # one".into())));
+        assert_eq!(of("a = 'it''s'"), Ok(Some("it's".into())));
+        assert_eq!(of("  # a = 1"), Ok(None));
+        assert!(of("a = 'open").is_err());
+        assert!(of("a").is_err());
+        assert!(of("a = 'b' c").is_err());
+    }
+
+    #[test]
+    fn a_file_changes_what_it_names_and_no_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("verso.conf");
+        let text = "listen = '127.0.0.1:1, [::1]:2'\nmax_connections = 7\nssl_cert_file = 'c'\nssl_key_file = '/k'\n\
+            shared_buffers = 64MB\nauthentication_timeout = 500ms\nwork_mem = '4MB'\n";
+        std::fs::write(&path, text).unwrap();
+        let mut config = Config::default();
+        config.read(&Env::real(), &path).unwrap();
+        assert_eq!(config.listen.len(), 2);
+        assert_eq!(config.port(), 1);
+        assert_eq!(config.max_connections, 7);
+        assert_eq!(config.tls, Some((directory.path().join("c"), PathBuf::from("/k"))));
+        assert_eq!(config.buffer_pool_bytes, Some(64 << 20));
+        assert_eq!(config.authentication_timeout, Duration::from_millis(500));
+        assert_eq!(config.session_defaults, [("work_mem".to_owned(), "4MB".to_owned())]);
+        assert_eq!(config.shutdown_timeout, Config::default().shutdown_timeout);
+    }
+
+    #[test]
+    fn values_that_do_not_fit_are_refused() {
+        let mut config = Config::default();
+        for (name, value) in [
+            ("max_connections", "0"),
+            ("max_connections", "1001"),
+            ("listen", "nowhere:x"),
+            ("require_tls", "perhaps"),
+            ("log_format", "xml"),
+            ("max_message_size", "1kB"),
+            ("shutdown_timeout", "1 fortnight"),
+        ] {
+            assert!(config.set(name, value).is_err(), "{name} = {value}");
+        }
+    }
+}

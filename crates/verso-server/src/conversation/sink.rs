@@ -1,0 +1,191 @@
+//! Results on their way to the client.
+
+use std::io::Write;
+
+use verso_sql::errors::sqlstate;
+use verso_sql::{CommandTag, CopyLayout, Notice, OutputColumn, SqlError, StatementSink};
+use verso_types::{Batch, SqlType, TimeZone};
+
+use super::wire::Wire;
+use crate::protocol::backend::Output;
+use crate::protocol::frontend::{Format, Message};
+
+/// Bytes of results kept back before they are sent.
+const SEND_BYTES: usize = 64 << 10;
+
+/// Formats of the columns of a result, as Bind asked for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ResultFormats {
+    /// All as text.
+    #[default]
+    Text,
+    /// All in binary.
+    Binary,
+    /// Each as it is said.
+    Each(Box<[Format]>),
+}
+
+impl ResultFormats {
+    /// The format of column `i`.
+    pub fn of(&self, i: usize) -> Format {
+        match self {
+            ResultFormats::Text => Format::Text,
+            ResultFormats::Binary => Format::Binary,
+            ResultFormats::Each(formats) => formats.get(i).copied().unwrap_or(Format::Text),
+        }
+    }
+}
+
+/// Takes a session's results and sends them.
+pub struct WireSink<'c> {
+    wire: &'c mut Wire,
+    formats: &'c ResultFormats,
+    time_zone: TimeZone,
+    /// Simple protocol: columns are described, and each statement's end is said, as it comes.
+    simple: bool,
+    types: Vec<SqlType>,
+    copies: bool,
+    /// Statements that ended.
+    pub completed: usize,
+    /// A statement changed settings.
+    pub settings_changed: bool,
+}
+
+impl<'c> WireSink<'c> {
+    /// For the simple protocol.
+    pub fn simple(wire: &'c mut Wire, time_zone: TimeZone) -> WireSink<'c> {
+        WireSink::new(wire, &ResultFormats::Text, time_zone, true)
+    }
+
+    /// For a portal.
+    pub fn portal(wire: &'c mut Wire, formats: &'c ResultFormats, time_zone: TimeZone) -> WireSink<'c> {
+        WireSink::new(wire, formats, time_zone, false)
+    }
+
+    fn new(wire: &'c mut Wire, formats: &'c ResultFormats, time_zone: TimeZone, simple: bool) -> WireSink<'c> {
+        WireSink {
+            wire,
+            formats,
+            time_zone,
+            simple,
+            types: Vec::new(),
+            copies: false,
+            completed: 0,
+            settings_changed: false,
+        }
+    }
+
+    fn rows(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        let count = (self.types.len() as u16).to_be_bytes();
+        let (types, formats, time_zone) = (&self.types, self.formats, &self.time_zone);
+        for row in 0..batch.rows {
+            self.wire.output.message(b'D', |out| {
+                out.extend_from_slice(&count);
+                for (i, (column, ty)) in batch.columns.iter().zip(types).enumerate() {
+                    match formats.of(i) {
+                        Format::Text => column.put_text(row, ty, time_zone, out),
+                        Format::Binary => column.put_binary(row, ty, out),
+                    }
+                }
+            });
+            if self.wire.output.len() >= SEND_BYTES {
+                self.wire.send()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StatementSink for WireSink<'_> {
+    fn begin(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
+        self.types.clear();
+        self.types.extend(columns.iter().map(|column| column.ty.clone()));
+        if self.simple {
+            self.wire.output.row_description(columns, |_| Format::Text);
+        }
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        self.rows(batch)
+    }
+
+    fn complete(&mut self, tag: &CommandTag) -> Result<(), SqlError> {
+        self.completed += 1;
+        self.settings_changed |= changes_settings(&tag.text);
+        if self.simple {
+            self.wire.output.command_complete(&tag.text);
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.wire.output.notice(notice);
+        Ok(())
+    }
+
+    fn copy_out(&mut self, layout: CopyLayout) -> Result<(), SqlError> {
+        self.copies = true;
+        self.wire.output.copy_response(false, layout.binary, layout.columns);
+        Ok(())
+    }
+
+    fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
+        self.wire.output.copy_data(data);
+        if self.wire.output.len() >= SEND_BYTES { self.wire.send() } else { Ok(()) }
+    }
+
+    fn copy_done(&mut self) -> Result<(), SqlError> {
+        self.wire.output.copy_done();
+        Ok(())
+    }
+
+    fn copy_in(&mut self, layout: CopyLayout) -> Result<(), SqlError> {
+        self.wire.output.copy_response(true, layout.binary, layout.columns);
+        self.wire.send()
+    }
+
+    fn copy_read(&mut self, into: &mut Vec<u8>) -> Result<bool, SqlError> {
+        loop {
+            let frame = self.wire.wait_frame()?;
+            let message = Message::parse(frame.kind, self.wire.input.body(&frame));
+            match message.map_err(super::wire::malformed)? {
+                Message::CopyData(data) => {
+                    into.extend_from_slice(data);
+                    return Ok(true);
+                }
+                Message::CopyDone => return Ok(false),
+                Message::CopyFail(reason) => {
+                    let text = format!("COPY from stdin failed: {reason}");
+                    return Err(SqlError::new(sqlstate::QUERY_CANCELED, text));
+                }
+                Message::Flush | Message::Sync => {} // to be ignored, says the protocol
+                _ => {
+                    let kind = frame.kind;
+                    let text = format!("unexpected message type 0x{kind:02X} during COPY from stdin");
+                    // The client is out of step for good.
+                    self.wire.broken = true;
+                    return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a statement with that tag may have changed settings that clients are told about.
+pub fn changes_settings(tag: &str) -> bool {
+    matches!(tag, "SET" | "RESET" | "DISCARD ALL")
+}
+
+impl std::fmt::Debug for WireSink<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("WireSink").field("completed", &self.completed).finish_non_exhaustive()
+    }
+}
+
+/// Sends all that is in `output`.
+pub fn write_all(output: &mut Output, stream: &mut impl Write, keep: usize) -> std::io::Result<()> {
+    let sent = stream.write_all(output.bytes()).and_then(|()| stream.flush());
+    output.clear(keep);
+    sent
+}

@@ -1,0 +1,165 @@
+//! A connection's bytes, plain or encrypted.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// A socket of either kind; shared with whoever may end the connection.
+#[derive(Debug)]
+pub enum Socket {
+    /// Over IP.
+    Tcp(TcpStream),
+    /// On this machine.
+    Unix(UnixStream),
+}
+
+/// Where a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// Over IP.
+    Tcp(SocketAddr),
+    /// On this machine, through the socket directory.
+    Unix,
+}
+
+impl Peer {
+    /// Whether the client is on this machine.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Peer::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            Peer::Unix => true,
+        }
+    }
+}
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Peer::Tcp(address) => write!(out, "{address}"),
+            Peer::Unix => out.write_str("[local]"),
+        }
+    }
+}
+
+impl Socket {
+    /// Ends the reading side, so that a thread blocked in a read of it wakes up; what is left to say can still be sent.
+    pub fn stop_reading(&self) {
+        // The connection may be gone already, which is as good.
+        let _ = match self {
+            Socket::Tcp(socket) => socket.shutdown(Shutdown::Read),
+            Socket::Unix(socket) => socket.shutdown(Shutdown::Read),
+        };
+    }
+
+    /// Ends both sides: also a write to a client that does not read ends.
+    pub fn stop(&self) {
+        let _ = match self {
+            Socket::Tcp(socket) => socket.shutdown(Shutdown::Both),
+            Socket::Unix(socket) => socket.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// A read that takes longer fails with `WouldBlock` or `TimedOut`.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Socket::Tcp(socket) => socket.set_read_timeout(timeout),
+            Socket::Unix(socket) => socket.set_read_timeout(timeout),
+        }
+    }
+}
+
+/// A socket that can be read and written while others hold it, too.
+#[derive(Clone, Debug)]
+pub struct SharedSocket(pub Arc<Socket>);
+
+impl Read for SharedSocket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &*self.0 {
+            Socket::Tcp(socket) => (&*socket).read(buffer),
+            Socket::Unix(socket) => (&*socket).read(buffer),
+        }
+    }
+}
+
+impl Write for SharedSocket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &*self.0 {
+            Socket::Tcp(socket) => (&*socket).write(bytes),
+            Socket::Unix(socket) => (&*socket).write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A connection's bytes.
+pub enum Stream {
+    /// As they are.
+    Plain(SharedSocket),
+    /// Through TLS.
+    Tls(Box<StreamOwned<ServerConnection, SharedSocket>>),
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stream::Plain(socket) => out.debug_tuple("Plain").field(socket).finish(),
+            Stream::Tls(_) => out.write_str("Tls"),
+        }
+    }
+}
+
+impl Stream {
+    /// The same connection, encrypted from now on; the handshake happens with the next read.
+    ///
+    /// # Errors
+    /// Rustls refuses the configuration, or the stream is encrypted already.
+    pub fn encrypt(self, config: Arc<ServerConfig>) -> io::Result<Stream> {
+        match self {
+            Stream::Plain(socket) => {
+                let connection = ServerConnection::new(config).map_err(io::Error::other)?;
+                Ok(Stream::Tls(Box::new(StreamOwned::new(connection, socket))))
+            }
+            Stream::Tls(_) => Err(io::Error::other("the connection is encrypted already")),
+        }
+    }
+
+    /// Whether others cannot read along.
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self, Stream::Tls(_))
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.read(buffer),
+            Stream::Tls(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.write(bytes),
+            Stream::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Plain(_) => Ok(()),
+            Stream::Tls(stream) => stream.flush(),
+        }
+    }
+}

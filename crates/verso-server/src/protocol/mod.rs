@@ -1,0 +1,36 @@
+//! PostgreSQL's protocol, version 3: bytes from and to messages; no I/O and no state.
+//!
+//! ```text
+//! startup:   length i32 │ code i32 │ body           (no type byte: SSLRequest, CancelRequest, StartupMessage …)
+//! after it:  type u8 │ length i32 │ body            (a length counts itself, not the type)
+//! ```
+//!
+//! P1. No length, count or text of a client is trusted: what does not fit is a [`Malformed`], never a panic, and
+//!     nothing is allocated by a count that the bytes behind it could not hold.
+//! P2. A message has no bytes behind its last field.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`frontend`] | what clients send |
+//! | [`backend`] | what the server sends |
+//!
+//! Source: PostgreSQL's documentation, "Frontend/Backend Protocol", versions 3.0 and 3.2.
+
+pub mod backend;
+pub mod frontend;
+
+/// Bytes that are no message of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct Malformed {
+    /// What is wrong with them.
+    pub what: String,
+}
+
+impl Malformed {
+    /// An error that says `what`.
+    #[cold]
+    pub fn new(what: impl Into<String>) -> Malformed {
+        Malformed { what: what.into() }
+    }
+}
