@@ -74,6 +74,7 @@ impl Catalog {
         store::insert(engine, &mut txn, &rows.sequences)?;
         store::insert(engine, &mut txn, &initial::types())?;
         store::insert(engine, &mut txn, &initial::languages())?;
+        store::insert(engine, &mut txn, &[crate::role::owner()])?;
         store::insert(engine, &mut txn, &[VersionRow { number: 1 }])?;
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::Wait)?;

@@ -21,6 +21,8 @@ pub enum ObjectKind {
     Column,
     /// A function; named with its argument types.
     Function,
+    /// A role.
+    Role,
 }
 
 impl std::fmt::Display for ObjectKind {
@@ -34,6 +36,7 @@ impl std::fmt::Display for ObjectKind {
             ObjectKind::Constraint => "constraint",
             ObjectKind::Column => "column",
             ObjectKind::Function => "function",
+            ObjectKind::Role => "role",
         })
     }
 }
@@ -194,7 +197,7 @@ impl CatalogError {
 
 fn already_exists(kind: ObjectKind, name: &str) -> String {
     match kind {
-        ObjectKind::Schema => format!("schema \"{name}\" already exists"),
+        ObjectKind::Schema | ObjectKind::Role => format!("{kind} \"{name}\" already exists"),
         ObjectKind::Function => {
             let bare = name.split('(').next().unwrap_or(name);
             format!("function \"{bare}\" already exists with same argument types")

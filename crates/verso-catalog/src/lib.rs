@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `catalog` | which version of the catalog a statement sees, and who may change it |
 //! | `ddl` | schema changes |
+//! | [`role`] | who may connect |
 //! | [`definition`] | what is known of a table, sequence or function |
 //! | [`sequence`] | the bounds of a sequence, with PostgreSQL's defaults and checks |
 //! | [`request`] | what a `CREATE` asks for |
@@ -22,6 +23,7 @@ mod ddl;
 pub mod definition;
 pub mod error;
 pub mod request;
+pub mod role;
 pub mod sequence;
 pub mod snapshot;
 mod store;
@@ -39,6 +41,7 @@ pub use error::{CatalogError, ObjectKind};
 pub use request::{
     NewColumn, NewConstraint, NewConstraintKind, NewFunction, NewIndex, NewSequence, NewTable, TableChange,
 };
+pub use role::{OWNER, Role, RoleChange};
 pub use sequence::{SequenceBounds, SequenceRequest};
 pub use snapshot::{CatalogSnapshot, Relation, SnapshotBuilder};
 pub use view::{SystemRows, SystemView, ViewColumn};

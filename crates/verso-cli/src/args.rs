@@ -24,6 +24,8 @@ pub enum Task {
     Check(DatabaseArguments),
     /// Show the markers, the space and the log
     Stat(DatabaseArguments),
+    /// Serve a database to clients of PostgreSQL's protocol
+    Serve(ServeArguments),
     /// Measure a published experiment beside other databases
     Bench {
         /// Which
@@ -66,6 +68,28 @@ pub struct PageArguments {
     /// Bytes of the buffer pool
     #[arg(long, value_name = "BYTES")]
     pub pool_bytes: Option<u64>,
+}
+
+/// `verso serve`
+#[derive(Debug, Args)]
+pub struct ServeArguments {
+    /// The database; made if it is missing
+    pub database: PathBuf,
+    /// Address to listen on; may be repeated; 127.0.0.1:5432 if nothing is said
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Vec<String>,
+    /// Directory for the Unix socket .s.PGSQL.PORT
+    #[arg(long, value_name = "DIRECTORY")]
+    pub socket: Option<PathBuf>,
+    /// Settings, one `name = value` a line; read again on SIGHUP
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One setting, behind those of the file; may be repeated
+    #[arg(short = 'c', value_name = "NAME=VALUE")]
+    pub setting: Vec<String>,
+    /// How pages are cached, and made
+    #[command(flatten)]
+    pub pages: PageArguments,
 }
 
 /// A tool's database.

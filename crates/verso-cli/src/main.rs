@@ -1,6 +1,7 @@
 //! The binary `verso`: shell, sweep, check, stat, bench.
 //!
 //!     command line ─► run_shell ─► shell ─► versodb
+//!                ├──► serve ──► verso-server
 //!                ├──► tools ──────────────► versodb
 //!                └──► verso-bench, which runs this binary again for each measurement
 
@@ -8,6 +9,7 @@ mod args;
 mod demo;
 mod interrupt;
 mod run_shell;
+mod serve;
 mod shell;
 mod tools;
 
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Task::Sweep(sweep) => tools::sweep(&sweep.database),
         Task::Check(database) => tools::check(database),
         Task::Stat(database) => tools::stat(database),
+        Task::Serve(serve) => serve::run(serve),
         Task::Bench { workload } => bench(verso_bench::run(workload)),
         Task::BenchChild { task } => bench(verso_bench::run_child(task)),
     }

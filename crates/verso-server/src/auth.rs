@@ -181,12 +181,28 @@ mod tests {
 
     #[test]
     fn a_message_that_was_tampered_with_is_refused() {
-        let begin = |first: &[u8]| Exchange::begin(first, mock_verifier(&[3; 32], "x"), false, &Fixed).map(drop);
+        let begin =
+            |first: &[u8]| Exchange::begin(first, mock_verifier(&[3; 32], "x"), false, &Fixed).map(drop);
         assert!(begin(b"n,,n=,r=abc").is_ok());
-        for first in [&b""[..], b"n", b"n,", b"n,,", b"n,,n=", b"n,,n=,r=", b"p=tls-unique,,n=,r=a", b"x,,r=a", b"\xff"] {
+        for first in [
+            &b""[..],
+            b"n",
+            b"n,",
+            b"n,,",
+            b"n,,n=",
+            b"n,,n=,r=",
+            b"p=tls-unique,,n=,r=a",
+            b"x,,r=a",
+            b"\xff",
+        ] {
             assert!(begin(first).is_err(), "{first:?}");
         }
-        for last in [&b""[..], b"c=biws", b"c=biws,r=abc,p=AA==", b"c=eSws,r=abcBwAAAAAAAAAHAAAAAAAAAAcAAAAAAAAA,p=AA=="] {
+        for last in [
+            &b""[..],
+            b"c=biws",
+            b"c=biws,r=abc,p=AA==",
+            b"c=eSws,r=abcBwAAAAAAAAAHAAAAAAAAAAcAAAAAAAAA,p=AA==",
+        ] {
             let (exchange, _) =
                 Exchange::begin(b"n,,n=,r=abc", mock_verifier(&[3; 32], "x"), false, &Fixed).unwrap();
             assert!(exchange.finish(last).is_err(), "{last:?}");

@@ -119,13 +119,8 @@ impl Backends {
             key.extend_from_slice(&random.next_u64().to_le_bytes());
         }
         key.truncate(key_bytes);
-        let backend = Arc::new(Backend {
-            id,
-            key,
-            socket: Arc::clone(socket),
-            cancel,
-            ending: AtomicBool::new(false),
-        });
+        let backend =
+            Arc::new(Backend { id, key, socket: Arc::clone(socket), cancel, ending: AtomicBool::new(false) });
         let mut known = self.known.lock();
         if known.sessions.len() >= self.max || known.ending {
             return None;
@@ -161,7 +156,10 @@ impl Backends {
         known.ending = true;
         // Those who are still logging in are not sessions yet: their reads just end.
         known.sockets.values().for_each(|socket| socket.stop_reading());
-        known.sessions.values().for_each(|backend| if at_once { backend.terminate() } else { backend.finish() });
+        known
+            .sessions
+            .values()
+            .for_each(|backend| if at_once { backend.terminate() } else { backend.finish() });
     }
 
     /// Cuts all connections.

@@ -131,6 +131,22 @@ pub mod sqlstate {
     pub const DATA_CORRUPTED: &str = "XX001";
     /// The database was closed.
     pub const ADMIN_SHUTDOWN: &str = "57P01";
+    /// A role or session that may not do that.
+    pub const INVALID_AUTHORIZATION: &str = "28000";
+    /// A wrong password.
+    pub const INVALID_PASSWORD: &str = "28P01";
+    /// No such database.
+    pub const INVALID_CATALOG_NAME: &str = "3D000";
+    /// No more sessions.
+    pub const TOO_MANY_CONNECTIONS: &str = "53300";
+    /// The client is gone.
+    pub const CONNECTION_FAILURE: &str = "08006";
+    /// Data of COPY that cannot be read.
+    pub const BAD_COPY_FORMAT: &str = "22P04";
+    /// The server ends.
+    pub const CANNOT_CONNECT_NOW: &str = "57P03";
+    /// A name that is there already.
+    pub const DUPLICATE_OBJECT: &str = "42710";
     /// A bug.
     pub const INTERNAL_ERROR: &str = "XX000";
 }
@@ -157,7 +173,7 @@ pub struct SqlError {
 /// The things an error is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// The schema.
+    /// The schema of the table; none is `public`.
     pub schema: Option<String>,
     /// The table.
     pub table: Option<String>,
@@ -343,7 +359,7 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Schema => "42P06",
                     ObjectKind::Function => DUPLICATE_FUNCTION,
                     ObjectKind::Column => DUPLICATE_COLUMN,
-                    ObjectKind::Constraint => "42710",
+                    ObjectKind::Constraint | ObjectKind::Role => DUPLICATE_OBJECT,
                     ObjectKind::Table
                     | ObjectKind::Sequence
                     | ObjectKind::Relation
@@ -359,7 +375,7 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Schema => INVALID_SCHEMA_NAME,
                     ObjectKind::Function => UNDEFINED_FUNCTION,
                     ObjectKind::Column => UNDEFINED_COLUMN,
-                    ObjectKind::Index | ObjectKind::Constraint => UNDEFINED_OBJECT,
+                    ObjectKind::Index | ObjectKind::Constraint | ObjectKind::Role => UNDEFINED_OBJECT,
                     ObjectKind::Table | ObjectKind::Sequence | ObjectKind::Relation => UNDEFINED_TABLE,
                 },
                 message,

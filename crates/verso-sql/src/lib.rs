@@ -14,7 +14,9 @@ pub mod syntax;
 
 pub use errors::SqlError;
 pub use parse::{Open, Piece, fuzz_parse, split_statements};
+pub use verso_catalog::Role;
+
 pub use session::{
-    CancelHandle, CommandTag, Instance, Notice, OutputColumn, Portal, PortalEnd, Prepared, Session,
-    StatementSink, StatementStatistics, TransactionStatus,
+    CancelHandle, CommandTag, CopyLayout, Identity, Instance, Notice, OutputColumn, Portal, PortalEnd,
+    Prepared, Session, StatementSink, StatementStatistics, TransactionStatus,
 };

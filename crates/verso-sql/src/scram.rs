@@ -125,7 +125,13 @@ mod tests {
     fn a_verifier_survives_its_text_and_junk_is_none() {
         let verifier = Verifier::with_salt("sécret", vec![1, 2, 3], 10);
         assert_eq!(Verifier::parse(&verifier.to_string()), Some(verifier));
-        for junk in ["", "md5abc", "SCRAM-SHA-256$", "SCRAM-SHA-256$0:AA==$AA==:AA==", "SCRAM-SHA-256$1:AA==$AA==:AA=="] {
+        for junk in [
+            "",
+            "md5abc",
+            "SCRAM-SHA-256$",
+            "SCRAM-SHA-256$0:AA==$AA==:AA==",
+            "SCRAM-SHA-256$1:AA==$AA==:AA==",
+        ] {
             assert_eq!(Verifier::parse(junk), None, "{junk}");
         }
     }

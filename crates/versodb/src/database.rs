@@ -70,6 +70,11 @@ impl Database {
         Ok(self.instance.engine.close()?)
     }
 
+    /// What the connections share; for servers, which make sessions of their own.
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
     /// What stands between SQL and the pages; for tools.
     pub fn engine(&self) -> &Engine {
         &self.instance.engine

@@ -26,6 +26,10 @@ pub(crate) struct Name(pub Arc<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Letter(pub char);
 
+/// A point in time: PostgreSQL's `timestamptz`, in microseconds since 2000-01-01 UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment(pub i64);
+
 macro_rules! plain_field {
     ($($rust:ty => $sql:ident, $value:ident;)*) => {$(
         impl Field for $rust {
@@ -77,6 +81,21 @@ impl Field for Name {
     }
     fn from_value(value: &Value) -> Option<Self> {
         Arc::from_value(value).map(Name)
+    }
+}
+
+impl Field for Moment {
+    fn sql_type() -> SqlType {
+        SqlType::Timestamptz
+    }
+    fn to_value(&self) -> Value {
+        Value::Timestamptz(self.0)
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Timestamptz(micros) => Some(Moment(*micros)),
+            _ => None,
+        }
     }
 }
 

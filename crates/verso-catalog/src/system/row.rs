@@ -8,7 +8,7 @@ use verso_storage::page::ObjectId;
 use verso_types::{Batch, Column, SqlType, Value};
 
 use super::SystemTable;
-use super::field::{Field, Letter, Name};
+use super::field::{Field, Letter, Moment, Name};
 use crate::definition::Oid;
 use crate::error::CatalogError;
 
@@ -266,6 +266,25 @@ system_row! {
         oid: Oid,
         lanname: Name,
         lanowner: Oid,
+    }
+}
+
+system_row! {
+    /// Roles.
+    AuthIdRow, 1260, 30, "pg_authid" {
+        oid: Oid,
+        rolname: Name,
+        rolsuper: bool,
+        rolinherit: bool,
+        rolcreaterole: bool,
+        rolcreatedb: bool,
+        rolcanlogin: bool,
+        rolreplication: bool,
+        rolbypassrls: bool,
+        rolconnlimit: i32,
+        /// The verifier, never the password.
+        rolpassword: Option<Arc<str>>,
+        rolvaliduntil: Option<Moment>,
     }
 }
 

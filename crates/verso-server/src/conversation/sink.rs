@@ -62,7 +62,12 @@ impl<'c> WireSink<'c> {
         WireSink::new(wire, formats, time_zone, false)
     }
 
-    fn new(wire: &'c mut Wire, formats: &'c ResultFormats, time_zone: TimeZone, simple: bool) -> WireSink<'c> {
+    fn new(
+        wire: &'c mut Wire,
+        formats: &'c ResultFormats,
+        time_zone: TimeZone,
+        simple: bool,
+    ) -> WireSink<'c> {
         WireSink {
             wire,
             formats,

@@ -183,7 +183,9 @@ fn options(text: &str) -> Result<Vec<(String, String)>, SqlError> {
     while let Some(c) = chars.next() {
         match c {
             '\\' => word.extend(chars.next()),
-            c if c.is_ascii_whitespace() => words.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty())),
+            c if c.is_ascii_whitespace() => {
+                words.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty()))
+            }
             c => word.push(c),
         }
     }

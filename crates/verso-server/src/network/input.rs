@@ -63,10 +63,12 @@ impl Input {
         let length = i32::from_be_bytes([a, b, c, d]);
         let limit = length_max(kind, self.large)
             .ok_or_else(|| Malformed::new(format!("invalid frontend message type {kind}")))?;
-        let length =
-            usize::try_from(length).ok().filter(|length| (4..=limit.max(4)).contains(length)).ok_or_else(
-                || Malformed::new(format!("invalid message length {length} of message type {}", kind as char)),
-            )?;
+        let length = usize::try_from(length)
+            .ok()
+            .filter(|length| (4..=limit.max(4)).contains(length))
+            .ok_or_else(|| {
+                Malformed::new(format!("invalid message length {length} of message type {}", kind as char))
+            })?;
         Ok(self.take(1, length).map(|body| Frame { kind, body }))
     }
 
@@ -169,7 +171,9 @@ mod tests {
 
     #[test]
     fn lengths_that_cannot_be_are_refused() {
-        for bytes in [&b"Q\0\0\0\x03"[..], b"Q\xff\xff\xff\xff", b"S\0\x10\0\0", b"@\0\0\0\x04", b"\0\0\0\0\x04"] {
+        for bytes in
+            [&b"Q\0\0\0\x03"[..], b"Q\xff\xff\xff\xff", b"S\0\x10\0\0", b"@\0\0\0\x04", b"\0\0\0\0\x04"]
+        {
             assert!(input(bytes).next_frame().is_err(), "{bytes:?}");
         }
         for bytes in [&b"\0\0\0\x07"[..], b"\0\0\xff\xff", b"GET /"] {

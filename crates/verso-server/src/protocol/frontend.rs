@@ -227,7 +227,8 @@ impl<'m> Message<'m> {
             b'P' => {
                 let (name, sql) = (reader.text()?, reader.text()?);
                 let count = reader.count(4)?;
-                let types = (0..count).map(|_| reader.i32().map(i32::cast_unsigned)).collect::<Result<_, _>>()?;
+                let types =
+                    (0..count).map(|_| reader.i32().map(i32::cast_unsigned)).collect::<Result<_, _>>()?;
                 Message::Parse { name, sql, types }
             }
             b'B' => Message::Bind(reader.bind()?),

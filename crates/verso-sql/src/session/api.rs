@@ -31,6 +31,51 @@ pub trait StatementSink {
     /// # Errors
     /// Ends the statement.
     fn notice(&mut self, notice: &Notice) -> Result<(), SqlError>;
+
+    /// COPY TO STDOUT begins.
+    ///
+    /// # Errors
+    /// Ends the statement; the default is that nobody is there to take the data.
+    fn copy_out(&mut self, _layout: CopyLayout) -> Result<(), SqlError> {
+        Err(SqlError::unsupported("COPY TO STDOUT here"))
+    }
+    /// A piece of COPY TO STDOUT: a whole row, or a header.
+    ///
+    /// # Errors
+    /// Ends the statement.
+    fn copy_data(&mut self, _data: &[u8]) -> Result<(), SqlError> {
+        Err(SqlError::unsupported("COPY TO STDOUT here"))
+    }
+    /// COPY TO STDOUT has ended.
+    ///
+    /// # Errors
+    /// Ends the statement.
+    fn copy_done(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+    /// COPY FROM STDIN begins.
+    ///
+    /// # Errors
+    /// Ends the statement; the default is that nobody is there to give data.
+    fn copy_in(&mut self, _layout: CopyLayout) -> Result<(), SqlError> {
+        Err(SqlError::unsupported("COPY FROM STDIN here"))
+    }
+    /// Appends the next piece of COPY FROM STDIN, cut anywhere; false at the end of the data.
+    ///
+    /// # Errors
+    /// Ends the statement.
+    fn copy_read(&mut self, _into: &mut Vec<u8>) -> Result<bool, SqlError> {
+        Ok(false)
+    }
+}
+
+/// What the data of a COPY look like, as far as whoever carries them has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyLayout {
+    /// Not text.
+    pub binary: bool,
+    /// Columns of a row.
+    pub columns: usize,
 }
 
 /// What was done, as PostgreSQL's command tags say it: `UPDATE 3`, `CREATE TABLE`.

@@ -41,6 +41,19 @@ pub(crate) struct SessionInfo {
     pub statement_started: Option<i64>,
     pub running: bool,
     pub in_transaction: bool,
+    pub identity: super::Identity,
+    pub cancel: super::CancelHandle,
+    pub terminate: Option<Terminator>,
+}
+
+/// Ends a session; only a server's can be ended by others.
+#[derive(Clone)]
+pub(crate) struct Terminator(pub super::Terminate);
+
+impl std::fmt::Debug for Terminator {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Terminator")
+    }
 }
 
 /// Settings of the database, as ALTER DATABASE SET leaves them.

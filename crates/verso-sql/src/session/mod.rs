@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`api`] | what a session says: sinks, tags, notices, statistics |
+//! | [`identity`] | who a session belongs to |
 //! | [`instance`] | what the sessions of a database share |
 //! | [`transaction`] | the transaction a session is in, and what begins and ends it |
 //! | [`run`] | queries and changes: frames, restarts, results |
@@ -24,6 +25,7 @@
 mod api;
 mod ddl;
 mod explain;
+mod identity;
 mod instance;
 mod maintenance;
 mod portal;
@@ -35,7 +37,10 @@ mod system;
 mod tables;
 mod transaction;
 
-pub use api::{CancelHandle, CommandTag, Notice, OutputColumn, StatementSink, StatementStatistics};
+pub use api::{
+    CancelHandle, CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics,
+};
+pub use identity::{Identity, Terminate};
 pub use instance::Instance;
 pub use portal::{Portal, PortalEnd};
 pub use prepared::Prepared;
@@ -270,7 +275,7 @@ impl Session {
                 Ok(tag("RESET"))
             }
             Statement::ResetAll => {
-                self.services.settings = Settings::default();
+                self.services.settings = (*self.services.settings_default).clone();
                 Ok(tag("RESET"))
             }
             Statement::Show(name) => {

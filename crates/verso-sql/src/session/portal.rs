@@ -15,7 +15,7 @@ use std::sync::Arc;
 use verso_types::{Batch, Value};
 
 use super::Session;
-use super::api::{CommandTag, Notice, OutputColumn, StatementSink};
+use super::api::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink};
 use super::prepared::{Prepared, ends_transaction};
 use crate::errors::{SqlError, sqlstate};
 
@@ -193,5 +193,25 @@ impl StatementSink for Rows<'_> {
 
     fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
         self.sink.notice(notice)
+    }
+
+    fn copy_out(&mut self, layout: CopyLayout) -> Result<(), SqlError> {
+        self.sink.copy_out(layout)
+    }
+
+    fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
+        self.sink.copy_data(data)
+    }
+
+    fn copy_done(&mut self) -> Result<(), SqlError> {
+        self.sink.copy_done()
+    }
+
+    fn copy_in(&mut self, layout: CopyLayout) -> Result<(), SqlError> {
+        self.sink.copy_in(layout)
+    }
+
+    fn copy_read(&mut self, into: &mut Vec<u8>) -> Result<bool, SqlError> {
+        self.sink.copy_read(into)
     }
 }

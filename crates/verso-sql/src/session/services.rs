@@ -30,6 +30,9 @@ pub struct Services {
     /// Who holds this session's locks.
     pub(super) owner: LockOwner,
     pub(super) settings: Settings,
+    /// What RESET brings back.
+    pub(super) settings_default: Arc<Settings>,
+    pub(super) identity: super::Identity,
     /// What SET LOCAL is undone to.
     pub(super) settings_before: Option<Settings>,
     pub(super) transaction_started: Cell<i64>,
@@ -58,6 +61,8 @@ impl Services {
             id,
             owner,
             settings: Settings::default(),
+            settings_default: Arc::default(),
+            identity: super::Identity::default(),
             settings_before: None,
             transaction_started: Cell::new(connected),
             statement_started: Cell::new(connected),
@@ -93,7 +98,7 @@ impl Services {
             }
             "sweep_interval" => Some(database.sweep_interval.to_string()),
             "auto_backout" => on(database.auto_backout),
-            name => self.settings.show(name),
+            name => super::identity::fixed_setting(&self.identity, name).or_else(|| self.settings.show(name)),
         }
     }
 
@@ -145,7 +150,7 @@ impl SessionServices for Services {
     }
 
     fn user_name(&self) -> Arc<str> {
-        "verso".into()
+        Arc::clone(&self.identity.user)
     }
 
     fn database_name(&self) -> Arc<str> {
@@ -153,7 +158,7 @@ impl SessionServices for Services {
     }
 
     fn version(&self) -> Arc<str> {
-        format!("PostgreSQL 15.0 (Verso {})", env!("CARGO_PKG_VERSION")).into()
+        format!("PostgreSQL 18.0 (Verso {})", env!("CARGO_PKG_VERSION")).into()
     }
 
     fn setting(&self, name: &str) -> Option<String> {

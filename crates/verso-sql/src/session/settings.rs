@@ -15,6 +15,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("default_transaction_read_only", "Sets the default read-only status of new transactions."),
     ("default_transaction_savepoints", "Off: each new transaction is a NO SAVEPOINT transaction."),
     ("executor", "Chooses the executor: auto, row or vector."),
+    ("intervalstyle", "Sets the display format for interval values."),
     ("search_path", "Shows the schema search order for names that are not schema-qualified."),
     ("server_encoding", "Shows the server (database) character set encoding."),
     ("server_version", "Shows the server version."),
@@ -119,7 +120,10 @@ impl Settings {
                     return Err(invalid("off"));
                 }
             }
-            ("client_encoding" | "datestyle", _) => {}
+            ("intervalstyle", Some(value)) if !value.eq_ignore_ascii_case("postgres") => {
+                return Err(invalid(value));
+            }
+            ("client_encoding" | "datestyle" | "intervalstyle", _) => {}
             ("server_version" | "server_encoding" | "search_path", _) => {
                 let text = format!("parameter \"{name}\" cannot be changed");
                 return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text));
@@ -147,12 +151,18 @@ impl Settings {
             "work_mem" => format!("{}kB", self.work_memory_bytes >> 10),
             "client_encoding" | "server_encoding" => "UTF8".to_string(),
             "datestyle" => "ISO, MDY".to_string(),
+            "intervalstyle" => "postgres".to_string(),
             "standard_conforming_strings" => "on".to_string(),
             "search_path" => "public".to_string(),
-            "server_version" => format!("15.0 (Verso {})", env!("CARGO_PKG_VERSION")),
+            "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),
             _ => return None,
         })
     }
+}
+
+/// A boolean as SHOW prints it.
+pub fn on(value: bool) -> String {
+    if value { "on" } else { "off" }.to_string()
 }
 
 /// `42704` for a setting that does not exist.

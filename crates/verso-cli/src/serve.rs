@@ -1,0 +1,147 @@
+//! `verso serve`: the server in the foreground.
+//!
+//! Standard output gets one line when clients can connect; the log goes to standard error. TERM lets statements end,
+//! INT (or a second TERM) cancels them, HUP reads the configuration again.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::prelude::*;
+use tracing_subscriber::reload;
+use verso_env::Env;
+use verso_server::{Config, Server, ServerError, ShutdownMode};
+use versodb::Database;
+
+use crate::args::{PageArguments, ServeArguments};
+use crate::run_shell::{EXIT_USAGE, options};
+
+/// Runs a server until a signal ends it.
+pub fn run(arguments: &ServeArguments) -> ExitCode {
+    match serve(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("verso: error: {error}");
+            ExitCode::from(EXIT_USAGE)
+        }
+    }
+}
+
+fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
+    let env = Env::real();
+    let config = configuration(arguments, &env)?;
+    let log_level = start_log(&config);
+    // From here on signals wait in a queue: none is lost while the database recovers.
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    let pages = PageArguments {
+        pool_bytes: arguments.pages.pool_bytes.or(config.buffer_pool_bytes),
+        ..arguments.pages.clone()
+    };
+    let started = env.clock.monotonic_nanos();
+    let database = Database::open_or_create(&arguments.database, options(&pages).env(env.clone()))?;
+    let millis = env.clock.monotonic_nanos().saturating_sub(started) / 1_000_000;
+    tracing::info!(database = %arguments.database.display(), millis, "database open");
+    let server = Server::start(database, config, env.clone())?;
+    announce(&server)?;
+    let mut mode = None;
+    for signal in &mut signals {
+        match signal {
+            SIGHUP => reload(arguments, &env, &server, &log_level),
+            SIGINT => mode = Some(ShutdownMode::Fast),
+            _ => mode = Some(ShutdownMode::Smart),
+        }
+        if mode.is_some() {
+            break;
+        }
+    }
+    let mode = mode.unwrap_or(ShutdownMode::Fast);
+    tracing::info!(?mode, sessions = server.sessions(), "shutting down");
+    // A second signal is impatience: the operating system's way then.
+    let handle = signals.handle();
+    env.spawn("verso-signals", move || {
+        if (&mut signals).into_iter().any(|signal| signal != SIGHUP) {
+            std::process::exit(130);
+        }
+    });
+    let ended = server.shutdown(mode);
+    handle.close();
+    ended?;
+    tracing::info!("database closed");
+    Ok(())
+}
+
+/// What the file says, and the command line over it.
+fn configuration(arguments: &ServeArguments, env: &Env) -> Result<Config, ServerError> {
+    let usage = |what: String| {
+        ServerError::Config(verso_server::ConfigError::Line {
+            file: "command line".to_owned(),
+            line: 1,
+            what,
+        })
+    };
+    let mut config = Config::default();
+    if let Some(path) = &arguments.config {
+        config.read(env, path)?;
+    }
+    if !arguments.listen.is_empty() {
+        config.set("listen", &arguments.listen.join(",")).map_err(usage)?;
+    }
+    if let Some(directory) = &arguments.socket {
+        config.socket_directory = Some(directory.clone());
+    }
+    for setting in &arguments.setting {
+        let (name, value) =
+            setting.split_once('=').ok_or_else(|| usage(format!("\"{setting}\" is not NAME=VALUE")))?;
+        config.set(&name.trim().to_ascii_lowercase(), value.trim()).map_err(usage)?;
+    }
+    Ok(config)
+}
+
+type LogLevel = reload::Handle<LevelFilter, tracing_subscriber::Registry>;
+
+fn start_log(config: &Config) -> LogLevel {
+    let (level, handle) = reload::Layer::new(level(config));
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let registry = tracing_subscriber::registry().with(level);
+    // A second server in one process would keep the first one's log.
+    let _ = match config.log_json {
+        true => registry.with(lines.json()).try_init(),
+        false => registry.with(lines).try_init(),
+    };
+    handle
+}
+
+fn level(config: &Config) -> LevelFilter {
+    config.log_level.parse().unwrap_or(LevelFilter::INFO)
+}
+
+/// The line that says that clients can connect now.
+fn announce(server: &Server) -> Result<(), Box<dyn std::error::Error>> {
+    let mut places: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
+    places.extend(server.socket_path().map(|path| path.display().to_string()));
+    if server.is_open_locally()? {
+        tracing::warn!(
+            "roles without a password may connect from this machine; set one with ALTER ROLE verso PASSWORD '…'"
+        );
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "verso: ready: listening on {}", places.join(", "))?;
+    out.flush()?;
+    Ok(())
+}
+
+fn reload(arguments: &ServeArguments, env: &Env, server: &Server, log_level: &LogLevel) {
+    let result = configuration(arguments, env).and_then(|config| {
+        let level = level(&config);
+        server.reload(config)?;
+        // It fails only once the log is gone.
+        let _ = log_level.modify(|current| *current = level);
+        Ok(())
+    });
+    match result {
+        Ok(()) => tracing::info!("configuration read again"),
+        Err(error) => tracing::error!(%error, "configuration not read: everything stays as it was"),
+    }
+}

@@ -1,0 +1,51 @@
+//! The server: PostgreSQL's protocol over TCP and Unix sockets, a thread for each connection.
+//!
+//! ```text
+//! listener ──► a thread each ──► conversation: startup ─► messages ─► Session (verso-sql)
+//!    │               │                │            │
+//!    │               │                auth         sink ─► output ─► one write per Sync
+//!    └ Backends: who is connected, cancel, terminate      Admission: who may run
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`protocol`] | bytes from and to messages |
+//! | [`network`] | sockets, TLS, listener |
+//! | [`auth`] | SCRAM-SHA-256 |
+//! | [`conversation`] | one client's messages, in order |
+//! | [`backends`] | who is connected |
+//! | [`admission`] | who may run a statement now |
+//! | [`config`] | what the server is told |
+//! | [`server`] | a running server: start, reload, shutdown |
+//!
+//! A thread a connection and blocking reads: a statement is on one stack from its message to its answer.
+#![forbid(unsafe_code)]
+
+pub mod admission;
+pub mod auth;
+pub mod backends;
+pub mod config;
+pub mod conversation;
+pub mod network;
+pub mod protocol;
+pub mod server;
+
+pub use config::{Config, ConfigError};
+pub use server::{Server, ServerError, ShutdownMode};
+
+/// Reads junk as a message, and as a first packet; for fuzzing. Must return, whatever the bytes.
+pub fn fuzz_decode(kind: u8, bytes: &[u8]) {
+    use protocol::frontend::{Message, Startup, sasl_initial};
+    // Errors are fine: only a panic is a finding.
+    if let Ok(Message::Bind(bind)) = Message::parse(kind, bytes) {
+        bind.values().enumerate().for_each(|(i, _)| drop((bind.formats.of(i), bind.results.of(i))));
+    }
+    drop(Startup::parse(bytes));
+    drop(sasl_initial(bytes));
+    let mut input = network::input::Input::new(1 << 20);
+    if input.fill(&mut &bytes[..]).is_ok() {
+        while let Ok(Some(frame)) = input.next_frame() {
+            drop(Message::parse(frame.kind, input.body(&frame)));
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! A running server: start, reload, shutdown.
+//!
+//! V1. Off this machine nobody is let in without a password, so a server that listens there does not start unless some
+//!     role has one.
+//! V2. A shutdown refuses new connections, lets statements that run end in their time, cancels the rest, and closes
+//!     the database only when nobody is left.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use verso_env::sync::{Mutex, RwLock};
+use verso_env::{Env, JoinHandle};
+use verso_sql::{Instance, Role, Session, SqlError};
+use versodb::Database;
+
+use crate::admission::Admission;
+use crate::backends::Backends;
+use crate::config::{Config, ConfigError};
+use crate::conversation;
+use crate::conversation::wire::Wire;
+use crate::network::listener::Listeners;
+use crate::network::stream::{Peer, SharedSocket, Socket, Stream};
+use crate::network::tls;
+use crate::protocol::backend::Severity;
+use crate::protocol::frontend::SMALL_BYTES_MAX;
+
+/// Statements that run at a time for each processor, where nothing else is said.
+const RUNNING_PER_PROCESSOR: usize = 8;
+/// Microseconds from 1970 to 2000, PostgreSQL's epoch.
+const EPOCH_MICROS: i64 = 946_684_800_000_000;
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// An address cannot be listened on, a certificate cannot be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// V1.
+    #[error("{address} can be reached from other machines, and no role has a password: set one first")]
+    NoAuthentication {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Nowhere to listen.
+    #[error("there is neither an address nor a socket directory to listen on")]
+    Nowhere,
+    /// The configuration is wrong.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// The database refuses.
+    #[error("{0}")]
+    Database(#[from] SqlError),
+}
+
+/// How a shutdown treats those who are connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShutdownMode {
+    /// Statements may end in the time that the configuration allows; idle sessions end at once.
+    Smart,
+    /// Statements are cancelled.
+    Fast,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub struct Shared {
+    database: Database,
+    /// Clock, randomness, threads.
+    pub env: Env,
+    config: RwLock<Arc<Config>>,
+    tls: RwLock<Option<Arc<ServerConfig>>>,
+    /// Who is connected.
+    pub backends: Backends,
+    /// Who may run.
+    pub admission: Arc<Admission>,
+    /// Makes the salts of roles that do not exist.
+    pub secret: [u8; 32],
+}
+
+impl Shared {
+    /// The configuration as it is now.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.read())
+    }
+
+    /// What TLS connections need, if there are any.
+    pub fn tls(&self) -> Option<Arc<ServerConfig>> {
+        self.tls.read().clone()
+    }
+
+    /// The one database's name.
+    pub fn database_name(&self) -> &'static str {
+        "verso"
+    }
+
+    fn instance(&self) -> &Arc<Instance> {
+        self.database.instance()
+    }
+
+    /// A new session.
+    pub fn session(&self) -> Session {
+        Session::new(Arc::clone(self.instance()))
+    }
+
+    /// The role of that name.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn role(&self, name: &str) -> Result<Option<Role>, SqlError> {
+        self.instance().role(name)
+    }
+
+    /// Whether any role has a password.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn has_passwords(&self) -> Result<bool, SqlError> {
+        Ok(self.instance().roles()?.iter().any(|role| role.password.is_some() && role.login))
+    }
+
+    /// Microseconds since 2000-01-01 UTC.
+    pub fn now(&self) -> i64 {
+        self.env.clock.unix_micros() - EPOCH_MICROS
+    }
+
+    /// Tells a client why its connection ends, if it can still be told.
+    pub fn report(&self, wire: &mut Wire, error: &SqlError) {
+        wire.output.error(Severity::Fatal, error);
+        // It may be gone already.
+        let _ = wire.send();
+    }
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    listeners: Arc<Listeners>,
+    acceptor: Mutex<Option<JoinHandle>>,
+}
+
+impl Server {
+    /// Starts a server for an open database.
+    ///
+    /// # Errors
+    /// What keeps it from starting; nobody could connect then.
+    pub fn start(database: Database, config: Config, env: Env) -> Result<Server, ServerError> {
+        if config.listen.is_empty() && config.socket_directory.is_none() {
+            return Err(ServerError::Nowhere);
+        }
+        let tls = match &config.tls {
+            Some((certificate, key)) => Some(tls::server_config(&env, certificate, key)?),
+            None => None,
+        };
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let places = match config.max_running_statements {
+            0 => processors * RUNNING_PER_PROCESSOR,
+            places => places,
+        };
+        let mut secret = [0; 32];
+        for chunk in secret.chunks_exact_mut(8) {
+            chunk.copy_from_slice(&env.random.next_u64().to_le_bytes());
+        }
+        let shared = Arc::new(Shared {
+            database,
+            backends: Backends::new(config.max_connections),
+            admission: Arc::new(Admission::new(places)),
+            config: RwLock::new(Arc::new(config)),
+            tls: RwLock::new(tls),
+            secret,
+            env,
+        });
+        // Session settings are checked now, not by the first client.
+        let mut session = shared.session();
+        for (name, value) in &shared.config().session_defaults {
+            session.set_default(name, value)?;
+        }
+        drop(session);
+        let config = shared.config();
+        let outside = config.listen.iter().find(|address| !address.ip().to_canonical().is_loopback());
+        if let (Some(address), false) = (outside, shared.has_passwords()?) {
+            return Err(ServerError::NoAuthentication { address: *address });
+        }
+        raise_file_limit();
+        let listeners = Arc::new(Listeners::bind(
+            &config.listen,
+            config.socket_directory.as_deref(),
+            config.socket_mode,
+        )?);
+        let acceptor = {
+            let (shared, listeners) = (Arc::clone(&shared), Arc::clone(&listeners));
+            let env = shared.env.clone();
+            env.spawn("verso-accept", move || accept(&shared, &listeners))
+        };
+        Ok(Server { shared, listeners, acceptor: Mutex::new(Some(acceptor)) })
+    }
+
+    /// Where clients can connect.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.addresses()
+    }
+
+    /// The Unix socket.
+    pub fn socket_path(&self) -> Option<PathBuf> {
+        self.listeners.socket_path().map(Path::to_owned)
+    }
+
+    /// Whether roles without a password may come in from this machine.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn is_open_locally(&self) -> Result<bool, SqlError> {
+        Ok(self.shared.instance().roles()?.iter().any(|role| role.login && role.password.is_none()))
+    }
+
+    /// How many sessions there are.
+    pub fn sessions(&self) -> usize {
+        self.shared.backends.count()
+    }
+
+    /// Takes a new configuration; what concerns addresses, sizes and limits of the server keeps its old value until
+    /// the next start. Sessions there are keep theirs.
+    ///
+    /// # Errors
+    /// A certificate that cannot be read; everything stays as it was then.
+    pub fn reload(&self, config: Config) -> Result<(), ServerError> {
+        let tls = match &config.tls {
+            Some((certificate, key)) => Some(tls::server_config(&self.shared.env, certificate, key)?),
+            None => None,
+        };
+        let mut session = self.shared.session();
+        for (name, value) in &config.session_defaults {
+            session.set_default(name, value)?;
+        }
+        *self.shared.tls.write() = tls;
+        *self.shared.config.write() = Arc::new(config);
+        Ok(())
+    }
+
+    /// Ends the server (V2) and closes the database.
+    ///
+    /// # Errors
+    /// Those of closing the database.
+    pub fn shutdown(self, mode: ShutdownMode) -> Result<(), ServerError> {
+        self.listeners.wake();
+        if let Some(acceptor) = self.acceptor.lock().take() {
+            // It panics on nothing; if it did, there is nobody left to accept.
+            let _ = acceptor.join();
+        }
+        let patience = self.shared.config().shutdown_timeout;
+        let backends = &self.shared.backends;
+        backends.end_all(mode == ShutdownMode::Fast);
+        if !backends.wait_gone(patience) {
+            backends.end_all(true);
+            if !backends.wait_gone(patience) {
+                // Statements that do not hear of their end wait for their clients.
+                backends.abort_all();
+                backends.wait_gone(patience);
+            }
+        }
+        drop(self.listeners);
+        self.shared.database.clone().close()?;
+        Ok(())
+    }
+}
+
+/// Every session has a socket, and the database has files.
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // As it is, it may be enough.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+fn accept(shared: &Arc<Shared>, listeners: &Listeners) {
+    loop {
+        match listeners.accept() {
+            Ok(Some((socket, peer))) => welcome(shared, socket, peer),
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                // Out of descriptors, most likely: somebody has to go first.
+                shared.env.clock.sleep(std::time::Duration::from_millis(50));
+            }
+        }
+    }
+}
+
+/// Starts the thread of a connection.
+fn welcome(shared: &Arc<Shared>, socket: Socket, peer: Peer) {
+    let socket = Arc::new(socket);
+    let Some(number) = shared.backends.connect(&socket) else { return };
+    let body = {
+        let (shared, socket) = (Arc::clone(shared), Arc::clone(&socket));
+        move || {
+            let _gone = Gone { shared: &shared, number };
+            let stream = Stream::Plain(SharedSocket(Arc::clone(&socket)));
+            let wire = Wire::new(stream, SMALL_BYTES_MAX);
+            conversation::converse(&shared, wire, &socket, peer);
+            socket.stop();
+        }
+    };
+    if let Err(error) = shared.env.threads.try_spawn("verso-session", Box::new(body)) {
+        tracing::warn!(%error, %peer, "cannot start a thread for a connection");
+        shared.backends.disconnect(number);
+    }
+}
+
+/// A connection is gone, however its thread ends.
+struct Gone<'s> {
+    shared: &'s Shared,
+    number: u64,
+}
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        self.shared.backends.disconnect(self.number);
+    }
+}

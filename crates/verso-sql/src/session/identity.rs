@@ -1,0 +1,118 @@
+//! Who a session belongs to, and what a server needs to know of it beside statements.
+
+use std::sync::Arc;
+
+use verso_catalog::Role;
+
+use super::Session;
+use super::instance::Instance;
+use super::settings;
+use crate::errors::SqlError;
+
+/// Ends a session from another thread.
+pub type Terminate = Arc<dyn Fn() + Send + Sync>;
+
+/// Who a session belongs to. Programs that embed the database are the owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The role.
+    pub user: Arc<str>,
+    /// It may do everything.
+    pub superuser: bool,
+    /// Where its client is; none within the program.
+    pub client: Option<String>,
+}
+
+impl Default for Identity {
+    fn default() -> Identity {
+        Identity { user: verso_catalog::OWNER.into(), superuser: true, client: None }
+    }
+}
+
+impl Session {
+    /// Its number, unique as long as the database is open.
+    pub fn id(&self) -> u64 {
+        self.services.id
+    }
+
+    /// Says who it belongs to.
+    pub fn identify(&mut self, identity: Identity) {
+        if let Some(info) = self.services.instance.sessions.lock().get_mut(&self.services.id) {
+            info.identity = identity.clone();
+            info.cancel = self.cancel.clone();
+        }
+        self.services.identity = identity;
+    }
+
+    /// How others may end it.
+    pub fn on_terminate(&mut self, terminate: Terminate) {
+        if let Some(info) = self.services.instance.sessions.lock().get_mut(&self.services.id) {
+            info.terminate = Some(super::instance::Terminator(terminate));
+        }
+    }
+
+    /// An error that happened outside of statements fails the transaction, as one of a statement does.
+    pub fn fail(&mut self) {
+        self.fail_transaction();
+    }
+
+    /// The value of a setting, as SHOW gives it; upper and lower case are one.
+    pub fn show(&self, name: &str) -> Option<String> {
+        self.services.show(&name.to_ascii_lowercase())
+    }
+
+    /// Sets a setting at the session's start: RESET brings it back to this.
+    ///
+    /// # Errors
+    /// As SET.
+    pub fn set_default(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        let name = name.to_ascii_lowercase();
+        self.services.settings.set(&name, Some(value))?;
+        let mut defaults = (*self.services.settings_default).clone();
+        defaults.set(&name, Some(value))?;
+        self.services.settings_default = Arc::new(defaults);
+        Ok(())
+    }
+}
+
+impl Instance {
+    /// The role of that name.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn role(&self, name: &str) -> Result<Option<Role>, SqlError> {
+        Ok(self.catalog.committed_roles()?.into_iter().find(|role| &*role.name == name))
+    }
+
+    /// All roles.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn roles(&self) -> Result<Vec<Role>, SqlError> {
+        Ok(self.catalog.committed_roles()?)
+    }
+
+    /// Cancels the statement of a session; false if there is no such session.
+    pub fn cancel_session(&self, id: u64) -> bool {
+        let sessions = self.sessions.lock();
+        sessions.get(&id).map(|info| info.cancel.cancel()).is_some()
+    }
+
+    /// Ends a session that can be ended from outside; false otherwise.
+    pub fn terminate_session(&self, id: u64) -> bool {
+        let terminate = self.sessions.lock().get(&id).and_then(|info| info.terminate.clone());
+        terminate.map(|terminate| (terminate.0)()).is_some()
+    }
+}
+
+/// Settings that a client sees but nobody can change.
+pub(super) fn fixed_setting(identity: &Identity, name: &str) -> Option<String> {
+    let on = |value: bool| settings::on(value);
+    Some(match name {
+        "is_superuser" => on(identity.superuser),
+        "session_authorization" => identity.user.to_string(),
+        "in_hot_standby" => on(false),
+        "integer_datetimes" => on(true),
+        _ => return None,
+    })
+}
