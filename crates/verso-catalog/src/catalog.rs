@@ -12,11 +12,13 @@
 //!     and then fails with `Conflict` if its view does not see the first's change, two transactions never change the
 //!     schema at once, and who checked a name in its snapshot may rely on it once the version row is written.
 //! C3. A snapshot is never loaded in the middle of a change.
+//! C5. As long as nothing is announced, every view that is at least as young as one that saw all announced changes
+//!     ended sees the same number: then the row need not be read.
 //! C4. READ UNCOMMITTED reads the catalog as READ COMMITTED does, but for its own changes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use parking_lot::Mutex;
 use verso_storage::heap::ScanBatch;
@@ -42,6 +44,10 @@ pub struct Catalog {
     next_version: AtomicU64,
     /// Who wrote the version row last (C2 makes it the only one that may not have ended).
     last_change: Mutex<Option<(u64, TxnId)>>,
+    /// Changes announced so far.
+    announced: AtomicU64,
+    /// What C5 is told from.
+    settled: Settled,
     /// The latest used first.
     cache: Mutex<VecDeque<Arc<CatalogSnapshot>>>,
     /// Numbers for new entries.
@@ -101,6 +107,8 @@ impl Catalog {
             version_record,
             next_version: AtomicU64::new(number + 1),
             last_change: Mutex::new(None),
+            announced: AtomicU64::new(0),
+            settled: Settled::default(),
             cache: Mutex::new(VecDeque::from([snapshot])),
             oids,
         })
@@ -123,6 +131,21 @@ impl Catalog {
             return Ok(snapshot);
         }
         self.snapshot_of(txn)
+    }
+
+    /// As [`Catalog::snapshot`], for who keeps the last one: most of the time the same is right again, and costs no more
+    /// than a few loads.
+    ///
+    /// # Errors
+    /// As [`Catalog::snapshot`].
+    pub fn refresh(&self, txn: &Txn, known: &mut Option<Arc<CatalogSnapshot>>) -> Result<(), CatalogError> {
+        if let (Some(known), Some((number, _))) = (&*known, txn.seen())
+            && self.settled.version(self.announced.load(Ordering::Acquire), number) == Some(known.version)
+        {
+            return Ok(());
+        }
+        *known = Some(self.snapshot(txn)?);
+        Ok(())
     }
 
     fn snapshot_of(&self, txn: &Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
@@ -183,7 +206,9 @@ impl Catalog {
         if written != 1 {
             return Err(CatalogError::Corrupt { what: format!("there are {written} catalog versions") });
         }
-        *self.last_change.lock() = txn.id().map(|id| (number, id));
+        let mut last = self.last_change.lock();
+        *last = txn.id().map(|id| (number, id));
+        self.announced.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
@@ -198,6 +223,21 @@ impl Catalog {
     }
 
     fn visible_version(&self, txn: &Txn) -> Result<u64, CatalogError> {
+        let announced = self.announced.load(Ordering::Acquire);
+        let Some((number, all_below)) = txn.seen() else { return self.stored_version(txn) };
+        if let Some(version) = self.settled.version(announced, number) {
+            return Ok(version);
+        }
+        let version = self.stored_version(txn)?;
+        let last = self.last_change.lock();
+        let ended = last.is_none_or(|(_, writer)| writer < all_below);
+        if ended && self.announced.load(Ordering::Acquire) == announced {
+            self.settled.set(announced, number, version);
+        }
+        Ok(version)
+    }
+
+    fn stored_version(&self, txn: &Txn) -> Result<u64, CatalogError> {
         let heap = self.engine.heap(VersionRow::TABLE.heap)?;
         let mut batch = ScanBatch::default();
         if !heap.fetch(txn, self.version_record, &VersionRow::column_ids(), &mut batch)? {
@@ -207,6 +247,55 @@ impl Catalog {
         rows.first()
             .map(version_number)
             .unwrap_or_else(|| Err(CatalogError::Corrupt { what: "there is no catalog version".to_string() }))
+    }
+}
+
+/// The version that all young views see: read by every statement, written hardly ever. The writer makes the sequence
+/// odd while the fields change (a sequence lock).
+#[derive(Debug)]
+struct Settled {
+    writer: Mutex<()>,
+    sequence: AtomicU64,
+    /// Changes announced when it was found.
+    announced: AtomicU64,
+    /// The view's number.
+    number: AtomicU64,
+    version: AtomicU64,
+}
+
+impl Default for Settled {
+    fn default() -> Settled {
+        Settled {
+            writer: Mutex::new(()),
+            sequence: AtomicU64::new(0),
+            announced: AtomicU64::new(u64::MAX),
+            number: AtomicU64::new(u64::MAX),
+            version: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Settled {
+    /// What a view of this number sees when so many changes are announced; none if that is not known.
+    fn version(&self, announced: u64, number: u64) -> Option<u64> {
+        let sequence = self.sequence.load(Ordering::Acquire);
+        let fits = self.announced.load(Ordering::Relaxed) == announced
+            && self.number.load(Ordering::Relaxed) <= number;
+        let version = self.version.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        let stable = sequence.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == sequence;
+        (stable && fits).then_some(version)
+    }
+
+    fn set(&self, announced: u64, number: u64, version: u64) {
+        let _writer = self.writer.lock();
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        self.sequence.store(sequence + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        self.announced.store(announced, Ordering::Relaxed);
+        self.number.store(number, Ordering::Relaxed);
+        self.version.store(version, Ordering::Relaxed);
+        self.sequence.store(sequence + 2, Ordering::Release);
     }
 }
 

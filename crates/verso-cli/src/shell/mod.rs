@@ -105,6 +105,7 @@ impl<'w> Shell<'w> {
 
     fn adopt(&mut self, path: &Path, database: Database) -> Result<(), versodb::Error> {
         let mut connection = database.connect()?;
+        connection.execute("SET statement_statistics = on")?; // shown behind each statement
         connection.set_autocommit(self.variables.autocommit);
         self.open = Some(OpenDatabase { path: path.to_owned(), connection, database });
         Ok(())

@@ -1,12 +1,12 @@
 //! What a session says to whoever executes statements on it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use verso_types::Batch;
 
 pub use verso_row::plan::OutputColumn;
 
+use super::registry::{Reason, SessionInfo};
 use crate::errors::SqlError;
 
 /// Takes the results of statements. An error of the sink ends the statement as an error of its own would.
@@ -121,18 +121,18 @@ impl Notice {
 /// Cancels what a session is doing, from any thread.
 #[derive(Clone, Debug)]
 pub struct CancelHandle {
-    pub(crate) flag: Arc<AtomicBool>,
-    handle: verso_storage::CancelHandle,
+    pub(crate) info: Arc<SessionInfo>,
 }
 
 impl CancelHandle {
-    pub(crate) fn new(handle: verso_storage::CancelHandle) -> CancelHandle {
-        CancelHandle { flag: Arc::clone(handle.flag()), handle }
-    }
-
     /// The statement that runs now ends with 57014, also while it waits for a lock; without one nothing happens.
     pub fn cancel(&self) {
-        self.handle.cancel();
+        self.info.interrupt(Reason::User);
+    }
+
+    /// The session ends: what runs is cancelled, the transaction rolled back, and every further call says 57P01.
+    pub fn terminate(&self) {
+        self.info.interrupt(Reason::Administrator);
     }
 }
 

@@ -33,7 +33,7 @@ impl Frame<'_> {
             batch.columns[0].push_value(&Value::text(line), &SqlType::Text).map_err(SqlError::from)?;
             batch.rows += 1;
         }
-        results.begin(vec![OutputColumn::new("QUERY PLAN", SqlType::Text)])?;
+        results.begin(&[OutputColumn::new("QUERY PLAN", SqlType::Text)].into())?;
         results.push(batch);
         Ok(CommandTag { text: "EXPLAIN".to_string(), rows: lines.len() as u64 })
     }

@@ -6,6 +6,7 @@ use verso_catalog::Role;
 
 use super::Session;
 use super::instance::Instance;
+use super::registry::Reason;
 use super::settings;
 use crate::errors::SqlError;
 
@@ -32,23 +33,20 @@ impl Default for Identity {
 impl Session {
     /// Its number, unique as long as the database is open.
     pub fn id(&self) -> u64 {
-        self.services.id
+        self.services.info.number
     }
 
     /// Says who it belongs to.
     pub fn identify(&mut self, identity: Identity) {
-        if let Some(info) = self.services.instance.sessions.lock().get_mut(&self.services.id) {
-            info.identity = identity.clone();
-            info.cancel = self.cancel.clone();
-        }
+        *self.services.info.identity.lock() = identity.clone();
         self.services.identity = identity;
     }
 
-    /// How others may end it.
+    /// Whom to tell, from another thread, when the session is to end while it is idle: by a timeout, or because an
+    /// administrator wants it. The owner then drops the session, or calls [`Session::abandon`]. A session that is busy
+    /// ends its statement with the error, and refuses everything after it.
     pub fn on_terminate(&mut self, terminate: Terminate) {
-        if let Some(info) = self.services.instance.sessions.lock().get_mut(&self.services.id) {
-            info.terminate = Some(super::instance::Terminator(terminate));
-        }
+        self.services.info.set_hook(Some(terminate));
     }
 
     /// An error that happened outside of statements fails the transaction, as one of a statement does.
@@ -67,7 +65,7 @@ impl Session {
     /// As SET.
     pub fn set_default(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let name = name.to_ascii_lowercase();
-        self.services.settings.set(&name, Some(value))?;
+        self.change_settings(false, |settings| settings.set(&name, Some(value)))?;
         let mut defaults = (*self.services.settings_default).clone();
         defaults.set(&name, Some(value))?;
         self.services.settings_default = Arc::new(defaults);
@@ -94,14 +92,12 @@ impl Instance {
 
     /// Cancels the statement of a session; false if there is no such session.
     pub fn cancel_session(&self, id: u64) -> bool {
-        let sessions = self.sessions.lock();
-        sessions.get(&id).map(|info| info.cancel.cancel()).is_some()
+        self.sessions.find(id).map(|session| session.interrupt(Reason::User)).is_some()
     }
 
-    /// Ends a session that can be ended from outside; false otherwise.
+    /// Ends a session, as soon as its owner notices; false if there is no such session.
     pub fn terminate_session(&self, id: u64) -> bool {
-        let terminate = self.sessions.lock().get(&id).and_then(|info| info.terminate.clone());
-        terminate.map(|terminate| (terminate.0)()).is_some()
+        self.sessions.find(id).map(|session| session.interrupt(Reason::Administrator)).is_some()
     }
 }
 

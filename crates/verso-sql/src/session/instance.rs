@@ -1,14 +1,14 @@
 //! What the sessions of one open database share.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use verso_catalog::Catalog;
 use verso_row::plan::PlFunction;
 use verso_storage::{Engine, EngineOptions};
 
+use super::registry::Registry;
 use crate::errors::SqlError;
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
@@ -23,37 +23,13 @@ pub struct Instance {
     /// Names and what they mean.
     pub catalog: Catalog,
     /// Who is connected.
-    pub(crate) sessions: Mutex<BTreeMap<u64, SessionInfo>>,
-    next_session: AtomicU64,
+    pub(crate) sessions: Arc<Registry>,
     /// Functions bound, by oid and catalog version.
     functions: Mutex<HashMap<(u32, u64), Arc<PlFunction>>>,
     /// What ALTER DATABASE SET changed.
     pub(crate) database: Mutex<DatabaseSettings>,
     /// Sweeps asked for by statements, oldest first.
     pub(crate) sweeps: Mutex<Vec<super::system::SweepRecord>>,
-}
-
-/// A session as others see it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SessionInfo {
-    pub connected: i64,
-    pub statement: String,
-    pub statement_started: Option<i64>,
-    pub running: bool,
-    pub in_transaction: bool,
-    pub identity: super::Identity,
-    pub cancel: super::CancelHandle,
-    pub terminate: Option<Terminator>,
-}
-
-/// Ends a session; only a server's can be ended by others.
-#[derive(Clone)]
-pub(crate) struct Terminator(pub super::Terminate);
-
-impl std::fmt::Debug for Terminator {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("Terminator")
-    }
 }
 
 /// Settings of the database, as ALTER DATABASE SET leaves them.
@@ -65,7 +41,7 @@ pub(crate) struct DatabaseSettings {
 
 impl std::fmt::Debug for Instance {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Instance").field("sessions", &self.sessions.lock().len()).finish_non_exhaustive()
+        out.debug_struct("Instance").field("sessions", &self.sessions.len()).finish_non_exhaustive()
     }
 }
 
@@ -93,19 +69,11 @@ impl Instance {
         Instance {
             engine,
             catalog,
-            sessions: Mutex::default(),
-            next_session: AtomicU64::new(1),
+            sessions: Arc::default(),
             functions: Mutex::default(),
             database: Mutex::new(DatabaseSettings { sweep_interval, auto_backout }),
             sweeps: Mutex::default(),
         }
-    }
-
-    /// Adds a session.
-    pub(crate) fn register(&self, connected: i64) -> u64 {
-        let id = self.next_session.fetch_add(1, Ordering::Relaxed);
-        self.sessions.lock().insert(id, SessionInfo { connected, ..SessionInfo::default() });
-        id
     }
 
     /// Finds a bound function or binds it.

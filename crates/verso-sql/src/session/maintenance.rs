@@ -51,15 +51,12 @@ impl Session {
             }
         };
         let started = self.services.now();
-        let cancel = self.cancel.clone();
+        let info = std::sync::Arc::clone(&self.services.info);
+        let cancel = info.cancel_flag();
         let report = engine.sweep(SweepOptions { table: object, verbose }, &mut |_| {
-            if cancel.flag.load(Ordering::Relaxed) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            if cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        if cancel.flag.load(Ordering::Relaxed) {
+        if cancel.load(Ordering::Relaxed) {
             let text = "canceling statement due to user request";
             return Err(SqlError::new(sqlstate::QUERY_CANCELED, text));
         }

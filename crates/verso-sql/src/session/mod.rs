@@ -16,6 +16,10 @@
 //! | [`tables`] | the executors' tables, over storage |
 //! | [`system`] | rows of the system views |
 //! | [`settings`] | SET, SHOW, RESET |
+//! | [`registry`] | who is connected; cancel, terminate, timeouts |
+//! | [`ready`] | statements compiled for this session |
+//! | [`job`] | one statement to be run, and how it ended |
+//! | [`measure`] | what a statement cost |
 //!
 //! S1. A statement that fails leaves nothing behind: its frame is undone, or (NO SAVEPOINT) the whole transaction
 //!     must be rolled back.
@@ -27,9 +31,13 @@ mod ddl;
 mod explain;
 mod identity;
 mod instance;
+mod job;
 mod maintenance;
+mod measure;
 mod portal;
 mod prepared;
+mod ready;
+mod registry;
 mod run;
 mod services;
 mod settings;
@@ -47,19 +55,23 @@ pub use prepared::Prepared;
 pub use settings::{SETTINGS, Settings};
 pub use transaction::TransactionStatus;
 
-use std::sync::Arc;
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use verso_types::{SqlType, TimeZone, Value};
 
 use crate::errors::{SqlError, must_rollback, sqlstate};
 use crate::parse::parse_script;
-use crate::syntax::{Parsed, Statement};
+use crate::syntax::Statement;
+use job::{Done, Job};
+use measure::Measure;
+use ready::ReadyStatements;
+use registry::Activity;
 use services::Services;
 use transaction::{Active, Block, Condition, in_failed_transaction, tag};
-
-/// How much of a statement's text others are shown.
-const SHOWN_TEXT_MAX: usize = 1_024;
 
 /// One client's conversation with the database. Statements run one after the other.
 pub struct Session {
@@ -71,34 +83,40 @@ pub struct Session {
     series: bool,
     /// Transactions begun so far.
     transactions: u64,
-    cancel: CancelHandle,
+    /// The transaction about to begin is one query.
+    only_reads: bool,
+    /// Portals that may have to be set aside or closed.
+    portals: Vec<Weak<Mutex<portal::State>>>,
+    /// Compiled statements by their prepared one.
+    ready: RefCell<ReadyStatements>,
     statistics: Option<StatementStatistics>,
     memory_max_bytes: u64,
 }
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Session").field("id", &self.services.id).finish_non_exhaustive()
+        out.debug_struct("Session").field("number", &self.services.info.number).finish_non_exhaustive()
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.services.instance.sessions.lock().remove(&self.services.id);
+        self.services.instance.sessions.remove(self.services.info.number);
     }
 }
 
 impl Session {
     /// A new session, with autocommit on.
     pub fn new(instance: Arc<Instance>) -> Session {
-        let services = Services::new(instance);
         Session {
-            cancel: CancelHandle::new(services.owner.cancel_handle()),
-            services,
+            services: Services::new(instance),
             active: None,
             autocommit: true,
             series: false,
             transactions: 0,
+            only_reads: false,
+            portals: Vec::new(),
+            ready: RefCell::default(),
             statistics: None,
             memory_max_bytes: 0,
         }
@@ -119,16 +137,15 @@ impl Session {
     ) -> Result<(), SqlError> {
         let statements = parse_script(sql).inspect_err(|_| self.fail_transaction())?;
         let Some((last, before)) = statements.split_last() else { return Ok(()) };
-        if before.is_empty() {
-            return self.one(last, sql, params, sink);
-        }
-        let outer = std::mem::replace(&mut self.series, true);
-        let mut result = before.iter().try_for_each(|parsed| self.one(parsed, sql, params, sink));
+        let series = !before.is_empty() || self.series;
+        self.series = series && self.autocommit;
+        let job = |parsed| Job::of(parsed, sql, params);
+        let mut result = before.iter().try_for_each(|parsed| self.one(&job(parsed), sink));
         if result.is_ok() {
             // The last statement ends the block before the client hears that it is done.
-            result = self.one_ending(last, sql, params, sink, !outer);
+            result = self.one(&Job { ends: series, ..job(last) }, sink);
         }
-        self.series = outer;
+        self.series = false;
         result
     }
 
@@ -178,83 +195,140 @@ impl Session {
 
     /// Cancels this session's statements from another thread.
     pub fn cancel_handle(&self) -> CancelHandle {
-        self.cancel.clone()
+        CancelHandle { info: Arc::clone(&self.services.info) }
     }
 
     // ── one statement ────────────────────────────────────────────────────────────────────────────────────────────
 
-    fn one(
-        &mut self,
-        parsed: &Parsed,
-        sql: &str,
-        params: &[Value],
-        sink: &mut dyn StatementSink,
-    ) -> Result<(), SqlError> {
-        self.one_ending(parsed, sql, params, sink, false)
+    /// Runs a statement of a text and tells the sink how it ended.
+    fn one(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
+        let done = self.perform(job, sink)?;
+        sink.complete(&done.into_tag())
     }
 
-    /// Runs a statement; with `ends` it is the last of an implicit block.
-    fn one_ending(
-        &mut self,
-        parsed: &Parsed,
-        sql: &str,
-        params: &[Value],
-        sink: &mut dyn StatementSink,
-        ends: bool,
-    ) -> Result<(), SqlError> {
-        self.cancel.flag.store(false, Ordering::Relaxed);
-        let start = self.services.now();
-        self.services.statement_started.set(start);
-        self.publish(Some((sql, parsed)));
-        let measure = Measure::start(self);
-        let mut result = self.dispatch(parsed, sql, params, sink);
-        if result.is_err() {
-            self.fail_transaction();
-        } else if ends && let Err(error) = self.end_series() {
-            result = Err(error);
+    /// Runs a statement; with all that goes around it.
+    pub(super) fn perform(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+        self.begin_work(job)?;
+        let measures = self.services.settings.statement_statistics
+            && *job.statement != Statement::ShowStatementStatistics;
+        let measure = measures.then(|| Measure::start(self));
+        let mut result = self.dispatch(job, sink);
+        if result.is_ok() && job.ends {
+            result = self.end_series().and(result);
         }
-        let shows_statistics = parsed.statement == Statement::ShowStatementStatistics;
-        if !shows_statistics {
-            measure.finish(self, result.as_ref().map_or(0, |tag| tag.rows));
+        if let Err(error) = &mut result {
+            self.fail_work(error);
         }
-        self.publish(None);
-        for notice in self.services.notices.take() {
-            sink.notice(&notice)?;
+        if let Some(measure) = measure {
+            measure.finish(self, result.as_ref().map_or(0, Done::rows));
         }
-        sink.complete(&result?)
+        self.end_work();
+        if !self.services.notices.borrow().is_empty() {
+            for notice in self.services.notices.take() {
+                sink.notice(&notice)?;
+            }
+        }
+        result
     }
 
-    /// What others are told about this session.
-    fn publish(&self, statement: Option<(&str, &Parsed)>) {
-        let mut sessions = self.services.instance.sessions.lock();
-        let Some(info) = sessions.get_mut(&self.services.id) else { return };
-        info.running = statement.is_some();
-        info.in_transaction = self.active.is_some();
-        if let Some((sql, parsed)) = statement {
-            let at = parsed.at;
-            let length = (at.end.saturating_sub(at.start) as usize).min(SHOWN_TEXT_MAX);
-            info.statement = sql.chars().skip(at.start as usize).take(length).collect();
-            info.statement_started = Some(self.services.statement_started.get());
+    /// Tells others what the session does now, and starts its clocks.
+    fn begin_work(&mut self, job: &Job<'_>) -> Result<(), SqlError> {
+        self.check_ending()?;
+        let services = &self.services;
+        let info = &services.info;
+        info.clear();
+        let now = services.now();
+        services.statement_started.set(now);
+        info.statement_started.store(now, Ordering::Relaxed);
+        {
+            let mut shown = info.statement.lock();
+            match job.prepared {
+                Some(prepared) if Arc::ptr_eq(&shown, prepared.text()) => {}
+                Some(prepared) => *shown = Arc::clone(prepared.text()),
+                None => *shown = job.shown().into(),
+            }
+        }
+        info.set_activity(Activity::Active, now);
+        let timeout = services.settings.statement_timeout_ms;
+        if services.settings.has_timeouts() {
+            let deadline = services.env.clock.monotonic_nanos().saturating_add(timeout * 1_000_000);
+            info.set_deadline((timeout > 0).then_some(deadline));
+        }
+        Ok(())
+    }
+
+    /// Refuses everything once the session is to end, and gives up its transaction.
+    pub(super) fn check_ending(&mut self) -> Result<(), SqlError> {
+        let Some(reason) = self.services.info.ending() else { return Ok(()) };
+        self.abandon();
+        Err(reason.error())
+    }
+
+    /// Rolls the open transaction back; its error would have nobody to go to.
+    pub fn abandon(&mut self) {
+        if let Some(active) = self.active.take() {
+            let _ = self.end(active, false, false);
         }
     }
 
-    fn dispatch(
-        &mut self,
-        parsed: &Parsed,
-        sql: &str,
-        params: &[Value],
-        sink: &mut dyn StatementSink,
-    ) -> Result<CommandTag, SqlError> {
-        match &parsed.statement {
-            Statement::Begin(modes) => return self.begin(modes),
-            Statement::SetTransaction(modes) => return self.set_transaction(modes),
-            Statement::Commit { chain } => return self.commit(*chain),
-            Statement::Rollback { chain } => return self.rollback(*chain),
-            Statement::RollbackTo(name) => return self.rollback_to(name),
-            _ => {}
+    /// After a failure: the transaction fails, and a cancel is called what it was.
+    fn fail_work(&mut self, error: &mut SqlError) {
+        if error.sqlstate == sqlstate::QUERY_CANCELED {
+            let reason = self.services.info.reason().error();
+            (error.sqlstate, error.message) = (reason.sqlstate, reason.message);
         }
-        self.check_condition(&parsed.statement)?;
-        match &parsed.statement {
+        self.fail_transaction();
+        if self.services.info.ending().is_some() {
+            self.abandon();
+        }
+    }
+
+    fn end_work(&mut self) {
+        let activity = match &self.active {
+            Some(active) if active.block == Block::Explicit => match active.condition {
+                Condition::Good => Activity::IdleInTransaction,
+                Condition::Failed | Condition::MustRollback => Activity::IdleInFailedTransaction,
+            },
+            _ => Activity::Idle,
+        };
+        let services = &self.services;
+        services.info.set_activity(activity, services.now());
+        if services.settings.has_timeouts() {
+            let timeout = match activity {
+                Activity::Idle | Activity::Active => 0,
+                _ => services.settings.idle_in_transaction_timeout_ms,
+            };
+            let deadline = services.env.clock.monotonic_nanos().saturating_add(timeout * 1_000_000);
+            services.info.set_deadline((timeout > 0).then_some(deadline));
+        }
+    }
+
+    fn dispatch(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+        if job.prepared.is_some_and(Prepared::is_plain) {
+            self.check_condition(job.statement)?;
+            return self.transactional(job, sink);
+        }
+        self.other(job, sink)
+    }
+
+    fn other(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+        let tag = match job.statement {
+            Statement::Begin(modes) => self.begin(modes),
+            Statement::SetTransaction(modes) => self.set_transaction(modes),
+            Statement::Commit { chain } => self.commit(*chain),
+            Statement::Rollback { chain } => self.rollback(*chain),
+            Statement::RollbackTo(name) => self.rollback_to(name),
+            statement => {
+                self.check_condition(statement)?;
+                return self.inside(job, sink);
+            }
+        };
+        tag.map(Done::Tag)
+    }
+
+    /// Statements that a failed transaction does not accept.
+    fn inside(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+        let tag = match job.statement {
             Statement::Begin(_)
             | Statement::SetTransaction(_)
             | Statement::Commit { .. }
@@ -263,19 +337,25 @@ impl Session {
             Statement::Savepoint(name) => self.savepoint(name),
             Statement::Release(name) => self.release(name),
             Statement::SetSessionCharacteristics(modes) => {
-                let settings = &mut self.services.settings;
-                settings.isolation = modes.isolation.unwrap_or(settings.isolation);
-                settings.read_only = modes.read_only.unwrap_or(settings.read_only);
-                settings.savepoints = modes.savepoints.unwrap_or(settings.savepoints);
+                self.change_settings(false, |settings| {
+                    settings.isolation = modes.isolation.unwrap_or(settings.isolation);
+                    settings.read_only = modes.read_only.unwrap_or(settings.read_only);
+                    settings.savepoints = modes.savepoints.unwrap_or(settings.savepoints);
+                    Ok(())
+                })?;
                 Ok(tag("SET"))
             }
             Statement::Set { name, value, local } => self.set(&name.text, value.as_deref(), *local),
             Statement::Reset(name) => {
-                self.services.settings.set(&name.text, None)?;
+                self.change_settings(false, |settings| settings.set(&name.text, None))?;
                 Ok(tag("RESET"))
             }
             Statement::ResetAll => {
-                self.services.settings = (*self.services.settings_default).clone();
+                let defaults = Arc::clone(&self.services.settings_default);
+                self.change_settings(false, |settings| {
+                    *settings = Settings::clone(&defaults);
+                    Ok(())
+                })?;
                 Ok(tag("RESET"))
             }
             Statement::Show(name) => {
@@ -311,8 +391,9 @@ impl Session {
             | Statement::CreateFunction(_)
             | Statement::Drop(_)
             | Statement::DropFunction(_)
-            | Statement::Truncate(_) => self.transactional(&parsed.statement, sql, params, sink),
-        }
+            | Statement::Truncate(_) => return self.transactional(job, sink),
+        };
+        tag.map(Done::Tag)
     }
 
     /// Refuses what a transaction that failed, or one that may only read, does not accept.
@@ -347,19 +428,13 @@ impl Session {
     }
 
     fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<CommandTag, SqlError> {
-        if local && self.active.is_none() {
+        if local && self.active.as_ref().is_none_or(|active| active.block == Block::Statement) {
             let warning = "SET LOCAL can only be used in transaction blocks";
             let notice = Notice::warning(sqlstate::NO_ACTIVE_TRANSACTION, warning);
             self.services.notices.borrow_mut().push(notice);
             return Ok(tag("SET"));
         }
-        let mut changed = self.services.settings.clone();
-        changed.set(name, value)?;
-        if local {
-            let before = self.services.settings.clone();
-            self.services.settings_before.get_or_insert(before);
-        }
-        self.services.settings = changed;
+        self.change_settings(local, |settings| settings.set(name, value))?;
         Ok(tag("SET"))
     }
 
@@ -393,7 +468,7 @@ impl Session {
 }
 
 /// The word for what a statement changes in the database; none for those that only read.
-fn changes(statement: &Statement) -> Option<&'static str> {
+pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
     Some(match statement {
         Statement::Insert(_) => "INSERT",
         Statement::Update(_) => "UPDATE",
@@ -451,77 +526,4 @@ fn texts(
     sink.begin(&columns)?;
     sink.batch(&batch)?;
     Ok(CommandTag { text: tag.to_string(), rows: rows.len() as u64 })
-}
-
-/// Counters at the start of a statement.
-struct Measure {
-    nanos: u64,
-    memory_bytes: u64,
-    counters: Counters,
-}
-
-#[derive(Clone, Copy)]
-struct Counters {
-    reads: u64,
-    writes: u64,
-    fetches: u64,
-    redo_bytes: u64,
-    buffers: u64,
-    resident_pool_bytes: u64,
-}
-
-impl Counters {
-    fn now(session: &Session) -> Counters {
-        let engine = &session.services.instance.engine;
-        let statistics = engine.statistics();
-        Counters {
-            reads: statistics.pool.reads,
-            writes: statistics.pool.writes,
-            fetches: statistics.pool.fetches,
-            redo_bytes: statistics.log.bytes,
-            buffers: statistics.pool.capacity_pages,
-            resident_pool_bytes: statistics.pool.resident_pages * u64::from(engine.options().page_size),
-        }
-    }
-}
-
-/// Memory of the process beside the pool's frames.
-fn memory_bytes(counters: &Counters) -> u64 {
-    verso_env::process::resident_bytes().unwrap_or(0).saturating_sub(counters.resident_pool_bytes)
-}
-
-impl Measure {
-    fn start(session: &Session) -> Measure {
-        let counters = Counters::now(session);
-        let nanos = session.services.env.clock.monotonic_nanos();
-        Measure { nanos, memory_bytes: memory_bytes(&counters), counters }
-    }
-
-    fn finish(self, session: &mut Session, rows: u64) {
-        let elapsed_nanos = session.services.env.clock.monotonic_nanos().saturating_sub(self.nanos);
-        let now = Counters::now(session);
-        let memory = memory_bytes(&now);
-        session.memory_max_bytes = session.memory_max_bytes.max(memory);
-        let statistics = StatementStatistics {
-            memory_current_bytes: memory,
-            memory_delta_bytes: memory as i64 - self.memory_bytes as i64,
-            memory_max_bytes: session.memory_max_bytes,
-            elapsed_nanos,
-            buffers: now.buffers,
-            reads: now.reads.saturating_sub(self.counters.reads),
-            writes: now.writes.saturating_sub(self.counters.writes),
-            fetches: now.fetches.saturating_sub(self.counters.fetches),
-            redo_bytes: now.redo_bytes.saturating_sub(self.counters.redo_bytes),
-        };
-        let mut totals = session.services.totals.borrow_mut();
-        totals.statements += 1;
-        totals.rows += rows;
-        totals.elapsed_nanos += elapsed_nanos;
-        totals.fetches += statistics.fetches;
-        totals.reads += statistics.reads;
-        totals.writes += statistics.writes;
-        totals.redo_bytes += statistics.redo_bytes;
-        drop(totals);
-        session.statistics = Some(statistics);
-    }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use verso_catalog::CatalogSnapshot;
-use verso_row::plan::{Plan, Statement as Bound};
+use verso_row::plan::Statement as Bound;
 use verso_types::text::type_of;
 use verso_types::{CastKind, SqlType, TimeZone, Value, cast, cast_kind, parse_text};
 
@@ -25,19 +25,23 @@ use crate::syntax::{Parsed, Statement};
 /// A statement ready to be executed with different parameters, also by several sessions at once.
 #[derive(Debug)]
 pub struct Prepared {
+    /// Unlike that of any other one of this process.
+    number: u64,
     text: Arc<str>,
     /// None for an empty text.
     pub(super) parsed: Option<Parsed>,
     params: Vec<SqlType>,
     columns: Option<Arc<[OutputColumn]>>,
+    /// A query or a change of rows: what has a plan.
+    plain: bool,
+    /// A query that changes nothing.
+    only_reads: bool,
     plan: Mutex<Option<Arc<Planned>>>,
 }
 
 /// A statement bound under one version of the catalog.
 #[derive(Debug)]
 pub(super) struct Planned {
-    /// Unlike that of any other plan of this process.
-    pub id: u64,
     /// The catalog's version.
     pub version: u64,
     /// Constants were read in this zone.
@@ -53,10 +57,8 @@ pub(super) struct Planned {
 
 impl Planned {
     pub(super) fn new(bound: Bound, version: u64, time_zone: &TimeZone) -> Planned {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let columns: Arc<[OutputColumn]> = bound.output().into();
         Planned {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
             version,
             time_zone: time_zone.clone(),
             returns: matches!(bound, Bound::Query(_)) || !columns.is_empty(),
@@ -66,11 +68,13 @@ impl Planned {
         }
     }
 
-    /// The plan of a query.
-    pub(super) fn query(&self) -> Option<&Plan> {
-        match &self.bound {
-            Bound::Query(plan) => Some(plan),
-            Bound::Insert(_) | Bound::Update(_) | Bound::Delete(_) => None,
+    /// The first word of its tag.
+    pub(super) fn word(&self) -> &'static str {
+        match self.bound {
+            Bound::Query(_) => "SELECT",
+            Bound::Insert(_) => "INSERT 0",
+            Bound::Update(_) => "UPDATE",
+            Bound::Delete(_) => "DELETE",
         }
     }
 }
@@ -94,6 +98,21 @@ impl Prepared {
     /// What the statement yields; none if it yields no rows.
     pub fn columns(&self) -> Option<&[OutputColumn]> {
         self.columns.as_deref()
+    }
+
+    /// Unlike that of any other prepared statement of this process.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether it is a query or a change of rows.
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Whether it is a query that changes nothing.
+    pub(super) fn only_reads(&self) -> bool {
+        self.only_reads
     }
 
     /// Whether the statement ends a transaction, so that a failed one accepts it.
@@ -165,11 +184,15 @@ impl Session {
         parsed: Option<Parsed>,
         types: &[Option<SqlType>],
     ) -> Result<Prepared, SqlError> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let nothing = Prepared {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             text,
             parsed,
             params: types.iter().map(|ty| ty.clone().unwrap_or(SqlType::Text)).collect(),
             columns: None,
+            plain: false,
+            only_reads: false,
             plan: Mutex::new(None),
         };
         let Some(parsed) = &nothing.parsed else { return Ok(nothing) };
@@ -186,8 +209,9 @@ impl Session {
                     Ok((inference.finish()?, Planned::new(bound, catalog.version, time_zone), keep))
                 })?;
                 let columns = planned.returns.then(|| Arc::clone(&planned.columns));
+                let only_reads = planned.streams;
                 let plan = Mutex::new(keep.then(|| Arc::new(planned)));
-                return Ok(Prepared { params, columns, plan, ..nothing });
+                return Ok(Prepared { params, columns, plain: true, only_reads, plan, ..nothing });
             }
             Statement::Explain { .. } => Some(texts(&["QUERY PLAN"])),
             Statement::Show(name) => Some(texts(&[&name.text])),

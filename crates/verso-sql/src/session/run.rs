@@ -8,16 +8,20 @@ use verso_catalog::{
 };
 use verso_row::error::ExecError;
 use verso_row::plan::{ExprKind, Plan, SetCall, Statement as Bound, TypedExpr};
-use verso_row::{ExecContext, Sink, execute};
+use verso_row::{Compiled, ExecContext, Sink, execute};
 use verso_storage::{StorageError, Txn};
 use verso_types::text::type_of;
 use verso_types::{Batch, SqlType, Value};
 
 use super::Session;
-use super::api::{CommandTag, OutputColumn, StatementSink};
+use super::api::{OutputColumn, StatementSink};
+use super::job::{Done, Job};
+use super::portal::Nowhere;
+use super::prepared::{Planned, Prepared};
+use super::ready::{Ready, ReadyStatements};
 use super::services::Services;
 use super::tables::EngineTables;
-use super::transaction::{Block, tag};
+use super::transaction::{Active, Block, tag};
 use crate::bind::Binder;
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::Statement;
@@ -83,37 +87,43 @@ impl From<verso_catalog::CatalogError> for Cause {
 pub(super) struct Frame<'f> {
     pub(super) services: &'f Services,
     pub(super) txn: &'f RefCell<Txn>,
-    pub(super) catalog: Arc<CatalogSnapshot>,
+    pub(super) catalog: &'f Arc<CatalogSnapshot>,
     pub(super) cancel: &'f std::sync::atomic::AtomicBool,
+    /// Compiled statements of the session.
+    ready: &'f RefCell<ReadyStatements>,
+    /// What is bound may be kept for others: the transaction has not changed the schema.
+    keeps: bool,
 }
 
 impl Session {
     /// Runs a statement within the open transaction, or within one of its own that ends with it.
     pub(super) fn transactional(
         &mut self,
-        statement: &Statement,
-        sql: &str,
-        params: &[Value],
+        job: &Job<'_>,
         sink: &mut dyn StatementSink,
-    ) -> Result<CommandTag, SqlError> {
-        self.ensure_active()?;
+    ) -> Result<Done, SqlError> {
+        self.ensure_active_for(job.prepared.is_some_and(Prepared::only_reads))?;
         let Some(active) = &mut self.active else { return Err(SqlError::internal("no transaction")) };
         active.pristine = false;
-        if let (true, Some(word)) = (active.read_only(), super::changes(statement)) {
+        if active.read_only()
+            && let Some(word) = super::changes(job.statement)
+        {
             let text = format!("cannot execute {word} in a read-only transaction");
             return Err(SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text));
         }
-        active.changed_schema |= changes_schema(statement);
-        let types: Vec<SqlType> = params.iter().map(type_of).collect();
+        active.changed_schema |= changes_schema(job.statement);
+        self.set_aside_for(job)?;
+        let types: Vec<SqlType> = match job.prepared {
+            Some(_) => Vec::new(),
+            None => job.params.iter().map(type_of).collect(),
+        };
         let mut results = Results::new(sink);
-        let tag = self.framed(&mut results, |frame, results| {
-            frame.statement(statement, sql, params, &types, results)
-        })?;
+        let done = self.framed(&mut results, |frame, results| frame.statement(job, &types, results))?;
         results.finish()?;
         if let Some(active) = self.active.take_if(|active| active.block == Block::Statement) {
             self.end(active, true, false)?;
         }
-        Ok(tag)
+        Ok(done)
     }
 
     /// Opens a frame, runs `body` in it, and closes it; on a conflict perhaps again.
@@ -127,8 +137,7 @@ impl Session {
         let mut tries = 0;
         loop {
             active.txn.borrow_mut().begin_statement()?;
-            let result = self.in_frame(&active.txn, results, &mut body);
-            self.services.catalog.replace(None);
+            let result = self.in_frame(active, results, &mut body);
             let Failure { error, conflict } = match result {
                 Ok(value) => {
                     active.txn.borrow_mut().end_statement()?;
@@ -147,15 +156,26 @@ impl Session {
         }
     }
 
-    fn in_frame<T>(
+    pub(super) fn in_frame<T>(
         &self,
-        txn: &RefCell<Txn>,
+        active: &Active,
         results: &mut Results<'_>,
         body: &mut impl FnMut(&Frame<'_>, &mut Results<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let catalog = self.services.instance.catalog.snapshot(&txn.borrow())?;
-        self.services.catalog.replace(Some(Arc::clone(&catalog)));
-        let frame = Frame { services: &self.services, txn, catalog, cancel: &self.cancel.flag };
+        let txn = &active.txn;
+        let mut known = self.services.catalog.take();
+        let seen = self.services.instance.catalog.refresh(&txn.borrow(), &mut known);
+        let catalog = seen.map(|()| known.clone());
+        self.services.catalog.replace(known);
+        let Some(catalog) = &catalog? else { return Err(SqlError::internal("no catalog").into()) };
+        let frame = Frame {
+            services: &self.services,
+            txn,
+            catalog,
+            cancel: self.services.info.cancel_flag(),
+            ready: &self.ready,
+            keeps: !active.changed_schema,
+        };
         body(&frame, results)
     }
 }
@@ -163,66 +183,98 @@ impl Session {
 impl Frame<'_> {
     fn statement(
         &self,
-        statement: &Statement,
-        sql: &str,
-        params: &[Value],
+        job: &Job<'_>,
         types: &[SqlType],
         results: &mut Results<'_>,
-    ) -> Result<CommandTag, Failure> {
-        let binder = Binder::new(&self.catalog, &self.services.settings.time_zone, types);
-        match statement {
+    ) -> Result<Done, Failure> {
+        if let Some(prepared) = job.prepared
+            && prepared.is_plain()
+        {
+            return self.prepared(prepared, job.params, results);
+        }
+        let time_zone = &self.services.settings.time_zone;
+        let binder = Binder::new(self.catalog, time_zone, types);
+        let tag = match job.statement {
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-                let bound = binder.statement(statement)?;
-                self.run(&bound, params, results)
+                let planned = Planned::new(binder.statement(job.statement)?, self.catalog.version, time_zone);
+                let mut compiled = Compiled::new(&planned.bound, self.services.settings.executor);
+                return self.run(&planned, &mut compiled, job.params, results);
             }
             Statement::Do(body) => {
-                self.block(&body.text, params)?;
-                Ok(tag("DO"))
+                self.block(&body.text, job.params)?;
+                tag("DO")
             }
             Statement::Explain { analyze, statement } => {
                 let bound = binder.statement(statement)?;
-                self.explain(&bound, *analyze, params, results)
+                self.explain(&bound, *analyze, job.params, results)?
             }
-            other => self.define(&binder, other, sql),
-        }
-    }
-
-    /// Runs a bound statement and hands on its rows.
-    fn run(&self, bound: &Bound, params: &[Value], results: &mut Results<'_>) -> Result<CommandTag, Failure> {
-        let columns = bound.output();
-        let returns = matches!(bound, Bound::Query(_)) || !columns.is_empty();
-        // A query without functions of the user's changes nothing, so it never runs twice and its rows go out at once.
-        results.streams = matches!(bound, Bound::Query(plan) if !calls_users(plan));
-        if returns {
-            results.begin(columns)?;
-        }
-        let rows = self.execute(bound, params, results)?;
-        let word = match bound {
-            Bound::Query(_) => "SELECT",
-            Bound::Insert(_) => "INSERT 0",
-            Bound::Update(_) => "UPDATE",
-            Bound::Delete(_) => "DELETE",
+            other => self.define(&binder, other, job.sql)?,
         };
-        Ok(CommandTag { text: format!("{word} {rows}"), rows })
+        Ok(Done::Tag(tag))
     }
 
-    /// Runs a bound statement on the executors.
+    /// Runs a prepared statement, compiled before or now.
+    fn prepared(
+        &self,
+        prepared: &Prepared,
+        params: &[Value],
+        results: &mut Results<'_>,
+    ) -> Result<Done, Failure> {
+        let (executor, epoch) = (self.services.settings.executor, self.services.epoch);
+        let mut statements = self.ready.borrow_mut();
+        if let Some(ready) = statements.find(prepared.number(), self.catalog.version, executor, epoch) {
+            return self.run(&ready.planned, &mut ready.compiled, params, results);
+        }
+        let ready = self.compile(prepared)?;
+        let ready = statements.put(prepared.number(), ready);
+        self.run(&ready.planned, &mut ready.compiled, params, results)
+    }
+
+    /// Takes a compiled statement out of the session's.
+    pub(super) fn take_ready(&self, number: u64) -> Option<Ready> {
+        self.ready.borrow_mut().take(number)
+    }
+
+    /// Compiles a prepared statement, bound anew where the catalog has changed.
+    pub(super) fn compile(&self, prepared: &Prepared) -> Result<Ready, SqlError> {
+        let settings = &self.services.settings;
+        let planned = prepared.plan(self.catalog, &settings.time_zone, self.keeps)?;
+        Ok(Ready::new(planned, settings.executor, self.services.epoch))
+    }
+
+    /// Runs a statement and hands on its rows.
+    fn run(
+        &self,
+        planned: &Planned,
+        compiled: &mut Compiled,
+        params: &[Value],
+        results: &mut Results<'_>,
+    ) -> Result<Done, Failure> {
+        results.streams = planned.streams;
+        if planned.returns {
+            results.begin(&planned.columns)?;
+        }
+        let rows = self.with_context(params, |cx| compiled.run(cx, results));
+        Ok(Done::Rows(planned.word(), results.outcome(rows)?))
+    }
+
+    /// Runs a bound statement once.
     pub(super) fn execute(
         &self,
         bound: &Bound,
         params: &[Value],
         results: &mut Results<'_>,
     ) -> Result<u64, Failure> {
+        let rows = self.with_context(params, |cx| execute(bound, cx, results));
+        results.outcome(rows)
+    }
+
+    /// What the executors run in.
+    pub(super) fn with_context<T>(&self, params: &[Value], run: impl FnOnce(&ExecContext<'_>) -> T) -> T {
         let tables = EngineTables { engine: &self.services.instance.engine, txn: self.txn };
         let executor = self.services.settings.executor;
-        let catalog = Arc::clone(&self.catalog);
-        let cx = ExecContext::new(&tables, catalog, params, self.services, self.cancel, executor);
-        let result = execute(bound, &cx, results);
-        // An error of the client's sink comes back as itself.
-        match (result, results.error.take()) {
-            (Err(_), Some(error)) => Err(error.into()),
-            (result, _) => Ok(result?),
-        }
+        let catalog = Arc::clone(self.catalog);
+        run(&ExecContext::new(&tables, catalog, params, self.services, self.cancel, executor))
     }
 
     /// DO: the block as a function of its own that nobody else can call.
@@ -299,13 +351,13 @@ pub(super) struct Results<'s> {
     pub(super) counts_only: bool,
     /// The client has seen something.
     pub(super) sent: bool,
-    columns: Option<Vec<OutputColumn>>,
+    columns: Option<Arc<[OutputColumn]>>,
     held: Vec<Batch>,
     error: Option<SqlError>,
 }
 
 impl<'s> Results<'s> {
-    fn new(sink: &'s mut dyn StatementSink) -> Results<'s> {
+    pub(super) fn new(sink: &'s mut dyn StatementSink) -> Results<'s> {
         Results {
             sink,
             streams: false,
@@ -318,12 +370,27 @@ impl<'s> Results<'s> {
     }
 
     /// The statement yields rows of these columns.
-    pub(super) fn begin(&mut self, columns: Vec<OutputColumn>) -> Result<(), SqlError> {
+    pub(super) fn begin(&mut self, columns: &Arc<[OutputColumn]>) -> Result<(), SqlError> {
         if self.streams {
-            self.sink.begin(&columns)?;
+            self.sink.begin(columns)
+        } else {
+            self.columns = Some(Arc::clone(columns));
+            Ok(())
         }
-        self.columns = Some(columns);
-        Ok(())
+    }
+
+    /// What the executors' result means: an error of the client's sink comes back as itself.
+    pub(super) fn outcome<T>(&mut self, result: Result<T, ExecError>) -> Result<T, Failure> {
+        match (result, self.error.take()) {
+            (Err(_), Some(error)) => Err(error.into()),
+            (result, _) => Ok(result?),
+        }
+    }
+
+    /// Sends rows that were set aside.
+    pub(super) fn pass(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        self.sent = true;
+        self.sink.batch(batch)
     }
 
     /// Adds rows of the session's own making.
@@ -338,7 +405,7 @@ impl<'s> Results<'s> {
     }
 
     /// Sends what was held.
-    fn finish(&mut self) -> Result<(), SqlError> {
+    pub(super) fn finish(&mut self) -> Result<(), SqlError> {
         let Some(columns) = &self.columns else { return Ok(()) };
         if !self.streams {
             self.sink.begin(columns)?;
@@ -352,7 +419,7 @@ impl<'s> Results<'s> {
 
 impl Sink for Results<'_> {
     fn batch(&mut self, batch: &Batch) -> Result<(), ExecError> {
-        if self.counts_only || self.columns.is_none() {
+        if self.counts_only {
             return Ok(());
         }
         if !self.streams {
@@ -365,26 +432,5 @@ impl Sink for Results<'_> {
             self.error = Some(error);
             ExecError::Sink(message)
         })
-    }
-}
-
-/// A client that wants nothing.
-struct Nowhere;
-
-impl StatementSink for Nowhere {
-    fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn batch(&mut self, _: &Batch) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn notice(&mut self, _: &super::Notice) -> Result<(), SqlError> {
-        Ok(())
     }
 }

@@ -14,6 +14,7 @@ use verso_types::TimeZone;
 
 use super::api::Notice;
 use super::instance::Instance;
+use super::registry::SessionInfo;
 use super::settings::Settings;
 use crate::bind::{bind_block, bind_function};
 use crate::errors::SqlError;
@@ -26,22 +27,23 @@ const EPOCH_MICROS: i64 = 946_684_800_000_000;
 pub struct Services {
     pub(super) instance: Arc<Instance>,
     pub(super) env: Env,
-    pub(super) id: u64,
     /// Who holds this session's locks.
     pub(super) owner: LockOwner,
-    pub(super) settings: Settings,
+    /// What others see of the session.
+    pub(super) info: Arc<SessionInfo>,
+    pub(super) settings: Arc<Settings>,
     /// What RESET brings back.
     pub(super) settings_default: Arc<Settings>,
     pub(super) identity: super::Identity,
-    /// What SET LOCAL is undone to.
-    pub(super) settings_before: Option<Settings>,
+    /// Grows with every change of the settings.
+    pub(super) epoch: u64,
     pub(super) transaction_started: Cell<i64>,
     pub(super) statement_started: Cell<i64>,
     pub(super) notices: RefCell<Vec<Notice>>,
     /// Level, read-only and savepoints of the running transaction, for SHOW.
     pub(super) transaction: Cell<Option<(&'static str, bool, bool)>>,
     pub(super) totals: RefCell<super::system::SessionTotals>,
-    /// The catalog as the running statement sees it, for views about tables.
+    /// The catalog as the last statement saw it.
     pub(super) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
     sequences: RefCell<HashMap<u32, i64>>,
     last_sequence: Cell<Option<i64>>,
@@ -53,17 +55,18 @@ impl Services {
     pub(super) fn new(instance: Arc<Instance>) -> Services {
         let env = instance.engine.env().clone();
         let connected = env.clock.unix_micros() - EPOCH_MICROS;
-        let id = instance.register(connected);
-        let owner = instance.engine.lock_owner(id);
+        let number = instance.sessions.number();
+        let owner = instance.engine.lock_owner(number);
+        let info = instance.sessions.add(number, connected, owner.cancel_handle());
         Services {
             instance,
             env,
-            id,
             owner,
-            settings: Settings::default(),
+            info,
+            settings: Arc::default(),
             settings_default: Arc::default(),
             identity: super::Identity::default(),
-            settings_before: None,
+            epoch: 0,
             transaction_started: Cell::new(connected),
             statement_started: Cell::new(connected),
             notices: RefCell::default(),

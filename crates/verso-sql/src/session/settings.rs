@@ -1,5 +1,7 @@
 //! The settings a session has: SET, SHOW, RESET, and what BEGIN takes from them.
 
+use std::time::Duration;
+
 use verso_row::Executor;
 use verso_types::TimeZone;
 
@@ -15,15 +17,20 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("default_transaction_read_only", "Sets the default read-only status of new transactions."),
     ("default_transaction_savepoints", "Off: each new transaction is a NO SAVEPOINT transaction."),
     ("executor", "Chooses the executor: auto, row or vector."),
+    ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
     ("intervalstyle", "Sets the display format for interval values."),
+    ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
     ("search_path", "Shows the schema search order for names that are not schema-qualified."),
     ("server_encoding", "Shows the server (database) character set encoding."),
     ("server_version", "Shows the server version."),
     ("standard_conforming_strings", "Causes '...' strings to treat backslashes literally."),
+    ("statement_statistics", "Counts what each statement costs, for SHOW STATEMENT STATISTICS."),
+    ("statement_timeout", "Ends a statement that runs longer than this."),
     ("timezone", "Sets the time zone for displaying and interpreting time stamps."),
     ("transaction_isolation", "Shows the current transaction's isolation level."),
     ("transaction_read_only", "Shows the current transaction's read-only status."),
     ("transaction_savepoints", "Shows whether the current transaction has savepoints."),
+    ("transaction_timeout", "Ends a session whose transaction lasts longer than this."),
     ("work_mem", "Sets the maximum memory to be used for query workspaces."),
 ];
 
@@ -46,6 +53,18 @@ pub struct Settings {
     pub application_name: String,
     /// What a sort, a grouping or a spool may use.
     pub work_memory_bytes: u64,
+    /// Statements are measured.
+    pub statement_statistics: bool,
+    /// How long a statement may run; 0 is as long as it wants, here and below.
+    pub statement_timeout_ms: u64,
+    /// How long it may wait for one lock.
+    pub lock_timeout_ms: u64,
+    /// How long a transaction may idle.
+    pub idle_in_transaction_timeout_ms: u64,
+    /// How long a transaction may last.
+    pub transaction_timeout_ms: u64,
+    /// A timeout was set once, so that deadlines are kept.
+    timeouts: bool,
 }
 
 impl Default for Settings {
@@ -59,11 +78,38 @@ impl Default for Settings {
             savepoints: true,
             application_name: String::new(),
             work_memory_bytes: 256 << 20,
+            statement_statistics: false,
+            statement_timeout_ms: 0,
+            lock_timeout_ms: 0,
+            idle_in_transaction_timeout_ms: 0,
+            transaction_timeout_ms: 0,
+            timeouts: false,
         }
     }
 }
 
 impl Settings {
+    /// Whether any timeout was ever set, so that deadlines are kept.
+    #[inline]
+    pub fn has_timeouts(&self) -> bool {
+        self.timeouts
+    }
+
+    /// How long to wait for one lock.
+    pub fn lock_timeout(&self) -> Option<Duration> {
+        (self.lock_timeout_ms > 0).then(|| Duration::from_millis(self.lock_timeout_ms))
+    }
+
+    fn timeout(&mut self, name: &str) -> Option<&mut u64> {
+        Some(match name {
+            "statement_timeout" => &mut self.statement_timeout_ms,
+            "lock_timeout" => &mut self.lock_timeout_ms,
+            "idle_in_transaction_session_timeout" => &mut self.idle_in_transaction_timeout_ms,
+            "transaction_timeout" => &mut self.transaction_timeout_ms,
+            _ => return None,
+        })
+    }
+
     /// Sets one; `None` is its default.
     pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         let default = Settings::default();
@@ -110,6 +156,29 @@ impl Settings {
                 self.work_memory_bytes = bytes
                     .ok_or_else(|| invalid(value).with_hint("At least 64kB; units are kB, MB and GB."))?;
             }
+            ("statement_statistics", value) => {
+                self.statement_statistics = flag(name, value, default.statement_statistics)?;
+            }
+            (
+                "statement_timeout"
+                | "lock_timeout"
+                | "idle_in_transaction_session_timeout"
+                | "transaction_timeout",
+                value,
+            ) => {
+                let milliseconds = match value {
+                    None => 0,
+                    Some(value) => milliseconds(value).ok_or_else(|| {
+                        invalid(value).with_hint(
+                            "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".",
+                        )
+                    })?,
+                };
+                self.timeouts |= milliseconds > 0;
+                if let Some(timeout) = self.timeout(name) {
+                    *timeout = milliseconds;
+                }
+            }
             // Settings with one value: drivers set them at the start of a connection.
             ("client_encoding", Some(value)) if !matches!(fold(value).as_str(), "utf8" | "unicode") => {
                 return Err(invalid(value));
@@ -148,6 +217,11 @@ impl Settings {
             "default_transaction_read_only" => on(self.read_only),
             "default_transaction_savepoints" => on(self.savepoints),
             "application_name" => self.application_name.clone(),
+            "statement_statistics" => on(self.statement_statistics),
+            "statement_timeout" => duration(self.statement_timeout_ms),
+            "lock_timeout" => duration(self.lock_timeout_ms),
+            "idle_in_transaction_session_timeout" => duration(self.idle_in_transaction_timeout_ms),
+            "transaction_timeout" => duration(self.transaction_timeout_ms),
             "work_mem" => format!("{}kB", self.work_memory_bytes >> 10),
             "client_encoding" | "server_encoding" => "UTF8".to_string(),
             "datestyle" => "ISO, MDY".to_string(),
@@ -209,6 +283,34 @@ fn memory_bytes(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
+/// `100`, `1.5s`, `2 min`: in milliseconds, rounded, as PostgreSQL reads timeouts; at most 2147483647.
+fn milliseconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().ok()?;
+    let factor = match text[digits..].trim() {
+        "" | "ms" => 1.0,
+        "us" => 0.001,
+        "s" => 1e3,
+        "min" => 60e3,
+        "h" => 3_600e3,
+        "d" => 86_400e3,
+        _ => return None,
+    };
+    let milliseconds = (number * factor).round_ties_even();
+    (milliseconds <= f64::from(i32::MAX)).then_some(milliseconds as u64)
+}
+
+/// In the largest unit that leaves no fraction.
+fn duration(milliseconds: u64) -> String {
+    if milliseconds == 0 {
+        return "0".to_string();
+    }
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+    let unit = units.iter().find(|(size, _)| milliseconds % size == 0);
+    unit.map_or_else(|| format!("{milliseconds}ms"), |(size, name)| format!("{}{name}", milliseconds / size))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,6 +339,26 @@ mod tests {
         let settings = Settings::default();
         for (name, _) in SETTINGS {
             assert!(settings.show(name).is_some() || name.starts_with("transaction_"), "{name}");
+        }
+    }
+
+    #[test]
+    fn timeouts_have_units() {
+        let mut settings = Settings::default();
+        for (given, shown) in [
+            ("1500", "1500ms"),
+            ("2s", "2s"),
+            ("90 s", "90s"),
+            ("1.5min", "90s"),
+            ("120s", "2min"),
+            ("1h", "1h"),
+            ("0", "0"),
+        ] {
+            settings.set("statement_timeout", Some(given)).expect(given);
+            assert_eq!(settings.show("statement_timeout").as_deref(), Some(shown), "{given}");
+        }
+        for wrong in ["-1", "1 year", "soon", "30d"] {
+            assert_eq!(settings.set("lock_timeout", Some(wrong)).expect_err(wrong).sqlstate, "22023");
         }
     }
 

@@ -1,5 +1,7 @@
 //! The rows of the system views.
 
+use std::sync::atomic::Ordering;
+
 use verso_catalog::{SystemRows, SystemView};
 use verso_storage::{Isolation, Markers, PageKind, TxnId, TxnState};
 use verso_types::Value;
@@ -144,24 +146,20 @@ impl Services {
     }
 
     fn session_rows(&self) -> Vec<Vec<Value>> {
-        let sessions = self.instance.sessions.lock();
-        let row = |(number, info): (&u64, &super::instance::SessionInfo)| {
-            let state = match (info.running, info.in_transaction) {
-                (true, _) => "active",
-                (false, true) => "idle in transaction",
-                (false, false) => "idle",
-            };
+        let row = |info: std::sync::Arc<super::registry::SessionInfo>| {
+            let started = info.statement_started.load(Ordering::Relaxed);
+            let statement = std::sync::Arc::clone(&info.statement.lock());
             vec![
-                int(*number),
+                int(info.number),
                 Value::text("client"),
-                Value::text(state),
+                Value::text(info.activity().name()),
                 Value::Null,
                 Value::Timestamptz(info.connected),
-                optional(info.statement_started),
-                Value::text(&info.statement),
+                optional((started != 0).then_some(started)),
+                Value::Text(statement),
             ]
         };
-        sessions.iter().map(row).collect()
+        self.instance.sessions.all().into_iter().map(row).collect()
     }
 
     fn table_space_rows(&self) -> Vec<Vec<Value>> {

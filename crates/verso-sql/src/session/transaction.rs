@@ -13,11 +13,13 @@
 //!     warning. So PostgreSQL has it.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use verso_storage::{CommitMode, Isolation, Txn, TxnOptions};
 
 use super::Session;
 use super::api::{CommandTag, Notice};
+use super::settings::Settings;
 use crate::errors::{SqlError, must_rollback, sqlstate};
 use crate::syntax::{IsolationLevel, Name, TransactionModes};
 
@@ -29,13 +31,31 @@ pub struct Active {
     /// No statement has run in it yet, so its modes may still change.
     pub(super) pristine: bool,
     pub(super) condition: Condition,
-    /// Names of the open savepoints, outermost first; a name may come twice and means the inner one.
-    savepoints: Vec<String>,
+    /// The open savepoints, outermost first; a name may come twice and means the inner one.
+    savepoints: Vec<Savepoint>,
+    /// Settings changed in it: those to go back to when it is rolled back, and those that a commit leaves.
+    settings: Option<ChangedSettings>,
     /// The schema was changed in it, so what it sees of the catalog is its own.
     pub(super) changed_schema: bool,
     /// Unlike that of any other transaction of the session.
     pub(super) serial: u64,
     modes: Modes,
+}
+
+/// A named place in a transaction, and the settings there.
+struct Savepoint {
+    name: String,
+    settings: Arc<Settings>,
+    changed: Option<ChangedSettings>,
+}
+
+/// Settings that a transaction has changed.
+#[derive(Clone)]
+struct ChangedSettings {
+    /// Before the transaction.
+    before: Arc<Settings>,
+    /// Without those of SET LOCAL.
+    after: Arc<Settings>,
 }
 
 /// What ends a transaction (X1, X2).
@@ -101,8 +121,13 @@ impl Active {
         self.modes.read_only
     }
 
+    /// How many savepoints are open.
+    pub(super) fn depth(&self) -> usize {
+        self.savepoints.len()
+    }
+
     fn find_savepoint(&self, name: &Name) -> Result<usize, SqlError> {
-        self.savepoints.iter().rposition(|known| *known == name.text).ok_or_else(|| {
+        self.savepoints.iter().rposition(|known| known.name == name.text).ok_or_else(|| {
             let text = format!("savepoint \"{}\" does not exist", name.text);
             SqlError::new(sqlstate::INVALID_SAVEPOINT, text)
         })
@@ -115,17 +140,57 @@ impl Active {
 }
 
 impl Session {
-    /// Opens a transaction if there is none.
-    pub(super) fn ensure_active(&mut self) -> Result<(), SqlError> {
+    /// Opens a transaction if there is none. For a statement that changes nothing and is a transaction of its own, one
+    /// that keeps no frames will do.
+    pub(super) fn ensure_active_for(&mut self, reads: bool) -> Result<(), SqlError> {
         if self.active.is_none() {
             let block = match (self.autocommit, self.series) {
                 (false, _) => Block::Explicit,
                 (true, true) => Block::Implicit,
                 (true, false) => Block::Statement,
             };
+            self.only_reads = reads && block == Block::Statement;
             self.open(&TransactionModes::default(), block);
+            self.only_reads = false;
         }
         Ok(())
+    }
+
+    /// Changes settings: until the transaction ends, or for good if it commits.
+    pub(super) fn change_settings(
+        &mut self,
+        local: bool,
+        change: impl Fn(&mut Settings) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let mut settings = Settings::clone(&self.services.settings);
+        change(&mut settings)?;
+        let before = std::mem::replace(&mut self.services.settings, Arc::new(settings));
+        self.settings_changed();
+        if let Some(active) = &mut self.active {
+            let changed = active
+                .settings
+                .get_or_insert_with(|| ChangedSettings { before: Arc::clone(&before), after: before });
+            if !local {
+                change(Arc::make_mut(&mut changed.after))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows from new settings.
+    fn settings_changed(&mut self) {
+        let services = &mut self.services;
+        services.epoch += 1;
+        let name = &services.settings.application_name;
+        if **services.info.application.lock() != **name {
+            *services.info.application.lock() = name.as_str().into();
+        }
+        if services.settings.has_timeouts() {
+            services.instance.sessions.start_timer(&services.env);
+            if let Some(active) = &self.active {
+                active.txn.borrow_mut().set_lock_timeout(services.settings.lock_timeout());
+            }
+        }
     }
 
     /// Ends an implicit block that is open.
@@ -157,13 +222,21 @@ impl Session {
         self.active.as_ref().map_or(0, |active| active.serial)
     }
 
-    fn begin_txn(&self, modes: Modes) -> Txn {
-        self.services.instance.engine.begin_for(&self.services.owner, modes.options())
-    }
-
     fn begin_with(&mut self, modes: Modes, block: Block) {
         self.transactions += 1;
-        let txn = RefCell::new(self.begin_txn(modes));
+        let mut options = modes.options();
+        if self.only_reads {
+            (options.savepoints, options.read_only) = (false, true);
+        }
+        let mut txn = self.services.instance.engine.begin_for(&self.services.owner, options);
+        let settings = &self.services.settings;
+        if settings.has_timeouts() {
+            let timeout = settings.transaction_timeout_ms;
+            let deadline = self.services.env.clock.monotonic_nanos().saturating_add(timeout * 1_000_000);
+            self.services.info.set_transaction_deadline((timeout > 0).then_some(deadline));
+            txn.set_lock_timeout(settings.lock_timeout());
+        }
+        let txn = RefCell::new(txn);
         self.services.transaction.set(Some((modes.isolation.as_str(), modes.read_only, modes.savepoints)));
         self.active = Some(Active {
             txn,
@@ -171,6 +244,7 @@ impl Session {
             pristine: true,
             condition: Condition::Good,
             savepoints: Vec::new(),
+            settings: None,
             changed_schema: false,
             serial: self.transactions,
             modes,
@@ -285,9 +359,17 @@ impl Session {
     /// Ends a transaction that was taken out of the session.
     pub(super) fn end(&mut self, active: Active, commit: bool, chain: bool) -> Result<(), SqlError> {
         self.services.transaction.set(None);
-        let before = self.services.settings_before.take();
-        if let Some(before) = before {
-            self.services.settings = before; // SET LOCAL ends
+        if self.services.settings.has_timeouts() {
+            self.services.info.set_transaction_deadline(None);
+        }
+        let result = if commit { self.keep_cursors(&active) } else { Ok(()) };
+        let commit = commit && result.is_ok();
+        if !commit && !self.portals.is_empty() {
+            self.close_portals();
+        }
+        if let Some(ChangedSettings { before, after }) = active.settings {
+            self.services.settings = if commit { after } else { before };
+            self.settings_changed();
         }
         let modes = active.modes;
         let txn = active.txn.into_inner();
@@ -296,6 +378,7 @@ impl Session {
         } else {
             txn.rollback()?;
         }
+        result?;
         if chain {
             self.begin_with(modes, Block::Explicit);
             self.services.transaction_started.set(self.services.statement_started.get());
@@ -324,13 +407,18 @@ impl Session {
 
     /// SAVEPOINT.
     pub(super) fn savepoint(&mut self, name: &Name) -> Result<CommandTag, SqlError> {
+        let settings = Arc::clone(&self.services.settings);
         let active = self.block("SAVEPOINT")?;
         if active.condition != Condition::Good {
             return Err(in_failed_transaction());
         }
         active.pristine = false;
         active.txn.get_mut().savepoint(&name.text)?;
-        active.savepoints.push(name.text.clone());
+        active.savepoints.push(Savepoint {
+            name: name.text.clone(),
+            settings,
+            changed: active.settings.clone(),
+        });
         Ok(tag("SAVEPOINT"))
     }
 
@@ -341,6 +429,14 @@ impl Session {
         active.txn.get_mut().rollback_to(&name.text)?;
         active.savepoints.truncate(found + 1);
         active.condition = Condition::Good;
+        let savepoint = &active.savepoints[found];
+        active.settings.clone_from(&savepoint.changed);
+        let settings = Arc::clone(&savepoint.settings);
+        if !Arc::ptr_eq(&settings, &self.services.settings) {
+            self.services.settings = settings;
+            self.settings_changed();
+        }
+        self.close_portals_above(found);
         Ok(tag("ROLLBACK"))
     }
 

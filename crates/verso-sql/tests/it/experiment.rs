@@ -56,6 +56,7 @@ fn the_experiment_runs_as_published() {
         ]
     );
     assert_eq!(client.run("DROP TABLE test2drop; COMMIT"), ["DROP TABLE", "COMMIT"]);
+    client.run("SET statement_statistics = on; COMMIT");
     assert_eq!(client.run("SET TRANSACTION NO SAVEPOINT"), ["SET"]);
     for _ in 0..5 {
         assert_eq!(client.run(PASS), ["UPDATE 50"]);

@@ -110,7 +110,7 @@ fn a_series_up_to_sync_is_one_transaction() {
     let (mut one, mut two) = (world.connect(), world.connect());
     one.run("CREATE TABLE t (a int NOT NULL)");
     let insert = one.session.prepare("INSERT INTO t VALUES ($1)", &[]).expect("prepares");
-    let mut run = |client: &mut Client, value: Value| {
+    let run = |client: &mut Client, value: Value| {
         let mut portal = client.session.bind(&insert, vec![value])?;
         client.session.run_portal(&mut portal, 0, &mut Lines::default())
     };

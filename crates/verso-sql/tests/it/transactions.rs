@@ -38,7 +38,8 @@ fn savepoints_undo_what_came_after_them() {
 fn a_failed_transaction_accepts_only_its_end() {
     let world = World::new();
     let mut client = world.connect();
-    client.run("CREATE TABLE t (a int NOT NULL); BEGIN; INSERT INTO t VALUES (1); SAVEPOINT s");
+    client.run("CREATE TABLE t (a int NOT NULL)");
+    client.run("BEGIN; INSERT INTO t VALUES (1); SAVEPOINT s");
     assert_eq!(client.fails("INSERT INTO t VALUES (2), (NULL)").0, "23502");
     assert!(client.session.transaction_failed());
     let aborted = "current transaction is aborted, commands ignored until end of transaction block";
@@ -60,7 +61,8 @@ fn a_failed_transaction_accepts_only_its_end() {
 fn no_savepoint_allows_reads_after_an_error_and_nothing_else() {
     let world = World::new();
     let mut client = world.connect();
-    client.run("CREATE TABLE t (a int NOT NULL); BEGIN NO SAVEPOINT; INSERT INTO t VALUES (1)");
+    client.run("CREATE TABLE t (a int NOT NULL)");
+    client.run("BEGIN NO SAVEPOINT; INSERT INTO t VALUES (1)");
     assert_eq!(client.value("SHOW transaction_savepoints"), "off");
     let refused = client.fails("SAVEPOINT s");
     assert_eq!(refused.0, "3B000");

@@ -195,6 +195,14 @@ impl Txn {
         self.shared.locks.cancel_handle(&self.owner)
     }
 
+    /// What the running statement sees, for caches of what rarely changes: commits up to this number, and every
+    /// transaction below this one. None outside of statements and for views that see more.
+    pub fn seen(&self) -> Option<(u64, TxnId)> {
+        let (_, view) = self.statements.last()?;
+        let exact = self.options.isolation != Isolation::ReadUncommitted;
+        exact.then(|| (view.number(), view.all_below()))
+    }
+
     /// Figures so far.
     pub fn statistics(&self) -> TxnStatistics {
         TxnStatistics {

@@ -175,6 +175,7 @@ fn statements_are_counted_and_cancelled() {
     let (_directory, database) = new_database();
     let mut connection = database.connect().unwrap();
     connection.execute("CREATE TABLE t (a integer)").unwrap();
+    connection.execute("SET statement_statistics = on").unwrap();
     connection.execute("INSERT INTO t VALUES (1)").unwrap();
     assert!(connection.statement_statistics().is_some_and(|statistics| statistics.redo_bytes > 0));
 }

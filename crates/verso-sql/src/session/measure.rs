@@ -1,0 +1,79 @@
+//! What a statement cost, by counters of the engine and the process.
+//!
+//! Reading them takes microseconds, so it happens only where `statement_statistics` is on.
+
+use super::Session;
+use super::api::StatementStatistics;
+
+/// Counters at the start of a statement.
+pub(super) struct Measure {
+    nanos: u64,
+    memory_bytes: u64,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy)]
+struct Counters {
+    reads: u64,
+    writes: u64,
+    fetches: u64,
+    redo_bytes: u64,
+    buffers: u64,
+    resident_pool_bytes: u64,
+}
+
+impl Counters {
+    fn now(session: &Session) -> Counters {
+        let engine = &session.services.instance.engine;
+        let statistics = engine.statistics();
+        Counters {
+            reads: statistics.pool.reads,
+            writes: statistics.pool.writes,
+            fetches: statistics.pool.fetches,
+            redo_bytes: statistics.log.bytes,
+            buffers: statistics.pool.capacity_pages,
+            resident_pool_bytes: statistics.pool.resident_pages * u64::from(engine.options().page_size),
+        }
+    }
+}
+
+/// Memory of the process beside the pool's frames.
+fn memory_bytes(counters: &Counters) -> u64 {
+    verso_env::process::resident_bytes().unwrap_or(0).saturating_sub(counters.resident_pool_bytes)
+}
+
+impl Measure {
+    pub(super) fn start(session: &Session) -> Measure {
+        let counters = Counters::now(session);
+        let nanos = session.services.env.clock.monotonic_nanos();
+        Measure { nanos, memory_bytes: memory_bytes(&counters), counters }
+    }
+
+    pub(super) fn finish(self, session: &mut Session, rows: u64) {
+        let elapsed_nanos = session.services.env.clock.monotonic_nanos().saturating_sub(self.nanos);
+        let now = Counters::now(session);
+        let memory = memory_bytes(&now);
+        session.memory_max_bytes = session.memory_max_bytes.max(memory);
+        let statistics = StatementStatistics {
+            memory_current_bytes: memory,
+            memory_delta_bytes: memory as i64 - self.memory_bytes as i64,
+            memory_max_bytes: session.memory_max_bytes,
+            elapsed_nanos,
+            buffers: now.buffers,
+            reads: now.reads.saturating_sub(self.counters.reads),
+            writes: now.writes.saturating_sub(self.counters.writes),
+            fetches: now.fetches.saturating_sub(self.counters.fetches),
+            redo_bytes: now.redo_bytes.saturating_sub(self.counters.redo_bytes),
+        };
+        let mut totals = session.services.totals.borrow_mut();
+        totals.statements += 1;
+        totals.rows += rows;
+        totals.elapsed_nanos += elapsed_nanos;
+        totals.fetches += statistics.fetches;
+        totals.reads += statistics.reads;
+        totals.writes += statistics.writes;
+        totals.redo_bytes += statistics.redo_bytes;
+        drop(totals);
+        session.statistics = Some(statistics);
+    }
+}
