@@ -86,7 +86,7 @@ pub struct TxnInfo {
     pub snapshot: Option<u64>,
     /// Memory of undo bitmaps, as of the last statement.
     pub undo_bitmap_bytes: u64,
-    /// Memory of undo images, as of the last statement.
+    /// Bytes of undo images, nearly all of them on temporary pages, as of the last statement.
     pub undo_image_bytes: u64,
     /// Log written.
     pub log_bytes: u64,

@@ -11,7 +11,8 @@
 //! W4. While pages are on their way, [`Core::oldest_dirty`] still counts them.
 //! W5. After a failed write or sync nothing is known about the file: the pool is poisoned, nothing is tried again.
 //! W6. The flusher never waits for a latch: whoever holds one may be waiting for the flusher.
-//! W7. Pages of kind `Temp` are worthless after a crash: they go straight to their places, without log and sync.
+//! W7. Pages of kind `Temp` are worthless after a crash: they go straight to their places, without sync, once the log
+//!     record that allocated them is durable; until then their place may be needed for what was there before.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -185,11 +186,11 @@ impl Core {
                 continue;
             }
             let temporary = header::kind(&shared) == Some(PageKind::Temp);
+            newest = newest.max(shared.lsn());
             let index = if temporary {
                 flusher.unlogged.push(*page);
                 BATCH_PAGES - flusher.unlogged.len()
             } else {
-                newest = newest.max(shared.lsn());
                 flusher.logged.push(*page);
                 flusher.logged.len() - 1
             };
@@ -214,15 +215,15 @@ impl Core {
             header::seal(copy);
             self.counters.write(copy);
         }
+        if newest > Lsn::ZERO && !disabled(Rule::LogFirst) {
+            self.gate.flush_to(newest)?;
+        }
         for index in unlogged {
             let page = flusher.unlogged[BATCH_PAGES - 1 - index];
             self.write_home(page, flusher.copy_mut(index, size))?;
         }
         if logged.is_empty() {
             return Ok(());
-        }
-        if newest > Lsn::ZERO && !disabled(Rule::LogFirst) {
-            self.gate.flush_to(newest)?;
         }
         if !disabled(Rule::DoubleWrite) {
             self.write_area(flusher)?;

@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use verso_types::{Batch, Column};
 
 use super::apply::{self, CLEAR_LIVE, EACH, UNIFORM};
+use super::image::Image;
 use super::layout::{MAX_WRITER, PageLayout};
 use super::read::ScanBatch;
 use super::slice::{encode_column, encode_from_page};
@@ -115,6 +116,20 @@ impl Owners {
         }
     }
 
+    /// The records that `id` changed before, and those that it changes for the first time.
+    fn split<'s>(&self, id: TxnId, slots: &'s [u16]) -> (Cow<'s, [u16]>, Cow<'s, [u16]>) {
+        match self {
+            Owners::Alike((writer, _)) if TxnId(*writer) == id => (slots.into(), (&[]).into()),
+            Owners::Alike(_) => ((&[]).into(), slots.into()),
+            Owners::Each(pairs) => {
+                let of_slot = |slot: &(&u16, &(u64, u64))| TxnId(slot.1.0) == id;
+                let (own, fresh): (Vec<_>, Vec<_>) = slots.iter().zip(pairs).partition(of_slot);
+                let slots = |part: Vec<(&u16, _)>| part.into_iter().map(|(slot, _)| *slot).collect();
+                (Cow::Owned(slots(own)), Cow::Owned(slots(fresh)))
+            }
+        }
+    }
+
     /// Those of `group`, a part of `slots`: one if they are alike.
     fn of_group(&self, slots: &[u16], group: &[u16]) -> SmallVec<[(u64, u64); 1]> {
         match self {
@@ -144,6 +159,9 @@ impl Owners {
         }
     }
 }
+
+/// Records, and the columns whose old values an entry of theirs has to hold.
+type Link<'a> = (Cow<'a, [u16]>, SmallVec<[u16; 8]>);
 
 fn rank(slots: &[u16], slot: u16) -> usize {
     slots.binary_search(&slot).expect("groups are parts of the slots")
@@ -314,13 +332,36 @@ impl Heap {
             match self.obstacle(&shared, txn, view, bytes, &layout, page_index, slots, &owners, strength) {
                 None => {
                     let page = mini.page(home);
+                    let (own, fresh) = owners.split(txn.id, slots);
                     let update = change.update();
+                    let columns = update.map_or(&[][..], |(columns, ..)| columns);
+                    let pool = &shared.core().pool;
+                    let image = match self.image(
+                        pool,
+                        txn,
+                        page,
+                        &layout,
+                        page_index,
+                        &own,
+                        columns,
+                        update.is_none(),
+                    )? {
+                        Image::None => None,
+                        Image::Made(image) => Some(image),
+                        Image::NoRoom(bytes) => {
+                            drop(mini);
+                            txn.images.reserve(&shared, bytes)?;
+                            continue;
+                        }
+                    };
                     let keys = maintain::before_change(
                         &shared, txn, self, page, &layout, page_index, slots, update,
                     )?;
                     let purge = keys.is_some();
+                    let parts = (&*own, &*fresh);
                     let done = self.change_latched(
-                        &shared, txn, mini, home, &layout, page_index, slots, owners, change, purge,
+                        &shared, txn, mini, home, &layout, page_index, slots, parts, owners, image, change,
+                        purge,
                     );
                     drop(place);
                     return maintain::after_change(&shared, txn, self, page_index, keys, done);
@@ -423,7 +464,9 @@ impl Heap {
         layout: &PageLayout,
         page_index: u32,
         slots: &[u16],
+        (own, fresh): (&[u16], &[u16]),
         mut owners: Owners,
+        image: Option<ImageRun>,
         change: Change<'_>,
         purge: bool,
     ) -> Result<(), StorageError> {
@@ -434,25 +477,10 @@ impl Heap {
         };
         let saved = maintain::saved_columns(self, columns);
         let corrupt = |flaw: Flaw| StorageError::corrupt(self.root, self.object, flaw);
-        let page = mini.page(home);
-        // Who changes a record for the first time, and who goes on with its own.
-        let parts: (Vec<u16>, Vec<u16>);
-        let (own, fresh): (&[u16], &[u16]) = match &owners {
-            Owners::Alike((writer, _)) if TxnId(*writer) == id => (slots, &[]),
-            Owners::Alike(_) => (&[], slots),
-            Owners::Each(pairs) => {
-                let is_own = |(_, pair): &(&u16, &(u64, u64))| TxnId(pair.0) == id;
-                let (own, fresh): (Vec<_>, Vec<_>) = slots.iter().zip(pairs).partition(is_own);
-                let slot = |(slot, _): (&u16, _)| *slot;
-                parts = (own.into_iter().map(slot).collect(), fresh.into_iter().map(slot).collect());
-                (&parts.0, &parts.1)
-            }
-        };
         let is_delete = matches!(change, Change::Delete);
-        let image = self.image(txn, page, layout, page_index, own, columns, is_delete)?;
 
         // V1, V3: which columns need an entry, for which records.
-        let mut links: SmallVec<[(Cow<'_, [u16]>, SmallVec<[u16; 8]>); 1]> = SmallVec::new();
+        let mut links: SmallVec<[Link<'_>; 1]> = SmallVec::new();
         if !fresh.is_empty() {
             links.push((Cow::Borrowed(fresh), saved.clone()));
         }
@@ -557,57 +585,6 @@ impl Heap {
             }
         }
         Ok(())
-    }
-
-    /// The image that F1 asks for before `own` records change, if any.
-    #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
-    fn image(
-        &self,
-        txn: &mut Txn,
-        page: &[u8],
-        layout: &PageLayout,
-        page_index: u32,
-        own: &[u16],
-        columns: &[u16],
-        live: bool,
-    ) -> Result<Option<ImageRun>, StorageError> {
-        let Some(frame) = txn.frame() else { return Ok(None) };
-        if own.is_empty() || disabled(Rule::F1) {
-            return Ok(None);
-        }
-        let known = frame.tables.get(&self.object).and_then(|pages| pages.get(&page_index));
-        let slots: Vec<u16> = match known {
-            Some(undo) if !undo.bits.is_empty() => {
-                own.iter().copied().filter(|slot| !undo.bits.contains(*slot)).collect()
-            }
-            _ => own.to_vec(),
-        };
-        let lacks = |slot: u16, column: u16| known.is_none_or(|undo| !undo.has_image(slot, column));
-        let slots: Vec<u16> = match known.filter(|undo| !undo.images.is_empty()) {
-            Some(undo) => slots
-                .into_iter()
-                .filter(|slot| {
-                    columns.iter().any(|column| lacks(*slot, *column))
-                        || (live && !undo.has_live_image(*slot))
-                })
-                .collect(),
-            None => slots,
-        };
-        if slots.is_empty() {
-            return Ok(None);
-        }
-        // Columns that every one of these records has an image of already are left out; for others an older image wins.
-        let wanted: Vec<u16> =
-            columns.iter().copied().filter(|column| slots.iter().any(|slot| lacks(*slot, *column))).collect();
-        let mut data = Vec::new();
-        for column in &wanted {
-            let ordinal = layout.ordinal(*column).ok_or(StorageError::NoSuchObject(self.object))?;
-            encode_from_page(&mut data, page, &layout.columns[ordinal], Slots::from_list(&slots))
-                .map_err(|flaw| StorageError::corrupt(self.root, self.object, flaw))?;
-        }
-        let mut kept = super::slots::SlotSet::default();
-        kept.extend(Slots::Run { first: 0, count: slots.len() as u16 });
-        Ok(Some(ImageRun { slots, columns: wanted.clone(), data: data.into(), live, kept, wanted }))
     }
 
     /// Columns of `columns` that the transaction's own entries of `slot` behind `pointer` do not hold yet (V3), and

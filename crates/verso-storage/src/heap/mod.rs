@@ -7,6 +7,7 @@
 
 pub mod apply;
 pub mod change;
+mod image;
 pub mod insert;
 pub mod layout;
 pub mod overflow;

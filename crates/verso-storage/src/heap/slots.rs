@@ -152,96 +152,188 @@ impl<'a> Slots<'a> {
 }
 
 /// A growing set of slots of one page, kept in frames: a run while it is one, else a bitmap.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SlotSet {
-    words: smallvec::SmallVec<[u64; 2]>,
+#[derive(Clone, Debug)]
+pub enum SlotSet {
+    /// `first .. first + count`.
+    Run {
+        /// The first slot.
+        first: u16,
+        /// How many follow each other.
+        count: u16,
+    },
+    /// Bit `slot % 64` of word `slot / 64`.
+    Bits(Box<[u64]>),
+}
+
+impl Default for SlotSet {
+    fn default() -> SlotSet {
+        SlotSet::Run { first: 0, count: 0 }
+    }
+}
+
+impl From<Slots<'_>> for SlotSet {
+    fn from(slots: Slots<'_>) -> SlotSet {
+        let mut set = SlotSet::default();
+        set.extend(slots);
+        set
+    }
 }
 
 impl SlotSet {
     /// Whether `slot` is in the set.
     #[inline]
     pub fn contains(&self, slot: u16) -> bool {
-        self.words.get(usize::from(slot / 64)).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+        match self {
+            SlotSet::Run { first, count } => slot >= *first && slot - first < *count,
+            SlotSet::Bits(words) => {
+                words.get(usize::from(slot / 64)).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+            }
+        }
+    }
+
+    /// Whether every slot of `slots` is in the set.
+    pub fn contains_all(&self, slots: Slots<'_>) -> bool {
+        match (self, slots) {
+            (_, slots) if slots.is_empty() => true,
+            (SlotSet::Run { .. }, Slots::Run { first, count }) => {
+                self.contains(first) && self.contains(first + count - 1)
+            }
+            _ => slots.iter().all(|slot| self.contains(slot)),
+        }
+    }
+
+    /// The set as bits, with room for `slot`.
+    fn bits(&mut self, slot: u16) -> &mut [u64] {
+        let wanted = usize::from(slot) / 64 + 1;
+        let mut words = match std::mem::take(self) {
+            SlotSet::Bits(words) => words.into_vec(),
+            SlotSet::Run { first, count } => {
+                let mut words = vec![0; wanted.max((usize::from(first) + usize::from(count)).div_ceil(64))];
+                set_run(&mut words, first, count);
+                words
+            }
+        };
+        words.resize(words.len().max(wanted), 0);
+        *self = SlotSet::Bits(words.into_boxed_slice());
+        match self {
+            SlotSet::Bits(words) => words,
+            SlotSet::Run { .. } => unreachable!("just made one of bits"),
+        }
     }
 
     /// Adds `slot`; whether it is new.
     pub fn insert(&mut self, slot: u16) -> bool {
-        let word = usize::from(slot / 64);
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
-        }
-        let fresh = self.words[word] >> (slot % 64) & 1 == 0;
-        self.words[word] |= 1 << (slot % 64);
-        fresh
+        self.extend(Slots::Run { first: slot, count: 1 }) == 1
     }
 
     /// Adds every slot of `slots`; how many are new.
     pub fn extend(&mut self, slots: Slots<'_>) -> usize {
+        if slots.is_empty() {
+            return 0;
+        }
         let before = self.len();
-        if let Slots::Run { first, count } = slots {
-            let (mut slot, end) = (usize::from(first), usize::from(first) + usize::from(count));
-            if end.div_ceil(64) > self.words.len() {
-                self.words.resize(end.div_ceil(64), 0);
+        match (&mut *self, slots) {
+            (SlotSet::Run { first, count }, Slots::Run { first: more, count: add }) if *count == 0 => {
+                (*first, *count) = (more, add);
             }
-            while slot < end {
-                let (word, bit) = (slot / 64, slot % 64);
-                let bits = (end - slot).min(64 - bit);
-                self.words[word] |= (u64::MAX >> (64 - bits)) << bit;
-                slot += bits;
+            // Runs that touch or overlap are one.
+            (SlotSet::Run { first, count }, Slots::Run { first: more, count: add })
+                if more <= *first + *count && *first <= more + add =>
+            {
+                let end = (*first + *count).max(more + add);
+                *first = more.min(*first);
+                *count = end - *first;
             }
-        } else {
-            for slot in slots.iter() {
-                self.insert(slot);
+            (_, Slots::Run { first, count }) => set_run(self.bits(first + count - 1), first, count),
+            (_, slots) => {
+                let words = self.bits(slots.get(slots.len() - 1));
+                slots.iter().for_each(|slot| words[usize::from(slot / 64)] |= 1 << (slot % 64));
             }
         }
         self.len() - before
-    }
-
-    /// Removes `slot`.
-    pub fn remove(&mut self, slot: u16) {
-        if let Some(word) = self.words.get_mut(usize::from(slot / 64)) {
-            *word &= !(1 << (slot % 64));
-        }
     }
 
     /// Adds the slots of `other`; how many are new.
     pub fn union(&mut self, other: &SlotSet) -> usize {
-        let before = self.len();
-        if other.words.len() > self.words.len() {
-            self.words.resize(other.words.len(), 0);
+        match other {
+            SlotSet::Run { first, count } => self.extend(Slots::Run { first: *first, count: *count }),
+            SlotSet::Bits(theirs) => {
+                let before = self.len();
+                let words = self.bits((theirs.len() * 64 - 1) as u16);
+                words.iter_mut().zip(theirs).for_each(|(word, theirs)| *word |= theirs);
+                self.len() - before
+            }
         }
-        for (word, theirs) in self.words.iter_mut().zip(&other.words) {
-            *word |= theirs;
+    }
+
+    /// Removes the slots that `unwanted` picks.
+    pub fn remove_if(&mut self, unwanted: impl Fn(u16) -> bool) {
+        let kept: Vec<u16> = self.to_vec().into_iter().filter(|slot| !unwanted(*slot)).collect();
+        if kept.len() < self.len() {
+            *self = SlotSet::from(Slots::from_list(&kept));
         }
-        self.len() - before
+    }
+
+    /// Removes the slots of `other`.
+    pub fn subtract(&mut self, other: &SlotSet) {
+        match (&*self, other) {
+            (SlotSet::Run { first, count }, SlotSet::Run { .. })
+                if other.contains_all(Slots::Run { first: *first, count: *count }) =>
+            {
+                *self = SlotSet::default();
+            }
+            _ if other.is_empty() => {}
+            _ => self.remove_if(|slot| other.contains(slot)),
+        }
     }
 
     /// How many slots.
     pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        match self {
+            SlotSet::Run { count, .. } => usize::from(*count),
+            SlotSet::Bits(words) => words.iter().map(|word| word.count_ones() as usize).sum(),
+        }
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|word| *word == 0)
+        self.len() == 0
     }
 
     /// The slots, ascending.
     pub fn to_vec(&self) -> Vec<u16> {
-        let mut slots = Vec::with_capacity(self.len());
-        for (index, &word) in self.words.iter().enumerate() {
-            let mut rest = word;
-            while rest != 0 {
-                slots.push((index * 64) as u16 + rest.trailing_zeros() as u16);
-                rest &= rest - 1;
+        match self {
+            SlotSet::Run { first, count } => (*first..first + count).collect(),
+            SlotSet::Bits(words) => {
+                let mut slots = Vec::with_capacity(self.len());
+                for (index, &word) in words.iter().enumerate() {
+                    let mut rest = word;
+                    while rest != 0 {
+                        slots.push((index * 64) as u16 + rest.trailing_zeros() as u16);
+                        rest &= rest - 1;
+                    }
+                }
+                slots
             }
         }
-        slots
     }
 
     /// Bytes on the heap beyond the value itself.
     pub fn heap_bytes(&self) -> usize {
-        if self.words.spilled() { self.words.capacity() * 8 } else { 0 }
+        match self {
+            SlotSet::Run { .. } => 0,
+            SlotSet::Bits(words) => words.len() * 8,
+        }
+    }
+}
+
+fn set_run(words: &mut [u64], first: u16, count: u16) {
+    let (mut slot, end) = (usize::from(first), usize::from(first) + usize::from(count));
+    while slot < end {
+        let (word, bit) = (slot / 64, slot % 64);
+        let bits = (end - slot).min(64 - bit);
+        words[word] |= (u64::MAX >> (64 - bits)) << bit;
+        slot += bits;
     }
 }
 
@@ -283,7 +375,39 @@ mod tests {
         expected.insert(0, 1);
         expected.push(200);
         assert_eq!(set.to_vec(), expected);
-        set.remove(60);
-        assert!(!set.contains(60));
+        set.remove_if(|slot| slot == 60);
+        assert!(!set.contains(60) && set.len() == expected.len() - 1);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_set_is_what_was_put_into_it(
+            steps in proptest::collection::vec((0u16..150, 0u16..70, 0u8..4), 1..12),
+        ) {
+            let (mut set, mut model) = (SlotSet::default(), std::collections::BTreeSet::new());
+            for (first, count, what) in steps {
+                let list: Vec<u16> = (first..first + count).filter(|slot| what != 1 || slot % 3 == 0).collect();
+                let before = model.len();
+                let other = SlotSet::from(Slots::from_list(&list));
+                match what {
+                    0 | 1 => {
+                        model.extend(list.iter().copied());
+                        assert_eq!(set.extend(Slots::from_list(&list)), model.len() - before);
+                    }
+                    2 => {
+                        model.extend(list.iter().copied());
+                        assert_eq!(set.union(&other), model.len() - before);
+                    }
+                    _ => {
+                        set.subtract(&other);
+                        model.retain(|slot| !list.contains(slot));
+                    }
+                }
+                assert_eq!(set.to_vec(), model.iter().copied().collect::<Vec<_>>());
+                assert_eq!((set.len(), set.is_empty()), (model.len(), model.is_empty()));
+                assert!((0..260).all(|slot| set.contains(slot) == model.contains(&slot)));
+                assert_eq!(set.contains_all(Slots::from_list(&list)), list.iter().all(|slot| model.contains(slot)));
+            }
+        }
     }
 }

@@ -25,6 +25,7 @@ use crate::page::{Flaw, PageKind, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::frame::{Frame, ImageRun};
+use crate::txn::image_store::ImageStore;
 use crate::txn::transaction::Txn;
 use crate::version::entry::{Entry, VersionPointer};
 use crate::wal::RecordKind;
@@ -61,7 +62,7 @@ pub fn undo_frame(txn: &mut Txn, frame: Frame) -> Result<(), StorageError> {
             let last = undo.images.len();
             for at in 0..last {
                 let at = if disabled(Rule::F2Order) { at } else { last - 1 - at };
-                restore_image(&shared, &heap, &mut mini, home, &undo.images[at])?;
+                restore_image(&shared, &txn.images, &heap, &mut mini, home, &undo.images[at])?;
             }
             let lsns = mini.commit()?;
             txn.wrote(lsns);
@@ -176,6 +177,7 @@ fn step_back<'e>(
 /// Restores the columns and liveness of an image.
 fn restore_image<'e>(
     shared: &'e Shared,
+    images: &ImageStore,
     heap: &'e Heap,
     mini: &mut Mini<'e>,
     home: PageHandle,
@@ -183,18 +185,20 @@ fn restore_image<'e>(
 ) -> Result<(), StorageError> {
     let corrupt = |flaw: Flaw| StorageError::corrupt(heap.root, heap.object, flaw);
     let layout = PageLayout::of(mini.page(home)).map_err(corrupt)?;
+    let bytes = images.read(&shared.core().pool, image.at, image.length as usize)?;
     let mut at = 0;
-    let slices: Vec<ColumnSlice<'_>> = image
-        .columns
-        .iter()
-        .map(|_| ColumnSlice::decode(&image.data, &mut at, image.slots.len()))
-        .collect::<Result<Vec<_>, Flaw>>()
-        .map_err(corrupt)?
-        .into_iter()
-        .filter(|slice| image.wanted.contains(&slice.id))
-        .collect();
-    let ranks: Vec<usize> = image.kept.to_vec().into_iter().map(usize::from).collect();
-    let slots: Vec<u16> = ranks.iter().map(|rank| image.slots[*rank]).collect();
+    let all = Slots::decode(&bytes, &mut at).map_err(corrupt)?;
+    let wanted = images.columns(image.columns);
+    let mut slices: Vec<ColumnSlice<'_>> = Vec::new();
+    while at < bytes.len() {
+        let slice = ColumnSlice::decode(&bytes, &mut at, all.len()).map_err(corrupt)?;
+        if wanted.contains(&slice.id) {
+            slices.push(slice);
+        }
+    }
+    let slots = image.slots.to_vec();
+    let ranks: Option<Vec<usize>> = slots.iter().map(|slot| all.rank(*slot)).collect();
+    let ranks = ranks.ok_or_else(|| corrupt(Flaw::from("an undo image without its record")))?;
     if slots.is_empty() {
         return Ok(());
     }

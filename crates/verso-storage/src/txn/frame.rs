@@ -9,6 +9,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use smallvec::SmallVec;
+
+use super::image_store::ImageStore;
 use crate::heap::slots::SlotSet;
 use crate::page::ObjectId;
 use crate::rules::{Rule, disabled};
@@ -17,18 +20,16 @@ use crate::version::entry::VersionPointer;
 /// Columns of some records of a page as they were when the frame began.
 #[derive(Debug)]
 pub struct ImageRun {
-    /// Which records, ascending.
-    pub slots: Vec<u16>,
-    /// Which columns; none for an image of liveness alone.
-    pub columns: Vec<u16>,
-    /// Encoded column slices of all `slots` (also of those no longer in `kept`).
-    pub data: Box<[u8]>,
+    /// Where the image stands in the [`ImageStore`]: encoded slots, then as many column slices as there are.
+    pub at: u64,
+    /// Its bytes.
+    pub length: u32,
+    /// Number of the list of columns that still matter; empty for an image of liveness alone.
+    pub columns: u32,
     /// The records were live.
     pub live: bool,
-    /// Ranks of `slots` that still matter.
-    pub kept: SlotSet,
-    /// Columns that still matter.
-    pub wanted: Vec<u16>,
+    /// Records that still matter.
+    pub slots: SlotSet,
 }
 
 /// What a frame knows of one page.
@@ -36,24 +37,36 @@ pub struct ImageRun {
 pub struct PageUndo {
     /// Records first changed in this frame.
     pub bits: SlotSet,
-    /// Images of others.
-    pub images: Vec<ImageRun>,
+    /// Images of others; older ones in front.
+    pub images: SmallVec<[ImageRun; 1]>,
 }
 
 impl PageUndo {
     /// Whether the frame holds an image of the column of this record.
-    pub fn has_image(&self, slot: u16, column: u16) -> bool {
-        self.images.iter().any(|run| {
-            run.wanted.contains(&column)
-                && run.slots.binary_search(&slot).is_ok_and(|rank| run.kept.contains(rank as u16))
-        })
+    pub fn has_image(&self, store: &ImageStore, slot: u16, column: u16) -> bool {
+        let mut runs = self.images.iter();
+        runs.any(|run| run.slots.contains(slot) && store.columns(run.columns).contains(&column))
+    }
+
+    /// Takes out of a newer image what is here already.
+    fn outdate(&self, run: &mut ImageRun, store: &mut ImageStore) {
+        let lists = &*store;
+        let columns = lists.columns(run.columns).to_vec();
+        let live = run.live;
+        run.slots.remove_if(|slot| {
+            columns.iter().all(|column| self.has_image(lists, slot, *column))
+                && (!live || self.has_live_image(slot))
+        });
+        // A run covers whole columns: keep one only while some record of it still needs it.
+        let slots = run.slots.to_vec();
+        let needed = |column: &u16| slots.iter().any(|slot| !self.has_image(lists, *slot, *column));
+        let columns: SmallVec<[u16; 8]> = columns.into_iter().filter(needed).collect();
+        run.columns = store.number_of(&columns);
     }
 
     /// Whether the frame holds an image of this record's liveness.
     pub fn has_live_image(&self, slot: u16) -> bool {
-        self.images.iter().any(|run| {
-            run.live && run.slots.binary_search(&slot).is_ok_and(|rank| run.kept.contains(rank as u16))
-        })
+        self.images.iter().any(|run| run.live && run.slots.contains(slot))
     }
 }
 
@@ -72,47 +85,44 @@ pub struct Frame {
     pub voids: Vec<VersionPointer>,
     /// Records with a bit.
     pub records: u64,
+    /// Where its images begin in the [`ImageStore`].
+    pub images_from: u64,
 }
 
 impl Frame {
-    /// Merges the frame into its parent (F2).
-    pub fn release_into(self, parent: &mut Frame) {
+    /// Merges the frame into its parent (F2); what no one needs any more of its images is cut off.
+    pub fn release_into(self, parent: &mut Frame, store: &mut ImageStore) {
         parent.created.extend(self.created);
         parent.voids.extend(self.voids);
         if disabled(Rule::F2Release) {
             return;
         }
+        let mut kept = false;
         for (table, pages) in self.tables {
             let Some(into) = parent.tables.get_mut(&table) else {
                 parent.records += pages.values().map(|page| page.bits.len() as u64).sum::<u64>();
+                kept |= pages.values().any(|page| !page.images.is_empty());
                 parent.tables.insert(table, pages);
                 continue;
             };
             for (index, page) in pages {
                 let target = into.entry(index).or_default();
                 for mut run in page.images {
-                    for (rank, slot) in run.slots.iter().enumerate() {
-                        let covered = target.bits.contains(*slot)
-                            || (run.wanted.iter().all(|column| target.has_image(*slot, *column))
-                                && (!run.live || target.has_live_image(*slot)));
-                        if covered {
-                            run.kept.remove(rank as u16);
-                        }
+                    run.slots.subtract(&target.bits);
+                    if !target.images.is_empty() && !run.slots.is_empty() {
+                        target.outdate(&mut run, store);
                     }
-                    // A run covers whole columns: keep one only while some record of it still needs it.
-                    run.wanted.retain(|column| {
-                        run.kept
-                            .to_vec()
-                            .iter()
-                            .any(|rank| !target.has_image(run.slots[usize::from(*rank)], *column))
-                    });
-                    if !run.kept.is_empty() {
+                    if !run.slots.is_empty() {
+                        kept = true;
                         // Older images win: they stand in front and are restored last.
                         target.images.push(run);
                     }
                 }
                 parent.records += target.bits.union(&page.bits) as u64;
             }
+        }
+        if !kept {
+            store.truncate(self.images_from);
         }
     }
 
@@ -121,33 +131,18 @@ impl Frame {
         let page = |undo: &PageUndo| undo.bits.heap_bytes() + size_of::<PageUndo>() + 8;
         self.tables.values().flat_map(BTreeMap::values).map(page).sum()
     }
-
-    /// Bytes of images.
-    pub fn image_bytes(&self) -> usize {
-        let runs = self.tables.values().flat_map(BTreeMap::values).flat_map(|page| &page.images);
-        runs.map(|run| run.data.len() + run.slots.len() * 2).sum()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heap::slots::Slots;
 
     const TABLE: ObjectId = ObjectId(1000);
 
-    fn image(slots: &[u16], columns: &[u16]) -> ImageRun {
-        let mut kept = SlotSet::default();
-        (0..slots.len() as u16).for_each(|rank| {
-            kept.insert(rank);
-        });
-        ImageRun {
-            slots: slots.to_vec(),
-            columns: columns.to_vec(),
-            data: Box::default(),
-            live: false,
-            kept,
-            wanted: columns.to_vec(),
-        }
+    fn image(store: &mut ImageStore, slots: &[u16], columns: &[u16]) -> ImageRun {
+        let columns = store.number_of(columns);
+        ImageRun { at: 0, length: 0, columns, live: false, slots: Slots::from_list(slots).into() }
     }
 
     fn page(frame: &mut Frame) -> &mut PageUndo {
@@ -156,26 +151,24 @@ mod tests {
 
     #[test]
     fn f2_a_parents_bit_wins_and_missing_columns_move_up() {
-        let (mut parent, mut child) = (Frame::default(), Frame::default());
+        let (mut parent, mut child, mut store) = (Frame::default(), Frame::default(), ImageStore::default());
         page(&mut parent).bits.insert(1);
-        page(&mut parent).images.push(image(&[2], &[7]));
-        page(&mut child).images.push(image(&[1, 2, 3], &[7]));
-        page(&mut child).images.push(image(&[2], &[8]));
-        child.release_into(&mut parent);
+        page(&mut parent).images.push(image(&mut store, &[2], &[7]));
+        page(&mut child).images.push(image(&mut store, &[1, 2, 3], &[7]));
+        page(&mut child).images.push(image(&mut store, &[2], &[8]));
+        child.release_into(&mut parent, &mut store);
         let merged = page(&mut parent);
-        assert!(!merged.images.iter().any(|run| run.slots == [1, 2, 3] && run.kept.contains(0)));
-        assert!(merged.has_image(2, 7) && merged.has_image(3, 7) && merged.has_image(2, 8));
-        assert_eq!(
-            merged.images.iter().filter(|run| run.wanted.contains(&7) && run.slots.contains(&2)).count(),
-            2
-        );
+        let slots: Vec<Vec<u16>> = merged.images.iter().map(|run| run.slots.to_vec()).collect();
+        assert_eq!(slots, [vec![2], vec![3], vec![2]]);
+        assert!([(2, 7), (3, 7), (2, 8)].iter().all(|(slot, id)| merged.has_image(&store, *slot, *id)));
+        assert!(!merged.has_image(&store, 1, 7) && !merged.has_image(&store, 3, 8));
     }
 
     #[test]
     fn f2_a_table_the_parent_lacks_moves_whole() {
         let (mut parent, mut child) = (Frame::default(), Frame::default());
         page(&mut child).bits.insert(9);
-        child.release_into(&mut parent);
+        child.release_into(&mut parent, &mut ImageStore::default());
         assert_eq!(parent.records, 1);
         assert!(page(&mut parent).bits.contains(9));
     }

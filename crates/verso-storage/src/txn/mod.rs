@@ -4,9 +4,11 @@
 //!                            └─► Dead ─► Committed n   mark_dead, then backed_out
 //!
 //! [`table`] holds the running state under one mutex, [`inventory`] the commit numbers that readers look up,
-//! [`snapshot`] what a statement sees. Locks and waits are in [`crate::lock`].
+//! [`snapshot`] what a statement sees, [`frame`] what undo needs, [`image_store`] where old values wait for it. Locks and
+//! waits are in [`crate::lock`].
 
 pub mod frame;
+pub mod image_store;
 pub mod inventory;
 pub mod snapshot;
 pub mod table;

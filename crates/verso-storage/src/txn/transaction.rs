@@ -19,6 +19,7 @@ use crate::page::{Lsn, ObjectId, TxnId};
 use crate::rules::{Rule, disabled};
 use crate::shared::{Shared, TxnInfo};
 use crate::txn::frame::Frame;
+use crate::txn::image_store::ImageStore;
 use crate::txn::{ReadView, Registration};
 use crate::version::entry::{EntryKind, NewEntry, VersionPointer};
 use crate::version::store::WriterSlot;
@@ -73,7 +74,7 @@ pub enum CommitMode {
 pub struct TxnStatistics {
     /// Memory of undo bitmaps.
     pub undo_bitmap_bytes: u64,
-    /// Memory of undo images.
+    /// Bytes of undo images, nearly all of them on temporary pages (F3).
     pub undo_image_bytes: u64,
     /// Log written.
     pub log_bytes: u64,
@@ -103,6 +104,8 @@ pub struct Txn {
     ended: bool,
     first_lsn: Lsn,
     log_bytes: u64,
+    /// Images of all frames (F3).
+    pub(crate) images: ImageStore,
     /// For bytes that are put together, so that no page of a bulk change allocates anew.
     pub(crate) scratch: Vec<u8>,
     pub(crate) cancel: Arc<AtomicBool>,
@@ -150,6 +153,7 @@ impl Txn {
             ended: false,
             first_lsn: Lsn::ZERO,
             log_bytes: 0,
+            images: ImageStore::default(),
             scratch: Vec::new(),
             cancel: Arc::clone(&owner.cancel),
             owner,
@@ -207,7 +211,7 @@ impl Txn {
     pub fn statistics(&self) -> TxnStatistics {
         TxnStatistics {
             undo_bitmap_bytes: self.frames.iter().map(|frame| frame.bitmap_bytes() as u64).sum(),
-            undo_image_bytes: self.frames.iter().map(|frame| frame.image_bytes() as u64).sum(),
+            undo_image_bytes: self.images.end(),
             log_bytes: self.log_bytes,
             first_lsn: self.first_lsn,
         }
@@ -224,7 +228,7 @@ impl Txn {
         let (registration, view) = self.take_view();
         self.statements.push((registration, view));
         if self.options.savepoints {
-            self.frames.push(Frame { statement: true, ..Frame::default() });
+            self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
         }
         Ok(())
     }
@@ -239,7 +243,7 @@ impl Txn {
         }
         self.statements.push((held.registration, held.view));
         if self.options.savepoints {
-            self.frames.push(Frame { statement: true, ..Frame::default() });
+            self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
         }
         Ok(())
     }
@@ -325,7 +329,8 @@ impl Txn {
         while self.frames.len() > 1 {
             let frame = self.frames.pop().expect("more than one");
             let statement = frame.statement;
-            frame.release_into(self.frames.last_mut().expect("the transaction's own frame"));
+            let parent = self.frames.last_mut().expect("the transaction's own frame");
+            frame.release_into(parent, &mut self.images);
             if statement {
                 break;
             }
@@ -350,10 +355,12 @@ impl Txn {
     fn undo_from(&mut self, at: usize) -> Result<(), StorageError> {
         while self.frames.len() > at + 1 {
             let frame = self.frames.pop().expect("more than one");
-            frame.release_into(self.frames.last_mut().expect("not the last"));
+            frame.release_into(self.frames.last_mut().expect("not the last"), &mut self.images);
         }
         let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let images_from = frame.images_from;
         let undone = undo::undo_frame(self, frame);
+        self.images.truncate(images_from);
         if undone.is_err() {
             self.must_rollback = true;
         }
@@ -369,7 +376,11 @@ impl Txn {
         if !self.options.savepoints {
             return Err(StorageError::SavepointsOff);
         }
-        self.frames.push(Frame { name: Some(name.to_owned()), ..Frame::default() });
+        self.frames.push(Frame {
+            name: Some(name.to_owned()),
+            images_from: self.images.end(),
+            ..Frame::default()
+        });
         Ok(())
     }
 
@@ -385,7 +396,11 @@ impl Txn {
     pub fn rollback_to(&mut self, name: &str) -> Result<(), StorageError> {
         let at = self.find_savepoint(name)?;
         self.undo_from(at)?;
-        self.frames.push(Frame { name: Some(name.to_owned()), ..Frame::default() });
+        self.frames.push(Frame {
+            name: Some(name.to_owned()),
+            images_from: self.images.end(),
+            ..Frame::default()
+        });
         Ok(())
     }
 
@@ -397,9 +412,8 @@ impl Txn {
         let at = self.find_savepoint(name)?;
         while self.frames.len() > at {
             let frame = self.frames.pop().expect("at least one more");
-            frame.release_into(
-                self.frames.last_mut().expect("savepoints stand above the transaction's frame"),
-            );
+            let parent = self.frames.last_mut().expect("savepoints stand above the transaction's frame");
+            frame.release_into(parent, &mut self.images);
         }
         Ok(())
     }
@@ -527,6 +541,9 @@ impl Txn {
         self.snapshot = None;
         // Its state says already that it ended, so nobody who goes on now sees it active.
         self.shared.locks.end(&self.owner);
+        if let Err(error) = self.images.clear(&self.shared) {
+            tracing::warn!(%error, txn = self.id.0, "pages of undo images stay allocated until the next start");
+        }
     }
 
     /// Undoes everything (F4, F5).

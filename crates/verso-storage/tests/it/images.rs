@@ -1,0 +1,206 @@
+//! Undo images on temporary pages (F3), and version pages that change hands while others write.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use verso_env::Env;
+use verso_sim::{FaultPlan, World, seeds};
+use verso_storage::heap::Heap;
+use verso_storage::{CommitMode, Engine, EngineOptions, StorageError, TxnOptions};
+
+use crate::support::{COLUMNS, Row, batch, bump, fill, now, options, read, remove, rows, sound};
+
+const PAGE_SIZE: u64 = 4096;
+const POOL_PAGES: u64 = 64;
+
+fn small_pool() -> EngineOptions {
+    EngineOptions { buffer_pool_bytes: POOL_PAGES * PAGE_SIZE, ..options() }
+}
+
+fn create_in(env: &Env, path: &Path) -> Result<(Engine, Arc<Heap>), StorageError> {
+    let engine = Engine::create(env.clone(), path, small_pool())?;
+    let mut txn = engine.begin(TxnOptions::default());
+    let object = engine.create_heap(&mut txn, &COLUMNS)?;
+    txn.commit(CommitMode::Wait)?;
+    let heap = engine.heap(object)?;
+    Ok((engine, heap))
+}
+
+/// What [`bump`] makes of rows.
+fn bumped(rows: &[Row], suffix: &str, by: f64, which: impl Fn(i64) -> bool) -> Vec<Row> {
+    let change = |row: &Row| match which(row.0) {
+        true => (row.0, row.1.as_ref().map(|name| format!("{name}{suffix}")), row.2 + by),
+        false => row.clone(),
+    };
+    rows.iter().map(change).collect()
+}
+
+#[test]
+fn f3_images_survive_eviction_and_rollback_to_finds_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.verso");
+    let (engine, heap) = create_in(&Env::real(), &path).unwrap();
+    fill(&engine, &heap, 0..16000);
+    let before = now(&engine, &heap);
+    let mut txn = engine.begin(TxnOptions::default());
+    let statement = |txn: &mut verso_storage::Txn, suffix: &str, which: &dyn Fn(i64) -> bool| {
+        txn.begin_statement().unwrap();
+        bump(&heap, txn, suffix, 1.0, which).unwrap();
+        txn.end_statement().unwrap();
+    };
+    statement(&mut txn, "a", &|_| true);
+    let first = bumped(&before, "a", 1.0, |_| true);
+    assert_eq!(engine.space().temporary_pages, 0, "a first change needs no image");
+    txn.savepoint("one").unwrap();
+    statement(&mut txn, "b", &|_| true);
+    let second = bumped(&first, "b", 1.0, |_| true);
+    let spilled = txn.statistics().undo_image_bytes;
+    assert!(spilled > POOL_PAGES * PAGE_SIZE, "more images than the pool has room for: {spilled}");
+    assert!(engine.space().temporary_pages * PAGE_SIZE > spilled);
+    txn.savepoint("two").unwrap();
+    statement(&mut txn, "a longer name than there is room for on the page", &|id| id % 3 == 0);
+    remove(&heap, &mut txn, |id| id % 5 == 1);
+    statement(&mut txn, "c", &|id| id % 2 == 0);
+    txn.savepoint("three").unwrap();
+    statement(&mut txn, "d", &|id| id % 4 == 0);
+    txn.release("three").unwrap();
+    txn.rollback_to("two").unwrap();
+    assert_eq!(txn.statistics().undo_image_bytes, spilled, "what was undone is cut off");
+    assert_eq!(read(&heap, &txn), second);
+    txn.rollback_to("one").unwrap();
+    assert_eq!(read(&heap, &txn), first);
+    assert_eq!(txn.statistics().undo_image_bytes, 0);
+    statement(&mut txn, "e", &|id| id % 2 == 0);
+    txn.commit(CommitMode::Wait).unwrap();
+    let after = bumped(&first, "e", 1.0, |id| id % 2 == 0);
+    assert_eq!(now(&engine, &heap), after);
+    assert_eq!(engine.space().temporary_pages, 0, "they go with the transaction");
+    sound(&engine);
+    let object = heap.object;
+    engine.close().unwrap();
+    drop((heap, engine));
+    let engine = Engine::open(Env::real(), &path, small_pool()).unwrap();
+    assert_eq!(now(&engine, &engine.heap(object).unwrap()), after);
+    sound(&engine);
+}
+
+#[test]
+fn f3_images_of_a_statement_go_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create_in(&Env::real(), &dir.path().join("t.verso")).unwrap();
+    fill(&engine, &heap, 0..3000);
+    let mut txn = engine.begin(TxnOptions::default());
+    let mut pages = Vec::new();
+    for _ in 0..4 {
+        txn.begin_statement().unwrap();
+        bump(&heap, &mut txn, "", 1.0, |_| true).unwrap();
+        pages.push(engine.space().temporary_pages);
+        txn.end_statement().unwrap();
+        assert_eq!(txn.statistics().undo_image_bytes, 0);
+    }
+    assert!(pages[0] == 0 && pages[1] > 0, "{pages:?}");
+    assert_eq!(pages[1..], vec![pages[1]; 3], "the pages are used again");
+    txn.begin_statement().unwrap();
+    bump(&heap, &mut txn, "gone", 1.0, |id| id < 1000).unwrap();
+    txn.abort_statement().unwrap();
+    let expected: Vec<Row> = bumped(&rows(0..3000), "", 4.0, |_| true);
+    assert_eq!(read(&heap, &txn), expected);
+    txn.rollback().unwrap();
+    assert_eq!(engine.space().temporary_pages, 0);
+    engine.housekeeping().unwrap();
+    assert_eq!(now(&engine, &heap), rows(0..3000));
+    sound(&engine);
+}
+
+/// Power cuts while images are on pages that a dropped table gave back.
+#[test]
+fn f3_temporary_pages_are_free_after_a_crash() {
+    let mut cut_with_pages = 0;
+    for seed in seeds(12) {
+        let world = World::new(seed);
+        let path = World::dir().join("t.verso");
+        let mut rng = world.rng();
+        let object = world.run(|env| {
+            let (engine, heap) = create_in(env, &path).unwrap();
+            fill(&engine, &heap, 0..2500);
+            let mut txn = engine.begin(TxnOptions::default());
+            let other = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+            txn.begin_statement().unwrap();
+            engine.heap(other).unwrap().insert(&mut txn, &batch(&rows(0..5000)), None).unwrap();
+            txn.end_statement().unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let mut txn = engine.begin(TxnOptions::default());
+            engine.drop_object(&mut txn, other).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            engine.close().unwrap();
+            heap.object
+        });
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path, small_pool()).unwrap();
+            let heap = engine.heap(object).unwrap();
+            let at = rng.between(40, 400);
+            world.vfs().set_faults(FaultPlan { power_off_at_op: Some(at), ..FaultPlan::default() });
+            let mut work = || -> Result<(), StorageError> {
+                engine.housekeeping()?;
+                let mut txn = engine.begin(TxnOptions::default());
+                for round in 0..4 {
+                    txn.savepoint(&format!("s{round}"))?;
+                    txn.begin_statement()?;
+                    bump(&heap, &mut txn, "x", 1.0, |_| true)?;
+                    txn.end_statement()?;
+                    cut_with_pages += u32::from(engine.space().temporary_pages > 0);
+                }
+                engine.checkpoint()?;
+                // Not committed: nothing reaches the disk any more, so the crash takes it back.
+                world.vfs().set_faults(FaultPlan { power_off_at_op: Some(1), ..FaultPlan::default() });
+                Ok(())
+            };
+            let _ = work();
+        });
+        world.crash();
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path, small_pool()).unwrap();
+            assert_eq!(engine.space().temporary_pages, 0, "seed {seed}");
+            let heap = engine.heap(object).unwrap();
+            assert_eq!(now(&engine, &heap), rows(0..2500), "seed {seed}");
+            sound(&engine);
+            engine.housekeeping().unwrap();
+            assert_eq!(now(&engine, &heap), rows(0..2500), "seed {seed}");
+            sound(&engine);
+        });
+    }
+    assert!(cut_with_pages > 0, "some seed gets as far as temporary pages");
+}
+
+/// A page is given out again only when its retirement is in the log and its frame is gone.
+#[test]
+fn v4_writers_and_housekeeping_do_not_share_a_version_page() {
+    for seed in seeds(12) {
+        let world = World::new(seed);
+        world.run(|env| {
+            let (engine, heap) = create_in(env, &World::dir().join("t.verso")).unwrap();
+            fill(&engine, &heap, 0..60);
+            let keeper = {
+                let engine = engine.clone();
+                env.spawn("keeper", move || {
+                    for _ in 0..12 {
+                        engine.housekeeping().unwrap();
+                    }
+                })
+            };
+            let mut expected = rows(0..60);
+            for _ in 0..12 {
+                let mut txn = engine.begin(TxnOptions::default());
+                txn.begin_statement().unwrap();
+                bump(&heap, &mut txn, "", 1.0, |_| true).unwrap();
+                txn.end_statement().unwrap();
+                assert_eq!(now(&engine, &heap), expected, "seed {seed}: not committed yet");
+                txn.commit(CommitMode::Wait).unwrap();
+                expected = bumped(&expected, "", 1.0, |_| true);
+                assert_eq!(now(&engine, &heap), expected, "seed {seed}");
+            }
+            keeper.join().unwrap();
+            sound(&engine);
+        });
+    }
+}
