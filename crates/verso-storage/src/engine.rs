@@ -1,6 +1,6 @@
 //! The engine: one open database.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -163,6 +163,11 @@ impl CheckpointTarget for Target {
 struct Restoring {
     transactions: RestoredTransactions,
     active: BTreeSet<TxnId>,
+    /// Transactions that began behind the checkpoint and logged something: in any order, for an id is given before its
+    /// first group is logged.
+    seen: HashSet<TxnId>,
+    /// Next transaction of the checkpoint.
+    first: u64,
     left_to_sweep: BTreeSet<TxnId>,
     next_object: u32,
     versions: RestoredVersions,
@@ -173,6 +178,7 @@ impl StateRedo for Restoring {
         let (transactions, active) = Transactions::decode(&mut state)?;
         self.transactions = transactions;
         self.active = active.into_iter().collect();
+        self.first = self.transactions.next;
         self.next_object = checked_u32(state, 0)?;
         let count = checked_u32(state, 4)? as usize;
         for index in 0..count {
@@ -184,10 +190,9 @@ impl StateRedo for Restoring {
     }
 
     fn group(&mut self, txn: TxnId, _end: Lsn) {
-        if txn != TxnId::NONE && txn.0 >= self.transactions.next {
-            // Ids between are of transactions that logged nothing.
+        if txn != TxnId::NONE && txn.0 >= self.first && self.seen.insert(txn) {
             self.active.insert(txn);
-            self.transactions.next = txn.0 + 1;
+            self.transactions.next = self.transactions.next.max(txn.0 + 1);
         }
     }
 
@@ -204,7 +209,9 @@ impl StateRedo for Restoring {
                 }
             }
             RecordKind::BACKED_OUT => {
-                self.transactions.dead.remove(&TxnId(checked_u64(payload, 0)?));
+                let txn = TxnId(checked_u64(payload, 0)?);
+                self.transactions.dead.remove(&txn);
+                self.active.remove(&txn); // a full log may lack its end
             }
             RecordKind::VERSION_RANGE => self.versions.note(payload)?,
             RecordKind::SWEPT => {}
@@ -260,7 +267,7 @@ impl Engine {
     ) -> Result<Engine, StorageError> {
         let space = store.load_space(crate::space::RESERVE_UNITS)?;
         let page_size = store.core.pool.page_size();
-        let Restoring { mut transactions, active, mut left_to_sweep, next_object, versions } = restoring;
+        let Restoring { mut transactions, active, mut left_to_sweep, next_object, versions, .. } = restoring;
         // What was under way has failed.
         transactions.dead.extend(active.iter().copied());
         left_to_sweep.retain(|txn| transactions.dead.contains(txn));
@@ -581,6 +588,11 @@ impl Engine {
     /// What became of a transaction.
     pub fn txn_state(&self, txn: TxnId) -> TxnState {
         self.shared().transactions.state(txn)
+    }
+
+    /// The commit number of a transaction, if it is committed: snapshots from this number on see it. 0 is long ago.
+    pub fn commit_number(&self, txn: TxnId) -> Option<u64> {
+        self.shared().transactions.commit_number(txn)
     }
 
     /// Open transactions.

@@ -14,11 +14,13 @@
 //!
 //! Snapshot isolation: Berenson et al., *A Critique of ANSI SQL Isolation Levels*, 1995.
 
+mod history;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+pub use self::history::{History, Write, Writes};
 pub use self::workload::{ColumnShape, Ending, Mix, Runner, Subject};
 
 /// A row by column; `None` is NULL.

@@ -1,7 +1,7 @@
 //! The lock manager: getting, waiting, releasing.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub struct LockManager {
     waiting: AtomicUsize,
     /// Waits so far.
     waits: AtomicU64,
+    /// The engine has failed: what is waited for may never come.
+    failed: AtomicBool,
     transactions: Arc<Transactions>,
     clock: Arc<dyn Clock>,
     this: Weak<LockManager>,
@@ -49,6 +51,7 @@ impl LockManager {
             strong: [const { AtomicU32::new(0) }; STRIPES],
             waiting: AtomicUsize::new(0),
             waits: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
             transactions,
             clock,
             this: this.clone(),
@@ -400,6 +403,9 @@ impl LockManager {
             if owner.cancel.load(Ordering::Acquire) {
                 break Err(StorageError::Cancelled);
             }
+            if self.failed.load(Ordering::Acquire) {
+                break Err(StorageError::Poisoned);
+            }
             if let Some(detail) = graph::cycle(state, owner.id, &active) {
                 let victim = owner.txn();
                 break Err(StorageError::Deadlock { victim, detail: detail.into() });
@@ -423,6 +429,14 @@ impl LockManager {
             state.wake_queue(tag, &active);
         }
         result
+    }
+
+    /// Ends all waits, now and to come, with `Poisoned`: a transaction whose commit failed keeps its locks, because nobody
+    /// knows whether it is committed.
+    pub(crate) fn fail(&self) {
+        self.failed.store(true, Ordering::Release);
+        let state = self.state.lock();
+        state.owners.values().for_each(|owner| owner.core.wake.notify_all());
     }
 
     // ── odds and ends ────────────────────────────────────────────────────────────────────────────────────────

@@ -116,7 +116,7 @@ fn check_page(
     heap: &Heap,
     index: u32,
     id: PageId,
-    chains: &mut HashSet<PageId>,
+    chains: &mut HashSet<(PageId, u16)>,
     report: &mut CheckReport,
 ) -> Result<(), StorageError> {
     let page = shared.core().pool.read(id)?;
@@ -182,7 +182,8 @@ fn check_page(
                 }
                 Some(ValueSlot::Overflow { page: first, incarnation }) => {
                     for part in overflow::read(&shared.core().pool, heap.object, first, incarnation, None)? {
-                        if !chains.insert(part) {
+                        // In another incarnation it was freed and used again meanwhile.
+                        if !chains.insert((part, incarnation)) {
                             problem("V5", format!("{part} belongs to two values"));
                         }
                     }

@@ -299,6 +299,11 @@ impl Txn {
         (registration, view)
     }
 
+    /// The commit number up to which the statement under way sees others; none outside of statements.
+    pub fn snapshot_number(&self) -> Option<u64> {
+        self.statements.last().map(|(_, view)| view.number())
+    }
+
     /// The frame that changes go to.
     pub(crate) fn frame(&mut self) -> Option<&mut Frame> {
         self.frames.last_mut()
@@ -519,14 +524,28 @@ impl Txn {
         }
         let shared = Arc::clone(&self.shared);
         let mut mini = Mini::begin(shared.core(), self.id);
-        mini.state(RecordKind::COMMIT, &[])?;
-        let (_, end) = mini.commit_with(|_, _| shared.transactions.mark_committing(self.id))?;
-        if disabled(Rule::T1) {
-            shared.transactions.publish_commit(self.id);
-            return shared.core().wal.flush(end);
+        if let Err(error) = mini.state(RecordKind::COMMIT, &[]) {
+            // Nothing is logged yet, so it is an ordinary failure.
+            self.ended = false;
+            self.finish_badly();
+            return Err(error);
         }
-        shared.core().wal.flush(end)?;
-        shared.transactions.publish_commit(self.id);
+        let early = disabled(Rule::T1);
+        let durable =
+            mini.commit_with(|_, _| shared.transactions.mark_committing(self.id)).and_then(|(_, end)| {
+                if early {
+                    shared.transactions.publish_commit(self.id);
+                }
+                shared.core().wal.flush(end)
+            });
+        if durable.is_err() {
+            // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
+            shared.locks.fail();
+            return durable;
+        }
+        if !early {
+            shared.transactions.publish_commit(self.id);
+        }
         self.leave();
         Ok(())
     }
@@ -577,24 +596,42 @@ impl Txn {
             && !disabled(Rule::F4)
             && (records <= self.shared.options.eager_rollback_records || disabled(Rule::F4Limit))
             && self.undo_from(0).is_ok();
-        let shared = Arc::clone(&self.shared);
-        let mut mini = Mini::begin(shared.core(), self.id);
-        if eager {
-            mini.state(RecordKind::ROLLED_BACK, &[])?;
-            mini.commit_with(|_, _| shared.transactions.rolled_back_clean(self.id))?;
-        } else {
-            // F5: without savepoints it is left to sweep.
-            let left_to_sweep = !self.options.savepoints && !disabled(Rule::F5Sweep);
-            mini.state(RecordKind::DEAD, &[u8::from(left_to_sweep)])?;
-            mini.commit_with(|_, _| {
-                if left_to_sweep {
-                    shared.left_to_sweep.lock().insert(self.id);
-                }
-                shared.transactions.mark_dead(self.id);
-            })?;
+        let logged = self.log_rollback(eager);
+        if logged.is_err() {
+            // A restart marks it dead without a record, too.
+            self.die();
         }
         self.leave();
+        match logged {
+            // It is rolled back all the same, and backed out when there is room again.
+            Err(StorageError::Full { .. }) => Ok(()),
+            logged => logged,
+        }
+    }
+
+    /// Logs the end of a rollback: with nothing left of the transaction, or with everything to be backed out.
+    fn log_rollback(&self, clean: bool) -> Result<(), StorageError> {
+        let mut mini = Mini::begin(self.shared.core(), self.id);
+        if clean {
+            mini.state(RecordKind::ROLLED_BACK, &[])?;
+            mini.commit_with(|_, _| self.shared.transactions.rolled_back_clean(self.id))?;
+        } else {
+            mini.state(RecordKind::DEAD, &[u8::from(self.is_left_to_sweep())])?;
+            mini.commit_with(|_, _| self.die())?;
+        }
         Ok(())
+    }
+
+    /// F5: without savepoints the dead are left to sweep.
+    fn is_left_to_sweep(&self) -> bool {
+        !self.options.savepoints && !disabled(Rule::F5Sweep)
+    }
+
+    fn die(&self) {
+        if self.is_left_to_sweep() {
+            self.shared.left_to_sweep.lock().insert(self.id);
+        }
+        self.shared.transactions.mark_dead(self.id);
     }
 }
 

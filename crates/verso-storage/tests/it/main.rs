@@ -6,4 +6,5 @@ mod model;
 mod rules;
 mod support;
 mod tables;
+mod threads;
 mod versions;

@@ -24,17 +24,17 @@ use verso_storage::{
 use verso_types::{Batch, Column, Physical, SqlType, Value};
 
 /// The columns of every table, as storage and as the model know them.
-const COLUMNS: [(ColumnSpec, ColumnShape); 5] = [
+pub const COLUMNS: [(ColumnSpec, ColumnShape); 5] = [
     (ColumnSpec { id: 1, physical: Physical::I64 }, ColumnShape::Fixed(8)),
     (ColumnSpec { id: 2, physical: Physical::Bytes }, ColumnShape::Bytes(40)),
     (ColumnSpec { id: 4, physical: Physical::I16 }, ColumnShape::Fixed(2)),
     (ColumnSpec { id: 5, physical: Physical::Bytes }, ColumnShape::Bytes(6000)),
     (ColumnSpec { id: 9, physical: Physical::I128 }, ColumnShape::Fixed(16)),
 ];
-const TABLE_COUNT: u32 = 2;
-const PAGE_SIZE: u32 = 4096;
+pub const TABLE_COUNT: u32 = 2;
+pub const PAGE_SIZE: u32 = 4096;
 
-fn ids() -> Vec<u16> {
+pub fn ids() -> Vec<u16> {
     COLUMNS.iter().map(|(spec, _)| spec.id).collect()
 }
 
@@ -51,7 +51,7 @@ fn mix(rng: &mut Rng) -> Mix {
     }
 }
 
-fn options(rng: &mut Rng) -> EngineOptions {
+pub fn options(rng: &mut Rng) -> EngineOptions {
     EngineOptions {
         background: false,
         page_size: PAGE_SIZE,
@@ -111,7 +111,7 @@ fn push(column: &mut Column, physical: Physical, bytes: Option<&Vec<u8>>) {
     column.push_value(&value, &ty).unwrap();
 }
 
-fn bytes(column: &Column, physical: Physical, row: usize) -> Option<Vec<u8>> {
+pub fn bytes(column: &Column, physical: Physical, row: usize) -> Option<Vec<u8>> {
     let ty = match physical {
         Physical::I16 => SqlType::Int2,
         Physical::I64 => SqlType::Int8,
@@ -128,7 +128,7 @@ fn bytes(column: &Column, physical: Physical, row: usize) -> Option<Vec<u8>> {
     }
 }
 
-fn batch(rows: &[&Row], ordinals: &[usize]) -> Batch {
+pub fn batch(rows: &[&Row], ordinals: &[usize]) -> Batch {
     let columns = ordinals.iter().map(|ordinal| {
         let physical = COLUMNS[*ordinal].0.physical;
         let mut column = Column::new(physical);

@@ -233,6 +233,44 @@ fn v8_a_restart_keeps_what_the_dead_need_and_nothing_else() {
 }
 
 #[test]
+fn t1_a_transaction_that_logs_after_a_younger_one_is_dead_after_a_restart_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..10);
+    // The loser of a conflict has a number and has logged nothing.
+    let mut older = engine.begin(SNAPSHOT);
+    statement(&mut older, |_| ());
+    let mut txn = engine.begin(TxnOptions::default());
+    statement(&mut txn, |txn| bump(&heap, txn, "", 1.0, |id| id == 1).unwrap());
+    txn.commit(CommitMode::Wait).unwrap();
+    older.begin_statement().unwrap();
+    assert!(bump(&heap, &mut older, "", 5.0, |id| id == 1).is_err());
+    older.abort_statement().unwrap();
+    let mut younger = engine.begin(TxnOptions::default());
+    statement(&mut younger, |txn| bump(&heap, txn, "", 1.0, |id| id == 2).unwrap());
+    assert!(older.id() < younger.id());
+    statement(&mut older, |txn| bump(&heap, txn, "lost", 9.0, |id| id == 3).unwrap());
+    younger.commit(CommitMode::Wait).unwrap();
+    let (expected, object) = (now(&engine, &heap), heap.object);
+    let copy = dir.path().join("copy.verso");
+    copy_database(&dir.path().join("t.verso"), &copy); // what a crash would leave
+    let again = Engine::open(Env::real(), &copy, options()).unwrap();
+    assert_eq!(now(&again, &again.heap(object).unwrap()), expected);
+    assert_eq!(again.txn_state(older.id().unwrap()), TxnState::Dead);
+}
+
+/// Copies a database that is in use, with its log.
+fn copy_database(from: &Path, to: &Path) {
+    let folder = |path: &Path| std::path::PathBuf::from(format!("{}-wal", path.display()));
+    std::fs::copy(from, to).unwrap();
+    std::fs::create_dir(folder(to)).unwrap();
+    for file in std::fs::read_dir(folder(from)).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), folder(to).join(file.file_name())).unwrap();
+    }
+}
+
+#[test]
 fn t1_a_commit_is_published_behind_its_fsync_only() {
     let world = World::new(1);
     world.run(|env| {

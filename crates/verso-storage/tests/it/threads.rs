@@ -1,0 +1,563 @@
+//! Several threads on one engine, checked by what each saw: [`History`].
+//!
+//! ```text
+//! clients ──┐  random statements: bulk changes of random columns, savepoints, failures, deaths without savepoints
+//! readers ──┼─► Engine, 64 pages ─► simulated disk (a power cut in any operation), or a real one
+//! keeper  ──┘  snapshots held meanwhile; sweeps, checkpoints, retirement, back-out, check at random
+//! ```
+//!
+//! Under the simulated scheduler one thread runs at a time, in the order that the seed decides.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use verso_env::{Env, JoinHandle};
+use verso_sim::model::{ColumnShape, History, Row, Write, Writes};
+use verso_sim::{FaultPlan, Rng, World, seeds};
+use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
+use verso_storage::{
+    CommitMode, Engine, EngineOptions, Isolation, ObjectId, RecordId, StorageError, SweepOptions, Txn,
+    TxnOptions,
+};
+
+use crate::model::{COLUMNS, PAGE_SIZE, TABLE_COUNT, batch, bytes, ids};
+
+/// How much is done.
+#[derive(Clone, Copy)]
+struct Load {
+    clients: u64,
+    readers: u64,
+    transactions: u64,
+    rows_max: usize,
+}
+
+/// What all threads share.
+struct Work {
+    engine: Engine,
+    heaps: Vec<Arc<Heap>>,
+    history: History,
+    load: Load,
+    /// Rows that a scan of each table last found.
+    sizes: [AtomicUsize; TABLE_COUNT as usize],
+    /// Clients under way.
+    clients: AtomicU64,
+    /// The disk fails sooner or later, so errors are no bugs.
+    power_fails: bool,
+    failed: AtomicBool,
+    env: Env,
+}
+
+/// Why a thread does not go on.
+enum Stop {
+    /// The transaction is to be rolled back.
+    Conflict,
+    /// The engine has failed.
+    Failed,
+}
+
+impl Work {
+    /// Which errors are part of the game.
+    fn stop(&self, error: StorageError) -> Stop {
+        match error {
+            StorageError::Conflict { .. } | StorageError::Deadlock { .. } => Stop::Conflict,
+            error => {
+                assert!(self.power_fails, "{error}");
+                self.failed.store(true, Ordering::Relaxed);
+                Stop::Failed
+            }
+        }
+    }
+
+    fn read(&self, txn: &Txn, table: u32) -> Result<BTreeMap<u64, Row>, StorageError> {
+        let ids = ids();
+        let mut scan = self.heaps[table as usize].scan(txn, ScanSpec { columns: &ids, pages: 0..u32::MAX });
+        let (mut out, mut found) = (ScanBatch::default(), BTreeMap::new());
+        while scan.next(&mut out)? {
+            for (row, record) in rows_of(&out).into_iter().zip(&out.records) {
+                assert_eq!(found.insert(rid(*record), row), None, "{record} twice in one scan");
+            }
+        }
+        self.sizes[table as usize].store(found.len(), Ordering::Relaxed);
+        Ok(found)
+    }
+
+    /// Everything there is now.
+    fn everything(&self) -> Result<BTreeMap<(u32, u64), Row>, StorageError> {
+        let mut txn = self.engine.begin(TxnOptions::default());
+        txn.begin_statement()?;
+        let mut all = BTreeMap::new();
+        for table in 0..TABLE_COUNT {
+            all.extend(self.read(&txn, table)?.into_iter().map(|(rid, row)| ((table, rid), row)));
+        }
+        Ok(all)
+    }
+}
+
+fn rid(record: RecordId) -> u64 {
+    u64::from(record.page_index) << 16 | u64::from(record.slot)
+}
+
+fn rows_of(out: &ScanBatch) -> Vec<Row> {
+    let row = |at| {
+        let columns = COLUMNS.iter().zip(&out.batch.columns);
+        columns.map(|((spec, _), column)| bytes(column, spec.physical, at)).collect()
+    };
+    (0..out.records.len()).map(row).collect()
+}
+
+fn value(rng: &mut Rng, ordinal: usize) -> Option<Vec<u8>> {
+    let len = match COLUMNS[ordinal].1 {
+        ColumnShape::Fixed(len) => len,
+        ColumnShape::Bytes(most) if rng.one_in(6) => rng.index(most + 1),
+        ColumnShape::Bytes(_) => rng.index(30),
+    };
+    (!rng.one_in(8)).then(|| rng.bytes(len))
+}
+
+/// A transaction, its changes, and those at each savepoint.
+struct Client<'w> {
+    work: &'w Work,
+    rng: Rng,
+    txn: Txn,
+    own: Writes,
+    savepoints: Vec<Writes>,
+}
+
+impl Client<'_> {
+    /// One transaction from begin to end.
+    fn run(work: &Work, mut rng: Rng) -> Result<(), Stop> {
+        let isolation = *rng.pick(&[Isolation::Snapshot, Isolation::Snapshot, Isolation::ReadCommitted]);
+        let options = TxnOptions { isolation, savepoints: !rng.one_in(5), read_only: false };
+        let txn = work.engine.begin(options);
+        let mut client = Client { work, rng, txn, own: Writes::new(), savepoints: Vec::new() };
+        for _ in 0..client.rng.between(1, 6) {
+            match client.step() {
+                Ok(()) => {}
+                Err(Stop::Conflict) if client.txn.savepoints() && client.rng.one_in(2) => {}
+                Err(Stop::Conflict) => return client.roll_back(),
+                Err(Stop::Failed) => return Err(Stop::Failed),
+            }
+        }
+        if client.rng.one_in(4) { client.roll_back() } else { client.commit() }
+    }
+
+    fn step(&mut self) -> Result<(), Stop> {
+        match self.rng.below(20) {
+            0 | 1 if self.txn.savepoints() => self.savepoint(),
+            2 if !self.savepoints.is_empty() => {
+                let depth = self.rng.index(self.savepoints.len());
+                let done = self.txn.rollback_to(&format!("s{depth}"));
+                done.map_err(|error| self.work.stop(error))?;
+                self.savepoints.truncate(depth + 1);
+                self.own = self.savepoints[depth].clone();
+                Ok(())
+            }
+            3 if !self.savepoints.is_empty() => {
+                let depth = self.rng.index(self.savepoints.len());
+                self.txn.release(&format!("s{depth}")).map_err(|error| self.work.stop(error))?;
+                self.savepoints.truncate(depth);
+                Ok(())
+            }
+            4..=6 => self.statement(|_, _| Ok(())),
+            7..=9 => self.statement(Client::insert),
+            10 | 11 => self.statement(Client::delete),
+            12 if self.txn.savepoints() => self.failing(),
+            _ => self.statement(Client::update),
+        }
+    }
+
+    fn savepoint(&mut self) -> Result<(), Stop> {
+        let name = format!("s{}", self.savepoints.len());
+        self.txn.savepoint(&name).map_err(|error| self.work.stop(error))?;
+        self.savepoints.push(self.own.clone());
+        Ok(())
+    }
+
+    /// A statement that reads before and behind `body`; undone when that fails.
+    fn statement(
+        &mut self,
+        body: impl FnOnce(&mut Self, u32) -> Result<(), StorageError>,
+    ) -> Result<(), Stop> {
+        let before = self.own.clone();
+        let table = self.rng.below(u64::from(TABLE_COUNT)) as u32;
+        let result = self.txn.begin_statement().and_then(|()| {
+            self.look(table)?;
+            body(self, table)?;
+            self.look(table)
+        });
+        match result {
+            Ok(()) => self.txn.end_statement().map_err(|error| self.work.stop(error)),
+            Err(error) => {
+                self.own = before;
+                let undone = self.txn.abort_statement();
+                let stop = self.work.stop(error);
+                undone.map_err(|error| self.work.stop(error))?;
+                Err(stop)
+            }
+        }
+    }
+
+    /// A statement that does something, also in a nested one, and is undone.
+    fn failing(&mut self) -> Result<(), Stop> {
+        let before = self.own.clone();
+        let table = self.rng.below(u64::from(TABLE_COUNT)) as u32;
+        let result = self.txn.begin_statement().and_then(|()| {
+            self.update(table)?;
+            self.txn.begin_statement()?;
+            let inner = self.insert(table).and_then(|()| self.delete(table));
+            if self.rng.one_in(2) {
+                self.txn.end_statement()?
+            } else {
+                self.txn.abort_statement()?
+            }
+            inner
+        });
+        self.own = before;
+        self.txn.abort_statement().map_err(|error| self.work.stop(error))?;
+        result.map_err(|error| self.work.stop(error))
+    }
+
+    fn seen(&self) -> u64 {
+        self.txn.snapshot_number().unwrap()
+    }
+
+    fn look(&mut self, table: u32) -> Result<(), StorageError> {
+        if self.rng.one_in(2) {
+            let found = self.work.read(&self.txn, table)?;
+            self.work.history.read(self.seen(), &self.own, table, found);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, place: (u32, u64), row: Option<Row>) {
+        let seen = self.seen();
+        match self.own.get_mut(&place) {
+            Some(write) => write.row = row,
+            None => {
+                self.own.insert(place, Write { row, seen, new: false });
+            }
+        }
+    }
+
+    fn insert(&mut self, table: u32) -> Result<(), StorageError> {
+        if self.work.sizes[table as usize].load(Ordering::Relaxed) > self.work.load.rows_max {
+            return self.delete(table);
+        }
+        let rng = &mut self.rng;
+        let count = rng.between(1, 8);
+        let rows: Vec<Row> =
+            (0..count).map(|_| (0..COLUMNS.len()).map(|ordinal| value(rng, ordinal)).collect()).collect();
+        let ordinals: Vec<usize> = (0..COLUMNS.len()).collect();
+        let values = batch(&rows.iter().collect::<Vec<&Row>>(), &ordinals);
+        let mut records = Vec::new();
+        self.work.heaps[table as usize].insert(&mut self.txn, &values, Some(&mut records))?;
+        assert_eq!(records.len(), rows.len());
+        let seen = self.seen();
+        for (record, row) in records.into_iter().zip(rows) {
+            // A slot of a row that the transaction itself inserted and undid comes back.
+            self.own.insert((table, rid(record)), Write { row: Some(row), seen, new: true });
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, table: u32) -> Result<(), StorageError> {
+        let ordinals: Vec<usize> = (0..COLUMNS.len()).filter(|_| self.rng.one_in(2)).collect();
+        let columns: Vec<u16> = ordinals.iter().map(|ordinal| COLUMNS[*ordinal].0.id).collect();
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let heap = Arc::clone(&self.work.heaps[table as usize]);
+        self.change(table, |client, out, selection, rows| {
+            let rng = &mut client.rng;
+            for row in rows.iter_mut() {
+                ordinals.iter().for_each(|ordinal| row[*ordinal] = value(rng, *ordinal));
+            }
+            let values = batch(&rows.iter().collect::<Vec<&Row>>(), &ordinals);
+            heap.update(&mut client.txn, out, Some(selection), &columns, &values)?;
+            for (index, row) in selection.iter().zip(rows.iter()) {
+                client.note((table, rid(out.records[*index as usize])), Some(row.clone()));
+            }
+            Ok(())
+        })
+    }
+
+    fn delete(&mut self, table: u32) -> Result<(), StorageError> {
+        let heap = Arc::clone(&self.work.heaps[table as usize]);
+        self.change(table, |client, out, selection, _| {
+            heap.delete(&mut client.txn, out, Some(selection))?;
+            for index in selection {
+                client.note((table, rid(out.records[*index as usize])), None);
+            }
+            Ok(())
+        })
+    }
+
+    /// Gives `body` some of the rows of each batch of a scan.
+    fn change(
+        &mut self,
+        table: u32,
+        mut body: impl FnMut(&mut Self, &ScanBatch, &[u32], &mut Vec<Row>) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        let ids = ids();
+        let heap = &self.work.heaps[table as usize];
+        let mut scan = heap.scan(&self.txn, ScanSpec { columns: &ids, pages: 0..u32::MAX });
+        let mut out = ScanBatch::default();
+        let one_in = *self.rng.pick(&[1, 2, 8, 40]);
+        while scan.next(&mut out)? {
+            let selection: Vec<u32> =
+                (0..out.records.len() as u32).filter(|_| self.rng.one_in(one_in)).collect();
+            if selection.is_empty() {
+                continue;
+            }
+            let all = rows_of(&out);
+            let mut rows: Vec<Row> = selection.iter().map(|index| all[*index as usize].clone()).collect();
+            body(self, &out, &selection, &mut rows)?;
+        }
+        Ok(())
+    }
+
+    fn roll_back(self) -> Result<(), Stop> {
+        self.txn.rollback().map_err(|error| self.work.stop(error))
+    }
+
+    fn commit(self) -> Result<(), Stop> {
+        let Client { work, txn, mut own, .. } = self;
+        // What the transaction itself inserted and deleted nobody ever sees.
+        own.retain(|_, write| !(write.new && write.row.is_none()));
+        let id = txn.id();
+        match txn.commit(CommitMode::Wait) {
+            Ok(()) => {
+                let number = id.map(|id| work.engine.commit_number(id).expect("acknowledged"));
+                if let Some(number) = number.filter(|_| !own.is_empty()) {
+                    work.history.commit(number, own);
+                }
+                Ok(())
+            }
+            // An error undone left a transaction without savepoints to be rolled back.
+            Err(StorageError::MustRollback) => Ok(()),
+            Err(error) => {
+                work.history.in_doubt(own);
+                Err(work.stop(error))
+            }
+        }
+    }
+}
+
+/// Runs transactions one after the other.
+fn client(work: &Work, mut rng: Rng) {
+    for _ in 0..work.load.transactions {
+        if matches!(Client::run(work, rng.fork()), Err(Stop::Failed)) {
+            break;
+        }
+    }
+    work.clients.fetch_sub(1, Ordering::AcqRel);
+}
+
+/// Holds snapshots and looks whether they stay what they were.
+fn reader(work: &Work, mut rng: Rng) {
+    while work.clients.load(Ordering::Acquire) > 0 {
+        let isolation = Isolation::Snapshot;
+        let mut txn = work.engine.begin(TxnOptions { isolation, ..TxnOptions::default() });
+        let table = rng.below(u64::from(TABLE_COUNT)) as u32;
+        let mut look = || -> Result<(u64, BTreeMap<u64, Row>), StorageError> {
+            txn.begin_statement()?;
+            let found = work.read(&txn, table)?;
+            let seen = txn.snapshot_number().unwrap();
+            txn.end_statement()?;
+            Ok((seen, found))
+        };
+        let first = look();
+        for _ in 0..rng.between(1, 12) {
+            work.env.clock.sleep(Duration::from_micros(rng.between(1, 3000)));
+            match (&first, look()) {
+                (Ok(first), Ok(found)) => assert!(*first == found, "a snapshot changed"),
+                (_, Err(error)) => {
+                    work.stop(error);
+                    return;
+                }
+                (Err(error), _) => {
+                    work.stop(error.clone());
+                    return;
+                }
+            }
+        }
+        if let Ok((seen, found)) = first {
+            work.history.read(seen, &Writes::new(), table, found);
+        }
+    }
+}
+
+/// Does what must not change an answer.
+fn keeper(work: &Work, mut rng: Rng) {
+    while work.clients.load(Ordering::Acquire) > 0 {
+        work.env.clock.sleep(Duration::from_micros(rng.between(1, 5000)));
+        let done = match rng.below(5) {
+            0 | 1 => work.engine.housekeeping(),
+            2 => match work.engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())) {
+                Err(StorageError::SweepRunning) => Ok(()),
+                swept => swept.map(|_| ()),
+            },
+            3 => work.engine.checkpoint(),
+            _ => work.engine.check(&mut |_| ()).map(|report| {
+                assert!(report.problems.is_empty() || work.power_fails, "{:?}", report.problems);
+            }),
+        };
+        if let Err(error) = done
+            && matches!(work.stop(error), Stop::Failed)
+        {
+            return;
+        }
+    }
+}
+
+/// Runs all threads to their ends.
+fn run(work: Work, rng: &mut Rng) -> Arc<Work> {
+    let work = Arc::new(work);
+    work.clients.store(work.load.clients, Ordering::Release);
+    let mut threads: Vec<JoinHandle> = Vec::new();
+    let mut start = |name: &str, body: fn(&Work, Rng)| {
+        let (work, rng) = (Arc::clone(&work), rng.fork());
+        let env = work.env.clone();
+        threads.push(env.spawn(name, move || body(&work, rng)));
+    };
+    (0..work.load.clients).for_each(|_| start("client", client));
+    (0..work.load.readers).for_each(|_| start("reader", reader));
+    start("keeper", keeper);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    if let Err(text) = work.history.check() {
+        panic!("{text}");
+    }
+    work
+}
+
+/// Opens the database anew and goes on from what is found there.
+fn reopen(env: &Env, path: &Path, options: &EngineOptions, objects: &[ObjectId], history: &History) -> Work {
+    let engine = Engine::open(env.clone(), path, options.clone()).unwrap();
+    let heaps = objects.iter().map(|object| engine.heap(*object).unwrap()).collect();
+    let mut work = work(env, engine, heaps, Load { clients: 0, readers: 0, transactions: 0, rows_max: 0 });
+    let found = work.everything().unwrap();
+    work.history = history.after_crash(found).unwrap_or_else(|text| panic!("{text}"));
+    work
+}
+
+fn work(env: &Env, engine: Engine, heaps: Vec<Arc<Heap>>, load: Load) -> Work {
+    Work {
+        engine,
+        heaps,
+        history: History::default(),
+        load,
+        sizes: Default::default(),
+        clients: AtomicU64::new(0),
+        power_fails: false,
+        failed: AtomicBool::new(false),
+        env: env.clone(),
+    }
+}
+
+fn create(env: &Env, path: &Path, options: &EngineOptions) -> (Engine, Vec<ObjectId>) {
+    let engine = Engine::create(env.clone(), path, options.clone()).unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    let specs = COLUMNS.map(|(spec, _)| spec);
+    let objects = (0..TABLE_COUNT).map(|_| engine.create_heap(&mut txn, &specs).unwrap()).collect();
+    txn.commit(CommitMode::Wait).unwrap();
+    (engine, objects)
+}
+
+fn options(rng: &mut Rng) -> EngineOptions {
+    EngineOptions {
+        page_size: PAGE_SIZE,
+        buffer_pool_bytes: u64::from(PAGE_SIZE) * 64,
+        max_database_bytes: 64 << 20,
+        auto_backout: rng.one_in(2),
+        eager_rollback_records: *rng.pick(&[0, 3, 1000]),
+        background: rng.one_in(2),
+        ..EngineOptions::default()
+    }
+}
+
+/// No transaction is open: everything dead can be backed out, and no version is needed.
+fn at_rest(work: &Work) {
+    let expected = work.history.last();
+    assert_eq!(work.everything().unwrap(), expected);
+    // Housekeeping of the background may sweep at the same time.
+    let sweep = |_| ControlFlow::Continue(());
+    work.engine.sweep(SweepOptions::default(), &mut { sweep }).unwrap();
+    work.engine.housekeeping().unwrap();
+    let report = work.engine.check(&mut |_| ()).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    assert_eq!(work.engine.space().version_pages, 0, "nobody needs them");
+    assert_eq!(work.everything().unwrap(), expected);
+}
+
+/// Rounds of work, each cut off by a power failure or closed.
+fn run_simulated(seed: u64) {
+    let world = World::new(seed);
+    let mut rng = world.rng();
+    let options = options(&mut rng);
+    let path = World::dir().join("t.verso");
+    let objects = world.run(|env| {
+        let (engine, objects) = create(env, &path, &options);
+        engine.close().unwrap();
+        objects
+    });
+    let mut history = History::default();
+    for _ in 0..2 {
+        let load = Load {
+            clients: rng.between(2, 4),
+            readers: rng.between(0, 2),
+            transactions: rng.between(2, 8),
+            rows_max: *rng.pick(&[20, 100]),
+        };
+        let cut = rng.one_in(2).then(|| rng.between(1, 400));
+        history = world.run(|env| {
+            let mut work = reopen(env, &path, &options, &objects, &history);
+            work.load = load;
+            if let Some(at) = cut {
+                work.power_fails = true;
+                world.vfs().set_faults(FaultPlan { power_off_at_op: Some(at), ..FaultPlan::default() });
+            }
+            let work = run(work, &mut rng);
+            if !work.failed.load(Ordering::Relaxed) && !world.vfs().is_off() {
+                world.vfs().set_faults(FaultPlan::default());
+                at_rest(&work);
+                if rng.one_in(2) {
+                    work.engine.close().unwrap();
+                }
+            }
+            Arc::into_inner(work).expect("all threads have ended").history
+        });
+        world.crash();
+    }
+    world.run(|env| at_rest(&reopen(env, &path, &options, &objects, &history)));
+}
+
+#[test]
+fn simulated_threads_see_what_their_snapshots_say() {
+    for seed in seeds(100) {
+        run_simulated(seed);
+    }
+}
+
+#[test]
+fn real_threads_see_what_their_snapshots_say() {
+    for seed in seeds(2) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.verso");
+        let (env, mut rng) = (Env::real(), Rng::new(seed));
+        let options = EngineOptions { background: true, ..options(&mut rng) };
+        let (engine, objects) = create(&env, &path, &options);
+        engine.close().unwrap();
+        drop(engine);
+        let mut work = reopen(&env, &path, &options, &objects, &History::default());
+        work.load = Load { clients: 4, readers: 2, transactions: 40, rows_max: 100 };
+        let work = run(work, &mut rng);
+        at_rest(&work);
+        work.engine.close().unwrap();
+    }
+}
