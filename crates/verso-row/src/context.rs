@@ -6,7 +6,7 @@ use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows};
 use verso_types::{TimeZone, Value};
 
 use crate::error::{ExecError, Result};
-use crate::plan::{PlFunction, RaiseLevel};
+use crate::plan::{PlFunction, Plan, RaiseLevel, SubqueryTest};
 
 /// Services of the session.
 pub trait SessionServices {
@@ -77,6 +77,14 @@ pub trait Runtime {
     fn set_value(&self, sequence: &str, value: i64, is_called: bool) -> Result<u32>;
     /// The oid of a sequence.
     fn sequence_oid(&self, sequence: &str) -> Result<u32>;
+    /// What a subquery says; `outer` are its values of the surrounding row, `args` what `In` looks for.
+    fn subquery(
+        &self,
+        plan: &Arc<Plan>,
+        test: SubqueryTest,
+        outer: Vec<Value>,
+        args: &[Value],
+    ) -> Result<Value>;
 }
 
 /// What an expression is evaluated in.
@@ -88,4 +96,6 @@ pub struct EvalContext<'a> {
     pub runtime: &'a dyn Runtime,
     /// `$1` …, or the slots of a PL/pgSQL function.
     pub params: &'a [Value],
+    /// What the query around this one hands in (P5 of the plan).
+    pub outer: &'a [Value],
 }

@@ -47,7 +47,7 @@ impl Default for TestSession {
 
 impl TestSession {
     pub fn context(&self) -> EvalContext<'_> {
-        EvalContext { services: self, runtime: self, params: &[] }
+        EvalContext { services: self, runtime: self, params: &[], outer: &[] }
     }
 }
 

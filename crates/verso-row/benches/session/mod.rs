@@ -15,7 +15,7 @@ pub struct Session {
 
 impl Session {
     pub fn context(&self) -> EvalContext<'_> {
-        EvalContext { services: self, runtime: self, params: &[] }
+        EvalContext { services: self, runtime: self, params: &[], outer: &[] }
     }
 }
 

@@ -8,9 +8,11 @@ use verso_catalog::{CatalogError, CatalogSnapshot, FunctionDef, ObjectKind, Sequ
 use verso_types::Value;
 
 use super::Tables;
+use super::subquery::StatementState;
 use crate::context::{EvalContext, Runtime, SessionServices};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
+use crate::plan::{Plan, SubqueryTest};
 use crate::plpgsql;
 
 /// Functions that call each other deeper than this are refused (54001) before the stack ends.
@@ -32,6 +34,10 @@ pub struct ExecContext<'a> {
     pub executor: Executor,
     /// Functions compiled for this statement.
     pub(crate) programs: Rc<plpgsql::ProgramPool>,
+    /// What the query around this one hands in (P5 of the plan).
+    outer: &'a [Value],
+    /// What lasts as long as the statement; none where an expression is evaluated outside of any.
+    state: Option<&'a StatementState>,
     depth: u32,
 }
 
@@ -45,7 +51,33 @@ impl<'a> ExecContext<'a> {
         cancel: &'a AtomicBool,
         executor: Executor,
     ) -> Self {
-        Self { tables, catalog, params, services, cancel, executor, programs: Rc::default(), depth: 0 }
+        Self {
+            tables,
+            catalog,
+            params,
+            services,
+            cancel,
+            executor,
+            programs: Rc::default(),
+            outer: &[],
+            state: None,
+            depth: 0,
+        }
+    }
+
+    /// The same for one execution of a statement: results of subqueries that depend on nothing are kept in `state`.
+    pub(crate) fn statement<'b>(&'b self, state: &'b StatementState) -> ExecContext<'b> {
+        ExecContext { state: Some(state), ..self.with_params(self.params) }
+    }
+
+    /// The same for a plan that depends on these values of the query around it.
+    pub(crate) fn with_outer<'b>(&'b self, outer: &'b [Value]) -> ExecContext<'b> {
+        ExecContext { outer, state: self.state, ..self.with_params(self.params) }
+    }
+
+    /// What lasts as long as the statement.
+    pub(crate) fn state(&self) -> Option<&StatementState> {
+        self.state
     }
 
     /// The context of a statement within a function.
@@ -68,6 +100,8 @@ impl<'a> ExecContext<'a> {
             cancel: self.cancel,
             executor: self.executor,
             programs: Rc::clone(&self.programs),
+            outer: &[],
+            state: None,
             depth: self.depth,
         }
     }
@@ -79,7 +113,7 @@ impl<'a> ExecContext<'a> {
 
     /// What expressions are evaluated in.
     pub(crate) fn eval(&self) -> EvalContext<'_> {
-        EvalContext { services: self.services, runtime: self, params: self.params }
+        EvalContext { services: self.services, runtime: self, params: self.params, outer: self.outer }
     }
 
     /// Asked once per batch, row of a loop or statement.
@@ -140,6 +174,16 @@ impl Runtime for ExecContext<'_> {
 
     fn sequence_oid(&self, sequence: &str) -> Result<u32> {
         Ok(self.sequence(sequence)?.oid.0)
+    }
+
+    fn subquery(
+        &self,
+        plan: &Arc<Plan>,
+        test: SubqueryTest,
+        outer: Vec<Value>,
+        args: &[Value],
+    ) -> Result<Value> {
+        super::subquery::evaluate(self, plan, test, &outer, args)
     }
 }
 

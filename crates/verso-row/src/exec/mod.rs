@@ -11,14 +11,16 @@
 //! S1. A bulk change evaluates and checks a whole batch before it changes anything of it, and reports the error
 //!     that row order gives (F6). Undoing earlier batches is the statement frame's work.
 //! S2. A statement that reads what it writes collects its rows first (T2): `Insert::spool`.
-//! S3. Memory: one batch per operator, but for sorts, groups, DISTINCT and spools, which are counted and refused
+//! S3. Memory: one batch per operator, but for sorts, groups, DISTINCT, joins and spools, which are counted and refused
 //!     beyond the session's work memory (53200).
 
 mod aggregate;
 mod change;
+mod combine;
 mod context;
 mod distinct;
 mod insert;
+mod join;
 mod key;
 mod operator;
 mod pipeline;
@@ -26,6 +28,7 @@ mod sort;
 mod source;
 mod spool;
 mod statement;
+mod subquery;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,9 @@ use verso_types::{Batch, SqlType};
 
 use super::ExecContext;
 use super::aggregate::AggregateOperator;
+use super::combine::{RecursiveOperator, SetOperator, SharedOperator, WorkOperator};
 use super::distinct::DistinctOperator;
+use super::join::{ApplyOperator, JoinOperator};
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator};
 use super::sort::{Bound, SortOperator};
 use super::source::{FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
@@ -72,7 +74,43 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Append { inputs } => {
             Box::new(AppendOperator::new(inputs.iter().map(|input| compile(input, executor)).collect()))
         }
+        Plan::Join { left, right, kind, equal, filter } => Box::new(JoinOperator::new(
+            typed(left, executor),
+            typed(right, executor),
+            *kind,
+            equal,
+            filter.as_ref(),
+            executor,
+        )),
+        Plan::Apply { left, right, outer, kind, filter } => Box::new(ApplyOperator::new(
+            typed(left, executor),
+            typed(right, executor),
+            *kind,
+            outer,
+            filter.as_ref(),
+            executor,
+        )),
+        Plan::SetOperation { left, right, operation, all } => Box::new(SetOperator::new(
+            compile(left, executor),
+            compile(right, executor),
+            types_of(left),
+            *operation,
+            *all,
+        )),
+        Plan::Shared { plan } => Box::new(SharedOperator::new(plan, types_of(plan), executor)),
+        Plan::Recursive { number, base, step, all } => Box::new(RecursiveOperator::new(
+            *number,
+            compile(base, executor),
+            compile(step, executor),
+            types_of(base),
+            *all,
+        )),
+        Plan::WorkTable { number, .. } => Box::new(WorkOperator::new(*number)),
     }
+}
+
+fn typed(plan: &Plan, executor: Executor) -> (Box<dyn Operator>, Vec<SqlType>) {
+    (compile(plan, executor), types_of(plan))
 }
 
 fn sort(input: &Plan, keys: &[SortKey], bound: Option<Bound>, executor: Executor) -> SortOperator {

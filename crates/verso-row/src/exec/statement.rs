@@ -9,6 +9,7 @@ use super::ExecContext;
 use super::change::{DeleteStatement, UpdateStatement};
 use super::insert::InsertStatement;
 use super::operator::{Operator, compile, types_of};
+use super::subquery::StatementState;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::plan::Statement;
@@ -24,6 +25,8 @@ pub trait Sink {
 /// A statement ready to run, as often as wanted.
 pub struct Compiled {
     kind: Kind,
+    /// Of an open query.
+    state: StatementState,
 }
 
 enum Kind {
@@ -56,7 +59,7 @@ impl Compiled {
             Statement::Update(update) => Kind::Update(UpdateStatement::new(update, executor)),
             Statement::Delete(delete) => Kind::Delete(DeleteStatement::new(delete, executor)),
         };
-        Self { kind }
+        Self { kind, state: StatementState::default() }
     }
 
     /// Runs the statement and yields the number of rows it returned or changed. The caller has begun the statement in
@@ -64,6 +67,8 @@ impl Compiled {
     /// # Errors
     /// The first in row order (S1).
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let state = StatementState::default();
+        let cx = &cx.statement(&state);
         match &mut self.kind {
             Kind::Query { operator, batch } => {
                 let result = run_query(&mut **operator, batch, cx, sink);
@@ -85,7 +90,10 @@ impl Compiled {
     /// Those of the query; XX000 for statements that change something.
     pub fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         match &mut self.kind {
-            Kind::Query { operator, .. } => operator.open(cx),
+            Kind::Query { operator, .. } => {
+                self.state = StatementState::default();
+                operator.open(&cx.statement(&self.state))
+            }
             Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) => {
                 Err(ExecError::raised("XX000", "only a query yields its rows one batch at a time"))
             }
@@ -100,7 +108,8 @@ impl Compiled {
         match &mut self.kind {
             Kind::Query { operator, batch } => {
                 cx.check_cancelled()?;
-                Ok(if operator.next(cx, batch)? { Some(batch) } else { None })
+                let more = operator.next(&cx.statement(&self.state), batch)?;
+                Ok(if more { Some(batch) } else { None })
             }
             Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) => Ok(None),
         }
@@ -110,6 +119,7 @@ impl Compiled {
     pub fn close(&mut self) {
         if let Kind::Query { operator, .. } = &mut self.kind {
             operator.close();
+            self.state = StatementState::default();
         }
     }
 }

@@ -64,6 +64,17 @@ fn compile(expr: &TypedExpr) -> Closure {
             let index = *index;
             Box::new(move |cx, _| Ok(cx.params.get(index).cloned().unwrap_or(Value::Null)))
         }
+        ExprKind::Outer(index) => {
+            let index = *index;
+            Box::new(move |cx, _| Ok(cx.outer.get(index).cloned().unwrap_or(Value::Null)))
+        }
+        ExprKind::Subquery { plan, outer, test, args } => {
+            let (plan, outer, test, args) = (plan.clone(), compile_all(outer), *test, compile_all(args));
+            Box::new(move |cx, input| {
+                let args = eval_all(&args, cx, input)?;
+                cx.runtime.subquery(&plan, test, eval_all(&outer, cx, input)?, &args)
+            })
+        }
         ExprKind::Literal(value) => {
             let value = value.clone();
             Box::new(move |_, _| Ok(value.clone()))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use verso_catalog::FunctionDef;
 use verso_types::{SqlType, Value};
 
+use super::Plan;
 use crate::functions::BuiltinFunction;
 use verso_types::CastKind;
 
@@ -24,6 +25,19 @@ pub enum ExprKind {
     Column(usize),
     /// `$n` (as n − 1), or the slot of a PL/pgSQL variable.
     Parameter(usize),
+    /// Value `n` that the query around a subquery hands in (P5).
+    Outer(usize),
+    /// A query within an expression.
+    Subquery {
+        /// The query; `Outer(n)` in it is the value of `outer[n]`.
+        plan: Arc<Plan>,
+        /// What it needs of the surrounding row.
+        outer: Vec<TypedExpr>,
+        /// What is asked of its rows.
+        test: SubqueryTest,
+        /// What `In` looks for, one per column; else empty.
+        args: Vec<TypedExpr>,
+    },
     /// A constant of the expression's type.
     Literal(Value),
     /// A built-in function or an operator's function.
@@ -122,6 +136,22 @@ pub enum ExprKind {
     Row(Vec<TypedExpr>),
 }
 
+/// What an expression asks of the rows of its subquery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubqueryTest {
+    /// Its one value; NULL without a row, an error (21000) with several.
+    Scalar,
+    /// Is there a row?
+    Exists,
+    /// Is there a row that equals the arguments? NULL where that hangs on a NULL.
+    In {
+        /// `NOT IN`.
+        negated: bool,
+    },
+    /// All values of its one column, in order.
+    Array,
+}
+
 impl TypedExpr {
     /// An expression of a kind and a type.
     #[must_use]
@@ -150,7 +180,8 @@ impl TypedExpr {
     /// Calls `visit` on the direct parts of this expression.
     pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a TypedExpr)) {
         match &self.kind {
-            ExprKind::Column(_) | ExprKind::Parameter(_) | ExprKind::Literal(_) => {}
+            ExprKind::Column(_) | ExprKind::Parameter(_) | ExprKind::Outer(_) | ExprKind::Literal(_) => {}
+            ExprKind::Subquery { plan: _, outer, test: _, args } => outer.iter().chain(args).for_each(visit),
             ExprKind::Call { args, .. }
             | ExprKind::UserCall { args, .. }
             | ExprKind::And(args)
@@ -190,7 +221,10 @@ impl TypedExpr {
     /// Calls `visit` on the direct parts of this expression, to change them.
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut TypedExpr)) {
         match &mut self.kind {
-            ExprKind::Column(_) | ExprKind::Parameter(_) | ExprKind::Literal(_) => {}
+            ExprKind::Column(_) | ExprKind::Parameter(_) | ExprKind::Outer(_) | ExprKind::Literal(_) => {}
+            ExprKind::Subquery { plan: _, outer, test: _, args } => {
+                outer.iter_mut().chain(args).for_each(visit)
+            }
             ExprKind::Call { args, .. }
             | ExprKind::UserCall { args, .. }
             | ExprKind::And(args)

@@ -10,14 +10,16 @@
 //! P3. Casts are explicit, except between types of one representation (`varchar(9)` to `text`,
 //!     `numeric(9,2)` to `numeric`), which may be left out because they change no value.
 //! P4. Values that reach a table have been cast to the column's type (`CastKind::Assignment`) by the binder.
+//! P5. `ExprKind::Outer(n)` is value `n` that the nearest `Subquery` or `Apply` around it hands in; what comes from
+//!     further out is handed on level by level.
 
 mod expr;
 mod query;
 mod routine;
 mod statement;
 
-pub use expr::{ExprKind, TypedExpr};
-pub use query::{AggregateCall, OutputColumn, Plan, SetCall, SortKey};
+pub use expr::{ExprKind, SubqueryTest, TypedExpr};
+pub use query::{AggregateCall, JoinKind, OutputColumn, Plan, SetCall, SetOperation, SortKey};
 pub use routine::{
     PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlInto, PlReturn, PlStatement,
     PlStatementKind, PlVariable, RaiseLevel,

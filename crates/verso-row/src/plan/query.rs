@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::{FunctionDef, SystemView, TableDef};
 use verso_types::SqlType;
 
-use super::TypedExpr;
+use super::{ExprKind, TypedExpr};
 use crate::functions::{AggregateFunction, BuiltinFunction};
 
 /// Name and type of a column that a plan yields.
@@ -113,6 +113,102 @@ pub enum Plan {
         /// The inputs; equal types, names of the first.
         inputs: Vec<Plan>,
     },
+    /// Pairs of rows; the columns of the left input, then those of the right one.
+    Join {
+        /// The left input, which gives the order.
+        left: Box<Plan>,
+        /// The right input, which is held in memory.
+        right: Box<Plan>,
+        /// What becomes of rows without a partner.
+        kind: JoinKind,
+        /// Pairs of expressions, over left and right, that are equal and not NULL; of one type.
+        equal: Vec<(TypedExpr, TypedExpr)>,
+        /// What else makes two rows a pair; over the columns of both.
+        filter: Option<TypedExpr>,
+    },
+    /// For each left row the rows of a right input that depends on it (`LATERAL`, index nested loop).
+    Apply {
+        /// The left input.
+        left: Box<Plan>,
+        /// The right input; `Outer(n)` in it is the value of `outer[n]`.
+        right: Box<Plan>,
+        /// Over the left columns.
+        outer: Vec<TypedExpr>,
+        /// `Inner` or `Left`.
+        kind: JoinKind,
+        /// What makes two rows a pair; over the columns of both.
+        filter: Option<TypedExpr>,
+    },
+    /// `INTERSECT` or `EXCEPT`.
+    SetOperation {
+        /// The left input, whose rows come out.
+        left: Box<Plan>,
+        /// The right input; equal types.
+        right: Box<Plan>,
+        /// Which.
+        operation: SetOperation,
+        /// `ALL`: rows are counted, not only told apart.
+        all: bool,
+    },
+    /// A query computed once per statement and read in several places (`WITH`).
+    Shared {
+        /// The query; the same `Arc` wherever it is read.
+        plan: Arc<Plan>,
+    },
+    /// `WITH RECURSIVE`: the base's rows, then the step's over the rows of the round before, until there are none.
+    Recursive {
+        /// Its number within the statement.
+        number: usize,
+        /// Where it starts.
+        base: Box<Plan>,
+        /// What a round adds; reads `WorkTable { number }`.
+        step: Box<Plan>,
+        /// `UNION ALL`: duplicates stay.
+        all: bool,
+    },
+    /// The rows of the last round of a `Recursive` around it.
+    WorkTable {
+        /// Which.
+        number: usize,
+        /// Names and types.
+        columns: Vec<OutputColumn>,
+    },
+}
+
+/// What becomes of rows without a partner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    /// They are dropped.
+    Inner,
+    /// Left ones come out with NULLs for the right columns.
+    Left,
+    /// Right ones come out with NULLs for the left columns.
+    Right,
+    /// Both.
+    Full,
+}
+
+impl JoinKind {
+    /// May the left columns be NULL because no row was there?
+    #[must_use]
+    pub fn pads_left(self) -> bool {
+        matches!(self, JoinKind::Right | JoinKind::Full)
+    }
+
+    /// May the right columns be NULL because no row was there?
+    #[must_use]
+    pub fn pads_right(self) -> bool {
+        matches!(self, JoinKind::Left | JoinKind::Full)
+    }
+}
+
+/// What is kept of the left rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperation {
+    /// Those that are on the right, too.
+    Intersect,
+    /// Those that are not.
+    Except,
 }
 
 /// A function called for its rows.
@@ -195,6 +291,88 @@ impl Plan {
             | Plan::Limit { input, .. }
             | Plan::Distinct { input } => input.output(),
             Plan::Append { inputs } => inputs.first().map(Plan::output).unwrap_or_default(),
+            Plan::Join { left, right, .. } | Plan::Apply { left, right, .. } => {
+                left.output().into_iter().chain(right.output()).collect()
+            }
+            Plan::SetOperation { left, .. } => left.output(),
+            Plan::Shared { plan } => plan.output(),
+            Plan::Recursive { base, .. } => base.output(),
+            Plan::WorkTable { columns, .. } => columns.clone(),
         }
+    }
+
+    /// The operators whose rows this one reads.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<&Plan> {
+        match self {
+            Plan::Values { .. }
+            | Plan::TableScan { .. }
+            | Plan::SystemScan { .. }
+            | Plan::FunctionScan { .. }
+            | Plan::WorkTable { .. } => Vec::new(),
+            Plan::Project { input, .. }
+            | Plan::Filter { input, .. }
+            | Plan::Aggregate { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::Distinct { input } => vec![input],
+            Plan::Append { inputs } => inputs.iter().collect(),
+            Plan::Join { left, right, .. }
+            | Plan::Apply { left, right, .. }
+            | Plan::SetOperation { left, right, .. } => vec![left, right],
+            Plan::Shared { plan } => vec![plan],
+            Plan::Recursive { base, step, .. } => vec![base, step],
+        }
+    }
+
+    /// The expressions of this operator, not of its inputs.
+    #[must_use]
+    pub fn exprs(&self) -> Vec<&TypedExpr> {
+        match self {
+            Plan::Values { rows, .. } => rows.iter().flatten().collect(),
+            Plan::TableScan { filter, .. } => filter.iter().collect(),
+            Plan::SystemScan { args, .. } => args.iter().collect(),
+            Plan::FunctionScan {
+                call: SetCall::Builtin { args, .. } | SetCall::User { args, .. }, ..
+            } => args.iter().collect(),
+            Plan::Project { exprs, .. } => exprs.iter().collect(),
+            Plan::Filter { predicate, .. } => vec![predicate],
+            Plan::Aggregate { group_by, aggregates, .. } => group_by
+                .iter()
+                .chain(aggregates.iter().flat_map(|call| call.args.iter().chain(&call.filter)))
+                .collect(),
+            Plan::Sort { keys, .. } => keys.iter().map(|key| &key.expr).collect(),
+            Plan::Limit { limit, offset, .. } => limit.iter().chain(offset).collect(),
+            Plan::Join { equal, filter, .. } => {
+                equal.iter().flat_map(|(left, right)| [left, right]).chain(filter).collect()
+            }
+            Plan::Apply { outer, filter, .. } => outer.iter().chain(filter).collect(),
+            Plan::Distinct { .. }
+            | Plan::Append { .. }
+            | Plan::SetOperation { .. }
+            | Plan::Shared { .. }
+            | Plan::Recursive { .. }
+            | Plan::WorkTable { .. } => Vec::new(),
+        }
+    }
+
+    /// Whether `test` holds for this operator, one that it reads, or one of a query within their expressions.
+    pub fn any(&self, test: &mut dyn FnMut(&Plan) -> bool) -> bool {
+        if test(self) {
+            return true;
+        }
+        let in_expr = |expr: &TypedExpr, test: &mut dyn FnMut(&Plan) -> bool| {
+            expr.any(&mut |part| match &part.kind {
+                ExprKind::Subquery { plan, .. } => plan.any(test),
+                _ => false,
+            })
+        };
+        self.exprs().into_iter().any(|expr| in_expr(expr, test))
+            || self.inputs().into_iter().any(|input| input.any(test))
+    }
+
+    /// Whether `test` holds for an expression of the whole tree, or any part of one.
+    pub fn any_expr(&self, test: &mut dyn FnMut(&TypedExpr) -> bool) -> bool {
+        self.any(&mut |plan| plan.exprs().into_iter().any(|expr| expr.any(test)))
     }
 }

@@ -3,7 +3,7 @@
 use verso_row::plan::{ExprKind, TypedExpr};
 
 use super::expr::AGGREGATE_BASE;
-use super::walk::{for_each_child_mut, same};
+use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
 
 /// Rewrites an expression over the input into one over keys (first) and aggregates (behind them).
@@ -33,7 +33,7 @@ pub fn over_groups(
         }
         _ => {
             let mut result = Ok(());
-            for_each_child_mut(expr, &mut |child| {
+            expr.for_each_child_mut(&mut |child| {
                 if result.is_ok() {
                     result = over_groups(child, keys, columns);
                 }

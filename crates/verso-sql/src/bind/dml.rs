@@ -306,26 +306,15 @@ fn check_width(
 }
 
 /// Whether a plan may read what is written to the table (rule T2): it scans it, or calls a function that may.
-fn reads(plan: &Plan, table: &TableDef) -> bool {
-    let calls = |exprs: &[TypedExpr]| {
-        exprs.iter().any(|expr| expr.any(&mut |part| matches!(part.kind, K::UserCall { .. })))
+pub(super) fn reads(plan: &Plan, table: &TableDef) -> bool {
+    let calls = |part: &Plan| {
+        let user = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, K::UserCall { .. }));
+        part.exprs().into_iter().any(user)
     };
-    let one = |expr: &Option<TypedExpr>| expr.as_ref().is_some_and(|expr| calls(std::slice::from_ref(expr)));
-    match plan {
-        Plan::Values { rows, columns: _ } => rows.len() > 1 && rows.iter().any(|row| calls(row)),
-        Plan::TableScan { table: scanned, columns: _, filter } => scanned.oid == table.oid || one(filter),
-        Plan::SystemScan { .. } => false,
-        Plan::FunctionScan { call, columns: _ } => matches!(call, SetCall::User { .. }),
-        Plan::Project { input, exprs, names: _ } => calls(exprs) || reads(input, table),
-        Plan::Filter { input, predicate } => calls(std::slice::from_ref(predicate)) || reads(input, table),
-        Plan::Aggregate { input, group_by, aggregates } => {
-            let inside = aggregates.iter().any(|call| calls(&call.args) || one(&call.filter));
-            inside || calls(group_by) || reads(input, table)
-        }
-        Plan::Sort { input, keys } => {
-            keys.iter().any(|key| calls(std::slice::from_ref(&key.expr))) || reads(input, table)
-        }
-        Plan::Limit { input, limit: _, offset: _ } | Plan::Distinct { input } => reads(input, table),
-        Plan::Append { inputs } => inputs.iter().any(|input| reads(input, table)),
-    }
+    plan.any(&mut |part| match part {
+        Plan::TableScan { table: scanned, .. } if scanned.oid == table.oid => true,
+        Plan::FunctionScan { call: SetCall::User { .. }, .. } => true,
+        Plan::Values { rows, .. } => rows.len() > 1 && calls(part), // a single row is there before it is written
+        _ => calls(part),
+    })
 }

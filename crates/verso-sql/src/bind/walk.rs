@@ -2,54 +2,12 @@
 
 use verso_row::plan::{ExprKind, TypedExpr};
 
-/// Calls `visit` on the direct parts of an expression.
-pub fn for_each_child_mut(expr: &mut TypedExpr, visit: &mut dyn FnMut(&mut TypedExpr)) {
-    match &mut expr.kind {
-        ExprKind::Column(_) | ExprKind::Parameter(_) | ExprKind::Literal(_) => {}
-        ExprKind::Call { function: _, args }
-        | ExprKind::UserCall { function: _, args }
-        | ExprKind::And(args)
-        | ExprKind::Or(args)
-        | ExprKind::Coalesce(args)
-        | ExprKind::Array(args)
-        | ExprKind::Row(args) => args.iter_mut().for_each(visit),
-        ExprKind::Cast { arg, kind: _ }
-        | ExprKind::Not(arg)
-        | ExprKind::IsNull { arg, negated: _ }
-        | ExprKind::IsBool { arg, value: _, negated: _ } => visit(arg),
-        ExprKind::IsDistinct { left, right, negated: _ } | ExprKind::NullIf { left, right } => {
-            visit(left);
-            visit(right);
-        }
-        ExprKind::Case { branches, otherwise } => {
-            for (condition, result) in branches {
-                visit(condition);
-                visit(result);
-            }
-            if let Some(otherwise) = otherwise {
-                visit(otherwise);
-            }
-        }
-        ExprKind::InList { arg, list, negated: _ } => {
-            visit(arg);
-            list.iter_mut().for_each(visit);
-        }
-        ExprKind::Like { arg, pattern, escape, negated: _, case_insensitive: _ } => {
-            visit(arg);
-            visit(pattern);
-            if let Some(escape) = escape {
-                visit(escape);
-            }
-        }
-    }
-}
-
 /// Renumbers every column.
 pub fn map_columns(expr: &mut TypedExpr, map: &mut dyn FnMut(usize) -> usize) {
     if let ExprKind::Column(column) = &mut expr.kind {
         *column = map(*column);
     }
-    for_each_child_mut(expr, &mut |child| map_columns(child, map));
+    expr.for_each_child_mut(&mut |child| map_columns(child, map));
 }
 
 /// Whether both compute the same, as far as their shape tells.
@@ -63,6 +21,7 @@ pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
         (ExprKind::Column(a), ExprKind::Column(b)) | (ExprKind::Parameter(a), ExprKind::Parameter(b)) => {
             a == b
         }
+        (ExprKind::Outer(a), ExprKind::Outer(b)) => a == b,
         (ExprKind::Literal(a), ExprKind::Literal(b)) => a == b,
         (ExprKind::Call { function: f, args: a }, ExprKind::Call { function: g, args: b }) => {
             std::ptr::eq(*f, *g) && all(a, b)

@@ -1,6 +1,9 @@
 //! Plans as text: one line an operator, its inputs below it.
 
-use verso_row::plan::{Delete, ExprKind, Insert, Plan, SetCall, Statement as Bound, TypedExpr, Update};
+use verso_row::plan::{
+    Delete, ExprKind, Insert, JoinKind, Plan, SetCall, SetOperation, Statement as Bound, SubqueryTest,
+    TypedExpr, Update,
+};
 use verso_types::{Batch, SqlType, Value, format_text};
 
 use super::api::{CommandTag, OutputColumn};
@@ -162,6 +165,63 @@ fn plan(operator: &Plan, depth: usize, lines: &mut Vec<String>) {
             lines.push(format!("{indent}Append"));
             inputs.iter().for_each(|input| plan(input, depth + 1, lines));
         }
+        Plan::Join { left, right, kind, equal, filter } => {
+            let names: Vec<String> = inside(left).into_iter().chain(inside(right)).collect();
+            let way = if equal.is_empty() { "Nested Loop" } else { "Hash" };
+            lines.push(format!("{indent}{way} {}", join_word(*kind)));
+            if !equal.is_empty() {
+                let pair = |(a, b): &(TypedExpr, TypedExpr)| {
+                    format!("({} = {})", text(a, &inside(left)), text(b, &inside(right)))
+                };
+                let pairs: Vec<String> = equal.iter().map(pair).collect();
+                lines.push(format!("{indent}  Hash Cond: {}", pairs.join(" AND ")));
+            }
+            if let Some(filter) = filter {
+                lines.push(format!("{indent}  Join Filter: {}", text(filter, &names)));
+            }
+            plan(left, depth + 1, lines);
+            plan(right, depth + 1, lines);
+        }
+        Plan::Apply { left, right, outer, kind, filter } => {
+            let names: Vec<String> = inside(left).into_iter().chain(inside(right)).collect();
+            lines.push(format!("{indent}Nested Loop {}", join_word(*kind)));
+            if !outer.is_empty() {
+                lines.push(format!("{indent}  Outer: {}", list(outer, &names)));
+            }
+            if let Some(filter) = filter {
+                lines.push(format!("{indent}  Join Filter: {}", text(filter, &names)));
+            }
+            plan(left, depth + 1, lines);
+            plan(right, depth + 1, lines);
+        }
+        Plan::SetOperation { left, right, operation, all } => {
+            let word = match operation {
+                SetOperation::Intersect => "Intersect",
+                SetOperation::Except => "Except",
+            };
+            lines.push(format!("{indent}SetOp {word}{}", if *all { " All" } else { "" }));
+            plan(left, depth + 1, lines);
+            plan(right, depth + 1, lines);
+        }
+        Plan::Shared { plan: shared } => {
+            lines.push(format!("{indent}CTE Scan"));
+            plan(shared, depth + 1, lines);
+        }
+        Plan::Recursive { base, step, all, number: _ } => {
+            lines.push(format!("{indent}Recursive Union{}", if *all { " All" } else { "" }));
+            plan(base, depth + 1, lines);
+            plan(step, depth + 1, lines);
+        }
+        Plan::WorkTable { .. } => lines.push(format!("{indent}WorkTable Scan")),
+    }
+}
+
+fn join_word(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "Join",
+        JoinKind::Left => "Left Join",
+        JoinKind::Right => "Right Join",
+        JoinKind::Full => "Full Join",
     }
 }
 
@@ -173,6 +233,18 @@ fn text(expr: &TypedExpr, names: &[String]) -> String {
     match &expr.kind {
         ExprKind::Column(index) => names.get(*index).cloned().unwrap_or_else(|| format!("#{index}")),
         ExprKind::Parameter(index) => format!("${}", index + 1),
+        ExprKind::Outer(index) => format!("outer.{}", index + 1),
+        ExprKind::Subquery { plan: _, outer, test, args } => {
+            let given = if outer.is_empty() { String::new() } else { format!(" of {}", all(outer, ", ")) };
+            match test {
+                SubqueryTest::Scalar => format!("(SubPlan{given})"),
+                SubqueryTest::Exists => format!("EXISTS(SubPlan{given})"),
+                SubqueryTest::Array => format!("ARRAY(SubPlan{given})"),
+                SubqueryTest::In { negated } => {
+                    format!("({} {}IN (SubPlan{given}))", all(args, ", "), not(negated))
+                }
+            }
+        }
         ExprKind::Literal(Value::Null) => "NULL".to_string(),
         ExprKind::Literal(value) => {
             let mut out = String::new();

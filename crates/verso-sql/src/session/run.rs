@@ -315,31 +315,11 @@ fn changes_schema(statement: &Statement) -> bool {
 
 /// Whether a plan calls functions of the catalog.
 pub(super) fn calls_users(plan: &Plan) -> bool {
-    let any = |exprs: &[TypedExpr]| {
-        exprs.iter().any(|expr| expr.any(&mut |part| matches!(part.kind, ExprKind::UserCall { .. })))
-    };
-    let one = |expr: &Option<TypedExpr>| expr.as_ref().is_some_and(|expr| any(std::slice::from_ref(expr)));
-    match plan {
-        Plan::Values { rows, columns: _ } => rows.iter().any(|row| any(row)),
-        Plan::TableScan { table: _, columns: _, filter } => one(filter),
-        Plan::SystemScan { .. } => false,
-        Plan::FunctionScan { call, columns: _ } => match call {
-            SetCall::User { .. } => true,
-            SetCall::Builtin { function: _, args } => any(args),
-        },
-        Plan::Project { input, exprs, names: _ } => any(exprs) || calls_users(input),
-        Plan::Filter { input, predicate } => any(std::slice::from_ref(predicate)) || calls_users(input),
-        Plan::Aggregate { input, group_by, aggregates } => {
-            let inside = aggregates.iter().any(|call| any(&call.args) || one(&call.filter));
-            inside || any(group_by) || calls_users(input)
-        }
-        Plan::Sort { input, keys } => {
-            keys.iter().any(|key| any(std::slice::from_ref(&key.expr))) || calls_users(input)
-        }
-        Plan::Limit { input, limit, offset } => one(limit) || one(offset) || calls_users(input),
-        Plan::Distinct { input } => calls_users(input),
-        Plan::Append { inputs } => inputs.iter().any(calls_users),
-    }
+    plan.any(&mut |part| {
+        let user = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, ExprKind::UserCall { .. }));
+        matches!(part, Plan::FunctionScan { call: SetCall::User { .. }, .. })
+            || part.exprs().into_iter().any(user)
+    })
 }
 
 /// The way of a statement's rows to the client: at once, or held until it is certain that it will not run again.

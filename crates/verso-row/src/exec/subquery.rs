@@ -1,0 +1,215 @@
+//! Queries within expressions.
+//!
+//! Q1. A subquery that depends on no outer value runs once per execution of its statement; one that does runs for each
+//!     row, with operators compiled once.
+//! Q2. What is kept lasts as long as the execution of the statement: nothing outlives a change of the tables.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use verso_types::{Batch, SqlType, Value};
+
+use super::operator::{Operator, compile, types_of};
+use super::{ExecContext, key, spool};
+use crate::error::{ExecError, Result};
+use crate::expr::is_volatile_plan;
+use crate::plan::{Plan, SubqueryTest};
+
+/// What a running statement keeps, by the address of the plan, which it holds on to.
+#[derive(Default)]
+pub(crate) struct StatementState {
+    subqueries: RefCell<HashMap<usize, Running>>,
+    /// Rows of plans read in several places, and of the last round of recursive ones.
+    pub(super) shared: RefCell<HashMap<usize, (Arc<Plan>, Arc<Vec<Batch>>)>>,
+    pub(super) work: RefCell<HashMap<usize, Arc<Vec<Batch>>>>,
+}
+
+struct Running {
+    plan: Arc<Plan>,
+    types: Vec<SqlType>,
+    /// Depends on no outer value, and gives the same each time.
+    constant: bool,
+    /// Away while it runs.
+    operator: Option<Box<dyn Operator>>,
+    answer: Option<Answer>,
+}
+
+/// What a constant subquery says.
+enum Answer {
+    Value(Value),
+    /// For `In`.
+    Members(Members),
+}
+
+/// The rows that `In` looks into.
+#[derive(Default)]
+struct Members {
+    keys: HashSet<Box<[u8]>>,
+    /// Rows with a NULL, which may or may not be equal.
+    unknown: Vec<Vec<Value>>,
+    /// The others again, where they have several columns: an argument may be NULL in one of them.
+    known: Vec<Vec<Value>>,
+    rows: u64,
+}
+
+/// What a subquery says for one row.
+pub(super) fn evaluate(
+    cx: &ExecContext<'_>,
+    plan: &Arc<Plan>,
+    test: SubqueryTest,
+    outer: &[Value],
+    args: &[Value],
+) -> Result<Value> {
+    let Some(state) = cx.state() else {
+        // An expression outside of any statement: nothing is kept.
+        return evaluate(&cx.statement(&StatementState::default()), plan, test, outer, args);
+    };
+    let address = Arc::as_ptr(plan).addr();
+    let mut running = state.subqueries.borrow_mut().remove(&address).unwrap_or_else(|| Running {
+        plan: Arc::clone(plan),
+        types: types_of(plan),
+        constant: outer.is_empty() && !is_volatile_plan(plan),
+        operator: None,
+        answer: None,
+    });
+    let result = running.evaluate(cx, test, outer, args);
+    state.subqueries.borrow_mut().insert(address, running);
+    result
+}
+
+impl Running {
+    fn evaluate(
+        &mut self,
+        cx: &ExecContext<'_>,
+        test: SubqueryTest,
+        outer: &[Value],
+        args: &[Value],
+    ) -> Result<Value> {
+        if self.answer.is_none() {
+            let mut operator = self.operator.take().unwrap_or_else(|| compile(&self.plan, cx.executor));
+            let answer = ask(&mut *operator, &self.types, &cx.with_outer(outer), test);
+            operator.close();
+            self.operator = Some(operator);
+            self.answer = Some(answer?);
+        }
+        let value = match (&self.answer, test) {
+            (Some(Answer::Value(value)), _) => value.clone(),
+            (Some(Answer::Members(members)), SubqueryTest::In { negated }) => {
+                members.contains(args, &self.types, negated)?
+            }
+            _ => Value::Null,
+        };
+        if !self.constant {
+            self.answer = None;
+        }
+        Ok(value)
+    }
+}
+
+fn ask(
+    operator: &mut dyn Operator,
+    types: &[SqlType],
+    cx: &ExecContext<'_>,
+    test: SubqueryTest,
+) -> Result<Answer> {
+    let mut batch = Batch::of_types(types);
+    operator.open(cx)?;
+    let first = |batch: &Batch, row: usize| batch.columns[0].value(row, &types[0]);
+    match test {
+        SubqueryTest::Exists => {
+            while operator.next(cx, &mut batch)? {
+                if batch.rows > 0 {
+                    return Ok(Answer::Value(Value::Bool(true)));
+                }
+            }
+            Ok(Answer::Value(Value::Bool(false)))
+        }
+        SubqueryTest::Scalar => {
+            let mut value = None;
+            while operator.next(cx, &mut batch)? {
+                if batch.rows > 1 || (batch.rows == 1 && value.is_some()) {
+                    let text = "more than one row returned by a subquery used as an expression";
+                    return Err(ExecError::raised("21000", text));
+                }
+                if batch.rows == 1 {
+                    value = Some(first(&batch, 0));
+                }
+            }
+            Ok(Answer::Value(value.unwrap_or(Value::Null)))
+        }
+        SubqueryTest::Array => {
+            let mut values = Vec::new();
+            while operator.next(cx, &mut batch)? {
+                cx.check_cancelled()?;
+                values.extend((0..batch.rows).map(|row| first(&batch, row)));
+                spool::check_memory(cx, "an array", (values.len() * size_of::<Value>()) as u64)?;
+            }
+            Ok(Answer::Value(Value::Array(values.into())))
+        }
+        SubqueryTest::In { .. } => {
+            let mut members = Members::default();
+            let mut bytes = 0;
+            while operator.next(cx, &mut batch)? {
+                cx.check_cancelled()?;
+                bytes += members.take(&batch, types);
+                spool::check_memory(cx, "IN (subquery)", bytes)?;
+            }
+            Ok(Answer::Members(members))
+        }
+    }
+}
+
+impl Members {
+    /// Adds rows; how many bytes that took.
+    fn take(&mut self, batch: &Batch, types: &[SqlType]) -> u64 {
+        let mut bytes = 0;
+        let mut encoded = Vec::new();
+        for row in 0..batch.rows {
+            if batch.columns.iter().any(|column| column.is_null(row)) {
+                let values = batch.row(row, types);
+                if !self.unknown.contains(&values) {
+                    bytes += 64 * values.len() as u64;
+                    self.unknown.push(values);
+                }
+                continue;
+            }
+            encoded.clear();
+            key::encode(batch, types, row, &mut encoded);
+            if self.keys.insert(encoded.as_slice().into()) {
+                bytes += encoded.len() as u64 + 32;
+                if types.len() > 1 {
+                    bytes += 64 * types.len() as u64;
+                    self.known.push(batch.row(row, types));
+                }
+            }
+        }
+        self.rows += batch.rows as u64;
+        bytes
+    }
+
+    /// SQL's three values: NULL where a NULL decides.
+    fn contains(&self, args: &[Value], types: &[SqlType], negated: bool) -> Result<Value> {
+        if self.rows == 0 {
+            return Ok(Value::Bool(negated));
+        }
+        if args.iter().any(Value::is_null) {
+            let unknown = self.unknown.iter().chain(&self.known).any(|row| may_equal(row, args));
+            return Ok(if args.len() == 1 || unknown { Value::Null } else { Value::Bool(negated) });
+        }
+        let mut row = Batch::of_types(types);
+        row.push_row(args, types)?;
+        let mut encoded = Vec::new();
+        key::encode(&row, types, 0, &mut encoded);
+        if self.keys.contains(encoded.as_slice()) {
+            return Ok(Value::Bool(!negated));
+        }
+        let unknown = self.unknown.iter().any(|row| may_equal(row, args));
+        Ok(if unknown { Value::Null } else { Value::Bool(negated) })
+    }
+}
+
+/// Whether no column tells the rows apart for certain.
+fn may_equal(row: &[Value], args: &[Value]) -> bool {
+    row.iter().zip(args).all(|(a, b)| a.is_null() || b.is_null() || verso_types::cmp_sql(a, b).is_eq())
+}
