@@ -2,11 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use std::sync::atomic::AtomicBool;
 use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows, SystemView};
+use verso_env::sync::Mutex;
 
 use verso_catalog::{ColumnDef, Oid, SequenceDef, TableDef};
 use verso_storage::ObjectId;
@@ -17,7 +17,7 @@ use crate::error::{ExecError, Result};
 use crate::exec::{ChangeCursor, ExecContext, Sink, TableCursor, Tables, execute};
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
-use crate::plan::{CastKind, ExprKind, PlFunction, Statement, TypedExpr};
+use crate::plan::{CastKind, ExprKind, PlFunction, Plan, Statement, SubqueryTest, TypedExpr};
 
 /// 2024-02-29 12:30:45.678901 UTC.
 pub(crate) const NOW: i64 = 762_525_045_678_901;
@@ -143,6 +143,9 @@ impl Runtime for TestSession {
     fn sequence_oid(&self, _: &str) -> Result<u32> {
         Ok(1)
     }
+    fn subquery(&self, _: &Arc<Plan>, _: SubqueryTest, _: Vec<Value>, _: &[Value]) -> Result<Value> {
+        Err(ExecError::raised("0A000", "no statement runs here"))
+    }
 }
 
 pub(crate) fn column(index: usize, ty: SqlType) -> TypedExpr {
@@ -199,7 +202,7 @@ type Contents = HashMap<Oid, Vec<Vec<Value>>>;
 /// Tables in memory, with frames that are copies: what storage promises, without storage.
 #[derive(Default)]
 pub(crate) struct MemoryTables {
-    rows: Rc<RefCell<Contents>>,
+    rows: Arc<Mutex<Contents>>,
     frames: RefCell<Vec<(Option<String>, Contents)>>,
     sequences: RefCell<HashMap<Oid, i64>>,
 }
@@ -209,11 +212,11 @@ const BATCH: usize = 3;
 
 impl MemoryTables {
     pub fn rows(&self, table: &TableDef) -> Vec<Vec<Value>> {
-        self.rows.borrow().get(&table.oid).cloned().unwrap_or_default()
+        self.rows.lock().get(&table.oid).cloned().unwrap_or_default()
     }
 
     pub fn fill(&self, table: &TableDef, rows: Vec<Vec<Value>>) {
-        self.rows.borrow_mut().insert(table.oid, rows);
+        self.rows.lock().insert(table.oid, rows);
     }
 
     pub fn open_frames(&self) -> usize {
@@ -224,7 +227,7 @@ impl MemoryTables {
         let frame = self.frames.borrow_mut().pop().expect("a frame is open");
         assert!(frame.0.is_none(), "savepoints end before statements");
         if restore {
-            *self.rows.borrow_mut() = frame.1;
+            *self.rows.lock() = frame.1;
         }
         Ok(())
     }
@@ -237,7 +240,7 @@ impl MemoryTables {
 
 /// Sees rows that are added while it reads: what T2 must not rely on.
 struct MemoryCursor {
-    contents: Rc<RefCell<Contents>>,
+    contents: Arc<Mutex<Contents>>,
     table: Oid,
     columns: Vec<usize>,
     types: Vec<SqlType>,
@@ -247,7 +250,7 @@ struct MemoryCursor {
 impl MemoryCursor {
     fn new(tables: &MemoryTables, table: &TableDef, columns: &[usize]) -> Self {
         Self {
-            contents: Rc::clone(&tables.rows),
+            contents: Arc::clone(&tables.rows),
             table: table.oid,
             columns: columns.to_vec(),
             types: columns.iter().map(|i| table.columns[*i].ty.clone()).collect(),
@@ -259,7 +262,7 @@ impl MemoryCursor {
 impl TableCursor for MemoryCursor {
     fn next(&mut self, out: &mut Batch) -> Result<bool> {
         out.clear();
-        let contents = self.contents.borrow();
+        let contents = self.contents.lock();
         let rows = contents.get(&self.table).map_or(&[][..], Vec::as_slice);
         assert!(rows.len() < 10_000, "a statement feeds itself");
         let end = rows.len().min(self.next + BATCH);
@@ -299,7 +302,7 @@ impl ChangeCursor for MemoryChanges<'_> {
         &self.batch
     }
     fn update(&mut self, selection: Option<&[u32]>, columns: &[u16], values: &Batch) -> Result<()> {
-        let mut all = self.tables.rows.borrow_mut();
+        let mut all = self.tables.rows.lock();
         let rows = all.get_mut(&self.table.oid).expect("the table was read");
         for (i, row) in self.selected(selection).into_iter().enumerate() {
             for (id, column) in columns.iter().zip(&values.columns) {
@@ -323,7 +326,7 @@ impl ChangeCursor for MemoryChanges<'_> {
 
 impl Drop for MemoryChanges<'_> {
     fn drop(&mut self) {
-        if let Some(rows) = self.tables.rows.borrow_mut().get_mut(&self.table.oid) {
+        if let Some(rows) = self.tables.rows.lock().get_mut(&self.table.oid) {
             let mut row = 0;
             rows.retain(|_| {
                 row += 1;
@@ -355,7 +358,7 @@ impl Tables for MemoryTables {
     fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
         rows.check().expect("a sound batch");
         let types: Vec<SqlType> = table.columns.iter().map(|column| column.ty.clone()).collect();
-        let mut all = self.rows.borrow_mut();
+        let mut all = self.rows.lock();
         all.entry(table.oid).or_default().extend((0..rows.rows).map(|row| rows.row(row, &types)));
         Ok(())
     }
@@ -370,7 +373,7 @@ impl Tables for MemoryTables {
         Ok(())
     }
     fn begin_statement(&self) -> Result<()> {
-        self.frames.borrow_mut().push((None, self.rows.borrow().clone()));
+        self.frames.borrow_mut().push((None, self.rows.lock().clone()));
         Ok(())
     }
     fn end_statement(&self) -> Result<()> {
@@ -383,13 +386,13 @@ impl Tables for MemoryTables {
         true
     }
     fn savepoint(&self, name: &str) -> Result<()> {
-        self.frames.borrow_mut().push((Some(name.to_owned()), self.rows.borrow().clone()));
+        self.frames.borrow_mut().push((Some(name.to_owned()), self.rows.lock().clone()));
         Ok(())
     }
     fn rollback_to(&self, name: &str) -> Result<()> {
         let at = self.named(name);
         self.frames.borrow_mut().truncate(at + 1);
-        *self.rows.borrow_mut() = self.frames.borrow()[at].1.clone();
+        *self.rows.lock() = self.frames.borrow()[at].1.clone();
         Ok(())
     }
     fn release(&self, name: &str) -> Result<()> {

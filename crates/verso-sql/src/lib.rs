@@ -1,13 +1,14 @@
 //! SQL text to answers: parser, binder, planner, sessions, SQLSTATEs
 //!
 //! ```text
-//! text ─► parse ─► syntax ─► bind ─► verso_row::plan ─► session ─► verso_row executors ─► batches
+//! text ─► parse ─► syntax ─► bind, rewrite ─► verso_row::plan ─► session ─► verso_row executors ─► batches
 //! ```
 #![forbid(unsafe_code)]
 
 pub mod bind;
 pub mod errors;
 pub mod parse;
+mod rewrite;
 pub mod scram;
 pub mod session;
 pub mod syntax;

@@ -5,7 +5,7 @@ pub mod table;
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows, SystemView};
-use verso_row::plan::PlFunction;
+use verso_row::plan::{PlFunction, Plan, SubqueryTest};
 use verso_row::{EvalContext, ExecError, Notice, Runtime, SessionServices};
 use verso_types::{TimeZone, Value};
 
@@ -40,6 +40,15 @@ impl Runtime for Session {
         nothing()
     }
     fn sequence_oid(&self, _: &str) -> Result<u32, ExecError> {
+        nothing()
+    }
+    fn subquery(
+        &self,
+        _: &Arc<Plan>,
+        _: SubqueryTest,
+        _: Vec<Value>,
+        _: &[Value],
+    ) -> Result<Value, ExecError> {
         nothing()
     }
 }

@@ -325,6 +325,48 @@ impl Plan {
         }
     }
 
+    /// Calls `visit` on the operators whose rows this one reads and owns, to change them; shared ones are left out.
+    pub fn for_each_input_mut(&mut self, visit: &mut dyn FnMut(&mut Plan)) {
+        match self {
+            Plan::Values { .. }
+            | Plan::TableScan { .. }
+            | Plan::SystemScan { .. }
+            | Plan::FunctionScan { .. }
+            | Plan::WorkTable { .. }
+            | Plan::Shared { .. } => {}
+            Plan::Project { input, .. }
+            | Plan::Filter { input, .. }
+            | Plan::Aggregate { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::Distinct { input } => visit(input),
+            Plan::Append { inputs } => inputs.iter_mut().for_each(visit),
+            Plan::Join { left, right, .. }
+            | Plan::Apply { left, right, .. }
+            | Plan::SetOperation { left, right, .. } => {
+                visit(left);
+                visit(right);
+            }
+            Plan::Recursive { base, step, .. } => {
+                visit(base);
+                visit(step);
+            }
+        }
+    }
+
+    /// Whether it needs values of a query around it (P5).
+    #[must_use]
+    pub fn uses_outer(&self) -> bool {
+        let own = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, ExprKind::Outer(_)));
+        if self.exprs().into_iter().any(own) {
+            return true;
+        }
+        match self {
+            Plan::Apply { left, .. } => left.uses_outer(), // the right side's are the apply's own
+            other => other.inputs().into_iter().any(Plan::uses_outer),
+        }
+    }
+
     /// The expressions of this operator, not of its inputs.
     #[must_use]
     pub fn exprs(&self) -> Vec<&TypedExpr> {

@@ -7,6 +7,14 @@ use super::Binder;
 use super::resolve::{common_type, shown};
 use crate::errors::{SqlError, sqlstate};
 
+/// The expression with exactly this type, modifier included: columns of one type stand in batches alike.
+pub fn exactly(expr: TypedExpr, ty: &SqlType) -> TypedExpr {
+    if expr.ty == *ty {
+        return expr;
+    }
+    TypedExpr::new(ExprKind::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, ty.clone())
+}
+
 impl Binder<'_> {
     /// Casts where the context allows it. `at` is where the expression starts.
     pub(super) fn coerce(

@@ -239,11 +239,11 @@ impl Binder<'_> {
 }
 
 fn table_scope(table: &TableDef, alias: Option<&Name>) -> Scope {
-    Scope {
-        table: Some(alias.map_or_else(|| Arc::clone(&table.name), |alias| alias.text.as_str().into())),
-        hidden: alias.map(|_| Arc::clone(&table.name)),
-        columns: table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect(),
-    }
+    Scope::of(
+        Some(alias.map_or_else(|| Arc::clone(&table.name), |alias| alias.text.as_str().into())),
+        alias.map(|_| Arc::clone(&table.name)),
+        table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect(),
+    )
 }
 
 fn target_column(table: &TableDef, name: &Name) -> Result<usize, SqlError> {

@@ -43,6 +43,8 @@ pub enum Clause {
     Returning,
     /// A function in FROM.
     From,
+    /// ON.
+    JoinOn,
     /// DEFAULT.
     Default,
     /// An expression of PL/pgSQL.
@@ -63,6 +65,7 @@ impl Clause {
             Clause::Set => "UPDATE",
             Clause::Returning => "RETURNING",
             Clause::From => "functions in FROM",
+            Clause::JoinOn => "JOIN conditions",
             Clause::Default => "DEFAULT expressions",
         }
     }
@@ -90,6 +93,25 @@ impl<'s> Context<'s> {
 
     pub(super) fn scope(&self) -> &'s Scope {
         self.scope
+    }
+
+    /// Notes the columns of an expression as used at a place, unless an aggregate is around them.
+    pub(super) fn uses(&mut self, expr: &TypedExpr, at: u32) {
+        if self.inside_aggregate {
+            return;
+        }
+        expr.any(&mut |part| {
+            if let K::Column(index) = part.kind {
+                let (name, _) = &self.scope.columns[index];
+                let table = self.scope.tables.iter().find(|table| table.columns.contains(&index));
+                let shown = match table.and_then(|table| table.name.as_deref()) {
+                    Some(table) => format!("{table}.{name}"),
+                    None => name.to_string(),
+                };
+                self.plain_columns.push((index, at, shown));
+            }
+            false
+        });
     }
 }
 
@@ -215,6 +237,12 @@ impl Binder<'_> {
             ExprKind::Subscript { array: _, index } => {
                 Err(SqlError::unsupported("an array subscript").at(index.at.start.saturating_sub(1)))
             }
+            ExprKind::Subquery(query) => self.scalar_subquery(query, cx),
+            ExprKind::Exists(query) => self.exists(query, cx),
+            ExprKind::ArraySubquery(query) => self.array_subquery(query, cx),
+            ExprKind::InSubquery { args, query, negated } => {
+                self.in_subquery(args, query, *negated, expr.point, cx)
+            }
             ExprKind::Default => {
                 Err(SqlError::syntax("DEFAULT is not allowed in this context").at(expr.at.start))
             }
@@ -240,18 +268,19 @@ impl Binder<'_> {
     }
 
     fn column(&self, parts: &[crate::syntax::Name], cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
-        match cx.scope.find(parts, &self.variables)? {
+        let meaning = match (cx.scope.find(parts, &self.variables), self.outer) {
+            (Err(error), Some(outer))
+                if matches!(error.sqlstate, sqlstate::UNDEFINED_COLUMN | sqlstate::UNDEFINED_TABLE) =>
+            {
+                return outer.find(parts)?.ok_or(error);
+            }
+            (found, _) => found?,
+        };
+        match meaning {
             Meaning::Variable(slot, ty) => Ok(TypedExpr::new(K::Parameter(slot), ty)),
-            Meaning::Column(index) => {
-                let (name, ty) = &cx.scope.columns[index];
-                if !cx.inside_aggregate {
-                    let shown = match &cx.scope.table {
-                        Some(table) => format!("{table}.{name}"),
-                        None => name.to_string(),
-                    };
-                    cx.plain_columns.push((index, parts.first().map_or(0, |part| part.at.start), shown));
-                }
-                Ok(TypedExpr::column(index, ty.clone()))
+            Meaning::Column(column) => {
+                cx.uses(&column, parts.first().map_or(0, |part| part.at.start));
+                Ok(column)
             }
         }
     }

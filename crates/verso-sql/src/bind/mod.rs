@@ -7,7 +7,10 @@
 //! | [`coerce`] | casts, constants, common types |
 //! | [`expr`] | expressions |
 //! | [`aggregate`] | grouping: aggregates pulled out, everything else over the keys |
-//! | [`query`] | SELECT, VALUES |
+//! | [`query`] | SELECT, VALUES, UNION and its relatives |
+//! | [`from`] | tables, functions and joins in FROM |
+//! | [`subquery`] | queries within expressions |
+//! | [`with`] | WITH |
 //! | [`dml`] | INSERT, UPDATE, DELETE |
 //! | [`plpgsql`] | bodies of functions |
 //! | [`parameter`] | types of parameters that nobody declared |
@@ -20,13 +23,16 @@ mod aggregate;
 mod coerce;
 mod dml;
 mod expr;
+mod from;
 mod names;
 mod parameter;
 mod plpgsql;
 mod query;
 mod resolve;
 mod scope;
+mod subquery;
 mod walk;
+mod with;
 
 #[cfg(test)]
 mod tests;
@@ -40,9 +46,11 @@ use verso_types::{SqlType, TimeZone};
 use crate::errors::SqlError;
 use crate::syntax;
 
+pub(crate) use coerce::exactly;
 pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_function;
+pub(crate) use walk::{columns_of, map_columns};
 
 /// What binding needs to know.
 #[derive(Clone)]
@@ -57,6 +65,10 @@ pub struct Binder<'c> {
     inference: Option<&'c Inference>,
     /// Variables in scope, innermost last; empty outside of PL/pgSQL.
     variables: Vec<scope::Variable>,
+    /// The queries around the one that is bound.
+    outer: Option<&'c scope::Correlation<'c>>,
+    /// The queries of WITH in scope, innermost last.
+    ctes: Vec<with::Cte>,
 }
 
 impl<'c> Binder<'c> {
@@ -66,7 +78,15 @@ impl<'c> Binder<'c> {
         time_zone: &'c TimeZone,
         parameters: &'c [SqlType],
     ) -> Binder<'c> {
-        Binder { catalog, time_zone, parameters, inference: None, variables: Vec::new() }
+        Binder {
+            catalog,
+            time_zone,
+            parameters,
+            inference: None,
+            variables: Vec::new(),
+            outer: None,
+            ctes: Vec::new(),
+        }
     }
 
     /// For statements to be prepared: parameters get the types that their contexts want.

@@ -23,7 +23,20 @@ fn figure(expr: &Expr) -> Option<(String, u8)> {
             .filter(|(_, worth)| *worth > 1)
             .or_else(|| Some(("case".to_string(), 1))),
         ExprKind::Array(_) => Some(("array".to_string(), 2)),
-        ExprKind::Literal(_)
+        ExprKind::Subquery(query) => match &query.body {
+            crate::syntax::QueryBody::Select(select) => match select.items.first()? {
+                crate::syntax::SelectItem::Expr { alias: Some(alias), expr: _ } => {
+                    Some((alias.text.clone(), 2))
+                }
+                crate::syntax::SelectItem::Expr { expr, alias: None } => figure(expr),
+                crate::syntax::SelectItem::Wildcard { .. } => None,
+            },
+            _ => None,
+        },
+        ExprKind::Exists(_) => Some(("exists".to_string(), 2)),
+        ExprKind::ArraySubquery(_) => Some(("array".to_string(), 2)),
+        ExprKind::InSubquery { .. }
+        | ExprKind::Literal(_)
         | ExprKind::Parameter(_)
         | ExprKind::Unary { .. }
         | ExprKind::Binary { .. }

@@ -6,42 +6,28 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{FunctionReturn, SystemView, TableDef};
-use verso_row::functions::ArgType;
-use verso_row::plan::{ExprKind as K, OutputColumn, Plan, SetCall, SortKey, TypedExpr};
+use verso_row::plan::{ExprKind as K, OutputColumn, Plan, SetOperation, SortKey, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
 use super::aggregate::over_groups;
-use super::expr::{Clause, Context, Found};
+use super::coerce::exactly;
+use super::expr::{Clause, Context};
+use super::from::Input;
 use super::names::output_name;
-use super::resolve::{Resolution, function_error, resolve, result_type};
+use super::resolve::{common_type, shown};
 use super::scope::Scope;
 use super::walk::{map_columns, same};
+use super::with::inline_shared;
 use crate::errors::{SqlError, sqlstate};
-use crate::syntax::{
-    Expr, ExprKind, FromItem, FromSource, Literal, OrderItem, QualifiedName, Query, QueryBody, Select,
-    SelectItem,
-};
+use crate::rewrite::rewrite;
+use crate::syntax::{Expr, ExprKind, Literal, OrderItem, Query, QueryBody, Select, SelectItem, SetOperator};
 
 /// An output column, bound.
 pub(super) struct Item {
     pub(super) expr: TypedExpr,
     pub(super) name: Arc<str>,
     at: u32,
-}
-
-/// What FROM yields.
-struct Input {
-    source: InputSource,
-    scope: Scope,
-}
-
-enum InputSource {
-    /// A table: the columns scanned are chosen when all expressions are known.
-    Table(Arc<TableDef>),
-    /// Anything else.
-    Plan(Plan),
 }
 
 impl Binder<'_> {
@@ -52,6 +38,14 @@ impl Binder<'_> {
 
     /// Binds a query whose untyped literals become the target's types where there are targets, else text.
     pub(super) fn query_for(&self, query: &Query, targets: &[SqlType]) -> Result<Plan, SqlError> {
+        if query.with.is_empty() {
+            return Ok(rewrite(self.body(query, targets)?));
+        }
+        let inside = self.with(&query.with)?;
+        Ok(rewrite(inline_shared(inside.body(query, targets)?)))
+    }
+
+    fn body(&self, query: &Query, targets: &[SqlType]) -> Result<Plan, SqlError> {
         let plan = match &query.body {
             QueryBody::Select(select) => self.select(select, &query.order_by, targets)?,
             QueryBody::Values(rows) => {
@@ -60,6 +54,10 @@ impl Binder<'_> {
             }
             QueryBody::Nested(inner) => {
                 let plan = self.query_for(inner, targets)?;
+                self.order_output(plan, &query.order_by)?
+            }
+            QueryBody::Set { operator, all, left, right } => {
+                let plan = self.set_operation(*operator, *all, left, right, targets)?;
                 self.order_output(plan, &query.order_by)?
             }
         };
@@ -95,6 +93,71 @@ impl Binder<'_> {
         self.coerce(bound, expr.at.start, &SqlType::Int8, CastKind::Assignment).map(Some)
     }
 
+    /// UNION, INTERSECT, EXCEPT: both sides in common types, under the names of the left one.
+    fn set_operation(
+        &self,
+        operator: SetOperator,
+        all: bool,
+        left: &Query,
+        right: &Query,
+        targets: &[SqlType],
+    ) -> Result<Plan, SqlError> {
+        let types = |plan: &Plan| plan.output().into_iter().map(|column| column.ty).collect::<Vec<_>>();
+        let word = operator.as_str();
+        let mut first = self.query_for(left, targets)?;
+        let hints = types(&first);
+        let second = self.query_for(right, if targets.is_empty() { &hints } else { targets })?;
+        let (ours, theirs) = (types(&first), types(&second));
+        if ours.len() != theirs.len() {
+            let text = format!("each {word} query must have the same number of columns");
+            return Err(SqlError::syntax(text).at(right.at.start));
+        }
+        // An untyped literal on the left takes the type of the right side.
+        if ours.iter().zip(&theirs).any(|(a, b)| common_type([a, b].into_iter()).is_err()) {
+            first = self.query_for(left, &theirs)?;
+        }
+        let mut common = Vec::with_capacity(theirs.len());
+        for (a, b) in types(&first).iter().zip(&theirs) {
+            common.push(common_type([a, b].into_iter()).map_err(|(a, b)| {
+                let text = format!("{word} types {} and {} cannot be matched", shown(&a), shown(&b));
+                SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(right.at.start)
+            })?);
+        }
+        let first = Box::new(self.cast_output(first, &common)?);
+        let second = Box::new(self.cast_output(second, &common)?);
+        let operation = match operator {
+            SetOperator::Union => {
+                let inputs = match *first {
+                    Plan::Append { mut inputs } if all => {
+                        inputs.push(*second);
+                        inputs
+                    }
+                    first => vec![first, *second],
+                };
+                let append = Plan::Append { inputs };
+                return Ok(if all { append } else { Plan::Distinct { input: Box::new(append) } });
+            }
+            SetOperator::Intersect => SetOperation::Intersect,
+            SetOperator::Except => SetOperation::Except,
+        };
+        Ok(Plan::SetOperation { left: first, right: second, operation, all })
+    }
+
+    /// The plan with its columns cast.
+    pub(super) fn cast_output(&self, plan: Plan, to: &[SqlType]) -> Result<Plan, SqlError> {
+        let output = plan.output();
+        if output.iter().zip(to).all(|(column, to)| column.ty == *to) {
+            return Ok(plan);
+        }
+        let mut exprs = Vec::with_capacity(to.len());
+        for (index, (column, to)) in output.iter().zip(to).enumerate() {
+            let expr = TypedExpr::column(index, column.ty.clone());
+            exprs.push(exactly(self.coerce(expr, 0, to, CastKind::Implicit)?, to));
+        }
+        let names = output.into_iter().map(|column| column.name).collect();
+        Ok(Plan::Project { input: Box::new(plan), exprs, names })
+    }
+
     fn values(&self, rows: &[Vec<Expr>]) -> Result<Plan, SqlError> {
         let width = rows.first().map_or(0, Vec::len);
         let scope = Scope::default();
@@ -121,165 +184,11 @@ impl Binder<'_> {
         Ok(Plan::Values { rows: table, columns: output })
     }
 
-    // ── FROM ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    /// Finds a table to read or write.
-    pub(crate) fn table(&self, name: &QualifiedName) -> Result<Arc<TableDef>, SqlError> {
-        let schema = name.schema_text();
-        if let Some(table) = self.catalog.table(schema, &name.name.text) {
-            return Ok(table);
-        }
-        let at = name.at().start;
-        if let Some(schema) = schema
-            && self.catalog.schema(schema).is_none()
-        {
-            return Err(SqlError::new(
-                sqlstate::UNDEFINED_TABLE,
-                format!("relation \"{name}\" does not exist"),
-            )
-            .at(at));
-        }
-        if self.catalog.sequence(schema, &name.name.text).is_some() {
-            return Err(SqlError::unsupported("reading a sequence as a table").at(at));
-        }
-        Err(SqlError::new(sqlstate::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")).at(at))
-    }
-
-    fn from(&self, item: Option<&FromItem>) -> Result<Input, SqlError> {
-        let Some(item) = item else {
-            let plan = Plan::Values { rows: vec![Vec::new()], columns: Vec::new() };
-            return Ok(Input { source: InputSource::Plan(plan), scope: Scope::default() });
-        };
-        let (source, own_name, single) = match &item.source {
-            FromSource::Table(name) => (self.relation(name)?, Some(name.name.text.as_str()), false),
-            FromSource::Function(call, _) => {
-                let (plan, single) = self.function_scan(call)?;
-                (InputSource::Plan(plan), Some(call.name.name.text.as_str()), single)
-            }
-            FromSource::Query(query, at) => {
-                if item.alias.is_none() {
-                    return Err(SqlError::syntax("subquery in FROM must have an alias")
-                        .with_hint("For example, FROM (SELECT ...) [AS] foo.")
-                        .at(at.start));
-                }
-                (InputSource::Plan(self.query(query)?), None, false)
-            }
-        };
-        let mut columns: Vec<(Arc<str>, SqlType)> = match &source {
-            InputSource::Table(table) => {
-                table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect()
-            }
-            InputSource::Plan(plan) => {
-                plan.output().into_iter().map(|column| (column.name, column.ty)).collect()
-            }
-        };
-        let table: Option<Arc<str>> =
-            item.alias.as_ref().map(|alias| alias.text.as_str()).or(own_name).map(Arc::from);
-        // `generate_series(1, 3) AS g`: the alias names the one column, too.
-        if let (true, Some(alias), [(name, _)]) = (single, &item.alias, columns.as_mut_slice()) {
-            *name = alias.text.as_str().into();
-        }
-        if item.columns.len() > columns.len() {
-            let text = format!(
-                "table \"{}\" has {} columns available but {} columns specified",
-                table.as_deref().unwrap_or_default(),
-                columns.len(),
-                item.columns.len()
-            );
-            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text));
-        }
-        for ((name, _), alias) in columns.iter_mut().zip(&item.columns) {
-            *name = alias.text.as_str().into();
-        }
-        let hidden = item.alias.as_ref().and(own_name).map(Arc::from);
-        Ok(Input { source, scope: Scope { table, hidden, columns } })
-    }
-
-    fn relation(&self, name: &QualifiedName) -> Result<InputSource, SqlError> {
-        let schema = name.schema_text();
-        if let Some(view) = self.catalog.system_view(schema, &name.name.text) {
-            if !view.arguments().is_empty() {
-                let text = format!("{name} is a function: give it its arguments");
-                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(name.at().start));
-            }
-            let columns = view.columns();
-            let output =
-                columns.iter().map(|column| OutputColumn::new(column.name, column.ty.clone())).collect();
-            let columns = (0..columns.len()).collect();
-            return Ok(InputSource::Plan(Plan::SystemScan { view, args: Vec::new(), columns, output }));
-        }
-        Ok(InputSource::Table(self.table(name)?))
-    }
-
-    /// A system view that takes arguments.
-    fn view_call(&self, view: SystemView, args: Vec<(TypedExpr, u32)>, at: u32) -> Result<Plan, SqlError> {
-        let declared = vec![view.arguments().iter().cloned().map(ArgType::Exact).collect()];
-        let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
-        let to = match resolve(&declared, &types, false) {
-            Resolution::One(_, to) => to,
-            found => return Err(function_error(view.name(), &types, &found).at(at)),
-        };
-        let args = args
-            .into_iter()
-            .zip(&to)
-            .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
-            .collect::<Result<Vec<_>, _>>()?;
-        let columns = view.columns();
-        let output = columns.iter().map(|column| OutputColumn::new(column.name, column.ty.clone())).collect();
-        Ok(Plan::SystemScan { view, args, columns: (0..columns.len()).collect(), output })
-    }
-
-    /// A function in FROM; whether it yields one unnamed column.
-    fn function_scan(&self, call: &crate::syntax::Call) -> Result<(Plan, bool), SqlError> {
-        let at = call.name.at().start;
-        let scope = Scope::default();
-        let mut cx = Context::new(&scope, Clause::From);
-        if call.star || call.distinct || call.filter.is_some() {
-            return Err(SqlError::syntax("syntax error: a function in FROM takes plain arguments").at(at));
-        }
-        let args = self.located(&call.args, &mut cx)?;
-        let name = call.name.name.text.as_str();
-        if let Some(view) = self.catalog.system_view(call.name.schema_text(), name)
-            && !view.arguments().is_empty()
-        {
-            return Ok((self.view_call(view, args, at)?, false));
-        }
-        match self.function(call, args)? {
-            Found::BuiltIn(function, args, to) => {
-                let args = args
-                    .into_iter()
-                    .zip(&to)
-                    .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
-                    .collect::<Result<Vec<_>, _>>()?;
-                let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
-                let column = OutputColumn::new(name, result_type(&function.result, &types));
-                Ok((
-                    Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns: vec![column] },
-                    true,
-                ))
-            }
-            Found::User(function, args) => {
-                let one = |ty: &SqlType| vec![OutputColumn::new(name, ty.clone())];
-                let (columns, single) = match &function.returns {
-                    FunctionReturn::Void => (one(&SqlType::Void), true),
-                    FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => (one(ty), true),
-                    FunctionReturn::Table(columns) => {
-                        let output = |(name, ty): &(Arc<str>, SqlType)| {
-                            OutputColumn::new(Arc::clone(name), ty.clone())
-                        };
-                        (columns.iter().map(output).collect(), false)
-                    }
-                };
-                Ok((Plan::FunctionScan { call: SetCall::User { function, args }, columns }, single))
-            }
-        }
-    }
-
     // ── SELECT ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     fn select(&self, select: &Select, order_by: &[OrderItem], targets: &[SqlType]) -> Result<Plan, SqlError> {
-        let Input { source, scope } = self.from(select.from.as_ref())?;
-        let mut filter = self.filter(select.filter.as_ref(), &scope)?;
+        let Input { plan, scope } = self.from(select.from.as_ref())?;
+        let filter = self.filter(select.filter.as_ref(), &scope)?;
         let mut cx = Context::new(&scope, Clause::Select);
         let mut items = self.items(&select.items, &mut cx)?;
         for (number, item) in items.iter_mut().enumerate() {
@@ -333,7 +242,7 @@ impl Binder<'_> {
             }
             sort.push((column, item.descending, item.nulls_first));
         }
-        let Context { mut aggregates, plain_columns, .. } = cx;
+        let Context { aggregates, plain_columns, .. } = cx;
         let grouped = !aggregates.is_empty() || !keys.is_empty() || having.is_some();
         let names: Vec<Arc<str>> = items.iter().map(|item| Arc::clone(&item.name)).collect();
         let mut exprs: Vec<TypedExpr> = items.into_iter().map(|item| item.expr).chain(hidden).collect();
@@ -342,15 +251,10 @@ impl Binder<'_> {
                 over_groups(expr, &keys, &plain_columns)?;
             }
         }
-        // What is computed directly over the input decides which columns are read.
-        let arguments =
-            aggregates.iter_mut().flat_map(|call| call.args.iter_mut().chain(call.filter.as_mut()));
-        let plan = if grouped {
-            scan(source, &mut filter, keys.iter_mut().chain(arguments))
-        } else {
-            scan(source, &mut filter, exprs.iter_mut())
+        let mut plan = match filter {
+            Some(predicate) => Plan::Filter { input: Box::new(plan), predicate },
+            None => plan,
         };
-        let mut plan = plan;
         if grouped {
             plan = Plan::Aggregate { input: Box::new(plan), group_by: keys, aggregates };
             if let Some(predicate) = having {
@@ -382,23 +286,27 @@ impl Binder<'_> {
                 }
                 SelectItem::Wildcard { table, at } => {
                     let scope = cx.scope();
-                    if let Some(table) = table
-                        && scope.table.as_deref() != Some(&table.name.text)
-                    {
-                        return Err(scope.missing_table(&table.name));
-                    }
-                    if scope.table.is_none() && scope.columns.is_empty() {
+                    if scope.tables.is_empty() && scope.columns.is_empty() {
                         return Err(
                             SqlError::syntax("SELECT * with no tables specified is not valid").at(at.start)
                         );
                     }
-                    let table = scope.table.clone();
-                    for (index, (name, ty)) in scope.columns.clone().into_iter().enumerate() {
-                        let shown = table
-                            .as_ref()
-                            .map_or_else(|| name.to_string(), |table| format!("{table}.{name}"));
-                        cx.plain_columns.push((index, at.start, shown));
-                        all.push(Item { expr: TypedExpr::column(index, ty), name, at: at.start });
+                    let columns = match table {
+                        None => scope.visible.clone(),
+                        Some(table) => {
+                            let item = scope
+                                .table(&table.name.text)
+                                .ok_or_else(|| scope.missing_table(&table.name))?;
+                            let one = |index: usize| {
+                                let (name, ty) = &scope.columns[index];
+                                (Arc::clone(name), TypedExpr::column(index, ty.clone()))
+                            };
+                            item.columns.clone().map(one).collect()
+                        }
+                    };
+                    for (name, expr) in columns {
+                        cx.uses(&expr, at.start);
+                        all.push(Item { expr, name, at: at.start });
                     }
                 }
             }
@@ -409,7 +317,7 @@ impl Binder<'_> {
     fn group_key(&self, key: &Expr, items: &[Item], cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let is_input = match &key.kind {
             ExprKind::Column(parts) => match parts.as_slice() {
-                [name] => cx.scope().columns.iter().any(|(column, _)| **column == *name.text),
+                [name] => cx.scope().visible.iter().any(|(column, _)| **column == *name.text),
                 _ => true,
             },
             _ => false,
@@ -475,7 +383,7 @@ impl Binder<'_> {
         };
         let items: Vec<Item> = output.iter().enumerate().map(item).collect();
         let columns = output.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
-        let scope = Scope { table: None, hidden: None, columns };
+        let scope = Scope::of(None, None, columns);
         let mut keys = Vec::new();
         for order in order_by {
             let expr = match self.output_reference(&order.expr, &items, "ORDER BY")? {
@@ -488,29 +396,6 @@ impl Binder<'_> {
             keys.push(SortKey { expr, descending: order.descending, nulls_first: order.nulls_first });
         }
         Ok(Plan::Sort { input: Box::new(plan), keys })
-    }
-}
-
-/// The scan of the input with its filter: reads the columns that `exprs` and the filter use, and renumbers them.
-fn scan<'e>(
-    source: InputSource,
-    filter: &mut Option<TypedExpr>,
-    exprs: impl Iterator<Item = &'e mut TypedExpr>,
-) -> Plan {
-    let mut filter = filter.take();
-    match source {
-        InputSource::Plan(plan) => match filter {
-            Some(predicate) => Plan::Filter { input: Box::new(plan), predicate },
-            None => plan,
-        },
-        InputSource::Table(table) => {
-            let columns = {
-                let mut exprs: Vec<&mut TypedExpr> = exprs.collect();
-                exprs.extend(filter.as_mut());
-                prune(&mut exprs)
-            };
-            Plan::TableScan { table, columns, filter }
-        }
     }
 }
 

@@ -1,21 +1,79 @@
 //! What the names in an expression may mean: columns of FROM, and variables of PL/pgSQL.
 
+use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
+use verso_row::plan::{ExprKind, TypedExpr};
 use verso_types::SqlType;
 
+use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::Name;
 
 /// The columns an expression may use.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// The name of the FROM item, or its alias.
-    pub table: Option<Arc<str>>,
-    /// The table's own name, where an alias hides it.
-    pub hidden: Option<Arc<str>>,
+    /// The FROM items.
+    pub tables: Vec<ScopeTable>,
     /// Name and type of each column, by its index in the input.
     pub columns: Vec<(Arc<str>, SqlType)>,
+    /// What a name without a table means, and `*`, in order: the columns, where USING has not merged some.
+    pub visible: Vec<(Arc<str>, TypedExpr)>,
+}
+
+/// A FROM item.
+#[derive(Clone, Debug)]
+pub struct ScopeTable {
+    /// Its alias or name; none for what has neither.
+    pub name: Option<Arc<str>>,
+    /// The table's own name, where an alias hides it.
+    pub hidden: Option<Arc<str>>,
+    /// Its columns within the input.
+    pub columns: Range<usize>,
+}
+
+/// The columns of a query around this one, level by level.
+#[derive(Clone, Copy, Debug)]
+pub struct Correlation<'s> {
+    /// What is in scope there.
+    pub scope: &'s Scope,
+    /// The query around that.
+    pub parent: Option<&'s Correlation<'s>>,
+    /// What the query inside uses of it: the values of its `Outer(n)`.
+    pub refs: &'s RefCell<Vec<TypedExpr>>,
+    /// Nothing here may be used, only what is further out: a subquery in FROM without LATERAL.
+    pub hidden: bool,
+    /// These are the FROM items before one, not a query around.
+    pub lateral: bool,
+}
+
+impl Correlation<'_> {
+    /// What a name means in a query around this one.
+    pub fn find(&self, parts: &[Name]) -> Result<Option<TypedExpr>, SqlError> {
+        let here = if self.hidden { None } else { self.scope.lookup(parts)? };
+        let found = match (here, self.parent) {
+            (Some(expr), _) => expr,
+            (None, Some(parent)) => match parent.find(parts)? {
+                Some(expr) => expr,
+                None => return Ok(None),
+            },
+            (None, None) => return Ok(None),
+        };
+        let mut refs = self.refs.borrow_mut();
+        let known = refs.iter().position(|known| same(known, &found));
+        let ty = found.ty.clone();
+        let index = known.unwrap_or_else(|| {
+            refs.push(found);
+            refs.len() - 1
+        });
+        Ok(Some(TypedExpr::new(ExprKind::Outer(index), ty)))
+    }
+
+    /// How many queries are around this one.
+    pub fn depth(&self) -> usize {
+        1 + self.parent.map_or(0, Correlation::depth)
+    }
 }
 
 /// A variable of PL/pgSQL.
@@ -34,13 +92,29 @@ pub struct Variable {
 /// What a name means.
 #[derive(Debug)]
 pub enum Meaning {
-    /// A column of the input.
-    Column(usize),
+    /// A column of the input, or what USING made of two.
+    Column(TypedExpr),
     /// A slot and its type.
     Variable(usize, SqlType),
 }
 
 impl Scope {
+    /// The scope of one FROM item.
+    pub fn of(table: Option<Arc<str>>, hidden: Option<Arc<str>>, columns: Vec<(Arc<str>, SqlType)>) -> Scope {
+        let visible = columns
+            .iter()
+            .enumerate()
+            .map(|(index, (name, ty))| (Arc::clone(name), TypedExpr::column(index, ty.clone())))
+            .collect();
+        let tables = vec![ScopeTable { name: table, hidden, columns: 0..columns.len() }];
+        Scope { tables, columns, visible }
+    }
+
+    /// The item of that name.
+    pub fn table(&self, name: &str) -> Option<&ScopeTable> {
+        self.tables.iter().find(|table| table.name.as_deref() == Some(name))
+    }
+
     /// Finds what a name with or without a qualifier means. `variables` are searched from the end, innermost first.
     pub fn find(&self, parts: &[Name], variables: &[Variable]) -> Result<Meaning, SqlError> {
         let at = parts.first().map_or(0, |part| part.at.start);
@@ -52,8 +126,24 @@ impl Scope {
         }
     }
 
+    /// The same among columns only; none where nothing here has that name.
+    pub fn lookup(&self, parts: &[Name]) -> Result<Option<TypedExpr>, SqlError> {
+        let here = match parts {
+            [name] => self.visible.iter().any(|(column, _)| **column == *name.text),
+            [table, _] | [_, table, _] => self.table(&table.text).is_some(),
+            _ => false,
+        };
+        if !here {
+            return Ok(None);
+        }
+        match self.find(parts, &[])? {
+            Meaning::Column(expr) => Ok(Some(expr)),
+            Meaning::Variable(..) => Ok(None),
+        }
+    }
+
     fn find_plain(&self, name: &Name, variables: &[Variable]) -> Result<Meaning, SqlError> {
-        let mut columns = self.columns.iter().enumerate().filter(|(_, (column, _))| **column == *name.text);
+        let mut columns = self.visible.iter().filter(|(column, _)| **column == *name.text);
         let variable = variables.iter().rev().find(|variable| *variable.name == *name.text);
         let ambiguous = || {
             SqlError::new(
@@ -63,7 +153,7 @@ impl Scope {
             .at(name.at.start)
         };
         match (columns.next(), columns.next(), variable) {
-            (Some((index, _)), None, None) => Ok(Meaning::Column(index)),
+            (Some((_, expr)), None, None) => Ok(Meaning::Column(expr.clone())),
             (None, _, Some(variable)) => Ok(Meaning::Variable(variable.slot, variable.ty.clone())),
             (Some(_), None, Some(_)) => {
                 Err(ambiguous()
@@ -75,10 +165,17 @@ impl Scope {
     }
 
     fn find_qualified(&self, table: &Name, name: &Name, variables: &[Variable]) -> Result<Meaning, SqlError> {
-        if self.table.as_deref() == Some(&table.text) {
-            return match self.columns.iter().position(|(column, _)| **column == *name.text) {
-                Some(index) => Ok(Meaning::Column(index)),
-                None => Err(self.missing(Some(table), name)),
+        if let Some(item) = self.table(&table.text) {
+            let mut fits = item.columns.clone().filter(|index| *self.columns[*index].0 == *name.text);
+            return match (fits.next(), fits.next()) {
+                (Some(index), None) => {
+                    Ok(Meaning::Column(TypedExpr::column(index, self.columns[index].1.clone())))
+                }
+                (None, _) => Err(self.missing(Some(table), name)),
+                (Some(_), Some(_)) => {
+                    let text = format!("column reference \"{}\" is ambiguous", name.text);
+                    Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text).at(table.at.start))
+                }
             };
         }
         let variable = |variable: &&Variable| *variable.block == *table.text && *variable.name == *name.text;
@@ -90,14 +187,14 @@ impl Scope {
 
     /// `42P01` for a qualifier that names nothing in FROM.
     pub fn missing_table(&self, table: &Name) -> SqlError {
-        let hidden = self.hidden.as_deref() == Some(&table.text);
+        let hidden = self.tables.iter().find(|item| item.hidden.as_deref() == Some(&table.text));
         let error = |text: String| SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(table.at.start);
-        match &self.table {
-            Some(alias) if hidden => {
+        match hidden.and_then(|item| item.name.as_deref()) {
+            Some(alias) => {
                 error(format!("invalid reference to FROM-clause entry for table \"{}\"", table.text))
                     .with_hint(format!("Perhaps you meant to reference the table alias \"{alias}\"."))
             }
-            _ => error(format!("missing FROM-clause entry for table \"{}\"", table.text)),
+            None => error(format!("missing FROM-clause entry for table \"{}\"", table.text)),
         }
     }
 
@@ -110,12 +207,16 @@ impl Scope {
         let start = table.map_or(name.at.start, |table| table.at.start);
         let error = SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(start);
         let near = closest(&name.text, self.columns.iter().map(|(column, _)| &**column));
-        let Some(table) = &self.table else { return error };
-        match near.as_slice() {
-            [one] => error.with_hint(format!("Perhaps you meant to reference the column \"{table}.{one}\".")),
-            [one, two] => error.with_hint(format!(
-                "Perhaps you meant to reference the column \"{table}.{one}\" or the column \"{table}.{two}\"."
-            )),
+        let full = |column: &str| {
+            let index = self.columns.iter().position(|(name, _)| **name == *column)?;
+            let item = self.tables.iter().find(|item| item.columns.contains(&index))?;
+            Some(format!("\"{}.{column}\"", item.name.as_deref()?))
+        };
+        let near: Option<Vec<String>> = near.into_iter().map(full).collect();
+        match near.as_deref() {
+            Some([one]) => error.with_hint(format!("Perhaps you meant to reference the column {one}.")),
+            Some([one, two]) => error
+                .with_hint(format!("Perhaps you meant to reference the column {one} or the column {two}.")),
             _ => error,
         }
     }

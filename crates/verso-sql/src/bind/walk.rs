@@ -10,6 +10,18 @@ pub fn map_columns(expr: &mut TypedExpr, map: &mut dyn FnMut(usize) -> usize) {
     expr.for_each_child_mut(&mut |child| map_columns(child, map));
 }
 
+/// The columns it uses, repeats included.
+pub fn columns_of(expr: &TypedExpr) -> Vec<usize> {
+    let mut used = Vec::new();
+    expr.any(&mut |part| {
+        if let ExprKind::Column(column) = part.kind {
+            used.push(column);
+        }
+        false
+    });
+    used
+}
+
 /// Whether both compute the same, as far as their shape tells.
 pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
     if a.ty != b.ty {

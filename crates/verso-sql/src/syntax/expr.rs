@@ -63,6 +63,14 @@ pub enum ExprKind {
     Array(Vec<Expr>),
     /// `a[i]`.
     Subscript { array: Box<Expr>, index: Box<Expr> },
+    /// `(query)` as a value.
+    Subquery(Box<Query>),
+    /// `EXISTS (query)`.
+    Exists(Box<Query>),
+    /// `a [NOT] IN (query)`, `(a, b) [NOT] IN (query)`, also spelled `= ANY` and `<> ALL`.
+    InSubquery { args: Vec<Expr>, query: Box<Query>, negated: bool },
+    /// `ARRAY(query)`.
+    ArraySubquery(Box<Query>),
     /// `DEFAULT`, only as a value to store.
     Default,
 }
@@ -100,6 +108,8 @@ pub enum Literal {
 /// One SELECT or VALUES with what stands around it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
+    /// WITH.
+    pub with: Vec<Cte>,
     /// SELECT or VALUES.
     pub body: QueryBody,
     /// ORDER BY.
@@ -112,6 +122,43 @@ pub struct Query {
     pub at: Span,
 }
 
+/// One query of WITH.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cte {
+    /// Its name.
+    pub name: Name,
+    /// `name (a, b)`.
+    pub columns: Vec<Name>,
+    /// What it reads.
+    pub query: Query,
+    /// `AS MATERIALIZED`, `AS NOT MATERIALIZED`.
+    pub materialized: Option<bool>,
+    /// Stands in WITH RECURSIVE.
+    pub recursive: bool,
+}
+
+/// How rows of two queries are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperator {
+    /// UNION.
+    Union,
+    /// INTERSECT.
+    Intersect,
+    /// EXCEPT.
+    Except,
+}
+
+impl SetOperator {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SetOperator::Union => "UNION",
+            SetOperator::Intersect => "INTERSECT",
+            SetOperator::Except => "EXCEPT",
+        }
+    }
+}
+
 /// The middle of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueryBody {
@@ -121,6 +168,17 @@ pub enum QueryBody {
     Values(Vec<Vec<Expr>>),
     /// `(query)`, with clauses of its own inside.
     Nested(Box<Query>),
+    /// `query UNION query` and the like.
+    Set {
+        /// Which.
+        operator: SetOperator,
+        /// ALL.
+        all: bool,
+        /// The first query, without clauses behind it.
+        left: Box<Query>,
+        /// The second.
+        right: Box<Query>,
+    },
 }
 
 /// One SELECT.
@@ -130,7 +188,7 @@ pub struct Select {
     pub distinct: bool,
     /// The output.
     pub items: Vec<SelectItem>,
-    /// FROM; at most one item so far.
+    /// FROM; items separated by commas are joins without a condition.
     pub from: Option<FromItem>,
     /// WHERE.
     pub filter: Option<Expr>,
@@ -168,6 +226,8 @@ pub struct FromItem {
     pub alias: Option<Name>,
     /// `AS t(a, b)`.
     pub columns: Vec<Name>,
+    /// LATERAL: may use the columns of the items before it.
+    pub lateral: bool,
 }
 
 /// Where the rows come from.
@@ -179,6 +239,47 @@ pub enum FromSource {
     Function(Call, Span),
     /// `(query)`.
     Query(Box<Query>, Span),
+    /// `a JOIN b …`.
+    Join(Box<Join>),
+}
+
+/// Two FROM items.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Join {
+    /// The first.
+    pub left: FromItem,
+    /// The second.
+    pub right: FromItem,
+    /// Which rows come out.
+    pub kind: JoinKind,
+    /// Which rows belong together.
+    pub condition: JoinCondition,
+}
+
+/// What becomes of rows without a partner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    /// `[INNER] JOIN`, `CROSS JOIN`, a comma.
+    Inner,
+    /// `LEFT JOIN`.
+    Left,
+    /// `RIGHT JOIN`.
+    Right,
+    /// `FULL JOIN`.
+    Full,
+}
+
+/// Which rows belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JoinCondition {
+    /// All.
+    None,
+    /// `ON a`.
+    On(Expr),
+    /// `USING (a, b)`.
+    Using(Vec<Name>),
+    /// `NATURAL`.
+    Natural,
 }
 
 /// One sort key.

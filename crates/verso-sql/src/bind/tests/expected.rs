@@ -468,13 +468,6 @@ pub const ERRORS: &[(&str, &str, &str, u32, &str)] = &[
     ("DELETE FROM nosuch", "42P01", "relation \"nosuch\" does not exist", 13, ""),
     ("DELETE FROM t RETURNING nosuch", "42703", "column \"nosuch\" does not exist", 25, ""),
     (
-        "SELECT * FROM (SELECT 1)",
-        "42601",
-        "subquery in FROM must have an alias",
-        15,
-        "For example, FROM (SELECT ...) [AS] foo.",
-    ),
-    (
         "SELECT * FROM generate_series(1)",
         "42883",
         "function generate_series(integer) does not exist",

@@ -207,6 +207,14 @@ fn target(table: ast::TableWithJoins, source: &Source<'_>) -> Result<FromItem, S
             refuse(&[(!item.columns.is_empty(), "column aliases of a target")], table.at().start)?;
         }
         FromSource::Function(_, at) | FromSource::Query(_, at) => return Err(source.near(at.start)),
+        FromSource::Join(join) => {
+            let at = match &join.right.source {
+                FromSource::Table(table) => table.at().start,
+                FromSource::Function(_, at) | FromSource::Query(_, at) => at.start,
+                FromSource::Join(_) => 0,
+            };
+            return Err(source.near(at));
+        }
     }
     Ok(item)
 }

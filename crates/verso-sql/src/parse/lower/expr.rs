@@ -7,7 +7,7 @@ use verso_types::SqlType;
 use super::super::source::Source;
 use super::{data_type, name, names, qualified};
 use crate::errors::SqlError;
-use crate::syntax::{Call, Expr, ExprKind, Literal, Name, QualifiedName, Span};
+use crate::syntax::{Call, Expr, ExprKind, Literal, Name, QualifiedName, Query, Span};
 
 /// Lowers an expression. Left-deep chains of operators are walked in a loop; what recurses is bounded by the parser.
 pub fn expr(expr: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
@@ -103,6 +103,30 @@ fn binary(left: Expr, op: BinaryOperator, right: ast::Expr, source: &Source<'_>)
         _ => ExprKind::Binary { op: text, left: Box::new(left), right: Box::new(right) },
     };
     Ok(node(kind, at, point))
+}
+
+fn boxed_query(inner: ast::Query, source: &Source<'_>) -> Result<Box<Query>, SqlError> {
+    super::query(inner, source).map(Box::new)
+}
+
+/// `a IN (query)`; on its left one value or a row of them.
+fn in_subquery(
+    arg: ast::Expr,
+    inner: ast::Query,
+    negated: bool,
+    source: &Source<'_>,
+) -> Result<Expr, SqlError> {
+    let args = match arg {
+        ast::Expr::Tuple(items) => list(items, source)?,
+        arg => vec![expr(arg, source)?],
+    };
+    let query = boxed_query(inner, source)?;
+    let start = args.first().map_or(query.at, |arg| arg.at);
+    let end = args.last().map_or(start.end, |arg| arg.at.end);
+    let point = source.find(end, "in").filter(|word| word.start < query.at.start);
+    let point = point.or_else(|| source.find(end, "not")).map_or(start.start, |word| word.start);
+    let at = start.to(query.at);
+    Ok(node(ExprKind::InSubquery { args, query, negated }, at, point))
 }
 
 /// A test behind its argument, such as `IS NULL`; `keyword` is looked for behind the argument.
@@ -291,7 +315,7 @@ fn single(e: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
             let start = start_of_type(arg.at.start, source);
             typed(SqlType::Interval, arg, start)
         }
-        E::Function(function) => call(function, source)?,
+        E::Function(function) => return array_subquery(function, source),
         E::Case { case_token, end_token, operand, conditions, else_result } => {
             let at = source.span(case_token.0.span).to(source.span(end_token.0.span));
             let branch =
@@ -320,14 +344,26 @@ fn single(e: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
         // ── what Verso does not have, yet ────────────────────────────────────────────────────────────────────────
         E::IsJson { expr, kind: _, unique_keys: _, negated: _ } => return refused("IS JSON", *expr, source),
         E::IsNormalized { expr, form: _, negated: _ } => return refused("IS NORMALIZED", *expr, source),
-        E::InSubquery { expr, subquery: _, negated: _ } => return refused("IN (subquery)", *expr, source),
+        E::InSubquery { expr: arg, subquery, negated } => {
+            return in_subquery(*arg, *subquery, negated, source);
+        }
         E::InUnnest { expr, array_expr: _, negated: _ } => return refused("IN UNNEST", *expr, source),
         E::SimilarTo { negated: _, expr, pattern: _, escape_char: _ } => {
             return refused("SIMILAR TO", *expr, source);
         }
         E::RLike { negated: _, expr, pattern: _, regexp: _ } => return refused("RLIKE", *expr, source),
-        E::AnyOp { left, compare_op: _, right: _, is_some: _ } => return refused("ANY", *left, source),
-        E::AllOp { left, compare_op: _, right: _ } => return refused("ALL", *left, source),
+        E::AnyOp { left, compare_op, right, is_some: _ } => {
+            return match (compare_op, *right) {
+                (BinaryOperator::Eq, E::Subquery(query)) => in_subquery(*left, *query, false, source),
+                _ => refused("ANY", *left, source),
+            };
+        }
+        E::AllOp { left, compare_op, right } => {
+            return match (compare_op, *right) {
+                (BinaryOperator::NotEq, E::Subquery(query)) => in_subquery(*left, *query, true, source),
+                _ => refused("ALL", *left, source),
+            };
+        }
         E::Collate { expr, collation: _ } => return refused("COLLATE", *expr, source),
         E::JsonAccess { value, path: _ } => return refused("JSON access", *value, source),
         E::Convert { is_try: _, expr, data_type: _, charset: _, target_before_value: _, styles: _ } => {
@@ -339,8 +375,18 @@ fn single(e: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
         E::Named { expr, name: _ } => return refused("a name inside an expression", *expr, source),
         E::OuterJoin(inner) => return refused("(+)", *inner, source),
         E::Prior(inner) => return refused("PRIOR", *inner, source),
-        E::Exists { subquery, negated: _ } => return Err(refused_query("EXISTS", &subquery, source)),
-        E::Subquery(query) => return Err(refused_query("a subquery", &query, source)),
+        E::Exists { subquery, negated } => {
+            let inner = boxed_query(*subquery, source)?;
+            let word = source.find_back(inner.at.start, &["exists"], 2).unwrap_or(inner.at);
+            let at = word.to(inner.at);
+            let exists = node(ExprKind::Exists(inner), at, at.start);
+            return Ok(if negated { node(ExprKind::Not(Box::new(exists)), at, at.start) } else { exists });
+        }
+        E::Subquery(inner) => {
+            let inner = boxed_query(*inner, source)?;
+            let at = source.find_back(inner.at.start, &["("], 1).unwrap_or(inner.at).to(inner.at);
+            return Ok(node(ExprKind::Subquery(inner), at, at.start));
+        }
         E::Tuple(items) => return refused_list("a row expression", items, source),
         E::GroupingSets(sets) => return refused_list("GROUPING SETS", sets.concat(), source),
         E::Cube(sets) => return refused_list("CUBE", sets.concat(), source),
@@ -374,12 +420,21 @@ fn refused_list(what: &str, items: Vec<ast::Expr>, source: &Source<'_>) -> Resul
     }
 }
 
-/// `0A000` for a query inside an expression, pointing at its parenthesis.
-fn refused_query(what: &str, query: &ast::Query, source: &Source<'_>) -> SqlError {
+/// `ARRAY(query)`, which the library hands over as a call; any other call.
+fn array_subquery(mut function: ast::Function, source: &Source<'_>) -> Result<Expr, SqlError> {
     use sqlparser::ast::Spanned;
-    let start = source.span(query.span()).start;
-    let at = source.find_back(start, &["("], 2).map_or(start, |open| open.start);
-    SqlError::unsupported(what).at(at)
+    let is_array = matches!(function.name.0.as_slice(), [ast::ObjectNamePart::Identifier(name)]
+        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("array"));
+    let args = std::mem::replace(&mut function.args, ast::FunctionArguments::None);
+    match args {
+        ast::FunctionArguments::Subquery(inner) if is_array => {
+            let word = source.span(function.name.span());
+            let inner = boxed_query(*inner, source)?;
+            let at = word.to(inner.at);
+            Ok(node(ExprKind::ArraySubquery(inner), at, at.start))
+        }
+        args => call(ast::Function { args, ..function }, source),
+    }
 }
 
 fn column(parts: Vec<Name>) -> Expr {
@@ -631,7 +686,9 @@ pub(super) fn function_call(function: ast::Function, source: &Source<'_>) -> Res
             call.keyword = true;
             return Ok((call, at));
         }
-        ast::FunctionArguments::Subquery(_) => return Err(SqlError::unsupported("a subquery").at(at.end)),
+        ast::FunctionArguments::Subquery(_) => {
+            return Err(SqlError::unsupported("a subquery as the arguments").at(at.end));
+        }
         ast::FunctionArguments::List(list) => list,
     };
     let ast::FunctionArgumentList { duplicate_treatment, args, clauses } = arguments;

@@ -7,7 +7,8 @@ use super::expr::function_call;
 use super::{expr, name, qualified, refuse, refuse_at, table_name};
 use crate::errors::SqlError;
 use crate::syntax::{
-    Call, Expr, FromItem, FromSource, Name, OrderItem, Query, QueryBody, Select, SelectItem, Span,
+    Call, Cte, Expr, FromItem, FromSource, Join, JoinCondition, JoinKind, Name, OrderItem, Query, QueryBody,
+    Select, SelectItem, SetOperator, Span,
 };
 
 /// Lowers a query.
@@ -25,9 +26,7 @@ pub fn query(query: ast::Query, source: &Source<'_>) -> Result<Query, SqlError> 
         format_clause,
         pipe_operators,
     } = query;
-    if let Some(ast::With { with_token, recursive: _, cte_tables: _ }) = with {
-        return Err(SqlError::unsupported("WITH").at(source.span(with_token.0.span).start));
-    }
+    let with = with.map(|with| with_queries(with, source)).transpose()?.unwrap_or_default();
     refuse_at(!locks.is_empty() || for_clause.is_some(), "FOR UPDATE or FOR SHARE", source, at.start)?;
     refuse(
         &[
@@ -39,7 +38,7 @@ pub fn query(query: ast::Query, source: &Source<'_>) -> Result<Query, SqlError> 
     )?;
     let body = query_body(*body, source)?;
     let (limit, offset) = range(limit_clause, fetch, source, at)?;
-    Ok(Query { body, order_by: order(order_by, source)?, limit, offset, at })
+    Ok(Query { with, body, order_by: order(order_by, source)?, limit, offset, at })
 }
 
 fn query_body(body: SetExpr, source: &Source<'_>) -> Result<QueryBody, SqlError> {
@@ -56,21 +55,54 @@ fn query_body(body: SetExpr, source: &Source<'_>) -> Result<QueryBody, SqlError>
             };
             Ok(QueryBody::Values(rows.into_iter().map(row).collect::<Result<_, SqlError>>()?))
         }
-        SetExpr::SetOperation { left, op, set_quantifier: _, right: _ } => {
-            let word = match op {
-                ast::SetOperator::Union => "UNION",
-                ast::SetOperator::Except => "EXCEPT",
-                ast::SetOperator::Intersect => "INTERSECT",
-                ast::SetOperator::Minus => "MINUS",
+        SetExpr::SetOperation { left, op, set_quantifier, right } => {
+            let all = match set_quantifier {
+                ast::SetQuantifier::All => true,
+                ast::SetQuantifier::Distinct | ast::SetQuantifier::None => false,
+                ast::SetQuantifier::ByName
+                | ast::SetQuantifier::AllByName
+                | ast::SetQuantifier::DistinctByName => return unsupported("BY NAME"),
             };
-            let end = source.span(left.span()).end;
-            Err(SqlError::unsupported(word).at(source.find(end, word).map_or(start, |word| word.start)))
+            let operator = match op {
+                ast::SetOperator::Union => SetOperator::Union,
+                ast::SetOperator::Except => SetOperator::Except,
+                ast::SetOperator::Intersect => SetOperator::Intersect,
+                ast::SetOperator::Minus => return unsupported("MINUS"),
+            };
+            let side = |side: SetExpr| -> Result<Box<Query>, SqlError> {
+                let at = source.span(side.span());
+                let body = query_body(side, source)?;
+                let query = Query { with: vec![], body, order_by: vec![], limit: None, offset: None, at };
+                Ok(Box::new(query))
+            };
+            Ok(QueryBody::Set { operator, all, left: side(*left)?, right: side(*right)? })
         }
         SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
             unsupported("a data-modifying statement inside a query")
         }
         SetExpr::Table(_) => unsupported("TABLE"),
     }
+}
+
+fn with_queries(with: ast::With, source: &Source<'_>) -> Result<Vec<Cte>, SqlError> {
+    let ast::With { with_token: _, recursive, cte_tables } = with;
+    let one = |cte: ast::Cte| {
+        let ast::Cte { alias, query: inner, from, materialized, closing_paren_token: _ } = cte;
+        let ast::TableAlias { explicit: _, name: alias, columns, at } = alias;
+        let alias = name(alias, source);
+        refuse(
+            &[(from.is_some(), "FROM behind WITH"), (at.is_some(), "AT behind an alias")],
+            alias.at.start,
+        )?;
+        let columns =
+            columns.into_iter().map(|column| column_alias(column, source)).collect::<Result<_, _>>()?;
+        let materialized = materialized.map(|hint| match hint {
+            ast::CteAsMaterialized::Materialized => true,
+            ast::CteAsMaterialized::NotMaterialized => false,
+        });
+        Ok(Cte { name: alias, columns, query: query(*inner, source)?, materialized, recursive })
+    };
+    cte_tables.into_iter().map(one).collect()
 }
 
 fn select(select: ast::Select, source: &Source<'_>) -> Result<Select, SqlError> {
@@ -210,31 +242,61 @@ fn wildcard(options: ast::WildcardAdditionalOptions, source: &Source<'_>) -> Res
 }
 
 fn from_list(from: Vec<ast::TableWithJoins>, source: &Source<'_>) -> Result<Option<FromItem>, SqlError> {
-    let mut items = from.into_iter();
-    let Some(first) = items.next() else { return Ok(None) };
-    let item = table_with_joins(first, source)?;
-    if let Some(second) = items.next() {
-        return Err(
-            SqlError::unsupported("a join (several items in FROM)").at(source.span(second.span()).start)
-        );
+    let mut all: Option<FromItem> = None;
+    for item in from {
+        let item = table_with_joins(item, source)?;
+        all = Some(match all {
+            None => item,
+            Some(left) => join(left, item, JoinKind::Inner, JoinCondition::None),
+        });
     }
-    Ok(Some(item))
+    Ok(all)
 }
 
-/// Lowers a FROM item that may not be a join.
+fn join(left: FromItem, right: FromItem, kind: JoinKind, condition: JoinCondition) -> FromItem {
+    let source = FromSource::Join(Box::new(Join { left, right, kind, condition }));
+    FromItem { source, alias: None, columns: Vec::new(), lateral: false }
+}
+
+/// Lowers a FROM item with the joins behind it.
 pub(super) fn table_with_joins(
     table: ast::TableWithJoins,
     source: &Source<'_>,
 ) -> Result<FromItem, SqlError> {
+    use ast::JoinOperator as J;
     let ast::TableWithJoins { relation, joins } = table;
-    let end = source.span(relation.span()).end;
-    let item = from_item(relation, source)?;
-    if joins.is_empty() {
-        return Ok(item);
+    let mut left = from_item(relation, source)?;
+    for ast::Join { relation, global, join_operator } in joins {
+        let start = source.span(relation.span()).start;
+        refuse(&[(global, "GLOBAL")], start)?;
+        let unsupported = |what: &str| Err(SqlError::unsupported(what).at(start));
+        let (kind, constraint) = match join_operator {
+            J::Join(constraint) | J::Inner(constraint) => (JoinKind::Inner, constraint),
+            J::Left(constraint) | J::LeftOuter(constraint) => (JoinKind::Left, constraint),
+            J::Right(constraint) | J::RightOuter(constraint) => (JoinKind::Right, constraint),
+            J::FullOuter(constraint) => (JoinKind::Full, constraint),
+            J::CrossJoin(ast::JoinConstraint::None) => (JoinKind::Inner, ast::JoinConstraint::None),
+            J::CrossJoin(_) => return Err(source.near(start)),
+            J::Semi(_) | J::LeftSemi(_) | J::RightSemi(_) => return unsupported("SEMI JOIN"),
+            J::Anti(_) | J::LeftAnti(_) | J::RightAnti(_) => return unsupported("ANTI JOIN"),
+            J::CrossApply | J::OuterApply => return unsupported("APPLY"),
+            J::AsOf { match_condition: _, constraint: _ } => return unsupported("ASOF JOIN"),
+            J::StraightJoin(_) => return unsupported("STRAIGHT_JOIN"),
+            J::ArrayJoin | J::LeftArrayJoin | J::InnerArrayJoin => return unsupported("ARRAY JOIN"),
+        };
+        let right = from_item(relation, source)?;
+        let condition = match constraint {
+            ast::JoinConstraint::On(condition) => JoinCondition::On(expr(condition, source)?),
+            ast::JoinConstraint::Using(names) => {
+                let one = |column| super::expr::one_name(column, source);
+                JoinCondition::Using(names.into_iter().map(one).collect::<Result<_, _>>()?)
+            }
+            ast::JoinConstraint::Natural => JoinCondition::Natural,
+            ast::JoinConstraint::None => JoinCondition::None,
+        };
+        left = join(left, right, kind, condition);
     }
-    let words = ["join", "inner", "left", "right", "full", "cross", "natural"];
-    let at = words.iter().filter_map(|word| source.find(end, word)).map(|at| at.start).min();
-    Err(SqlError::unsupported("JOIN").at(at.unwrap_or(end)))
+    Ok(left)
 }
 
 fn from_item(factor: ast::TableFactor, source: &Source<'_>) -> Result<FromItem, SqlError> {
@@ -302,14 +364,15 @@ fn from_item(factor: ast::TableFactor, source: &Source<'_>) -> Result<FromItem, 
             with_alias(from, alias, source)
         }
         F::Derived { lateral, subquery, alias, sample } => {
-            refuse(&[(lateral, "LATERAL"), (sample.is_some(), "TABLESAMPLE")], span.start)?;
+            refuse(&[(sample.is_some(), "TABLESAMPLE")], span.start)?;
             let inner = query(*subquery, source)?;
             let open = source.find_back(span.start, &["("], 1).map_or(span, |open| open.to(span));
-            with_alias(FromSource::Query(Box::new(inner), open), alias, source)
+            let item = with_alias(FromSource::Query(Box::new(inner), open), alias, source)?;
+            Ok(FromItem { lateral, ..item })
         }
         F::Function { lateral, name, args, with_ordinality, alias } => {
             let at = source.span(name.span());
-            refuse(&[(lateral, "LATERAL"), (with_ordinality, "WITH ORDINALITY")], at.start)?;
+            refuse(&[(with_ordinality, "WITH ORDINALITY")], at.start)?;
             let list = ast::FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
             let function = ast::Function {
                 name,
@@ -322,7 +385,8 @@ fn from_item(factor: ast::TableFactor, source: &Source<'_>) -> Result<FromItem, 
                 over: None,
             };
             let (call, at) = function_call(function, source)?;
-            with_alias(FromSource::Function(call, at), alias, source)
+            let item = with_alias(FromSource::Function(call, at), alias, source)?;
+            Ok(FromItem { lateral, ..item })
         }
         F::NestedJoin { table_with_joins: inner, alias } => {
             if alias.is_some() {
@@ -374,17 +438,19 @@ fn with_alias(
     source: &Source<'_>,
 ) -> Result<FromItem, SqlError> {
     let Some(ast::TableAlias { explicit: _, name: alias, columns, at }) = alias else {
-        return Ok(FromItem { source: from, alias: None, columns: Vec::new() });
+        return Ok(FromItem { source: from, alias: None, columns: Vec::new(), lateral: false });
     };
     let alias = name(alias, source);
     refuse(&[(at.is_some(), "AT behind an alias")], alias.at.start)?;
-    let column = |ast::TableAliasColumnDef { name: column, data_type }| -> Result<Name, SqlError> {
-        let column = name(column, source);
-        refuse(&[(data_type.is_some(), "a column definition list")], column.at.start)?;
-        Ok(column)
-    };
-    let columns = columns.into_iter().map(column).collect::<Result<_, _>>()?;
-    Ok(FromItem { source: from, alias: Some(alias), columns })
+    let columns = columns.into_iter().map(|column| column_alias(column, source)).collect::<Result<_, _>>()?;
+    Ok(FromItem { source: from, alias: Some(alias), columns, lateral: false })
+}
+
+fn column_alias(column: ast::TableAliasColumnDef, source: &Source<'_>) -> Result<Name, SqlError> {
+    let ast::TableAliasColumnDef { name: column, data_type } = column;
+    let column = name(column, source);
+    refuse(&[(data_type.is_some(), "a column definition list")], column.at.start)?;
+    Ok(column)
 }
 
 fn order(order_by: Option<ast::OrderBy>, source: &Source<'_>) -> Result<Vec<OrderItem>, SqlError> {
@@ -460,7 +526,10 @@ fn range(
 /// The query that `(((…)))` stands for, without its parentheses where they hold nothing else.
 pub(super) fn unwrap_parentheses(mut query: Query) -> Result<Query, SqlError> {
     for _ in 0..100 {
-        let bare = query.order_by.is_empty() && query.limit.is_none() && query.offset.is_none();
+        let bare = query.order_by.is_empty()
+            && query.limit.is_none()
+            && query.offset.is_none()
+            && query.with.is_empty();
         match query.body {
             QueryBody::Nested(inner) if bare => query = *inner,
             body => return Ok(Query { body, ..query }),
