@@ -166,6 +166,7 @@ impl Binder<'_> {
                 });
             }
         }
+        reads_itself(assignments.iter().map(|(_, value)| value).chain(&filter), &table)?;
         let values = assignments.iter_mut().map(|(_, value)| value);
         let mut exprs: Vec<&mut TypedExpr> = values.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
         let columns = prune(&mut exprs);
@@ -186,6 +187,7 @@ impl Binder<'_> {
         let (table, scope) = self.target_scope(&delete.table)?;
         let mut filter = self.filter(delete.filter.as_ref(), &scope)?;
         let mut returning = self.returning(&delete.returning, &table, delete.table.alias.as_ref(), |_| {})?;
+        reads_itself(filter.iter(), &table)?;
         let returned = returning.iter_mut().flat_map(|returning| returning.exprs.iter_mut());
         let mut exprs: Vec<&mut TypedExpr> = returned.chain(filter.as_mut()).collect();
         let columns = prune(&mut exprs);
@@ -303,6 +305,31 @@ fn check_width(
         }
         None => Ok(()),
     }
+}
+
+/// Refuses a subquery that would see what its own statement has done already (rule T2): one over the changed table that is
+/// run anew for later rows. One that depends on no row, and is asked for every row, runs before the first change.
+fn reads_itself<'e>(exprs: impl Iterator<Item = &'e TypedExpr>, table: &TableDef) -> Result<(), SqlError> {
+    fn again(expr: &TypedExpr, table: &TableDef, maybe_late: bool) -> bool {
+        let late = maybe_late || matches!(expr.kind, K::Case { .. } | K::Coalesce(_) | K::And(_) | K::Or(_));
+        if let K::Subquery { plan, outer, .. } = &expr.kind
+            && (late || !outer.is_empty())
+            && reads(plan, table)
+        {
+            return true;
+        }
+        let mut found = false;
+        expr.for_each_child(&mut |child| found |= again(child, table, late));
+        found
+    }
+    let mut exprs = exprs;
+    if exprs.any(|expr| again(expr, table, false)) {
+        return Err(SqlError::unsupported("a subquery over the changed table that depends on its rows")
+            .with_hint(
+                "Collect the new values in another table first, or read the table in FROM of an INSERT.",
+            ));
+    }
+    Ok(())
 }
 
 /// Whether a plan may read what is written to the table (rule T2): it scans it, or calls a function that may.

@@ -12,9 +12,6 @@
 mod narrow;
 mod push;
 
-#[cfg(test)]
-mod tests;
-
 use verso_row::plan::Plan;
 
 /// Conditions down, unused columns out.
