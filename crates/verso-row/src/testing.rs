@@ -301,7 +301,13 @@ impl ChangeCursor for MemoryChanges<'_> {
     fn batch(&self) -> &Batch {
         &self.batch
     }
-    fn update(&mut self, selection: Option<&[u32]>, columns: &[u16], values: &Batch) -> Result<()> {
+    fn update(
+        &mut self,
+        selection: Option<&[u32]>,
+        columns: &[u16],
+        values: &Batch,
+        _: Option<&mut Vec<u32>>,
+    ) -> Result<()> {
         let mut all = self.tables.rows.lock();
         let rows = all.get_mut(&self.table.oid).expect("the table was read");
         for (i, row) in self.selected(selection).into_iter().enumerate() {
@@ -317,7 +323,12 @@ impl ChangeCursor for MemoryChanges<'_> {
         }
         Ok(())
     }
-    fn delete(&mut self, selection: Option<&[u32]>) -> Result<()> {
+    fn reread(&mut self, rows: &[u32]) -> Result<()> {
+        // Nobody else changes rows here: the newest version is the one read.
+        self.batch = self.batch.gather(rows);
+        Ok(())
+    }
+    fn delete(&mut self, selection: Option<&[u32]>, _: Option<&mut Vec<u32>>) -> Result<()> {
         let selected = self.selected(selection);
         self.deleted.extend(selected);
         Ok(())

@@ -265,9 +265,12 @@ impl Operator for JoinOperator {
         let needs_left = self.kind.pads_right() || self.build.rows.rows > 0;
         loop {
             cx.check_cancelled()?;
-            if !self.probe.active && !(needs_left && self.read_left(cx)?) {
-                self.tail = Some(0);
-                return Ok(self.lonely_right(out));
+            if !self.probe.active {
+                let more = needs_left && self.read_left(cx)?;
+                if !more {
+                    self.tail = Some(0);
+                    return Ok(self.lonely_right(out));
+                }
             }
             self.list_pairs();
             if self.probe.left.is_empty() {

@@ -21,9 +21,12 @@ use crate::plan::{Plan, SubqueryTest};
 pub(crate) struct StatementState {
     subqueries: RefCell<HashMap<usize, Running>>,
     /// Rows of plans read in several places, and of the last round of recursive ones.
-    pub(super) shared: RefCell<HashMap<usize, (Arc<Plan>, Arc<Vec<Batch>>)>>,
+    pub(super) shared: RefCell<HashMap<usize, SharedRows>>,
     pub(super) work: RefCell<HashMap<usize, Arc<Vec<Batch>>>>,
 }
+
+/// Rows of a plan, and the plan, which keeps its address.
+type SharedRows = (Arc<Plan>, Arc<Vec<Batch>>);
 
 struct Running {
     plan: Arc<Plan>,

@@ -54,7 +54,7 @@ impl Binder<'_> {
     /// Binds FROM; without one there is a single row without columns.
     pub(super) fn from(&self, item: Option<&FromItem>) -> Result<Input, SqlError> {
         match item {
-            Some(item) => self.from_item(item),
+            Some(item) => self.item(item),
             None => {
                 let plan = Plan::Values { rows: vec![Vec::new()], columns: Vec::new() };
                 Ok(Input { plan, scope: Scope::default() })
@@ -62,7 +62,7 @@ impl Binder<'_> {
         }
     }
 
-    fn from_item(&self, item: &FromItem) -> Result<Input, SqlError> {
+    fn item(&self, item: &FromItem) -> Result<Input, SqlError> {
         let (plan, own_name, single) = match &item.source {
             FromSource::Join(join) => return self.join(join),
             FromSource::Table(name) => (self.relation(name)?, Some(name.name.text.as_str()), false),
@@ -108,7 +108,7 @@ impl Binder<'_> {
     // ── joins ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     fn join(&self, join: &Join) -> Result<Input, SqlError> {
-        let left = self.from_item(&join.left)?;
+        let left = self.item(&join.left)?;
         let refs = RefCell::default();
         let right = {
             let before = Correlation {
@@ -118,7 +118,7 @@ impl Binder<'_> {
                 hidden: false,
                 lateral: true,
             };
-            Binder { outer: Some(&before), ..self.clone() }.from_item(&join.right)?
+            Binder { outer: Some(&before), ..self.clone() }.item(&join.right)?
         };
         let outer = refs.into_inner();
         let twice = right.scope.tables.iter().filter_map(|table| table.name.as_deref());
