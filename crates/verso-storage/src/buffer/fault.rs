@@ -27,20 +27,19 @@ impl Core {
         Ok(())
     }
 
-    /// Makes the claimed page, whose content is not in memory, an empty one without reading it.
+    /// Gives the claimed page, whose content is not in memory, any content without reading it; whether it is all zeroes.
     ///
     /// # Errors
     /// No frame.
-    pub(super) fn conjure(&self, claim: &mut Claim<'_>) -> Result<(), StorageError> {
-        if claim.resident() {
-            claim.bytes_mut().fill(0);
-        } else {
+    pub(super) fn conjure(&self, claim: &mut Claim<'_>) -> Result<bool, StorageError> {
+        // Memory that was not in a frame reads as zero (F2).
+        let clean = !claim.resident();
+        if clean {
             self.touch_extent(claim.page());
             self.ensure_frame(claim)?;
-            // Memory that was not in a frame reads as zero (F2).
         }
         claim.word().arrive(Touch::Count);
-        Ok(())
+        Ok(clean)
     }
 
     /// Gives the claimed page a frame, hollow, unless it has one.

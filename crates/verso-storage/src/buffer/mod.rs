@@ -204,18 +204,19 @@ impl BufferPool {
     /// # Errors
     /// `Full` when the database would outgrow the pool's address space; `PoolExhausted`; errors of writing.
     pub fn create(&self, page: PageId) -> Result<ExclusivePage<'_>, StorageError> {
-        let core = &*self.core;
-        if page.0 >= core.memory.page_count() {
-            return Err(StorageError::Full { what: format!("{page}: the database has its greatest size") });
+        let (mut page, clean) = self.core.take_over(page)?;
+        if !clean {
+            page.fill(0);
         }
-        let mut claim = core.claim(page)?;
-        if claim.present() {
-            claim.bytes_mut().fill(0);
-        } else {
-            core.conjure(&mut claim)?;
-        }
-        core.counters.fetch(claim.bytes());
-        Ok(ExclusivePage::new(claim))
+        Ok(page)
+    }
+
+    /// As [`BufferPool::create`], but the page is not emptied: it holds anything until it is written over.
+    ///
+    /// # Errors
+    /// As [`BufferPool::create`].
+    pub fn take_over(&self, page: PageId) -> Result<ExclusivePage<'_>, StorageError> {
+        Ok(self.core.take_over(page)?.0)
     }
 
     /// The page was freed: its content is forgotten, its changes are never written, its frame is the next to be taken.
@@ -422,6 +423,17 @@ impl Core {
             }
             self.memory.wait(page, false);
         }
+    }
+
+    /// A page whose old content does not matter, and whether it is all zeroes.
+    fn take_over(&self, page: PageId) -> Result<(ExclusivePage<'_>, bool), StorageError> {
+        if page.0 >= self.memory.page_count() {
+            return Err(StorageError::Full { what: format!("{page}: the database has its greatest size") });
+        }
+        let mut claim = self.claim(page)?;
+        let clean = !claim.present() && self.conjure(&mut claim)?;
+        self.counters.fetch(claim.bytes());
+        Ok((ExclusivePage::new(claim), clean))
     }
 
     /// Makes a claimed page resident and hands it out.

@@ -267,12 +267,12 @@ impl Heap {
         while first < count {
             let page_index = record(first).page_index;
             slots.clear();
-            slots.extend(
-                (first..end)
-                    .map(record)
-                    .take_while(|record| record.page_index == page_index)
-                    .map(|record| record.slot),
-            );
+            for record in (first..end).map(record) {
+                if record.page_index != page_index {
+                    break;
+                }
+                slots.push(record.slot);
+            }
             if splits {
                 let together = |end: &usize| change_all.value_bytes(first..first + end) <= overflow::TOGETHER;
                 let most = (2..=slots.len()).take_while(together).last().unwrap_or(1);
@@ -578,7 +578,7 @@ impl Heap {
         // F1: bits and images of the innermost frame.
         if let Some(frame) = txn.frame() {
             frame.voids.extend(voids);
-            let undo = frame.tables.entry(self.object).or_default().entry(page_index).or_default();
+            let undo = frame.page(self.object, page_index);
             undo.images.extend(image);
             if !fresh.is_empty() && !disabled(Rule::F1Bits) {
                 frame.records += undo.bits.extend(Slots::from_list(fresh)) as u64;

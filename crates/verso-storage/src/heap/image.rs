@@ -40,7 +40,7 @@ impl Heap {
         let Some(frame) = txn.frames.last().filter(|_| !own.is_empty() && !disabled(Rule::F1)) else {
             return Ok(Image::None);
         };
-        let known = frame.tables.get(&self.object).and_then(|pages| pages.get(&page_index));
+        let known = frame.find(self.object, page_index);
         let set = Slots::from_list(own);
         if known.is_some_and(|undo| undo.bits.contains_all(set)) {
             return Ok(Image::None);

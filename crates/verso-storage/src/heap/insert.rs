@@ -119,7 +119,7 @@ impl Heap {
         })?;
         self.observe(count, taken.clone().map(inline).sum());
         if let Some(frame) = txn.frame() {
-            let undo = frame.tables.entry(self.object).or_default().entry(page_index).or_default();
+            let undo = frame.page(self.object, page_index);
             frame.records += undo.bits.extend(Slots::from_list(&slots)) as u64;
         }
         if let Some(records) = records {

@@ -11,7 +11,7 @@
 use smallvec::SmallVec;
 use verso_types::Physical;
 
-use crate::page::bytes::{checked_u8, checked_u16, put_u16, u16_at};
+use crate::page::bytes::{checked_slice, put_u16, u16_at};
 use crate::page::{Flaw, header};
 
 /// Directory index of the page, u32.
@@ -162,14 +162,17 @@ impl PageLayout {
     pub fn of(page: &[u8]) -> Result<PageLayout, Flaw> {
         let count = usize::from(u16_at(page, COLUMN_COUNT));
         let capacity = usize::from(u16_at(page, CAPACITY));
-        let mut columns: SmallVec<[ColumnSpec; 12]> = SmallVec::with_capacity(count);
-        for at in (0..count).map(|index| COLUMNS + index * 4) {
-            let Some(physical) = physical_from_code(checked_u8(page, at + 2)?) else {
-                return Err(Flaw::from("unknown column type in a data page"));
-            };
-            columns.push(ColumnSpec { id: checked_u16(page, at)?, physical });
+        let descriptors = checked_slice(page, COLUMNS, count * 4)?;
+        let mut known = true;
+        let columns = descriptors.chunks_exact(4).map(|descriptor| {
+            let physical = physical_from_code(descriptor[2]);
+            known &= physical.is_some();
+            ColumnSpec { id: u16_at(descriptor, 0), physical: physical.unwrap_or(Physical::Bool) }
+        });
+        let layout = PageLayout::new(columns, capacity);
+        if !known {
+            return Err(Flaw::from("unknown column type in a data page"));
         }
-        let layout = PageLayout::new(columns.into_iter(), capacity);
         if layout.end > page.len() {
             return Err(Flaw::from("column arrays reach beyond the page"));
         }

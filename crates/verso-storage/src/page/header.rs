@@ -96,7 +96,13 @@ pub fn owner(page: &[u8]) -> ObjectId {
 
 /// Empties the page and gives it an identity; its LSN is zero.
 pub fn init(page: &mut [u8], id: PageId, kind: PageKind, owner: ObjectId, incarnation: u16) {
-    page.fill(0);
+    page[SIZE..].fill(0);
+    name(page, id, kind, owner, incarnation);
+}
+
+/// Gives a page an identity and leaves its body as it is; its LSN is zero.
+pub fn name(page: &mut [u8], id: PageId, kind: PageKind, owner: ObjectId, incarnation: u16) {
+    page[..SIZE].fill(0);
     page[KIND] = kind as u8;
     put_u16(page, INCARNATION, incarnation);
     put_u32(page, PAGE, id.0);

@@ -7,11 +7,12 @@
 //!     Release: a parent's bit wins, else columns the parent lacks move up; whole tables are relinked where the parent
 //!     has nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
 use super::image_store::ImageStore;
+use super::page_map::PageMap;
 use crate::heap::slots::SlotSet;
 use crate::page::ObjectId;
 use crate::rules::{Rule, disabled};
@@ -78,7 +79,7 @@ pub struct Frame {
     /// Whether a statement opened it.
     pub statement: bool,
     /// Undo by table and page.
-    pub tables: HashMap<ObjectId, BTreeMap<u32, PageUndo>>,
+    pub tables: HashMap<ObjectId, PageMap>,
     /// Objects created.
     pub created: Vec<ObjectId>,
     /// Entries whose purge must not happen if this frame is undone.
@@ -106,7 +107,7 @@ impl Frame {
                 continue;
             };
             for (index, page) in pages {
-                let target = into.entry(index).or_default();
+                let target = into.entry(index);
                 for mut run in page.images {
                     run.slots.subtract(&target.bits);
                     if !target.images.is_empty() && !run.slots.is_empty() {
@@ -126,10 +127,21 @@ impl Frame {
         }
     }
 
-    /// Bytes of bitmaps.
+    /// What is known of a page.
+    pub fn find(&self, table: ObjectId, page_index: u32) -> Option<&PageUndo> {
+        self.tables.get(&table)?.get(page_index)
+    }
+
+    /// What is known of a page, to be added to.
+    pub fn page(&mut self, table: ObjectId, page_index: u32) -> &mut PageUndo {
+        self.tables.entry(table).or_default().entry(page_index)
+    }
+
+    /// Bytes of bitmaps, and of what says where images stand.
     pub fn bitmap_bytes(&self) -> usize {
-        let page = |undo: &PageUndo| undo.bits.heap_bytes() + size_of::<PageUndo>() + 8;
-        self.tables.values().flat_map(BTreeMap::values).map(page).sum()
+        let bits: usize =
+            self.tables.values().flat_map(PageMap::values).map(|undo| undo.bits.heap_bytes()).sum();
+        bits + self.tables.values().map(PageMap::heap_bytes).sum::<usize>()
     }
 }
 
@@ -146,7 +158,7 @@ mod tests {
     }
 
     fn page(frame: &mut Frame) -> &mut PageUndo {
-        frame.tables.entry(TABLE).or_default().entry(0).or_default()
+        frame.page(TABLE, 0)
     }
 
     #[test]

@@ -94,8 +94,8 @@ impl ImageStore {
         while !bytes.is_empty() {
             let (id, offset, allocated) = self.place(at, pool.page_size());
             let mut page = if offset == header::SIZE {
-                let mut page = pool.create(id)?;
-                page.init(PageKind::Temp, ObjectId::SYSTEM, 0);
+                let mut page = pool.take_over(id)?;
+                header::name(&mut page, id, PageKind::Temp, ObjectId::SYSTEM, 0);
                 header::set_lsn(&mut page, allocated);
                 page
             } else {

@@ -10,6 +10,7 @@
 pub mod frame;
 pub mod image_store;
 pub mod inventory;
+pub mod page_map;
 pub mod snapshot;
 pub mod table;
 pub mod transaction;
