@@ -179,6 +179,18 @@ impl PageLayout {
         Ok(layout)
     }
 
+    /// Whether this is the layout of that data page too.
+    pub fn describes(&self, page: &[u8]) -> bool {
+        let same = |(index, place): (usize, &ColumnPlace)| {
+            let at = COLUMNS + index * 4;
+            u16_at(page, at) == place.id && page[at + 2] == physical_code(place.physical)
+        };
+        usize::from(u16_at(page, CAPACITY)) == self.capacity
+            && usize::from(u16_at(page, COLUMN_COUNT)) == self.columns.len()
+            && self.end <= page.len()
+            && self.columns.iter().enumerate().all(same)
+    }
+
     /// Index in [`PageLayout::columns`] of the column with this identity.
     #[inline]
     pub fn ordinal(&self, id: u16) -> Option<usize> {
@@ -237,6 +249,15 @@ mod tests {
         assert_eq!((a.nulls, b.nulls, c.nulls, a.data), (1688, 1704, 1720, 1736));
         assert_eq!((b.data, c.data, layout.end), (2536, 3336, 3440));
         assert_eq!(layout.ordinal(5), Some(2));
+        assert!(layout.describes(&page));
+        for (capacity, columns) in [(99, &COLUMNS_OF_TEST[..]), (100, &COLUMNS_OF_TEST[..2])] {
+            PageLayout::format(columns, capacity, &mut page, 7, 1);
+            assert!(!layout.describes(&page));
+        }
+        let mut other = COLUMNS_OF_TEST;
+        other[1].id = 3;
+        PageLayout::format(&other, 100, &mut page, 7, 1);
+        assert!(!layout.describes(&page));
         assert_eq!(layout.ordinal(3), None);
     }
 

@@ -13,7 +13,7 @@ use verso_types::{Batch, Column};
 
 use super::layout::{ColumnPlace, MAX_WRITER, PageLayout, SLOT_HIGH};
 use super::restore::{self, Chosen, Restore, RowRun};
-use super::slice::bit;
+use super::slice::{all_set, bit};
 use super::slots::Slots;
 use super::table::Heap;
 use super::value_slot::ValueSlot;
@@ -46,6 +46,17 @@ pub struct ScanBatch {
     /// Set when these are the newest versions of records locked before: changes measure them by this, not by the
     /// statement's snapshot.
     pub(crate) newest: Option<Arc<(Registration, ReadView)>>,
+    scratch: Scratch,
+}
+
+/// What reading a page needs for a moment, kept from page to page.
+#[derive(Default)]
+struct Scratch {
+    /// Of the page before; its neighbours are nearly always laid out alike.
+    layout: Option<PageLayout>,
+    slots: Vec<u16>,
+    /// Rows whose writer is not visible, by the pointer to their older version.
+    older: Vec<RowRun>,
 }
 
 /// A scan under way.
@@ -129,42 +140,51 @@ pub(crate) fn read_page(
     {
         return Err(corrupt(Flaw::from("not the data page the directory says")));
     }
-    let layout = PageLayout::of(&page).map_err(corrupt)?;
+    let ScanBatch { batch, records, scratch: Scratch { layout, slots, older }, .. } = out;
+    let layout = match layout {
+        Some(layout) if layout.describes(&page) => &*layout,
+        _ => layout.insert(PageLayout::of(&page).map_err(corrupt)?),
+    };
     let high = u16_at(&page, SLOT_HIGH).min(layout.capacity as u16);
     let range = match only {
         Some(slot) if slot < high => slot..slot + 1,
         Some(_) => return Ok(()),
         None => 0..high,
     };
-    let undisturbed = TxnId(u64_at(&page, MAX_WRITER)) < view.all_below();
-    let mut slots: Vec<u16> = Vec::new();
-    // Rows whose writer is not visible, by the pointer to their older version.
-    let mut older: Vec<RowRun> = Vec::new();
-    let set = if undisturbed && all_set(&page[layout.live..], &range) {
-        Slots::Run { first: range.start, count: range.end - range.start }
-    } else {
-        slots.reserve(range.len());
-        if undisturbed {
+    slots.clear();
+    older.clear();
+    let set = match alike(view, &page, layout, &range) {
+        Alike::Visible if all_set(&page[layout.live..], range.start.into(), range.len()) => {
+            Slots::Run { first: range.start, count: range.end - range.start }
+        }
+        Alike::Visible => {
             let live = &page[layout.live..];
             slots.extend(range.filter(|slot| bit(live, usize::from(*slot))));
-        } else {
-            select(view, &page, &layout, range, &mut slots, &mut older);
+            Slots::from_list(slots)
         }
-        Slots::from_list(&slots)
+        Alike::Older(pointer) => {
+            restore::push_run(older, pointer, 0, range.len());
+            slots.extend(range);
+            Slots::from_list(slots)
+        }
+        Alike::No => {
+            select(view, &page, layout, range, slots, older);
+            Slots::from_list(slots)
+        }
     };
     if set.is_empty() {
         return Ok(());
     }
-    let first = out.records.len();
+    let first = records.len();
     match set {
         Slots::Run { first, count } => {
-            out.records.extend((first..first + count).map(|slot| RecordId { page_index, slot }));
+            records.extend((first..first + count).map(|slot| RecordId { page_index, slot }));
         }
-        _ => out.records.extend(set.iter().map(|slot| RecordId { page_index, slot })),
+        _ => records.extend(set.iter().map(|slot| RecordId { page_index, slot })),
     }
-    let mut copier = Copier { shared, heap, page: &page, id };
+    let copier = Copier { shared, heap, page: &page, id };
     if older.is_empty() {
-        for (column_id, column) in columns.iter().zip(&mut out.batch.columns) {
+        for (column_id, column) in columns.iter().zip(&mut batch.columns) {
             match layout.ordinal(*column_id) {
                 None => column.push_nulls(set.len()),
                 Some(ordinal) => copier.copy(&layout.columns[ordinal], set, column)?,
@@ -173,8 +193,8 @@ pub(crate) fn read_page(
         return Ok(());
     }
     // Fixed values are copied as they stand and overwritten by older ones; variable ones are chosen first.
-    let mut restore = Restore::new(shared, heap, view, page_index, columns, &slots);
-    for (wanted, column) in out.batch.columns.iter_mut().enumerate() {
+    let mut restore = Restore::new(shared, heap, view, page_index, columns, slots);
+    for (wanted, column) in batch.columns.iter_mut().enumerate() {
         match layout.ordinal(columns[wanted]) {
             None => {
                 column.push_nulls(set.len());
@@ -186,8 +206,8 @@ pub(crate) fn read_page(
             Some(_) => {}
         }
     }
-    restore.run(older, first, &mut out.batch.columns)?;
-    for (wanted, column) in out.batch.columns.iter_mut().enumerate() {
+    restore.run(older, first, &mut batch.columns)?;
+    for (wanted, column) in batch.columns.iter_mut().enumerate() {
         let Some(ordinal) = layout.ordinal(columns[wanted]) else { continue };
         let place = &layout.columns[ordinal];
         if !place.is_variable() {
@@ -214,9 +234,9 @@ pub(crate) fn read_page(
     if restore.any_gone() {
         let kept = restore.kept().map(|row| (first + row) as u32);
         let selection: Vec<u32> = (0..first as u32).chain(kept).collect();
-        out.batch.columns.iter_mut().for_each(|column| column.filter(&selection));
+        batch.columns.iter_mut().for_each(|column| column.filter(&selection));
         let mut kept = 0;
-        out.records.retain(|_| {
+        records.retain(|_| {
             kept += 1;
             kept <= first || !restore.is_gone(kept - 1 - first)
         });
@@ -224,16 +244,35 @@ pub(crate) fn read_page(
     Ok(())
 }
 
-/// Whether all bits of `range` are set.
-fn all_set(bitmap: &[u8], range: &Range<u16>) -> bool {
-    let (first, end) = (usize::from(range.start), usize::from(range.end));
-    first < end
-        && (first / 8..end.div_ceil(8)).all(|at| {
-            let before = u32::MAX << first.saturating_sub(at * 8).min(8);
-            let behind = u32::MAX << (end - at * 8).min(8);
-            let wanted = (before & !behind) as u8;
-            bitmap[at] & wanted == wanted
-        })
+/// What all records of a range have in common.
+enum Alike {
+    /// Their writers are visible.
+    Visible,
+    /// One writer, which is not visible, and one pointer to what was there before.
+    Older(VersionPointer),
+    No,
+}
+
+/// What the records of `range` have in common, without a look at each: bulk work leaves one writer on a page, and one
+/// pointer.
+fn alike(view: &ReadView, page: &[u8], layout: &PageLayout, range: &Range<u16>) -> Alike {
+    if TxnId(u64_at(page, MAX_WRITER)) < view.all_below() {
+        return Alike::Visible;
+    }
+    let array = |at: usize| &page[at + usize::from(range.start) * 8..at + usize::from(range.end) * 8];
+    let uniform = |array: &[u8]| array.len() >= 8 && array[8..] == array[..array.len() - 8];
+    let writers = array(layout.writer);
+    if !uniform(writers) || u64_at(writers, 0) == 0 {
+        return Alike::No;
+    }
+    if view.visible(TxnId(u64_at(writers, 0))) {
+        return Alike::Visible;
+    }
+    let pointers = array(layout.back);
+    match VersionPointer(u64_at(pointers, 0)) {
+        pointer if !pointer.is_none() && uniform(pointers) => Alike::Older(pointer),
+        _ => Alike::No,
+    }
 }
 
 /// The records among `range` that are visible as they stand, or perhaps in an older version: that is noted in `older`.
@@ -278,12 +317,7 @@ struct Copier<'a> {
 
 impl Copier<'_> {
     /// Appends the values at `slots`.
-    fn copy(
-        &mut self,
-        place: &ColumnPlace,
-        slots: Slots<'_>,
-        column: &mut Column,
-    ) -> Result<(), StorageError> {
+    fn copy(&self, place: &ColumnPlace, slots: Slots<'_>, column: &mut Column) -> Result<(), StorageError> {
         let page = self.page;
         let corrupt = |flaw: Flaw| StorageError::corrupt(self.id, self.heap.object, flaw);
         if place.physical != column.physical() {
@@ -336,21 +370,4 @@ fn push_reference(shared: &Shared, heap: &Heap, raw: u64, column: &mut Column) -
     let bytes = column.data.bytes_mut().expect("references stand for variable values");
     bytes.push_with(|out| overflow::read(&shared.core().pool, heap.object, page, incarnation, Some(out)))?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dense_range_is_known_without_looking_at_its_neighbours() {
-        let mut bitmap = [0u8; 9];
-        (3..67).for_each(|bit: usize| bitmap[bit / 8] |= 1 << (bit % 8));
-        for first in 0..72 {
-            for end in first..72 {
-                let expected = first < end && first >= 3 && end <= 67;
-                assert_eq!(all_set(&bitmap, &(first..end)), expected, "{first}..{end}");
-            }
-        }
-    }
 }

@@ -121,7 +121,7 @@ impl<'a> Restore<'a> {
     /// `Corrupt` where a pointer leads astray (V6); `Io`.
     pub(super) fn run(
         &mut self,
-        mut runs: Vec<RowRun>,
+        runs: &mut Vec<RowRun>,
         first: usize,
         columns: &mut [Column],
     ) -> Result<(), StorageError> {
@@ -131,7 +131,7 @@ impl<'a> Restore<'a> {
             for group in runs.chunk_by(|a, b| a.pointer == b.pointer) {
                 self.take(group, first, columns, &mut further)?;
             }
-            std::mem::swap(&mut runs, &mut further);
+            std::mem::swap(runs, &mut further);
             further.clear();
         }
         Ok(())
@@ -161,18 +161,27 @@ impl<'a> Restore<'a> {
         let pieces = pieces(group, self.slots, &entry.slots).ok_or_else(|| {
             corrupt(Flaw::from("a version entry without the record that points at it (V6)"))
         })?;
-        let slices = entry.columns_of(|id| self.wanted.contains(&Some(id))).map_err(corrupt)?;
-        for (index, column) in columns.iter_mut().enumerate() {
-            let Some(slice) = slices.iter().find(|slice| self.wanted[index] == Some(slice.id)) else {
-                continue;
-            };
-            if slice.physical != column.physical() {
-                return Err(corrupt(Flaw::from("an old value of another type than its column")));
-            }
-            match slice.physical.width() {
-                Some(width) => overwrite(column, first, slice, width, &pieces),
-                None => self.choose(index, slice, &pieces),
-            }
+        let mut alike = true;
+        let wanted = self.wanted.clone();
+        let read = entry.each_column(
+            |id| wanted.contains(&Some(id)),
+            |slice| {
+                for (index, column) in columns.iter_mut().enumerate() {
+                    if wanted[index] != Some(slice.id) {
+                        continue;
+                    }
+                    alike &= slice.physical == column.physical();
+                    match slice.physical.width() {
+                        _ if !alike => {}
+                        Some(width) => overwrite(column, first, &slice, width, &pieces),
+                        None => self.choose(index, &slice, &pieces),
+                    }
+                }
+            },
+        );
+        read.map_err(corrupt)?;
+        if !alike {
+            return Err(corrupt(Flaw::from("an old value of another type than its column")));
         }
         for piece in &pieces {
             if entry.is_uniform() {

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use crate::StorageError;
 use crate::heap::undo;
 use crate::lock::{CancelHandle, LockOwner, OwnerCore, TableLockMode, WaitPolicy};
+use crate::maintenance::retire;
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, TxnId};
 use crate::rules::{Rule, disabled};
@@ -546,14 +547,19 @@ impl Txn {
         if !early {
             shared.transactions.publish_commit(self.id);
         }
-        self.leave();
+        if self.leave()
+            && let Err(error) = retire::retire(&shared)
+        {
+            tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
+        }
         Ok(())
     }
 
-    fn leave(&mut self) {
-        if let Some(slot) = self.slot.take() {
-            self.shared.versions.give_back(slot, &self.shared.transactions);
-        }
+    /// Gives back what the transaction held; whether it dropped an object.
+    fn leave(&mut self) -> bool {
+        let slot = self.slot.take();
+        let dropped =
+            slot.is_some_and(|slot| self.shared.versions.give_back(slot, &self.shared.transactions));
         if self.id != TxnId::NONE {
             self.shared.versions.ended(self.id, &self.shared.transactions);
         }
@@ -563,6 +569,7 @@ impl Txn {
         if let Err(error) = self.images.clear(&self.shared) {
             tracing::warn!(%error, txn = self.id.0, "pages of undo images stay allocated until the next start");
         }
+        dropped
     }
 
     /// Undoes everything (F4, F5).

@@ -221,27 +221,29 @@ impl<'a> Entry<'a> {
     /// # Errors
     /// A flaw when the bytes are no slices.
     pub fn columns(&self) -> Result<smallvec::SmallVec<[ColumnSlice<'a>; 8]>, Flaw> {
-        self.columns_of(|_| true)
+        let mut found = smallvec::SmallVec::new();
+        self.each_column(|_| true, |slice| found.push(slice))?;
+        Ok(found)
     }
 
-    /// The old values of the columns that are `wanted`, one slice per column; the others are passed over unread.
+    /// Hands the old values of the columns that are `wanted` to `take`, a slice per column; the others are passed over
+    /// unread.
     ///
     /// # Errors
     /// A flaw when the bytes are no slices.
-    pub fn columns_of(
+    pub fn each_column(
         &self,
         wanted: impl Fn(u16) -> bool,
-    ) -> Result<smallvec::SmallVec<[ColumnSlice<'a>; 8]>, Flaw> {
+        mut take: impl FnMut(ColumnSlice<'a>),
+    ) -> Result<(), Flaw> {
         let mut at = self.columns;
-        let mut found = smallvec::SmallVec::new();
         for _ in 0..u16_at(self.bytes, 20) {
             if wanted(checked_u16(self.bytes, at)?) {
-                found.push(ColumnSlice::decode(self.bytes, &mut at, self.slots.len())?);
+                take(ColumnSlice::decode(self.bytes, &mut at, self.slots.len())?);
             } else {
-                // Bytes 4–7 of a slice's 8-byte head say how many follow.
-                at += 8 + checked_u32(self.bytes, at + 4)? as usize;
+                at += ColumnSlice::HEADER + checked_u32(self.bytes, at + 4)? as usize;
             }
         }
-        Ok(found)
+        Ok(())
     }
 }

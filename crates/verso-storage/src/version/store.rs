@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use smallvec::SmallVec;
 use verso_env::sync::Mutex;
 
-use super::entry::{NewEntry, VersionPointer};
+use super::entry::{EntryKind, NewEntry, VersionPointer};
 use super::page as version_page;
 use crate::StorageError;
 use crate::mini::Mini;
@@ -56,6 +56,9 @@ pub struct WriterSlot {
     noted: TxnId,
     /// Last insert note.
     pub note: Option<InsertNote>,
+    /// Whether its transaction dropped an object: its page is closed with it, so that nobody's later entries keep the
+    /// object's pages from being free.
+    dropped: bool,
     /// Directory index of the data page that each table's inserts go to.
     pub insert_pages: HashMap<ObjectId, u32>,
 }
@@ -145,17 +148,19 @@ impl VersionStore {
         self.inner.lock().idle.pop().unwrap_or_default()
     }
 
-    /// Gives the slot back at the transaction's end.
-    pub fn give_back(&self, mut slot: WriterSlot, transactions: &Transactions) {
+    /// Gives the slot back at the transaction's end; whether the transaction dropped an object.
+    pub fn give_back(&self, mut slot: WriterSlot, transactions: &Transactions) -> bool {
         slot.note = None;
+        let dropped = std::mem::take(&mut slot.dropped);
         let mut inner = self.inner.lock();
-        if inner.idle.len() >= 16
+        if (dropped || inner.idle.len() >= 16)
             && let Some((page, _)) = slot.page.take()
         {
             inner.settle(page, transactions);
         }
         inner.idle.push(slot);
         inner.idle.truncate(16);
+        dropped
     }
 
     /// Appends an entry in the slot's page; a page too full is closed and another one begun.
@@ -214,6 +219,7 @@ impl VersionStore {
             }
             info.purge |= entry.purge;
         }
+        slot.dropped |= entry.kind == EntryKind::DropObject;
         let offset = version_page::used(mini.page(handle)) as u16;
         let pointer = VersionPointer::new(page, offset, header::incarnation(mini.page(handle)));
         mini.apply_with(handle, RecordKind::VERSION_APPEND, |out| entry.encode(out))?;

@@ -287,3 +287,47 @@ fn v2_snapshots_read_the_same_whatever_runs_and_parts_of_runs_others_change() {
         run(seed);
     }
 }
+
+#[test]
+fn v5_pages_of_a_dropped_table_are_free_when_its_drop_has_committed() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EngineOptions {
+        background: false,
+        page_size: 4096,
+        max_database_bytes: 64 << 20,
+        ..EngineOptions::default()
+    };
+    let engine = Engine::create(Env::real(), &dir.path().join("t.verso"), options).unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    let specs = COLUMNS.map(|(spec, _)| spec);
+    let [dropped, kept] = [0, 1].map(|_| engine.create_heap(&mut txn, &specs).unwrap());
+    let all: Vec<usize> = (0..COLUMNS.len()).collect();
+    let mut rng = Rng::new(1);
+    let rows: Vec<Row> = (0..2000).map(|_| all.iter().map(|at| value(&mut rng, *at)).collect()).collect();
+    for object in [dropped, kept] {
+        engine.heap(object).unwrap().insert(&mut txn, &batch(&all, &rows), None).unwrap();
+    }
+    txn.commit(CommitMode::Wait).unwrap();
+    let before = engine.space();
+    let mut txn = engine.begin(TxnOptions::default());
+    engine.drop_object(&mut txn, dropped).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let after = engine.space();
+    assert!(after.free_pages > before.free_pages + 50, "{before:?} {after:?}");
+
+    // A snapshot keeps them, but not the entries of whoever goes on in the same writer slot.
+    let mut reader = engine.begin(TxnOptions { isolation: Isolation::Snapshot, ..TxnOptions::default() });
+    reader.begin_statement().unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    engine.drop_object(&mut txn, kept).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let mut next = engine.begin(TxnOptions::default());
+    let object = engine.create_heap(&mut next, &specs).unwrap();
+    engine.heap(object).unwrap().insert(&mut next, &batch(&all, &rows[..10]), None).unwrap();
+    let held = engine.space();
+    drop(reader);
+    engine.housekeeping().unwrap();
+    let freed = engine.space();
+    assert!(freed.free_pages > held.free_pages + 50, "{held:?} {freed:?}");
+    next.rollback().unwrap();
+}
