@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use verso_env::Env;
 
 use crate::e1::{self, Engine, Variant};
-use crate::{BenchError, Measured};
+use crate::{BenchError, Measured, pagesize};
 
 /// The hidden subcommand of the binary that hands its argument to [`run_child`].
 pub const SUBCOMMAND: &str = "bench-child";
@@ -28,15 +28,27 @@ pub struct ChildTask {
     pub page_size: u32,
     /// Bytes of the pool or cache.
     pub pool_bytes: u64,
-    /// What to do: nothing means creating the database.
-    pub variant: Option<Variant>,
+    /// What to do.
+    pub step: Step,
+}
+
+/// What a child process does to the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Step {
+    /// Makes it, with the tables of E1.
+    Create,
+    /// Measures a variant of E1.
+    Measure(Variant),
+    /// Makes one with a table of its own, reads and writes single records.
+    Points,
 }
 
 impl ChildTask {
     fn title(&self) -> String {
-        match self.variant {
-            Some(variant) => format!("{} {}", self.engine.name(), variant.name()),
-            None => format!("creating the database of {}", self.engine.name()),
+        match self.step {
+            Step::Create => format!("creating the database of {}", self.engine.name()),
+            Step::Measure(variant) => format!("{} {}", self.engine.name(), variant.name()),
+            Step::Points => format!("{}, pages of {} bytes", self.engine.name(), self.page_size),
         }
     }
 }
@@ -48,14 +60,21 @@ impl ChildTask {
 pub fn run_child(task: &str) -> Result<(), BenchError> {
     let task: ChildTask =
         serde_json::from_str(task).map_err(|error| BenchError::Usage(format!("task: {error}")))?;
-    let figures = e1::run_task(&Env::real(), &task)?;
-    let json = serde_json::to_string(&figures).map_err(|error| BenchError::Usage(error.to_string()))?;
+    let env = Env::real();
+    let json = match task.step {
+        Step::Create => e1::create(&task).map(|()| serde_json::to_string(&Measured::default())),
+        Step::Measure(variant) => {
+            e1::measure(&env, &task, variant).map(|found| serde_json::to_string(&found))
+        }
+        Step::Points => pagesize::measure(&env, &task).map(|found| serde_json::to_string(&found)),
+    };
+    let json = json?.map_err(|error| BenchError::Usage(error.to_string()))?;
     println!("{json}");
     Ok(())
 }
 
 /// The parent's side: runs the task in a child process and waits for its figures.
-pub(crate) fn spawn(task: &ChildTask) -> Result<Measured, BenchError> {
+pub(crate) fn spawn<F: serde::de::DeserializeOwned>(task: &ChildTask) -> Result<F, BenchError> {
     let failed = |message: String| BenchError::Child { task: task.title(), message };
     let binary = std::env::current_exe().map_err(BenchError::file("the running binary"))?;
     let argument = serde_json::to_string(task).map_err(|error| failed(error.to_string()))?;

@@ -15,12 +15,14 @@ mod error;
 mod folder;
 mod machine;
 mod memory;
+mod pagesize;
 mod plot;
 mod results;
 
 pub use child::{ChildTask, run_child};
 pub use e1::{E1Options, run as run_e1};
 pub use error::BenchError;
+pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
 pub use results::{Calibration, Measured, Report};
 
 /// The workloads of `verso bench`.
@@ -28,6 +30,9 @@ pub use results::{Calibration, Measured, Report};
 pub enum Workload {
     /// Five bulk updates of one table in one transaction: default, NO SAVEPOINT, savepoints, rollback
     E1(E1Options),
+    /// Passes, scans, single reads and writes at several sizes of pages
+    #[command(name = "pagesize")]
+    PageSize(PageSizeOptions),
 }
 
 /// Runs a workload and prints its table.
@@ -37,5 +42,6 @@ pub enum Workload {
 pub fn run(workload: &Workload) -> Result<(), BenchError> {
     match workload {
         Workload::E1(options) => run_e1(options).map(drop),
+        Workload::PageSize(options) => run_pagesize(options).map(drop),
     }
 }

@@ -7,6 +7,8 @@ use plotters::prelude::*;
 use crate::{BenchError, Report};
 
 const SIZE: (u32, u32) = (900, 520);
+/// Width of the legend as a share of the passes'.
+const LEGEND: f64 = 0.4;
 
 /// Draws the passes into `path`. The scale is logarithmic: peers differ by powers of ten.
 pub fn passes(report: &Report, path: &Path) -> Result<(), BenchError> {
@@ -31,19 +33,25 @@ fn draw(report: &Report, svg: &mut String) -> Result<(), Box<dyn std::error::Err
 
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let title = format!("E1: {} rows, milliseconds a pass", report.rows);
+    let title = format!("E1: {} rows, milliseconds a pass", crate::e1::grouped(report.rows));
+    // Behind the last pass there is room for the legend, which would cover lines otherwise.
+    let passes = f64::from(report.passes);
+    let end = passes + 0.2 + passes * LEGEND;
     let mut chart = ChartBuilder::on(&area)
         .caption(title, ("sans-serif", 20))
         .margin(12)
         .x_label_area_size(34)
         .y_label_area_size(60)
-        .build_cartesian_2d(0.8..f64::from(report.passes) + 0.2, (low..high).log_scale())?;
+        .build_cartesian_2d(0.8..end, (low..high).log_scale())?;
     chart
         .configure_mesh()
         .x_desc("pass")
         .y_desc("ms")
-        .x_labels(report.passes as usize + 1)
-        .x_label_formatter(&|pass| if pass.fract() == 0.0 { format!("{pass:.0}") } else { String::new() })
+        .x_labels(report.passes as usize + 2)
+        .x_label_formatter(&|pass| match pass.fract() == 0.0 && *pass <= passes {
+            true => format!("{pass:.0}"),
+            false => String::new(),
+        })
         .draw()?;
     for (at, (name, passes)) in lines.iter().enumerate() {
         let color = Palette99::pick(at).to_rgba();

@@ -1,9 +1,11 @@
 //! What a run found, in the shape of its JSON file.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::BenchError;
 use crate::machine::Machine;
 
 /// What the machine gave in the same run; figures of different machines compare only divided by it.
@@ -29,9 +31,12 @@ pub struct Measured {
     /// `SELECT count(*), sum(qrt)` before the first pass, median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan_before_ms: Option<f64>,
-    /// The same, once, right after the end of the transaction.
+    /// The same right after the end of the transaction, median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan_after_ms: Option<f64>,
+    /// The first of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scan_first_ms: Option<f64>,
     /// Most memory of the process beyond resident pool frames, while measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mem_peak_bytes: Option<u64>,
@@ -47,9 +52,15 @@ pub struct Measured {
     /// Pages written in each pass.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub writes: Vec<u64>,
-    /// Growth of the database file over the passes and their end.
+    /// Bytes of the database file before the first pass, with the second table dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_growth_bytes: Option<u64>,
+    pub file_bytes_before: Option<u64>,
+    /// The same after the passes and their end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_bytes_after: Option<u64>,
+    /// The same after everything was dropped and made again, with its passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_bytes_again: Option<u64>,
     /// Passes and end together, one for each run.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub total_ms_of_runs: Vec<f64>,
@@ -77,6 +88,15 @@ impl Measured {
     }
 }
 
+/// A scan of one column.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Scan {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Milliseconds of `SELECT count(*), sum(qrt)`.
+    pub count_sum_ms: f64,
+}
+
 /// The whole file: the machine, the settings, then one entry for each engine with its variants.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
@@ -98,15 +118,23 @@ pub struct Report {
     pub machine: Machine,
     /// What the machine gave.
     pub calibration: Calibration,
-    /// Verso's `SELECT count(*), sum(qrt)` over all rows, cached.
+    /// Verso's scan of all rows, cached.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scan_ms: Option<f64>,
+    pub scan: Option<Scan>,
     /// Peers that were asked for and are not there, with the reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub skipped: BTreeMap<String, String>,
     /// Engine, variant, figures.
     #[serde(flatten)]
     pub engines: BTreeMap<String, BTreeMap<String, Measured>>,
+}
+
+/// Writes what a workload found.
+pub(crate) fn write_json(report: &impl Serialize, path: &Path) -> Result<(), BenchError> {
+    let mut text =
+        serde_json::to_string_pretty(report).map_err(|error| BenchError::Usage(error.to_string()))?;
+    text.push('\n');
+    std::fs::write(path, text).map_err(BenchError::file(path))
 }
 
 #[cfg(test)]
@@ -134,7 +162,7 @@ mod tests {
             version: "0".into(),
             machine: Machine::here(),
             calibration: Calibration { memcpy_gb_s: 9.5, fdatasync_per_s: 1000.0 },
-            scan_ms: None,
+            scan: Some(Scan { rows: 10, count_sum_ms: 0.5 }),
             skipped: BTreeMap::new(),
             engines: BTreeMap::from([(
                 "sqlite".into(),
@@ -147,6 +175,7 @@ mod tests {
         let json: serde_json::Value = serde_json::to_value(&report).expect("serialises");
         assert_eq!(json["rows"], 10);
         assert_eq!(json["calibration"]["fdatasync_per_s"], 1000.0);
+        assert_eq!(json["scan"], serde_json::json!({"rows": 10, "count_sum_ms": 0.5}));
         assert_eq!(json["sqlite"]["default"], serde_json::json!({"pass_ms": [1.5], "commit_ms": 2.0}));
         let back: Report = serde_json::from_value(json).expect("reads back");
         assert_eq!(back.engines["sqlite"]["default"].commit_ms, Some(2.0));

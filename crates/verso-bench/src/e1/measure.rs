@@ -9,7 +9,7 @@ use crate::e1::subject::Subject;
 use crate::memory::Sampler;
 use crate::{BenchError, Measured};
 
-/// Scans before the first pass; the median counts.
+/// Scans before the first pass, and after the end; the median counts.
 const SCANS: usize = 9;
 
 /// Runs one variant on an open database.
@@ -21,7 +21,7 @@ pub fn measure(
 ) -> Result<Measured, BenchError> {
     let mut measured = Measured::default();
     subject.prepare()?;
-    measured.scan_before_ms = Some(median_scan(env, subject, task.rows)?);
+    measured.scan_before_ms = Some(median(&scans(env, subject, task.rows, 0)?));
 
     let counters_before = subject.counters()?;
     let probe = subject.memory_probe();
@@ -53,7 +53,9 @@ pub fn measure(
         measured.commit_ms = Some(timed(env, || subject.commit())?);
         task.passes
     };
-    measured.scan_after_ms = Some(checked_scan(env, subject, task.rows, passes_kept)?);
+    let scans = scans(env, subject, task.rows, passes_kept)?;
+    measured.scan_first_ms = scans.first().copied();
+    measured.scan_after_ms = Some(median(&scans));
 
     if let Some(peak) = sampler.map(Sampler::finish) {
         measured.mem_peak_bytes = Some(peak);
@@ -61,9 +63,14 @@ pub fn measure(
     }
     if let (Some(before), Some(after)) = (counters_before, subject.counters()?) {
         measured.redo_bytes = Some(after.redo_bytes - before.redo_bytes);
-        measured.file_growth_bytes = Some(after.file_bytes.saturating_sub(before.file_bytes));
+        measured.file_bytes_before = Some(before.file_bytes);
+        measured.file_bytes_after = Some(after.file_bytes);
     }
     verify(subject, task.rows, passes_kept)?;
+    if variant == Variant::Default && subject.again(task)? {
+        verify(subject, task.rows, task.passes)?;
+        measured.file_bytes_again = subject.counters()?.map(|counters| counters.file_bytes);
+    }
     Ok(measured)
 }
 
@@ -73,13 +80,15 @@ fn timed(env: &Env, work: impl FnOnce() -> Result<(), BenchError>) -> Result<f64
     Ok((env.clock.monotonic_nanos() - start) as f64 / 1e6)
 }
 
-fn median_scan(env: &Env, subject: &mut dyn Subject, rows: u64) -> Result<f64, BenchError> {
-    let mut times = Vec::with_capacity(SCANS);
-    for _ in 0..SCANS {
-        times.push(checked_scan(env, subject, rows, 0)?);
-    }
+/// Milliseconds of scans in a row.
+fn scans(env: &Env, subject: &mut dyn Subject, rows: u64, passes: u32) -> Result<Vec<f64>, BenchError> {
+    (0..SCANS).map(|_| checked_scan(env, subject, rows, passes)).collect()
+}
+
+fn median(times: &[f64]) -> f64 {
+    let mut times = times.to_vec();
     times.sort_by(f64::total_cmp);
-    Ok(times[SCANS / 2])
+    times[times.len() / 2]
 }
 
 fn checked_scan(env: &Env, subject: &mut dyn Subject, rows: u64, passes: u32) -> Result<f64, BenchError> {

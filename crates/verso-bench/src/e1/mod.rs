@@ -27,6 +27,7 @@ mod verso;
 
 pub use options::E1Options;
 pub use run::run;
+pub(crate) use table::grouped;
 
 use serde::{Deserialize, Serialize};
 use verso_env::Env;
@@ -104,25 +105,23 @@ impl Variant {
     }
 }
 
-/// One task of a child process: creates a database, or measures one variant on it.
-pub(crate) fn run_task(env: &Env, task: &ChildTask) -> Result<Measured, BenchError> {
+/// Makes the engine's database.
+pub(crate) fn create(task: &ChildTask) -> Result<(), BenchError> {
     match task.engine {
-        Engine::Verso => task_on(env, task, verso::create, verso::Verso::open),
-        Engine::Sqlite => task_on(env, task, sqlite::create, sqlite::Sqlite::open),
-        Engine::Duckdb => task_on(env, task, duckdb::create, duckdb::Duckdb::open),
-        Engine::Postgres => task_on(env, task, postgres::create, postgres::Postgres::open),
+        Engine::Verso => verso::create(task),
+        Engine::Sqlite => sqlite::create(task),
+        Engine::Duckdb => duckdb::create(task),
+        Engine::Postgres => postgres::create(task),
     }
 }
 
-fn task_on<S: subject::Subject>(
-    env: &Env,
-    task: &ChildTask,
-    create: impl FnOnce(&ChildTask) -> Result<(), BenchError>,
-    open: impl FnOnce(&ChildTask) -> Result<S, BenchError>,
-) -> Result<Measured, BenchError> {
-    match task.variant {
-        None => create(task).map(|()| Measured::default()),
-        Some(variant) => measure::measure(env, &mut open(task)?, task, variant),
+/// Measures one variant on the engine's database.
+pub(crate) fn measure(env: &Env, task: &ChildTask, variant: Variant) -> Result<Measured, BenchError> {
+    match task.engine {
+        Engine::Verso => measure::measure(env, &mut verso::Verso::open(task)?, task, variant),
+        Engine::Sqlite => measure::measure(env, &mut sqlite::Sqlite::open(task)?, task, variant),
+        Engine::Duckdb => measure::measure(env, &mut duckdb::Duckdb::open(task)?, task, variant),
+        Engine::Postgres => measure::measure(env, &mut postgres::Postgres::open(task)?, task, variant),
     }
 }
 

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use verso_env::Env;
 
-use crate::child::{self, ChildTask};
+use crate::child::{self, ChildTask, Step};
 use crate::e1::options::{E1Options, Peer};
 use crate::e1::{Engine, Variant, duckdb, postgres, table};
 use crate::folder::{WorkFolder, copy_database, remove_database};
 use crate::machine::Machine;
+use crate::results::{self, Scan};
 use crate::{BenchError, Measured, Report, calibration, plot};
 
 /// Page size of Verso unless told otherwise; the one the engine itself takes.
@@ -41,12 +42,14 @@ pub fn run(options: &E1Options) -> Result<Report, BenchError> {
         report.engines.insert(engine.name().to_owned(), measured);
     }
     progress.finish_and_clear();
-    report.scan_ms =
-        report.engines.get("verso").and_then(|verso| verso.get("default")).and_then(|d| d.scan_before_ms);
+    let default = report.engines.get("verso").and_then(|verso| verso.get("default"));
+    report.scan = default
+        .and_then(|measured| measured.scan_before_ms)
+        .map(|count_sum_ms| Scan { rows: options.rows, count_sum_ms });
 
     print!("{}", table::render(&report));
     if let Some(path) = &options.json {
-        write_json(&report, path)?;
+        results::write_json(&report, path)?;
     }
     if let Some(path) = &options.plot {
         plot::passes(&report, path)?;
@@ -65,7 +68,7 @@ fn empty_report(options: &E1Options, calibration: crate::Calibration) -> Report 
         version: env!("CARGO_PKG_VERSION").to_owned(),
         machine: Machine::here(),
         calibration,
-        scan_ms: None,
+        scan: None,
         skipped: BTreeMap::new(),
         engines: BTreeMap::new(),
     }
@@ -104,7 +107,7 @@ fn base_task(options: &E1Options, engine: Engine, place: Option<&Path>, folder: 
         passes: options.passes,
         page_size: options.page_size.unwrap_or(PAGE_SIZE),
         pool_bytes: options.pool_bytes,
-        variant: None,
+        step: Step::Create,
     }
 }
 
@@ -117,7 +120,7 @@ fn measure_engine(
 ) -> Result<BTreeMap<String, Measured>, BenchError> {
     let name = task.engine.name();
     progress.set_message(format!("{name}: creating {} rows", task.rows));
-    child::spawn(task)?;
+    child::spawn::<Measured>(task)?;
     progress.inc(1);
     let mut found: Vec<Vec<Measured>> = vec![Vec::new(); variants.len()];
     for run in 1..=runs {
@@ -137,7 +140,7 @@ fn measure_engine(
 }
 
 fn measure_copy(task: &ChildTask, variant: Variant) -> Result<Measured, BenchError> {
-    let mut task = ChildTask { variant: Some(variant), ..task.clone() };
+    let mut task = ChildTask { step: Step::Measure(variant), ..task.clone() };
     if task.engine == Engine::Postgres {
         return child::spawn(&task);
     }
@@ -156,11 +159,4 @@ fn progress_bar(steps: u64) -> ProgressBar {
         bar.set_style(style);
     }
     bar
-}
-
-fn write_json(report: &Report, path: &Path) -> Result<(), BenchError> {
-    let mut text =
-        serde_json::to_string_pretty(report).map_err(|error| BenchError::Usage(error.to_string()))?;
-    text.push('\n');
-    std::fs::write(path, text).map_err(BenchError::file(path))
 }

@@ -1,6 +1,7 @@
 //! What the driver needs of an engine.
 
 use crate::BenchError;
+use crate::child::ChildTask;
 use crate::e1::Variant;
 use crate::e1::expected::FoundRow;
 use crate::memory::Probe;
@@ -43,6 +44,10 @@ pub trait Subject {
     fn scan(&mut self) -> Result<(u64, f64), BenchError>;
     /// Every row of the table, in any order.
     fn rows(&mut self, each: &mut dyn FnMut(&FoundRow<'_>)) -> Result<(), BenchError>;
+    /// Drops everything, makes it again and runs the passes to their COMMIT once more, where that is of interest.
+    fn again(&mut self, _: &ChildTask) -> Result<bool, BenchError> {
+        Ok(false)
+    }
     /// Counters, where the engine has them.
     fn counters(&mut self) -> Result<Option<Counters>, BenchError> {
         Ok(None)

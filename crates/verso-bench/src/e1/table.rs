@@ -105,6 +105,25 @@ fn summary(report: &Report, out: &mut String) {
             );
         }
     }
+    if let Some(measured) = figures(report, "verso", "default") {
+        files(measured, out);
+    }
+}
+
+/// What became of the database file.
+fn files(measured: &Measured, out: &mut String) {
+    let steps = [
+        ("before the passes", measured.file_bytes_before),
+        ("after them", measured.file_bytes_after),
+        ("dropped and made again", measured.file_bytes_again),
+    ];
+    let text: Vec<String> = steps
+        .iter()
+        .filter_map(|(when, bytes)| bytes.map(|bytes| format!("{when} {:.1}", bytes as f64 / 1e6)))
+        .collect();
+    if !text.is_empty() {
+        let _ = writeln!(out, "file, MB: {}", text.join(", "));
+    }
 }
 
 fn figures<'r>(report: &'r Report, engine: &str, variant: &str) -> Option<&'r Measured> {
@@ -112,7 +131,7 @@ fn figures<'r>(report: &'r Report, engine: &str, variant: &str) -> Option<&'r Me
 }
 
 /// 100,000 for 100000.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -154,7 +173,7 @@ mod tests {
             version: "0".into(),
             machine: Machine::here(),
             calibration: Calibration { memcpy_gb_s: 1.0, fdatasync_per_s: 1.0 },
-            scan_ms: None,
+            scan: None,
             skipped: BTreeMap::from([("duckdb".to_owned(), "not here".to_owned())]),
             engines: BTreeMap::from([("verso".to_owned(), verso), ("sqlite".to_owned(), sqlite)]),
         };

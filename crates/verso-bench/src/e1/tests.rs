@@ -3,6 +3,7 @@
 use verso_env::Env;
 
 use super::*;
+use crate::child::Step;
 
 fn task(engine: Engine, folder: &std::path::Path) -> ChildTask {
     ChildTask {
@@ -12,16 +13,15 @@ fn task(engine: Engine, folder: &std::path::Path) -> ChildTask {
         passes: 3,
         page_size: 16 * 1024,
         pool_bytes: 64 << 20,
-        variant: None,
+        step: Step::Create,
     }
 }
 
 fn measure(engine: Engine, variant: Variant) -> Measured {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut task = task(engine, folder.path());
-    run_task(&Env::real(), &task).expect("created");
-    task.variant = Some(variant);
-    run_task(&Env::real(), &task).expect("measured and verified")
+    let task = task(engine, folder.path());
+    create(&task).expect("created");
+    super::measure(&Env::real(), &task, variant).expect("measured and verified")
 }
 
 #[test]
@@ -40,13 +40,12 @@ fn sqlite_rolls_back_to_verified_values() {
 #[test]
 fn a_wrong_value_fails_the_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut task = task(Engine::Sqlite, folder.path());
-    run_task(&Env::real(), &task).expect("created");
+    let task = task(Engine::Sqlite, folder.path());
+    create(&task).expect("created");
     let connection = rusqlite::Connection::open(&task.database).expect("opens");
     connection.execute("UPDATE test SET notes = CAST('other' AS BLOB) WHERE cnt = 77", []).expect("changed");
     drop(connection);
-    task.variant = Some(Variant::Default);
-    let error = run_task(&Env::real(), &task).expect_err("a wrong value is an error");
+    let error = super::measure(&Env::real(), &task, Variant::Default).expect_err("a wrong value is an error");
     assert!(matches!(error, BenchError::Wrong { engine: "sqlite", .. }), "{error}");
 }
 

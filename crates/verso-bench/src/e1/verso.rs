@@ -35,14 +35,19 @@ pub fn create(task: &ChildTask) -> Result<(), BenchError> {
     let error = BenchError::engine::<versodb::Error>(NAME);
     let database = Database::create(&task.database, options(task)).map_err(&error)?;
     let mut connection = database.connect().map_err(&error)?;
-    let mut run = |sql: &str| connection.execute(sql).map(drop).map_err(&error);
+    fill(&mut connection, task.rows)?;
+    drop(connection);
+    database.close().map_err(&error)
+}
+
+fn fill(connection: &mut Connection, rows: u64) -> Result<(), BenchError> {
+    let mut run = |sql: &str| connection.execute(sql).map(drop).map_err(BenchError::engine(NAME));
     run(&definitions())?;
-    run(&format!("SELECT * FROM insertrecs({})", task.rows))?;
+    run(&format!("SELECT * FROM insertrecs({rows})"))?;
     for _ in 0..4 {
         run("INSERT INTO test2drop SELECT * FROM test")?;
     }
-    drop(connection);
-    database.close().map_err(&error)
+    Ok(())
 }
 
 /// An open database.
@@ -127,6 +132,20 @@ impl Subject for Verso {
             Ok(())
         };
         read().map_err(BenchError::engine(NAME))
+    }
+
+    fn again(&mut self, task: &ChildTask) -> Result<bool, BenchError> {
+        self.run("DROP TABLE test")?;
+        self.run("DROP FUNCTION insertrecs(INTEGER)")?;
+        self.run("DROP SEQUENCE test_id")?;
+        fill(&mut self.connection, task.rows)?;
+        self.run("DROP TABLE test2drop")?;
+        self.begin(Variant::Default)?;
+        for _ in 0..task.passes {
+            self.pass()?;
+        }
+        self.commit()?;
+        Ok(true)
     }
 
     fn counters(&mut self) -> Result<Option<Counters>, BenchError> {
