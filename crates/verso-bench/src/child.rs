@@ -4,10 +4,12 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use verso_env::Env;
 
 use crate::e1::{self, Engine, Variant};
+use crate::keys::{self, KeysTask};
 use crate::{BenchError, Measured, pagesize};
 
 /// The hidden subcommand of the binary that hands its argument to [`run_child`].
@@ -58,24 +60,37 @@ impl ChildTask {
 /// # Errors
 /// As the task's engine says.
 pub fn run_child(task: &str) -> Result<(), BenchError> {
-    let task: ChildTask =
+    let task: AnyTask =
         serde_json::from_str(task).map_err(|error| BenchError::Usage(format!("task: {error}")))?;
     let env = Env::real();
-    let json = match task.step {
-        Step::Create => e1::create(&task).map(|()| serde_json::to_string(&Measured::default())),
-        Step::Measure(variant) => {
-            e1::measure(&env, &task, variant).map(|found| serde_json::to_string(&found))
-        }
-        Step::Points => pagesize::measure(&env, &task).map(|found| serde_json::to_string(&found)),
+    let json = match task {
+        AnyTask::E1(task) => match task.step {
+            Step::Create => e1::create(&task).map(|()| serde_json::to_string(&Measured::default()))?,
+            Step::Measure(variant) => serde_json::to_string(&e1::measure(&env, &task, variant)?),
+            Step::Points => serde_json::to_string(&pagesize::measure(&env, &task)?),
+        },
+        AnyTask::Keys(task) => serde_json::to_string(&keys::run_task(&env, &task)?),
     };
-    let json = json?.map_err(|error| BenchError::Usage(error.to_string()))?;
-    println!("{json}");
+    println!("{}", json.map_err(|error| BenchError::Usage(error.to_string()))?);
     Ok(())
 }
 
+/// The tasks of all workloads; their fields tell them apart.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum AnyTask {
+    E1(ChildTask),
+    Keys(KeysTask),
+}
+
 /// The parent's side: runs the task in a child process and waits for its figures.
-pub(crate) fn spawn<F: serde::de::DeserializeOwned>(task: &ChildTask) -> Result<F, BenchError> {
-    let failed = |message: String| BenchError::Child { task: task.title(), message };
+pub(crate) fn spawn<F: DeserializeOwned>(task: &ChildTask) -> Result<F, BenchError> {
+    spawn_task(task, &task.title())
+}
+
+/// The same for any workload's task.
+pub(crate) fn spawn_task<F: DeserializeOwned>(task: &impl Serialize, title: &str) -> Result<F, BenchError> {
+    let failed = |message: String| BenchError::Child { task: title.to_owned(), message };
     let binary = std::env::current_exe().map_err(BenchError::file("the running binary"))?;
     let argument = serde_json::to_string(task).map_err(|error| failed(error.to_string()))?;
     let output = Command::new(binary)

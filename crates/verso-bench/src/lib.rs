@@ -13,6 +13,7 @@ mod child;
 mod e1;
 mod error;
 mod folder;
+mod keys;
 mod machine;
 mod memory;
 mod pagesize;
@@ -23,6 +24,7 @@ pub use child::{ChildTask, run_child};
 pub use e1::{E1Options, run as run_e1};
 pub use error::BenchError;
 pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
+pub use keys::{KeysFigures, KeysOptions, KeysTask};
 pub use results::{Calibration, Measured, Report};
 
 /// The workloads of `verso bench`.
@@ -33,6 +35,10 @@ pub enum Workload {
     /// Passes, scans, single reads and writes at several sizes of pages
     #[command(name = "pagesize")]
     PageSize(PageSizeOptions),
+    /// Lookups of single rows by their key, beside SQLite
+    Point(KeysOptions),
+    /// Inserts and updates of single rows by their key, beside SQLite
+    Insert(KeysOptions),
 }
 
 /// Runs a workload and prints its table.
@@ -43,5 +49,7 @@ pub fn run(workload: &Workload) -> Result<(), BenchError> {
     match workload {
         Workload::E1(options) => run_e1(options).map(drop),
         Workload::PageSize(options) => run_pagesize(options).map(drop),
+        Workload::Point(options) => keys::run_point(options),
+        Workload::Insert(options) => keys::run_insert(options),
     }
 }

@@ -1,23 +1,78 @@
 //! A connection to a database.
 
+use std::sync::{Arc, Weak};
+
 use arrow_array::RecordBatch;
+use parking_lot::{Mutex, MutexGuard};
 use verso_sql::{
     CancelHandle, CommandTag, Notice, OutputColumn, Session, StatementSink, StatementStatistics,
 };
-use verso_types::{Batch, SqlType, Value, arrow_schema};
+use verso_types::{Batch, SqlType, TimeZone, Value, arrow_schema};
 
-use crate::{Error, Rows, Transaction, TxOptions};
+use crate::{Appender, Error, Rows, Statement, Transaction, TxOptions};
 
-/// A connection: settings, a transaction, one statement at a time. It can move between threads.
+/// A connection: settings, a transaction, one statement at a time.
+///
+/// It can move between threads; its [`Statement`]s can be used by several threads, which take turns.
 #[derive(Debug)]
 pub struct Connection {
-    session: Session,
+    inner: Arc<Inner>,
     affected: u64,
 }
 
+/// What a connection and its statements share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) session: Mutex<Session>,
+}
+
 impl Connection {
-    pub(crate) fn new(session: Session) -> Connection {
-        Connection { session, affected: 0 }
+    pub(crate) fn new(mut session: Session) -> Connection {
+        let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
+            let inner = Weak::clone(inner);
+            // A transaction that idles too long gives up its locks, although nobody calls.
+            session.on_terminate(Arc::new(move || {
+                if let Some(inner) = inner.upgrade()
+                    && let Some(mut session) = inner.session.try_lock()
+                {
+                    session.abandon();
+                }
+            }));
+            Inner { session: Mutex::new(session) }
+        });
+        Connection { inner, affected: 0 }
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.inner.session.lock()
+    }
+
+    /// Parses and plans a statement once, to be executed often. The types of its parameters follow from their uses.
+    ///
+    /// # Errors
+    /// 42601 for several statements, 42P18 for a parameter whose type cannot be told, and those of planning.
+    pub fn prepare(&mut self, sql: &str) -> Result<Statement, Error> {
+        let prepared = self.session().prepare(sql, &[])?;
+        Ok(Statement::new(Arc::clone(&self.inner), prepared))
+    }
+
+    /// Begins to add many rows to a table; see [`Appender`]. Columns not named get their defaults; no names means all.
+    ///
+    /// # Errors
+    /// 42P01, 42703 for what is not there.
+    pub fn appender(&mut self, table: &str, columns: &[&str]) -> Result<Appender, Error> {
+        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let table: Vec<String> = table.split('.').map(quoted).collect();
+        let table = table.join(".");
+        let count = match columns.len() {
+            0 => self.prepare(&format!("SELECT * FROM {table}"))?.columns().map_or(0, <[_]>::len),
+            given => given,
+        };
+        let names: Vec<String> = columns.iter().map(|name| quoted(name)).collect();
+        let names = if names.is_empty() { String::new() } else { format!("({})", names.join(", ")) };
+        let values: Vec<String> = (1..=count).map(|number| format!("${number}")).collect();
+        let sql = format!("INSERT INTO {table} {names} VALUES ({})", values.join(", "));
+        Ok(Appender::new(self.prepare(&sql)?))
     }
 
     /// Runs one or several statements and gives how many rows the last one inserted, changed, deleted or gave.
@@ -29,8 +84,8 @@ impl Connection {
     }
 
     /// The time zone of the session.
-    pub fn timezone(&self) -> &verso_types::TimeZone {
-        self.session.timezone()
+    pub fn timezone(&self) -> verso_types::TimeZone {
+        self.session().timezone().clone()
     }
 
     /// As [`Connection::execute`], with values for `$1`, `$2` …; see [`params!`](crate::params).
@@ -39,7 +94,7 @@ impl Connection {
     /// As [`Connection::execute`].
     pub fn execute_with(&mut self, sql: &str, params: &[Value]) -> Result<u64, Error> {
         let mut sink = Collector::counting();
-        self.session.execute(sql, params, &mut sink)?;
+        self.session().execute(sql, params, &mut sink)?;
         self.affected = sink.affected;
         Ok(sink.affected)
     }
@@ -58,9 +113,13 @@ impl Connection {
     /// As [`Connection::execute`].
     pub fn query_with(&mut self, sql: &str, params: &[Value]) -> Result<Rows, Error> {
         let mut sink = Collector::default();
-        self.session.execute(sql, params, &mut sink)?;
+        let time_zone = {
+            let mut session = self.inner.session.lock();
+            session.execute(sql, params, &mut sink)?;
+            session.timezone().clone()
+        };
         self.affected = sink.affected;
-        Ok(Rows::new(sink.columns, sink.batches, self.session.timezone().clone()))
+        Ok(sink.into_rows(time_zone))
     }
 
     /// How many rows the last statement inserted, changed, deleted or gave.
@@ -76,7 +135,7 @@ impl Connection {
     /// As [`Connection::execute`].
     pub fn query_arrow(&mut self, sql: &str) -> Result<Vec<RecordBatch>, Error> {
         let mut sink = Collector::default();
-        self.session.execute(sql, &[], &mut sink)?;
+        self.session().execute(sql, &[], &mut sink)?;
         let names = sink.columns.iter().map(|column| (&*column.name, &column.ty));
         let schema = arrow_schema(names);
         let types: Vec<SqlType> = sink.columns.iter().map(|column| column.ty.clone()).collect();
@@ -96,7 +155,7 @@ impl Connection {
     /// # Errors
     /// As [`Connection::execute`].
     pub fn execute_script(&mut self, sql: &str, sink: &mut dyn StatementSink) -> Result<(), Error> {
-        self.session.execute(sql, &[], sink)
+        self.session().execute(sql, &[], sink)
     }
 
     /// Begins a transaction, which is rolled back when it is dropped without a commit.
@@ -110,36 +169,36 @@ impl Connection {
     /// Commits; false if the transaction had failed and was rolled back instead.
     pub(crate) fn commit(&mut self) -> Result<bool, Error> {
         let mut sink = Collector::counting();
-        self.session.execute("COMMIT", &[], &mut sink)?;
+        self.session().execute("COMMIT", &[], &mut sink)?;
         Ok(sink.tag == "COMMIT")
     }
 
     /// Has a transaction begun that has not ended?
     pub fn in_transaction(&self) -> bool {
-        self.session.in_transaction()
+        self.session().in_transaction()
     }
 
     /// Commit after every statement that is not in a transaction (the default)? If not, the first statement begins a
     /// transaction that lasts until COMMIT or ROLLBACK.
     pub fn set_autocommit(&mut self, on: bool) {
-        self.session.set_autocommit(on);
+        self.session().set_autocommit(on);
     }
 
     /// What the last statement took: time, memory, pages, log. `None` before the first, and as long as the setting
     /// `statement_statistics` is off: looking at the counters takes a few microseconds for each statement.
-    pub fn statement_statistics(&self) -> Option<&StatementStatistics> {
-        self.session.last_statistics()
+    pub fn statement_statistics(&self) -> Option<StatementStatistics> {
+        self.session().last_statistics().cloned()
     }
 
     /// Ends the statement that runs, from another thread, with error 57014.
     pub fn cancel_handle(&self) -> CancelHandle {
-        self.session.cancel_handle()
+        self.session().cancel_handle()
     }
 }
 
 /// Keeps the last result.
 #[derive(Debug, Default)]
-struct Collector {
+pub(crate) struct Collector {
     columns: Vec<OutputColumn>,
     batches: Vec<Batch>,
     affected: u64,
@@ -151,6 +210,10 @@ struct Collector {
 impl Collector {
     fn counting() -> Collector {
         Collector { counting: true, ..Collector::default() }
+    }
+
+    pub(crate) fn into_rows(self, time_zone: TimeZone) -> Rows {
+        Rows::new(self.columns, self.batches, time_zone)
     }
 }
 

@@ -78,18 +78,23 @@
 //! copying fixed-width columns.
 #![forbid(unsafe_code)]
 
+mod appender;
+mod arrow;
 mod connection;
 mod convert;
 mod database;
 mod options;
 mod rows;
+mod statement;
 mod transaction;
 
+pub use appender::Appender;
 pub use connection::Connection;
 pub use convert::{FromValue, ToValue};
 pub use database::Database;
 pub use options::{Options, TxOptions};
 pub use rows::{ColumnIndex, Row, Rows};
+pub use statement::{RowRef, Statement};
 pub use transaction::Transaction;
 
 pub use verso_sql::{

@@ -2,7 +2,7 @@
 
 use verso_types::Value;
 
-use crate::{Connection, Error, Rows, TxOptions};
+use crate::{Connection, Error, Rows, Statement, TxOptions};
 
 /// A transaction; see [`Connection::transaction`]. Dropped without [`commit`](Transaction::commit), it is rolled back.
 #[derive(Debug)]
@@ -53,6 +53,14 @@ impl<'c> Transaction<'c> {
     /// As [`Transaction::execute`].
     pub fn query_with(&mut self, sql: &str, params: &[Value]) -> Result<Rows, Error> {
         self.connection.query_with(sql, params)
+    }
+
+    /// As [`Connection::prepare`]; the statement outlives the transaction.
+    ///
+    /// # Errors
+    /// As [`Connection::prepare`]; 25P02 once a statement has failed.
+    pub fn prepare(&mut self, sql: &str) -> Result<Statement, Error> {
+        self.connection.prepare(sql)
     }
 
     /// Marks a place to come back to.

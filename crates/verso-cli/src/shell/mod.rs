@@ -264,7 +264,7 @@ impl<'w> Shell<'w> {
             return Flow::Failed;
         };
         let start = self.env.clock.monotonic_nanos();
-        let time_zone = open.connection.timezone().clone();
+        let time_zone = open.connection.timezone();
         let mut sink = ResultSink::new(&mut self.output, self.variables.expanded, place, sql, time_zone);
         let cancel = open.connection.cancel_handle();
         let result = self.interrupts.during(cancel, || open.connection.execute_script(sql, &mut sink));
@@ -283,7 +283,7 @@ impl<'w> Shell<'w> {
             self.output.print(&elapsed_line(elapsed));
         }
         if self.variables.statistics {
-            let figures = open.connection.statement_statistics().map(results::figures_of);
+            let figures = open.connection.statement_statistics().as_ref().map(results::figures_of);
             self.output.print(&figures.unwrap_or_default().block());
         }
         flow

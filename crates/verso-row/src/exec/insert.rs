@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_catalog::TableDef;
 use verso_storage::rules::{Rule, disabled};
-use verso_types::{Batch, SqlType};
+use verso_types::{Batch, SqlType, Value};
 
 use super::operator::{Operator, compile, types_of};
 use super::source::ONE_ROW;
@@ -62,16 +62,9 @@ impl InsertStatement {
             Source::Rows(lists) => {
                 rows.clear();
                 for list in lists {
-                    let values = list.eval_row(&cx.eval(), RowInput { batch: &ONE_ROW, row: 0 })?;
-                    rows.push_row(&values, types)?;
-                    if rows.rows == BATCH_ROWS {
-                        target.insert(cx, rows, sink)?;
-                        rows.clear();
-                    }
+                    target.add(cx, list, rows, sink)?;
                 }
-                if rows.rows > 0 {
-                    target.insert(cx, rows, sink)?;
-                }
+                target.rest(cx, rows, sink)?;
             }
             Source::Query { input, batch, values, spool, types } => {
                 input.open(cx)?;
@@ -94,6 +87,31 @@ impl InsertStatement {
         Ok(target.count)
     }
 
+    /// Runs the statement for each set of parameters; the rows of many sets reach the table together. None where the
+    /// source is a query.
+    pub fn run_sets(
+        &mut self,
+        cx: &ExecContext<'_>,
+        sets: &[Vec<Value>],
+        sink: &mut dyn Sink,
+    ) -> Option<Result<u64>> {
+        let Self { table, source, rows, types, returning } = self;
+        let Source::Rows(lists) = source else { return None };
+        let mut target = Target { table, types, returning, count: 0 };
+        rows.clear();
+        let mut add_all = || {
+            for set in sets {
+                let cx = cx.with_params(set);
+                for list in &mut *lists {
+                    target.add(&cx, list, rows, sink)?;
+                }
+            }
+            target.rest(cx, rows, sink)?;
+            Ok(target.count)
+        };
+        Some(add_all())
+    }
+
     pub fn close(&mut self) {
         if let Source::Query { input, .. } = &mut self.source {
             input.close();
@@ -110,9 +128,32 @@ struct Target<'s> {
 }
 
 impl Target<'_> {
+    /// Computes a row, and sends the batch on when it is full.
+    fn add(
+        &mut self,
+        cx: &ExecContext<'_>,
+        list: &ExprList,
+        rows: &mut Batch,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        list.push_row(&cx.eval(), RowInput { batch: &ONE_ROW, row: 0 }, rows)?;
+        if rows.rows == BATCH_ROWS {
+            self.insert(cx, rows, sink)?;
+            rows.clear();
+        }
+        Ok(())
+    }
+
+    /// Sends on what is left.
+    fn rest(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
+        if rows.rows > 0 { self.insert(cx, rows, sink) } else { Ok(()) }
+    }
+
     fn insert(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
-        let all: Vec<usize> = (0..self.types.len()).collect();
-        check_not_null(cx, self.table, &all, rows, |row| rows.row(row, self.types))?;
+        if rows.columns.iter().any(|column| column.nulls.any()) {
+            let all: Vec<usize> = (0..self.types.len()).collect();
+            check_not_null(cx, self.table, &all, rows, |row| rows.row(row, self.types))?;
+        }
         cx.tables.insert(self.table, rows)?;
         self.count += rows.rows as u64;
         if let Some((exprs, out)) = self.returning {

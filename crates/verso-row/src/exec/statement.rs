@@ -85,6 +85,24 @@ impl Compiled {
         }
     }
 
+    /// Runs the statement once for each set of parameters, as one statement: an INSERT … VALUES collects the rows of many
+    /// sets before it adds them.
+    /// # Errors
+    /// As [`Compiled::run`].
+    pub fn run_sets(
+        &mut self,
+        cx: &ExecContext<'_>,
+        sets: &[Vec<Value>],
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
+        if let Kind::Insert(insert) = &mut self.kind
+            && let Some(result) = insert.run_sets(cx, sets, sink)
+        {
+            return result;
+        }
+        sets.iter().map(|set| self.run(&cx.with_params(set), sink)).sum()
+    }
+
     /// Starts a query whose rows are then pulled with [`Compiled::next`].
     /// # Errors
     /// Those of the query; XX000 for statements that change something.

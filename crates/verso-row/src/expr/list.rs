@@ -102,7 +102,10 @@ impl ExprList {
         Ok(())
     }
 
-    fn push_row(&self, cx: &EvalContext<'_>, input: RowInput<'_>, out: &mut Batch) -> Result<()> {
+    /// Appends the values for one row to a batch whose columns have the expressions' types.
+    /// # Errors
+    /// Of the first expression that fails; `out` is of no use then.
+    pub fn push_row(&self, cx: &EvalContext<'_>, input: RowInput<'_>, out: &mut Batch) -> Result<()> {
         for ((expr, column), ty) in self.rows.iter().zip(&mut out.columns).zip(&self.types) {
             column.push_value(&expr.eval(cx, input)?, ty)?;
         }

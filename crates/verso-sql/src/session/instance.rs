@@ -8,6 +8,7 @@ use verso_catalog::Catalog;
 use verso_row::plan::PlFunction;
 use verso_storage::{Engine, EngineOptions};
 
+use super::cache::StatementCache;
 use super::registry::Registry;
 use crate::errors::SqlError;
 
@@ -24,6 +25,8 @@ pub struct Instance {
     pub catalog: Catalog,
     /// Who is connected.
     pub(crate) sessions: Arc<Registry>,
+    /// Texts executed before.
+    pub(crate) statements: StatementCache,
     /// Functions bound, by oid and catalog version.
     functions: Mutex<HashMap<(u32, u64), Arc<PlFunction>>>,
     /// What ALTER DATABASE SET changed.
@@ -70,6 +73,7 @@ impl Instance {
             engine,
             catalog,
             sessions: Arc::default(),
+            statements: StatementCache::default(),
             functions: Mutex::default(),
             database: Mutex::new(DatabaseSettings { sweep_interval, auto_backout }),
             sweeps: Mutex::default(),

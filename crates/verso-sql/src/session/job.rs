@@ -17,8 +17,12 @@ pub struct Job<'j> {
     pub(super) sql: &'j str,
     pub(super) at: Span,
     pub(super) params: &'j [Value],
+    /// Instead of `params`: it runs once for each of these.
+    pub(super) sets: Option<&'j [Vec<Value>]>,
     /// Where its plan is kept; the parameters are of its types.
     pub(super) prepared: Option<&'j Prepared>,
+    /// Others are shown the prepared statement's text.
+    pub(super) shows: bool,
     /// The implicit block ends with it.
     pub(super) ends: bool,
 }
@@ -26,19 +30,28 @@ pub struct Job<'j> {
 impl<'j> Job<'j> {
     /// A statement of a text.
     pub(super) fn of(parsed: &'j Parsed, sql: &'j str, params: &'j [Value]) -> Job<'j> {
-        Job { statement: &parsed.statement, sql, at: parsed.at, params, prepared: None, ends: false }
+        Job {
+            statement: &parsed.statement,
+            sql,
+            at: parsed.at,
+            params,
+            sets: None,
+            prepared: None,
+            shows: false,
+            ends: false,
+        }
     }
 
     /// One execution of a prepared statement; none if it is empty.
     pub(super) fn prepared(prepared: &'j Prepared, params: &'j [Value]) -> Option<Job<'j>> {
         let parsed = prepared.parsed.as_ref()?;
-        Some(Job { prepared: Some(prepared), ..Job::of(parsed, prepared.text(), params) })
+        Some(Job { prepared: Some(prepared), shows: true, ..Job::of(parsed, prepared.text(), params) })
     }
 
     /// The text others are shown.
     pub(super) fn shown(&self) -> &'j str {
         let (start, end) = (self.at.start as usize, self.at.end as usize);
-        let end = end.min(start + SHOWN_TEXT_MAX);
+        let end = end.min(start + SHOWN_TEXT_MAX).min(self.sql.len());
         if self.sql.is_ascii() {
             return self.sql.get(start..end).unwrap_or_default();
         }

@@ -8,6 +8,8 @@
 //! | [`transaction`] | the transaction a session is in, and what begins and ends it |
 //! | [`run`] | queries and changes: frames, restarts, results |
 //! | [`prepared`] | statements parsed and bound ahead of their execution |
+//! | [`cache`] | texts that were executed before |
+//! | [`normal`] | texts without their literals |
 //! | [`portal`] | executions that yield their rows in portions |
 //! | [`ddl`] | CREATE, DROP, TRUNCATE |
 //! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE |
@@ -27,6 +29,7 @@
 //!     client sees the results of the last run only. S3. Every statement ends its frame, whatever happens in it.
 
 mod api;
+mod cache;
 mod ddl;
 mod explain;
 mod identity;
@@ -34,6 +37,7 @@ mod instance;
 mod job;
 mod maintenance;
 mod measure;
+mod normal;
 mod portal;
 mod prepared;
 mod ready;
@@ -66,6 +70,7 @@ use verso_types::{SqlType, TimeZone, Value};
 use crate::errors::{SqlError, must_rollback, sqlstate};
 use crate::parse::parse_script;
 use crate::syntax::Statement;
+use cache::OwnStatements;
 use job::{Done, Job};
 use measure::Measure;
 use ready::ReadyStatements;
@@ -85,6 +90,8 @@ pub struct Session {
     transactions: u64,
     /// The transaction about to begin is one query.
     only_reads: bool,
+    /// Texts this session has executed.
+    own: OwnStatements,
     /// Portals that may have to be set aside or closed.
     portals: Vec<Weak<Mutex<portal::State>>>,
     /// Compiled statements by their prepared one.
@@ -115,6 +122,7 @@ impl Session {
             series: false,
             transactions: 0,
             only_reads: false,
+            own: OwnStatements::default(),
             portals: Vec::new(),
             ready: RefCell::default(),
             statistics: None,
@@ -135,6 +143,9 @@ impl Session {
         params: &[Value],
         sink: &mut dyn StatementSink,
     ) -> Result<(), SqlError> {
+        if let Some(result) = self.execute_cached(sql, params, sink) {
+            return result;
+        }
         let statements = parse_script(sql).inspect_err(|_| self.fail_transaction())?;
         let Some((last, before)) = statements.split_last() else { return Ok(()) };
         let series = !before.is_empty() || self.series;
@@ -147,6 +158,55 @@ impl Session {
         }
         self.series = false;
         result
+    }
+
+    /// Executes a prepared statement once, as a transaction of its own where none is open: the shortest way there is.
+    /// Yields the number of rows returned or changed.
+    ///
+    /// # Errors
+    /// As [`Session::bind`] and [`Session::run_portal`].
+    pub fn run(
+        &mut self,
+        prepared: &Prepared,
+        params: &[Value],
+        sink: &mut dyn StatementSink,
+    ) -> Result<u64, SqlError> {
+        let converted;
+        let params = if prepared.takes(params) {
+            params
+        } else {
+            let arguments = self.arguments(prepared, params.to_vec());
+            converted = arguments.inspect_err(|_| self.fail_transaction())?;
+            &converted
+        };
+        let Some(job) = Job::prepared(prepared, params) else { return Ok(0) };
+        let ends = std::mem::replace(&mut self.series, false);
+        Ok(self.perform(&Job { ends, ..job }, sink)?.rows())
+    }
+
+    /// Executes a prepared statement once for each set of parameters, as one statement: all of it happens or nothing.
+    /// Yields the rows of all.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn run_sets(
+        &mut self,
+        prepared: &Prepared,
+        mut sets: Vec<Vec<Value>>,
+        sink: &mut dyn StatementSink,
+    ) -> Result<u64, SqlError> {
+        for set in &mut sets {
+            if !prepared.takes(set) {
+                let arguments = self.arguments(prepared, std::mem::take(set));
+                *set = arguments.inspect_err(|_| self.fail_transaction())?;
+            }
+        }
+        let Some(job) = Job::prepared(prepared, &[]) else { return Ok(0) };
+        if !prepared.is_plain() {
+            return Err(SqlError::unsupported("a batch of statements that are no queries or changes"));
+        }
+        let ends = std::mem::replace(&mut self.series, false);
+        Ok(self.perform(&Job { sets: Some(&sets), ends, ..job }, sink)?.rows())
     }
 
     /// Ends an extended-protocol series: what ran since the last time, outside of a transaction block, is committed.
@@ -243,9 +303,9 @@ impl Session {
         {
             let mut shown = info.statement.lock();
             match job.prepared {
-                Some(prepared) if Arc::ptr_eq(&shown, prepared.text()) => {}
-                Some(prepared) => *shown = Arc::clone(prepared.text()),
-                None => *shown = job.shown().into(),
+                Some(prepared) if job.shows && Arc::ptr_eq(&shown, prepared.text()) => {}
+                Some(prepared) if job.shows => *shown = Arc::clone(prepared.text()),
+                _ => *shown = job.shown().into(),
             }
         }
         info.set_activity(Activity::Active, now);

@@ -6,7 +6,7 @@
 //!     bound again. A transaction that has changed the schema itself keeps what it binds to itself.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use verso_catalog::CatalogSnapshot;
@@ -36,6 +36,10 @@ pub struct Prepared {
     plain: bool,
     /// A query that changes nothing.
     only_reads: bool,
+    /// Of a statement of the cache: the types its literals have. What nobody has seen may change with the catalog.
+    literals: Option<Vec<Option<SqlType>>>,
+    /// The catalog has made other types of the parameters.
+    stale: AtomicBool,
     plan: Mutex<Option<Arc<Planned>>>,
 }
 
@@ -100,6 +104,22 @@ impl Prepared {
         self.columns.as_deref()
     }
 
+    /// Makes it one of the statement cache; its literals have these types.
+    pub(super) fn of_cache(self, literals: Vec<Option<SqlType>>) -> Prepared {
+        Prepared { literals: Some(literals), ..self }
+    }
+
+    /// Whether it was kept for types that the catalog does not give its parameters any more.
+    pub(super) fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Relaxed)
+    }
+
+    /// Whether the values are of the parameters' number and types as they are.
+    pub(super) fn takes(&self, values: &[Value]) -> bool {
+        values.len() == self.params.len()
+            && values.iter().zip(&self.params).all(|(value, ty)| fits(value, ty))
+    }
+
     /// Unlike that of any other prepared statement of this process.
     pub(super) fn number(&self) -> u64 {
         self.number
@@ -135,13 +155,24 @@ impl Prepared {
             return Ok(Arc::clone(plan));
         }
         let Some(parsed) = &self.parsed else { return Err(SqlError::internal("no statement to plan")) };
-        let bound = Binder::new(catalog, time_zone, &self.params).statement(&parsed.statement)?;
+        let bound = match &self.literals {
+            None => Binder::new(catalog, time_zone, &self.params).statement(&parsed.statement)?,
+            Some(literals) => {
+                let inference = Inference::new(literals);
+                let bound = Binder::inferring(catalog, time_zone, &inference).statement(&parsed.statement)?;
+                if inference.finish()? != self.params {
+                    self.stale.store(true, Ordering::Relaxed);
+                    return Err(SqlError::internal("a kept statement has other parameters now"));
+                }
+                bound
+            }
+        };
         let planned = Arc::new(Planned::new(bound, catalog.version, time_zone));
         let same = |known: &[OutputColumn]| {
             known.len() == planned.columns.len()
                 && known.iter().zip(&*planned.columns).all(|(known, new)| known.ty == new.ty)
         };
-        if planned.returns && !self.columns.as_deref().is_some_and(same) {
+        if self.literals.is_none() && planned.returns && !self.columns.as_deref().is_some_and(same) {
             let text = "cached plan must not change result type";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
@@ -193,6 +224,8 @@ impl Session {
             columns: None,
             plain: false,
             only_reads: false,
+            literals: None,
+            stale: AtomicBool::new(false),
             plan: Mutex::new(None),
         };
         let Some(parsed) = &nothing.parsed else { return Ok(nothing) };
@@ -264,13 +297,23 @@ impl Session {
             );
             return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
         }
+        self.read_arguments(prepared, &mut values).map_err(|(_, error)| error)?;
+        Ok(values)
+    }
+
+    /// Brings values to the parameters' types; which one could not be.
+    pub(super) fn read_arguments(
+        &self,
+        prepared: &Prepared,
+        values: &mut [Value],
+    ) -> Result<(), (usize, SqlError)> {
         for (index, (value, to)) in values.iter_mut().zip(&prepared.params).enumerate() {
             if !fits(value, to) {
                 let time_zone = &self.services.settings.time_zone;
-                *value = convert(value, to, time_zone, index)?;
+                *value = convert(value, to, time_zone, index).map_err(|error| (index, error))?;
             }
         }
-        Ok(values)
+        Ok(())
     }
 }
 

@@ -24,6 +24,7 @@ use super::tables::EngineTables;
 use super::transaction::{Active, Block, tag};
 use crate::bind::Binder;
 use crate::errors::{SqlError, sqlstate};
+use crate::parse::parse_script;
 use crate::syntax::Statement;
 
 /// Times a statement of READ COMMITTED is tried again before the client is told.
@@ -190,7 +191,10 @@ impl Frame<'_> {
         if let Some(prepared) = job.prepared
             && prepared.is_plain()
         {
-            return self.prepared(prepared, job.params, results);
+            match self.prepared(prepared, job, results) {
+                Err(_) if prepared.is_stale() => return self.as_given(job, results),
+                result => return result,
+            }
         }
         let time_zone = &self.services.settings.time_zone;
         let binder = Binder::new(self.catalog, time_zone, types);
@@ -198,7 +202,7 @@ impl Frame<'_> {
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 let planned = Planned::new(binder.statement(job.statement)?, self.catalog.version, time_zone);
                 let mut compiled = Compiled::new(&planned.bound, self.services.settings.executor);
-                return self.run(&planned, &mut compiled, job.params, results);
+                return self.run(&planned, &mut compiled, job, results);
             }
             Statement::Do(body) => {
                 self.block(&body.text, job.params)?;
@@ -217,17 +221,31 @@ impl Frame<'_> {
     fn prepared(
         &self,
         prepared: &Prepared,
-        params: &[Value],
+        job: &Job<'_>,
         results: &mut Results<'_>,
     ) -> Result<Done, Failure> {
         let (executor, epoch) = (self.services.settings.executor, self.services.epoch);
         let mut statements = self.ready.borrow_mut();
         if let Some(ready) = statements.find(prepared.number(), self.catalog.version, executor, epoch) {
-            return self.run(&ready.planned, &mut ready.compiled, params, results);
+            return self.run(&ready.planned, &mut ready.compiled, job, results);
         }
         let ready = self.compile(prepared)?;
         let ready = statements.put(prepared.number(), ready);
-        self.run(&ready.planned, &mut ready.compiled, params, results)
+        self.run(&ready.planned, &mut ready.compiled, job, results)
+    }
+
+    /// Runs a statement of the cache from its text.
+    fn as_given(&self, job: &Job<'_>, results: &mut Results<'_>) -> Result<Done, Failure> {
+        let statements = parse_script(job.sql)?;
+        let [parsed] = statements.as_slice() else { return Err(SqlError::internal("one statement").into()) };
+        // Where literals became parameters the text has none.
+        let params = if job.shows { job.params } else { &[] };
+        let types: Vec<SqlType> = params.iter().map(type_of).collect();
+        let time_zone = &self.services.settings.time_zone;
+        let bound = Binder::new(self.catalog, time_zone, &types).statement(&parsed.statement)?;
+        let planned = Planned::new(bound, self.catalog.version, time_zone);
+        let mut compiled = Compiled::new(&planned.bound, self.services.settings.executor);
+        self.run(&planned, &mut compiled, &Job { params, ..*job }, results)
     }
 
     /// Takes a compiled statement out of the session's.
@@ -247,14 +265,17 @@ impl Frame<'_> {
         &self,
         planned: &Planned,
         compiled: &mut Compiled,
-        params: &[Value],
+        job: &Job<'_>,
         results: &mut Results<'_>,
     ) -> Result<Done, Failure> {
         results.streams = planned.streams;
         if planned.returns {
             results.begin(&planned.columns)?;
         }
-        let rows = self.with_context(params, |cx| compiled.run(cx, results));
+        let rows = self.with_context(job.params, |cx| match job.sets {
+            None => compiled.run(cx, results),
+            Some(sets) => compiled.run_sets(cx, sets, results),
+        });
         Ok(Done::Rows(planned.word(), results.outcome(rows)?))
     }
 
