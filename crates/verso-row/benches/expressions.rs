@@ -116,7 +116,7 @@ fn aggregates(env: &Env, session: &session::Session) {
     let catalog = CatalogSnapshot::builder(1).build();
     for (label, plan) in [("scan", scan), ("count(*), sum(qrt)", plan)] {
         for executor in [Executor::Auto, Executor::Row] {
-            let cx = ExecContext::new(&tables, Arc::clone(&catalog), &[], session, &cancel, executor);
+            let cx = ExecContext::new(&tables, &catalog, &[], session, &cancel, executor);
             let start = env.clock.monotonic_nanos();
             execute(&Statement::Query(plan.clone()), &cx, &mut Nowhere).expect("no errors");
             let nanos = env.clock.monotonic_nanos() - start;

@@ -459,14 +459,7 @@ impl World {
 
     /// Runs a statement in a frame of its own; rows and count, or SQLSTATE and message.
     pub fn run(&self, statement: &Statement, executor: Executor) -> Result<(Vec<Vec<Value>>, u64), String> {
-        let cx = ExecContext::new(
-            &self.tables,
-            Arc::clone(&self.catalog),
-            &[],
-            &self.session,
-            &self.cancel,
-            executor,
-        );
+        let cx = ExecContext::new(&self.tables, &self.catalog, &[], &self.session, &self.cancel, executor);
         let mut rows = Rows {
             types: statement.output().into_iter().map(|column| column.ty).collect(),
             ..Rows::default()

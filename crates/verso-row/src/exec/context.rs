@@ -1,5 +1,6 @@
 //! What a statement runs in.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +24,7 @@ pub struct ExecContext<'a> {
     /// Storage, within the transaction.
     pub tables: &'a dyn Tables,
     /// The catalog as the transaction sees it.
-    pub catalog: Arc<CatalogSnapshot>,
+    pub catalog: &'a Arc<CatalogSnapshot>,
     /// `$1` …, or the slots of a PL/pgSQL function.
     pub params: &'a [Value],
     /// The session.
@@ -32,8 +33,8 @@ pub struct ExecContext<'a> {
     pub cancel: &'a AtomicBool,
     /// Which executor runs it.
     pub executor: Executor,
-    /// Functions compiled for this statement.
-    pub(crate) programs: Rc<plpgsql::ProgramPool>,
+    /// Made when the first function is called.
+    programs: OnceCell<Rc<plpgsql::ProgramPool>>,
     /// What the query around this one hands in (P5 of the plan).
     outer: &'a [Value],
     /// What lasts as long as the statement; none where an expression is evaluated outside of any.
@@ -45,7 +46,7 @@ impl<'a> ExecContext<'a> {
     /// The context of a statement of the client.
     pub fn new(
         tables: &'a dyn Tables,
-        catalog: Arc<CatalogSnapshot>,
+        catalog: &'a Arc<CatalogSnapshot>,
         params: &'a [Value],
         services: &'a dyn SessionServices,
         cancel: &'a AtomicBool,
@@ -58,7 +59,7 @@ impl<'a> ExecContext<'a> {
             services,
             cancel,
             executor,
-            programs: Rc::default(),
+            programs: OnceCell::new(),
             outer: &[],
             state: None,
             depth: 0,
@@ -94,16 +95,21 @@ impl<'a> ExecContext<'a> {
     pub(crate) fn with_params<'b>(&'b self, params: &'b [Value]) -> ExecContext<'b> {
         ExecContext {
             tables: self.tables,
-            catalog: Arc::clone(&self.catalog),
+            catalog: self.catalog,
             params,
             services: self.services,
             cancel: self.cancel,
             executor: self.executor,
-            programs: Rc::clone(&self.programs),
+            programs: self.programs.clone(),
             outer: &[],
             state: None,
             depth: self.depth,
         }
+    }
+
+    /// Functions compiled for this statement.
+    pub(crate) fn programs(&self) -> &Rc<plpgsql::ProgramPool> {
+        self.programs.get_or_init(Rc::default)
     }
 
     /// How many functions call each other.

@@ -72,11 +72,11 @@ fn call(
     types: Vec<SqlType>,
 ) -> Result<Frame> {
     let nested = cx.nested()?;
-    let mut program = cx.programs.take(cx, function)?;
+    let mut program = cx.programs().take(cx, function)?;
     let mut frame = Frame::new(&program, args, types);
     let result = program.run(&nested, &mut frame);
     let returns = program.function.returns.clone();
-    cx.programs.give(function, program);
+    cx.programs().give(function, program);
     let returned = result?;
     if !returned && matches!(returns, PlReturn::Scalar(_)) {
         return Err(ExecError::raised("2F005", "control reached end of function without RETURN"));

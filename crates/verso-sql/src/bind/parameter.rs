@@ -6,9 +6,15 @@
 
 use std::cell::RefCell;
 
-use verso_types::SqlType;
+use verso_row::plan::TypedExpr;
+use verso_types::{CastKind, SqlType, cast_kind};
 
+use super::Binder;
+use super::expr::{Clause, Context};
+use super::resolve::shown;
+use super::scope::Scope;
 use crate::errors::{SqlError, sqlstate};
+use crate::syntax::Expr;
 
 /// The highest number of a parameter, as the protocol counts them in 16 bits.
 const PARAMETERS_MAX: usize = 65_535;
@@ -64,5 +70,27 @@ impl Inference {
             return Err(SqlError::new(sqlstate::INDETERMINATE_DATATYPE, text));
         }
         Ok(types)
+    }
+}
+
+impl Binder<'_> {
+    /// Binds an argument of EXECUTE to its parameter's type.
+    pub fn argument(&self, expr: &Expr, index: usize, ty: &SqlType) -> Result<TypedExpr, SqlError> {
+        let scope = Scope::default();
+        let mut cx = Context::new(&scope, Clause::Values);
+        let value = self.expr(expr, &mut cx)?;
+        let fits = cast_kind(&value.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment);
+        if !fits && value.ty != SqlType::Unknown && value.ty != *ty {
+            let text = format!(
+                "parameter ${} of type {} cannot be coerced to the expected type {}",
+                index + 1,
+                shown(&value.ty),
+                shown(ty)
+            );
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+                .with_hint("You will need to rewrite or cast the expression.")
+                .at(expr.at.start));
+        }
+        self.coerce(value, expr.at.start, ty, CastKind::Assignment)
     }
 }

@@ -16,6 +16,7 @@ mod cursor;
 mod ddl;
 mod lower;
 mod plpgsql;
+mod session;
 mod source;
 mod split;
 
@@ -84,7 +85,10 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
         "create" => ddl::create(cursor),
         "drop" => ddl::drop(cursor),
         "truncate" => ddl::truncate(cursor),
-        _ => control::statement(cursor, &word),
+        _ => match session::statement(cursor, &word)? {
+            Some(statement) => Ok(statement),
+            None => control::statement(cursor, &word),
+        },
     }
 }
 

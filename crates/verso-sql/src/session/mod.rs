@@ -8,6 +8,7 @@
 //! | [`transaction`] | the transaction a session is in, and what begins and ends it |
 //! | [`run`] | queries and changes: frames, restarts, results |
 //! | [`prepared`] | statements parsed and bound ahead of their execution |
+//! | [`cursors`] | PREPARE, EXECUTE, DECLARE, FETCH |
 //! | [`cache`] | texts that were executed before |
 //! | [`normal`] | texts without their literals |
 //! | [`portal`] | executions that yield their rows in portions |
@@ -30,6 +31,7 @@
 
 mod api;
 mod cache;
+mod cursors;
 mod ddl;
 mod explain;
 mod identity;
@@ -60,6 +62,7 @@ pub use settings::{SETTINGS, Settings};
 pub use transaction::TransactionStatus;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -71,6 +74,7 @@ use crate::errors::{SqlError, must_rollback, sqlstate};
 use crate::parse::parse_script;
 use crate::syntax::Statement;
 use cache::OwnStatements;
+use cursors::SqlCursor;
 use job::{Done, Job};
 use measure::Measure;
 use ready::ReadyStatements;
@@ -90,6 +94,10 @@ pub struct Session {
     transactions: u64,
     /// The transaction about to begin is one query.
     only_reads: bool,
+    /// Prepared statements with a name.
+    statements: BTreeMap<String, Arc<Prepared>>,
+    /// Cursors that are open.
+    cursors: BTreeMap<String, SqlCursor>,
     /// Texts this session has executed.
     own: OwnStatements,
     /// Portals that may have to be set aside or closed.
@@ -122,6 +130,8 @@ impl Session {
             series: false,
             transactions: 0,
             only_reads: false,
+            statements: BTreeMap::new(),
+            cursors: BTreeMap::new(),
             own: OwnStatements::default(),
             portals: Vec::new(),
             ready: RefCell::default(),
@@ -439,6 +449,13 @@ impl Session {
                 self.services.instance.engine.checkpoint()?;
                 Ok(tag("CHECKPOINT"))
             }
+            Statement::Prepare(prepare) => self.prepare_named(job, prepare),
+            Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
+            Statement::Deallocate(name) => self.deallocate(name.as_ref()),
+            Statement::DiscardAll => self.discard_all(),
+            Statement::Declare(cursor) => self.declare(job, cursor, sink),
+            Statement::Fetch(fetch) => self.fetch(fetch, sink),
+            Statement::Close(name) => self.close_cursor(name.as_ref()),
             Statement::AlterDatabase { name, value } => self.alter_database(name, value.as_deref()),
             Statement::Query(_)
             | Statement::Insert(_)
@@ -562,7 +579,14 @@ pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::Reset(_)
         | Statement::ResetAll
         | Statement::Sweep { .. }
-        | Statement::Checkpoint => return None,
+        | Statement::Checkpoint
+        | Statement::Prepare(_)
+        | Statement::Execute { .. } // what it executes is asked about by itself
+        | Statement::Deallocate(_)
+        | Statement::DiscardAll
+        | Statement::Declare(_)
+        | Statement::Fetch(_)
+        | Statement::Close(_) => return None,
     })
 }
 

@@ -195,6 +195,34 @@ impl Session {
         }
     }
 
+    /// A further run of a cursor's portal, within a statement: how many rows there were, and how it ended.
+    pub(super) fn advance(
+        &mut self,
+        portal: &mut Portal,
+        max_rows: u64,
+        sink: &mut dyn StatementSink,
+    ) -> Result<(u64, PortalEnd), SqlError> {
+        let prepared = Arc::clone(&portal.prepared);
+        let Some(job) = Job::prepared(&prepared, &portal.params) else { return Ok((0, PortalEnd::Empty)) };
+        let shared = Arc::clone(&portal.state);
+        let state = std::mem::replace(&mut *shared.lock(), State::Closed);
+        let mut counted = Counted { sink, rows: 0 };
+        let end = match state {
+            State::Open(open) => {
+                let open = Some(open);
+                self.pull_within(&job, &portal.params, &shared, open, Some(max_rows), false, &mut counted)?
+            }
+            State::Held(held) => Self::hand_out(held, &shared, max_rows, &mut counted)?,
+            State::Ready | State::Done => {
+                *shared.lock() = State::Done;
+                counted.sink.begin(prepared.columns().unwrap_or_default())?;
+                PortalEnd::Complete(CommandTag { text: "SELECT 0".to_string(), rows: 0 })
+            }
+            State::Closed => return Err(portal.gone()),
+        };
+        Ok((counted.rows, end))
+    }
+
     /// Opens a cursor's portal without reading a row of it, so that it sees the state of now (T2).
     pub(super) fn open_portal(
         &mut self,
@@ -566,6 +594,31 @@ impl StatementSink for Rows<'_> {
 
     fn copy_read(&mut self, into: &mut Vec<u8>) -> Result<bool, SqlError> {
         self.sink.copy_read(into)
+    }
+}
+
+/// Counts rows on their way.
+struct Counted<'s> {
+    sink: &'s mut dyn StatementSink,
+    rows: u64,
+}
+
+impl StatementSink for Counted<'_> {
+    fn begin(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
+        self.sink.begin(columns)
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        self.rows += batch.rows as u64;
+        self.sink.batch(batch)
+    }
+
+    fn complete(&mut self, tag: &CommandTag) -> Result<(), SqlError> {
+        self.sink.complete(tag)
+    }
+
+    fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.sink.notice(notice)
     }
 }
 

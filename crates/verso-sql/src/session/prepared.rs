@@ -246,6 +246,14 @@ impl Session {
                 let plan = Mutex::new(keep.then(|| Arc::new(planned)));
                 return Ok(Prepared { params, columns, plain: true, only_reads, plan, ..nothing });
             }
+            Statement::Execute { name, .. } => {
+                let columns = self.statement(&name.text)?.columns.clone();
+                return Ok(Prepared { columns, ..nothing });
+            }
+            Statement::Fetch(fetch) if !fetch.moves => {
+                let cursor = self.cursors.get(&fetch.name.text);
+                cursor.and_then(|cursor| cursor.columns()).map(Into::into)
+            }
             Statement::Explain { .. } => Some(texts(&["QUERY PLAN"])),
             Statement::Show(name) => Some(texts(&[&name.text])),
             Statement::ShowAll => Some(texts(&["name", "setting", "description"])),

@@ -128,7 +128,7 @@ impl Session {
     }
 
     /// Opens a frame, runs `body` in it, and closes it; on a conflict perhaps again.
-    fn framed<T>(
+    pub(super) fn framed<T>(
         &self,
         results: &mut Results<'_>,
         mut body: impl FnMut(&Frame<'_>, &mut Results<'_>) -> Result<T, Failure>,
@@ -164,11 +164,12 @@ impl Session {
         body: &mut impl FnMut(&Frame<'_>, &mut Results<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let txn = &active.txn;
-        let mut known = self.services.catalog.take();
-        let seen = self.services.instance.catalog.refresh(&txn.borrow(), &mut known);
-        let catalog = seen.map(|()| known.clone());
-        self.services.catalog.replace(known);
-        let Some(catalog) = &catalog? else { return Err(SqlError::internal("no catalog").into()) };
+        {
+            let mut known = self.services.catalog.borrow_mut();
+            self.services.instance.catalog.refresh(&txn.borrow(), &mut known)?;
+        }
+        let known = self.services.catalog.borrow();
+        let Some(catalog) = &*known else { return Err(SqlError::internal("no catalog").into()) };
         let frame = Frame {
             services: &self.services,
             txn,
@@ -294,8 +295,7 @@ impl Frame<'_> {
     pub(super) fn with_context<T>(&self, params: &[Value], run: impl FnOnce(&ExecContext<'_>) -> T) -> T {
         let tables = EngineTables { engine: &self.services.instance.engine, txn: self.txn };
         let executor = self.services.settings.executor;
-        let catalog = Arc::clone(self.catalog);
-        run(&ExecContext::new(&tables, catalog, params, self.services, self.cancel, executor))
+        run(&ExecContext::new(&tables, self.catalog, params, self.services, self.cancel, executor))
     }
 
     /// DO: the block as a function of its own that nobody else can call.

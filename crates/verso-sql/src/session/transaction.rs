@@ -367,6 +367,9 @@ impl Session {
         if !commit && !self.portals.is_empty() {
             self.close_portals();
         }
+        if !self.cursors.is_empty() {
+            self.end_cursors(commit);
+        }
         if let Some(ChangedSettings { before, after }) = active.settings {
             self.services.settings = if commit { after } else { before };
             self.settings_changed();
@@ -437,6 +440,7 @@ impl Session {
             self.settings_changed();
         }
         self.close_portals_above(found);
+        self.end_cursors_above(found);
         Ok(tag("ROLLBACK"))
     }
 

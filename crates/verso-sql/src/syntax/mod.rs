@@ -10,10 +10,12 @@
 
 mod expr;
 mod plpgsql;
+mod session;
 mod statement;
 
 pub use expr::*;
 pub use plpgsql::*;
+pub use session::{Cursor, Direction, Fetch, Prepare};
 pub use statement::*;
 
 /// A place in the text: characters from 0, half open.

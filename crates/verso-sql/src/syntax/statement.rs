@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{Expr, FromItem, Name, PlBlock, QualifiedName, Query, SelectItem, Span};
+use super::{Cursor, Expr, Fetch, FromItem, Name, PlBlock, Prepare, QualifiedName, Query, SelectItem, Span};
 
 /// A statement and its place in the script.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,6 +104,25 @@ pub enum Statement {
     },
     /// CHECKPOINT.
     Checkpoint,
+    /// PREPARE.
+    Prepare(Prepare),
+    /// EXECUTE.
+    Execute {
+        /// The prepared statement.
+        name: Name,
+        /// Its parameters.
+        args: Vec<Expr>,
+    },
+    /// DEALLOCATE; none is ALL.
+    Deallocate(Option<Name>),
+    /// DISCARD ALL.
+    DiscardAll,
+    /// DECLARE CURSOR.
+    Declare(Cursor),
+    /// FETCH, MOVE.
+    Fetch(Fetch),
+    /// CLOSE; none is ALL.
+    Close(Option<Name>),
 }
 
 /// INSERT.

@@ -1,8 +1,11 @@
 //! Sessions over a real engine.
 
+mod cache;
+mod cursors;
 mod experiment;
 mod prepared;
 mod statements;
+mod timeouts;
 mod transactions;
 
 use std::sync::Arc;
