@@ -152,7 +152,14 @@ impl Session {
                 let job = Job::prepared(prepared, &values);
                 let job = job.ok_or_else(|| SqlError::internal("nothing was kept"))?;
                 let at = crate::syntax::Span { start: 0, end: u32::MAX };
-                self.one(&Job { sql, at, shows: false, ends: self.series, ..job }, sink)
+                let job = Job { sql, at, shows: false, ends: self.series, ..job };
+                self.one(&job, sink).map_err(|error| match error.position {
+                    Some(position) if error.context.is_none() => {
+                        let position = own.normal.given_position(sql, position);
+                        SqlError { position: Some(position), ..error }
+                    }
+                    _ => error,
+                })
             }
             Err((index, error)) => {
                 self.fail_transaction();
@@ -164,13 +171,7 @@ impl Session {
         };
         values.clear();
         own.normal.values = values;
-        result.map_err(|error| match error.position {
-            Some(position) if read_position(&error) => {
-                let position = own.normal.given_position(sql, position);
-                SqlError { position: Some(position), ..error }
-            }
-            _ => error,
-        })
+        result
     }
 
     /// Tries the text with parameters (K1).
@@ -237,11 +238,6 @@ impl OwnStatements {
         }
         self.texts.insert(key.into(), known.clone());
     }
-}
-
-/// Whether an error's position counts in the text that was bound.
-fn read_position(error: &SqlError) -> bool {
-    error.context.is_none()
 }
 
 fn same_columns(given: &Prepared, normal: &Prepared) -> bool {

@@ -237,6 +237,8 @@ impl Session {
             txn.set_lock_timeout(settings.lock_timeout());
         }
         let txn = RefCell::new(txn);
+        let started = self.services.statement_started.get();
+        self.services.info.transaction_started.store(started, std::sync::atomic::Ordering::Relaxed);
         self.services.transaction.set(Some((modes.isolation.as_str(), modes.read_only, modes.savepoints)));
         self.active = Some(Active {
             txn,
@@ -359,6 +361,7 @@ impl Session {
     /// Ends a transaction that was taken out of the session.
     pub(super) fn end(&mut self, active: Active, commit: bool, chain: bool) -> Result<(), SqlError> {
         self.services.transaction.set(None);
+        self.services.info.transaction_started.store(0, std::sync::atomic::Ordering::Relaxed);
         if self.services.settings.has_timeouts() {
             self.services.info.set_transaction_deadline(None);
         }
