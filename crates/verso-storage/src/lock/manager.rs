@@ -372,6 +372,10 @@ impl LockManager {
         want: Want,
         request: Request,
     ) -> Result<bool, StorageError> {
+        // The owner of a transaction in doubt may be gone, so that nobody seems to be in the way.
+        if self.failed.load(Ordering::Acquire) {
+            return Err(StorageError::Poisoned);
+        }
         let active = |txn| self.is_active(txn);
         if state.blockers(owner.id, &want, &active).is_empty() {
             // A place in the queue all the same, for the caller has yet to take what it may have now.
