@@ -308,6 +308,7 @@ impl Engine {
         });
         for txn in active {
             let mut mini = Mini::begin(shared.core(), txn);
+            mini.use_reserve();
             mini.state(RecordKind::DEAD, &[])?;
             mini.commit()?;
         }

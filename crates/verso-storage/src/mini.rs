@@ -144,6 +144,8 @@ pub struct Mini<'e> {
     space: Option<SpaceChange<'e>>,
     reservation: Option<Reservation<'e>>,
     use_reserve: bool,
+    /// Of no transaction: it gives room back, sooner or later.
+    housekeeping: bool,
     /// Pages were changed, or records promised, that the log does not know of yet.
     changed: bool,
 }
@@ -161,6 +163,7 @@ impl<'e> Mini<'e> {
             space: None,
             reservation: None,
             use_reserve: false,
+            housekeeping: txn == TxnId::NONE,
             changed: false,
         }
     }
@@ -224,12 +227,15 @@ impl<'e> Mini<'e> {
     /// `Full`, `Poisoned`.
     pub fn reserve(&mut self, bytes: u64) -> Result<(), StorageError> {
         if !self.reservation.as_ref().is_some_and(|reservation| reservation.covers(bytes)) {
-            self.reservation = Some(self.core.wal.reserve(bytes.max(RESERVE_BYTES))?);
+            let wal = &self.core.wal;
+            let bytes = bytes.max(RESERVE_BYTES);
+            let kept = self.use_reserve || self.housekeeping;
+            self.reservation = Some(if kept { wal.reserve_kept(bytes)? } else { wal.reserve(bytes)? });
         }
         Ok(())
     }
 
-    /// Lets allocations of this mini-transaction use the space kept for undo and back-out.
+    /// Lets this mini-transaction use the space of file and log kept for undo and back-out.
     pub fn use_reserve(&mut self) {
         self.use_reserve = true;
     }

@@ -69,7 +69,14 @@ pub fn back_out_all(shared: &Shared, sweeping: bool) -> Result<u64, StorageError
     let mut pages = 0;
     for txn in shared.transactions.dead() {
         if sweeping || !shared.left_to_sweep.lock().contains(&txn) {
-            pages += back_out(shared, txn)?;
+            pages += match back_out(shared, txn) {
+                // A checkpoint gives log back.
+                Err(StorageError::Full { .. }) => {
+                    shared.store.checkpoint(|| shared.collect())?;
+                    back_out(shared, txn)?
+                }
+                done => done?,
+            };
         }
     }
     Ok(pages)

@@ -316,7 +316,7 @@ impl Store {
 
 /// Appends a checkpoint's state in groups that follow each other. Nobody else appends meanwhile.
 fn append_state(wal: &Wal, state: &[u8]) -> Result<(Lsn, Lsn), StorageError> {
-    let _room = wal.reserve(state.len() as u64 + 4096)?;
+    let _room = wal.reserve_kept(state.len() as u64 + 4096)?;
     let mut parts: Vec<&[u8]> = state.chunks(STATE_PART_BYTES).collect();
     if parts.is_empty() {
         parts.push(&[]);

@@ -619,6 +619,7 @@ impl Txn {
     /// Logs the end of a rollback: with nothing left of the transaction, or with everything to be backed out.
     fn log_rollback(&self, clean: bool) -> Result<(), StorageError> {
         let mut mini = Mini::begin(self.shared.core(), self.id);
+        mini.use_reserve();
         if clean {
             mini.state(RecordKind::ROLLED_BACK, &[])?;
             mini.commit_with(|_, _| self.shared.transactions.rolled_back_clean(self.id))?;

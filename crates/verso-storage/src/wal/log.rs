@@ -188,7 +188,7 @@ impl Wal {
             counters: Counters::default(),
         });
         // On a full disk the database opens all the same, to be read or made smaller.
-        let _ = shared.ensure_room(shared.slack());
+        let _ = shared.ensure_room(shared.slack() + shared.kept());
         let writer = if options.background {
             let shared = Arc::clone(&shared);
             Some(env.spawn("verso-log", move || shared.write_in_background()))
@@ -254,20 +254,32 @@ impl Wal {
         self.shared.flush(upto)
     }
 
-    /// Promises room on disk for a group of up to `bytes`.
+    /// Promises room on disk for a group of up to `bytes`, beside the room kept for undo.
     ///
     /// # Errors
     /// `Full` when the disk has no more; `Poisoned`.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation<'_>, StorageError> {
+        self.promise(bytes, self.shared.kept())
+    }
+
+    /// As [`Wal::reserve`], out of the room kept for undo, back-out and checkpoints, which give room back.
+    ///
+    /// # Errors
+    /// As [`Wal::reserve`].
+    pub fn reserve_kept(&self, bytes: u64) -> Result<Reservation<'_>, StorageError> {
+        self.promise(bytes, 0)
+    }
+
+    fn promise(&self, bytes: u64, kept: u64) -> Result<Reservation<'_>, StorageError> {
         let shared = &*self.shared;
         shared.check()?;
         // A group of its own chunk, padded.
         let bytes = bytes + (CHUNK_HEADER + SECTOR) as u64;
         let reservation = Reservation { shared, bytes };
         let before = shared.reserved.fetch_add(bytes, Ordering::Relaxed);
-        let needed = shared.unwritten() + before + bytes + shared.slack();
-        if shared.room.load(Ordering::Relaxed) < needed {
-            shared.ensure_room(before + bytes + shared.slack())?;
+        let wanted = before + bytes + shared.slack() + kept;
+        if shared.room.load(Ordering::Relaxed) < shared.unwritten() + wanted {
+            shared.ensure_room(wanted)?;
         }
         Ok(reservation)
     }
@@ -387,9 +399,14 @@ impl Shared {
         3 * disk_len(self.options.chunk_bytes)
     }
 
+    /// Room that only undo, back-out and checkpoints may use.
+    fn kept(&self) -> u64 {
+        self.options.segment_bytes_first
+    }
+
     /// With less room the log writer makes a spare ahead of need.
     fn room_wanted(&self) -> u64 {
-        2 * self.slack() + self.options.segment_bytes_first
+        2 * self.slack() + self.kept() + self.options.segment_bytes_first
     }
 
     fn flush(&self, upto: Lsn) -> Result<(), StorageError> {

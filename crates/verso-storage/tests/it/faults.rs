@@ -1,0 +1,374 @@
+//! Disks that fail or are full, files that are damaged: a clear error, and nothing lost.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use verso_env::Env;
+use verso_sim::{FaultPlan, Rng, World, seeds};
+use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
+use verso_storage::page::header;
+use verso_storage::{
+    CommitMode, Engine, EngineOptions, ObjectId, PageKind, StorageError, SweepOptions, Txn, TxnOptions,
+    TxnState,
+};
+
+use crate::support::{COLUMNS, Row, batch, bump, create, fill, now, options, read, rows, sound};
+
+fn path() -> PathBuf {
+    World::dir().join("t.verso")
+}
+
+/// A table in a simulated world.
+fn create_in(env: &Env, options: EngineOptions) -> (Engine, Arc<Heap>) {
+    let engine = Engine::create(env.clone(), &path(), options).unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let heap = engine.heap(object).unwrap();
+    (engine, heap)
+}
+
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by_key(|row| row.0);
+    rows
+}
+
+fn insert(heap: &Arc<Heap>, txn: &mut Txn, new: &[Row]) -> Result<(), StorageError> {
+    txn.begin_statement()?;
+    match heap.insert(txn, &batch(new), None) {
+        Ok(()) => txn.end_statement(),
+        Err(error) => {
+            match txn.abort_statement() {
+                // Undo may use room kept for it; without any the whole transaction is undone later.
+                Ok(()) | Err(StorageError::Full { .. }) => Err(error),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failed_fsync_closes_the_engine_and_a_restart_has_what_was_acknowledged() {
+    for seed in seeds(40) {
+        let world = World::new(seed);
+        let mut rng = world.rng();
+        let ending = *rng.pick(&[".log", ".verso", "doublewrite"]);
+        let mut acknowledged: Vec<Row> = Vec::new();
+        let mut in_doubt: Vec<Row> = Vec::new();
+        let object = world.run(|env| {
+            let (engine, heap) = create_in(env, options());
+            fill(&engine, &heap, 0..50);
+            acknowledged.extend(rows(0..50));
+            let fail_sync = Some(rng.between(1, 3));
+            let only_paths_ending = Some(ending.to_owned());
+            world.vfs().set_faults(FaultPlan { fail_sync, only_paths_ending, ..FaultPlan::default() });
+            let mut failed = false;
+            for first in (50..110).step_by(10) {
+                let mut txn = engine.begin(TxnOptions::default());
+                let new = rows(first..first + 10);
+                let done = insert(&heap, &mut txn, &new).and_then(|()| txn.commit(CommitMode::Wait));
+                match done {
+                    Ok(()) => {
+                        assert!(!failed, "the engine is closed");
+                        acknowledged.extend(new);
+                    }
+                    Err(error) if failed => assert!(matches!(error, StorageError::Poisoned), "{error}"),
+                    Err(error) => {
+                        assert!(matches!(error, StorageError::Io { .. } | StorageError::Poisoned), "{error}");
+                        in_doubt.extend(new);
+                        failed = true;
+                    }
+                }
+                if !failed && let Err(error) = engine.checkpoint() {
+                    assert!(matches!(error, StorageError::Io { .. }), "{error}");
+                    failed = true;
+                }
+            }
+            assert!(failed, "the plan fails a sync of {ending}");
+            assert!(matches!(engine.checkpoint(), Err(StorageError::Poisoned)));
+            heap.object
+        });
+        world.crash();
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path(), options()).unwrap();
+            let heap = engine.heap(object).unwrap();
+            let found = sorted(now(&engine, &heap));
+            let with: Vec<Row> = sorted(acknowledged.iter().chain(&in_doubt).cloned().collect());
+            assert!(found == sorted(acknowledged.clone()) || found == with, "{} rows", found.len());
+            sound(&engine);
+            fill(&engine, &heap, 500..510);
+        });
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_statements_and_loses_nothing() {
+    for seed in seeds(40) {
+        let world = World::new(seed);
+        let mut rng = world.rng();
+        let mut expected = Vec::new();
+        let object = world.run(|env| {
+            let small = EngineOptions { buffer_pool_bytes: 64 * 4096, ..options() };
+            let (engine, heap) = create_in(env, small);
+            fill(&engine, &heap, 0..100);
+            expected.extend(rows(0..100));
+            let capacity_bytes = Some(world.vfs().used_bytes() + rng.below(400 << 10));
+            world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            let (mut refused, mut undone) = (0, 0);
+            let mut next = 100;
+            while refused < 6 {
+                let savepoints = !rng.one_in(4);
+                let mut txn = engine.begin(TxnOptions { savepoints, ..TxnOptions::default() });
+                let mut own = Vec::new();
+                let mut full = false;
+                for _ in 0..rng.between(1, 20) {
+                    let long = rng.index(3000);
+                    let new: Vec<Row> =
+                        (next..next + 10).map(|id| (id, Some("x".repeat(long)), 0.5)).collect();
+                    next += 10;
+                    match insert(&heap, &mut txn, &new) {
+                        Ok(()) => own.extend(new),
+                        Err(StorageError::Full { .. }) => full = true,
+                        Err(StorageError::MustRollback) if !savepoints && full => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                    if txn.must_rollback() || (full && rng.one_in(2)) {
+                        break;
+                    }
+                }
+                refused += usize::from(full);
+                if !txn.must_rollback() {
+                    let mut seen: Vec<Row> = expected.clone();
+                    seen.extend(own.iter().cloned());
+                    txn.begin_statement().unwrap();
+                    assert_eq!(sorted(read(&heap, &txn)), sorted(seen));
+                    txn.end_statement().unwrap();
+                }
+                undone += usize::from(full && !txn.must_rollback());
+                if rng.one_in(3) {
+                    txn.rollback().unwrap();
+                } else {
+                    match txn.commit(CommitMode::Wait) {
+                        Ok(()) => expected.extend(own),
+                        Err(StorageError::Full { .. }) => refused += 1,
+                        Err(StorageError::MustRollback) => assert!(full),
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                match engine.checkpoint() {
+                    Ok(()) | Err(StorageError::Full { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                match engine.housekeeping() {
+                    Ok(()) | Err(StorageError::Full { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                assert_eq!(sorted(now(&engine, &heap)), sorted(expected.clone()));
+            }
+            sound(&engine);
+            assert!(undone > 0, "statements are undone on a full disk");
+            world.vfs().set_faults(FaultPlan::default());
+            fill(&engine, &heap, 1_000_000..1_000_100);
+            expected.extend(rows(1_000_000..1_000_100));
+            engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+            engine.housekeeping().unwrap();
+            assert_eq!(engine.space().version_pages, 0, "with room everything is backed out");
+            sound(&engine);
+            heap.object
+        });
+        world.crash();
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path(), options()).unwrap();
+            let heap = engine.heap(object).unwrap();
+            assert_eq!(sorted(now(&engine, &heap)), sorted(expected.clone()));
+            sound(&engine);
+        });
+    }
+}
+
+#[test]
+fn a_dead_shrink_whose_space_was_used_again_is_backed_out_on_a_full_disk_too() {
+    for savepoints in [false, true] {
+        let world = World::new(7);
+        world.run(|env| {
+            let small = EngineOptions { eager_rollback_records: 0, auto_backout: false, ..options() };
+            let (engine, heap) = create_in(env, small);
+            let name = |id: i64| "n".repeat(100 + id as usize % 50);
+            let many: Vec<Row> = (0..400).map(|id| (id, Some(name(id)), 0.0)).collect();
+            let mut txn = engine.begin(TxnOptions::default());
+            insert(&heap, &mut txn, &many).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            // Half of the records shrink, and the one who did it dies.
+            let mut dead = engine.begin(TxnOptions { savepoints, ..TxnOptions::default() });
+            dead.begin_statement().unwrap();
+            rename(&heap, &mut dead, |id| (id % 2 == 0).then(String::new));
+            dead.end_statement().unwrap();
+            let id = dead.id().unwrap();
+            dead.rollback().unwrap();
+            assert_eq!(engine.txn_state(id), TxnState::Dead);
+            // The others grow into the room.
+            let mut txn = engine.begin(TxnOptions::default());
+            txn.begin_statement().unwrap();
+            let overflow = engine.table_space(heap.object).unwrap().pages;
+            rename(&heap, &mut txn, |id| (id % 2 == 1).then(|| name(id).repeat(2)));
+            txn.end_statement().unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            assert_eq!(engine.table_space(heap.object).unwrap().pages, overflow, "in their pages");
+            // Nobody finds room any more.
+            let capacity_bytes = Some(world.vfs().used_bytes());
+            world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            let mut filler = engine.begin(TxnOptions::default());
+            let long: Vec<Row> = vec![(-1, Some("x".repeat(20_000)), 0.0)];
+            while insert(&heap, &mut filler, &long).is_ok() {}
+            engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+            assert_eq!(engine.txn_state(id), TxnState::Committed, "backed out");
+            filler.rollback().unwrap();
+            engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+            let expected: Vec<Row> = many
+                .into_iter()
+                .map(|(id, old, amount)| {
+                    (id, if id % 2 == 1 { Some(name(id).repeat(2)) } else { old }, amount)
+                })
+                .collect();
+            assert_eq!(sorted(now(&engine, &heap)), expected);
+            sound(&engine);
+        });
+    }
+}
+
+/// Gives the rows for which `new` says so another name.
+fn rename(heap: &Arc<Heap>, txn: &mut Txn, new: impl Fn(i64) -> Option<String>) {
+    let mut scan = heap.scan(txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+    let mut out = ScanBatch::default();
+    while scan.next(&mut out).unwrap() {
+        let ids = out.batch.columns[0].data.i64s().unwrap().to_vec();
+        let (mut selection, mut values) = (Vec::new(), Vec::new());
+        for (row, id) in ids.into_iter().enumerate() {
+            if let Some(name) = new(id) {
+                selection.push(row as u32);
+                values.push((id, Some(name), 0.0));
+            }
+        }
+        let mut values = batch(&values);
+        values.columns = vec![values.columns.swap_remove(1)];
+        heap.update(txn, &out, Some(&selection), &[2], &values).unwrap();
+    }
+}
+
+/// A closed database of 500 rows; its file, its table.
+fn closed(dir: &Path) -> (PathBuf, ObjectId) {
+    let (engine, heap) = create(dir);
+    fill(&engine, &heap, 0..500);
+    engine.close().unwrap();
+    (dir.join("t.verso"), heap.object)
+}
+
+fn scan_all(path: &Path, object: ObjectId) -> Result<Vec<Row>, StorageError> {
+    let engine = Engine::open(Env::real(), path, options())?;
+    let heap = engine.heap(object)?;
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement()?;
+    let mut scan = heap.scan(&txn, ScanSpec { columns: &[1, 2, 3], pages: 0..u32::MAX });
+    let mut out = ScanBatch::default();
+    while scan.next(&mut out)? {}
+    bump(&heap, &mut txn, "", 0.0, |_| true)?;
+    Ok(read(&heap, &txn))
+}
+
+#[test]
+fn a_flipped_bit_anywhere_in_a_table_is_an_error_that_names_page_and_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, object) = closed(dir.path());
+    let good = std::fs::read(&path).unwrap();
+    let mut rng = Rng::new(3);
+    let mut count = 0;
+    for index in 1..good.len() / 4096 {
+        let page = &good[index * 4096..][..4096];
+        let used = matches!(header::kind(page), Some(PageKind::Data | PageKind::Root | PageKind::Directory));
+        if !used || header::owner(page) != object || header::verify(page, header::page_id(page)).is_err() {
+            continue;
+        }
+        let mut bad = good.clone();
+        // The owner is taken from the page, as far as it can be believed.
+        let at = *rng.pick(&[0, 8, 24, 100, 4000]) + rng.index(4);
+        bad[index * 4096 + at] ^= 1 << rng.below(8);
+        std::fs::write(&path, &bad).unwrap();
+        match scan_all(&path, object) {
+            Err(StorageError::Corrupt { page, owner, .. }) => {
+                assert_eq!((page.0 as usize, owner), (index, object));
+            }
+            other => panic!("page {index}, byte {at}: {other:?}"),
+        }
+        count += 1;
+    }
+    assert!(count > 5, "{count} pages");
+    std::fs::write(&path, &good).unwrap();
+    assert_eq!(scan_all(&path, object).unwrap().len(), 500);
+}
+
+#[test]
+fn a_file_cut_off_is_an_error_never_a_wrong_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..500);
+    engine.checkpoint().unwrap();
+    let (path, object) = (dir.path().join("t.verso"), heap.object);
+    drop((heap, engine));
+    let good = std::fs::read(&path).unwrap();
+    let log = dir.path().join("t.verso-wal");
+    let kept: Vec<(PathBuf, Vec<u8>)> = std::fs::read_dir(&log)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .map(|file| (file.clone(), std::fs::read(&file).unwrap()))
+        .collect();
+    let mut rng = Rng::new(5);
+    for _ in 0..40 {
+        let length = rng.index(good.len());
+        std::fs::write(&path, &good[..length]).unwrap();
+        std::fs::remove_dir_all(&log).unwrap();
+        std::fs::create_dir(&log).unwrap();
+        kept.iter().for_each(|(file, bytes)| std::fs::write(file, bytes).unwrap());
+        match scan_all(&path, object) {
+            Ok(found) => assert_eq!(found, rows(0..500), "cut at {length}: only unused pages were lost"),
+            Err(StorageError::Corrupt { .. } | StorageError::NotADatabase { .. }) => {}
+            Err(error) => panic!("cut at {length}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn foreign_and_locked_files_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, object) = closed(dir.path());
+    let open = Engine::open(Env::real(), &path, options()).unwrap();
+    assert!(matches!(scan_all(&path, object), Err(StorageError::Locked)));
+    fill(&open, &open.heap(object).unwrap(), 500..501);
+    drop(open); // as a crash: the log is needed
+    // The page size is the file's, whatever the options say.
+    let other_size = EngineOptions { page_size: 16384, ..options() };
+    let open = Engine::open(Env::real(), &path, other_size).unwrap();
+    assert_eq!(open.space().page_size, 4096);
+    drop(open);
+    let other = tempfile::tempdir().unwrap();
+    let (foreign, _) = closed(other.path());
+    let open = Engine::open(Env::real(), &foreign, options()).unwrap();
+    drop(open);
+    // The log of another database.
+    let log = dir.path().join("t.verso-wal");
+    let own = dir.path().join("own-wal");
+    std::fs::rename(&log, &own).unwrap();
+    std::fs::rename(other.path().join("t.verso-wal"), &log).unwrap();
+    assert!(matches!(scan_all(&path, object), Err(StorageError::NotADatabase { .. })));
+    // No log at all.
+    std::fs::remove_dir_all(&log).unwrap();
+    assert!(matches!(scan_all(&path, object), Err(StorageError::NotADatabase { .. })));
+    std::fs::remove_dir_all(&log).unwrap();
+    std::fs::rename(&own, &log).unwrap();
+    assert_eq!(scan_all(&path, object).unwrap().len(), 501);
+    for junk in [&b""[..], b"SQLite format 3\0", &[0; 100_000], &[0xA5; 70_000]] {
+        std::fs::write(&foreign, junk).unwrap();
+        let found = scan_all(&foreign, object);
+        assert!(matches!(found, Err(StorageError::NotADatabase { .. })), "{found:?}");
+    }
+}
