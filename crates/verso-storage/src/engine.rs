@@ -274,7 +274,7 @@ impl Engine {
         let versions = restore_versions(&store, &space, versions, &transactions.dead)?;
         let temporary: Vec<_> =
             space.extents_of_kind(ExtentKind::Temp).into_iter().map(|(_, run)| run).collect();
-        if !temporary.is_empty() {
+        if !temporary.is_empty() && !disabled(Rule::F3Restart) {
             let mut mini = Mini::begin(&store.core, TxnId::NONE);
             space.free_runs(&mut mini, &temporary)?;
             mini.commit()?;

@@ -53,6 +53,8 @@ rules! {
     F2 "F2"
     F2Release "F2-release"
     F2Order "F2-order"
+    F3 "F3"
+    F3Restart "F3-restart"
     F4 "F4"
     F4Limit "F4-limit"
     F5 "F5"

@@ -13,6 +13,7 @@ use super::mode::{RecordLockMode, TableLockMode};
 use super::owner::OwnerCore;
 use crate::heap::slots::SlotSet;
 use crate::page::{ObjectId, RecordId, TxnId};
+use crate::rules::{Rule, disabled};
 
 /// What can be locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -147,7 +148,8 @@ impl State {
                 let excluded = conflicts(tag, mode);
                 let entry = self.tags.get(&tag);
                 for granted in entry.iter().flat_map(|entry| &entry.granted) {
-                    if granted.owner != owner && excluded >> granted.mode & 1 == 1 {
+                    let denies = excluded >> granted.mode & 1 == 1 && !disabled(Rule::T3);
+                    if granted.owner != owner && denies {
                         found.push(granted.owner);
                     }
                 }
@@ -159,7 +161,7 @@ impl State {
         }
         if let Some(tag) = want.tag()
             && let Some(entry) =
-                self.tags.get(&tag).filter(|_| !crate::rules::disabled(crate::rules::Rule::T3Fifo))
+                self.tags.get(&tag).filter(|_| !disabled(Rule::T3Fifo))
         {
             let held = self.held(owner, tag);
             let excluded = conflicts(tag, want.mode());

@@ -23,6 +23,7 @@ use crate::StorageError;
 use crate::buffer::BufferPool;
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, PageId, PageKind, TxnId, header};
+use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::space::{ExtentKind, ExtentRun, UNIT_PAGES};
 
@@ -138,7 +139,9 @@ impl ImageStore {
 
     /// Cuts off what was appended since the store ended at `end`.
     pub fn truncate(&mut self, end: u64) {
-        self.end = self.end.min(end);
+        if !disabled(Rule::F3) {
+            self.end = self.end.min(end);
+        }
     }
 
     /// Gives every page back.
