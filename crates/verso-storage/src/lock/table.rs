@@ -160,8 +160,7 @@ impl State {
             found.extend(by.map(|other| other.core.id).filter(|by| *by != owner));
         }
         if let Some(tag) = want.tag()
-            && let Some(entry) =
-                self.tags.get(&tag).filter(|_| !disabled(Rule::T3Fifo))
+            && let Some(entry) = self.tags.get(&tag).filter(|_| !disabled(Rule::T3Fifo))
         {
             let held = self.held(owner, tag);
             let excluded = conflicts(tag, want.mode());

@@ -90,7 +90,7 @@ record_kinds! {
     NOTE_EXTEND = 66, Page, "note extend";
     /// A version entry was undone: nothing is purged for it.
     VERSION_VOID = 67, Page, "version void";
-    /// An extent of version pages holds entries of one more transaction.
+    /// A version page holds entries of one more transaction, or was retired.
     VERSION_RANGE = 68, State, "version range";
 
     /// A transaction is committed.
