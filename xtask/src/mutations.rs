@@ -16,7 +16,9 @@ use super::{Outcome, command};
 /// The list; its table is what counts.
 const LIST: &str = "docs/MUTATIONS.md";
 /// The longest that a test may take.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(600);
+/// The longest that it may take to notice (U2).
+const NOTICE: Duration = Duration::from_secs(30);
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
@@ -141,18 +143,18 @@ fn passes(binary: &PathBuf, test: &str, rule: Option<&str>) -> bool {
             text
         })
     });
-    let ended_well = wait(&mut child);
+    let ended_well = wait(&mut child, if rule.is_some() { NOTICE } else { LIMIT });
     let text = reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
     ended_well && text.contains("test result: ok. 1 passed")
 }
 
 /// Waits for the end; whether it came in time and was a success.
-fn wait(child: &mut Child) -> bool {
+fn wait(child: &mut Child, limit: Duration) -> bool {
     let started = now();
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return status.success(),
-            Ok(None) if started.elapsed() < LIMIT => pause(),
+            Ok(None) if started.elapsed() < limit => pause(),
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();

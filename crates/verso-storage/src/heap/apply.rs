@@ -82,7 +82,10 @@ fn init(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
 
 fn slots_of<'a>(payload: &'a [u8], at: &mut usize, layout: &PageLayout) -> Result<Slots<'a>, Flaw> {
     let slots = Slots::decode(payload, at)?;
-    if !slots.is_empty() && usize::from(slots.get(slots.len() - 1)) >= layout.capacity {
+    if slots.is_empty() {
+        return Ok(Slots::Run { first: 0, count: 0 });
+    }
+    if usize::from(slots.get(slots.len() - 1)) >= layout.capacity {
         return Err(Flaw::from("slot beyond the page's capacity"));
     }
     Ok(slots)

@@ -154,7 +154,7 @@ impl<'a> Restore<'a> {
         {
             return Err(corrupt(Flaw::from("a back pointer leads to a page that was given out anew (V6)")));
         }
-        let entry = Entry::decode(&page, pointer.offset()).map_err(corrupt)?;
+        let entry = Entry::linked(&page, pointer.offset()).map_err(corrupt)?;
         if entry.table() != self.heap.object || entry.page_index() != self.page_index {
             return Err(corrupt(Flaw::from("a back pointer leads to another record's version (V6)")));
         }

@@ -109,10 +109,12 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
             if payload.len() != 15 + count * 4 || count > MAX_COLUMNS {
                 return Err(Flaw::from("root record of the wrong size"));
             }
+            let end = id.0.checked_add(pages).filter(|end| *end > id.0);
+            let end = end.ok_or_else(|| Flaw::from("root record with an extent beyond all pages"))?;
             header::init(page, id, PageKind::Root, owner, 0);
             page[OBJECT_KIND] = payload[12];
             put_u32(page, EXTENT_NEXT, id.0 + 1);
-            put_u32(page, EXTENT_END, id.0 + pages);
+            put_u32(page, EXTENT_END, end);
             put_u16(page, COLUMN_COUNT, count as u16);
             page[BODY..BODY + count * 4].copy_from_slice(&payload[15..]);
             Ok(())

@@ -146,7 +146,7 @@ fn step_back<'e>(
             // Copied, so that the version page is not latched while the change is made.
             let bytes = shared.core().pool.read(pointer.page())?.to_vec();
             let flaw = |flaw: Flaw| StorageError::corrupt(pointer.page(), heap.object, flaw);
-            let entry = Entry::decode(&bytes, pointer.offset()).map_err(flaw)?;
+            let entry = Entry::linked(&bytes, pointer.offset()).map_err(flaw)?;
             if header::incarnation(&bytes) != pointer.incarnation()
                 || entry.table() != heap.object
                 || entry.page_index() != page_index

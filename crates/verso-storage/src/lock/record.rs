@@ -208,7 +208,7 @@ impl Heap {
         while !pointer.is_none() {
             let page = shared.core().pool.read(pointer.page())?;
             let corrupt = |flaw: Flaw| StorageError::corrupt(pointer.page(), self.object, flaw);
-            let entry = Entry::decode(&page, pointer.offset()).map_err(corrupt)?;
+            let entry = Entry::linked(&page, pointer.offset()).map_err(corrupt)?;
             if entry.writer() != writer {
                 return Ok(RecordLockMode::NoKeyUpdate);
             }

@@ -227,7 +227,7 @@ fn check_chain(
         {
             return Ok(Some("its back pointer leads to a page that was given out anew".into()));
         }
-        let entry = match Entry::decode(&page, back.offset()) {
+        let entry = match Entry::linked(&page, back.offset()) {
             Ok(entry) => entry,
             Err(flaw) => return Ok(Some(flaw.to_string())),
         };

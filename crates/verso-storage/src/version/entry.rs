@@ -165,6 +165,18 @@ impl<'a> Entry<'a> {
         Ok(Entry { bytes, kind, slots, prior, columns: at })
     }
 
+    /// The entry at `offset` that a record's pointer leads to: of an update or a delete.
+    ///
+    /// # Errors
+    /// A flaw when there is none, or one that no record points at (V6).
+    pub fn linked(page: &'a [u8], offset: usize) -> Result<Entry<'a>, Flaw> {
+        let entry = Entry::decode(page, offset)?;
+        match entry.kind {
+            EntryKind::Update | EntryKind::Delete => Ok(entry),
+            _ => Err(Flaw::from("a back pointer leads to an entry without an older version (V6)")),
+        }
+    }
+
     /// Bytes it takes.
     pub fn length(&self) -> usize {
         self.bytes.len()
@@ -190,7 +202,7 @@ impl<'a> Entry<'a> {
         self.bytes[3] & (PURGE | VOID) == PURGE
     }
 
-    /// Writer and pointer before this change of the record at `rank`.
+    /// Writer and pointer before this change of the record at `rank`; of updates and deletes only.
     pub fn prior(&self, rank: usize) -> (TxnId, VersionPointer) {
         let at = self.prior + if self.is_uniform() { 0 } else { rank * 16 };
         (TxnId(u64_at(self.bytes, at)), VersionPointer(u64_at(self.bytes, at + 8)))

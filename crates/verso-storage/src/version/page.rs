@@ -57,10 +57,8 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
     match kind {
         RecordKind::VERSION_APPEND => {
             let at = used(page);
-            if payload.len() > free(page) {
-                return Err(Flaw::from("version entry does not fit"));
-            }
-            page[at..at + payload.len()].copy_from_slice(payload);
+            let place = page.get_mut(at..at + payload.len());
+            place.ok_or_else(|| Flaw::from("version entry does not fit"))?.copy_from_slice(payload);
             put_u16(page, USED, (at + payload.len()) as u16);
             let entries = u16_at(page, ENTRIES);
             put_u16(page, ENTRIES, entries.wrapping_add(1));

@@ -1,8 +1,10 @@
 //! Storage as a whole: tables, versions, savepoints, restarts.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic and copies files")]
 
+mod check;
 mod faults;
 mod images;
+mod junk;
 mod model;
 mod rules;
 mod support;

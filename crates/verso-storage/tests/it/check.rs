@@ -1,0 +1,130 @@
+//! `check` finds what breaks a rule: each kind of finding in a file damaged accordingly, checksums repaired.
+
+use std::path::Path;
+
+use verso_env::Env;
+use verso_storage::heap::layout::{
+    FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PAGE_INDEX, PageLayout, VARIABLE_START,
+};
+use verso_storage::page::bytes::{put_u16, put_u32, put_u64, u16_at, u64_at};
+use verso_storage::page::header;
+use verso_storage::{CommitMode, Engine, EngineOptions, PageKind, TxnOptions};
+
+use crate::rules::tamper;
+use crate::support::{Row, batch, bump, create, fill, options};
+
+/// A closed database: 60 records updated by a transaction that committed, 3 with long values, and a dead change of all.
+fn make(dir: &Path) {
+    let (engine, heap) = create(dir);
+    engine.set_auto_backout(false);
+    fill(&engine, &heap, 0..60);
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    bump(&heap, &mut txn, "x", 1.0, |_| true).unwrap();
+    let long: Vec<Row> = (100..103).map(|id| (id, Some("long ".repeat(500)), 0.0)).collect();
+    heap.insert(&mut txn, &batch(&long), None).unwrap();
+    txn.end_statement().unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let mut dead = engine.begin(TxnOptions { savepoints: false, ..TxnOptions::default() });
+    dead.begin_statement().unwrap();
+    bump(&heap, &mut dead, "", 1.0, |id| id < 60).unwrap();
+    dead.end_statement().unwrap();
+    dead.rollback().unwrap();
+    engine.close().unwrap();
+}
+
+/// The rules that `check` finds broken once all pages of a kind are changed so.
+fn findings(kind: PageKind, change: impl Fn(&mut [u8])) -> Vec<(&'static str, String)> {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let path = dir.path().join("t.verso");
+    let is_kind =
+        |page: &[u8]| header::kind(page) == Some(kind) && header::verify(page, header::page_id(page)).is_ok();
+    assert!(tamper(&path, 4096, is_kind, change) > 0);
+    let options = EngineOptions { auto_backout: false, ..options() };
+    let engine = Engine::open(Env::real(), &path, options).unwrap();
+    let report = engine.check(&mut |_| ()).unwrap();
+    report.problems.into_iter().map(|problem| (problem.rule, problem.message)).collect()
+}
+
+/// Some finding is of this rule and says this.
+fn finds(kind: PageKind, rule: &str, says: &str, change: impl Fn(&mut [u8])) {
+    let found = findings(kind, change);
+    let fits = |(its, message): &(&str, String)| *its == rule && message.contains(says);
+    assert!(found.iter().any(fits), "{rule}, {says}: {found:?}");
+}
+
+/// Layout of the page, and the column of names.
+fn names(page: &[u8]) -> (PageLayout, usize) {
+    let layout = PageLayout::of(page).unwrap();
+    let data = layout.columns[1].data;
+    (layout, data)
+}
+
+#[test]
+fn a_sound_database_has_no_findings() {
+    assert_eq!(findings(PageKind::Data, |_| ()), []);
+}
+
+#[test]
+fn counts_and_bytes_of_a_page_are_proven() {
+    let add = |at: usize| move |page: &mut [u8]| put_u16(page, at, u16_at(page, at) + 1);
+    finds(PageKind::Data, "page format", "counts", add(LIVE_COUNT));
+    finds(PageKind::Data, "page format", "add up", add(GARBAGE));
+    finds(PageKind::Data, "page format", "unknown value slot", |page| {
+        let (_, data) = names(page);
+        page[data + 8] = 9;
+    });
+    finds(PageKind::Data, "page format", "outside", |page| {
+        let start = u16_at(page, VARIABLE_START);
+        let (_, data) = names(page);
+        let high = u64_at(page, data + 8) & !0xFFFF_0000;
+        put_u64(page, data + 8, high | u64::from(start - 1) << 16);
+    });
+}
+
+#[test]
+fn the_directory_is_proven() {
+    finds(PageKind::Data, "directory", "names a page", |page| put_u32(page, PAGE_INDEX, 77));
+}
+
+#[test]
+fn v1_v7_writers_and_flags_are_proven() {
+    finds(PageKind::Data, "V1", "without a writer", |page| {
+        let (layout, _) = names(page);
+        put_u64(page, layout.writer, 0);
+    });
+    finds(PageKind::Data, "V7", "above the page's greatest", |page| put_u64(page, MAX_WRITER, 0));
+    finds(PageKind::Data, "V7", "swept flag", |page| {
+        header::set_flags(page, header::flags(page) | FLAG_SWEPT);
+    });
+}
+
+#[test]
+fn v5_a_chain_belongs_to_one_value() {
+    finds(PageKind::Data, "V5", "two values", |page| {
+        let (_, data) = names(page);
+        let chain = (0..).map(|slot| u64_at(page, data + slot * 8)).find(|raw| raw & 0xFF == 3).unwrap();
+        let inline = (1..).find(|slot| u64_at(page, data + slot * 8) & 0xFF == 1).unwrap();
+        put_u64(page, data + inline * 8, chain);
+    });
+}
+
+#[test]
+fn v6_pointers_are_proven() {
+    finds(PageKind::Version, "V6", "given out anew", |page| page[6] ^= 1);
+    finds(PageKind::Data, "V6", "version entry", |page| {
+        // The record of slot 0 points 8 bytes further.
+        let (layout, _) = names(page);
+        put_u64(page, layout.back, u64_at(page, layout.back) ^ 0x0008_0000);
+    });
+}
+
+#[test]
+fn an_extent_of_another_owner_is_found() {
+    finds(PageKind::SpaceMap, "directory", "of object 4242", |page| {
+        // The last unit in use belongs to somebody else.
+        let last = (0..500).map(|unit| 32 + unit * 8).filter(|at| page[at + 4] == 1).last().unwrap();
+        put_u32(page, last, 4242);
+    });
+}
