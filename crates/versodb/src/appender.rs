@@ -57,11 +57,8 @@ impl Appender {
     /// # Errors
     /// 0A000 for an Arrow type that has no counterpart; otherwise as [`Appender::append`].
     pub fn append_arrow(&mut self, batch: &RecordBatch) -> Result<(), Error> {
-        let columns = batch
-            .columns()
-            .iter()
-            .map(|array| crate::arrow::values(array))
-            .collect::<Result<Vec<Vec<Value>>, Error>>()?;
+        let columns =
+            batch.columns().iter().map(crate::arrow::values).collect::<Result<Vec<Vec<Value>>, Error>>()?;
         for row in 0..batch.num_rows() {
             self.append(columns.iter().map(|column| column[row].clone()).collect::<Vec<_>>())?;
         }

@@ -307,7 +307,7 @@ fn duration(milliseconds: u64) -> String {
         return "0".to_string();
     }
     let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
-    let unit = units.iter().find(|(size, _)| milliseconds % size == 0);
+    let unit = units.iter().find(|(size, _)| milliseconds.is_multiple_of(*size));
     unit.map_or_else(|| format!("{milliseconds}ms"), |(size, name)| format!("{}{name}", milliseconds / size))
 }
 

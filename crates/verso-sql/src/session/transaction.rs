@@ -226,7 +226,7 @@ impl Session {
         self.transactions += 1;
         let mut options = modes.options();
         if self.only_reads {
-            (options.savepoints, options.read_only) = (false, true);
+            options.savepoints = false; // there is nothing to undo
         }
         let mut txn = self.services.instance.engine.begin_for(&self.services.owner, options);
         let settings = &self.services.settings;

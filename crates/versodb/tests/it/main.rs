@@ -8,6 +8,7 @@ mod peer;
 #[allow(dead_code, reason = "its main is for those who run it")]
 mod quickstart;
 mod slt;
+mod statements;
 
 use tempfile::TempDir;
 use versodb::{Database, Options};
