@@ -1,6 +1,7 @@
 //! What the fuzz targets of storage run; the everyday tests run the same over mutated real pages and logs.
 //!
 //! Nothing here may panic: bytes that pass a checksum may still be junk.
+#![allow(dead_code, reason = "each target uses its part")]
 
 use verso_storage::heap::layout::PageLayout;
 use verso_storage::mini::PageRedo;
@@ -17,19 +18,23 @@ pub fn page(data: &[u8]) {
     page.resize(4096, 0);
     let _ = header::verify(&page, PageId(1));
     match header::kind(&page) {
-        Some(PageKind::Data) => drop(PageLayout::of(&page)),
+        Some(PageKind::Data) => {
+            let _ = PageLayout::of(&page);
+        }
         Some(PageKind::Version) => {
             for (_, entry) in version_page::entries(&page).unwrap_or_default() {
                 for slice in entry.columns().unwrap_or_default() {
                     match slice.physical.width() {
-                        Some(width) => {
-                            (0..entry.slots.len()).for_each(|rank| drop(slice.fixed_at(rank, width)))
-                        }
-                        None => slice.variables().for_each(drop),
+                        Some(width) => (0..entry.slots.len()).for_each(|rank| {
+                            let _ = slice.fixed_at(rank, width);
+                        }),
+                        None => slice.variables().for_each(|_| ()),
                     }
                 }
                 if matches!(entry.kind, EntryKind::Update | EntryKind::Delete) {
-                    (0..entry.slots.len()).for_each(|rank| drop(entry.prior(rank)));
+                    (0..entry.slots.len()).for_each(|rank| {
+                        let _ = entry.prior(rank);
+                    });
                 }
             }
         }

@@ -124,7 +124,7 @@ fn v6_pointers_are_proven() {
 fn an_extent_of_another_owner_is_found() {
     finds(PageKind::SpaceMap, "directory", "of object 4242", |page| {
         // The last unit in use belongs to somebody else.
-        let last = (0..500).map(|unit| 32 + unit * 8).filter(|at| page[at + 4] == 1).last().unwrap();
+        let last = (0..500).map(|unit| 32 + unit * 8).rfind(|at| page[at + 4] == 1).unwrap();
         put_u32(page, last, 4242);
     });
 }
