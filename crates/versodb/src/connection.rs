@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use parking_lot::{Mutex, MutexGuard};
 use verso_sql::{
     CancelHandle, CommandTag, Notice, OutputColumn, Session, StatementSink, StatementStatistics,
+    TransactionStatus,
 };
 use verso_types::{Batch, SqlType, TimeZone, Value, arrow_schema};
 
@@ -176,6 +177,11 @@ impl Connection {
     /// Has a transaction begun that has not ended?
     pub fn in_transaction(&self) -> bool {
         self.session().in_transaction()
+    }
+
+    /// Has the transaction failed, so that only its end, or one of its savepoints, helps?
+    pub fn transaction_failed(&self) -> bool {
+        self.session().status() == TransactionStatus::Failed
     }
 
     /// Commit after every statement that is not in a transaction (the default)? If not, the first statement begins a

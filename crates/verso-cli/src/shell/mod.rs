@@ -482,6 +482,7 @@ impl<'w> Shell<'w> {
         let name = self.open.as_ref().and_then(|open| open.path.file_stem());
         let name = name.map_or_else(|| "verso".into(), |name| name.to_string_lossy());
         let transaction = match &self.open {
+            Some(database) if database.connection.transaction_failed() => "!",
             Some(database) if database.connection.in_transaction() => "*",
             _ => "",
         };

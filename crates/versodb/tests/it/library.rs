@@ -208,3 +208,18 @@ fn tools_see_markers_and_space() {
     assert!(database.space().total_pages > 0);
     database.checkpoint().unwrap();
 }
+
+#[test]
+fn a_transaction_says_whether_it_has_failed() {
+    let (_directory, database) = new_database();
+    let mut connection = database.connect().unwrap();
+    connection.execute("BEGIN").unwrap();
+    assert!(connection.in_transaction() && !connection.transaction_failed());
+    connection.execute("SAVEPOINT s").unwrap();
+    connection.query("SELECT 1/0").map(drop).unwrap_err();
+    assert!(connection.in_transaction() && connection.transaction_failed());
+    connection.execute("ROLLBACK TO s").unwrap();
+    assert!(!connection.transaction_failed());
+    connection.execute("COMMIT").unwrap();
+    assert!(!connection.in_transaction() && !connection.transaction_failed());
+}
