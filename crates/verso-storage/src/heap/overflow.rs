@@ -101,6 +101,41 @@ pub fn write<'e>(
     Ok(ValueSlot::Overflow { page: pages[0], incarnation }.encode())
 }
 
+/// A chain that is followed page by page.
+struct Walk {
+    object: ObjectId,
+    incarnation: u16,
+    /// The page to look at next; none behind the last.
+    next: PageId,
+    /// Bytes that are still to come, once the first page was seen.
+    expected: Option<usize>,
+}
+
+impl Walk {
+    /// The value's bytes on the page that is next; then another one is.
+    fn step<'p>(&mut self, page: &'p [u8]) -> Result<&'p [u8], StorageError> {
+        let (id, object) = (self.next, self.object);
+        let flaw = |text: &'static str| StorageError::corrupt(id, object, text);
+        if header::kind(page) != Some(PageKind::Overflow) || header::owner(page) != object {
+            return Err(flaw("not an overflow page of this table"));
+        }
+        if header::incarnation(page) != self.incarnation {
+            return Err(flaw("a reference to an overflow page that was given out anew"));
+        }
+        let remaining = u32_at(page, REMAINING) as usize;
+        if self.expected.is_some_and(|expected| expected != remaining || expected == 0) {
+            return Err(flaw("overflow pages of different values"));
+        }
+        let here = remaining.min(page.len() - header::SIZE);
+        self.expected = Some(remaining - here);
+        self.next = PageId(u32_at(page, NEXT));
+        if self.next.is_none() && remaining != here {
+            return Err(flaw("an overflow chain ends early"));
+        }
+        Ok(&page[header::SIZE..header::SIZE + here])
+    }
+}
+
 /// Pages of a chain, appending the value to `out`.
 ///
 /// # Errors
@@ -112,45 +147,34 @@ pub fn read(
     incarnation: u16,
     mut out: Option<&mut Vec<u8>>,
 ) -> Result<Vec<PageId>, StorageError> {
+    let mut walk = Walk { object, incarnation, next: first, expected: None };
     let mut pages = Vec::new();
-    let mut expected = None;
-    let mut id = first;
-    while !id.is_none() {
-        let page = pool.read(id)?;
-        let flaw = |text: &'static str| StorageError::corrupt(id, object, text);
-        if header::kind(&page) != Some(PageKind::Overflow) || header::owner(&page) != object {
-            return Err(flaw("not an overflow page of this table"));
-        }
-        if header::incarnation(&page) != incarnation {
-            return Err(flaw("a reference to an overflow page that was given out anew"));
-        }
-        let remaining = u32_at(&page, REMAINING) as usize;
-        if expected.is_some_and(|expected| expected != remaining) {
-            return Err(flaw("overflow pages of different values"));
-        }
-        let here = remaining.min(page.len() - header::SIZE);
+    while !walk.next.is_none() {
+        let page = pool.read(walk.next)?;
+        pages.push(walk.next);
+        let bytes = walk.step(&page)?;
         if let Some(out) = out.as_deref_mut() {
-            out.extend_from_slice(&page[header::SIZE..header::SIZE + here]);
+            out.extend_from_slice(bytes);
         }
-        expected = Some(remaining - here);
-        pages.push(id);
-        id = PageId(u32_at(&page, NEXT));
-    }
-    if expected != Some(0) {
-        return Err(StorageError::corrupt(first, object, "an overflow chain ends early"));
     }
     Ok(pages)
 }
 
-/// Gives the pages of a chain back to the object whose root is latched.
+/// Gives the pages of a chain back to the object whose root is latched. The chain may have been written by this very
+/// mini-transaction: undo that moved a value out may find an older one for the same record.
 ///
 /// # Errors
 /// As [`read`] and the mini-transaction.
 pub fn free(mini: &mut Mini<'_>, object: ObjectId, root: PageHandle, slot: u64) -> Result<(), StorageError> {
-    if let Some(ValueSlot::Overflow { page, incarnation }) = ValueSlot::decode(slot) {
-        for page in read(&mini.core().pool, object, page, incarnation, None)? {
-            root::free_page(mini, object, root, page)?;
-        }
+    let Some(ValueSlot::Overflow { page, incarnation }) = ValueSlot::decode(slot) else { return Ok(()) };
+    let mut walk = Walk { object, incarnation, next: page, expected: None };
+    let mut pages = Vec::new();
+    while !walk.next.is_none() {
+        pages.push(walk.next);
+        match mini.find(walk.next) {
+            Some(handle) => walk.step(mini.page(handle))?,
+            None => walk.step(&mini.core().pool.read(walk.next)?).map(|_| &[][..])?,
+        };
     }
-    Ok(())
+    pages.into_iter().try_for_each(|page| root::free_page(mini, object, root, page))
 }
