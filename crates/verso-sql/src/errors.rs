@@ -327,6 +327,8 @@ impl From<StorageError> for SqlError {
             StorageError::Cancelled => {
                 return SqlError::new(QUERY_CANCELED, "canceling statement due to user request");
             }
+            StorageError::PreparedExists(_) => "42710",
+            StorageError::NoSuchPrepared(_) | StorageError::NoSuchSnapshot(_) => UNDEFINED_OBJECT,
             StorageError::ReadOnly => READ_ONLY_TRANSACTION,
             StorageError::SavepointsOff | StorageError::NoSuchSavepoint(_) => "3B001",
             StorageError::SweepRunning => OBJECT_IN_USE,

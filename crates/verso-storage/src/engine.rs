@@ -30,7 +30,7 @@ use crate::sequence::{self, Sequence, SequenceSpec};
 use crate::shared::{REDO, Shared};
 use crate::space::{ExtentKind, SpaceMap, UNIT_PAGES};
 use crate::txn::transaction::{Txn, TxnOptions, note_object};
-use crate::txn::{Markers, RestoredTransactions, Transactions, TxnState};
+use crate::txn::{Markers, RestoredTransactions, Transactions, TxnState, prepared};
 use crate::version::entry::EntryKind;
 use crate::version::store::{RestoredVersions, VersionStore};
 use crate::wal::{RecordKind, WalOptions, WalStats};
@@ -200,9 +200,15 @@ impl StateRedo for Restoring {
         match kind {
             RecordKind::COMMIT | RecordKind::ROLLED_BACK => {
                 self.active.remove(&txn);
+                self.transactions.limbo.remove(&txn);
+            }
+            RecordKind::PREPARED => {
+                self.active.remove(&txn);
+                self.transactions.limbo.insert(txn, payload.to_vec());
             }
             RecordKind::DEAD => {
                 self.active.remove(&txn);
+                self.transactions.limbo.remove(&txn);
                 self.transactions.dead.insert(txn);
                 if payload.first() == Some(&1) {
                     self.left_to_sweep.insert(txn);
@@ -271,7 +277,9 @@ impl Engine {
         // What was under way has failed.
         transactions.dead.extend(active.iter().copied());
         left_to_sweep.retain(|txn| transactions.dead.contains(txn));
-        let versions = restore_versions(&store, &space, versions, &transactions.dead)?;
+        let unfinished = transactions.dead.iter().chain(transactions.limbo.keys()).copied().collect();
+        let limbo = transactions.limbo.clone();
+        let versions = restore_versions(&store, &space, versions, &unfinished)?;
         let temporary: Vec<_> =
             space.extents_of_kind(ExtentKind::Temp).into_iter().map(|(_, run)| run).collect();
         if !temporary.is_empty() && !disabled(Rule::F3Restart) {
@@ -288,6 +296,9 @@ impl Engine {
             store,
             space,
             locks: LockManager::new(Arc::clone(&transactions), Arc::clone(&env.clock)),
+            ssi: Arc::default(),
+            prepared: Mutex::default(),
+            exported: Mutex::default(),
             transactions,
             versions,
             page_size,
@@ -306,6 +317,7 @@ impl Engine {
             env: env.clone(),
             options: options.clone(),
         });
+        prepared::restore(&shared, limbo)?;
         for txn in active {
             let mut mini = Mini::begin(shared.core(), txn);
             mini.use_reserve();
@@ -339,7 +351,7 @@ impl Engine {
         })
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.inner.shared
     }
 
@@ -766,6 +778,9 @@ impl Heap {
     /// Scans the table as the transaction's current statement sees it.
     pub fn scan(self: &Arc<Self>, txn: &Txn, spec: ScanSpec<'_>) -> HeapScan {
         let (registration, view) = txn.view_or_now();
+        if let Some(reader) = view.reader() {
+            reader.reads_table(self.object);
+        }
         HeapScan {
             shared: Arc::clone(&txn.shared),
             heap: Arc::clone(self),

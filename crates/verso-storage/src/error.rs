@@ -74,6 +74,15 @@ pub enum StorageError {
     /// Only one sweep runs at a time.
     #[error("another sweep is running")]
     SweepRunning,
+    /// A prepared transaction of that name exists already.
+    #[error("transaction identifier \"{0}\" is already in use")]
+    PreparedExists(String),
+    /// There is no prepared transaction of that name.
+    #[error("prepared transaction with identifier \"{0}\" does not exist")]
+    NoSuchPrepared(String),
+    /// There is no exported snapshot of that name (any more).
+    #[error("snapshot \"{0}\" does not exist")]
+    NoSuchSnapshot(String),
     /// No savepoint of that name is open.
     #[error("savepoint \"{0}\" does not exist")]
     NoSuchSavepoint(String),

@@ -34,4 +34,5 @@ pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
 pub use sequence::{Sequence, SequenceSpec};
 pub use shared::TxnInfo;
 pub use txn::transaction::{CommitMode, HeldView, Isolation, Txn, TxnOptions, TxnStatistics};
+pub use txn::prepared::PreparedInfo;
 pub use txn::{Markers, ReadView, TxnState};

@@ -46,6 +46,7 @@ rules! {
     T1 "T1"
     T2 "T2"
     T2Spool "T2-spool"
+    Ssi "SSI"
     T3 "T3"
     T3Fifo "T3-fifo"
     F1 "F1"

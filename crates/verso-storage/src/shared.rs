@@ -15,7 +15,9 @@ use crate::mini::{Core, RedoTable};
 use crate::page::{ObjectId, PageId, TxnId};
 use crate::recovery::Store;
 use crate::space::SpaceMap;
-use crate::txn::Transactions;
+use crate::txn::prepared::Prepared;
+use crate::txn::ssi::Ssi;
+use crate::txn::{Registration, Transactions};
 use crate::version::store::VersionStore;
 
 /// Redo functions of all page records.
@@ -37,6 +39,12 @@ pub struct Shared {
     pub transactions: Arc<Transactions>,
     /// Locks.
     pub locks: Arc<LockManager>,
+    /// Serializable transactions.
+    pub ssi: Arc<Ssi>,
+    /// Prepared transactions by their name.
+    pub prepared: Mutex<std::collections::BTreeMap<String, Prepared>>,
+    /// Exported snapshots by their name.
+    pub exported: Mutex<HashMap<String, Registration>>,
     /// Version pages.
     pub versions: VersionStore,
     /// The outside world.

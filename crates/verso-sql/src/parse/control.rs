@@ -40,6 +40,10 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, SqlEr
             cursor.advance();
             Ok(Statement::Checkpoint)
         }
+        "prepare" if cursor.is(&["prepare", "transaction"]) => {
+            cursor.expect(&["prepare", "transaction"])?;
+            Ok(Statement::PrepareTransaction(string_literal(cursor)?.0))
+        }
         "explain" => explain(cursor),
         "do" => do_block(cursor),
         "alter" if cursor.is(&["alter", "database"]) => alter_database(cursor),
@@ -68,6 +72,12 @@ fn modes(cursor: &mut Cursor<'_>) -> Result<TransactionModes, SqlError> {
         let at = cursor.here().start;
         let twice = if cursor.accept(&["isolation", "level"]) {
             modes.isolation.replace(level(cursor)?).is_some()
+        } else if cursor.accept(&["snapshot", "at", "number"]) {
+            modes.isolation.get_or_insert(IsolationLevel::Snapshot);
+            let Token::Number(number, _) = cursor.peek() else { return Err(cursor.unexpected()) };
+            let number = number.clone();
+            cursor.advance();
+            modes.snapshot.replace(number).is_some()
         } else if cursor.is(&["snapshot"]) && !matches!(cursor.peek_at(1), Token::SingleQuotedString(_)) {
             cursor.advance();
             modes.isolation.replace(IsolationLevel::Snapshot).is_some()
@@ -79,12 +89,10 @@ fn modes(cursor: &mut Cursor<'_>) -> Result<TransactionModes, SqlError> {
             modes.savepoints.replace(false).is_some()
         } else if cursor.accept(&["savepoint"]) {
             modes.savepoints.replace(true).is_some()
-        } else if cursor.is(&["deferrable"]) {
-            return Err(cursor.unsupported("DEFERRABLE"));
+        } else if cursor.accept(&["deferrable"]) {
+            modes.deferrable.replace(true).is_some()
         } else if cursor.accept(&["not", "deferrable"]) {
-            false
-        } else if cursor.is(&["snapshot"]) {
-            return Err(cursor.unsupported("an imported SNAPSHOT"));
+            modes.deferrable.replace(false).is_some()
         } else {
             return Ok(modes);
         };
@@ -103,13 +111,11 @@ fn level(cursor: &mut Cursor<'_>) -> Result<IsolationLevel, SqlError> {
         (&["read", "committed"], IsolationLevel::ReadCommitted),
         (&["repeatable", "read"], IsolationLevel::Snapshot),
         (&["snapshot"], IsolationLevel::Snapshot),
+        (&["serializable"], IsolationLevel::Serializable),
     ] {
         if cursor.accept(words) {
             return Ok(level);
         }
-    }
-    if cursor.accept(&["serializable"]) {
-        return Err(SqlError::unsupported("ISOLATION LEVEL SERIALIZABLE"));
     }
     Err(cursor.unexpected())
 }
@@ -126,7 +132,8 @@ fn chain(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
 fn commit(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.advance();
     if cursor.is(&["prepared"]) {
-        return Err(cursor.unsupported("COMMIT PREPARED"));
+        cursor.advance();
+        return Ok(Statement::EndPrepared { gid: string_literal(cursor)?.0, commit: true });
     }
     let chain = chain(cursor)?;
     if cursor.accept(&["write"]) {
@@ -155,7 +162,8 @@ fn rollback(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, SqlError> 
     cursor.advance();
     if word == "rollback" {
         if cursor.is(&["prepared"]) {
-            return Err(cursor.unsupported("ROLLBACK PREPARED"));
+            cursor.advance();
+            return Ok(Statement::EndPrepared { gid: string_literal(cursor)?.0, commit: false });
         }
         let _ = cursor.accept(&["work"]) || cursor.accept(&["transaction"]);
         if cursor.accept(&["to"]) {
@@ -180,6 +188,10 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.advance();
     if cursor.accept(&["session", "characteristics", "as", "transaction"]) {
         return Ok(Statement::SetSessionCharacteristics(some_modes(cursor)?));
+    }
+    if cursor.accept(&["transaction", "snapshot"]) {
+        let snapshot = Some(string_literal(cursor)?.0);
+        return Ok(Statement::SetTransaction(TransactionModes { snapshot, ..TransactionModes::default() }));
     }
     if cursor.accept(&["transaction"]) {
         return Ok(Statement::SetTransaction(some_modes(cursor)?));

@@ -384,6 +384,8 @@ impl Session {
     fn other(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
         let tag = match job.statement {
             Statement::Begin(modes) => self.begin(modes),
+            Statement::PrepareTransaction(gid) => self.prepare_transaction(gid),
+            Statement::EndPrepared { gid, commit } => self.end_prepared(gid, *commit),
             Statement::SetTransaction(modes) => self.set_transaction(modes),
             Statement::Commit { chain } => self.commit(*chain),
             Statement::Rollback { chain } => self.rollback(*chain),
@@ -400,6 +402,8 @@ impl Session {
     fn inside(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
         let tag = match job.statement {
             Statement::Begin(_)
+            | Statement::PrepareTransaction(_)
+            | Statement::EndPrepared { .. }
             | Statement::SetTransaction(_)
             | Statement::Commit { .. }
             | Statement::Rollback { .. }
@@ -565,6 +569,8 @@ pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Explain { analyze: false, .. }
         | Statement::Query(_)
         | Statement::Begin(_)
+        | Statement::PrepareTransaction(_)
+        | Statement::EndPrepared { .. }
         | Statement::SetTransaction(_)
         | Statement::SetSessionCharacteristics(_)
         | Statement::Commit { .. }

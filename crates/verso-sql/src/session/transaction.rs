@@ -96,6 +96,7 @@ struct Modes {
     isolation: IsolationLevel,
     read_only: bool,
     savepoints: bool,
+    deferrable: bool,
 }
 
 impl Modes {
@@ -104,6 +105,7 @@ impl Modes {
             IsolationLevel::ReadUncommitted => Isolation::ReadUncommitted,
             IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
             IsolationLevel::Snapshot => Isolation::Snapshot,
+            IsolationLevel::Serializable => Isolation::Serializable,
         };
         TxnOptions { isolation, savepoints: self.savepoints, read_only: self.read_only }
     }
@@ -150,8 +152,9 @@ impl Session {
                 (true, false) => Block::Statement,
             };
             self.only_reads = reads && block == Block::Statement;
-            self.open(&TransactionModes::default(), block);
+            let opened = self.open(&TransactionModes::default(), block);
             self.only_reads = false;
+            opened?;
         }
         Ok(())
     }
@@ -205,16 +208,71 @@ impl Session {
         }
     }
 
-    fn open(&mut self, modes: &TransactionModes, block: Block) {
-        let TransactionModes { isolation, read_only, savepoints } = modes;
+    /// An imported snapshot that does not exist fails the transaction, which is open then.
+    fn open(&mut self, modes: &TransactionModes, block: Block) -> Result<(), SqlError> {
+        let TransactionModes { isolation, read_only, savepoints, deferrable, snapshot } = modes;
         let settings = &self.services.settings;
         let modes = Modes {
             isolation: isolation.unwrap_or(settings.isolation),
             read_only: read_only.unwrap_or(settings.read_only),
             savepoints: savepoints.unwrap_or(settings.savepoints),
+            deferrable: deferrable.unwrap_or(false),
         };
         self.begin_with(modes, block);
         self.services.transaction_started.set(self.services.statement_started.get());
+        snapshot.as_ref().map_or(Ok(()), |snapshot| self.import_snapshot(snapshot))
+    }
+
+    /// SET TRANSACTION SNAPSHOT.
+    fn import_snapshot(&mut self, name: &str) -> Result<(), SqlError> {
+        let Some(active) = &mut self.active else { return Ok(()) };
+        if active.modes.isolation != IsolationLevel::Snapshot {
+            let text = "a snapshot-importing transaction must have isolation level REPEATABLE READ";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
+        active.txn.get_mut().import_snapshot(name)?;
+        active.pristine = false;
+        Ok(())
+    }
+
+    /// PREPARE TRANSACTION: the session has none any more, whatever comes of it.
+    pub(super) fn prepare_transaction(&mut self, gid: &str) -> Result<CommandTag, SqlError> {
+        let Some(active) = self.active.take() else {
+            let text = "PREPARE TRANSACTION can only be used in transaction blocks";
+            return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
+        };
+        match active.condition {
+            Condition::MustRollback => {
+                self.active = Some(active);
+                return Err(must_rollback());
+            }
+            Condition::Failed => {
+                self.end(active, false, false)?;
+                return Ok(tag("ROLLBACK"));
+            }
+            Condition::Good => {}
+        }
+        if gid.is_empty() || gid.len() > 200 {
+            self.end(active, false, false)?;
+            let text = format!("transaction identifier \"{gid}\" is too long or empty");
+            return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+        }
+        let user = verso_row::SessionServices::user_name(&self.services);
+        self.services.transaction.set(None);
+        active.txn.into_inner().prepare(gid, &user)?;
+        Ok(tag("PREPARE TRANSACTION"))
+    }
+
+    /// COMMIT PREPARED, ROLLBACK PREPARED.
+    pub(super) fn end_prepared(&mut self, gid: &str, commit: bool) -> Result<CommandTag, SqlError> {
+        let word = if commit { "COMMIT PREPARED" } else { "ROLLBACK PREPARED" };
+        if self.active.as_ref().is_some_and(|active| active.block == Block::Explicit) {
+            let text = format!("{word} cannot run inside a transaction block");
+            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        let engine = &self.services.instance.engine;
+        if commit { engine.commit_prepared(gid)? } else { engine.rollback_prepared(gid)? }
+        Ok(tag(word))
     }
 
     /// Tells transactions of the session apart; 0 without one.
@@ -236,6 +294,7 @@ impl Session {
             self.services.info.set_transaction_deadline((timeout > 0).then_some(deadline));
             txn.set_lock_timeout(settings.lock_timeout());
         }
+        txn.set_deferrable(modes.deferrable);
         let txn = RefCell::new(txn);
         let started = self.services.statement_started.get();
         self.services.info.transaction_started.store(started, std::sync::atomic::Ordering::Relaxed);
@@ -256,7 +315,7 @@ impl Session {
     /// BEGIN.
     pub(super) fn begin(&mut self, modes: &TransactionModes) -> Result<CommandTag, SqlError> {
         match &mut self.active {
-            None => self.open(modes, Block::Explicit),
+            None => self.open(modes, Block::Explicit)?,
             Some(active) if active.block != Block::Explicit => {
                 active.block = Block::Explicit;
                 if *modes != TransactionModes::default() {
@@ -284,7 +343,7 @@ impl Session {
                 self.services.notices.borrow_mut().push(notice);
                 return Ok(tag("SET"));
             }
-            self.open(modes, Block::Explicit);
+            self.open(modes, Block::Explicit)?;
             return Ok(tag("SET"));
         }
         let Some(active) = &self.active else { return Ok(tag("SET")) };
@@ -295,10 +354,15 @@ impl Session {
             isolation: modes.isolation.unwrap_or(active.modes.isolation),
             read_only: modes.read_only.unwrap_or(active.modes.read_only),
             savepoints: modes.savepoints.unwrap_or(active.modes.savepoints),
+            deferrable: modes.deferrable.unwrap_or(active.modes.deferrable),
         };
         if !active.pristine {
             let text = "SET TRANSACTION must be called before any query";
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        if let Some(snapshot) = &modes.snapshot {
+            self.import_snapshot(snapshot)?;
+            return Ok(tag("SET"));
         }
         // Nothing was done in it: a new one with the new modes takes its place.
         let block = active.block;
@@ -396,7 +460,7 @@ impl Session {
 
     fn block(&mut self, statement: &str) -> Result<&mut Active, SqlError> {
         if self.active.is_none() && !self.autocommit {
-            self.open(&TransactionModes::default(), Block::Explicit);
+            self.open(&TransactionModes::default(), Block::Explicit)?;
         }
         let Some(active) = self.active.as_mut().filter(|active| active.block == Block::Explicit) else {
             let text = format!("{statement} can only be used in transaction blocks");

@@ -47,6 +47,15 @@ pub enum Statement {
     },
     /// BEGIN, START TRANSACTION.
     Begin(TransactionModes),
+    /// PREPARE TRANSACTION.
+    PrepareTransaction(String),
+    /// COMMIT PREPARED (true), ROLLBACK PREPARED.
+    EndPrepared {
+        /// Which.
+        gid: String,
+        /// How it ends.
+        commit: bool,
+    },
     /// SET TRANSACTION.
     SetTransaction(TransactionModes),
     /// SET SESSION CHARACTERISTICS AS TRANSACTION.
@@ -328,6 +337,10 @@ pub struct TransactionModes {
     pub read_only: Option<bool>,
     /// NO SAVEPOINT (false), SAVEPOINT (true).
     pub savepoints: Option<bool>,
+    /// DEFERRABLE, NOT DEFERRABLE.
+    pub deferrable: Option<bool>,
+    /// The name or number of a snapshot to be taken over.
+    pub snapshot: Option<String>,
 }
 
 /// The levels, weakest first.
@@ -339,6 +352,8 @@ pub enum IsolationLevel {
     ReadCommitted,
     /// One snapshot; also spelled REPEATABLE READ.
     Snapshot,
+    /// As if alone.
+    Serializable,
 }
 
 impl IsolationLevel {
@@ -348,6 +363,7 @@ impl IsolationLevel {
             IsolationLevel::ReadUncommitted => "read uncommitted",
             IsolationLevel::ReadCommitted => "read committed",
             IsolationLevel::Snapshot => "repeatable read",
+            IsolationLevel::Serializable => "serializable",
         }
     }
 
@@ -357,6 +373,7 @@ impl IsolationLevel {
             "read uncommitted" => IsolationLevel::ReadUncommitted,
             "read committed" => IsolationLevel::ReadCommitted,
             "repeatable read" | "snapshot" => IsolationLevel::Snapshot,
+            "serializable" => IsolationLevel::Serializable,
             _ => return None,
         })
     }

@@ -364,7 +364,11 @@ impl Heap {
                         purge,
                     );
                     drop(place);
-                    return maintain::after_change(&shared, txn, self, page_index, keys, done);
+                    maintain::after_change(&shared, txn, self, page_index, keys, done)?;
+                    if let Some(reader) = &txn.reader {
+                        reader.wrote(self.object, page_index, Slots::from_list(slots))?;
+                    }
+                    return Ok(());
                 }
                 Some(Obstacle::Dead(writer)) => {
                     drop(mini);

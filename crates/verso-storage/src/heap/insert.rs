@@ -48,6 +48,9 @@ impl Heap {
             txn.wrote(lsns);
             let taken = row..row + slots.len();
             row = taken.end;
+            if let Some(reader) = &txn.reader {
+                reader.wrote(self.object, page_index, Slots::from_list(&slots))?;
+            }
             if self.indexes.any() {
                 maintain::inserted(&shared, txn, self, rows, taken, page_index, &slots)?;
             }

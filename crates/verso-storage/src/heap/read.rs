@@ -132,6 +132,9 @@ pub(crate) fn read_page(
     out: &mut ScanBatch,
 ) -> Result<(), StorageError> {
     let Some(id) = heap.page_at(page_index) else { return Ok(()) };
+    if let (Some(slot), Some(reader)) = (only, view.reader()) {
+        reader.reads_record(heap.object, page_index, slot);
+    }
     let page = shared.core().pool.read(id)?;
     let corrupt = |flaw: Flaw| StorageError::corrupt(id, heap.object, flaw);
     if header::kind(&page) != Some(PageKind::Data)

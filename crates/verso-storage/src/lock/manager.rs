@@ -445,7 +445,11 @@ impl LockManager {
 
     // ── odds and ends ────────────────────────────────────────────────────────────────────────────────────────
 
-    fn stripe(&self, object: ObjectId) -> &AtomicU32 {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    pub(super) fn stripe(&self, object: ObjectId) -> &AtomicU32 {
         &self.strong[object.0 as usize % STRIPES]
     }
 

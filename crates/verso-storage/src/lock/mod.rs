@@ -19,6 +19,7 @@
 //! | [`graph`] | deadlocks |
 //! | [`record`] | locking records |
 //! | [`advisory`] | advisory locks |
+//! | [`handover`] | locks of prepared transactions |
 //! | [`info`] | what views show |
 //!
 //! T3. Requests for one thing are served in the order in which they came, except that who holds it already goes before
@@ -33,6 +34,7 @@
 
 mod advisory;
 mod graph;
+mod handover;
 mod info;
 mod manager;
 mod mode;

@@ -23,7 +23,7 @@ use crate::page::TxnId;
 pub enum TxnState {
     /// Running; also an id not given yet.
     Active,
-    /// Prepared by a coordinator that has not decided. Reserved: nothing prepares transactions yet.
+    /// Prepared; a coordinator will decide.
     Limbo,
     /// Rolled back, but some of its changes are still in the pages.
     Dead,
@@ -40,12 +40,15 @@ pub(super) const ACTIVE: u64 = 0;
 pub(super) const LONG_AGO: u64 = 1;
 /// Above every snapshot, so it is not visible.
 pub(super) const DEAD: u64 = u64::MAX;
+/// Also above every snapshot.
+pub(super) const LIMBO: u64 = u64::MAX - 1;
 
 /// The state that a cell's content means.
 pub(super) fn state_of(cell: u64) -> TxnState {
     match cell {
         ACTIVE => TxnState::Active,
         DEAD => TxnState::Dead,
+        LIMBO => TxnState::Limbo,
         _ => TxnState::Committed,
     }
 }
@@ -61,9 +64,14 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Everything below `next` is committed long ago, except the dead.
-    pub(super) fn new(next: u64, dead: impl Iterator<Item = TxnId>) -> Directory {
-        let exceptions = Arc::new(dead.map(|id| (id, DEAD)).collect());
+    /// Everything below `next` is committed long ago, except the dead and those in limbo.
+    pub(super) fn new(
+        next: u64,
+        dead: impl Iterator<Item = TxnId>,
+        limbo: impl Iterator<Item = TxnId>,
+    ) -> Directory {
+        let exceptions = dead.map(|id| (id, DEAD)).chain(limbo.map(|id| (id, LIMBO)));
+        let exceptions = Arc::new(exceptions.collect());
         Directory { floor: next, chunks: Vec::new(), exceptions }
     }
 

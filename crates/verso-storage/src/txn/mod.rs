@@ -4,14 +4,17 @@
 //!                            └─► Dead ─► Committed n   mark_dead, then backed_out
 //!
 //! [`table`] holds the running state under one mutex, [`inventory`] the commit numbers that readers look up,
-//! [`snapshot`] what a statement sees, [`frame`] what undo needs, [`image_store`] where old values wait for it. Locks and
-//! waits are in [`crate::lock`].
+//! [`snapshot`] what a statement sees, [`ssi`] makes snapshots serializable, [`frame`] what undo needs, [`image_store`]
+//! where old values wait for it, [`prepared`] is about transactions whose end somebody else decides. Locks and waits are
+//! in [`crate::lock`].
 
 pub mod frame;
 pub mod image_store;
 pub mod inventory;
 pub mod page_map;
+pub mod prepared;
 pub mod snapshot;
+pub mod ssi;
 pub mod table;
 pub mod transaction;
 

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::inventory::{ACTIVE, Directory, TxnState};
+use super::ssi::Reader;
 use super::table::Transactions;
 use crate::page::TxnId;
 
@@ -25,7 +26,7 @@ pub struct Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.transactions.unregister(self.key);
+        self.transactions.unregister(self.number, self.key);
     }
 }
 
@@ -44,6 +45,8 @@ pub struct ReadView {
     dirty: bool,
     directory: Arc<Directory>,
     transactions: Arc<Transactions>,
+    /// A serializable reader, which wants to know what it skips.
+    reader: Option<Arc<Reader>>,
 }
 
 impl ReadView {
@@ -62,7 +65,21 @@ impl ReadView {
             dirty,
             directory: transactions.directory(),
             transactions: transactions.clone(),
+            reader: None,
         }
+    }
+
+    /// The same view for a serializable reader: it reports the writers that it does not see.
+    #[must_use]
+    pub(crate) fn with_reader(mut self, reader: Option<Arc<Reader>>) -> ReadView {
+        self.reader = reader;
+        self
+    }
+
+    /// Who reads, if it is serializable.
+    #[inline]
+    pub(crate) fn reader(&self) -> Option<&Arc<Reader>> {
+        self.reader.as_ref()
     }
 
     /// Whether what `writer` wrote is seen. Below [`ReadView::all_below`] that is one comparison, otherwise one look
@@ -110,7 +127,11 @@ impl ReadView {
             return self.transactions.state(writer) != TxnState::Dead;
         }
         let cell = self.directory.find(writer).unwrap_or(ACTIVE);
-        cell != ACTIVE && cell <= self.number
+        let seen = cell != ACTIVE && cell <= self.number;
+        if !seen && let Some(reader) = &self.reader {
+            reader.skips(writer);
+        }
+        seen
     }
 }
 

@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use verso_env::sync::{Mutex, RwLock};
 
-use super::inventory::{ACTIVE, DEAD, Directory, LONG_AGO, TxnState, state_of};
+use super::inventory::{ACTIVE, DEAD, Directory, LIMBO, LONG_AGO, TxnState, state_of};
 use super::snapshot::Registration;
-use crate::page::bytes::checked_u64;
+use crate::page::bytes::{checked_slice, checked_u64};
 use crate::page::{Flaw, TxnId};
 use crate::rules::{Rule, disabled};
 
@@ -45,6 +45,8 @@ pub struct RestoredTransactions {
     pub commit_counter: u64,
     /// Rolled back, but with changes left in the pages.
     pub dead: BTreeSet<TxnId>,
+    /// Prepared and not decided, with what their preparation noted.
+    pub limbo: BTreeMap<TxnId, Vec<u8>>,
     /// Marker of the former life.
     pub oit: TxnId,
     /// Marker of the former life.
@@ -59,9 +61,12 @@ struct State {
     active: BTreeSet<TxnId>,
     /// Those of the active whose commit record is in the log.
     committing: BTreeSet<TxnId>,
+    /// Those of the active that are prepared, with what their preparation noted.
+    limbo: BTreeMap<TxnId, Vec<u8>>,
     dead: BTreeSet<TxnId>,
-    /// Registered snapshots in the order of their making: number and oldest active transaction, both ascending.
-    registered: BTreeMap<u64, (u64, TxnId)>,
+    /// Registered snapshots by their number, then in the order of their making: what they see as the oldest active and
+    /// as the oldest unfinished transaction. The former ascends with the numbers.
+    registered: BTreeMap<(u64, u64), (TxnId, TxnId)>,
     next_registration: u64,
     /// Lower bounds from the former life.
     restored: Markers,
@@ -78,12 +83,12 @@ impl State {
     }
 
     fn horizon(&self) -> u64 {
-        self.registered.first_key_value().map_or(self.counter, |(_, (number, _))| *number)
+        self.registered.first_key_value().map_or(self.counter, |((number, _), _)| *number)
     }
 
     fn markers(&self) -> Markers {
         let oat = self.oldest_active();
-        let ost = self.registered.first_key_value().map_or(oat, |(_, (_, oldest))| *oldest);
+        let ost = self.registered.first_key_value().map_or(oat, |(_, (oldest, _))| *oldest);
         Markers {
             next: TxnId(self.next),
             oit: self.oldest_unfinished().max(self.restored.oit),
@@ -97,6 +102,7 @@ impl State {
         let was_active = self.active.remove(&txn);
         debug_assert!(was_active, "transaction {txn} ends twice");
         self.committing.remove(&txn);
+        self.limbo.remove(&txn);
     }
 }
 
@@ -110,13 +116,14 @@ impl Transactions {
     /// The table after a restart; of a fresh database with [`RestoredTransactions::default`].
     pub fn new(restored: RestoredTransactions) -> Transactions {
         let next = restored.next.max(1);
-        let directory = Directory::new(next, restored.dead.iter().copied());
+        let directory = Directory::new(next, restored.dead.iter().copied(), restored.limbo.keys().copied());
         let (oit, oat, ost) = (restored.oit, restored.oat, restored.ost);
         let state = State {
             next,
             counter: restored.commit_counter.max(LONG_AGO),
-            active: BTreeSet::new(),
+            active: restored.limbo.keys().copied().collect(),
             committing: BTreeSet::new(),
+            limbo: restored.limbo,
             dead: restored.dead,
             registered: BTreeMap::new(),
             next_registration: 0,
@@ -143,6 +150,13 @@ impl Transactions {
     /// The commit record is in the log: a checkpoint from now on counts `txn` as committed, all others as active.
     pub fn mark_committing(&self, txn: TxnId) {
         self.state.lock().committing.insert(txn);
+    }
+
+    /// The record of its preparation is in the log: `txn` survives a restart, and waits for a decision.
+    pub fn mark_prepared(&self, txn: TxnId, note: Vec<u8>) {
+        let mut state = self.state.lock();
+        self.store(txn, LIMBO);
+        state.limbo.insert(txn, note);
     }
 
     /// Commits `txn` for all to see, under the number returned (T1).
@@ -198,7 +212,7 @@ impl Transactions {
     /// The commit number of a transaction, if it is committed; 0 is long ago, visible to all.
     pub fn commit_number(&self, txn: TxnId) -> Option<u64> {
         match self.directory.read().find(txn).unwrap_or(ACTIVE) {
-            ACTIVE | DEAD => None,
+            ACTIVE | DEAD | LIMBO => None,
             LONG_AGO => Some(0),
             number => Some(number),
         }
@@ -235,31 +249,58 @@ impl Transactions {
         let mut state = self.state.lock();
         let (number, oldest_active, key) = (state.counter, state.oldest_active(), state.next_registration);
         state.next_registration += 1;
-        if !disabled(Rule::V6) {
-            state.registered.insert(key, (number, oldest_active));
-        }
         let all_below = state.oldest_unfinished();
+        if !disabled(Rule::V6) {
+            state.registered.insert((number, key), (oldest_active, all_below));
+        }
         Registration { number, all_below, oldest_active, key, transactions: self.clone() }
     }
 
-    pub(super) fn unregister(&self, key: u64) {
-        self.state.lock().registered.remove(&key);
+    /// Registers the snapshot of an earlier moment, by its number; none if versions it needs may be gone. What another
+    /// registered snapshot of that number or an older one protects is there.
+    pub(crate) fn register_number(self: &Arc<Self>, number: u64) -> Option<Registration> {
+        let mut state = self.state.lock();
+        if number < state.horizon() || number > state.counter {
+            return None;
+        }
+        let older = state.registered.range(..=(number, u64::MAX)).next_back().map(|(_, seen)| *seen);
+        // Without any the number is the newest.
+        let (oldest_active, all_below) =
+            older.unwrap_or_else(|| (state.oldest_active(), state.oldest_unfinished()));
+        let key = state.next_registration;
+        state.next_registration += 1;
+        state.registered.insert((number, key), (oldest_active, all_below));
+        Some(Registration { number, all_below, oldest_active, key, transactions: self.clone() })
+    }
+
+    pub(super) fn unregister(&self, number: u64, key: u64) {
+        self.state.lock().registered.remove(&(number, key));
     }
 
     // ── checkpoints ──────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Appends what a restart needs: next, counter, the markers, the dead and the active that are not committing, each
-    /// a little-endian u64, lists with their count in front.
+    /// Appends what a restart needs: next, counter, the markers, the dead, the active that are neither committing nor
+    /// prepared, each a little-endian u64, lists with their count in front; then the prepared ones, with their count,
+    /// each its id, the length of its note and the note.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let state = self.state.lock();
         let markers = state.markers();
         for number in [state.next, state.counter, markers.oit.0, markers.oat.0, markers.ost.0] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        let active: Vec<TxnId> = state.active.difference(&state.committing).copied().collect();
+        let limbo: Vec<(&TxnId, &Vec<u8>)> =
+            state.limbo.iter().filter(|(txn, _)| !state.committing.contains(txn)).collect();
+        let active: Vec<TxnId> =
+            state.active.difference(&state.committing).filter(|txn| !state.limbo.contains_key(txn)).copied().collect();
         for ids in [state.dead.iter().copied().collect(), active] {
             out.extend_from_slice(&(ids.len() as u64).to_le_bytes());
             ids.iter().for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
+        }
+        out.extend_from_slice(&(limbo.len() as u64).to_le_bytes());
+        for (txn, note) in limbo {
+            out.extend_from_slice(&txn.0.to_le_bytes());
+            out.extend_from_slice(&(note.len() as u64).to_le_bytes());
+            out.extend_from_slice(note);
         }
     }
 
@@ -275,7 +316,17 @@ impl Transactions {
         }
         let dead = take_ids(bytes, next)?.into_iter().collect();
         let active = take_ids(bytes, next)?;
-        Ok((RestoredTransactions { next, commit_counter, dead, oit, oat, ost }, active))
+        let mut limbo = BTreeMap::new();
+        for _ in 0..take(bytes)? {
+            let (id, length) = (take(bytes)?, take(bytes)?);
+            if id >= next {
+                return Err(Flaw::new(format!("prepared transaction {id} beyond the next one, {next}")));
+            }
+            let length = usize::try_from(length).map_err(|_| Flaw::from("a note longer than memory"))?;
+            limbo.insert(TxnId(id), checked_slice(bytes, 0, length)?.to_vec());
+            *bytes = &bytes[length..];
+        }
+        Ok((RestoredTransactions { next, commit_counter, dead, limbo, oit, oat, ost }, active))
     }
 }
 

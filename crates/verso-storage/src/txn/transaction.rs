@@ -21,6 +21,8 @@ use crate::rules::{Rule, disabled};
 use crate::shared::{Shared, TxnInfo};
 use crate::txn::frame::Frame;
 use crate::txn::image_store::ImageStore;
+use crate::txn::prepared;
+use crate::txn::ssi::Reader;
 use crate::txn::{ReadView, Registration};
 use crate::version::entry::{EntryKind, NewEntry, VersionPointer};
 use crate::version::store::WriterSlot;
@@ -35,7 +37,7 @@ pub enum Isolation {
     ReadCommitted,
     /// What was committed when the transaction began; first updater wins.
     Snapshot,
-    /// As if alone. (Treated as `Snapshot` by storage; the session refuses it until SSI exists.)
+    /// As if alone: a snapshot, and 40001 for one of those whose conflicts no order explains.
     Serializable,
 }
 
@@ -116,6 +118,11 @@ pub struct Txn {
     /// Table locks it is known to hold, a bit for each mode.
     locked: SmallVec<[(ObjectId, u8); 8]>,
     pub(crate) lock_timeout: Option<Duration>,
+    /// As serializable transactions know it.
+    pub(crate) reader: Option<Arc<Reader>>,
+    /// Names of the snapshots it exported.
+    exported: Vec<String>,
+    deferrable: bool,
     /// Key in the list of open transactions.
     serial: u64,
 }
@@ -161,6 +168,9 @@ impl Txn {
             _alone: alone,
             locked: SmallVec::new(),
             lock_timeout: None,
+            reader: None,
+            exported: Vec::new(),
+            deferrable: false,
             serial,
         }
     }
@@ -226,7 +236,8 @@ impl Txn {
         if self.shared.closed.load(Ordering::Relaxed) {
             return Err(StorageError::Closed);
         }
-        let (registration, view) = self.take_view();
+        self.check_serializable()?;
+        let (registration, view) = self.take_view()?;
         self.statements.push((registration, view));
         if self.options.savepoints {
             self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
@@ -261,18 +272,92 @@ impl Txn {
         Ok(HeldView { registration, view })
     }
 
-    fn take_view(&mut self) -> (Option<Registration>, ReadView) {
+    /// Fails a serializable transaction that was chosen to give way.
+    pub(crate) fn check_serializable(&self) -> Result<(), StorageError> {
+        self.reader.as_ref().map_or(Ok(()), |reader| reader.check())
+    }
+
+    /// Takes the snapshot of the transaction, where the level has one, if that has not been done.
+    fn take_snapshot(&mut self) -> Result<(), StorageError> {
+        if self.snapshot.is_some() || self.options.isolation.by_statement() {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        self.snapshot = Some(if self.options.isolation != Isolation::Serializable {
+            shared.transactions.register()
+        } else if self.options.read_only && self.deferrable {
+            shared.ssi.begin_deferrable(&shared.transactions, &self.cancel)?
+        } else {
+            let (registration, reader) = shared.ssi.begin(&shared.transactions, self.options.read_only);
+            self.reader = reader;
+            registration
+        });
+        Ok(())
+    }
+
+    /// Whether the transaction, if it is serializable and read-only, waits for a snapshot with which it cannot fail.
+    pub fn set_deferrable(&mut self, deferrable: bool) {
+        self.deferrable = deferrable;
+    }
+
+    /// Lets other transactions see what this one sees: the name of its snapshot, good until this one ends.
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    pub fn export_snapshot(&mut self) -> Result<String, StorageError> {
+        self.take_snapshot()?;
+        let shared = Arc::clone(&self.shared);
+        let current = self.statements.last().map(|(_, view)| view.number());
+        let number = self.snapshot.as_ref().map(|registration| registration.number).or(current);
+        let registration = match number {
+            Some(number) => shared.transactions.register_number(number).ok_or(StorageError::SnapshotTooOld)?,
+            None => shared.transactions.register(),
+        };
+        let epoch = shared.core().wal.epoch();
+        let name = format!("{epoch:08X}-{:016X}-{}", registration.number, self.exported.len() + 1);
+        let name = format!("{name}-{}", self.serial);
+        shared.exported.lock().insert(name.clone(), registration);
+        self.exported.push(name.clone());
+        Ok(name)
+    }
+
+    /// Takes over an exported snapshot, by its name, or one of this life of the database by its commit number. Only
+    /// before anything was read, at the level `Snapshot`.
+    ///
+    /// # Errors
+    /// `NoSuchSnapshot`; `SnapshotTooOld` when the number lies behind the horizon.
+    pub fn import_snapshot(&mut self, name: &str) -> Result<(), StorageError> {
+        let unknown = || StorageError::NoSuchSnapshot(name.to_owned());
+        if self.snapshot.is_some() || self.options.isolation != Isolation::Snapshot {
+            return Err(unknown());
+        }
+        let shared = &self.shared;
+        let number = match name.parse::<u64>() {
+            Ok(number) => number,
+            Err(_) => shared.exported.lock().get(name).map(|snapshot| snapshot.number).ok_or_else(unknown)?,
+        };
+        let registration = shared.transactions.register_number(number);
+        self.snapshot = Some(registration.ok_or(StorageError::SnapshotTooOld)?);
+        Ok(())
+    }
+
+    fn take_view(&mut self) -> Result<(Option<Registration>, ReadView), StorageError> {
+        self.take_snapshot()?;
+        Ok(self.view_taken())
+    }
+
+    fn view_taken(&self) -> (Option<Registration>, ReadView) {
         let transactions = &self.shared.transactions;
         let dirty = self.options.isolation == Isolation::ReadUncommitted;
-        match self.options.isolation {
-            Isolation::ReadCommitted | Isolation::ReadUncommitted => {
+        match &self.snapshot {
+            None => {
                 let registration = transactions.register();
                 let view = ReadView::new(transactions, &registration, self.id, dirty);
                 (Some(registration), view)
             }
-            Isolation::Snapshot | Isolation::Serializable => {
-                let registration = self.snapshot.get_or_insert_with(|| transactions.register());
-                (None, ReadView::new(transactions, registration, self.id, false))
+            Some(registration) => {
+                let view = ReadView::new(transactions, registration, self.id, false);
+                (None, view.with_reader(self.reader.clone()))
             }
         }
     }
@@ -286,7 +371,8 @@ impl Txn {
         }
         let transactions = &self.shared.transactions;
         if let Some(registration) = &self.snapshot {
-            return (None, ReadView::new(transactions, registration, self.id, false));
+            let view = ReadView::new(transactions, registration, self.id, false);
+            return (None, view.with_reader(self.reader.clone()));
         }
         let (registration, view) = self.view_of_now();
         (Some(registration), view)
@@ -313,8 +399,9 @@ impl Txn {
     /// Closes the statement: its frame merges into the one around it.
     ///
     /// # Errors
-    /// None today.
+    /// `Serialization`: the transaction was chosen to give way, and the statement is to be aborted.
     pub fn end_statement(&mut self) -> Result<(), StorageError> {
+        self.check_serializable()?;
         self.statements.pop();
         self.release_down_to_statement();
         if self.id != TxnId::NONE && self.statements.is_empty() {
@@ -438,8 +525,12 @@ impl Txn {
     pub(crate) fn begin_write(&mut self) -> Result<TxnId, StorageError> {
         self.accept_writes()?;
         if self.id == TxnId::NONE {
+            self.take_snapshot()?;
             self.id = self.shared.transactions.begin_write();
             self.owner.begin(self.id);
+            if let Some(reader) = &self.reader {
+                reader.began_write(self.id);
+            }
             self.slot = Some(self.shared.versions.borrow());
             // The running statement must see what it writes through nested statements, which take views of their own.
         }
@@ -516,11 +607,17 @@ impl Txn {
             self.finish_badly();
             return Err(StorageError::MustRollback);
         }
+        if let Some(reader) = &self.reader
+            && let Err(error) = reader.prepare()
+        {
+            self.finish_badly();
+            return Err(error);
+        }
         self.ended = true;
         self.statements.clear();
         self.shared.commits.fetch_add(1, Ordering::Relaxed);
         if self.id == TxnId::NONE {
-            self.leave();
+            self.leave(true);
             return Ok(());
         }
         let shared = Arc::clone(&self.shared);
@@ -547,7 +644,7 @@ impl Txn {
         if !early {
             shared.transactions.publish_commit(self.id);
         }
-        if self.leave()
+        if self.leave(true)
             && let Err(error) = retire::retire(&shared)
         {
             tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
@@ -555,8 +652,42 @@ impl Txn {
         Ok(())
     }
 
+    /// Prepares the transaction under a name: it outlives this handle, its locks and a restart, until
+    /// [`Engine::commit_prepared`](crate::Engine::commit_prepared) or
+    /// [`Engine::rollback_prepared`](crate::Engine::rollback_prepared).
+    ///
+    /// # Errors
+    /// `PreparedExists`, `MustRollback`, `Serialization`, `Poisoned`; the transaction is rolled back then.
+    pub fn prepare(mut self, name: &str, by: &str) -> Result<(), StorageError> {
+        if self.must_rollback {
+            self.finish_badly();
+            return Err(StorageError::MustRollback);
+        }
+        self.begin_write()?;
+        let passed = self.reader.as_ref().map_or(Ok(()), |reader| reader.prepare());
+        passed?;
+        prepared::prepare(&mut self, name, by)?;
+        self.ended = true;
+        self.statements.clear();
+        if let Some(slot) = self.slot.take() {
+            self.shared.versions.give_back(slot, &self.shared.transactions);
+        }
+        self.id = TxnId::NONE;
+        // What it read still matters until it ends: the preparation keeps the reader.
+        self.reader = None;
+        self.leave(true);
+        Ok(())
+    }
+
     /// Gives back what the transaction held; whether it dropped an object.
-    fn leave(&mut self) -> bool {
+    fn leave(&mut self, committed: bool) -> bool {
+        if let Some(reader) = self.reader.take() {
+            reader.ended(committed);
+        }
+        if !self.exported.is_empty() {
+            let mut exported = self.shared.exported.lock();
+            self.exported.drain(..).for_each(|name| drop(exported.remove(&name)));
+        }
         let slot = self.slot.take();
         let dropped =
             slot.is_some_and(|slot| self.shared.versions.give_back(slot, &self.shared.transactions));
@@ -594,7 +725,7 @@ impl Txn {
         self.statements.clear();
         self.shared.rollbacks.fetch_add(1, Ordering::Relaxed);
         if self.id == TxnId::NONE {
-            self.leave();
+            self.leave(false);
             return Ok(());
         }
         let records: u64 = self.frames.iter().map(|frame| frame.records).sum();
@@ -608,7 +739,7 @@ impl Txn {
             // A restart marks it dead without a record, too.
             self.die();
         }
-        self.leave();
+        self.leave(false);
         match logged {
             // It is rolled back all the same, and backed out when there is room again.
             Err(StorageError::Full { .. }) => Ok(()),

@@ -104,6 +104,9 @@ record_kinds! {
     /// Sweep moved the markers.
     SWEPT = 84, State, "swept";
 
+    /// A transaction is prepared: it survives a restart undecided.
+    PREPARED = 85, State, "prepared";
+
     /// For tests only: rebuilds a page.
     TEST_INIT = 249, Init, "test init";
     /// For tests only: changes a page.
