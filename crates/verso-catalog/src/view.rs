@@ -28,6 +28,12 @@ pub enum SystemView {
     Progress,
     /// `verso_page_writes`: pages written since the database was opened, by kind.
     PageWrites,
+    /// `verso_locks`: locks held and waited for.
+    Locks,
+    /// `pg_locks`: the same as PostgreSQL's clients know it.
+    PgLocks,
+    /// `pg_prepared_xacts`: transactions that were prepared and wait for a decision.
+    PreparedTransactions,
 }
 
 /// A column of a system view.
@@ -49,7 +55,7 @@ pub trait SystemRows {
 
 impl SystemView {
     /// All of them.
-    pub const ALL: [SystemView; 10] = [
+    pub const ALL: [SystemView; 13] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
@@ -60,6 +66,9 @@ impl SystemView {
         SystemView::Settings,
         SystemView::Progress,
         SystemView::PageWrites,
+        SystemView::Locks,
+        SystemView::PgLocks,
+        SystemView::PreparedTransactions,
     ];
 
     /// Its name in SQL.
@@ -75,6 +84,9 @@ impl SystemView {
             SystemView::Settings => "verso_settings",
             SystemView::Progress => "verso_progress",
             SystemView::PageWrites => "verso_page_writes",
+            SystemView::Locks => "verso_locks",
+            SystemView::PgLocks => "pg_locks",
+            SystemView::PreparedTransactions => "pg_prepared_xacts",
         }
     }
 
@@ -93,7 +105,7 @@ impl SystemView {
 
     /// Its columns in order.
     pub fn columns(self) -> Vec<ViewColumn> {
-        use SqlType::{Bool, Float8, Int4, Int8, Text, Timestamptz};
+        use SqlType::{Bool, Float8, Int2, Int4, Int8, Oid, Text, Timestamptz};
         let columns: &[(&'static str, SqlType)] = match self {
             SystemView::Database => &[
                 ("name", Text),
@@ -115,6 +127,37 @@ impl SystemView {
                 ("rollbacks", Int8),
                 ("sweep_interval", Int8),
                 ("auto_backout", Bool),
+            ],
+            SystemView::Locks => &[
+                ("kind", Text),
+                ("table_name", Text),
+                ("key", Text),
+                ("records", Int8),
+                ("mode", Text),
+                ("granted", Bool),
+                ("session", Int8),
+                ("xid", Int8),
+                ("blocked_by", Text),
+            ],
+            SystemView::PgLocks => &[
+                ("locktype", Text),
+                ("relation", Oid),
+                ("page", Int4),
+                ("tuple", Int2),
+                ("transactionid", Int8),
+                ("classid", Int8),
+                ("objid", Int8),
+                ("objsubid", Int2),
+                ("pid", Int4),
+                ("mode", Text),
+                ("granted", Bool),
+            ],
+            SystemView::PreparedTransactions => &[
+                ("transaction", Int8),
+                ("gid", Text),
+                ("prepared", Timestamptz),
+                ("owner", Text),
+                ("database", Text),
             ],
             SystemView::Transactions => &[
                 ("xid", Int8),

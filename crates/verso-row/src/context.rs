@@ -5,6 +5,8 @@ use std::sync::Arc;
 use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows};
 use verso_types::{TimeZone, Value};
 
+pub use verso_storage::AdvisoryKey;
+
 use crate::error::{ExecError, Result};
 use crate::plan::{PlFunction, Plan, RaiseLevel, SubqueryTest};
 
@@ -85,6 +87,40 @@ pub trait Runtime {
         outer: Vec<Value>,
         args: &[Value],
     ) -> Result<Value>;
+    /// Takes or gives back an advisory lock; whether that was possible.
+    fn advisory(&self, call: AdvisoryCall) -> Result<bool> {
+        let _ = call;
+        Err(verso_types::TypeError::new("0A000", "advisory locks are not available here").into())
+    }
+    /// The name under which other transactions can take over this one's snapshot.
+    fn export_snapshot(&self) -> Result<String> {
+        Err(verso_types::TypeError::new("0A000", "snapshots cannot be exported here").into())
+    }
+}
+
+/// What an advisory lock function wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdvisoryCall {
+    /// To have a lock.
+    Lock {
+        /// Which.
+        key: AdvisoryKey,
+        /// Together with others that share it.
+        shared: bool,
+        /// For the session, not the transaction.
+        session: bool,
+        /// At once or not at all.
+        at_once: bool,
+    },
+    /// To give one of the session back.
+    Unlock {
+        /// Which.
+        key: AdvisoryKey,
+        /// As it was taken.
+        shared: bool,
+    },
+    /// To give all of the session back.
+    UnlockAll,
 }
 
 /// What an expression is evaluated in.

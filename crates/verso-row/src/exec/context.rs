@@ -10,7 +10,7 @@ use verso_types::Value;
 
 use super::Tables;
 use super::subquery::StatementState;
-use crate::context::{EvalContext, Runtime, SessionServices};
+use crate::context::{AdvisoryCall, EvalContext, Runtime, SessionServices};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::plan::{Plan, SubqueryTest};
@@ -176,6 +176,14 @@ impl Runtime for ExecContext<'_> {
         let sequence = self.sequence(sequence)?;
         self.tables.set_value(&sequence, value, is_called)?;
         Ok(sequence.oid.0)
+    }
+
+    fn advisory(&self, call: AdvisoryCall) -> Result<bool> {
+        self.tables.advisory(call)
+    }
+
+    fn export_snapshot(&self) -> Result<String> {
+        self.tables.export_snapshot()
     }
 
     fn sequence_oid(&self, sequence: &str) -> Result<u32> {

@@ -1,8 +1,9 @@
 //! What the executors need of storage, within one transaction.
 
 use verso_catalog::{SequenceDef, TableDef};
-use verso_types::Batch;
+use verso_types::{Batch, TypeError};
 
+use crate::context::AdvisoryCall;
 use crate::error::Result;
 
 /// The tables as a transaction sees and changes them.
@@ -21,6 +22,16 @@ pub trait Tables {
     fn next_value(&self, sequence: &SequenceDef) -> Result<i64>;
     /// Sets a sequence: the next value is this one, or the one behind it if it `is_called`.
     fn set_value(&self, sequence: &SequenceDef, value: i64, is_called: bool) -> Result<()>;
+
+    /// Takes or gives back an advisory lock; whether that was possible.
+    fn advisory(&self, call: AdvisoryCall) -> Result<bool> {
+        let _ = call;
+        Err(TypeError::new("0A000", "advisory locks are not available here").into())
+    }
+    /// The name under which other transactions can take over this one's snapshot.
+    fn export_snapshot(&self) -> Result<String> {
+        Err(TypeError::new("0A000", "snapshots cannot be exported here").into())
+    }
 
     /// Opens a statement's frame and takes its snapshot; statements nest.
     fn begin_statement(&self) -> Result<()>;

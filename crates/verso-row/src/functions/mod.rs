@@ -13,6 +13,7 @@ mod define;
 mod floats;
 mod integers;
 pub mod kernel;
+mod locks;
 mod numerics;
 mod patterns;
 mod registry;
@@ -36,6 +37,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &texts::TABLES,
     &patterns::TABLES,
     &datetimes::TABLES,
+    &locks::TABLES,
     &session::TABLES,
     &sets::TABLES,
 ];

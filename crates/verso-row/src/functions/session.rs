@@ -24,6 +24,8 @@ macro_rules! session_function {
     };
 }
 
+pub(super) use session_function;
+
 fn nextval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (oid, value) = cx.runtime.next_value(name(args)?)?;
     cx.services.set_sequence_value(oid, value, true);

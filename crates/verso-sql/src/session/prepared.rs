@@ -371,7 +371,13 @@ fn convert(value: &Value, to: &SqlType, time_zone: &TimeZone, index: usize) -> R
 
 /// Whether a failed transaction accepts the statement.
 pub(super) fn ends_transaction(statement: &Statement) -> bool {
-    matches!(statement, Statement::Commit { .. } | Statement::PrepareTransaction(_) | Statement::Rollback { .. } | Statement::RollbackTo(_))
+    matches!(
+        statement,
+        Statement::Commit { .. }
+            | Statement::PrepareTransaction(_)
+            | Statement::Rollback { .. }
+            | Statement::RollbackTo(_)
+    )
 }
 
 /// Columns of texts.

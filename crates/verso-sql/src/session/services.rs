@@ -21,7 +21,7 @@ use crate::errors::SqlError;
 use crate::parse::parse_body;
 
 /// Microseconds from 1970 to 2000, PostgreSQL's epoch.
-const EPOCH_MICROS: i64 = 946_684_800_000_000;
+pub(super) const EPOCH_MICROS: i64 = 946_684_800_000_000;
 
 /// The session's state that statements read while they run; changed through cells, as expressions only borrow it.
 pub struct Services {

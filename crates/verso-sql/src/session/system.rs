@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use verso_catalog::{SystemRows, SystemView};
-use verso_storage::{Isolation, Markers, PageKind, TxnId, TxnState};
+use verso_storage::{
+    AdvisoryKey, Isolation, LockInfo, LockTarget, Markers, ObjectId, PageKind, TxnId, TxnState,
+};
 use verso_types::Value;
 
 use super::services::Services;
@@ -78,6 +80,9 @@ impl SystemRows for Services {
                 };
                 SETTINGS.iter().map(row).collect()
             }
+            SystemView::Locks => self.lock_rows(),
+            SystemView::PgLocks => self.pg_lock_rows(),
+            SystemView::PreparedTransactions => self.prepared_rows(),
             SystemView::Progress => Vec::new(), // nothing runs in the background of a statement yet
             SystemView::PageWrites => {
                 let statistics = self.instance.engine.statistics();
@@ -143,6 +148,101 @@ impl Services {
             ]
         };
         self.instance.engine.transactions().into_iter().map(row).collect()
+    }
+
+    /// The table with this number, and its oid.
+    fn table_of(&self, object: ObjectId) -> Option<(Value, Value)> {
+        let catalog = self.catalog.borrow().clone()?;
+        let table = catalog.tables().find(|table| table.heap == object)?;
+        Some((Value::text(&table.name), Value::Int8(i64::from(table.oid.0))))
+    }
+
+    fn lock_rows(&self) -> Vec<Vec<Value>> {
+        let name = |object| self.table_of(object).map_or(Value::Null, |(name, _)| name);
+        let row = |lock: LockInfo| {
+            let (kind, table, key, records) = match lock.target {
+                LockTarget::Table(object) => ("table", name(object), Value::Null, Value::Null),
+                LockTarget::Records { object, first, count } => {
+                    ("record", name(object), Value::text(&first.to_string()), int(u64::from(count)))
+                }
+                LockTarget::Transaction(txn) => {
+                    ("transaction", Value::Null, Value::text(&txn.0.to_string()), Value::Null)
+                }
+                LockTarget::Advisory(key) => {
+                    ("advisory", Value::Null, Value::text(&key.to_string()), Value::Null)
+                }
+            };
+            let blockers: Vec<String> = lock.blocked_by.iter().map(u64::to_string).collect();
+            vec![
+                Value::text(kind),
+                table,
+                key,
+                records,
+                Value::text(lock.mode),
+                Value::Bool(lock.granted),
+                if lock.session == 0 { Value::Null } else { int(lock.session) },
+                lock.txn.map_or(Value::Null, id),
+                if blockers.is_empty() { Value::Null } else { Value::text(&blockers.join(",")) },
+            ]
+        };
+        self.instance.engine.locks().into_iter().map(row).collect()
+    }
+
+    fn pg_lock_rows(&self) -> Vec<Vec<Value>> {
+        let oid = |object| self.table_of(object).map_or(Value::Null, |(_, oid)| oid);
+        let row = |lock: LockInfo| {
+            let mut row = vec![Value::Null; 11];
+            row[0] = Value::text(match lock.target {
+                LockTarget::Table(object) => {
+                    row[1] = oid(object);
+                    "relation"
+                }
+                LockTarget::Records { object, first, .. } => {
+                    row[1] = oid(object);
+                    row[2] = Value::Int4(i32::try_from(first.page_index).unwrap_or(i32::MAX));
+                    row[3] = Value::Int2(i16::try_from(first.slot).unwrap_or(i16::MAX));
+                    "tuple"
+                }
+                LockTarget::Transaction(txn) => {
+                    row[4] = id(txn);
+                    "transactionid"
+                }
+                LockTarget::Advisory(key) => {
+                    // As PostgreSQL splits the keys.
+                    let (class, object, sub) = match key {
+                        AdvisoryKey::One(key) => (key >> 32 & 0xffff_ffff, key & 0xffff_ffff, 1),
+                        AdvisoryKey::Two(class, object) => {
+                            (i64::from(class.cast_unsigned()), i64::from(object.cast_unsigned()), 2)
+                        }
+                    };
+                    row[5] = Value::Int8(class);
+                    row[6] = Value::Int8(object);
+                    row[7] = Value::Int2(sub);
+                    "advisory"
+                }
+            });
+            if lock.session > 0 {
+                row[8] = Value::Int4(i32::try_from(lock.session).unwrap_or(i32::MAX));
+            }
+            row[9] = Value::text(lock.mode);
+            row[10] = Value::Bool(lock.granted);
+            row
+        };
+        self.instance.engine.locks().into_iter().map(row).collect()
+    }
+
+    fn prepared_rows(&self) -> Vec<Vec<Value>> {
+        let row = |info: verso_storage::PreparedInfo| {
+            let database = verso_row::SessionServices::database_name(self);
+            vec![
+                id(info.txn),
+                Value::text(&info.name),
+                Value::Timestamptz(info.at_unix_micros - super::services::EPOCH_MICROS),
+                Value::text(&info.by),
+                Value::Text(database),
+            ]
+        };
+        self.instance.engine.prepared().into_iter().map(row).collect()
     }
 
     fn session_rows(&self) -> Vec<Vec<Value>> {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use verso_catalog::{SequenceDef, TableDef};
+use verso_row::context::AdvisoryCall;
 use verso_row::error::Result;
 use verso_row::exec::{ChangeCursor, TableCursor, Tables};
 use verso_storage::heap::{Heap, HeapScan, ScanBatch, ScanSpec};
@@ -60,6 +61,25 @@ impl Tables for EngineTables<'_> {
 
     fn set_value(&self, sequence: &SequenceDef, value: i64, is_called: bool) -> Result<()> {
         Ok(self.engine.sequence(sequence.object)?.set_value(value, is_called)?)
+    }
+
+    fn advisory(&self, call: AdvisoryCall) -> Result<bool> {
+        let txn = &mut self.txn.borrow_mut();
+        Ok(match call {
+            AdvisoryCall::Lock { key, shared, session, at_once } => {
+                let policy = if at_once { WaitPolicy::SkipLocked } else { WaitPolicy::Block };
+                txn.advisory_lock(key, shared, session, policy)?
+            }
+            AdvisoryCall::Unlock { key, shared } => txn.advisory_unlock(key, shared),
+            AdvisoryCall::UnlockAll => {
+                txn.advisory_unlock_all();
+                true
+            }
+        })
+    }
+
+    fn export_snapshot(&self) -> Result<String> {
+        Ok(self.txn.borrow_mut().export_snapshot()?)
     }
 
     fn begin_statement(&self) -> Result<()> {

@@ -111,6 +111,18 @@ impl Modes {
     }
 }
 
+/// How a transaction leaves its session.
+#[derive(Clone, Copy)]
+enum Ending<'a> {
+    Commit,
+    Rollback,
+    /// Under a name, to be decided later.
+    Prepare {
+        gid: &'a str,
+        by: &'a str,
+    },
+}
+
 impl Active {
     /// Whether a failed statement is run again on a new snapshot.
     pub(super) fn restarts(&self) -> bool {
@@ -258,8 +270,7 @@ impl Session {
             return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
         }
         let user = verso_row::SessionServices::user_name(&self.services);
-        self.services.transaction.set(None);
-        active.txn.into_inner().prepare(gid, &user)?;
+        self.end_as(active, Ending::Prepare { gid, by: &user }, false)?;
         Ok(tag("PREPARE TRANSACTION"))
     }
 
@@ -271,7 +282,11 @@ impl Session {
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
         let engine = &self.services.instance.engine;
-        if commit { engine.commit_prepared(gid)? } else { engine.rollback_prepared(gid)? }
+        if commit {
+            engine.commit_prepared(gid)?
+        } else {
+            engine.rollback_prepared(gid)?
+        }
         Ok(tag(word))
     }
 
@@ -424,6 +439,11 @@ impl Session {
 
     /// Ends a transaction that was taken out of the session.
     pub(super) fn end(&mut self, active: Active, commit: bool, chain: bool) -> Result<(), SqlError> {
+        self.end_as(active, if commit { Ending::Commit } else { Ending::Rollback }, chain)
+    }
+
+    fn end_as(&mut self, active: Active, ending: Ending<'_>, chain: bool) -> Result<(), SqlError> {
+        let commit = !matches!(ending, Ending::Rollback);
         self.services.transaction.set(None);
         self.services.info.transaction_started.store(0, std::sync::atomic::Ordering::Relaxed);
         if self.services.settings.has_timeouts() {
@@ -443,10 +463,10 @@ impl Session {
         }
         let modes = active.modes;
         let txn = active.txn.into_inner();
-        if commit {
-            txn.commit(CommitMode::Wait)?;
-        } else {
-            txn.rollback()?;
+        match ending {
+            Ending::Commit if commit => txn.commit(CommitMode::Wait)?,
+            Ending::Prepare { gid, by } if commit => txn.prepare(gid, by)?,
+            _ => txn.rollback()?,
         }
         result?;
         if chain {

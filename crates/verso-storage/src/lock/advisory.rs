@@ -62,7 +62,7 @@ impl Engine {
 }
 
 impl Txn {
-    /// Takes an advisory lock until the transaction ends. Whether it was got (always with `Block`).
+    /// Takes an advisory lock until the transaction ends, or for its session. Whether it was got (always with `Block`).
     ///
     /// # Errors
     /// `Deadlock`, `Cancelled`, `LockTimeout`, `LockNotAvailable`.
@@ -70,9 +70,20 @@ impl Txn {
         &mut self,
         key: AdvisoryKey,
         shared: bool,
+        session: bool,
         policy: WaitPolicy,
     ) -> Result<bool, StorageError> {
         let request = self.request(policy);
-        self.shared.locks.acquire(&self.owner, Tag::Advisory(key), mode(shared), false, request)
+        self.shared.locks.acquire(&self.owner, Tag::Advisory(key), mode(shared), session, request)
+    }
+
+    /// Gives an advisory lock of its session back; `false` if it was not held.
+    pub fn advisory_unlock(&mut self, key: AdvisoryKey, shared: bool) -> bool {
+        self.shared.locks.release_one(&self.owner, Tag::Advisory(key), mode(shared))
+    }
+
+    /// Gives all advisory locks of its session back.
+    pub fn advisory_unlock_all(&mut self) {
+        self.shared.locks.release_session(&self.owner);
     }
 }

@@ -289,7 +289,12 @@ impl Reader {
     ///
     /// # Errors
     /// `Serialization`.
-    pub(crate) fn wrote(&self, table: ObjectId, page_index: u32, slots: Slots<'_>) -> Result<(), StorageError> {
+    pub(crate) fn wrote(
+        &self,
+        table: ObjectId,
+        page_index: u32,
+        slots: Slots<'_>,
+    ) -> Result<(), StorageError> {
         if table.0 < crate::Engine::FIRST_USER_OBJECT || self.ssi.tracked() <= 1 || disabled(Rule::Ssi) {
             return Ok(());
         }
@@ -398,7 +403,8 @@ impl State {
         let Some(xact) = self.xacts.get_mut(&id) else { return };
         let (_, count) = xact.ranges.entry(index).or_insert((table, 0));
         let noted = self.ranges.entry(index).or_default();
-        if noted.iter().any(|(reader, known)| *reader == id && (known == range || *known == KeyRange::all())) {
+        if noted.iter().any(|(reader, known)| *reader == id && (known == range || *known == KeyRange::all()))
+        {
             return;
         }
         *count += 1;
@@ -454,7 +460,9 @@ impl State {
             me.old_in = true;
             if me.earliest_out <= *ended {
                 self.doom(writer);
-                return Err(failure("Pivot with a conflict in from an old committed transaction, during write."));
+                return Err(failure(
+                    "Pivot with a conflict in from an old committed transaction, during write.",
+                ));
             }
         }
         for reader in readers {
@@ -518,14 +526,16 @@ impl State {
         }
         let mut pivots = Vec::new();
         for near in &xact.ins {
-            let Some(pivot) = self.xacts.get(near).filter(|pivot| !pivot.is_committed() && !pivot.doomed) else {
+            let Some(pivot) = self.xacts.get(near).filter(|pivot| !pivot.is_committed() && !pivot.doomed)
+            else {
                 continue;
             };
             let closes = pivot.ins.iter().any(|far| {
                 *far == me
-                    || self.xacts.get(far).is_some_and(|far| {
-                        !far.is_committed() && !far.read_only && !far.doomed
-                    })
+                    || self
+                        .xacts
+                        .get(far)
+                        .is_some_and(|far| !far.is_committed() && !far.read_only && !far.doomed)
             });
             if closes {
                 if pivot.is_prepared() {
@@ -590,8 +600,12 @@ impl State {
         over.into_iter().for_each(|id| self.remove(id));
         self.old_tables.retain(|_, ended| *ended > oldest);
         self.old_writers.retain(|_, (ended, _)| *ended > oldest);
-        let mut committed: Vec<(u64, u64)> =
-            self.xacts.iter().filter(|(_, xact)| xact.is_committed()).map(|(id, xact)| (xact.committed, *id)).collect();
+        let mut committed: Vec<(u64, u64)> = self
+            .xacts
+            .iter()
+            .filter(|(_, xact)| xact.is_committed())
+            .map(|(id, xact)| (xact.committed, *id))
+            .collect();
         if committed.len() > COMMITTED_MAX {
             committed.sort_unstable();
             for (ended, id) in &committed[..committed.len() - COMMITTED_MAX] {
@@ -675,4 +689,3 @@ fn forget_page(
         }
     }
 }
-

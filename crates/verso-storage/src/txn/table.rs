@@ -290,8 +290,12 @@ impl Transactions {
         }
         let limbo: Vec<(&TxnId, &Vec<u8>)> =
             state.limbo.iter().filter(|(txn, _)| !state.committing.contains(txn)).collect();
-        let active: Vec<TxnId> =
-            state.active.difference(&state.committing).filter(|txn| !state.limbo.contains_key(txn)).copied().collect();
+        let active: Vec<TxnId> = state
+            .active
+            .difference(&state.committing)
+            .filter(|txn| !state.limbo.contains_key(txn))
+            .copied()
+            .collect();
         for ids in [state.dead.iter().copied().collect(), active] {
             out.extend_from_slice(&(ids.len() as u64).to_le_bytes());
             ids.iter().for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));

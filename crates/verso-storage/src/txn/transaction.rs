@@ -310,7 +310,9 @@ impl Txn {
         let current = self.statements.last().map(|(_, view)| view.number());
         let number = self.snapshot.as_ref().map(|registration| registration.number).or(current);
         let registration = match number {
-            Some(number) => shared.transactions.register_number(number).ok_or(StorageError::SnapshotTooOld)?,
+            Some(number) => {
+                shared.transactions.register_number(number).ok_or(StorageError::SnapshotTooOld)?
+            }
             None => shared.transactions.register(),
         };
         let epoch = shared.core().wal.epoch();
