@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+pub mod history;
 pub mod model;
 mod rng;
 mod scheduler;

@@ -48,6 +48,7 @@ rules! {
     T2Spool "T2-spool"
     Ssi "SSI"
     T3 "T3"
+    T3Record "T3-record"
     T3Fifo "T3-fifo"
     F1 "F1"
     F1Bits "F1-bits"

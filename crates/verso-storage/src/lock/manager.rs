@@ -15,6 +15,7 @@ use super::table::{OwnerState, State, TableRecords, Tag, Want};
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::page::{ObjectId, RecordId, TxnId};
+use crate::rules::{Rule, disabled};
 use crate::txn::{Transactions, TxnState};
 
 /// Counters of strong table locks; tables share them.
@@ -490,6 +491,9 @@ fn denied(
     mode: RecordLockMode,
     is_own: impl Fn(u16) -> bool,
 ) -> Option<u16> {
+    if disabled(Rule::T3Record) {
+        return None;
+    }
     slots.iter().copied().find(|slot| {
         let record = RecordId { page_index, slot: *slot };
         let want = Want::Record { object, record, mode, writer: TxnId::NONE };

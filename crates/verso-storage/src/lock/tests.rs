@@ -196,3 +196,61 @@ fn an_owner_that_goes_leaves_nothing() {
     manager.lock_table(&b.core, TABLE, TableLockMode::AccessShare, NOW).unwrap();
     manager.acquire(&b.core, key, TableLockMode::Share as u8, true, NOW).unwrap();
 }
+
+/// Threads lock tables and advisory keys in any order and give up where they would wait for ever. The scheduler fails
+/// when all of them wait at once: a lost wake-up, or a deadlock that was not found.
+#[test]
+fn t3_under_the_scheduler_no_wait_is_forgotten() {
+    let mut deadlocks = 0;
+    for seed in verso_sim::seeds(40) {
+        let world = verso_sim::World::new(seed);
+        deadlocks += world.run(|env| {
+            let transactions = Arc::new(Transactions::new(RestoredTransactions::default()));
+            let manager = LockManager::new(Arc::clone(&transactions), Arc::clone(&env.clock));
+            let deadlocks = Arc::new(AtomicUsize::new(0));
+            let holders: Arc<[AtomicUsize; 3]> = Arc::new([const { AtomicUsize::new(0) }; 3]);
+            let threads: Vec<_> = (0..4_u64)
+                .map(|thread| {
+                    let (manager, transactions) = (Arc::clone(&manager), Arc::clone(&transactions));
+                    let (deadlocks, holders) = (Arc::clone(&deadlocks), Arc::clone(&holders));
+                    env.spawn("session", move || {
+                        let mut rng = verso_sim::Rng::new(seed ^ ((thread + 1) << 20));
+                        let owner = manager.register(thread + 1);
+                        for _ in 0..12 {
+                            let id = begin(&transactions, &owner);
+                            let mut exclusive = Vec::new();
+                            for _ in 0..1 + rng.below(3) {
+                                let table = rng.below(3);
+                                let object = ObjectId(1000 + table as u32);
+                                let mode = *rng.pick(&TableLockMode::ALL);
+                                match manager.lock_table(&owner.core, object, mode, WAIT) {
+                                    Ok(got) => assert!(got),
+                                    Err(StorageError::Deadlock { .. }) => {
+                                        deadlocks.fetch_add(1, Ordering::Relaxed);
+                                        break;
+                                    }
+                                    Err(error) => panic!("{error}"),
+                                }
+                                if mode >= TableLockMode::ShareRowExclusive && !exclusive.contains(&table) {
+                                    let before = holders[table as usize].fetch_add(1, Ordering::Relaxed);
+                                    assert_eq!(before, 0, "table {table} has two exclusive holders");
+                                    exclusive.push(table);
+                                }
+                                verso_env::sync::pause_point();
+                            }
+                            for table in exclusive {
+                                holders[table as usize].fetch_sub(1, Ordering::Relaxed);
+                            }
+                            transactions.publish_commit(id);
+                            manager.end(&owner.core);
+                        }
+                    })
+                })
+                .collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_eq!(manager.list(), []);
+            deadlocks.load(Ordering::Relaxed)
+        });
+    }
+    assert!(deadlocks > 0, "no run has shown a deadlock");
+}

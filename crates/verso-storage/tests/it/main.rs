@@ -5,6 +5,7 @@ mod check;
 mod faults;
 mod images;
 mod junk;
+mod locks;
 mod model;
 mod rules;
 mod support;

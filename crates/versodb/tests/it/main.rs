@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod histories;
+mod isolation;
 mod library;
 mod peer;
 #[path = "../../examples/quickstart.rs"]

@@ -1,0 +1,202 @@
+//! Record locks, serializable transactions, prepared transactions, at the level of storage.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
+use verso_storage::{
+    CommitMode, Engine, Isolation, LockTarget, LockedRows, RecordLockMode, StorageError, TableLockMode, Txn,
+    TxnOptions, TxnState, WaitPolicy,
+};
+
+use crate::support::{bump, create, fill, now, options, read, remove, rows, sound};
+
+fn begin(engine: &Engine, isolation: Isolation) -> Txn {
+    let mut txn = engine.begin(TxnOptions { isolation, ..TxnOptions::default() });
+    txn.set_lock_timeout(Some(Duration::from_millis(5)));
+    txn.begin_statement().unwrap();
+    txn
+}
+
+/// Locks the rows with ids up to `last`.
+fn lock(
+    heap: &Arc<Heap>,
+    txn: &mut Txn,
+    last: i64,
+    mode: RecordLockMode,
+    policy: WaitPolicy,
+) -> Result<LockedRows, StorageError> {
+    let mut scan = heap.scan(txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+    let (mut out, mut all) = (ScanBatch::default(), LockedRows::default());
+    while scan.next(&mut out)? {
+        let ids: Vec<i64> = out.batch.columns[0].data.i64s().unwrap().to_vec();
+        let selection: Vec<u32> = (0..ids.len() as u32).filter(|row| ids[*row as usize] <= last).collect();
+        let some = heap.lock_records(txn, &out, Some(&selection), mode, policy)?;
+        all.locked.extend(some.locked);
+        all.changed.extend(some.changed);
+        all.gone.extend(some.gone);
+        all.skipped.extend(some.skipped);
+    }
+    Ok(all)
+}
+
+#[test]
+fn r1_a_locked_record_is_changed_by_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..500);
+    let mut locker = begin(&engine, Isolation::ReadCommitted);
+    let locked = lock(&heap, &mut locker, 299, RecordLockMode::Share, WaitPolicy::Block).unwrap();
+    assert_eq!(locked.locked.len(), 300);
+    let held: u32 = engine
+        .locks()
+        .iter()
+        .map(|lock| if let LockTarget::Records { count, .. } = lock.target { count } else { 0 })
+        .sum();
+    assert_eq!(held, 300);
+
+    let mut other = begin(&engine, Isolation::ReadCommitted);
+    let timed_out = bump(&heap, &mut other, "", 1.0, |id| id == 7);
+    assert!(matches!(timed_out, Err(StorageError::LockTimeout)), "{timed_out:?}");
+    bump(&heap, &mut other, "", 1.0, |id| id >= 300).unwrap();
+    // Shared with other lockers, also while writers have what they need beside it.
+    let shared = lock(&heap, &mut other, 299, RecordLockMode::KeyShare, WaitPolicy::NoWait).unwrap();
+    assert_eq!(shared.locked.len(), 300);
+    let denied = lock(&heap, &mut other, 0, RecordLockMode::NoKeyUpdate, WaitPolicy::NoWait);
+    assert!(matches!(denied, Err(StorageError::LockNotAvailable)));
+    other.abort_statement().unwrap();
+    other.rollback().unwrap();
+
+    // The holder itself may.
+    bump(&heap, &mut locker, "", 1.0, |id| id == 7).unwrap();
+    locker.end_statement().unwrap();
+    locker.commit(CommitMode::Wait).unwrap();
+    assert_eq!(engine.locks(), []);
+    let mut other = begin(&engine, Isolation::ReadCommitted);
+    bump(&heap, &mut other, "", 1.0, |_| true).unwrap();
+    other.end_statement().unwrap();
+    other.commit(CommitMode::Wait).unwrap();
+    sound(&engine);
+}
+
+#[test]
+fn r2_lockers_see_what_writers_have_and_skip_or_find_it_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..10);
+    let mut writer = begin(&engine, Isolation::ReadCommitted);
+    bump(&heap, &mut writer, "", 1.0, |id| id < 3).unwrap();
+    remove(&heap, &mut writer, |id| id == 3);
+    let mut locker = begin(&engine, Isolation::ReadCommitted);
+    // No key has changed, so foreign keys go on; the deleted record is another matter.
+    let keys = lock(&heap, &mut locker, 9, RecordLockMode::KeyShare, WaitPolicy::SkipLocked).unwrap();
+    assert_eq!((keys.locked.len(), keys.skipped), (9, vec![3]));
+    let all = lock(&heap, &mut locker, 9, RecordLockMode::Share, WaitPolicy::SkipLocked).unwrap();
+    assert_eq!((all.locked.len(), all.skipped), (6, vec![0, 1, 2, 3]));
+    writer.end_statement().unwrap();
+    writer.commit(CommitMode::Wait).unwrap();
+    let all = lock(&heap, &mut locker, 9, RecordLockMode::Share, WaitPolicy::Block).unwrap();
+    assert_eq!((all.locked.len(), all.changed, all.gone), (6, vec![0, 1, 2], vec![3]));
+    locker.end_statement().unwrap();
+    locker.rollback().unwrap();
+    assert_eq!(engine.locks(), []);
+}
+
+#[test]
+fn ssi_refuses_write_skew() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..2);
+    for (isolation, fails) in [(Isolation::Snapshot, false), (Isolation::Serializable, true)] {
+        let mut both: Vec<Txn> = (0..2).map(|_| begin(&engine, isolation)).collect();
+        for txn in &both {
+            assert_eq!(read(&heap, txn).len(), 2);
+        }
+        for (id, txn) in both.iter_mut().enumerate() {
+            bump(&heap, txn, "", 1.0, |its| its == id as i64).unwrap();
+            txn.end_statement().unwrap();
+        }
+        let ends: Vec<bool> = both.into_iter().map(|txn| txn.commit(CommitMode::Wait).is_err()).collect();
+        assert_eq!(ends, [false, fails], "{isolation:?}");
+    }
+    // Nothing is remembered once nobody overlaps.
+    let mut alone = begin(&engine, Isolation::Serializable);
+    bump(&heap, &mut alone, "", 1.0, |_| true).unwrap();
+    alone.end_statement().unwrap();
+    alone.commit(CommitMode::Wait).unwrap();
+}
+
+/// So many that they are summed up, while one overlaps them all: its write skew with one of them is found still.
+#[test]
+fn ssi_remembers_what_it_has_summed_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..2);
+    let mut long = begin(&engine, Isolation::Serializable);
+    assert_eq!(read(&heap, &long).len(), 2);
+    for round in 0..700 {
+        let mut txn = begin(&engine, Isolation::Serializable);
+        assert_eq!(read(&heap, &txn).len(), 2);
+        if round == 0 {
+            bump(&heap, &mut txn, "", 1.0, |id| id == 1).unwrap();
+        }
+        txn.end_statement().unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+    }
+    let wrote = bump(&heap, &mut long, "", 1.0, |id| id == 0);
+    let end = wrote.and_then(|()| long.end_statement()).and_then(|()| long.commit(CommitMode::Wait));
+    assert!(matches!(end, Err(StorageError::Serialization { .. })), "{end:?}");
+}
+
+#[test]
+fn a_prepared_transaction_keeps_its_locks_through_checkpoints_and_restarts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.verso");
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..100);
+    let object = heap.object;
+    let mut txn = begin(&engine, Isolation::ReadCommitted);
+    engine.lock_table(&mut txn, object, TableLockMode::RowExclusive, WaitPolicy::Block).unwrap();
+    lock(&heap, &mut txn, 9, RecordLockMode::Update, WaitPolicy::Block).unwrap();
+    bump(&heap, &mut txn, "", 1.0, |id| id >= 50).unwrap();
+    txn.end_statement().unwrap();
+    let id = txn.id().unwrap();
+    txn.prepare("p", "me").unwrap();
+    let mut engine = Some((engine, heap));
+    for round in 0..4 {
+        let (running, heap) = engine.take().unwrap();
+        assert_eq!(running.txn_state(id), TxnState::Limbo, "round {round}");
+        let info = running.prepared();
+        assert_eq!((info.len(), &*info[0].name, &*info[0].by, info[0].txn), (1, "p", "me", id));
+        assert_eq!(now(&running, &heap), rows(0..100));
+        let mut other = begin(&running, Isolation::ReadCommitted);
+        for at in [5, 77] {
+            let refused = bump(&heap, &mut other, "", 1.0, |id| id == at);
+            assert!(matches!(refused, Err(StorageError::LockTimeout)), "round {round}, row {at}: {refused:?}");
+        }
+        let strong = running.lock_table(&mut other, object, TableLockMode::Exclusive, WaitPolicy::SkipLocked);
+        assert!(!strong.unwrap());
+        other.abort_statement().unwrap();
+        other.rollback().unwrap();
+        running.housekeeping().unwrap();
+        if round == 1 {
+            running.checkpoint().unwrap();
+        }
+        sound(&running);
+        if round == 2 {
+            running.close().unwrap();
+        }
+        drop(heap);
+        drop(running);
+        let again = Engine::open(verso_env::Env::real(), &path, options()).unwrap();
+        let heap = again.heap(object).unwrap();
+        engine = Some((again, heap));
+    }
+    let (engine, heap) = engine.unwrap();
+    engine.commit_prepared("p").unwrap();
+    assert!(matches!(engine.commit_prepared("p"), Err(StorageError::NoSuchPrepared(_))));
+    assert_eq!(engine.locks(), []);
+    let changed = now(&engine, &heap).iter().zip(rows(0..100)).filter(|(new, old)| **new != *old).count();
+    assert_eq!(changed, 50);
+    sound(&engine);
+}
