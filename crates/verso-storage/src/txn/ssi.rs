@@ -190,9 +190,8 @@ impl Ssi {
         cancel: &AtomicBool,
     ) -> Result<Registration, StorageError> {
         loop {
-            let (registration, Some(reader)) = self.begin(transactions, true) else {
-                return Ok(self.begin(transactions, true).0);
-            };
+            let (registration, reader) = self.begin(transactions, true);
+            let Some(reader) = reader else { return Ok(registration) };
             let mut state = self.state.lock();
             loop {
                 if reader.safe.load(Ordering::Acquire) {
