@@ -252,10 +252,7 @@ mod tests {
     fn each_anomaly_is_named() {
         let dirty = [done(vec![append(1, 10), append(2, 20)]), done(vec![append(1, 11), append(2, 21)])];
         assert!(matches!(check(&dirty, &lists(&[(1, &[10, 11]), (2, &[21, 20])]))[..], [Anomaly::G0(_)]));
-        let aborted = [
-            Executed { ops: vec![append(1, 10)], committed: false },
-            done(vec![read(1, &[10])]),
-        ];
+        let aborted = [Executed { ops: vec![append(1, 10)], committed: false }, done(vec![read(1, &[10])])];
         assert_eq!(check(&aborted, &lists(&[(1, &[])])), [Anomaly::G1a(1)]);
         let intermediate = [done(vec![append(1, 10), append(1, 11)]), done(vec![read(1, &[10])])];
         assert!(check(&intermediate, &lists(&[(1, &[10, 11])])).contains(&Anomaly::G1b(1)));

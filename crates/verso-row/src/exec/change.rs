@@ -10,7 +10,7 @@ use super::statement::{Sink, check_not_null};
 use super::{ChangeCursor, ExecContext};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate};
-use crate::plan::{Delete, Returning, TypedExpr, Update};
+use crate::plan::{Delete, ExprKind, Returning, TypedExpr, Update};
 
 /// What UPDATE and DELETE share: which rows of which table.
 struct Scan {
@@ -19,6 +19,8 @@ struct Scan {
     types: Vec<SqlType>,
     filter: Option<Predicate>,
     selection: Vec<u32>,
+    /// Filter and values look at nothing but the row.
+    alone: bool,
 }
 
 impl Scan {
@@ -29,12 +31,14 @@ impl Scan {
             types: columns.iter().map(|index| table.columns[*index].ty.clone()).collect(),
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
+            alone: filter.is_none_or(looks_at_its_row_only),
         }
     }
 
     /// Calls `change` with each batch and the rows selected of it. An error of the filter is reported behind those of
     /// the rows before it (S1). Rows that `change` finds to be changed by others meanwhile are looked at again as they
-    /// are now, which is enough as filter and values look at nothing but the row.
+    /// are now, which is enough where filter and values look at nothing but the row; elsewhere they are a conflict, and the
+    /// statement runs again.
     fn for_each(
         &mut self,
         cx: &ExecContext<'_>,
@@ -85,6 +89,11 @@ impl Scan {
     }
 }
 
+/// Whether an expression has no subquery.
+fn looks_at_its_row_only(expr: &TypedExpr) -> bool {
+    !expr.any(&mut |part| matches!(part.kind, ExprKind::Subquery { .. }))
+}
+
 /// Removes the rows at these positions, which ascend.
 fn leave_out(rows: &mut Batch, positions: &[u32]) {
     if !positions.is_empty() {
@@ -128,8 +137,10 @@ impl UpdateStatement {
     pub fn new(update: &Update, executor: Executor) -> Self {
         let targets: Vec<usize> = update.assignments.iter().map(|(column, _)| *column).collect();
         let values = ExprList::compile(update.assignments.iter().map(|(_, value)| value), executor);
+        let mut scan = Scan::new(&update.table, &update.columns, update.filter.as_ref(), executor);
+        scan.alone &= update.assignments.iter().all(|(_, value)| looks_at_its_row_only(value));
         Self {
-            scan: Scan::new(&update.table, &update.columns, update.filter.as_ref(), executor),
+            scan,
             target_ids: targets.iter().map(|column| update.table.columns[*column].id).collect(),
             targets,
             batch: Batch::of_types(values.types()),
@@ -142,6 +153,7 @@ impl UpdateStatement {
         let Self { scan, targets, target_ids, values, batch, returning } = self;
         let table = Arc::clone(&scan.table);
         let types = scan.types.clone();
+        let alone = scan.alone;
         let mut count = 0;
         scan.for_each(cx, |cursor, selection, stale| {
             let gathered = selection.map(|selection| cursor.batch().gather(selection));
@@ -153,14 +165,14 @@ impl UpdateStatement {
                 shown
             })?;
             let Some(returning) = returning else {
-                cursor.update(selection, target_ids, batch, Some(stale))?;
+                cursor.update(selection, target_ids, batch, alone.then_some(&mut *stale))?;
                 count += (batch.rows - stale.len()) as u64;
                 return Ok(());
             };
             // the old columns, then the new values
             let mut shown = rows.clone();
             shown.columns.extend(batch.columns.iter().cloned());
-            cursor.update(selection, target_ids, batch, Some(stale))?;
+            cursor.update(selection, target_ids, batch, alone.then_some(&mut *stale))?;
             leave_out(&mut shown, stale);
             count += shown.rows as u64;
             returning.send(cx, &shown, sink)
@@ -186,9 +198,10 @@ impl DeleteStatement {
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let Self { scan, returning } = self;
         let mut count = 0;
+        let alone = scan.alone;
         scan.for_each(cx, |cursor, selection, stale| {
             let rows = selection.map_or(cursor.batch().rows, <[u32]>::len);
-            cursor.delete(selection, Some(stale))?;
+            cursor.delete(selection, alone.then_some(&mut *stale))?;
             count += (rows - stale.len()) as u64;
             let Some(returning) = returning else { return Ok(()) };
             let mut shown = match selection {

@@ -172,7 +172,10 @@ fn a_prepared_transaction_keeps_its_locks_through_checkpoints_and_restarts() {
         let mut other = begin(&running, Isolation::ReadCommitted);
         for at in [5, 77] {
             let refused = bump(&heap, &mut other, "", 1.0, |id| id == at);
-            assert!(matches!(refused, Err(StorageError::LockTimeout)), "round {round}, row {at}: {refused:?}");
+            assert!(
+                matches!(refused, Err(StorageError::LockTimeout)),
+                "round {round}, row {at}: {refused:?}"
+            );
         }
         let strong = running.lock_table(&mut other, object, TableLockMode::Exclusive, WaitPolicy::SkipLocked);
         assert!(!strong.unwrap());

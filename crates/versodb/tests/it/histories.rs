@@ -62,7 +62,14 @@ fn transaction(client: &mut Connection, rng: &mut Rng, level: &str, next: &mut u
     }
 }
 
-fn appends(env: &Env, path: &std::path::Path, seed: u64, level: &'static str, sessions: u64, count: u64) -> Vec<Anomaly> {
+fn appends(
+    env: &Env,
+    path: &std::path::Path,
+    seed: u64,
+    level: &'static str,
+    sessions: u64,
+    count: u64,
+) -> Vec<Anomaly> {
     let database = Arc::new(Database::create(path, options(env)).unwrap());
     let mut control = database.connect().unwrap();
     control.execute("CREATE TABLE lists (key bigint, list text)").unwrap();
@@ -160,7 +167,8 @@ fn transfers_keep_the_sum_at_every_moment() {
                     })
                     .collect();
                 threads.into_iter().for_each(|thread| thread.join().unwrap());
-                let rows = control.query("SELECT sum(balance), min(balance) FROM accounts").unwrap().into_rows();
+                let rows =
+                    control.query("SELECT sum(balance), min(balance) FROM accounts").unwrap().into_rows();
                 assert_eq!(rows[0].text(0), (ACCOUNTS * 100).to_string(), "{level}, SEED={seed}");
                 assert!(rows[0].get::<i64>(1).is_ok_and(|least| least >= 0) || level == "repeatable read");
             });

@@ -47,7 +47,11 @@ impl Client for Connection {
             return Ok(format!("[{}]", rows.into_rows().iter().map(row).collect::<Vec<_>>().join(" ")));
         }
         let changed = self.execute(sql).map_err(|error| error.sqlstate.to_string())?;
-        Ok(if matches!(&*word, "insert" | "update" | "delete") { changed.to_string() } else { "ok".to_owned() })
+        Ok(if matches!(&*word, "insert" | "update" | "delete") {
+            changed.to_string()
+        } else {
+            "ok".to_owned()
+        })
     }
 }
 
@@ -157,7 +161,8 @@ fn run(env: &Env, server: &dyn Server, spec: &Spec, level: &str) -> String {
 /// Runs every script against a server; the failures.
 pub fn run_all(env: &Env, server: &dyn Server) -> Vec<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/isolation");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let mut failures = Vec::new();
     for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "spec")) {
