@@ -109,25 +109,29 @@ fn show(out: &mut String, session: &str, sql: &str, result: &Result<String, Stri
     }
 }
 
-/// Takes results until every session is idle or waits for a lock.
-fn settle(workers: &mut BTreeMap<String, Worker>, control: &mut dyn Client, out: &mut String) {
+/// Takes results until every session is idle or waits for a lock; that of the step's own session is shown first.
+fn settle(workers: &mut BTreeMap<String, Worker>, step: &str, control: &mut dyn Client, out: &mut String) {
+    let mut results: Vec<(bool, String, String, Result<String, String>)> = Vec::new();
     loop {
         // First who waits, then who has answered: one that answers in between is seen.
         let waiting = control
             .run("SELECT count(*) FROM verso_locks WHERE NOT granted AND blocked_by IS NOT NULL")
             .expect("the view of locks");
-        let mut news = false;
+        let known = results.len();
         for (session, worker) in workers.iter_mut() {
             while let Ok(result) = worker.receive.try_recv() {
-                show(out, session, &worker.open.remove(0), &result);
-                news = true;
+                results.push((session != step, session.clone(), worker.open.remove(0), result));
             }
         }
         let busy = workers.values().filter(|worker| !worker.open.is_empty()).count();
-        if !news && waiting == format!("[{busy}]") {
-            return;
+        if results.len() == known && waiting == format!("[{busy}]") {
+            break;
         }
         std::thread::yield_now();
+    }
+    results.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    for (_, session, sql, result) in &results {
+        show(out, session, sql, result);
     }
 }
 
@@ -147,7 +151,7 @@ fn run(env: &Env, server: &dyn Server, spec: &Spec, level: &str) -> String {
         let worker = workers.get_mut(session).expect("made above");
         worker.open.push(sql.clone());
         worker.send.send(sql.clone()).unwrap();
-        settle(&mut workers, &mut *control, &mut out);
+        settle(&mut workers, session, &mut *control, &mut out);
         if workers[session].open.last() == Some(sql) {
             writeln!(out, "{session}: {sql} (waits)").unwrap();
         }
