@@ -72,6 +72,7 @@ fn verso_s_own_statements() {
         isolation: Some(IsolationLevel::Snapshot),
         read_only: Some(true),
         savepoints: Some(false),
+        ..TransactionModes::default()
     };
     assert_eq!(
         one("START TRANSACTION ISOLATION LEVEL SNAPSHOT, READ ONLY NO SAVEPOINT"),
