@@ -24,5 +24,5 @@ mod testing;
 
 pub use context::{EvalContext, Notice, Runtime, SessionServices};
 pub use error::{ExecError, Raised};
-pub use exec::{Compiled, ExecContext, Sink, execute};
+pub use exec::{Compiled, ExecContext, ExternalRows, Sink, execute};
 pub use expr::Executor;

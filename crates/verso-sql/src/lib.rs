@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bind;
+pub mod copy;
 pub mod errors;
 pub mod parse;
 mod rewrite;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use verso_catalog::{CatalogError, CatalogSnapshot, FunctionDef, ObjectKind, SequenceDef};
-use verso_types::Value;
+use verso_types::{Batch, Value};
 
 use super::Tables;
 use super::subquery::StatementState;
@@ -18,6 +18,14 @@ use crate::plpgsql;
 
 /// Functions that call each other deeper than this are refused (54001) before the stack ends.
 const MAX_DEPTH: u32 = 64;
+
+/// Rows that come from outside of the database, once.
+pub trait ExternalRows {
+    /// Replaces the batch's rows by the next ones; false when there are none any more.
+    /// # Errors
+    /// Ends the statement.
+    fn next(&self, out: &mut Batch) -> Result<bool>;
+}
 
 /// Everything around a running statement.
 pub struct ExecContext<'a> {
@@ -40,6 +48,8 @@ pub struct ExecContext<'a> {
     /// What lasts as long as the statement; none where an expression is evaluated outside of any.
     state: Option<&'a StatementState>,
     depth: u32,
+    /// What `Plan::External` yields.
+    pub(crate) external: Option<&'a dyn ExternalRows>,
 }
 
 impl<'a> ExecContext<'a> {
@@ -63,12 +73,19 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: 0,
+            external: None,
         }
+    }
+
+    /// The same with rows from outside.
+    #[must_use]
+    pub fn with_external(self, external: Option<&'a dyn ExternalRows>) -> Self {
+        Self { external, ..self }
     }
 
     /// The same for one execution of a statement: results of subqueries that depend on nothing are kept in `state`.
     pub(crate) fn statement<'b>(&'b self, state: &'b StatementState) -> ExecContext<'b> {
-        ExecContext { state: Some(state), ..self.with_params(self.params) }
+        ExecContext { state: Some(state), external: self.external, ..self.with_params(self.params) }
     }
 
     /// The same for a plan that depends on these values of the query around it.
@@ -104,6 +121,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: self.depth,
+            external: None,
         }
     }
 

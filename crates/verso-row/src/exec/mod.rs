@@ -33,7 +33,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use context::ExecContext;
+pub use context::{ExecContext, ExternalRows};
 pub(crate) use source::cast_row;
 pub(crate) use spool::Spool;
 pub use statement::{Compiled, Sink, execute};

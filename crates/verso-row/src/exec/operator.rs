@@ -9,7 +9,7 @@ use super::distinct::DistinctOperator;
 use super::join::{ApplyOperator, JoinOperator};
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator};
 use super::sort::{Bound, SortOperator};
-use super::source::{FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
+use super::source::{ExternalOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
 use crate::error::Result;
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{Plan, SortKey};
@@ -40,6 +40,7 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::SystemScan { view, args, columns, output } => {
             Box::new(SystemOperator::new(*view, args, columns, output))
         }
+        Plan::External { columns: _ } => Box::new(ExternalOperator),
         Plan::FunctionScan { call, columns } => Box::new(FunctionOperator::new(call, columns)),
         Plan::Project { input, exprs, .. } => {
             Box::new(ProjectOperator::new(compile(input, executor), &types_of(input), exprs, executor))

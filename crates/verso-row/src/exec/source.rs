@@ -58,6 +58,25 @@ impl Operator for ValuesOperator {
     fn close(&mut self) {}
 }
 
+/// Rows from outside ([`ExternalRows`](super::ExternalRows)).
+pub(crate) struct ExternalOperator;
+
+impl Operator for ExternalOperator {
+    fn open(&mut self, _: &ExecContext<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        cx.check_cancelled()?;
+        match cx.external {
+            Some(rows) => rows.next(out),
+            None => Ok(false),
+        }
+    }
+
+    fn close(&mut self) {}
+}
+
 /// Visible rows of a table.
 pub(crate) struct ScanOperator {
     table: Arc<TableDef>,

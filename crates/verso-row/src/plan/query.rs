@@ -35,6 +35,11 @@ pub enum Plan {
         /// What they are called.
         columns: Vec<OutputColumn>,
     },
+    /// Rows handed in from outside, such as those of COPY.
+    External {
+        /// Their names and types.
+        columns: Vec<OutputColumn>,
+    },
     /// Visible rows of a table.
     TableScan {
         /// The table.
@@ -263,7 +268,9 @@ impl Plan {
     #[must_use]
     pub fn output(&self) -> Vec<OutputColumn> {
         match self {
-            Plan::Values { columns, .. } | Plan::FunctionScan { columns, .. } => columns.clone(),
+            Plan::Values { columns, .. }
+            | Plan::FunctionScan { columns, .. }
+            | Plan::External { columns } => columns.clone(),
             Plan::SystemScan { output, .. } => output.clone(),
             Plan::TableScan { table, columns, .. } => columns
                 .iter()
@@ -306,6 +313,7 @@ impl Plan {
     pub fn inputs(&self) -> Vec<&Plan> {
         match self {
             Plan::Values { .. }
+            | Plan::External { .. }
             | Plan::TableScan { .. }
             | Plan::SystemScan { .. }
             | Plan::FunctionScan { .. }
@@ -329,6 +337,7 @@ impl Plan {
     pub fn for_each_input_mut(&mut self, visit: &mut dyn FnMut(&mut Plan)) {
         match self {
             Plan::Values { .. }
+            | Plan::External { .. }
             | Plan::TableScan { .. }
             | Plan::SystemScan { .. }
             | Plan::FunctionScan { .. }

@@ -114,7 +114,7 @@ impl Binder<'_> {
     }
 
     /// The default of a column; NULL where it has none.
-    fn column_default(&self, table: &TableDef, index: usize) -> Result<TypedExpr, SqlError> {
+    pub(super) fn column_default(&self, table: &TableDef, index: usize) -> Result<TypedExpr, SqlError> {
         let column = &table.columns[index];
         let Some(text) = &column.default else { return Ok(TypedExpr::null(column.ty.clone())) };
         // The text was checked when the column was made; positions in it mean nothing to the statement.

@@ -11,6 +11,7 @@
 //! | [`from`] | tables, functions and joins in FROM |
 //! | [`subquery`] | queries within expressions |
 //! | [`with`] | WITH |
+//! | [`copy`] | COPY |
 //! | [`dml`] | INSERT, UPDATE, DELETE |
 //! | [`plpgsql`] | bodies of functions |
 //! | [`parameter`] | types of parameters that nobody declared |
@@ -21,6 +22,7 @@
 
 mod aggregate;
 mod coerce;
+mod copy;
 mod dml;
 mod expr;
 mod from;

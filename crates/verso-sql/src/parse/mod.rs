@@ -12,10 +12,12 @@
 //! L2. No text panics or overflows the stack: nesting is bounded by the parser, chains by [`source::Source`].
 
 mod control;
+mod copy;
 mod cursor;
 mod ddl;
 mod lower;
 mod plpgsql;
+mod role;
 mod session;
 mod source;
 mod split;
@@ -75,6 +77,9 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
     }
     let Some(word) = cursor.word() else { return Err(cursor.unexpected()) };
     match word.as_str() {
+        "create" | "alter" | "drop" if role::is_next(cursor) => role::statement(cursor, &word),
+        "copy" => copy::copy(cursor),
+        "unload" => copy::unload(cursor),
         "select" | "values" | "with" | "table" => cursor.query().map(Statement::Query),
         "insert" | "update" | "delete" => {
             let source = cursor.source();

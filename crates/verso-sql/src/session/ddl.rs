@@ -31,6 +31,7 @@ impl Frame<'_> {
             Statement::CreateFunction(create) => self.create_function(create),
             Statement::Drop(drop) => self.drop(drop),
             Statement::DropFunction(drop) => self.drop_function(drop),
+            Statement::Role(role) => self.role(role),
             Statement::Truncate(truncate) => {
                 let tables = truncate
                     .tables

@@ -161,6 +161,7 @@ fn plan(operator: &Plan, depth: usize, lines: &mut Vec<String>) {
             lines.push(format!("{indent}Distinct"));
             plan(input, depth + 1, lines);
         }
+        Plan::External { columns: _ } => lines.push(format!("{indent}External Rows")),
         Plan::Append { inputs } => {
             lines.push(format!("{indent}Append"));
             inputs.iter().for_each(|input| plan(input, depth + 1, lines));

@@ -12,6 +12,8 @@
 //! | [`cache`] | texts that were executed before |
 //! | [`normal`] | texts without their literals |
 //! | [`portal`] | executions that yield their rows in portions |
+//! | [`copy`] | COPY |
+//! | [`role`] | CREATE, ALTER, DROP ROLE |
 //! | [`ddl`] | CREATE, DROP, TRUNCATE |
 //! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE |
 //! | [`explain`] | plans as text |
@@ -31,6 +33,7 @@
 
 mod api;
 mod cache;
+mod copy;
 mod cursors;
 mod ddl;
 mod explain;
@@ -44,6 +47,7 @@ mod portal;
 mod prepared;
 mod ready;
 mod registry;
+mod role;
 mod run;
 mod services;
 mod settings;
@@ -54,6 +58,7 @@ mod transaction;
 pub use api::{
     CancelHandle, CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics,
 };
+pub(crate) use copy::external as external_rows;
 pub use identity::{Identity, Terminate};
 pub use instance::Instance;
 pub use portal::{Portal, PortalEnd};
@@ -472,6 +477,8 @@ impl Session {
             | Statement::CreateFunction(_)
             | Statement::Drop(_)
             | Statement::DropFunction(_)
+            | Statement::Copy(_)
+            | Statement::Role(_)
             | Statement::Truncate(_) => return self.transactional(job, sink),
         };
         tag.map(Done::Tag)
@@ -563,11 +570,18 @@ pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
         },
         Statement::DropFunction(_) => "DROP FUNCTION",
         Statement::Truncate(_) => "TRUNCATE TABLE",
+        Statement::Copy(copy) if copy.from => "COPY FROM",
+        Statement::Role(role) => match role {
+            crate::syntax::RoleStatement::Create { .. } => "CREATE ROLE",
+            crate::syntax::RoleStatement::Alter { .. } => "ALTER ROLE",
+            crate::syntax::RoleStatement::Drop { .. } => "DROP ROLE",
+        },
         Statement::Do(_) => "DO",
         Statement::Explain { analyze: true, statement } => return changes(statement),
         Statement::AlterDatabase { .. } => "ALTER DATABASE",
         Statement::Explain { analyze: false, .. }
         | Statement::Query(_)
+        | Statement::Copy(_)
         | Statement::Begin(_)
         | Statement::PrepareTransaction(_)
         | Statement::EndPrepared { .. }

@@ -209,6 +209,7 @@ impl Frame<'_> {
                 self.block(&body.text, job.params)?;
                 tag("DO")
             }
+            Statement::Copy(copy) => self.copy(&binder, copy, results),
             Statement::Explain { analyze, statement } => {
                 let bound = binder.statement(statement)?;
                 self.explain(&bound, *analyze, job.params, results)?
@@ -392,6 +393,11 @@ impl<'s> Results<'s> {
     pub(super) fn pass(&mut self, batch: &Batch) -> Result<(), SqlError> {
         self.sent = true;
         self.sink.batch(batch)
+    }
+
+    /// The client, for statements that talk with it in their own way.
+    pub(super) fn client(&mut self) -> &mut (dyn StatementSink + 's) {
+        self.sink
     }
 
     /// Adds rows of the session's own making.

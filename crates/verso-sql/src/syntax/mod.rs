@@ -10,11 +10,13 @@
 
 mod expr;
 mod plpgsql;
+mod server;
 mod session;
 mod statement;
 
 pub use expr::*;
 pub use plpgsql::*;
+pub use server::*;
 pub use session::{Cursor, Direction, Fetch, Prepare};
 pub use statement::*;
 

@@ -2,7 +2,9 @@
 
 use verso_types::SqlType;
 
-use super::{Cursor, Expr, Fetch, FromItem, Name, PlBlock, Prepare, QualifiedName, Query, SelectItem, Span};
+use super::{
+    Copy, Cursor, Expr, Fetch, FromItem, Name, PlBlock, Prepare, QualifiedName, Query, RoleStatement, SelectItem, Span,
+};
 
 /// A statement and its place in the script.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +113,10 @@ pub enum Statement {
         /// Workers asked for.
         parallel: Option<u32>,
     },
+    /// COPY.
+    Copy(Copy),
+    /// CREATE, ALTER, DROP ROLE.
+    Role(RoleStatement),
     /// CHECKPOINT.
     Checkpoint,
     /// PREPARE.

@@ -1,0 +1,68 @@
+//! COPY: an INSERT of rows from outside, or a scan.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_row::plan::{Insert, Plan, TypedExpr};
+use verso_types::SqlType;
+
+use super::Binder;
+use crate::errors::{SqlError, sqlstate};
+use crate::session::external_rows;
+use crate::syntax::QualifiedName;
+
+/// Name and type of a column.
+type NamedType = (String, SqlType);
+
+impl Binder<'_> {
+    /// COPY FROM: rows of these columns, or of all, go into the table; the others get their defaults.
+    pub(crate) fn copy_from(
+        &self,
+        name: &QualifiedName,
+        columns: &[&str],
+    ) -> Result<(Insert, Vec<NamedType>), SqlError> {
+        let table = self.target(name)?;
+        let chosen = choose(&table, columns)?;
+        let types: Vec<NamedType> = chosen
+            .iter()
+            .map(|index| &table.columns[*index])
+            .map(|column| (column.name.to_string(), column.ty.clone()))
+            .collect();
+        let mut values = Vec::with_capacity(table.columns.len());
+        for (index, column) in table.columns.iter().enumerate() {
+            values.push(match chosen.iter().position(|chosen| *chosen == index) {
+                Some(n) => TypedExpr::column(n, column.ty.clone()),
+                None => self.column_default(&table, index)?,
+            });
+        }
+        let source = external_rows(&types);
+        Ok((Insert { table, source, values, spool: false, returning: None }, types))
+    }
+
+    /// COPY TO of a table.
+    pub(crate) fn copy_to(&self, name: &QualifiedName, columns: &[&str]) -> Result<Plan, SqlError> {
+        let table = self.table(name)?;
+        let columns = choose(&table, columns)?;
+        Ok(Plan::TableScan { table: Arc::clone(&table), columns, filter: None })
+    }
+}
+
+/// The columns that are named, or all.
+fn choose(table: &TableDef, names: &[&str]) -> Result<Vec<usize>, SqlError> {
+    if names.is_empty() {
+        return Ok((0..table.columns.len()).collect());
+    }
+    let mut chosen = Vec::with_capacity(names.len());
+    for name in names {
+        let index = table.column(name).ok_or_else(|| {
+            let text = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            SqlError::new(sqlstate::UNDEFINED_COLUMN, text)
+        })?;
+        if chosen.contains(&index) {
+            let text = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text));
+        }
+        chosen.push(index);
+    }
+    Ok(chosen)
+}
