@@ -34,6 +34,10 @@ pub enum SystemView {
     PgLocks,
     /// `pg_prepared_xacts`: transactions that were prepared and wait for a decision.
     PreparedTransactions,
+    /// `pg_stat_activity`: who is connected, with PostgreSQL's columns.
+    Activity,
+    /// `pg_roles`: the roles, without their passwords.
+    Roles,
 }
 
 /// A column of a system view.
@@ -55,7 +59,7 @@ pub trait SystemRows {
 
 impl SystemView {
     /// All of them.
-    pub const ALL: [SystemView; 13] = [
+    pub const ALL: [SystemView; 15] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
@@ -69,6 +73,8 @@ impl SystemView {
         SystemView::Locks,
         SystemView::PgLocks,
         SystemView::PreparedTransactions,
+        SystemView::Activity,
+        SystemView::Roles,
     ];
 
     /// Its name in SQL.
@@ -87,6 +93,8 @@ impl SystemView {
             SystemView::Locks => "verso_locks",
             SystemView::PgLocks => "pg_locks",
             SystemView::PreparedTransactions => "pg_prepared_xacts",
+            SystemView::Activity => "pg_stat_activity",
+            SystemView::Roles => "pg_roles",
         }
     }
 
@@ -105,7 +113,7 @@ impl SystemView {
 
     /// Its columns in order.
     pub fn columns(self) -> Vec<ViewColumn> {
-        use SqlType::{Bool, Float8, Int2, Int4, Int8, Oid, Text, Timestamptz};
+        use SqlType::{Bool, Float8, Int2, Int4, Int8, Name, Oid, Text, Timestamptz};
         let columns: &[(&'static str, SqlType)] = match self {
             SystemView::Database => &[
                 ("name", Text),
@@ -224,6 +232,34 @@ impl SystemView {
                 &[("session", Int8), ("operation", Text), ("done", Int8), ("total", Int8), ("unit", Text)]
             }
             SystemView::PageWrites => &[("page_kind", Text), ("writes", Int8)],
+            SystemView::Activity => &[
+                ("datname", Name),
+                ("pid", Int4),
+                ("usename", Name),
+                ("application_name", Text),
+                ("client_addr", Text),
+                ("client_port", Int4),
+                ("backend_start", Timestamptz),
+                ("query_start", Timestamptz),
+                ("state_change", Timestamptz),
+                ("state", Text),
+                ("query", Text),
+                ("backend_type", Text),
+            ],
+            SystemView::Roles => &[
+                ("rolname", Name),
+                ("rolsuper", Bool),
+                ("rolinherit", Bool),
+                ("rolcreaterole", Bool),
+                ("rolcreatedb", Bool),
+                ("rolcanlogin", Bool),
+                ("rolreplication", Bool),
+                ("rolconnlimit", Int4),
+                ("rolpassword", Text),
+                ("rolvaliduntil", Timestamptz),
+                ("rolbypassrls", Bool),
+                ("oid", Oid),
+            ],
         };
         columns.iter().map(|(name, ty)| ViewColumn { name, ty: ty.clone() }).collect()
     }

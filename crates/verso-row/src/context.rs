@@ -26,6 +26,16 @@ pub trait SessionServices {
     fn seed_random(&self, seed: f64);
     /// The name of the session's user.
     fn user_name(&self) -> Arc<str>;
+    /// The session's number.
+    fn backend_id(&self) -> i32 {
+        0
+    }
+    /// Cancels the statement of the session with that number, or ends the session; false if there is none.
+    /// # Errors
+    /// 42501 where the session's user may not do that.
+    fn signal_backend(&self, _id: i32, _terminate: bool) -> Result<bool> {
+        Ok(false)
+    }
     /// The name of the database.
     fn database_name(&self) -> Arc<str>;
     /// What `version()` says.

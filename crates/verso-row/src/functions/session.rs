@@ -133,6 +133,13 @@ fn user(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
     Ok(Value::Text(cx.services.user_name()))
 }
 
+fn signal(cx: &EvalContext<'_>, args: &[Value], terminate: bool) -> Result<Value> {
+    match args {
+        [Value::Int4(id)] => cx.services.signal_backend(*id, terminate).map(Value::Bool),
+        _ => Err(unexpected("pg_cancel_backend", args)),
+    }
+}
+
 /// Known when the statement is compiled; this is for calls that are not.
 fn type_name(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::text(&verso_types::text::type_of(&args[0]).pg_name()))
@@ -153,6 +160,10 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("session_user" Stable [] => Name = user),
     session_function!("current_database" Stable [] => Name =
         |cx, _| Ok(Value::Text(cx.services.database_name()))),
+    session_function!("pg_backend_pid" Stable [] => Int4 = |cx, _| Ok(Value::Int4(cx.services.backend_id()))),
+    session_function!("pg_cancel_backend" Volatile [Int4] => Bool = |cx, args| signal(cx, args, false)),
+    session_function!("pg_terminate_backend" Volatile [Int4] => Bool = |cx, args| signal(cx, args, true)),
+    session_function!("pg_is_in_recovery" Stable [] => Bool = |_, _| Ok(Value::Bool(false))),
     session_function!("current_schema" Stable [] => Name = |_, _| Ok(Value::text("public"))),
     session_function!("current_setting" Stable [Text] => Text = setting),
     session_function!("current_setting" Stable [Text, Bool] => Text = setting),

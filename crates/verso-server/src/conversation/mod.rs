@@ -127,7 +127,7 @@ impl Conversation {
                 Err(error) => return Err(malformed(error)),
             };
             if self.wire.is_ending() {
-                return Err(ended());
+                return Err(self.ended());
             }
             let next = self.dispatch(&frame);
             match next {
@@ -136,7 +136,7 @@ impl Conversation {
                 Err(error) => self.fail(frame.kind, &error)?,
             }
             if self.wire.is_ending() {
-                return Err(ended());
+                return Err(self.ended());
             }
             if self.wire.output.len() >= SEND_BYTES {
                 self.wire.send()?;
@@ -153,7 +153,7 @@ impl Conversation {
         self.wire.place = None;
         let Wire { input, stream, .. } = &mut self.wire;
         match input.fill(stream) {
-            _ if self.wire.is_ending() => Err(ended()),
+            _ if self.wire.is_ending() => Err(self.ended()),
             // A client that just leaves has its transaction rolled back.
             Ok(0) | Err(_) => Ok(false),
             Ok(_) => Ok(true),
@@ -217,7 +217,7 @@ impl Conversation {
 
     /// Tells of an error; it is given back if it ends the connection.
     fn fail(&mut self, kind: u8, error: &SqlError) -> Result<(), SqlError> {
-        if self.wire.broken || error.sqlstate == sqlstate::IDLE_IN_TRANSACTION_TIMEOUT {
+        if self.wire.broken || self.session.ending().is_some() {
             return Err(error.clone());
         }
         tracing::debug!(session = self.session.id(), %error, "error");
@@ -290,9 +290,11 @@ impl Conversation {
             TransactionStatus::Failed => Ready::Failed,
         });
     }
-}
 
-/// What a session hears that was told to end.
-fn ended() -> SqlError {
-    SqlError::new(sqlstate::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
+    /// What a client hears whose session was told to end.
+    fn ended(&self) -> SqlError {
+        self.session.ending().unwrap_or_else(|| {
+            SqlError::new(sqlstate::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
+        })
+    }
 }

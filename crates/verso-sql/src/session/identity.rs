@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use verso_catalog::Role;
+use verso_row::ExecError;
 
 use super::Session;
 use super::instance::Instance;
 use super::registry::Reason;
+use super::services::Services;
 use super::settings;
-use crate::errors::SqlError;
+use crate::errors::{SqlError, sqlstate};
 
 /// Ends a session from another thread.
 pub type Terminate = Arc<dyn Fn() + Send + Sync>;
@@ -34,6 +36,11 @@ impl Session {
     /// Its number, unique as long as the database is open.
     pub fn id(&self) -> u64 {
         self.services.info.number
+    }
+
+    /// Why it is to end, if it is.
+    pub fn ending(&self) -> Option<SqlError> {
+        self.services.info.ending().map(Reason::error)
     }
 
     /// Says who it belongs to.
@@ -98,6 +105,28 @@ impl Instance {
     /// Ends a session, as soon as its owner notices; false if there is no such session.
     pub fn terminate_session(&self, id: u64) -> bool {
         self.sessions.find(id).map(|session| session.interrupt(Reason::Administrator)).is_some()
+    }
+}
+
+/// A session's number as PostgreSQL's process number.
+pub(super) fn backend_id(id: u64) -> i32 {
+    i32::try_from(id).unwrap_or(i32::MAX)
+}
+
+impl Services {
+    /// Cancels the statement of another session, or ends the session; false if there is none.
+    pub(super) fn signal(&self, id: i32, terminate: bool) -> Result<bool, ExecError> {
+        let id = u64::try_from(id).unwrap_or(0);
+        let Some(other) = self.instance.sessions.find(id) else { return Ok(false) };
+        let owner = other.identity.lock().clone();
+        if !self.identity.superuser && (owner.superuser || owner.user != self.identity.user) {
+            let what = if terminate { "terminate process" } else { "cancel query" };
+            return Err(ExecError::raised(
+                sqlstate::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied to {what}"),
+            ));
+        }
+        Ok(if terminate { self.instance.terminate_session(id) } else { self.instance.cancel_session(id) })
     }
 }
 

@@ -209,7 +209,7 @@ impl Frame<'_> {
                 self.block(&body.text, job.params)?;
                 tag("DO")
             }
-            Statement::Copy(copy) => self.copy(&binder, copy, results),
+            Statement::Copy(copy) => self.copy(&binder, copy, results)?,
             Statement::Explain { analyze, statement } => {
                 let bound = binder.statement(statement)?;
                 self.explain(&bound, *analyze, job.params, results)?

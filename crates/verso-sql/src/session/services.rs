@@ -156,6 +156,14 @@ impl SessionServices for Services {
         Arc::clone(&self.identity.user)
     }
 
+    fn backend_id(&self) -> i32 {
+        super::identity::backend_id(self.info.number)
+    }
+
+    fn signal_backend(&self, id: i32, terminate: bool) -> Result<bool, ExecError> {
+        self.signal(id, terminate)
+    }
+
     fn database_name(&self) -> Arc<str> {
         "verso".into()
     }

@@ -84,6 +84,13 @@ impl SystemRows for Services {
             SystemView::PgLocks => self.pg_lock_rows(),
             SystemView::PreparedTransactions => self.prepared_rows(),
             SystemView::Progress => Vec::new(), // nothing runs in the background of a statement yet
+            SystemView::Activity => self.activity_rows(),
+            // A catalog that cannot be read has told so to whoever looked for a table.
+            SystemView::Roles => self
+                .instance
+                .roles()
+                .map(|roles| roles.iter().map(verso_catalog::Role::to_values).collect())
+                .unwrap_or_default(),
             SystemView::PageWrites => {
                 let statistics = self.instance.engine.statistics();
                 let writes = statistics.pool.writes_per_kind;
@@ -260,6 +267,32 @@ impl Services {
             ]
         };
         self.instance.sessions.all().into_iter().map(row).collect()
+    }
+
+    fn activity_rows(&self) -> Vec<Vec<Value>> {
+        let moment = |value: &std::sync::atomic::AtomicI64| {
+            optional(Some(value.load(std::sync::atomic::Ordering::Relaxed)).filter(|value| *value != 0))
+        };
+        let row = |info: &std::sync::Arc<super::registry::SessionInfo>| {
+            let identity = info.identity.lock().clone();
+            let address: Option<std::net::SocketAddr> =
+                identity.client.as_deref().and_then(|client| client.parse().ok());
+            vec![
+                Value::text("verso"),
+                Value::Int4(super::identity::backend_id(info.number)),
+                Value::Text(identity.user),
+                Value::Text(std::sync::Arc::clone(&info.application.lock())),
+                address.map_or(Value::Null, |address| Value::text(&address.ip().to_string())),
+                Value::Int4(address.map_or(-1, |address| address.port().into())),
+                Value::Timestamptz(info.connected),
+                moment(&info.statement_started),
+                moment(&info.changed),
+                Value::text(info.activity().name()),
+                Value::Text(std::sync::Arc::clone(&info.statement.lock())),
+                Value::text("client backend"),
+            ]
+        };
+        self.instance.sessions.all().iter().map(row).collect()
     }
 
     fn table_space_rows(&self) -> Vec<Vec<Value>> {
