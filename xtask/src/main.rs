@@ -2,7 +2,7 @@
 //!
 //! The steps, cheapest first, so that a slip is reported in seconds:
 //!
-//!     fmt ─► clippy ─► doc ─► test ─► mutations ─► licences and advisories ─► summary
+//!     fmt ─► clippy ─► doc ─► test ─► clients ─► mutations ─► licences and advisories ─► summary
 //!
 //! `cargo xtask mutations` is that step alone: tests must fail when the rule that they prove is switched off.
 //!
@@ -54,6 +54,7 @@ fn ci() -> ExitCode {
         run(command(&["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"))
     });
     run_step(&mut steps, "tests", || tests(&mut totals));
+    run_step(&mut steps, "clients", clients);
     run_step(&mut steps, "mutations", || mutations::run(&[]));
     run_step(&mut steps, "licences", || deny(&["check", "licenses", "bans", "sources"]));
     run_step(&mut steps, "advisories", || match deny(&["fetch", "db"]) {
@@ -86,6 +87,16 @@ fn run_step(
     let start = Instant::now();
     let outcome = step();
     steps.push((name, outcome, start.elapsed()));
+}
+
+/// Drivers of other languages, psql and pgbench against `verso serve`; those that cannot be installed are skipped by name.
+fn clients() -> Outcome {
+    if let failed @ Outcome::Failed = cargo(&["build", "-p", "verso-cli", "--locked"]) {
+        return failed;
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let binary = std::path::Path::new(&target).join("debug").join("verso");
+    run(Command::new("bash").arg("tests/clients/run").arg(binary))
 }
 
 fn cargo(arguments: &[&str]) -> Outcome {

@@ -19,12 +19,14 @@ mod memory;
 mod pagesize;
 mod plot;
 mod results;
+mod wire;
 
 pub use child::{ChildTask, run_child};
 pub use e1::{E1Options, run as run_e1};
 pub use error::BenchError;
 pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
 pub use keys::{KeysFigures, KeysOptions, KeysTask};
+pub use wire::{WireOptions, run as run_wire};
 pub use results::{Calibration, Measured, Report};
 
 /// The workloads of `verso bench`.
@@ -39,6 +41,8 @@ pub enum Workload {
     Point(KeysOptions),
     /// Inserts and updates of single rows by their key, beside SQLite
     Insert(KeysOptions),
+    /// pgbench's transactions through the server, beside PostgreSQL
+    Wire(WireOptions),
 }
 
 /// Runs a workload and prints its table.
@@ -51,5 +55,6 @@ pub fn run(workload: &Workload) -> Result<(), BenchError> {
         Workload::PageSize(options) => run_pagesize(options).map(drop),
         Workload::Point(options) => keys::run_point(options),
         Workload::Insert(options) => keys::run_insert(options),
+        Workload::Wire(options) => run_wire(options),
     }
 }

@@ -5,5 +5,6 @@ mod experiments;
 mod output;
 mod processes;
 mod scripts;
+mod server;
 mod tools;
 mod world;

@@ -399,6 +399,7 @@ impl Plan {
             }
             Plan::Apply { outer, filter, .. } => outer.iter().chain(filter).collect(),
             Plan::Distinct { .. }
+            | Plan::External { .. }
             | Plan::Append { .. }
             | Plan::SetOperation { .. }
             | Plan::Shared { .. }

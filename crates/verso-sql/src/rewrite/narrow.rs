@@ -93,6 +93,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Vec<usize> {
         | Plan::SetOperation { .. }
         | Plan::Recursive { .. }
         | Plan::Values { .. }
+        | Plan::External { .. }
         | Plan::FunctionScan { .. }
         | Plan::Shared { .. }
         | Plan::WorkTable { .. } => {

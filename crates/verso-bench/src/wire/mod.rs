@@ -1,0 +1,172 @@
+//! The server under pgbench's load: how many transactions a second clients get through the protocol.
+//!
+//! | workload | transaction |
+//! |---|---|
+//! | `select_prepared` | one row by its key, prepared statement |
+//! | `select_simple` | the same as text with a literal |
+//! | `tpcb_durable` | TPC-B's five statements between BEGIN and END, every commit on disk |
+//!
+//! The load is pgbench where there is one, and a driver of our own otherwise; a peer gets the same load in the same
+//! run. W1. After the load the sums of all balances must equal the sum of the history (B3).
+
+mod load;
+mod server;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use verso_env::Env;
+
+use crate::BenchError;
+use crate::calibration::calibrate;
+use crate::folder::WorkFolder;
+use crate::results::Calibration;
+use load::{Load, Workload};
+use server::RunningServer;
+
+/// Options of `verso bench wire`.
+#[derive(Debug, clap::Args)]
+pub struct WireOptions {
+    /// Write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// A peer as NAME=DSN, such as postgres=postgresql://localhost/bench; its pgbench tables are made anew
+    #[arg(long, value_name = "NAME=DSN")]
+    pub peers: Vec<String>,
+    /// Clients at a time
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_value = "1,4,16,64")]
+    pub clients: Vec<u32>,
+    /// Seconds of each measurement
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    pub seconds: u64,
+    /// pgbench's scale: 100,000 accounts each
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub scale: u32,
+    /// Only these workloads
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Bytes of Verso's buffer pool
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
+    pub pool_bytes: u64,
+    /// Do not use pgbench even if there is one
+    #[arg(long)]
+    pub own_driver: bool,
+    /// Where the database is made
+    #[arg(long, value_name = "DIRECTORY")]
+    pub folder: Option<PathBuf>,
+}
+
+/// Transactions a second by the number of clients.
+type Rates = BTreeMap<u32, f64>;
+
+/// Figures of one server.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct WireFigures {
+    select_prepared: Rates,
+    select_simple: Rates,
+    tpcb_durable: Rates,
+}
+
+#[derive(Debug, Serialize)]
+struct WireReport {
+    calibration: Calibration,
+    load: &'static str,
+    scale: u32,
+    seconds: u64,
+    #[serde(flatten)]
+    verso: WireFigures,
+    #[serde(flatten)]
+    peers: BTreeMap<String, WireFigures>,
+}
+
+/// Runs the benchmark, prints its table and writes its JSON.
+///
+/// # Errors
+/// A server that does not start, a load that fails, sums that differ.
+pub fn run(options: &WireOptions) -> Result<(), BenchError> {
+    let env = Env::real();
+    let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
+    let folder = WorkFolder::create(&parent, false)?;
+    let calibration = calibrate(&env, folder.path())?;
+    let load = Load::choose(options.own_driver);
+    let measure = |dsn: &str, name: &str| measure(&env, &load, options, dsn, name);
+    let verso = {
+        let server = RunningServer::start(folder.path(), options.pool_bytes)?;
+        let figures = measure(&server.dsn(), "verso")?;
+        server.stop()?;
+        figures
+    };
+    let mut peers = BTreeMap::new();
+    for peer in &options.peers {
+        let (name, dsn) = peer
+            .split_once('=')
+            .ok_or_else(|| BenchError::Usage(format!("\"{peer}\" is not of the form NAME=DSN")))?;
+        peers.insert(name.to_owned(), measure(dsn, name)?);
+    }
+    print_table(&verso, &peers);
+    let report = WireReport {
+        calibration,
+        load: load.name(),
+        scale: options.scale,
+        seconds: options.seconds,
+        verso,
+        peers,
+    };
+    if let Some(path) = &options.json {
+        let json = serde_json::to_string_pretty(&report).map_err(|error| BenchError::Usage(error.to_string()))?;
+        std::fs::write(path, json).map_err(BenchError::file(path))?;
+    }
+    Ok(())
+}
+
+/// All workloads on one server.
+fn measure(
+    env: &Env,
+    load: &Load,
+    options: &WireOptions,
+    dsn: &str,
+    name: &str,
+) -> Result<WireFigures, BenchError> {
+    eprintln!("{name}: preparing, scale {}", options.scale);
+    load.prepare(dsn, options.scale)?;
+    let mut figures = WireFigures::default();
+    for workload in Workload::ALL {
+        if !options.only.is_empty() && !options.only.iter().any(|only| only == workload.name()) {
+            continue;
+        }
+        for clients in &options.clients {
+            let duration = Duration::from_secs(options.seconds);
+            let rate = load.run(env, dsn, workload, *clients, duration, options.scale)?;
+            eprintln!("{name}: {} with {clients} clients: {rate:.0} transactions/s", workload.name());
+            let rates = match workload {
+                Workload::SelectPrepared => &mut figures.select_prepared,
+                Workload::SelectSimple => &mut figures.select_simple,
+                Workload::TpcbDurable => &mut figures.tpcb_durable,
+            };
+            rates.insert(*clients, rate.round());
+        }
+    }
+    load::check_sums(dsn)?;
+    Ok(figures)
+}
+
+fn print_table(verso: &WireFigures, peers: &BTreeMap<String, WireFigures>) {
+    let servers = std::iter::once(("verso", verso)).chain(peers.iter().map(|(name, figures)| (name.as_str(), figures)));
+    println!("{:<12} {:<16} {:>8} {:>14} {:>8}", "server", "workload", "clients", "transactions/s", "to peer");
+    let first_peer = peers.values().next();
+    for (name, figures) in servers {
+        for (workload, rates, of_peer) in [
+            ("select_prepared", &figures.select_prepared, first_peer.map(|peer| &peer.select_prepared)),
+            ("select_simple", &figures.select_simple, first_peer.map(|peer| &peer.select_simple)),
+            ("tpcb_durable", &figures.tpcb_durable, first_peer.map(|peer| &peer.tpcb_durable)),
+        ] {
+            for (clients, rate) in rates {
+                let ratio = of_peer.and_then(|peer| peer.get(clients)).filter(|peer| **peer > 0.0);
+                let ratio = ratio.map(|peer| format!("{:.2}x", rate / peer)).unwrap_or_default();
+                println!("{name:<12} {workload:<16} {clients:>8} {rate:>14.0} {ratio:>8}");
+            }
+        }
+    }
+}

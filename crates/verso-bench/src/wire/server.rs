@@ -1,0 +1,66 @@
+//! A server of our own, started for the run.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::BenchError;
+
+/// `verso serve` in a child process.
+#[derive(Debug)]
+pub(super) struct RunningServer {
+    child: Child,
+    port: u16,
+}
+
+impl RunningServer {
+    /// Starts it on a new database and waits until it is ready.
+    pub fn start(folder: &Path, pool_bytes: u64) -> Result<RunningServer, BenchError> {
+        let failed = |message: String| BenchError::Child { task: "verso serve".to_owned(), message };
+        let binary = std::env::current_exe().map_err(BenchError::file("the running binary"))?;
+        let mut child = Command::new(&binary)
+            .arg("serve")
+            .arg(folder.join("wire.verso"))
+            .args(["--listen", "127.0.0.1:0", "-c", "log_level=warn", "-c", "max_connections=1000"])
+            .args(["--pool-bytes", &pool_bytes.to_string()])
+            .stdout(Stdio::piped())
+            .stdin(Stdio::null())
+            .spawn()
+            .map_err(BenchError::file(&binary))?;
+        let mut line = String::new();
+        if let Some(out) = child.stdout.take() {
+            BufReader::new(out).read_line(&mut line).map_err(|error| failed(error.to_string()))?;
+        }
+        let port = line.trim().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+        match port {
+            Some(port) => Ok(RunningServer { child, port }),
+            None => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(failed(format!("it did not become ready: {line:?}")))
+            }
+        }
+    }
+
+    /// How to reach it.
+    pub fn dsn(&self) -> String {
+        format!("host=127.0.0.1 port={} user=verso dbname=verso", self.port)
+    }
+
+    /// Ends it as an administrator would.
+    pub fn stop(mut self) -> Result<(), BenchError> {
+        let failed = |message: String| BenchError::Child { task: "verso serve".to_owned(), message };
+        let told = Command::new("kill").arg(self.child.id().to_string()).status();
+        told.map_err(|error| failed(error.to_string()))?;
+        let status = self.child.wait().map_err(|error| failed(error.to_string()))?;
+        if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
+    }
+}
+
+impl Drop for RunningServer {
+    fn drop(&mut self) {
+        // After an error of the run nobody else ends it; one that has ended already is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

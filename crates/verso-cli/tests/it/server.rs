@@ -1,0 +1,153 @@
+//! `verso serve` as a process: readiness, signals, kill -9 under load.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use postgres::{Client, NoTls};
+
+use crate::world::World;
+
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    fn start(world: &World, arguments: &[&str]) -> Server {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_verso"))
+            .args(["serve", "a.verso", "--listen", "127.0.0.1:0", "--pool-bytes", "16777216"])
+            .args(arguments)
+            .current_dir(world.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped above")).read_line(&mut line).expect("text");
+        let port = line.trim().strip_prefix("verso: ready: listening on 127.0.0.1:").expect("the line of readiness");
+        Server { port: port.parse().expect("a port"), child }
+    }
+
+    fn connect(&self) -> Result<Client, postgres::Error> {
+        Client::connect(&format!("host=127.0.0.1 port={} user=verso dbname=verso", self.port), NoTls)
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
+        assert!(sent.expect("kill is there").success());
+    }
+
+    /// Waits for its end; exit code and log.
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut log = String::new();
+        self.child.stderr.take().expect("piped above").read_to_string(&mut log).expect("text");
+        (self.child.wait().expect("ended").code(), log)
+    }
+}
+
+/// Transfers between accounts until the server is gone. A client's counter is raised in the same transaction.
+fn transfer(client: &mut Client, number: i32, acknowledged: &AtomicI32) -> Result<(), postgres::Error> {
+    for n in 1.. {
+        let mut transaction = client.transaction()?;
+        let (from, to) = (n % 10, (n / 10 + number) % 10);
+        transaction.execute("UPDATE account SET balance = balance - 1 WHERE id = $1", &[&from])?;
+        transaction.execute("UPDATE account SET balance = balance + 1 WHERE id = $1", &[&to])?;
+        transaction.execute("UPDATE counter SET n = $2 WHERE client = $1", &[&number, &n])?;
+        transaction.commit()?;
+        acknowledged.store(n, Ordering::SeqCst);
+    }
+    Ok(())
+}
+
+#[test]
+fn kill_9_under_load_loses_no_acknowledged_commit_and_leaves_none_half_done() {
+    const CLIENTS: i32 = 4;
+    let world = World::new();
+    let server = Server::start(&world, &[]);
+    let mut client = server.connect().expect("connected");
+    client
+        .batch_execute(
+            "CREATE TABLE account (id integer, balance integer); CREATE TABLE counter (client integer, n integer);
+             INSERT INTO account SELECT n, 1000 FROM generate_series(0, 9) AS s(n);
+             INSERT INTO counter SELECT n, 0 FROM generate_series(0, 3) AS s(n)",
+        )
+        .expect("made");
+    drop(client);
+    let mut server = server;
+    for round in 0..3 {
+        let acknowledged: Vec<AtomicI32> = (0..CLIENTS).map(|_| AtomicI32::new(0)).collect();
+        std::thread::scope(|scope| {
+            for number in 0..CLIENTS {
+                let (server, acknowledged) = (&server, &acknowledged);
+                scope.spawn(move || {
+                    // A transfer that fails while the server lives lost a race for a row: it is tried again.
+                    while let Ok(mut client) = server.connect() {
+                        let _ = transfer(&mut client, number, &acknowledged[number as usize]);
+                        if client.is_closed() {
+                            break;
+                        }
+                    }
+                });
+            }
+            while acknowledged.iter().map(|n| n.load(Ordering::SeqCst)).sum::<i32>() < 40 * (round + 1) {
+                std::thread::yield_now();
+            }
+            server.signal("-KILL");
+        });
+        let (_, _) = server.end();
+        server = Server::start(&world, &[]);
+        let mut client = server.connect().expect("it recovers");
+        let total: i64 = client.query_one("SELECT sum(balance) FROM account", &[]).expect("read").get(0);
+        assert_eq!(total, 10_000, "no transfer is half done");
+        for (number, acknowledged) in acknowledged.iter().enumerate() {
+            let row = client.query_one("SELECT n FROM counter WHERE client = $1", &[&(number as i32)]).expect("read");
+            let (found, acknowledged) = (row.get::<_, i32>(0), acknowledged.load(Ordering::SeqCst));
+            // One more may have been committed without the answer having arrived.
+            assert!((acknowledged..=acknowledged + 1).contains(&found) || acknowledged == 0, "{found} {acknowledged}");
+        }
+    }
+    server.signal("-TERM");
+    assert_eq!(server.end().0, Some(0));
+    assert_eq!(world.verso(&["check", "a.verso"]).code, 0);
+}
+
+#[test]
+fn signals_reload_and_end_the_server() {
+    let world = World::new();
+    world.file("verso.conf", "log_level = info\nwork_mem = '1MB'\n");
+    let server = Server::start(&world, &["--config", "verso.conf"]);
+    let show = |server: &Server| -> String {
+        let mut client = server.connect().expect("connected");
+        client.query_one("SELECT current_setting('work_mem')", &[]).expect("shown").get(0)
+    };
+    assert_eq!(show(&server), "1024kB");
+    world.file("verso.conf", "log_level = info\nwork_mem = '2MB'\n");
+    server.signal("-HUP");
+    let changed = AtomicBool::new(false);
+    for _ in 0..500 {
+        if show(&server) == "2048kB" {
+            changed.store(true, Ordering::SeqCst);
+            break;
+        }
+    }
+    assert!(changed.load(Ordering::SeqCst));
+    let mut idle = server.connect().expect("connected");
+    server.signal("-TERM");
+    let (code, log) = server.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("database closed"), "{log}");
+    assert!(idle.simple_query("SELECT 1").is_err());
+}
+
+#[test]
+fn what_cannot_be_served_is_said() {
+    let world = World::new();
+    let run = world.verso(&["serve", "a.verso", "--listen", "0.0.0.0:0"]);
+    assert_ne!(run.code, 0);
+    assert!(run.err.contains("no role has a password"), "{run:?}");
+    world.file("bad.conf", "max_connections = many\n");
+    let run = world.verso(&["serve", "a.verso", "--config", "bad.conf"]);
+    assert!(run.err.contains("bad.conf:1"), "{run:?}");
+}

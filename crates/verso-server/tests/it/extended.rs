@@ -1,0 +1,145 @@
+//! The extended protocol.
+
+use super::World;
+use super::raw::{bind, execute, message, parse, query, sync};
+
+fn describe(what: char, name: &str) -> Vec<u8> {
+    message('D', format!("{what}{name}\0").as_bytes())
+}
+
+#[test]
+fn a_statement_is_prepared_described_bound_and_run() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let mut bytes = parse("s", "SELECT $1::integer + 1 AS n");
+    bytes.extend(describe('S', "s"));
+    bytes.extend(bind("", "s", &[Some("41")]));
+    bytes.extend(describe('P', ""));
+    bytes.extend(execute("", 0));
+    bytes.extend(sync());
+    raw.send(&bytes);
+    let replies = raw.until('Z');
+    let kinds: String = replies.iter().map(|reply| reply.kind).collect();
+    assert_eq!(kinds, "1tT2TDCZ");
+    assert_eq!(replies[1].body, [0, 1, 0, 0, 0, 23]);
+    assert_eq!(&replies[5].body[6..], b"42");
+    assert_eq!(replies[6].text(), "SELECT 1");
+}
+
+#[test]
+fn rows_come_in_portions() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("BEGIN");
+    let mut bytes = parse("", "SELECT * FROM generate_series(1, 5)");
+    bytes.extend(bind("p", "", &[]));
+    for _ in 0..3 {
+        bytes.extend(execute("p", 2));
+    }
+    bytes.extend(sync());
+    assert_eq!(raw.kinds(&bytes), "12DDsDDsDCZT");
+    raw.query("COMMIT");
+    let mut late = execute("p", 2);
+    late.extend(sync());
+    assert_eq!(raw.kinds(&late), "EZI");
+}
+
+#[test]
+fn after_an_error_everything_up_to_sync_is_skipped() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (a integer)");
+    let mut bytes = Vec::new();
+    for sql in ["INSERT INTO t VALUES (1)", "SELECT 1/0", "INSERT INTO t VALUES (2)"] {
+        bytes.extend(parse("", sql));
+        bytes.extend(bind("", "", &[]));
+        bytes.extend(execute("", 0));
+    }
+    bytes.extend(sync());
+    // The first insert is undone with the rest of its series.
+    assert_eq!(raw.kinds(&bytes), "12C12EZI");
+    assert_eq!(raw.value("SELECT count(*) FROM t"), "0");
+}
+
+#[test]
+fn a_pipeline_is_answered_in_order() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let mut bytes = parse("s", "SELECT $1::text");
+    for n in 0..1_000 {
+        bytes.extend(bind("", "s", &[Some(&n.to_string())]));
+        bytes.extend(execute("", 0));
+        bytes.extend(sync());
+    }
+    let mut socket = raw.socket.try_clone().unwrap();
+    let sender = std::thread::Builder::new()
+        .spawn(move || std::io::Write::write_all(&mut socket, &bytes).unwrap())
+        .unwrap();
+    for n in 0..1_000 {
+        let replies = raw.until('Z');
+        let row = replies.iter().find(|reply| reply.kind == 'D').unwrap();
+        assert_eq!(&row.body[6..], n.to_string().as_bytes());
+    }
+    sender.join().unwrap();
+}
+
+#[test]
+fn names_are_kept_and_forgotten_as_they_should() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let with_sync = |mut bytes: Vec<u8>| {
+        bytes.extend(sync());
+        bytes
+    };
+    assert_eq!(raw.kinds(&with_sync(parse("s", "SELECT 1"))), "1ZI");
+    assert_eq!(raw.kinds(&with_sync(parse("s", "SELECT 1"))), "EZI");
+    assert_eq!(raw.kinds(&with_sync(message('C', b"Ss\0"))), "3ZI");
+    assert_eq!(raw.kinds(&with_sync(message('C', b"Ss\0"))), "3ZI");
+    assert_eq!(raw.kinds(&with_sync(bind("", "s", &[]))), "EZI");
+    assert_eq!(raw.kinds(&with_sync(parse("", "SELECT 1"))), "1ZI");
+    raw.query("SELECT 1");
+    assert_eq!(raw.kinds(&with_sync(bind("", "", &[]))), "EZI");
+    assert_eq!(raw.kinds(&with_sync(execute("nothing", 0))), "EZI");
+    assert_eq!(raw.kinds(&with_sync(describe('P', "nothing"))), "EZI");
+    assert_eq!(raw.kinds(&with_sync(parse("", "SELECT 1; SELECT 2"))), "EZI");
+    assert_eq!(raw.kinds(&with_sync(parse("", ""))), "1ZI");
+    let mut empty = bind("", "", &[]);
+    empty.extend(describe('P', ""));
+    empty.extend(execute("", 0));
+    assert_eq!(raw.kinds(&with_sync(empty)), "2nIZI");
+}
+
+#[test]
+fn wrong_numbers_of_parameters_and_bad_values_are_errors() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let code = |raw: &mut super::raw::Raw, values: &[Option<&str>]| {
+        let mut bytes = parse("", "SELECT $1::integer");
+        bytes.extend(bind("", "", values));
+        bytes.extend(sync());
+        raw.send(&bytes);
+        let replies = raw.until('Z');
+        replies.iter().find(|reply| reply.kind == 'E').and_then(|error| error.field('C')).unwrap_or_default()
+    };
+    assert_eq!(code(&mut raw, &[]), "08P01");
+    assert_eq!(code(&mut raw, &[Some("1"), Some("2")]), "08P01");
+    assert_eq!(code(&mut raw, &[Some("x")]), "22P02");
+    assert_eq!(code(&mut raw, &[None]), "");
+}
+
+#[test]
+fn a_failed_transaction_accepts_its_end_only() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("BEGIN");
+    raw.query("SELECT 1/0");
+    let mut bytes = parse("", "SELECT 1");
+    bytes.extend(sync());
+    assert_eq!(raw.kinds(&bytes), "EZE");
+    let mut bytes = parse("", "ROLLBACK");
+    bytes.extend(bind("", "", &[]));
+    bytes.extend(execute("", 0));
+    bytes.extend(sync());
+    assert_eq!(raw.kinds(&bytes), "12CZI");
+    assert_eq!(raw.kinds(&query("SELECT 1")), "TDCZI");
+}

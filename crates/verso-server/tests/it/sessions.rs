@@ -1,0 +1,100 @@
+//! Many sessions: limits, cancel, terminate, shutdown.
+
+use std::time::Duration;
+
+use super::World;
+use super::raw::{Raw, query, startup};
+use verso_server::ShutdownMode;
+
+/// Long enough that nobody waits for its end.
+const LONG: &str = "SELECT count(*) FROM generate_series(1, 100000000) AS a(n), generate_series(1, 100000000) AS b(n)";
+
+#[test]
+fn beyond_the_limit_sessions_are_refused_until_one_leaves() {
+    let world = World::with(|config| config.max_connections = 2);
+    let (mut first, second) = (world.connect(), world.connect());
+    let mut third = Raw::open(world.address);
+    third.send(&startup(3 << 16, &[("user", "verso"), ("database", "verso")]));
+    assert_eq!(third.until('E').pop().unwrap().field('C').as_deref(), Some("53300"));
+    drop(second);
+    while world.server().sessions() > 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(world.connect().value("SELECT 3"), "3");
+    assert_eq!(first.value("SELECT 1"), "1");
+}
+
+#[test]
+fn a_cancel_request_needs_the_secret() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.send(&query(LONG));
+    let request = |key: &[u8]| {
+        let mut bytes = vec![0, 0, 0, 12 + key.len() as u8, 0x04, 0xd2, 0x16, 0x2e];
+        bytes.extend_from_slice(&raw.backend.to_be_bytes());
+        bytes.extend_from_slice(key);
+        bytes
+    };
+    let (wrong, right) = (request(&[1, 2, 3, 4]), request(&raw.key));
+    let ask = |bytes: &[u8]| {
+        let mut other = Raw::open(world.address);
+        other.send(bytes);
+        assert!(other.next().is_none());
+    };
+    ask(&wrong);
+    raw.socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert!(raw.next().is_none(), "it still runs");
+    raw.socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    ask(&right);
+    let error = raw.until('E').pop().unwrap();
+    assert_eq!(error.field('C').as_deref(), Some("57014"));
+    assert_eq!(raw.until('Z').len(), 1);
+    assert_eq!(raw.value("SELECT 1"), "1");
+}
+
+#[test]
+fn sql_shows_cancels_and_ends_sessions() {
+    let world = World::new();
+    let (mut admin, mut idle, mut busy) = (world.connect(), world.connect(), world.connect());
+    busy.send(&query(LONG));
+    let state = |admin: &mut Raw, id: i32| {
+        admin.value(&format!("SELECT state FROM pg_stat_activity WHERE pid = {id}"))
+    };
+    while state(&mut admin, busy.backend) != "active" {
+        std::thread::yield_now();
+    }
+    assert_eq!(state(&mut admin, idle.backend), "idle");
+    assert_eq!(admin.value("SELECT pg_backend_pid()"), admin.backend.to_string());
+    assert_eq!(admin.value(&format!("SELECT pg_cancel_backend({})", busy.backend)), "t");
+    assert_eq!(busy.until('E').pop().unwrap().field('C').as_deref(), Some("57014"));
+    assert_eq!(admin.value(&format!("SELECT pg_terminate_backend({})", idle.backend)), "t");
+    let last = idle.until('E').pop().unwrap();
+    assert_eq!((last.field('S').as_deref(), last.field('C').as_deref()), (Some("FATAL"), Some("57P01")));
+    assert!(idle.next().is_none());
+    assert_eq!(admin.value("SELECT pg_cancel_backend(999999)"), "f");
+}
+
+#[test]
+fn a_shutdown_tells_everybody() {
+    let world = World::new();
+    let (mut idle, mut busy) = (world.connect(), world.connect());
+    busy.send(&query("BEGIN"));
+    busy.until('Z');
+    busy.send(&query(LONG));
+    let address = world.address;
+    world.shutdown(ShutdownMode::Fast);
+    assert_eq!(idle.until('E').pop().unwrap().field('C').as_deref(), Some("57P01"));
+    let codes: Vec<_> = busy.until('X').iter().filter_map(|reply| reply.field('C')).collect();
+    assert!(codes.contains(&"57P01".to_owned()), "{codes:?}");
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn a_thousand_idle_sessions_fit_into_little_memory() {
+    let world = World::with(|config| config.max_connections = 1_000);
+    let before = verso_env::process::resident_bytes().unwrap();
+    let mut sessions: Vec<Raw> = (0..1_000).map(|_| world.connect()).collect();
+    assert_eq!(sessions[999].value("SELECT 1"), "1");
+    let used = verso_env::process::resident_bytes().unwrap().saturating_sub(before);
+    assert!(used < 200 << 20, "{} MiB", used >> 20);
+}
