@@ -26,8 +26,8 @@ pub use e1::{E1Options, run as run_e1};
 pub use error::BenchError;
 pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
 pub use keys::{KeysFigures, KeysOptions, KeysTask};
-pub use wire::{WireOptions, run as run_wire};
 pub use results::{Calibration, Measured, Report};
+pub use wire::{WireOptions, run as run_wire};
 
 /// The workloads of `verso bench`.
 #[derive(Debug, clap::Subcommand)]

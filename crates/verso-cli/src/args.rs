@@ -23,7 +23,7 @@ pub enum Task {
     /// Read every page and prove the rules of the file format
     Check(DatabaseArguments),
     /// Show the markers, the space and the log
-    Stat(DatabaseArguments),
+    Stat(StatArguments),
     /// Serve a database to clients of PostgreSQL's protocol
     Serve(ServeArguments),
     /// Measure a published experiment beside other databases
@@ -97,6 +97,20 @@ pub struct ServeArguments {
 pub struct DatabaseArguments {
     /// The database
     pub database: PathBuf,
+    /// How pages are cached
+    #[arg(long, value_name = "BYTES")]
+    pub pool_bytes: Option<u64>,
+}
+
+/// `verso stat`
+#[derive(Debug, Args)]
+pub struct StatArguments {
+    /// The database
+    #[arg(required_unless_present = "server")]
+    pub database: Option<PathBuf>,
+    /// Ask a running server: host=127.0.0.1 port=5432 user=verso password=…
+    #[arg(long, value_name = "CONNECTION", conflicts_with = "database")]
+    pub server: Option<String>,
     /// How pages are cached
     #[arg(long, value_name = "BYTES")]
     pub pool_bytes: Option<u64>,

@@ -10,6 +10,7 @@ mod demo;
 mod interrupt;
 mod run_shell;
 mod serve;
+mod server_stat;
 mod shell;
 mod tools;
 
@@ -41,7 +42,11 @@ fn main() -> ExitCode {
         }
         Task::Sweep(sweep) => tools::sweep(&sweep.database),
         Task::Check(database) => tools::check(database),
-        Task::Stat(database) => tools::stat(database),
+        Task::Stat(stat) => match (&stat.database, &stat.server) {
+            (_, Some(server)) => server_stat::run(server),
+            (Some(database), None) => tools::stat(database, stat.pool_bytes),
+            (None, None) => ExitCode::from(EXIT_USAGE), // the parser asks for one of them
+        },
         Task::Serve(serve) => serve::run(serve),
         Task::Bench { workload } => bench(verso_bench::run(workload)),
         Task::BenchChild { task } => bench(verso_bench::run_child(task)),

@@ -66,7 +66,8 @@ pub fn check(arguments: &DatabaseArguments) -> ExitCode {
 }
 
 /// `verso stat`: the system views, as the shell shows them.
-pub fn stat(arguments: &DatabaseArguments) -> ExitCode {
+pub fn stat(database: &Path, pool_bytes: Option<u64>) -> ExitCode {
+    let arguments = &DatabaseArguments { database: database.to_owned(), pool_bytes };
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut err = std::io::stderr().lock();
     let mut shell =

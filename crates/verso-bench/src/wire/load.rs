@@ -59,7 +59,8 @@ fn connect(dsn: &str) -> Result<Client, BenchError> {
 impl Load {
     /// pgbench if it is there.
     pub fn choose(own: bool) -> Load {
-        let there = Command::new("pgbench").arg("--version").output().is_ok_and(|output| output.status.success());
+        let there =
+            Command::new("pgbench").arg("--version").output().is_ok_and(|output| output.status.success());
         if there && !own { Load::Pgbench } else { Load::Own }
     }
 
@@ -124,8 +125,11 @@ fn rate_of(output: &str) -> Option<f64> {
 
 fn pgbench(dsn: &str, arguments: &[&str]) -> Result<String, BenchError> {
     let failed = |message: String| BenchError::Engine { engine: "pgbench", message };
-    let output =
-        Command::new("pgbench").args(arguments).arg(dsn).output().map_err(|error| failed(error.to_string()))?;
+    let output = Command::new("pgbench")
+        .args(arguments)
+        .arg(dsn)
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
@@ -282,7 +286,9 @@ mod tests {
     #[test]
     fn a_figure_counts_only_if_nothing_failed() {
         let output = |failed: &str| {
-            format!("number of failed transactions: {failed}\ntps = 123.5 (without initial connection time)\n")
+            format!(
+                "number of failed transactions: {failed}\ntps = 123.5 (without initial connection time)\n"
+            )
         };
         assert_eq!(rate_of(&output("0 (0.000%)")), Some(123.5));
         assert_eq!(rate_of(&output("3 (0.100%)")), None);

@@ -115,7 +115,8 @@ pub fn run(options: &WireOptions) -> Result<(), BenchError> {
         peers,
     };
     if let Some(path) = &options.json {
-        let json = serde_json::to_string_pretty(&report).map_err(|error| BenchError::Usage(error.to_string()))?;
+        let json =
+            serde_json::to_string_pretty(&report).map_err(|error| BenchError::Usage(error.to_string()))?;
         std::fs::write(path, json).map_err(BenchError::file(path))?;
     }
     Ok(())
@@ -153,8 +154,12 @@ fn measure(
 }
 
 fn print_table(verso: &WireFigures, peers: &BTreeMap<String, WireFigures>) {
-    let servers = std::iter::once(("verso", verso)).chain(peers.iter().map(|(name, figures)| (name.as_str(), figures)));
-    println!("{:<12} {:<16} {:>8} {:>14} {:>8}", "server", "workload", "clients", "transactions/s", "to peer");
+    let servers =
+        std::iter::once(("verso", verso)).chain(peers.iter().map(|(name, figures)| (name.as_str(), figures)));
+    println!(
+        "{:<12} {:<16} {:>8} {:>14} {:>8}",
+        "server", "workload", "clients", "transactions/s", "to peer"
+    );
     let first_peer = peers.values().next();
     for (name, figures) in servers {
         for (workload, rates, of_peer) in [

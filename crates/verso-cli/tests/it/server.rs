@@ -26,7 +26,8 @@ impl Server {
             .expect("the binary starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("piped above")).read_line(&mut line).expect("text");
-        let port = line.trim().strip_prefix("verso: ready: listening on 127.0.0.1:").expect("the line of readiness");
+        let port =
+            line.trim().strip_prefix("verso: ready: listening on 127.0.0.1:").expect("the line of readiness");
         Server { port: port.parse().expect("a port"), child }
     }
 
@@ -102,10 +103,15 @@ fn kill_9_under_load_loses_no_acknowledged_commit_and_leaves_none_half_done() {
         let total: i64 = client.query_one("SELECT sum(balance) FROM account", &[]).expect("read").get(0);
         assert_eq!(total, 10_000, "no transfer is half done");
         for (number, acknowledged) in acknowledged.iter().enumerate() {
-            let row = client.query_one("SELECT n FROM counter WHERE client = $1", &[&(number as i32)]).expect("read");
+            let row = client
+                .query_one("SELECT n FROM counter WHERE client = $1", &[&(number as i32)])
+                .expect("read");
             let (found, acknowledged) = (row.get::<_, i32>(0), acknowledged.load(Ordering::SeqCst));
             // One more may have been committed without the answer having arrived.
-            assert!((acknowledged..=acknowledged + 1).contains(&found) || acknowledged == 0, "{found} {acknowledged}");
+            assert!(
+                (acknowledged..=acknowledged + 1).contains(&found) || acknowledged == 0,
+                "{found} {acknowledged}"
+            );
         }
     }
     server.signal("-TERM");
@@ -133,6 +139,10 @@ fn signals_reload_and_end_the_server() {
         }
     }
     assert!(changed.load(Ordering::SeqCst));
+    let connection = format!("host=127.0.0.1 port={} user=verso", server.port);
+    let stat = world.verso(&["stat", "--server", &connection]);
+    assert_eq!(stat.code, 0, "{stat:?}");
+    assert!(stat.out.contains("next_xid") && stat.out.contains("verso stat"), "{stat:?}");
     let mut idle = server.connect().expect("connected");
     server.signal("-TERM");
     let (code, log) = server.end();

@@ -23,8 +23,14 @@ fn every_type_goes_through_in_binary() {
     let row = &rows[0];
     assert_eq!((row.get::<_, i16>(0), row.get::<_, i32>(1), row.get::<_, i64>(2)), (1, 2, 3));
     assert_eq!((row.get::<_, f32>(3), row.get::<_, f64>(4)), (4.5, 5.5));
-    assert_eq!((row.get::<_, String>(5), row.get::<_, Vec<u8>>(6), row.get::<_, bool>(7)), ("six".into(), bytes, true));
-    assert_eq!(client.query_one("SELECT b FROM t WHERE f = 'é'", &[]).unwrap().get::<_, Option<i32>>(0), None);
+    assert_eq!(
+        (row.get::<_, String>(5), row.get::<_, Vec<u8>>(6), row.get::<_, bool>(7)),
+        ("six".into(), bytes, true)
+    );
+    assert_eq!(
+        client.query_one("SELECT b FROM t WHERE f = 'é'", &[]).unwrap().get::<_, Option<i32>>(0),
+        None
+    );
     let list: Vec<i32> = client.query_one("SELECT ARRAY[1, 2, 3]", &[]).unwrap().get(0);
     assert_eq!(list, [1, 2, 3]);
 }
@@ -47,7 +53,11 @@ fn transactions_portals_and_copy_work() {
     transaction.execute("DELETE FROM t", &[]).unwrap();
     transaction.rollback().unwrap();
     let mut text = String::new();
-    client.copy_out("COPY (SELECT * FROM t WHERE a < 2 ORDER BY a) TO STDOUT").unwrap().read_to_string(&mut text).unwrap();
+    client
+        .copy_out("COPY (SELECT * FROM t WHERE a < 2 ORDER BY a) TO STDOUT")
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
     assert_eq!(text, "0\trow 0\n1\trow 1\n");
     let error = client.execute("INSERT INTO nothing VALUES (1)", &[]).unwrap_err();
     assert_eq!(error.code().unwrap().code(), "42P01");

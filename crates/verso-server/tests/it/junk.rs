@@ -34,7 +34,8 @@ fn junk_before_login_ends_the_connection() {
 fn a_message_that_cannot_be_framed_ends_the_connection_with_an_error() {
     let world = World::new();
     let mut other = world.connect();
-    for junk in [&b"Q\x7f\xff\xff\xff"[..], b"@\0\0\0\x04", b"Q\0\0\0\x01", b"S\0\x10\0\0", b"\0\0\0\0\0\0\0"] {
+    for junk in [&b"Q\x7f\xff\xff\xff"[..], b"@\0\0\0\x04", b"Q\0\0\0\x01", b"S\0\x10\0\0", b"\0\0\0\0\0\0\0"]
+    {
         let mut raw = world.connect();
         raw.send(junk);
         let replies = raw.until('Z');
@@ -49,7 +50,14 @@ fn a_message_that_cannot_be_framed_ends_the_connection_with_an_error() {
 fn a_message_that_breaks_its_layout_is_an_error_and_the_session_goes_on() {
     let world = World::new();
     let mut raw = world.connect();
-    for (kind, body) in [('P', &b"x"[..]), ('B', b"\0"), ('B', b"\0\0\0\x01\0\x09\0\0\0\0"), ('D', b"X\0"), ('E', b"\0"), ('C', b"S")] {
+    for (kind, body) in [
+        ('P', &b"x"[..]),
+        ('B', b"\0"),
+        ('B', b"\0\0\0\x01\0\x09\0\0\0\0"),
+        ('D', b"X\0"),
+        ('E', b"\0"),
+        ('C', b"S"),
+    ] {
         let mut bytes = message(kind, body);
         bytes.extend(sync());
         assert_eq!(raw.kinds(&bytes), "EZI", "{kind} {body:?}");

@@ -26,7 +26,9 @@ fn a_password_is_asked_for_once_there_is_one() {
     let port = world.address.port();
     let attempt = |user: &str, password: &str| {
         let text = format!("host=127.0.0.1 port={port} dbname=verso user={user} password={password}");
-        postgres::Client::connect(&text, postgres::NoTls).map(drop).map_err(|error| error.code().unwrap().code().to_owned())
+        postgres::Client::connect(&text, postgres::NoTls)
+            .map(drop)
+            .map_err(|error| error.code().unwrap().code().to_owned())
     };
     assert_eq!(attempt("ann", "wrong"), Err("28P01".into()));
     // Whether a role exists does not show once there are passwords.
@@ -35,7 +37,8 @@ fn a_password_is_asked_for_once_there_is_one() {
     ann.batch_execute("ALTER ROLE ann PASSWORD 'new'").unwrap();
     assert_eq!(attempt("ann", "new"), Ok(()));
     assert_eq!(attempt("ann", "secret"), Err("28P01".into()));
-    let stored = world.client().query("SELECT rolpassword FROM pg_authid WHERE rolname = 'ann'", &[]).unwrap();
+    let stored =
+        world.client().query("SELECT rolpassword FROM pg_authid WHERE rolname = 'ann'", &[]).unwrap();
     assert!(stored[0].get::<_, String>(0).starts_with("SCRAM-SHA-256$4096:"));
 }
 

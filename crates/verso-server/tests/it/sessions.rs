@@ -7,7 +7,8 @@ use super::raw::{Raw, query, startup};
 use verso_server::ShutdownMode;
 
 /// Long enough that nobody waits for its end.
-const LONG: &str = "SELECT count(*) FROM generate_series(1, 100000000) AS a(n), generate_series(1, 100000000) AS b(n)";
+const LONG: &str =
+    "SELECT count(*) FROM generate_series(1, 100000000) AS a(n), generate_series(1, 100000000) AS b(n)";
 
 #[test]
 fn beyond_the_limit_sessions_are_refused_until_one_leaves() {

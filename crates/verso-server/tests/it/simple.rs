@@ -8,7 +8,11 @@ fn a_new_session_hears_its_settings() {
     let world = World::new();
     let raw = world.connect();
     let setting = |name: &str| {
-        raw.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str()).unwrap_or_default()
+        raw.settings
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+            .unwrap_or_default()
     };
     assert!(setting("server_version").starts_with("18.0 (Verso "), "{}", setting("server_version"));
     assert_eq!(setting("client_encoding"), "UTF8");

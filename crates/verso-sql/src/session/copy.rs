@@ -73,8 +73,7 @@ impl Frame<'_> {
     ) -> Result<u64, ExecError> {
         let tables = EngineTables { engine: &self.services.instance.engine, txn: self.txn };
         let executor = self.services.settings.executor;
-        let catalog = Arc::clone(&self.catalog);
-        let cx = ExecContext::new(&tables, catalog, &[], self.services, self.cancel, executor);
+        let cx = ExecContext::new(&tables, &self.catalog, &[], self.services, self.cancel, executor);
         execute(bound, &cx.with_external(external), sink)
     }
 
