@@ -38,7 +38,8 @@ pub fn fuzz_decode(kind: u8, bytes: &[u8]) {
     use protocol::frontend::{Message, Startup, sasl_initial};
     // Errors are fine: only a panic is a finding.
     if let Ok(Message::Bind(bind)) = Message::parse(kind, bytes) {
-        let count = bind.values().enumerate().filter(|(i, _)| bind.formats.of(*i) == bind.results.of(*i)).count();
+        let count =
+            bind.values().enumerate().filter(|(i, _)| bind.formats.of(*i) == bind.results.of(*i)).count();
         assert!(count <= bind.count, "a value is counted once");
     }
     drop(Startup::parse(bytes));

@@ -117,7 +117,7 @@ impl Raw {
                 }
                 'S' => {
                     let text = reply.text();
-                    let (name, value) = text.split_once('\0').unwrap();
+                    let (name, value) = text.split_once('\0').unwrap_or((&text, ""));
                     raw.settings.push((name.to_owned(), value.to_owned()));
                 }
                 'E' => panic!("{reply:?}"),

@@ -82,7 +82,9 @@ impl Reader {
                 None => error.with_context(&context()),
             })?;
             if !read {
-                if at_end && !self.ended && self.layout.format == CopyFormat::Binary {
+                let cut = !self.begun || !self.records.rest().is_empty();
+                // Data that end between two rows need no trailer.
+                if at_end && !self.ended && self.layout.format == CopyFormat::Binary && cut {
                     return Err(bad("unexpected EOF in COPY data").with_context(&context()));
                 }
                 return Ok(if at_end || self.ended { Progress::Done } else { Progress::More });

@@ -82,6 +82,8 @@ fn what_is_written_is_read_back_however_it_is_cut() {
             assert_eq!(read(&options(format), &data, piece).unwrap(), rows(), "{format:?} {piece}");
         }
     }
+    let data = write(&options(CopyFormat::Binary), &rows());
+    assert_eq!(read(&options(CopyFormat::Binary), &data[..data.len() - 2], 3).unwrap(), rows(), "no trailer");
     let strange = CopyOptions {
         delimiter: Some("|".into()),
         quote: Some("'".into()),

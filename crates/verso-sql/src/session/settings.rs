@@ -180,7 +180,7 @@ impl Settings {
                 }
             }
             // Settings with one value: drivers set them at the start of a connection.
-            ("client_encoding", Some(value)) if !matches!(fold(value).as_str(), "utf8" | "unicode") => {
+            ("client_encoding", Some(value)) if !matches!(encoding(value).as_str(), "utf8" | "unicode") => {
                 return Err(invalid(value));
             }
             ("datestyle", Some(value)) if !fold(value).starts_with("iso") => return Err(invalid(value)),
@@ -255,6 +255,11 @@ pub fn flag(name: &str, value: Option<&str>, default: bool) -> Result<bool, SqlE
             Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
         }
     }
+}
+
+/// A name of an encoding as PostgreSQL compares them: letters and digits only.
+fn encoding(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 fn fold(value: &str) -> String {
