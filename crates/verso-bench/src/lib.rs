@@ -24,8 +24,8 @@ mod wire;
 pub use child::{ChildTask, run_child};
 pub use e1::{E1Options, run as run_e1};
 pub use error::BenchError;
-pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
 pub use keys::{KeysFigures, KeysOptions, KeysTask};
+pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
 pub use results::{Calibration, Measured, Report};
 pub use wire::{WireOptions, run as run_wire};
 

@@ -3,7 +3,8 @@
 use verso_types::SqlType;
 
 use super::{
-    Copy, Cursor, Expr, Fetch, FromItem, Name, PlBlock, Prepare, QualifiedName, Query, RoleStatement, SelectItem, Span,
+    Copy, Cursor, Expr, Fetch, FromItem, Name, PlBlock, Prepare, QualifiedName, Query, RoleStatement,
+    SelectItem, Span,
 };
 
 /// A statement and its place in the script.
