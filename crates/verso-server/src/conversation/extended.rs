@@ -8,7 +8,7 @@ use verso_sql::{Portal, PortalEnd, Prepared as Statement, SqlError};
 use verso_types::{SqlType, Value, parse_binary, parse_text};
 
 use super::Conversation;
-use super::sink::{ResultFormats, WireSink, changes_settings};
+use super::sink::{ResultFormats, WireSink, changes_settings, takes_statements};
 use crate::protocol::frontend::{Bind, Format, Formats, Target};
 
 /// Statements and portals of a conversation, by name; the unnamed ones have the empty name.
@@ -29,6 +29,11 @@ impl Prepared {
     pub fn forget_unnamed(&mut self) {
         self.statements.remove("");
         self.portals.remove("");
+    }
+
+    /// DEALLOCATE ALL.
+    pub fn forget_statements(&mut self) {
+        self.statements.clear();
     }
 
     /// The transaction has ended (M3).
@@ -138,6 +143,9 @@ impl Conversation {
             PortalEnd::Suspended => self.wire.output.portal_suspended(),
             PortalEnd::Complete(tag) => {
                 self.settings_changed |= changes_settings(&tag.text);
+                if takes_statements(&tag.text) {
+                    self.prepared.forget_statements();
+                }
                 self.wire.output.command_complete(&tag.text);
             }
             PortalEnd::Empty => self.wire.output.empty_query(),

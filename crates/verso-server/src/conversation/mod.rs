@@ -246,7 +246,10 @@ impl Conversation {
         let time_zone = self.session.timezone().clone();
         let mut sink = WireSink::simple(&mut self.wire, time_zone);
         let result = self.session.execute(sql, &[], &mut sink);
-        let (completed, changed) = (sink.completed, sink.settings_changed);
+        let (completed, changed, deallocated) = (sink.completed, sink.settings_changed, sink.deallocated);
+        if deallocated {
+            self.prepared.forget_statements();
+        }
         self.settings_changed |= changed;
         result?;
         if completed == 0 {

@@ -49,6 +49,8 @@ pub struct WireSink<'c> {
     pub completed: usize,
     /// A statement changed settings.
     pub settings_changed: bool,
+    /// A statement took all prepared ones away.
+    pub deallocated: bool,
 }
 
 impl<'c> WireSink<'c> {
@@ -77,6 +79,7 @@ impl<'c> WireSink<'c> {
             copies: false,
             completed: 0,
             settings_changed: false,
+            deallocated: false,
         }
     }
 
@@ -118,6 +121,7 @@ impl StatementSink for WireSink<'_> {
     fn complete(&mut self, tag: &CommandTag) -> Result<(), SqlError> {
         self.completed += 1;
         self.settings_changed |= changes_settings(&tag.text);
+        self.deallocated |= takes_statements(&tag.text);
         if self.simple {
             self.wire.output.command_complete(&tag.text);
         }
@@ -175,6 +179,11 @@ impl StatementSink for WireSink<'_> {
             }
         }
     }
+}
+
+/// Whether a statement with that tag takes all prepared statements away.
+pub fn takes_statements(tag: &str) -> bool {
+    matches!(tag, "DEALLOCATE ALL" | "DISCARD ALL")
 }
 
 /// Whether a statement with that tag may have changed settings that clients are told about.

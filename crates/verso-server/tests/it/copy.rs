@@ -45,6 +45,7 @@ fn a_copy_that_fails_leaves_nothing_and_the_session_in_step() {
     raw.send(&message('f', b"changed my mind\0"));
     let error = raw.until('Z').into_iter().find(|reply| reply.kind == 'E').unwrap();
     assert_eq!(error.field('C').as_deref(), Some("57014"));
+    assert_eq!(error.field('M').as_deref(), Some("COPY from stdin failed: changed my mind"));
     assert_eq!(raw.value("SELECT count(*) FROM t"), "0");
 }
 

@@ -348,7 +348,10 @@ impl Session {
 
     /// After a failure: the transaction fails, and a cancel is called what it was.
     fn fail_work(&mut self, error: &mut SqlError) {
-        if error.sqlstate == sqlstate::QUERY_CANCELED {
+        // A COPY that its client breaks off has the same code, and words of its own.
+        if error.sqlstate == sqlstate::QUERY_CANCELED
+            && self.services.info.cancel_flag().load(Ordering::Relaxed)
+        {
             let reason = self.services.info.reason().error();
             (error.sqlstate, error.message) = (reason.sqlstate, reason.message);
         }
