@@ -1,6 +1,9 @@
 # pgbench: all steps of -i, TPC-B, select-only, in every protocol, a pipeline.
 set -eu
-pgbench -q -i -s 1 2>&1
+if ! pgbench -q -i -s 1 > "$WORK/init" 2>&1; then
+  grep 'is not supported' "$WORK/init" && exit 77
+  cat "$WORK/init"; exit 1
+fi
 [ "$(psql -X -t -A -c 'select count(*) from pgbench_accounts')" = 100000 ]
 for mode in simple extended prepared; do
   pgbench -n -S -M $mode -c 4 -t 50 2>&1 | grep -q 'number of failed transactions: 0'

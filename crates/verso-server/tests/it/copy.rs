@@ -52,7 +52,9 @@ fn a_copy_that_fails_leaves_nothing_and_the_session_in_step() {
 #[test]
 fn files_are_for_superusers_only() {
     let world = World::prepared(
-        |database| drop(database.connect().unwrap().execute("CREATE USER guest").unwrap()),
+        |database| {
+            database.connect().unwrap().execute("CREATE USER guest").unwrap();
+        },
         |_| {},
     );
     let path = world.directory.path().join("rows.txt");

@@ -17,7 +17,7 @@ use verso_server::{Config, Server, ShutdownMode};
 use versodb::{Database, Options};
 
 /// A server of a fresh database; ended when dropped.
-pub struct World {
+pub(crate) struct World {
     pub directory: tempfile::TempDir,
     server: Option<Server>,
     pub address: SocketAddr,

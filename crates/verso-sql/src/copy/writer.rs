@@ -20,6 +20,11 @@ impl<'l> Writer<'l> {
         Writer { layout, types, time_zone, value: Vec::new() }
     }
 
+    /// Whether the data are binary.
+    pub fn is_binary(&self) -> bool {
+        self.layout.format == CopyFormat::Binary
+    }
+
     /// What comes before the rows; may be nothing.
     pub fn begin(&mut self, names: &[&str], out: &mut Vec<u8>) {
         match self.layout.format {

@@ -259,7 +259,8 @@ struct Out<'s, 'l> {
 impl Out<'_, '_> {
     fn begin(&mut self, names: &[&str]) -> Result<(), SqlError> {
         self.writer.begin(names, &mut self.buffer);
-        self.send(false)
+        // Clients expect the signature of binary data together with the first row, as PostgreSQL sends it.
+        if self.writer.is_binary() { Ok(()) } else { self.send(false) }
     }
 
     /// Hands the buffer on: every row to a client, larger pieces to a file.
