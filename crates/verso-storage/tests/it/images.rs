@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use verso_env::Env;
 use verso_sim::{FaultPlan, World, seeds};
-use verso_storage::heap::Heap;
-use verso_storage::{CommitMode, Engine, EngineOptions, StorageError, TxnOptions};
+use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
+use verso_storage::page::header;
+use verso_storage::{CommitMode, Engine, EngineOptions, PageKind, StorageError, Txn, TxnOptions};
 
 use crate::support::{COLUMNS, Row, batch, bump, fill, now, options, read, remove, rows, sound};
 
@@ -43,7 +44,7 @@ fn f3_images_survive_eviction_and_rollback_to_finds_them() {
     fill(&engine, &heap, 0..16000);
     let before = now(&engine, &heap);
     let mut txn = engine.begin(TxnOptions::default());
-    let statement = |txn: &mut verso_storage::Txn, suffix: &str, which: &dyn Fn(i64) -> bool| {
+    let statement = |txn: &mut Txn, suffix: &str, which: &dyn Fn(i64) -> bool| {
         txn.begin_statement().unwrap();
         bump(&heap, txn, suffix, 1.0, which).unwrap();
         txn.end_statement().unwrap();
@@ -110,6 +111,58 @@ fn f3_images_of_a_statement_go_with_it() {
     engine.housekeeping().unwrap();
     assert_eq!(now(&engine, &heap), rows(0..3000));
     sound(&engine);
+}
+
+/// Updates the names, or the amounts, or both, of rows with these numbers.
+fn set(heap: &Arc<Heap>, txn: &mut Txn, ids: &[i64], name: Option<&str>, amount: Option<f64>) {
+    txn.begin_statement().unwrap();
+    let mut scan = heap.scan(txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+    let mut out = ScanBatch::default();
+    while scan.next(&mut out).unwrap() {
+        let numbers = out.batch.columns[0].data.i64s().unwrap();
+        let selection: Vec<u32> =
+            (0..numbers.len() as u32).filter(|row| ids.contains(&numbers[*row as usize])).collect();
+        let row = (0, name.map(str::to_owned), amount.unwrap_or_default());
+        let mut values = batch(&vec![row; selection.len()]);
+        values.columns.remove(0);
+        let columns = [(2, name.is_some()), (3, amount.is_some())];
+        let mut wanted = columns.iter().map(|column| column.1);
+        values.columns.retain(|_| wanted.next().unwrap());
+        let ids: Vec<u16> = columns.iter().filter(|column| column.1).map(|column| column.0).collect();
+        heap.update(txn, &out, Some(&selection), &ids, &values).unwrap();
+    }
+    txn.end_statement().unwrap();
+}
+
+/// Two images of one value, the newer one too long for what others have left of the page: it moves to a chain, which the
+/// older one frees again in the same mini-transaction.
+#[test]
+fn f2_undo_frees_a_chain_that_it_has_just_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.verso");
+    let (engine, heap) = create_in(&Env::real(), &path).unwrap();
+    fill(&engine, &heap, 0..20);
+    let mut txn = engine.begin(TxnOptions::default());
+    set(&heap, &mut txn, &[1, 2], Some("own"), Some(0.0));
+    txn.savepoint("s").unwrap();
+    let long = "x".repeat(600);
+    set(&heap, &mut txn, &[1], Some(&long), None);
+    set(&heap, &mut txn, &[2], None, Some(5.0));
+    set(&heap, &mut txn, &[1, 2], Some("short"), Some(7.0));
+    let mut other = engine.begin(TxnOptions::default());
+    set(&heap, &mut other, &[3], Some(&"p".repeat(800)), None);
+    other.commit(CommitMode::Wait).unwrap();
+    txn.rollback_to("s").unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let rows = now(&engine, &heap);
+    assert_eq!((rows[1].1.as_deref(), rows[1].2), (Some("own"), 0.0));
+    assert_eq!((rows[2].1.as_deref(), rows[2].2), (Some("own"), 0.0));
+    sound(&engine);
+    engine.close().unwrap();
+    let file = std::fs::read(&path).unwrap();
+    let overflow = |page: &[u8]| header::kind(page) == Some(PageKind::Overflow);
+    let chains = file.chunks(PAGE_SIZE as usize).filter(|page| overflow(page)).count();
+    assert_eq!(chains, 1, "a value has been out, and its page was given back");
 }
 
 /// Power cuts while images are on pages that a dropped table gave back.
