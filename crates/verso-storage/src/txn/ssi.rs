@@ -9,13 +9,13 @@
 //! 2008); if T0 only reads, then T1 committed before T0's snapshot (Ports and Grittner 2012, whose tests these are). One
 //! of the three is ended with 40001, the pivot where possible.
 //!
-//! S1. A reader notes what it is about to read (a table, records, key ranges) before it latches a page of it; a writer
+//! S1. A reader notes what it is about to read (a table, records) before it latches a page of it; a writer
 //!     looks for notes after its change. So of a read and a write of the same thing one always learns of the other: the
 //!     writer finds the note, or the reader meets the new version and reports that it skipped it.
 //! S2. Only serializable transactions are noted; the others cost one test of an option.
 //! S3. What is known of a committed transaction is kept as long as an active one overlaps it. Beyond
 //!     [`COMMITTED_MAX`] the oldest are summed up: per table the newest of them that read it, per writer its earliest
-//!     conflict. Beyond [`PAGES_MAX`] pages or [`RANGES_MAX`] ranges a reader's notes become one for the table.
+//!     conflict. Beyond [`PAGES_MAX`] pages of a table a reader's notes become one for all of it.
 //! S4. A read-only transaction is *safe* once every read-write one that ran when its snapshot was taken has ended
 //!     without a conflict out to one that committed before that snapshot. Then nothing it reads can matter and it is
 //!     tracked no more; DEFERRABLE waits for that before it begins.
@@ -33,7 +33,6 @@ use super::snapshot::Registration;
 use super::table::Transactions;
 use crate::StorageError;
 use crate::heap::slots::{SlotSet, Slots};
-use crate::index::KeyRange;
 use crate::page::{ObjectId, TxnId};
 use crate::rules::{Rule, disabled};
 
@@ -41,8 +40,6 @@ use crate::rules::{Rule, disabled};
 const COMMITTED_MAX: usize = 512;
 /// Pages of one table in which a transaction's reads are noted by record.
 const PAGES_MAX: usize = 1024;
-/// Key ranges of one transaction and table.
-const RANGES_MAX: usize = 256;
 /// How often a deferrable transaction that waits looks whether it was cancelled.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -86,8 +83,6 @@ struct Xact {
     unsafe_snapshot: bool,
     tables: BTreeSet<ObjectId>,
     pages: BTreeMap<ObjectId, BTreeSet<u32>>,
-    /// Indexes of which it read ranges, with their tables, and how many.
-    ranges: BTreeMap<ObjectId, (ObjectId, usize)>,
 }
 
 impl Xact {
@@ -109,7 +104,6 @@ struct State {
     sequence: u64,
     tables: HashMap<ObjectId, BTreeSet<u64>>,
     records: HashMap<(ObjectId, u32), Vec<(u64, SlotSet)>>,
-    ranges: HashMap<ObjectId, Vec<(u64, KeyRange)>>,
     /// Tables read by those summed up: when the newest of them ended.
     old_tables: HashMap<ObjectId, u64>,
     /// Writers summed up: their end and their earliest conflict out.
@@ -173,7 +167,6 @@ impl Ssi {
             unsafe_snapshot: false,
             tables: BTreeSet::new(),
             pages: BTreeMap::new(),
-            ranges: BTreeMap::new(),
         };
         state.xacts.insert(id, xact);
         self.tracked.store(state.xacts.len(), Ordering::Release);
@@ -264,13 +257,6 @@ impl Reader {
         self.ssi.state.lock().note_record(self.id, table, page_index, slot);
     }
 
-    /// It is about to read the keys of a range.
-    pub(crate) fn reads_range(&self, table: ObjectId, index: ObjectId, range: &KeyRange) {
-        if !self.idle() {
-            self.ssi.state.lock().note_range(self.id, table, index, range);
-        }
-    }
-
     /// It met a version that its snapshot does not see.
     #[cold]
     pub(crate) fn skips(&self, writer: TxnId) {
@@ -307,21 +293,6 @@ impl Reader {
         state.conflicts_in(self.id, table, readers)
     }
 
-    /// It has added a key to an index.
-    ///
-    /// # Errors
-    /// `Serialization`.
-    pub(crate) fn wrote_key(&self, table: ObjectId, index: ObjectId, key: &[u8]) -> Result<(), StorageError> {
-        if self.ssi.tracked() <= 1 || disabled(Rule::Ssi) {
-            return Ok(());
-        }
-        let mut state = self.ssi.state.lock();
-        let Some(ranges) = state.ranges.get(&index) else { return Ok(()) };
-        let hit = ranges.iter().filter(|(_, range)| holds(range, key));
-        let readers = hit.map(|(reader, _)| *reader).collect();
-        state.conflicts_in(self.id, table, readers)
-    }
-
     // ── ending ───────────────────────────────────────────────────────────────────────────────────────────────
 
     /// The test before the commit, or the preparation of one; passing it decides the order of commits.
@@ -344,22 +315,6 @@ impl Reader {
         self.ssi.tracked.store(state.xacts.len(), Ordering::Release);
         self.ssi.changed.notify_all();
     }
-}
-
-fn holds(range: &KeyRange, key: &[u8]) -> bool {
-    use std::ops::Bound;
-    let above = match &range.lower {
-        Bound::Included(lower) => key >= &lower[..],
-        Bound::Excluded(lower) => key > &lower[..],
-        Bound::Unbounded => true,
-    };
-    // A bound may be the beginning of keys, and then holds all of them.
-    let below = match &range.upper {
-        Bound::Included(upper) => key <= &upper[..] || key.starts_with(upper),
-        Bound::Excluded(upper) => key < &upper[..],
-        Bound::Unbounded => true,
-    };
-    above && below
 }
 
 impl State {
@@ -395,23 +350,6 @@ impl State {
                 slots.insert(slot);
                 noted.push((id, slots));
             }
-        }
-    }
-
-    fn note_range(&mut self, id: u64, table: ObjectId, index: ObjectId, range: &KeyRange) {
-        let Some(xact) = self.xacts.get_mut(&id) else { return };
-        let (_, count) = xact.ranges.entry(index).or_insert((table, 0));
-        let noted = self.ranges.entry(index).or_default();
-        if noted.iter().any(|(reader, known)| *reader == id && (known == range || *known == KeyRange::all()))
-        {
-            return;
-        }
-        *count += 1;
-        if *count > RANGES_MAX {
-            noted.retain(|(reader, _)| *reader != id);
-            noted.push((id, KeyRange::all()));
-        } else {
-            noted.push((id, range.clone()));
         }
     }
 
@@ -615,13 +553,7 @@ impl State {
 
     fn sum_up(&mut self, id: u64, ended: u64) {
         let Some(xact) = self.xacts.get(&id) else { return };
-        let tables: BTreeSet<ObjectId> = xact
-            .tables
-            .iter()
-            .chain(xact.pages.keys())
-            .copied()
-            .chain(xact.ranges.values().map(|(table, _)| *table))
-            .collect();
+        let tables: BTreeSet<ObjectId> = xact.tables.iter().chain(xact.pages.keys()).copied().collect();
         for table in tables {
             let newest = self.old_tables.entry(table).or_insert(0);
             *newest = (*newest).max(ended);
@@ -663,14 +595,6 @@ impl State {
         }
         for (table, pages) in &xact.pages {
             pages.iter().for_each(|page| forget_page(&mut self.records, *table, *page, id));
-        }
-        for index in xact.ranges.keys() {
-            if let Some(ranges) = self.ranges.get_mut(index) {
-                ranges.retain(|(reader, _)| *reader != id);
-                if ranges.is_empty() {
-                    self.ranges.remove(index);
-                }
-            }
         }
     }
 }
