@@ -14,7 +14,7 @@ use crate::buffer::{PoolOptions, PoolStats};
 use crate::heap::layout::{ColumnSpec, FLAG_ALL_VISIBLE, FLAG_SWEPT};
 use crate::heap::read::{HeapScan, ScanBatch, ScanSpec, prepare, read_page};
 use crate::heap::{Heap, root};
-use crate::index::{Index, IndexProgress, IndexSpec};
+use crate::index::{self, Index, IndexProgress, IndexSpec};
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
@@ -453,7 +453,8 @@ impl Engine {
     /// `Full`.
     pub fn create_sequence(&self, txn: &mut Txn, spec: SequenceSpec) -> Result<ObjectId, StorageError> {
         let object = ObjectId(self.shared().next_object.fetch_add(1, Ordering::AcqRel));
-        self.create_object(txn, object, root::SEQUENCE, &[], Some(spec))?;
+        let body = sequence::body(&spec, spec.start, false);
+        self.create_object(txn, object, root::SEQUENCE, &[], Some(body))?;
         Ok(object)
     }
 
@@ -463,7 +464,7 @@ impl Engine {
         object: ObjectId,
         kind: u8,
         columns: &[ColumnSpec],
-        spec: Option<SequenceSpec>,
+        body: Option<Vec<u8>>,
     ) -> Result<(), StorageError> {
         let id = txn.begin_write()?;
         let shared = Arc::clone(self.shared());
@@ -478,8 +479,8 @@ impl Engine {
             RecordKind::ROOT_INIT,
             &root::init_payload(run.first, object, run.pages, kind, columns),
         )?;
-        if let Some(spec) = spec {
-            mini.apply(handle, RecordKind::PATCH, &sequence::body(&spec, spec.start, false))?;
+        if let Some(body) = body {
+            mini.apply(handle, RecordKind::PATCH, &body)?;
         }
         let lsns = mini.commit_with(|_, _| {
             shared.roots.lock().insert(object, run.first);
@@ -546,8 +547,16 @@ impl Engine {
         spec: IndexSpec,
         progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
     ) -> Result<ObjectId, StorageError> {
-        let _ = (txn, progress);
-        Err(StorageError::NoSuchObject(spec.table))
+        let shared = Arc::clone(self.shared());
+        let heap = shared.heap(spec.table)?;
+        let object = ObjectId(shared.next_object.fetch_add(1, Ordering::AcqRel));
+        index::validate(&heap, object, &spec)?;
+        let mut body = Vec::new();
+        root::patch(&mut body, root::BODY, &spec.encode());
+        self.create_object(txn, object, root::INDEX, &[], Some(body))?;
+        let root = shared.roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
+        index::create(txn, &heap, object, root, spec, progress)?;
+        Ok(object)
     }
 
     /// Builds an index anew, under the same number.
@@ -560,8 +569,10 @@ impl Engine {
         index: ObjectId,
         progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
     ) -> Result<(), StorageError> {
-        let _ = (txn, progress);
-        Err(StorageError::NoSuchObject(index))
+        let found = self.index(index)?;
+        let heap = self.heap(found.spec().table)?;
+        txn.begin_write()?;
+        index::rebuild(txn, &heap, &found, progress)
     }
 
     /// The index with this number.
@@ -569,7 +580,15 @@ impl Engine {
     /// # Errors
     /// `NoSuchObject`, `Corrupt`, `Io`.
     pub fn index(&self, object: ObjectId) -> Result<Arc<Index>, StorageError> {
-        Err(StorageError::NoSuchObject(object))
+        let missing = || StorageError::NoSuchObject(object);
+        let shared = self.shared();
+        let root = shared.roots.lock().get(&object).copied().ok_or_else(missing)?;
+        if shared.object_kind(root)? != root::INDEX {
+            return Err(missing());
+        }
+        let spec = Index::read_spec(&shared.core().pool, object, root)?;
+        let list = shared.heap(spec.table)?.indexes.list();
+        list.iter().find(|index| index.object() == object).cloned().ok_or_else(missing)
     }
 
     /// Locks a table until the transaction ends. `false` when others have it and the policy is to go on without. A lock
@@ -806,7 +825,7 @@ impl Heap {
     ) -> Result<bool, StorageError> {
         let (_registration, view) = txn.view_or_now();
         prepare(self, columns, out);
-        read_page(&txn.shared, self, &view, record.page_index, Some(record.slot), columns, out)?;
+        read_page(&txn.shared, self, &view, record.page_index, Some(&[record.slot]), columns, out)?;
         out.batch.rows = out.records.len();
         Ok(!out.records.is_empty())
     }

@@ -10,6 +10,7 @@ use verso_env::sync::Mutex;
 use crate::StorageError;
 use crate::engine::EngineOptions;
 use crate::heap::{self, Heap};
+use crate::index::{self, Index};
 use crate::lock::LockManager;
 use crate::mini::{Core, RedoTable};
 use crate::page::{ObjectId, PageId, TxnId};
@@ -27,6 +28,7 @@ pub static REDO: RedoTable = RedoTable::new(&[
     (40, 44, heap::apply::redo),
     (48, 49, heap::root::redo),
     (64, 67, crate::version::page::redo),
+    (128, 131, crate::index::node::redo),
 ]);
 
 /// The running engine's parts.
@@ -118,13 +120,29 @@ impl Shared {
         }
         let root = self.roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
         let heap = Arc::new(Heap::load(&self.core().pool, object, root)?);
+        self.load_indexes(&heap)?;
         Ok(Arc::clone(self.heaps.lock().entry(object).or_insert(heap)))
     }
 
-    /// Whether the object at this root is a sequence.
-    pub fn is_sequence(&self, root: PageId) -> bool {
-        let page = self.core().pool.read(root);
-        page.is_ok_and(|page| page[heap::root::OBJECT_KIND] == heap::root::SEQUENCE)
+    fn load_indexes(&self, heap: &Heap) -> Result<(), StorageError> {
+        let listed = heap::root::indexes(&self.core().pool.read(heap.root)?);
+        let mut indexes = Vec::with_capacity(listed.len());
+        for object in listed {
+            let root = self.roots.lock().get(&object).copied();
+            if let Some(root) = root {
+                indexes.push(Arc::new(Index::load(&self.core().pool, object, root, heap.columns())?));
+            }
+        }
+        heap.indexes.set(indexes);
+        Ok(())
+    }
+
+    /// Which kind of object has this root.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn object_kind(&self, root: PageId) -> Result<u8, StorageError> {
+        Ok(self.core().pool.read(root)?[heap::root::OBJECT_KIND])
     }
 
     /// The state that a checkpoint keeps: transactions, version pages, counters.
@@ -144,6 +162,19 @@ impl Shared {
     /// # Errors
     /// As the mini-transaction.
     pub fn free_object(&self, object: ObjectId) -> Result<u64, StorageError> {
+        let root = self.roots.lock().get(&object).copied();
+        if let Some(root) = root {
+            match self.object_kind(root)? {
+                heap::root::INDEX => return index::free(self, object, root),
+                heap::root::TABLE => {
+                    let listed = heap::root::indexes(&self.core().pool.read(root)?);
+                    for index in listed {
+                        self.free_object(index)?;
+                    }
+                }
+                _ => {}
+            }
+        }
         self.roots.lock().remove(&object);
         self.heaps.lock().remove(&object);
         let mut mini = crate::Mini::begin(self.core(), TxnId::NONE);

@@ -177,6 +177,22 @@ enum Obstacle {
     Conflict { slot: u16, by: TxnId, live: bool },
 }
 
+/// The order of the records of a batch that came in another one, as an index gives them.
+fn unordered(rows: &ScanBatch, selection: Option<&[u32]>) -> Option<Vec<u32>> {
+    let record = |at: usize| rows.records[selection.map_or(at, |rows| rows[at] as usize)];
+    let count = selection.map_or(rows.records.len(), <[u32]>::len);
+    if (1..count).all(|at| record(at - 1) < record(at)) {
+        return None;
+    }
+    let mut order: Vec<u32> = (0..count as u32).collect();
+    order.sort_unstable_by_key(|at| record(*at as usize));
+    Some(order)
+}
+
+fn picked(order: &[u32], selection: Option<&[u32]>) -> Vec<u32> {
+    order.iter().map(|at| selection.map_or(*at, |rows| rows[*at as usize])).collect()
+}
+
 impl Heap {
     /// Changes `columns` of the selected rows of a scan to `values` (one row per selected row, columns alike in order).
     ///
@@ -191,6 +207,10 @@ impl Heap {
         columns: &[u16],
         values: &Batch,
     ) -> Result<(), StorageError> {
+        if let Some(order) = unordered(rows, selection) {
+            let picked = picked(&order, selection);
+            return self.update(txn, rows, Some(&picked), columns, &values.gather(&order));
+        }
         self.change(txn, rows, selection, None, |first_row| Change::Update { columns, values, first_row })
     }
 
@@ -209,6 +229,13 @@ impl Heap {
         values: &Batch,
         stale: &mut Vec<u32>,
     ) -> Result<(), StorageError> {
+        if let Some(order) = unordered(rows, selection) {
+            let (picked, mut at) = (picked(&order, selection), Vec::new());
+            let values = values.gather(&order);
+            let done = self.update_unless_stale(txn, rows, Some(&picked), columns, &values, &mut at);
+            stale.extend(at.iter().map(|at| order[*at as usize]));
+            return done;
+        }
         let change = |first_row| Change::Update { columns, values, first_row };
         self.change(txn, rows, selection, Some(stale), change)
     }
@@ -223,6 +250,9 @@ impl Heap {
         rows: &ScanBatch,
         selection: Option<&[u32]>,
     ) -> Result<(), StorageError> {
+        if let Some(order) = unordered(rows, selection) {
+            return self.delete(txn, rows, Some(&picked(&order, selection)));
+        }
         self.change(txn, rows, selection, None, |_| Change::Delete)
     }
 
@@ -237,6 +267,12 @@ impl Heap {
         selection: Option<&[u32]>,
         stale: &mut Vec<u32>,
     ) -> Result<(), StorageError> {
+        if let Some(order) = unordered(rows, selection) {
+            let mut at = Vec::new();
+            let done = self.delete_unless_stale(txn, rows, Some(&picked(&order, selection)), &mut at);
+            stale.extend(at.iter().map(|at| order[*at as usize]));
+            return done;
+        }
         self.change(txn, rows, selection, Some(stale), |_| Change::Delete)
     }
 
@@ -317,6 +353,7 @@ impl Heap {
             if txn.cancel.load(std::sync::atomic::Ordering::Relaxed) {
                 return Err(StorageError::Cancelled);
             }
+            let gate = self.indexes.any().then(|| self.indexes.enter());
             let mut mini = Mini::begin(shared.core(), txn.id);
             if value_bytes > 0 {
                 overflow::reserve(&mut mini, value_bytes)?;
@@ -350,6 +387,7 @@ impl Heap {
                         Image::Made(image) => Some(image),
                         Image::NoRoom(bytes) => {
                             drop(mini);
+                            drop(gate);
                             txn.images.reserve(&shared, bytes)?;
                             continue;
                         }
@@ -357,14 +395,14 @@ impl Heap {
                     let keys = maintain::before_change(
                         &shared, txn, self, page, &layout, page_index, slots, update,
                     )?;
-                    let purge = keys.is_some();
+                    let purge = maintain::concerned(self, columns);
                     let parts = (&*own, &*fresh);
                     let done = self.change_latched(
                         &shared, txn, mini, home, &layout, page_index, slots, parts, owners, image, change,
                         purge,
                     );
                     drop(place);
-                    maintain::after_change(&shared, txn, self, page_index, keys, done)?;
+                    maintain::after_change(&shared, txn, self, keys, done)?;
                     if let Some(reader) = &txn.reader {
                         reader.wrote(self.object, page_index, Slots::from_list(slots))?;
                     }
@@ -372,10 +410,12 @@ impl Heap {
                 }
                 Some(Obstacle::Dead(writer)) => {
                     drop(mini);
+                    drop(gate);
                     undo::back_out_page(&shared, self, page_index, writer)?;
                 }
                 Some(Obstacle::Occupied { slot, writer }) => {
                     drop(mini);
+                    drop(gate);
                     drop(place.take());
                     let record = RecordId { page_index, slot };
                     let request = txn.request(WaitPolicy::Block);
@@ -391,6 +431,7 @@ impl Heap {
                     let denied =
                         shared.locks.lock_slots(&txn.owner, self, page_index, &[slot], strength, |_| false);
                     drop(mini);
+                    drop(gate);
                     drop(place.take());
                     if denied.is_none() {
                         return Err(conflict);

@@ -121,19 +121,19 @@ pub(crate) fn prepare(heap: &Heap, columns: &[u16], out: &mut ScanBatch) {
     out.newest = None;
 }
 
-/// Appends the records of one page visible to `view`; `only` restricts to one slot.
+/// Appends the records of one page visible to `view`; `only` restricts to some slots, ascending.
 pub(crate) fn read_page(
     shared: &Shared,
     heap: &Heap,
     view: &ReadView,
     page_index: u32,
-    only: Option<u16>,
+    only: Option<&[u16]>,
     columns: &[u16],
     out: &mut ScanBatch,
 ) -> Result<(), StorageError> {
     let Some(id) = heap.page_at(page_index) else { return Ok(()) };
-    if let (Some(slot), Some(reader)) = (only, view.reader()) {
-        reader.reads_record(heap.object, page_index, slot);
+    if let (Some(slots), Some(reader)) = (only, view.reader()) {
+        slots.iter().for_each(|slot| reader.reads_record(heap.object, page_index, *slot));
     }
     let page = shared.core().pool.read(id)?;
     let corrupt = |flaw: Flaw| StorageError::corrupt(id, heap.object, flaw);
@@ -149,14 +149,10 @@ pub(crate) fn read_page(
         _ => layout.insert(PageLayout::of(&page).map_err(corrupt)?),
     };
     let high = u16_at(&page, SLOT_HIGH).min(layout.capacity as u16);
-    let range = match only {
-        Some(slot) if slot < high => slot..slot + 1,
-        Some(_) => return Ok(()),
-        None => 0..high,
-    };
+    let range = 0..high;
     slots.clear();
     older.clear();
-    let set = match alike(view, &page, layout, &range) {
+    let set = match only.map_or_else(|| alike(view, &page, layout, &range), |_| Alike::No) {
         Alike::Visible if all_set(&page[layout.live..], range.start.into(), range.len()) => {
             Slots::Run { first: range.start, count: range.end - range.start }
         }
@@ -171,7 +167,13 @@ pub(crate) fn read_page(
             Slots::from_list(slots)
         }
         Alike::No => {
-            select(view, &page, layout, range, slots, older);
+            match only {
+                None => select(view, &page, layout, range, slots, older),
+                Some(only) => {
+                    let asked = only.iter().copied().filter(|slot| *slot < high);
+                    select(view, &page, layout, asked, slots, older);
+                }
+            }
             Slots::from_list(slots)
         }
     };
@@ -278,12 +280,66 @@ fn alike(view: &ReadView, page: &[u8], layout: &PageLayout, range: &Range<u16>) 
     }
 }
 
+/// What [`read_at_home`] found.
+pub(crate) enum AtHome {
+    /// The record, which was read.
+    Read,
+    /// No record that is seen, or one that is not wanted.
+    Nothing,
+    /// A record of which an older version may be seen.
+    Older,
+}
+
+/// Appends one record if `view` sees it as it stands on its home page and `accept` wants it.
+pub(crate) fn read_at_home(
+    shared: &Shared,
+    heap: &Heap,
+    view: &ReadView,
+    record: RecordId,
+    accept: impl FnOnce(&[u8], &PageLayout) -> Result<bool, StorageError>,
+    columns: &[u16],
+    out: &mut ScanBatch,
+) -> Result<AtHome, StorageError> {
+    let Some(id) = heap.page_at(record.page_index) else { return Ok(AtHome::Nothing) };
+    let page = shared.core().pool.read(id)?;
+    if header::kind(&page) != Some(PageKind::Data) || header::owner(&page) != heap.object {
+        return Err(StorageError::corrupt(id, heap.object, "not a data page of this table"));
+    }
+    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    let slot = record.slot;
+    if slot >= u16_at(&page, SLOT_HIGH).min(layout.capacity as u16) {
+        return Ok(AtHome::Nothing);
+    }
+    let writer = TxnId(u64_at(&page, layout.writer + usize::from(slot) * 8));
+    if writer == TxnId::NONE {
+        return Ok(AtHome::Nothing);
+    }
+    if !view.visible(writer) {
+        return Ok(AtHome::Older);
+    }
+    if !apply::is_live(&page, &layout, slot) || !accept(&page, &layout)? {
+        return Ok(AtHome::Nothing);
+    }
+    let mut copier = Copier { shared, heap, page: &page, id };
+    for (column_id, column) in columns.iter().zip(&mut out.batch.columns) {
+        match layout.ordinal(*column_id) {
+            None => column.push_nulls(1),
+            Some(ordinal) => {
+                copier.copy(&layout.columns[ordinal], Slots::Run { first: slot, count: 1 }, column)?;
+            }
+        }
+    }
+    out.records.push(record);
+    out.batch.rows = out.records.len();
+    Ok(AtHome::Read)
+}
+
 /// The records among `range` that are visible as they stand, or perhaps in an older version: that is noted in `older`.
 fn select(
     view: &ReadView,
     page: &[u8],
     layout: &PageLayout,
-    range: Range<u16>,
+    range: impl Iterator<Item = u16>,
     slots: &mut Vec<u16>,
     older: &mut Vec<RowRun>,
 ) {

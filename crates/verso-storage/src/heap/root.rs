@@ -151,6 +151,21 @@ pub fn columns(page: &[u8]) -> Result<Vec<ColumnSpec>, Flaw> {
         .collect()
 }
 
+/// Indexes a table's root lists.
+pub fn indexes(page: &[u8]) -> Vec<ObjectId> {
+    let count = usize::from(page[INDEX_COUNT]).min(MAX_INDEXES);
+    (0..count).map(|index| ObjectId(u32_at(page, INDEXES + index * 4))).collect()
+}
+
+/// The patch that makes a table's root list these indexes.
+pub fn index_list(objects: &[ObjectId]) -> Vec<u8> {
+    let mut out = Vec::new();
+    patch(&mut out, INDEX_COUNT, &[objects.len() as u8]);
+    let list: Vec<u8> = objects.iter().flat_map(|object| object.0.to_le_bytes()).collect();
+    patch(&mut out, INDEXES, &list);
+    out
+}
+
 /// Gives out one page of the object whose root is latched at `root`: a freed one, the next of the newest extent, or
 /// the first of a new extent.
 ///

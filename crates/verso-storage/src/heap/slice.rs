@@ -179,6 +179,11 @@ impl<'a> ColumnSlice<'a> {
         }
     }
 
+    /// Whether the value at `rank` is a reference.
+    pub fn is_reference(&self, rank: usize) -> bool {
+        self.physical.width().is_none() && u16_at(self.lengths, rank * 2) == REFERENCE
+    }
+
     /// The variable value at `rank`; cost grows with the rank.
     pub fn variable_at(&self, rank: usize) -> Variable<'a> {
         let at: usize = (0..rank).map(|before| self.stored_length(before)).sum();

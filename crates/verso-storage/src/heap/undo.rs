@@ -52,11 +52,19 @@ pub fn undo_frame(txn: &mut Txn, frame: Frame) -> Result<(), StorageError> {
         };
         for (page_index, undo) in pages {
             let Some(page) = heap.page_at(page_index) else { continue };
+            let _gate = heap.indexes.enter();
             let mut mini = Mini::begin(shared.core(), id);
             mini.use_reserve();
             overflow::reserve(&mut mini, OLD_VALUES)?;
             let home = mini.write(page)?;
-            maintain::before_undo(&shared, &heap, mini.page(home), page_index, id, Some(&undo))?;
+            let restored = maintain::before_undo(
+                &shared,
+                &heap,
+                mini.page(home),
+                page_index,
+                id,
+                Some((&undo, &txn.images)),
+            )?;
             step_back(&shared, &heap, &mut mini, home, page_index, id, Some(&undo.bits))?;
             // Older images stand in front and win.
             let last = undo.images.len();
@@ -66,6 +74,7 @@ pub fn undo_frame(txn: &mut Txn, frame: Frame) -> Result<(), StorageError> {
             }
             let lsns = mini.commit()?;
             txn.wrote(lsns);
+            maintain::after_undo(&shared, id, &restored)?;
             heap.roomy.lock().insert(page_index);
         }
     }
@@ -92,6 +101,7 @@ pub fn back_out_page(
     writer: TxnId,
 ) -> Result<(), StorageError> {
     let Some(page) = heap.page_at(page_index) else { return Ok(()) };
+    let _gate = heap.indexes.enter();
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     overflow::reserve(&mut mini, OLD_VALUES)?;

@@ -1,134 +1,498 @@
 //! Keeping a table's indexes in step with its records.
+//!
+//! ```text
+//! insert, update   heap ─► log ─► entries of the new keys              (a crash in between leaves a dead writer)
+//! undo, back-out   entries the undone versions had ─► out ─► heap      (a crash in between: back-out begins again)
+//! purge            entries the superseded version had ─► out, unless another version has them
+//! ```
+//!
+//! I3. An entry is removed only with the home page latched, and only if no reachable version of the record has its key.
+//! I4. Undo compares the keys of the home record before with those after. A key that one transaction supersedes twice is
+//!     in no version entry, so nobody would purge it: it goes at once, before the change, and undo brings it back.
+//!
+//! A version entry that holds key columns holds all of that index, so a purge knows the whole key.
+//! Latches: home page, then the trees'; never the other way round.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use verso_types::Batch;
+use verso_types::{Batch, Column};
 
 use super::Index;
+use super::entries::Entries;
+use super::key::encode_row;
+use super::tree::Rival;
+use super::unique::check_record;
+use super::versions::{Versions, slice_value};
 use crate::StorageError;
 use crate::heap::Heap;
-use crate::heap::layout::PageLayout;
-use crate::page::TxnId;
+use crate::heap::layout::{PageLayout, SLOT_HIGH};
+use crate::heap::slice::ColumnSlice;
+use crate::heap::slots::Slots;
+use crate::page::bytes::{u16_at, u64_at};
+use crate::page::{Flaw, RecordId, TxnId, header};
+use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
-use crate::txn::frame::PageUndo;
+use crate::txn::frame::{ImageRun, PageUndo};
+use crate::txn::image_store::ImageStore;
 use crate::txn::transaction::Txn;
 use crate::version::entry::Entry;
 
-/// The keys that a change of records of one page brings and takes away.
-pub(crate) struct KeyChanges {
-    _indexes: Arc<[Arc<Index>]>,
+/// Columns in the order of a key's parts.
+type KeyColumns<'a> = SmallVec<[&'a Column; 4]>;
+
+fn bad_key(heap: &Heap, error: verso_types::TypeError) -> StorageError {
+    StorageError::corrupt(heap.root, heap.object, Flaw::new(error.message))
 }
 
-/// Records were inserted: adds their keys.
+/// Records were inserted: adds their keys and, in unique indexes, looks who else has them (I2).
 pub(crate) fn inserted(
-    _shared: &Shared,
-    _txn: &mut Txn,
-    heap: &Heap,
-    _rows: &Batch,
-    _taken: Range<usize>,
-    _page_index: u32,
-    _slots: &[u16],
+    shared: &Shared,
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    rows: &Batch,
+    taken: Range<usize>,
+    page_index: u32,
+    slots: &[u16],
 ) -> Result<(), StorageError> {
-    let _ = heap.indexes.list();
+    let mut entries = std::mem::take(&mut txn.index_entries);
+    let result = insert_all(shared, txn, heap, rows, taken, page_index, slots, &mut entries);
+    txn.index_entries = entries;
+    result
+}
+
+#[allow(clippy::too_many_arguments, reason = "the caller's, and what it keeps between calls")]
+fn insert_all(
+    shared: &Shared,
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    rows: &Batch,
+    taken: Range<usize>,
+    page_index: u32,
+    slots: &[u16],
+    entries: &mut Entries,
+) -> Result<(), StorageError> {
+    let mut rivals: Vec<Rival> = Vec::new();
+    for index in heap.indexes.list().iter() {
+        entries.clear();
+        rivals.clear();
+        let columns: KeyColumns<'_> = index.ordinals.iter().map(|ordinal| &rows.columns[*ordinal]).collect();
+        for (row, slot) in taken.clone().zip(slots) {
+            let record = RecordId { page_index, slot: *slot };
+            entries
+                .push_with(record, |out| {
+                    let any_null = encode_row(&index.spec().parts, &columns, row, out)?;
+                    Ok(index.is_free(any_null))
+                })
+                .map_err(|error| bad_key(heap, error))?;
+        }
+        entries.sort();
+        {
+            let _gate = heap.indexes.enter();
+            let written = index.add(shared, txn.id, entries, false, &mut rivals)?;
+            txn.wrote(written.lsns());
+        }
+        let deferred = txn.unique.is_deferred(index.object());
+        for rival in &rivals {
+            let item = rival.item as usize;
+            if deferred {
+                let depth = txn.statement_depth();
+                txn.unique.note(heap, index, entries.record(item), entries.key(item), depth);
+            } else {
+                check_record(txn, heap, index, entries.key(item), rival.record)?;
+            }
+        }
+    }
     Ok(())
+}
+
+/// Whether a change of `columns` has to be looked at again when its version entry is retired. Not only where keys differ:
+/// a later change by the same transaction, which does make a difference, may find its columns in that entry (V3).
+#[inline]
+pub(crate) fn concerned(heap: &Heap, columns: &[u16]) -> bool {
+    heap.indexes.any()
+        && heap
+            .indexes
+            .list()
+            .iter()
+            .any(|index| index.spec().parts.iter().any(|part| columns.contains(&part.column)))
 }
 
 /// Columns whose old values a version entry keeps when `columns` change: key columns of one index stay together, so
 /// that a purge finds whole keys.
 pub(crate) fn saved_columns(heap: &Heap, columns: &[u16]) -> SmallVec<[u16; 8]> {
+    if !heap.indexes.any() {
+        return SmallVec::from_slice(columns);
+    }
     let mut saved: SmallVec<[u16; 8]> = SmallVec::new();
-    if heap.indexes.any() {
-        for index in heap.indexes.list().iter() {
+    let list = heap.indexes.list();
+    loop {
+        let before = saved.len();
+        for index in list.iter() {
             let parts = || index.spec().parts.iter().map(|part| part.column);
-            if parts().any(|column| columns.contains(&column)) {
-                let new: SmallVec<[u16; 8]> = parts().filter(|column| !saved.contains(column)).collect();
-                saved.extend(new);
+            // Also those that share a column with an index saved already: an entry must not hold a part of their keys.
+            if parts().any(|column| columns.contains(&column) || saved.contains(&column)) {
+                for column in parts() {
+                    if !saved.contains(&column) {
+                        saved.push(column);
+                    }
+                }
             }
+        }
+        if saved.len() == before {
+            break;
         }
     }
     // Keys first: an entry too large for its page is cut behind them.
-    let others: SmallVec<[u16; 8]> =
-        columns.iter().copied().filter(|column| !saved.contains(column)).collect();
-    saved.extend(others);
+    let keys = saved.len();
+    for column in columns {
+        if !saved[..keys].contains(column) {
+            saved.push(*column);
+        }
+    }
     saved
 }
 
-/// Records of a latched page are about to be updated: what that means for keys, if it concerns any.
-#[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
-pub(crate) fn before_change(
-    _shared: &Shared,
-    _txn: &Txn,
-    heap: &Heap,
-    _page: &[u8],
-    _layout: &PageLayout,
-    _page_index: u32,
-    _slots: &[u16],
-    _update: Option<(&[u16], &Batch, usize)>,
-) -> Result<Option<KeyChanges>, StorageError> {
-    if !heap.indexes.any() {
-        return Ok(None);
-    }
-    Ok(None)
+/// The keys of one index that a change brings and has taken away.
+struct KeyChange {
+    index: Arc<Index>,
+    add: Entries,
+    gone: Entries,
 }
 
-/// The change was made, or failed with `done`.
+/// The keys that a change of records of one page brings and takes away.
+pub(crate) struct KeyChanges(SmallVec<[KeyChange; 2]>);
+
+/// Records of a latched page are about to be updated: what that means for keys, if it changes any. Keys superseded twice
+/// go already (I4).
+#[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
+pub(crate) fn before_change(
+    shared: &Shared,
+    txn: &Txn,
+    heap: &Heap,
+    page: &[u8],
+    layout: &PageLayout,
+    page_index: u32,
+    slots: &[u16],
+    update: Option<(&[u16], &Batch, usize)>,
+) -> Result<Option<KeyChanges>, StorageError> {
+    let Some((columns, values, first_row)) = update.filter(|_| heap.indexes.any()) else { return Ok(None) };
+    let mut changes: SmallVec<[KeyChange; 2]> = SmallVec::new();
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    for index in heap.indexes.list().iter() {
+        let parts = &index.spec().parts;
+        if !parts.iter().any(|part| columns.contains(&part.column)) {
+            continue;
+        }
+        let (mut add, mut gone) = (Entries::default(), Entries::default());
+        for (row, slot) in (first_row..).zip(slots) {
+            let home = Versions::home(shared, heap, index, page, layout, page_index, *slot);
+            old.clear();
+            new.clear();
+            home.key(&mut old)?;
+            let any_null = updated_key(&home, index, columns, values, row, &mut new)
+                .map_err(|error| error.unwrap_or_else(|error| bad_key(heap, error)))?;
+            if old == new {
+                continue;
+            }
+            let record = RecordId { page_index, slot: *slot };
+            add.push(&new, record, index.is_free(any_null));
+            if home.writer == txn.id && !disabled(Rule::I4) {
+                let _walking = shared.versions.walk();
+                let horizon = shared.transactions.horizon();
+                let mut before = home;
+                if !(before.older_writer()? && before.hold(&old, horizon)?) {
+                    gone.push(&old, record, true);
+                }
+            }
+        }
+        if !add.is_empty() {
+            changes.push(KeyChange { index: Arc::clone(index), add, gone });
+        }
+    }
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let mut done = Ok(());
+    for change in &mut changes {
+        change.add.sort();
+        change.gone.sort();
+        if done.is_ok() && !change.gone.is_empty() {
+            done = change.index.remove(shared, txn.id, &change.gone).map(|_| ());
+        }
+    }
+    let changes = KeyChanges(changes);
+    match done {
+        Ok(()) => Ok(Some(changes)),
+        Err(error) => {
+            changes.give_back(shared, txn.id)?;
+            Err(error)
+        }
+    }
+}
+
+/// The key that a record has after an update.
+fn updated_key(
+    home: &Versions<'_>,
+    index: &Index,
+    columns: &[u16],
+    values: &Batch,
+    row: usize,
+    out: &mut Vec<u8>,
+) -> Result<bool, Result<StorageError, verso_types::TypeError>> {
+    let mut any_null = false;
+    for part in &index.spec().parts {
+        match columns.iter().position(|column| *column == part.column) {
+            Some(at) => {
+                let column = &values.columns[at];
+                let null = column.is_null(row);
+                any_null |= null;
+                part.order().encode_raw((!null).then(|| column.raw_at(row)), out).map_err(Err)?;
+            }
+            None => any_null |= home.part(part, out).map_err(Ok)?,
+        }
+    }
+    Ok(any_null)
+}
+
+impl KeyChanges {
+    /// Puts the keys back that went before a change that failed.
+    fn give_back(&self, shared: &Shared, txn: TxnId) -> Result<(), StorageError> {
+        let mut rivals = Vec::new();
+        for change in self.0.iter().filter(|change| !change.gone.is_empty()) {
+            change.index.add(shared, txn, &change.gone, true, &mut rivals)?;
+        }
+        Ok(())
+    }
+}
+
+/// The change was made, or failed as `done` says: then keys that went are given back, else the new ones are added.
 pub(crate) fn after_change(
-    _shared: &Shared,
-    _txn: &mut Txn,
-    _heap: &Heap,
-    _page_index: u32,
+    shared: &Shared,
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
     changes: Option<KeyChanges>,
     done: Result<(), StorageError>,
 ) -> Result<(), StorageError> {
-    if changes.is_none() {
-        return done;
+    let Some(changes) = changes else { return done };
+    if let Err(error) = done {
+        if changes.give_back(shared, txn.id).is_err() {
+            txn.break_off();
+        }
+        return Err(error);
     }
-    done
+    let mut rivals: Vec<Rival> = Vec::new();
+    for change in &changes.0 {
+        rivals.clear();
+        let written = change.index.add(shared, txn.id, &change.add, false, &mut rivals)?;
+        txn.wrote(written.lsns());
+        let depth = txn.statement_depth();
+        let mut last = None;
+        for item in rivals.iter().map(|rival| rival.item as usize) {
+            if last != Some(item) {
+                txn.unique.note(heap, &change.index, change.add.record(item), change.add.key(item), depth);
+            }
+            last = Some(item);
+        }
+    }
+    Ok(())
 }
 
-/// What `writer` did to records of a latched page is about to be undone: all of it, or what a frame says.
+/// Keys that records get back when they are restored.
+pub(crate) type Restored = SmallVec<[(Arc<Index>, Entries); 1]>;
+
+/// What `writer` did to records of a latched page is about to be undone: all of it, or what a frame says. Returns what
+/// [`after_undo`] has to bring back.
 pub(crate) fn before_undo(
-    _shared: &Shared,
+    shared: &Shared,
     heap: &Heap,
-    _page: &[u8],
-    _page_index: u32,
-    _writer: TxnId,
-    _frame: Option<&PageUndo>,
-) -> Result<(), StorageError> {
+    page: &[u8],
+    page_index: u32,
+    writer: TxnId,
+    frame: Option<(&PageUndo, &ImageStore)>,
+) -> Result<Restored, StorageError> {
+    let mut all = Restored::new();
     if !heap.indexes.any() {
-        return Ok(());
+        return Ok(all);
+    }
+    let layout = PageLayout::of(page)
+        .map_err(|flaw| StorageError::corrupt(header::page_id(page), heap.object, flaw))?;
+    let _walking = shared.versions.walk();
+    let horizon = shared.transactions.horizon();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let runs = match frame {
+        Some((frame, store)) => frame
+            .images
+            .iter()
+            .map(|run| {
+                let bytes = store.read(&shared.core().pool, run.at, run.length as usize)?;
+                Ok((run, bytes, store.columns(run.columns)))
+            })
+            .collect::<Result<Vec<_>, StorageError>>()?,
+        None => Vec::new(),
+    };
+    let images = runs
+        .iter()
+        .map(|(run, bytes, wanted)| Image::decode(run, bytes, wanted))
+        .collect::<Result<Vec<_>, Flaw>>()
+        .map_err(|flaw| StorageError::corrupt(heap.root, heap.object, flaw))?;
+    for index in heap.indexes.list().iter() {
+        let (mut gone, mut back) = (Entries::default(), Entries::default());
+        for slot in 0..u16_at(page, SLOT_HIGH) {
+            if u64_at(page, layout.writer + usize::from(slot) * 8) != writer.0 {
+                continue;
+            }
+            let home = Versions::home(shared, heap, index, page, &layout, page_index, slot);
+            let record = RecordId { page_index, slot };
+            before.clear();
+            home.key(&mut before)?;
+            if frame.is_none_or(|(frame, _)| frame.bits.contains(slot)) {
+                // Step back: to the version of somebody else, or to nothing.
+                let mut rest = home;
+                if !(rest.older_writer()? && rest.hold(&before, horizon)?) {
+                    gone.push(&before, record, true);
+                }
+                continue;
+            }
+            let mut restored = home.clone();
+            let mut touched = false;
+            // Older images stand in front and win, so they are put last.
+            for image in images.iter().rev().filter(|image| image.run.slots.contains(slot)) {
+                if let Some(rank) = image.slots.rank(slot) {
+                    restored.put(&image.slices, rank)?;
+                    touched = true;
+                }
+            }
+            if !touched {
+                continue;
+            }
+            after.clear();
+            let any_null = restored.key(&mut after)?;
+            if after == before {
+                continue;
+            }
+            back.push(&after, record, index.is_free(any_null));
+            let mut rest = home;
+            if !(rest.older_writer()? && rest.hold(&before, horizon)?) {
+                gone.push(&before, record, true);
+            }
+        }
+        if !back.is_empty() && !disabled(Rule::I4) {
+            back.sort();
+            all.push((Arc::clone(index), back));
+        }
+        if !gone.is_empty() && !disabled(Rule::I3Undo) {
+            gone.sort();
+            index.remove(shared, TxnId::NONE, &gone)?;
+        }
+    }
+    Ok(all)
+}
+
+/// The records are as they were: their keys come back. Not before, or a crash in between would leave entries of a
+/// version that back-out does not know of.
+pub(crate) fn after_undo(shared: &Shared, txn: TxnId, restored: &Restored) -> Result<(), StorageError> {
+    for (index, entries) in restored {
+        index.add(shared, txn, entries, true, &mut Vec::new())?;
     }
     Ok(())
 }
 
-/// Deleted records of a latched page that nobody needs are about to be freed.
+/// An image with its slices, those columns left out that do not matter any more.
+struct Image<'a> {
+    run: &'a ImageRun,
+    slots: Slots<'a>,
+    slices: Vec<ColumnSlice<'a>>,
+}
+
+impl<'a> Image<'a> {
+    fn decode(run: &'a ImageRun, bytes: &'a [u8], wanted: &[u16]) -> Result<Image<'a>, Flaw> {
+        let mut at = 0;
+        let slots = Slots::decode(bytes, &mut at)?;
+        let mut slices = Vec::new();
+        while at < bytes.len() {
+            let slice = ColumnSlice::decode(bytes, &mut at, slots.len())?;
+            if wanted.contains(&slice.id) {
+                slices.push(slice);
+            }
+        }
+        Ok(Image { run, slots, slices })
+    }
+}
+
+/// Deleted records of a latched page that nobody needs are about to be freed: their keys go.
 pub(crate) fn before_free(
-    _shared: &Shared,
+    shared: &Shared,
     heap: &Heap,
-    _page: &[u8],
-    _layout: &PageLayout,
-    _page_index: u32,
-    _slots: &[u16],
+    page: &[u8],
+    layout: &PageLayout,
+    page_index: u32,
+    slots: &[u16],
 ) -> Result<(), StorageError> {
-    if !heap.indexes.any() {
+    if !heap.indexes.any() || disabled(Rule::I3Purge) {
         return Ok(());
+    }
+    let mut key = Vec::new();
+    for index in heap.indexes.list().iter() {
+        let mut gone = Entries::default();
+        for slot in slots {
+            key.clear();
+            Versions::home(shared, heap, index, page, layout, page_index, *slot).key(&mut key)?;
+            gone.push(&key, RecordId { page_index, slot: *slot }, true);
+        }
+        gone.sort();
+        index.remove(shared, TxnId::NONE, &gone)?;
     }
     Ok(())
 }
 
-/// An entry's old values are needed by nobody: their keys go, unless another version has them. The home page is
-/// latched.
+/// An entry's old values are needed by nobody: their keys go, unless another version has them (I3). The home page is
+/// latched. Entries that were undone count too: a savepoint's undo leaves them in the chain, where a later change of the
+/// same transaction relies on them (V3).
 pub(crate) fn purge(
-    _shared: &Shared,
+    shared: &Shared,
     heap: &Heap,
-    _page: &[u8],
-    _layout: &PageLayout,
-    _entry: &Entry<'_>,
+    page: &[u8],
+    layout: &PageLayout,
+    entry: &Entry<'_>,
 ) -> Result<(), StorageError> {
-    if !heap.indexes.any() {
+    if !heap.indexes.any() || disabled(Rule::I3Purge) {
         return Ok(());
+    }
+    let corrupt = |flaw: Flaw| StorageError::corrupt(header::page_id(page), heap.object, flaw);
+    let slices = entry.columns().map_err(corrupt)?;
+    let _walking = shared.versions.walk();
+    let horizon = shared.transactions.horizon();
+    let page_index = entry.page_index();
+    let mut key = Vec::new();
+    for index in heap.indexes.list().iter() {
+        let parts = &index.spec().parts;
+        let its: SmallVec<[&ColumnSlice<'_>; 4]> =
+            parts.iter().filter_map(|part| slices.iter().find(|slice| slice.id == part.column)).collect();
+        if its.len() != parts.len() {
+            continue; // none of its columns changed
+        }
+        let mut gone = Entries::default();
+        for (rank, slot) in entry.slots.iter().enumerate() {
+            // The chains of what was undone may be gone.
+            if entry.is_void() && its.iter().any(|slice| slice.is_reference(rank)) {
+                continue;
+            }
+            key.clear();
+            for (part, slice) in parts.iter().zip(&its) {
+                let value = slice_value(shared, heap, slice, rank)?;
+                part.order().encode_raw(value.as_deref(), &mut key).map_err(|error| bad_key(heap, error))?;
+            }
+            let home = Versions::home(shared, heap, index, page, layout, page_index, slot);
+            if disabled(Rule::I3) || !home.hold(&key, horizon)? {
+                gone.push(&key, RecordId { page_index, slot }, true);
+            }
+        }
+        if !gone.is_empty() {
+            gone.sort();
+            index.remove(shared, TxnId::NONE, &gone)?;
+        }
     }
     Ok(())
 }

@@ -1,12 +1,25 @@
 //! Indexes: B+trees over keys in byte order.
 
+mod build;
+mod check;
+pub(crate) mod entries;
 pub mod key;
 pub(crate) mod maintain;
+pub(crate) mod node;
 pub mod scan;
 pub mod set;
 pub mod table;
+mod tree;
+pub(crate) mod unique;
+mod versions;
 
 pub use key::{KeyPart, KeyRange};
 pub use scan::{IndexScan, IndexScanSpec};
 pub use set::IndexSet;
-pub use table::{Index, IndexProgress, IndexSpec};
+pub use table::{Index, IndexProgress, IndexSpec, IndexStatistics};
+
+pub(crate) use build::{create, free, rebuild, validate};
+pub(crate) use check::check;
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,38 @@
 //! Reading a table through an index.
+//!
+//! I1. An entry is a hint: a record counts where its visible version has the entry's key, and nowhere else. So a record
+//!     comes once, at the key that the snapshot sees, however many entries it has.
+//!
+//! ```text
+//! leaf ─► entries, copied ─► records, page by page ─► keys compared ─► rows in the order of the entries
+//! ```
+//! Latches: a leaf, let go before the heap is visited; a scan finds its next leaf from the root, by the fence where
+//! the last one ended.
 
+use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::key::KeyRange;
+use smallvec::SmallVec;
+use verso_types::Column;
+
+use super::entries::{RECORD, record_of};
+use super::key::{KeyRange, encode_row};
 use super::table::Index;
+use super::versions::Versions;
 use crate::StorageError;
+use crate::heap::read::{AtHome, prepare, read_at_home, read_page};
 use crate::heap::{Heap, ScanBatch};
+use crate::page::{Flaw, RecordId};
+use crate::rules::{Rule, disabled};
+use crate::shared::Shared;
 use crate::txn::transaction::Txn;
+use crate::txn::{ReadView, Registration};
+
+/// Entries of the first batch; each further one has four times as many, so that who wants one row reads few.
+const FIRST_ENTRIES: usize = 16;
+/// Entries of a batch at most.
+const MOST_ENTRIES: usize = 1024;
 
 /// What to read through an index.
 pub struct IndexScanSpec<'a> {
@@ -18,9 +44,37 @@ pub struct IndexScanSpec<'a> {
     pub descending: bool,
 }
 
+/// Where a scan goes on.
+enum Position {
+    /// At the first string not less.
+    From(Vec<u8>),
+    /// At the last string less; `None` = the last of all.
+    Below(Option<Vec<u8>>),
+    End,
+}
+
 /// A scan in the order of an index's keys.
 pub struct IndexScan {
+    shared: Arc<Shared>,
     heap: Arc<Heap>,
+    index: Arc<Index>,
+    view: ReadView,
+    /// Keeps the versions when the scan runs outside of a statement.
+    _registration: Option<Registration>,
+    cancel: Arc<AtomicBool>,
+    /// Columns wanted, then those of the key that are not among them.
+    columns: Vec<u16>,
+    wanted: usize,
+    /// Where the parts of the key stand among `columns`.
+    key_columns: SmallVec<[usize; 4]>,
+    start: Vec<u8>,
+    end: Option<Vec<u8>>,
+    position: Position,
+    most: usize,
+    /// The entries at hand, one behind the other, and where each ends.
+    entries: Vec<u8>,
+    ends: Vec<u32>,
+    rows: ScanBatch,
 }
 
 impl IndexScan {
@@ -29,16 +83,194 @@ impl IndexScan {
     /// # Errors
     /// `Corrupt`, `Io`, `Cancelled`.
     pub fn next(&mut self, out: &mut ScanBatch) -> Result<bool, StorageError> {
-        let _ = out;
-        Err(StorageError::NoSuchObject(self.heap.object))
+        loop {
+            if self.cancel.load(Ordering::Relaxed) {
+                return Err(StorageError::Cancelled);
+            }
+            prepare(&self.heap, &self.columns[..self.wanted], out);
+            self.collect()?;
+            self.resolve(out)?;
+            self.most = (self.most * 4).min(MOST_ENTRIES);
+            if !out.records.is_empty() {
+                return Ok(true);
+            }
+            if matches!(self.position, Position::End) {
+                return Ok(false);
+            }
+        }
     }
+
+    /// Copies the next entries of the range.
+    fn collect(&mut self) -> Result<(), StorageError> {
+        self.entries.clear();
+        self.ends.clear();
+        while self.ends.len() < self.most {
+            match std::mem::replace(&mut self.position, Position::End) {
+                Position::From(from) => self.collect_up(&from)?,
+                Position::Below(below) => self.collect_down(below.as_deref())?,
+                Position::End => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn collect_up(&mut self, from: &[u8]) -> Result<(), StorageError> {
+        let leaf = self.index.read_leaf(&self.shared, from)?;
+        let node = self.index.node(leaf.id(), &leaf)?;
+        for at in node.find(from).0..node.count() {
+            let first = self.entries.len();
+            node.string_into(at, &mut self.entries);
+            let entry = &self.entries[first..];
+            if self.end.as_deref().is_some_and(|end| entry >= end) {
+                self.entries.truncate(first);
+                return Ok(());
+            }
+            self.ends.push(self.entries.len() as u32);
+            if self.ends.len() >= self.most {
+                // The next string there can be: no entry is a prefix of another.
+                let mut next = self.entries[first..].to_vec();
+                next.push(0);
+                self.position = Position::From(next);
+                return Ok(());
+            }
+        }
+        if let Some(high) = node.high() {
+            self.position = Position::From(high.to_vec());
+        }
+        Ok(())
+    }
+
+    fn collect_down(&mut self, below: Option<&[u8]>) -> Result<(), StorageError> {
+        let leaf = self.index.read_down(&self.shared, |node| {
+            below.map_or(node.count(), |below| node.find(below).0).saturating_sub(1)
+        })?;
+        let node = self.index.node(leaf.id(), &leaf)?;
+        for at in (0..below.map_or(node.count(), |below| node.find(below).0)).rev() {
+            let first = self.entries.len();
+            node.string_into(at, &mut self.entries);
+            if self.entries[first..] < self.start[..] {
+                self.entries.truncate(first);
+                return Ok(());
+            }
+            self.ends.push(self.entries.len() as u32);
+            if self.ends.len() >= self.most {
+                self.position = Position::Below(Some(self.entries[first..].to_vec()));
+                return Ok(());
+            }
+        }
+        if !node.low().is_empty() && node.low() > &self.start[..] {
+            self.position = Position::Below(Some(node.low().to_vec()));
+        }
+        Ok(())
+    }
+
+    fn entry(&self, at: usize) -> &[u8] {
+        let first = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.entries[first as usize..self.ends[at] as usize]
+    }
+
+    /// Reads the records of the entries at hand, and keeps those whose visible version has the entry's key (I1).
+    fn resolve(&mut self, out: &mut ScanBatch) -> Result<(), StorageError> {
+        let mut order: Vec<RecordId> = (0..self.ends.len()).map(|at| record_of(self.entry(at))).collect();
+        let records = order.clone();
+        if !order.is_sorted() {
+            order.sort_unstable();
+        }
+        order.dedup();
+        prepare(&self.heap, &self.columns, &mut self.rows);
+        let mut slots: Vec<u16> = Vec::new();
+        for page in order.chunk_by(|a, b| a.page_index == b.page_index) {
+            slots.clear();
+            slots.extend(page.iter().map(|record| record.slot));
+            let index = page[0].page_index;
+            read_page(
+                &self.shared,
+                &self.heap,
+                &self.view,
+                index,
+                Some(&slots),
+                &self.columns,
+                &mut self.rows,
+            )?;
+        }
+        let keys: SmallVec<[&Column; 4]> =
+            self.key_columns.iter().map(|at| &self.rows.batch.columns[*at]).collect();
+        let parts = &self.index.spec().parts;
+        let mut selection: Vec<u32> = Vec::with_capacity(records.len());
+        let mut key = Vec::new();
+        for (at, record) in records.iter().enumerate() {
+            let Ok(row) = self.rows.records.binary_search(record) else { continue };
+            key.clear();
+            encode_row(parts, &keys, row, &mut key).map_err(|error| {
+                StorageError::corrupt(self.heap.root, self.heap.object, Flaw::new(error.message))
+            })?;
+            let entry = self.entry(at);
+            if key == entry[..entry.len() - RECORD] || disabled(Rule::I1) {
+                selection.push(row as u32);
+            }
+        }
+        drop(keys);
+        let rows = self.rows.records.len();
+        let all = selection.len() == rows && selection.iter().zip(0..).all(|(row, at)| *row == at);
+        if all {
+            let wanted = self.rows.batch.columns.iter_mut().take(self.wanted);
+            wanted.zip(&mut out.batch.columns).for_each(|(from, to)| std::mem::swap(from, to));
+            std::mem::swap(&mut self.rows.records, &mut out.records);
+        } else {
+            for (from, to) in self.rows.batch.columns.iter().zip(&mut out.batch.columns) {
+                from.gather_into(&selection, to);
+            }
+            out.records.extend(selection.iter().map(|row| self.rows.records[*row as usize]));
+        }
+        out.batch.rows = out.records.len();
+        Ok(())
+    }
+}
+
+thread_local! {
+    static KEY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Heap {
     /// Reads records in the order of an index's keys, as the transaction's current statement sees them.
     pub fn index_scan(self: &Arc<Self>, txn: &Txn, index: &Arc<Index>, spec: IndexScanSpec<'_>) -> IndexScan {
-        let _ = (txn, index, spec);
-        IndexScan { heap: Arc::clone(self) }
+        let (registration, view) = txn.view_or_now();
+        // A serializable reader of a range: writers do not tell of keys yet.
+        if let Some(reader) = view.reader() {
+            reader.reads_table(self.object);
+        }
+        let mut columns = spec.columns.to_vec();
+        let key_columns = index.spec().parts.iter().map(|part| {
+            columns.iter().position(|column| *column == part.column).unwrap_or_else(|| {
+                columns.push(part.column);
+                columns.len() - 1
+            })
+        });
+        let key_columns = key_columns.collect();
+        let (start, end) = (spec.range.start(), spec.range.end());
+        let position = match (spec.descending, &end) {
+            _ if end.as_ref().is_some_and(|end| *end <= start) => Position::End,
+            (false, _) => Position::From(start.clone()),
+            (true, end) => Position::Below(end.clone()),
+        };
+        IndexScan {
+            shared: Arc::clone(&txn.shared),
+            heap: Arc::clone(self),
+            index: Arc::clone(index),
+            view,
+            _registration: registration,
+            cancel: Arc::clone(&txn.cancel),
+            wanted: spec.columns.len(),
+            columns,
+            key_columns,
+            start,
+            end,
+            position,
+            most: FIRST_ENTRIES,
+            entries: Vec::new(),
+            ends: Vec::new(),
+            rows: ScanBatch::default(),
+        }
     }
 
     /// Reads the record with this key of a unique index into `out`; whether there is one visible.
@@ -53,7 +285,86 @@ impl Heap {
         columns: &[u16],
         out: &mut ScanBatch,
     ) -> Result<bool, StorageError> {
-        let _ = (txn, key, columns, out);
-        Err(StorageError::NoSuchObject(index.object()))
+        let shared = &*txn.shared;
+        let (_registration, view) = txn.view_or_now();
+        if let Some(reader) = view.reader() {
+            reader.reads_table(self.object);
+        }
+        prepare(self, columns, out);
+        let mut records: SmallVec<[RecordId; 4]> = SmallVec::new();
+        {
+            let leaf = index.read_leaf(shared, key)?;
+            let node = index.node(leaf.id(), &leaf)?;
+            let suffix = node.truncated(key);
+            let mut at = node.find(key).0;
+            while at < node.count() && node.suffix(at).starts_with(suffix) {
+                let entry = node.suffix(at);
+                let whole = || record_of(&node.string(at));
+                records.push(if entry.len() >= RECORD { record_of(entry) } else { whole() });
+                at += 1;
+            }
+            let goes_on = at == node.count() && node.high().is_some_and(|high| high.starts_with(key));
+            drop(leaf);
+            if goes_on {
+                records = SmallVec::from_vec(index.records_of(shared, key)?);
+            }
+        }
+        for record in records {
+            let accept = |page: &[u8], layout: &_| -> Result<bool, StorageError> {
+                KEY.with_borrow_mut(|home| {
+                    home.clear();
+                    let (index_of, slot) = (record.page_index, record.slot);
+                    Versions::home(shared, self, index, page, layout, index_of, slot).key(home)?;
+                    Ok(home[..] == *key || disabled(Rule::I1))
+                })
+            };
+            match read_at_home(shared, self, &view, record, accept, columns, out)? {
+                AtHome::Read => return Ok(true),
+                AtHome::Nothing => {}
+                AtHome::Older => {
+                    if self.get_older(shared, &view, index, key, record, columns, out)? {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// As [`Heap::get`] for a record of which an older version may be the one to be seen.
+    #[cold]
+    #[allow(clippy::too_many_arguments, reason = "one place calls it")]
+    fn get_older(
+        &self,
+        shared: &Shared,
+        view: &ReadView,
+        index: &Index,
+        key: &[u8],
+        record: RecordId,
+        columns: &[u16],
+        out: &mut ScanBatch,
+    ) -> Result<bool, StorageError> {
+        let parts = &index.spec().parts;
+        let mut all = columns.to_vec();
+        all.extend(parts.iter().map(|part| part.column));
+        let mut rows = ScanBatch::default();
+        prepare(self, &all, &mut rows);
+        read_page(shared, self, view, record.page_index, Some(&[record.slot]), &all, &mut rows)?;
+        if rows.records.is_empty() {
+            return Ok(false);
+        }
+        let keys: SmallVec<[&Column; 4]> = rows.batch.columns[columns.len()..].iter().collect();
+        let mut its = Vec::new();
+        encode_row(parts, &keys, 0, &mut its)
+            .map_err(|error| StorageError::corrupt(self.root, self.object, Flaw::new(error.message)))?;
+        if its != key && !disabled(Rule::I1) {
+            return Ok(false);
+        }
+        for (from, to) in rows.batch.columns.iter().zip(&mut out.batch.columns) {
+            to.append(from);
+        }
+        out.records.push(record);
+        out.batch.rows = 1;
+        Ok(true)
     }
 }

@@ -1,10 +1,29 @@
 //! An index: what it is of, where it stands.
+//!
+//! Its first page is the object's root (space, and what it is of), the page behind it the root of the tree.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use smallvec::SmallVec;
+use verso_env::sync::Mutex;
+use verso_types::KeyType;
+
+use super::entries::record_of;
+use super::key::KeyPart;
 use crate::StorageError;
-use crate::page::{ObjectId, PageId, RecordId};
+use crate::buffer::BufferPool;
+use crate::heap::{ColumnSpec, root};
+use crate::page::bytes::{checked_u8, checked_u16, checked_u32, u32_at};
+use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, header};
+use crate::shared::Shared;
 use crate::txn::transaction::Txn;
 
-use super::key::KeyPart;
+/// Most parts of a key.
+pub const MAX_PARTS: usize = 32;
+const UNIQUE: u8 = 1;
+const NULLS_DISTINCT: u8 = 2;
+const DESCENDING: u8 = 1;
+const NULLS_FIRST: u8 = 2;
 
 /// What an index is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +38,48 @@ pub struct IndexSpec {
     pub nulls_distinct: bool,
 }
 
+impl IndexSpec {
+    /// `table u32 | flags u8 | parts u8 | reserved u16 | per part: column u16, type u8, flags u8`.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = self.table.0.to_le_bytes().to_vec();
+        let nulls = if self.nulls_distinct { NULLS_DISTINCT } else { 0 };
+        out.extend_from_slice(&[u8::from(self.unique) * UNIQUE | nulls, self.parts.len() as u8, 0, 0]);
+        for part in &self.parts {
+            out.extend_from_slice(&part.column.to_le_bytes());
+            let descending = if part.descending { DESCENDING } else { 0 };
+            let first = if part.nulls_first { NULLS_FIRST } else { 0 };
+            out.extend_from_slice(&[part.ty.code(), descending | first]);
+        }
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Result<IndexSpec, Flaw> {
+        let (table, flags) = (ObjectId(checked_u32(bytes, 0)?), checked_u8(bytes, 4)?);
+        let count = usize::from(checked_u8(bytes, 5)?);
+        let parts = (0..count).map(|index| {
+            let at = 8 + index * 4;
+            let flags = checked_u8(bytes, at + 3)?;
+            Ok(KeyPart {
+                column: checked_u16(bytes, at)?,
+                ty: KeyType::from_code(checked_u8(bytes, at + 2)?)
+                    .ok_or_else(|| Flaw::from("unknown key type"))?,
+                descending: flags & DESCENDING != 0,
+                nulls_first: flags & NULLS_FIRST != 0,
+            })
+        });
+        let parts = parts.collect::<Result<Vec<_>, Flaw>>()?;
+        if parts.is_empty() || parts.len() > MAX_PARTS {
+            return Err(Flaw::from("an index of no parts, or too many"));
+        }
+        Ok(IndexSpec {
+            table,
+            parts,
+            unique: flags & UNIQUE != 0,
+            nulls_distinct: flags & NULLS_DISTINCT != 0,
+        })
+    }
+}
+
 /// How far a build is.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexProgress {
@@ -28,14 +89,72 @@ pub struct IndexProgress {
     pub pages_done: u64,
 }
 
+/// Figures of an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexStatistics {
+    /// Pages of its tree.
+    pub pages: u64,
+    /// Levels of its tree.
+    pub height: u32,
+    /// Entries, estimated from one leaf.
+    pub entries: u64,
+}
+
 /// A stored index.
 pub struct Index {
     object: ObjectId,
     root: PageId,
     spec: IndexSpec,
+    /// Where the columns of the parts stand among the table's.
+    pub(super) ordinals: SmallVec<[usize; 4]>,
+    /// Held by who changes the structure of the tree (P2).
+    pub(super) structure: Mutex<()>,
+    /// The last leaf, if keys were appended; 0 = unknown.
+    pub(super) hint: AtomicU32,
 }
 
 impl Index {
+    /// Reads the root of an index of a table with these columns.
+    pub(crate) fn load(
+        pool: &BufferPool,
+        object: ObjectId,
+        root: PageId,
+        columns: &[ColumnSpec],
+    ) -> Result<Index, StorageError> {
+        let spec = Index::read_spec(pool, object, root)?;
+        Index::new(object, root, spec, columns)
+    }
+
+    /// The index at a root page.
+    pub(super) fn new(
+        object: ObjectId,
+        root: PageId,
+        spec: IndexSpec,
+        columns: &[ColumnSpec],
+    ) -> Result<Index, StorageError> {
+        let ordinal = |part: &KeyPart| {
+            let found = columns.iter().position(|column| column.id == part.column);
+            found.filter(|ordinal| columns[*ordinal].physical == part.ty.physical()).ok_or_else(|| {
+                StorageError::corrupt(root, object, "a key of a column that the table does not have")
+            })
+        };
+        let ordinals = spec.parts.iter().map(ordinal).collect::<Result<_, _>>()?;
+        Ok(Index { object, root, spec, ordinals, structure: Mutex::default(), hint: AtomicU32::new(0) })
+    }
+
+    /// What the index at `root` is of.
+    pub(crate) fn read_spec(
+        pool: &BufferPool,
+        object: ObjectId,
+        root: PageId,
+    ) -> Result<IndexSpec, StorageError> {
+        let page = pool.read(root)?;
+        if header::kind(&page) != Some(PageKind::Root) || page[root::OBJECT_KIND] != root::INDEX {
+            return Err(StorageError::corrupt(root, object, "not the root of an index"));
+        }
+        IndexSpec::decode(&page[root::BODY..]).map_err(|flaw| StorageError::corrupt(root, object, flaw))
+    }
+
     /// Its number.
     pub fn object(&self) -> ObjectId {
         self.object
@@ -46,9 +165,20 @@ impl Index {
         self.root
     }
 
+    /// The root of its tree.
+    pub(super) fn tree(&self) -> PageId {
+        self.root.offset(1)
+    }
+
     /// What it is of.
     pub fn spec(&self) -> &IndexSpec {
         &self.spec
+    }
+
+    /// Whether several records may have a key, `any_null` saying whether a part of it is NULL.
+    #[inline]
+    pub(super) fn is_free(&self, any_null: bool) -> bool {
+        !self.spec.unique || (any_null && self.spec.nulls_distinct)
     }
 
     /// The records that have entries of this key, in their order: not every one has it in its newest version.
@@ -56,7 +186,49 @@ impl Index {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn records_current(&self, txn: &Txn, key: &[u8]) -> Result<Vec<RecordId>, StorageError> {
-        let _ = (txn, key);
-        Err(StorageError::NoSuchObject(self.object))
+        self.records_of(&txn.shared, key)
+    }
+
+    pub(super) fn records_of(&self, shared: &Shared, key: &[u8]) -> Result<Vec<RecordId>, StorageError> {
+        let mut records = Vec::new();
+        let mut from = key.to_vec();
+        loop {
+            let leaf = self.read_leaf(shared, &from)?;
+            let node = self.node(leaf.id(), &leaf)?;
+            for index in node.find(&from).0..node.count() {
+                let entry = node.string(index);
+                if !entry.starts_with(key) {
+                    return Ok(records);
+                }
+                records.push(record_of(&entry));
+            }
+            match node.high() {
+                Some(high) if high.starts_with(key) => from = high.to_vec(),
+                _ => return Ok(records),
+            }
+        }
+    }
+
+    /// Its figures, as of now.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn statistics(&self, txn: &Txn) -> Result<IndexStatistics, StorageError> {
+        let shared = &txn.shared;
+        let pages = u64::from(u32_at(&shared.core().pool.read(self.root)?, root::DATA_PAGES));
+        let height = 1 + u32::from({
+            let top = shared.core().pool.read(self.tree())?;
+            self.node(self.tree(), &top)?.level()
+        });
+        let leaf = self.read_down(shared, |node| node.count() / 2)?;
+        let entries = self.node(leaf.id(), &leaf)?.count() as u64;
+        // Inner pages are few.
+        let entries = if height == 1 { entries } else { entries * pages };
+        Ok(IndexStatistics { pages, height, entries })
+    }
+
+    /// Forgets what is remembered of the tree.
+    pub(super) fn forget(&self) {
+        self.hint.store(0, Ordering::Relaxed);
     }
 }

@@ -248,7 +248,7 @@ impl Heap {
                 self,
                 &view,
                 record.page_index,
-                Some(record.slot),
+                Some(&[record.slot]),
                 columns,
                 out,
             )?;

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::heap::Heap;
 use crate::heap::apply;
 use crate::heap::layout::{
     DELETED_COUNT, FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PageLayout, SLOT_HIGH, VARIABLE_START,
 };
 use crate::heap::overflow;
 use crate::heap::value_slot::ValueSlot;
+use crate::heap::{self, Heap};
+use crate::index;
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{PageId, PageKind, TxnId, header};
 use crate::shared::Shared;
@@ -76,7 +77,7 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
         match shared.heap(object) {
             Ok(heap) => heaps.push(heap),
             Err(StorageError::NoSuchObject(_)) => {}
-            Err(_) if shared.is_sequence(root) => {}
+            Err(_) if shared.object_kind(root).is_ok_and(|kind| kind != heap::root::TABLE) => {}
             Err(error) => report.problems.push(CheckProblem {
                 page: root,
                 table: object,
@@ -106,6 +107,18 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
             }
             report.pages += 1;
             progress(CheckProgress { pages_total, pages_done: report.pages });
+        }
+        for one in heap.indexes.list().iter() {
+            match index::check(shared, &heap, one) {
+                Ok(problems) => report.problems.extend(problems),
+                Err(error @ (StorageError::Poisoned | StorageError::Closed)) => return Err(error),
+                Err(error) => report.problems.push(CheckProblem {
+                    page: one.root(),
+                    table: one.object(),
+                    rule: "page format",
+                    message: error.to_string(),
+                }),
+            }
         }
     }
     Ok(report)

@@ -37,6 +37,7 @@ pub fn retire(shared: &Shared) -> Result<u64, StorageError> {
             }
         }
         let pages: Vec<PageId> = ready.iter().map(|(page, _)| *page).collect();
+        let _no_walkers = shared.versions.keep_walkers_out();
         let mut mini = Mini::begin(shared.core(), TxnId::NONE);
         shared.versions.retire(&mut mini, &shared.space, &pages)?;
         mini.commit()?;
@@ -50,13 +51,16 @@ fn purge_page(shared: &Shared, id: PageId) -> Result<(), StorageError> {
     let bytes = shared.core().pool.read(id)?.to_vec();
     let entries = version_page::entries(&bytes)
         .map_err(|flaw| StorageError::corrupt(id, crate::ObjectId::SYSTEM, flaw))?;
-    for (offset, entry) in entries.iter().filter(|(_, entry)| entry.needs_purge()) {
+    for (offset, entry) in entries.iter().filter(|(_, entry)| entry.needs_purge() || entry.may_hold_keys()) {
         if entry.kind == EntryKind::DropObject {
             shared.free_object(entry.table())?;
             continue;
         }
         match shared.heap(entry.table()) {
-            Ok(heap) => purge_entry(shared, &heap, id, *offset, entry)?,
+            Ok(heap) if entry.needs_purge() || heap.indexes.any() => {
+                purge_entry(shared, &heap, id, *offset, entry)?;
+            }
+            Ok(_) => {}
             Err(StorageError::NoSuchObject(_)) => {} // dropped meanwhile, with everything in it
             Err(error) => return Err(error),
         }
@@ -72,6 +76,7 @@ fn purge_entry(
     entry: &Entry<'_>,
 ) -> Result<(), StorageError> {
     let Some(page) = heap.page_at(entry.page_index()) else { return Ok(()) };
+    let _gate = heap.indexes.enter();
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     let home = mini.write(page)?;
@@ -102,6 +107,9 @@ fn purge_entry(
         mini.apply(home, RecordKind::DATA_FREE, &payload)?;
     } else {
         maintain::purge(shared, heap, mini.page(home), &layout, entry)?;
+        if entry.is_void() {
+            return Ok(());
+        }
         let mut chains = Vec::new();
         for slice in entry.columns().map_err(corrupt)?.iter().filter(|slice| slice.physical.width().is_none())
         {

@@ -13,6 +13,8 @@ use smallvec::SmallVec;
 
 use crate::StorageError;
 use crate::heap::undo;
+use crate::index::entries::Entries;
+use crate::index::unique::{self, UniqueChecks};
 use crate::lock::{CancelHandle, LockOwner, OwnerCore, TableLockMode, WaitPolicy};
 use crate::maintenance::retire;
 use crate::mini::Mini;
@@ -125,6 +127,10 @@ pub struct Txn {
     deferrable: bool,
     /// Key in the list of open transactions.
     serial: u64,
+    /// Unique keys to be looked at again.
+    pub(crate) unique: UniqueChecks,
+    /// Memory for the keys of inserted records.
+    pub(crate) index_entries: Entries,
 }
 
 impl Txn {
@@ -172,6 +178,8 @@ impl Txn {
             exported: Vec::new(),
             deferrable: false,
             serial,
+            unique: UniqueChecks::default(),
+            index_entries: Entries::default(),
         }
     }
 
@@ -265,6 +273,7 @@ impl Txn {
     /// # Errors
     /// As [`Txn::end_statement`]; `Closed` without a statement.
     pub fn end_statement_holding(&mut self) -> Result<HeldView, StorageError> {
+        self.check_statement()?;
         let (registration, view) = self.statements.pop().ok_or(StorageError::Closed)?;
         // Ended below; the entry that goes is a copy that protects nothing.
         self.statements.push((None, view.clone()));
@@ -398,12 +407,35 @@ impl Txn {
         self.frames.last_mut()
     }
 
+    /// How deep statements are nested.
+    pub(crate) fn statement_depth(&self) -> usize {
+        self.statements.len()
+    }
+
+    /// Something that cannot be put right: only rollback is accepted from now on.
+    pub(crate) fn break_off(&mut self) {
+        self.must_rollback = true;
+    }
+
+    fn check_statement(&mut self) -> Result<(), StorageError> {
+        if self.unique.is_empty() {
+            return Ok(());
+        }
+        let checked = unique::check_due(self, Some(self.statements.len()));
+        if checked.is_err() {
+            self.abort_statement()?;
+        }
+        checked
+    }
+
     /// Closes the statement: its frame merges into the one around it.
     ///
     /// # Errors
-    /// `Serialization`: the transaction was chosen to give way, and the statement is to be aborted.
+    /// `Unique` when it has left a unique key double, or what waiting for another writer of the key says: the statement is
+    /// undone and closed then. `Serialization`: the transaction was chosen to give way, and the statement is to be aborted.
     pub fn end_statement(&mut self) -> Result<(), StorageError> {
         self.check_serializable()?;
+        self.check_statement()?;
         self.statements.pop();
         self.release_down_to_statement();
         if self.id != TxnId::NONE && self.statements.is_empty() {
@@ -437,6 +469,7 @@ impl Txn {
     /// # Errors
     /// `MustRollback` when undo failed.
     pub fn abort_statement(&mut self) -> Result<(), StorageError> {
+        self.unique.abandon(self.statements.len());
         self.statements.pop();
         if !self.options.savepoints {
             self.must_rollback |= self.has_writes() && !disabled(Rule::F5);
@@ -589,7 +622,7 @@ impl Txn {
     /// Whether keys of this unique index may be double until [`Txn::check_unique_now`] or the commit (a deferred
     /// constraint).
     pub fn defer_unique(&mut self, index: ObjectId, deferred: bool) {
-        let _ = (index, deferred);
+        self.unique.defer(index, deferred);
     }
 
     /// Checks the keys that deferred constraints have left unchecked.
@@ -597,7 +630,7 @@ impl Txn {
     /// # Errors
     /// `Unique`; `Deadlock`, `Cancelled` while waiting for another transaction.
     pub fn check_unique_now(&mut self) -> Result<(), StorageError> {
-        Ok(())
+        if self.unique.is_empty() { Ok(()) } else { unique::check_due(self, None) }
     }
 
     /// Makes everything durable and visible.
@@ -608,6 +641,10 @@ impl Txn {
         if self.must_rollback {
             self.finish_badly();
             return Err(StorageError::MustRollback);
+        }
+        if let Err(error) = self.check_unique_now() {
+            self.finish_badly();
+            return Err(error);
         }
         if let Some(reader) = &self.reader
             && let Err(error) = reader.prepare()

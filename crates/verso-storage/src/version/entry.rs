@@ -202,6 +202,16 @@ impl<'a> Entry<'a> {
         self.bytes[3] & (PURGE | VOID) == PURGE
     }
 
+    /// Whether retirement has to look at the keys of its old values, also if it was undone.
+    pub fn may_hold_keys(&self) -> bool {
+        self.kind == EntryKind::Update && self.bytes[3] & PURGE != 0
+    }
+
+    /// Whether it was undone, or purged.
+    pub fn is_void(&self) -> bool {
+        self.bytes[3] & VOID != 0
+    }
+
     /// Writer and pointer before this change of the record at `rank`; of updates and deletes only.
     pub fn prior(&self, rank: usize) -> (TxnId, VersionPointer) {
         let at = self.prior + if self.is_uniform() { 0 } else { rank * 16 };

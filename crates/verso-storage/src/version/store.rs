@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use smallvec::SmallVec;
-use verso_env::sync::Mutex;
+use verso_env::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::entry::{EntryKind, NewEntry, VersionPointer};
 use super::page as version_page;
@@ -79,6 +79,8 @@ struct Inner {
 #[derive(Default)]
 pub struct VersionStore {
     inner: Mutex<Inner>,
+    /// Held shared by who follows version chains without a snapshot, exclusively while pages are retired.
+    walking: RwLock<()>,
 }
 
 /// State record: `page u32 | txn u64 (0 = retired) | purge u8`.
@@ -140,7 +142,17 @@ impl VersionStore {
         incarnation: u16,
     ) -> VersionStore {
         let inner = Inner { free: free.collect(), pages: kept, incarnation, ..Inner::default() };
-        VersionStore { inner: Mutex::new(inner) }
+        VersionStore { inner: Mutex::new(inner), walking: RwLock::default() }
+    }
+
+    /// Keeps version pages from being retired while chains are followed down to the horizon of a moment behind this call.
+    pub fn walk(&self) -> RwLockReadGuard<'_, ()> {
+        self.walking.read()
+    }
+
+    /// Waits until nobody follows chains. Before any latch that a walker may want.
+    pub fn keep_walkers_out(&self) -> RwLockWriteGuard<'_, ()> {
+        self.walking.write()
     }
 
     /// Borrows a writer slot for a transaction.

@@ -107,6 +107,15 @@ record_kinds! {
     /// A transaction is prepared: it survives a restart undecided.
     PREPARED = 85, State, "prepared";
 
+    /// A page of an index with all its entries.
+    INDEX_INIT = 128, Init, "index init";
+    /// New entries of a page of an index.
+    INDEX_INSERT = 129, Page, "index insert";
+    /// Entries of a page of an index went.
+    INDEX_REMOVE = 130, Page, "index remove";
+    /// A page of an index ends elsewhere: it was split, or took its right neighbour's place over.
+    INDEX_FENCE = 131, Page, "index fence";
+
     /// For tests only: rebuilds a page.
     TEST_INIT = 249, Init, "test init";
     /// For tests only: changes a page.

@@ -4,6 +4,7 @@
 mod check;
 mod faults;
 mod images;
+mod indexes;
 mod junk;
 mod locks;
 mod model;

@@ -17,11 +17,12 @@ use verso_env::Env;
 use verso_sim::model::{ColumnShape, Ending, Mix, Model, Refusal, Row, Runner, Subject, difference};
 use verso_sim::{FaultPlan, Rng, World, seeds};
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
+use verso_storage::index::key::encode_row;
 use verso_storage::{
-    ColumnSpec, CommitMode, Engine, EngineOptions, Isolation, ObjectId, RecordId, StorageError, SweepOptions,
-    Txn, TxnOptions,
+    ColumnSpec, CommitMode, Engine, EngineOptions, Index, IndexScanSpec, IndexSpec, Isolation, KeyPart,
+    KeyRange, ObjectId, RecordId, StorageError, SweepOptions, Txn, TxnOptions,
 };
-use verso_types::{Batch, Column, Physical, SqlType, Value};
+use verso_types::{Batch, Column, KeyType, Physical, SqlType, Value};
 
 /// The columns of every table, as storage and as the model know them.
 pub const COLUMNS: [(ColumnSpec, ColumnShape); 5] = [
@@ -33,6 +34,15 @@ pub const COLUMNS: [(ColumnSpec, ColumnShape); 5] = [
 ];
 pub const TABLE_COUNT: u32 = 2;
 pub const PAGE_SIZE: u32 = 4096;
+
+/// The indexes of a table: one of a single column, one of two, one that few values crowd.
+fn indexes(table: ObjectId) -> [IndexSpec; 3] {
+    let first = KeyPart::ascending(1, KeyType::I64);
+    let name = KeyPart { descending: true, nulls_first: true, ..KeyPart::ascending(2, KeyType::Bytes) };
+    let small = KeyPart::ascending(4, KeyType::I16);
+    let of = |parts: Vec<KeyPart>| IndexSpec { table, parts, unique: false, nulls_distinct: true };
+    [of(vec![first]), of(vec![name, first]), of(vec![KeyPart { descending: true, ..small }, name])]
+}
 
 pub fn ids() -> Vec<u16> {
     COLUMNS.iter().map(|(spec, _)| spec.id).collect()
@@ -145,6 +155,11 @@ impl Tables {
         let specs = COLUMNS.map(|(spec, _)| spec);
         let objects: Vec<ObjectId> =
             (0..TABLE_COUNT).map(|_| engine.create_heap(&mut txn, &specs).unwrap()).collect();
+        for table in &objects {
+            for spec in indexes(*table) {
+                engine.create_index(&mut txn, spec, &mut |_| ControlFlow::Continue(())).unwrap();
+            }
+        }
         txn.commit(CommitMode::Wait).unwrap();
         (Tables::over(engine, &objects, rng), objects)
     }
@@ -189,6 +204,44 @@ impl Tables {
                 assert_eq!(rows.insert(rid(*record), row), None, "{record} twice in one scan");
             }
         }
+        for index in self.heap(table).indexes.list().iter() {
+            let through = self.read_through(txn, table, index)?;
+            if let Some(text) = difference(&rows, &through) {
+                panic!("table {table} through {}: {text}", index.object());
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The same through an index, in either direction.
+    fn read_through(
+        &self,
+        txn: &Txn,
+        table: u32,
+        index: &Arc<Index>,
+    ) -> Result<BTreeMap<u64, Row>, StorageError> {
+        let ids = ids();
+        let descending = self.rng.lock().one_in(2);
+        let spec = IndexScanSpec { columns: &ids, range: KeyRange::all(), descending };
+        let mut scan = self.heap(table).index_scan(txn, index, spec);
+        let (mut out, mut rows) = (ScanBatch::default(), BTreeMap::new());
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        while scan.next(&mut out)? {
+            let parts = &index.spec().parts;
+            let columns: Vec<&Column> = parts
+                .iter()
+                .map(|part| &out.batch.columns[ids.iter().position(|id| *id == part.column).unwrap()])
+                .collect();
+            for (at, record) in out.records.iter().enumerate() {
+                let mut key = Vec::new();
+                encode_row(parts, &columns, at, &mut key).unwrap();
+                keys.push(key);
+                let columns = COLUMNS.iter().zip(&out.batch.columns);
+                let row = columns.map(|((spec, _), column)| bytes(column, spec.physical, at)).collect();
+                assert_eq!(rows.insert(rid(*record), row), None, "{record} twice in one scan");
+            }
+        }
+        assert!(keys.is_sorted_by(|a, b| if descending { a >= b } else { a <= b }), "keys out of order");
         Ok(rows)
     }
 

@@ -1,0 +1,183 @@
+//! Proof of an index: its tree is one, every record is in it, and nothing else.
+
+use super::entries::{RECORD, record_of};
+use super::table::Index;
+use super::versions::Versions;
+use crate::StorageError;
+use crate::heap::Heap;
+use crate::heap::layout::{PageLayout, SLOT_HIGH};
+use crate::maintenance::check::CheckProblem;
+use crate::page::bytes::u16_at;
+use crate::page::{PageId, RecordId};
+use crate::shared::Shared;
+use crate::txn::TxnState;
+
+/// Tests the index while others work: structure (N1 to N3, I1), every version that somebody may see has its entry, and
+/// (when nothing waits for purge or back-out) no entry is without a version (I3, I4).
+pub(crate) fn check(shared: &Shared, heap: &Heap, index: &Index) -> Result<Vec<CheckProblem>, StorageError> {
+    let mut checker = Checker { shared, heap, index, problems: Vec::new(), leaves: Vec::new() };
+    // Nothing is left to be removed: version pages hold what is to be purged, the dead what is to be backed out.
+    let settled = || {
+        let transactions = &shared.transactions;
+        shared.versions.in_use() == 0 && transactions.dead().is_empty() && transactions.active().is_empty()
+    };
+    let was_settled = settled();
+    {
+        let _structure = index.structure.lock();
+        checker.page(index.tree(), None, &[], None)?;
+        checker.neighbours()?;
+    }
+    if checker.problems.is_empty() {
+        checker.records()?;
+        let stale = checker.entries()?;
+        if was_settled && settled() {
+            for (entry, page) in stale {
+                let message = format!("an entry of {} that no version of it has", record_of(&entry));
+                checker.problem(page, "I3", message);
+            }
+        }
+    }
+    Ok(checker.problems)
+}
+
+struct Checker<'a> {
+    shared: &'a Shared,
+    heap: &'a Heap,
+    index: &'a Index,
+    problems: Vec<CheckProblem>,
+    /// Leaves in the order of their parents.
+    leaves: Vec<PageId>,
+}
+
+impl Checker<'_> {
+    fn problem(&mut self, page: PageId, rule: &'static str, message: String) {
+        self.problems.push(CheckProblem { page, table: self.index.object(), rule, message });
+    }
+
+    /// A page and everything below it; its fences are those its parent says.
+    fn page(
+        &mut self,
+        id: PageId,
+        level: Option<u16>,
+        low: &[u8],
+        high: Option<&[u8]>,
+    ) -> Result<(), StorageError> {
+        let bytes = self.shared.core().pool.read_for_scan(id)?.to_vec();
+        let node = self.index.node(id, &bytes)?;
+        if let Err(flaw) = node.check() {
+            self.problem(id, "I1", flaw.to_string());
+            return Ok(());
+        }
+        if level.is_some_and(|level| level != node.level()) || node.is_leaf() != (node.level() == 0) {
+            self.problem(id, "I1", "is not of the level that its parent says".into());
+            return Ok(());
+        }
+        if node.low() != low || node.high() != high {
+            self.problem(id, "I1", "has other fences than its parent says".into());
+        }
+        if node.is_leaf() {
+            self.leaves.push(id);
+            return Ok(());
+        }
+        for at in 0..node.count() {
+            let end = (at + 1 < node.count()).then(|| node.string(at + 1));
+            let end = end.as_deref().or(node.high());
+            self.page(node.child(at), node.level().checked_sub(1), &node.string(at), end)?;
+        }
+        Ok(())
+    }
+
+    /// Every leaf names the next one.
+    fn neighbours(&mut self) -> Result<(), StorageError> {
+        let leaves = std::mem::take(&mut self.leaves);
+        for (at, id) in leaves.iter().enumerate() {
+            let page = self.shared.core().pool.read_for_scan(*id)?;
+            let next = self.index.node(*id, &page)?.next();
+            if next != leaves.get(at + 1).copied().unwrap_or(PageId::NONE) {
+                self.problem(*id, "I1", format!("names {next} as its right neighbour, wrongly"));
+            }
+        }
+        self.leaves = leaves;
+        Ok(())
+    }
+
+    /// Every committed version that somebody may see has its entry.
+    fn records(&mut self) -> Result<(), StorageError> {
+        let (shared, heap, index) = (self.shared, self.heap, self.index);
+        for page_index in 0..heap.page_count() {
+            let Some(id) = heap.page_at(page_index) else { break };
+            let page = shared.core().pool.read_for_scan(id)?;
+            let layout =
+                PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+            let _walking = shared.versions.walk();
+            let horizon = shared.transactions.horizon();
+            for slot in 0..u16_at(&page, SLOT_HIGH) {
+                let record = RecordId { page_index, slot };
+                let home = Versions::home(shared, heap, index, &page, &layout, page_index, slot);
+                // A deleted record loses its entries a moment before its slot.
+                if !home.live {
+                    continue;
+                }
+                let mut missing = 0;
+                home.keys(horizon, |key, _, writer| {
+                    // Who has not ended may be between the record and its entry.
+                    if shared.transactions.state(writer) == TxnState::Committed
+                        && !index.records_of(shared, key)?.contains(&record)
+                    {
+                        missing += 1;
+                    }
+                    Ok(())
+                })?;
+                if missing > 0 {
+                    self.problems.push(CheckProblem {
+                        page: id,
+                        table: index.object(),
+                        rule: "I1",
+                        message: format!("{missing} keys of {record} have no entry"),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries that no version has, with their leaves.
+    fn entries(&mut self) -> Result<Vec<(Vec<u8>, PageId)>, StorageError> {
+        let (shared, heap, index) = (self.shared, self.heap, self.index);
+        let mut stale = Vec::new();
+        let mut from = Vec::new();
+        loop {
+            // Copied: no leaf is latched while the heap is visited.
+            let (entries, high, id) = {
+                let leaf = index.read_leaf(shared, &from)?;
+                let node = index.node(leaf.id(), &leaf)?;
+                let entries: Vec<Vec<u8>> = (0..node.count()).map(|at| node.string(at)).collect();
+                (entries, node.high().map(<[u8]>::to_vec), leaf.id())
+            };
+            for entry in entries {
+                let record = record_of(&entry);
+                let key = &entry[..entry.len().saturating_sub(RECORD)];
+                let held = match heap.page_at(record.page_index) {
+                    None => false,
+                    Some(id) => {
+                        let page = shared.core().pool.read_for_scan(id)?;
+                        let layout = PageLayout::of(&page)
+                            .map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+                        let _walking = shared.versions.walk();
+                        let horizon = shared.transactions.horizon();
+                        let (page_index, slot) = (record.page_index, record.slot);
+                        Versions::home(shared, heap, index, &page, &layout, page_index, slot)
+                            .hold(key, horizon)?
+                    }
+                };
+                if !held {
+                    stale.push((entry, id));
+                }
+            }
+            match high {
+                Some(high) => from = high,
+                None => return Ok(stale),
+            }
+        }
+    }
+}

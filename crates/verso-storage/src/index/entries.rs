@@ -1,0 +1,151 @@
+//! Entries to be added to or removed from a tree: keys with the records that have them.
+
+use crate::page::RecordId;
+
+/// Bytes of a record's name behind its key.
+pub const RECORD: usize = 6;
+
+/// The record's name in the order of records.
+#[inline]
+pub fn record_bytes(record: RecordId) -> [u8; RECORD] {
+    let mut out = [0; RECORD];
+    out[..4].copy_from_slice(&record.page_index.to_be_bytes());
+    out[4..].copy_from_slice(&record.slot.to_be_bytes());
+    out
+}
+
+/// The record at the end of an entry.
+#[inline]
+pub fn record_of(entry: &[u8]) -> RecordId {
+    let mut bytes = [0; RECORD];
+    if let Some(tail) = entry.last_chunk::<RECORD>() {
+        bytes = *tail;
+    }
+    let [a, b, c, d, e, f] = bytes;
+    RecordId { page_index: u32::from_be_bytes([a, b, c, d]), slot: u16::from_be_bytes([e, f]) }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    /// First eight bytes, as a number.
+    head: u64,
+    start: u32,
+    length: u16,
+    /// Whether equal keys are allowed: a part is NULL and NULLs are distinct.
+    free: bool,
+}
+
+/// A list of entries that is sorted before use.
+#[derive(Clone, Debug, Default)]
+pub struct Entries {
+    bytes: Vec<u8>,
+    items: Vec<Item>,
+}
+
+impl Entries {
+    /// Forgets all, keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.items.clear();
+    }
+
+    /// How many.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Adds the entry of `record` whose key `write` appends; it returns whether equal keys are allowed.
+    ///
+    /// # Errors
+    /// What `write` returns; nothing is added then.
+    #[inline]
+    pub fn push_with<E>(
+        &mut self,
+        record: RecordId,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let start = self.bytes.len();
+        match write(&mut self.bytes) {
+            Ok(free) => {
+                self.bytes.extend_from_slice(&record_bytes(record));
+                self.close(start, free);
+                Ok(())
+            }
+            Err(error) => {
+                self.bytes.truncate(start);
+                Err(error)
+            }
+        }
+    }
+
+    /// Adds a key's entry.
+    pub fn push(&mut self, key: &[u8], record: RecordId, free: bool) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(&record_bytes(record));
+        self.close(start, free);
+    }
+
+    #[inline]
+    fn close(&mut self, start: usize, free: bool) {
+        let entry = &self.bytes[start..];
+        let head = match entry.first_chunk::<8>() {
+            Some(chunk) => u64::from_be_bytes(*chunk),
+            None => {
+                let mut chunk = [0; 8];
+                chunk[..entry.len()].copy_from_slice(entry);
+                u64::from_be_bytes(chunk)
+            }
+        };
+        let length = u16::try_from(entry.len()).unwrap_or(u16::MAX);
+        self.items.push(Item { head, start: start as u32, length, free });
+    }
+
+    /// Brings the entries into order.
+    pub fn sort(&mut self) {
+        let bytes = &self.bytes;
+        let of = |item: &Item| &bytes[item.start as usize..][..usize::from(item.length)];
+        let order = |a: &Item, b: &Item| a.head.cmp(&b.head).then_with(|| of(a).cmp(of(b)));
+        if !self.items.is_sorted_by(|a, b| order(a, b).is_le()) {
+            self.items.sort_unstable_by(order);
+        }
+    }
+
+    /// The entry at `index`: its key, then its record.
+    #[inline]
+    pub fn entry(&self, index: usize) -> &[u8] {
+        let item = self.items[index];
+        &self.bytes[item.start as usize..][..usize::from(item.length)]
+    }
+
+    /// The key of the entry at `index`.
+    #[inline]
+    pub fn key(&self, index: usize) -> &[u8] {
+        let entry = self.entry(index);
+        &entry[..entry.len() - RECORD]
+    }
+
+    /// The record of the entry at `index`.
+    #[inline]
+    pub fn record(&self, index: usize) -> RecordId {
+        record_of(self.entry(index))
+    }
+
+    /// Whether other records may have the same key, also in a unique index.
+    #[inline]
+    pub fn is_free(&self, index: usize) -> bool {
+        self.items[index].free
+    }
+
+    /// The longest entry.
+    pub fn longest(&self) -> usize {
+        self.items.iter().map(|item| usize::from(item.length)).max().unwrap_or(0)
+    }
+}

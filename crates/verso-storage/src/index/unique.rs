@@ -1,0 +1,204 @@
+//! Unique keys: who else has one.
+//!
+//! I2. A record's key is added first, and under the same latch it is seen who else has entries of it. Without the
+//!     latch their newest versions are looked at: live and committed, or one's own, is a duplicate; uncommitted is waited
+//!     for and looked at again; deleted, changed or dead does not count. Of two racers exactly the later sees the other.
+//!
+//! INSERT checks at once, UPDATE when its statement ends (so `SET id = id + 1` passes), both when a deferred constraint
+//! is due. What is due later is noted: the record and the key for which there were others.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::table::Index;
+use super::versions::Versions;
+use crate::StorageError;
+use crate::heap::Heap;
+use crate::heap::layout::PageLayout;
+use crate::page::{ObjectId, RecordId, TxnId};
+use crate::shared::Shared;
+use crate::txn::TxnState;
+use crate::txn::transaction::Txn;
+
+/// A key to be looked at again.
+struct Due {
+    heap: Arc<Heap>,
+    index: Arc<Index>,
+    record: RecordId,
+    key: Box<[u8]>,
+    /// Depth of the statement at whose end; `None` = when the constraint is checked.
+    depth: Option<usize>,
+}
+
+/// What a transaction has to check later.
+#[derive(Default)]
+pub struct UniqueChecks {
+    deferred: HashSet<ObjectId>,
+    due: Vec<Due>,
+}
+
+impl UniqueChecks {
+    /// Whether keys of `index` are checked at the end of the transaction.
+    pub(crate) fn is_deferred(&self, index: ObjectId) -> bool {
+        !self.deferred.is_empty() && self.deferred.contains(&index)
+    }
+
+    pub(crate) fn defer(&mut self, index: ObjectId, deferred: bool) {
+        if deferred {
+            self.deferred.insert(index);
+        } else {
+            self.deferred.remove(&index);
+        }
+    }
+
+    /// Whether nothing is to be checked.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.due.is_empty()
+    }
+
+    pub(crate) fn note(
+        &mut self,
+        heap: &Arc<Heap>,
+        index: &Arc<Index>,
+        record: RecordId,
+        key: &[u8],
+        depth: usize,
+    ) {
+        let depth = (!self.is_deferred(index.object())).then_some(depth);
+        let (heap, index) = (Arc::clone(heap), Arc::clone(index));
+        self.due.push(Due { heap, index, record, key: key.into(), depth });
+    }
+
+    /// A statement was undone: what it noted is not due any more.
+    pub(crate) fn abandon(&mut self, depth: usize) {
+        self.due.retain(|due| due.depth.is_none_or(|its| its < depth));
+    }
+}
+
+/// Who has a key in its newest version.
+enum Holder {
+    Nobody,
+    /// Committed, or the asking transaction itself.
+    Current,
+    /// Wait for it.
+    Active(TxnId),
+}
+
+fn holder(
+    shared: &Shared,
+    heap: &Heap,
+    index: &Index,
+    key: &[u8],
+    record: RecordId,
+    own: TxnId,
+) -> Result<Holder, StorageError> {
+    let Some(id) = heap.page_at(record.page_index) else { return Ok(Holder::Nobody) };
+    let page = shared.core().pool.read(id)?;
+    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    let mut versions = Versions::home(shared, heap, index, &page, &layout, record.page_index, record.slot);
+    if versions.writer == TxnId::NONE {
+        return Ok(Holder::Nobody);
+    }
+    let has = |versions: &Versions<'_>| -> Result<bool, StorageError> {
+        let mut home = Vec::with_capacity(key.len());
+        versions.key(&mut home)?;
+        Ok(versions.live && home == key)
+    };
+    let (writer, current) = (versions.writer, has(&versions)?);
+    if writer == own {
+        return Ok(if current { Holder::Current } else { Holder::Nobody });
+    }
+    match shared.transactions.state(writer) {
+        TxnState::Committed if current => Ok(Holder::Current),
+        TxnState::Committed => Ok(Holder::Nobody),
+        // What it did is as good as undone.
+        TxnState::Dead if versions.older_writer()? && has(&versions)? => Ok(Holder::Current),
+        TxnState::Dead => Ok(Holder::Nobody),
+        // It may be rolled back: then what was there before counts.
+        _ if current || (versions.older_writer()? && has(&versions)?) => Ok(Holder::Active(writer)),
+        _ => Ok(Holder::Nobody),
+    }
+}
+
+/// Fails if `record` has `key` in its newest version; waits for who may change that.
+pub(crate) fn check_record(
+    txn: &Txn,
+    heap: &Heap,
+    index: &Index,
+    key: &[u8],
+    record: RecordId,
+) -> Result<(), StorageError> {
+    let shared = &txn.shared;
+    loop {
+        if txn.cancel.load(Ordering::Relaxed) {
+            return Err(StorageError::Cancelled);
+        }
+        // Keeps the versions of those who are active now while they are looked at.
+        let (_registration, _view) = txn.view_or_now();
+        match holder(shared, heap, index, key, record, txn.id)? {
+            Holder::Nobody => return Ok(()),
+            Holder::Current => return Err(StorageError::Unique { index: index.object(), record }),
+            Holder::Active(other) => {
+                drop(_registration);
+                txn.wait_end(other)?;
+            }
+        }
+    }
+}
+
+/// Whether a key is held by two of `records`, as far as is known without waiting; one of them.
+pub(super) fn held_twice(
+    txn: &Txn,
+    heap: &Heap,
+    index: &Index,
+    key: &[u8],
+    records: impl Iterator<Item = RecordId>,
+) -> Result<Option<RecordId>, StorageError> {
+    let mut held = false;
+    for record in records {
+        let found = holder(&txn.shared, heap, index, key, record, txn.id)?;
+        if matches!(found, Holder::Current | Holder::Active(_)) {
+            if held {
+                return Ok(Some(record));
+            }
+            held = true;
+        }
+    }
+    Ok(None)
+}
+
+/// Checks what is due at the end of a statement of this depth, or everything.
+pub(crate) fn check_due(txn: &mut Txn, depth: Option<usize>) -> Result<(), StorageError> {
+    let (due, later): (Vec<Due>, Vec<Due>) = std::mem::take(&mut txn.unique.due)
+        .into_iter()
+        .partition(|due| depth.is_none() || due.depth == depth);
+    txn.unique.due = later;
+    let mut failed = None;
+    for check in &due {
+        let mine = holder(&txn.shared, &check.heap, &check.index, &check.key, check.record, txn.id)?;
+        if !matches!(mine, Holder::Current) {
+            continue;
+        }
+        for record in check.index.records_of(&txn.shared, &check.key)? {
+            if record != check.record
+                && let Err(error) = check_record(txn, &check.heap, &check.index, &check.key, record)
+            {
+                failed = Some(error);
+                break;
+            }
+        }
+        if failed.is_some() {
+            break;
+        }
+    }
+    match failed {
+        None => Ok(()),
+        Some(error) => {
+            // The caller undoes the statement or the transaction; deferred checks stay due until then.
+            txn.unique.due.extend(due.into_iter().filter(|due| due.depth.is_none()));
+            Err(error)
+        }
+    }
+}

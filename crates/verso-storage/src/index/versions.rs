@@ -1,0 +1,266 @@
+//! Keys of a record's versions, from the newest to the oldest that anybody may still see.
+//!
+//! I3. An entry goes only if no reachable version has its key: none of the home record and its versions down to the
+//!     first one that every snapshot sees.
+
+use smallvec::SmallVec;
+
+use super::key::KeyPart;
+use super::table::Index;
+use crate::StorageError;
+use crate::heap::layout::{PageLayout, SLOT_HIGH};
+use crate::heap::slice::{ColumnSlice, Variable, bit};
+use crate::heap::value_slot::ValueSlot;
+use crate::heap::{Heap, apply, overflow};
+use crate::page::bytes::{checked_slice, u16_at, u64_at};
+use crate::page::{Flaw, PageKind, TxnId, header};
+use crate::shared::Shared;
+use crate::version::entry::{Entry, VersionPointer};
+
+/// A value that is not the home record's.
+#[derive(Clone)]
+enum Old {
+    Null,
+    Bytes(SmallVec<[u8; 24]>),
+}
+
+/// One record, standing at one of its versions.
+#[derive(Clone)]
+pub(super) struct Versions<'a> {
+    shared: &'a Shared,
+    heap: &'a Heap,
+    index: &'a Index,
+    page: &'a [u8],
+    layout: &'a PageLayout,
+    page_index: u32,
+    slot: u16,
+    /// Who wrote the version; none = there is no record.
+    pub writer: TxnId,
+    back: VersionPointer,
+    /// Whether it is not deleted.
+    pub live: bool,
+    old: SmallVec<[(u16, Old); 4]>,
+}
+
+impl<'a> Versions<'a> {
+    /// The record as it stands on its latched home page.
+    pub fn home(
+        shared: &'a Shared,
+        heap: &'a Heap,
+        index: &'a Index,
+        page: &'a [u8],
+        layout: &'a PageLayout,
+        page_index: u32,
+        slot: u16,
+    ) -> Versions<'a> {
+        let at = usize::from(slot) * 8;
+        let known = slot < u16_at(page, SLOT_HIGH) && usize::from(slot) < layout.capacity;
+        let (writer, back, live) = if known {
+            (
+                u64_at(page, layout.writer + at),
+                u64_at(page, layout.back + at),
+                apply::is_live(page, layout, slot),
+            )
+        } else {
+            (0, 0, false)
+        };
+        Versions {
+            shared,
+            heap,
+            index,
+            page,
+            layout,
+            page_index,
+            slot,
+            writer: TxnId(writer),
+            back: VersionPointer(back),
+            live,
+            old: SmallVec::new(),
+        }
+    }
+
+    fn corrupt(&self, flaw: Flaw) -> StorageError {
+        StorageError::corrupt(header::page_id(self.page), self.heap.object, flaw)
+    }
+
+    /// Appends the version's key; whether a part is NULL.
+    pub fn key(&self, out: &mut Vec<u8>) -> Result<bool, StorageError> {
+        let mut any_null = false;
+        for part in &self.index.spec().parts {
+            any_null |= self.part(part, out)?;
+        }
+        Ok(any_null)
+    }
+
+    /// Appends one part of a key; whether it is NULL.
+    pub fn part(&self, part: &KeyPart, out: &mut Vec<u8>) -> Result<bool, StorageError> {
+        let mut any_null = false;
+        let old = self.old.iter().rev().find(|(column, _)| *column == part.column);
+        let encoded = match old {
+            Some((_, Old::Null)) => {
+                any_null = true;
+                part.order().encode_raw(None, out)
+            }
+            Some((_, Old::Bytes(bytes))) => part.order().encode_raw(Some(bytes), out),
+            None => match self.home_value(part.column)? {
+                None => {
+                    any_null = true;
+                    part.order().encode_raw(None, out)
+                }
+                Some(Home::Here(bytes)) => part.order().encode_raw(Some(bytes), out),
+                Some(Home::Away(bytes)) => part.order().encode_raw(Some(&bytes), out),
+            },
+        };
+        encoded.map_err(|error| self.corrupt(Flaw::new(error.message)))?;
+        Ok(any_null)
+    }
+
+    fn home_value(&self, column: u16) -> Result<Option<Home<'a>>, StorageError> {
+        let Some(ordinal) = self.layout.ordinal(column) else { return Ok(None) };
+        let place = &self.layout.columns[ordinal];
+        let slot = usize::from(self.slot);
+        if bit(&self.page[place.nulls..], slot) {
+            return Ok(None);
+        }
+        if !place.is_variable() {
+            let from = place.data + slot * place.width;
+            return Ok(Some(Home::Here(&self.page[from..from + place.width])));
+        }
+        let raw = u64_at(self.page, place.data + slot * 8);
+        match ValueSlot::decode(raw) {
+            Some(ValueSlot::Empty) => Ok(Some(Home::Here(&[]))),
+            Some(ValueSlot::Inline { offset, length }) => {
+                let bytes = checked_slice(self.page, usize::from(offset), usize::from(length));
+                Ok(Some(Home::Here(bytes.map_err(|flaw| self.corrupt(flaw))?)))
+            }
+            _ => Ok(Some(Home::Away(chain(self.shared, self.heap, raw)?))),
+        }
+    }
+
+    /// Overrides columns by the values at `rank` of `slices`.
+    pub fn put(&mut self, slices: &[ColumnSlice<'_>], rank: usize) -> Result<(), StorageError> {
+        for slice in slices {
+            if !self.index.spec().parts.iter().any(|part| part.column == slice.id) {
+                continue;
+            }
+            let old = slice_value(self.shared, self.heap, slice, rank)?;
+            self.old.push((slice.id, old.map_or(Old::Null, Old::Bytes)));
+        }
+        Ok(())
+    }
+
+    /// Goes to the version before the newest change; whether there is one.
+    fn older(&mut self) -> Result<bool, StorageError> {
+        if self.back.is_none() {
+            return Ok(false);
+        }
+        let id = self.back.page();
+        let page = self.shared.core().pool.read(id)?;
+        let corrupt = |flaw: Flaw| StorageError::corrupt(id, self.heap.object, flaw);
+        if header::kind(&page) != Some(PageKind::Version)
+            || header::incarnation(&page) != self.back.incarnation()
+        {
+            return Err(corrupt(Flaw::from("a back pointer leads to a page that was given out anew (V6)")));
+        }
+        let entry = Entry::decode(&page, self.back.offset()).map_err(corrupt)?;
+        if entry.table() != self.heap.object || entry.page_index() != self.page_index {
+            return Err(corrupt(Flaw::from("a back pointer leads to another record's version (V6)")));
+        }
+        let rank = entry.slots.rank(self.slot).ok_or_else(|| {
+            corrupt(Flaw::from("a version entry without the record that points at it (V6)"))
+        })?;
+        let slices = entry.columns().map_err(corrupt)?;
+        let (writer, back) = entry.prior(rank);
+        self.put(&slices, rank)?;
+        (self.writer, self.back, self.live) = (writer, back, true);
+        Ok(true)
+    }
+
+    /// Goes to the newest version by somebody else; whether there is one.
+    pub fn older_writer(&mut self) -> Result<bool, StorageError> {
+        let writer = self.writer;
+        loop {
+            if !self.older()? {
+                return Ok(false);
+            }
+            if self.writer != writer {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Whether this version or an older one that somebody may see has `key`. `horizon` is that of a moment
+    /// since which no version page was retired.
+    pub fn hold(mut self, key: &[u8], horizon: u64) -> Result<bool, StorageError> {
+        let mut own = Vec::new();
+        loop {
+            if self.writer == TxnId::NONE {
+                return Ok(false);
+            }
+            own.clear();
+            self.key(&mut own)?;
+            if own == key {
+                return Ok(true);
+            }
+            let seen_by_all =
+                self.shared.transactions.commit_number(self.writer).is_some_and(|number| number <= horizon);
+            if seen_by_all || !self.older_writer()? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// The keys of this version and older ones that somebody may see.
+    pub fn keys(
+        mut self,
+        horizon: u64,
+        mut each: impl FnMut(&[u8], bool, TxnId) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        let mut own = Vec::new();
+        loop {
+            if self.writer == TxnId::NONE {
+                return Ok(());
+            }
+            own.clear();
+            let any_null = self.key(&mut own)?;
+            each(&own, any_null, self.writer)?;
+            let seen_by_all =
+                self.shared.transactions.commit_number(self.writer).is_some_and(|number| number <= horizon);
+            if seen_by_all || !self.older_writer()? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+enum Home<'a> {
+    Here(&'a [u8]),
+    Away(Vec<u8>),
+}
+
+fn chain(shared: &Shared, heap: &Heap, raw: u64) -> Result<Vec<u8>, StorageError> {
+    let Some(ValueSlot::Overflow { page, incarnation }) = ValueSlot::decode(raw) else {
+        return Err(StorageError::corrupt(heap.root, heap.object, "a reference of unknown kind"));
+    };
+    let mut bytes = Vec::new();
+    overflow::read(&shared.core().pool, heap.object, page, incarnation, Some(&mut bytes))?;
+    Ok(bytes)
+}
+
+/// The value at `rank` of a slice; `None` for NULL.
+pub(super) fn slice_value(
+    shared: &Shared,
+    heap: &Heap,
+    slice: &ColumnSlice<'_>,
+    rank: usize,
+) -> Result<Option<SmallVec<[u8; 24]>>, StorageError> {
+    Ok(match slice.physical.width() {
+        _ if slice.is_null(rank) => None,
+        Some(width) => Some(SmallVec::from_slice(slice.fixed_at(rank, width))),
+        None => match slice.variable_at(rank) {
+            Variable::Null => None,
+            Variable::Bytes(bytes) => Some(SmallVec::from_slice(bytes)),
+            Variable::Reference(raw) => Some(SmallVec::from_vec(chain(shared, heap, raw)?)),
+        },
+    })
+}
