@@ -157,6 +157,8 @@ pub enum TableChange {
         column: Arc<str>,
         /// Its new name.
         to: Arc<str>,
+        /// The conditions of CHECK constraints with the new name, by the constraint's number.
+        checks: Vec<(crate::definition::Oid, Arc<str>)>,
     },
     /// RENAME CONSTRAINT.
     RenameConstraint {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows};
+use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef};
 use verso_types::{TimeZone, Value};
 
 pub use verso_storage::AdvisoryKey;
 
 use crate::error::{ExecError, Result};
-use crate::plan::{PlFunction, Plan, RaiseLevel, SubqueryTest};
+use crate::plan::{Check, PlFunction, Plan, RaiseLevel, SubqueryTest, TypedExpr};
 
 /// Services of the session.
 pub trait SessionServices {
@@ -60,6 +60,19 @@ pub trait SessionServices {
     fn notice(&self, notice: Notice);
     /// SQLSTATE and message of an error, as the client would see them: for exception handlers.
     fn describe_error(&self, error: &ExecError) -> (Arc<str>, String);
+    /// The CHECK constraints of a table, by name, over full rows: for rows that change along with others.
+    /// # Errors
+    /// Those of binding.
+    fn row_checks(&self, table: &Arc<TableDef>) -> Result<Vec<Check>> {
+        let _ = table;
+        Ok(Vec::new())
+    }
+    /// The default of a column; NULL where it has none.
+    /// # Errors
+    /// Those of binding.
+    fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr> {
+        Ok(TypedExpr::null(column.ty.clone()))
+    }
     /// How much memory a sort, a grouping or a spool may use, in bytes.
     fn work_memory_bytes(&self) -> u64;
 }

@@ -18,9 +18,14 @@ pub enum ExecError {
     /// The catalog refused.
     #[error("{0}")]
     Catalog(#[from] CatalogError),
+    /// A row that a constraint forbids; carries its SQLSTATE.
+    #[error("{}", .0.message)]
+    Violation(Box<Violation>),
     /// NULL for a column that does not take it (23502).
     #[error("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint")]
     NotNull {
+        /// The table's schema.
+        schema: Arc<str>,
         /// The table.
         table: Arc<str>,
         /// The column.
@@ -58,6 +63,23 @@ pub enum ExecError {
     },
 }
 
+/// A constraint that is not fulfilled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Five characters of class 23.
+    pub sqlstate: &'static str,
+    /// The message.
+    pub message: String,
+    /// The DETAIL line.
+    pub detail: Option<String>,
+    /// The table's schema.
+    pub schema: Arc<str>,
+    /// The table.
+    pub table: Arc<str>,
+    /// The constraint, or the unique index.
+    pub constraint: Arc<str>,
+}
+
 /// A raised error or notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raised {
@@ -72,6 +94,25 @@ pub struct Raised {
 }
 
 impl ExecError {
+    /// A constraint of a table that is not fulfilled.
+    #[cold]
+    pub fn violation(
+        sqlstate: &'static str,
+        message: String,
+        detail: Option<String>,
+        table: &verso_catalog::TableDef,
+        constraint: &Arc<str>,
+    ) -> Self {
+        Self::Violation(Box::new(Violation {
+            sqlstate,
+            message,
+            detail,
+            schema: Arc::clone(&table.schema),
+            table: Arc::clone(&table.name),
+            constraint: Arc::clone(constraint),
+        }))
+    }
+
     /// A raised error without detail and hint.
     #[cold]
     pub fn raised(sqlstate: &str, message: impl Into<String>) -> Self {

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use verso_catalog::{CatalogError, ObjectKind};
-use verso_row::error::{ExecError, Raised};
+use verso_row::error::{ExecError, Raised, Violation};
 use verso_storage::StorageError;
 use verso_types::TypeError;
 
@@ -430,8 +430,20 @@ impl From<ExecError> for SqlError {
             ExecError::Type(error) => error.into(),
             ExecError::Storage(error) => error.into(),
             ExecError::Catalog(error) => error.into(),
-            ExecError::NotNull { table, column, row } => SqlError::new("23502", message)
+            ExecError::Violation(violation) => {
+                let Violation { sqlstate, message, detail, schema, table, constraint } = *violation;
+                let error = SqlError::new(sqlstate, message)
+                    .with_schema(&*schema)
+                    .with_table(&*table)
+                    .with_constraint(&*constraint);
+                match detail {
+                    Some(detail) => error.with_detail(detail),
+                    None => error,
+                }
+            }
+            ExecError::NotNull { schema, table, column, row } => SqlError::new("23502", message)
                 .with_detail(format!("Failing row contains ({row})."))
+                .with_schema(&*schema)
                 .with_table(&*table)
                 .with_column(&*column),
             ExecError::Raised(raised) => {

@@ -9,6 +9,7 @@ pub mod bind;
 pub mod copy;
 pub mod errors;
 pub mod parse;
+pub mod plan;
 mod rewrite;
 pub mod scram;
 pub mod session;

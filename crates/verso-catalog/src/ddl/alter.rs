@@ -69,7 +69,13 @@ impl Catalog {
                 self.remove_constraint(txn, &table, &constraint)
             }
             TableChange::Rename(to) => self.rename_relation(txn, &snapshot, &schema, table.oid, to),
-            TableChange::RenameColumn { column, to } => self.rename_column(txn, &table, column, to),
+            TableChange::RenameColumn { column, to, checks } => {
+                for (oid, expression) in checks {
+                    let is_it = |row: &ConstraintRow| row.oid == *oid;
+                    store::update(&self.engine, txn, is_it, |row| row.conbin = Some(Arc::clone(expression)))?;
+                }
+                self.rename_column(txn, &table, column, to)
+            }
             TableChange::RenameConstraint { name, to } => {
                 let constraint = constraint_of(&table, name)?;
                 if table.constraint(to).is_some() {

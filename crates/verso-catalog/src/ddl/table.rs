@@ -242,7 +242,7 @@ impl Catalog {
         if &*schema.name != PUBLIC {
             path = format!("{}.{path}", quoted(&schema.name));
         }
-        Ok((oid, format!("nextval('{}'::regclass)", path.replace('\'', "''")).into()))
+        Ok((oid, format!("nextval('{}')", path.replace('\'', "''")).into()))
     }
 
     /// Stores the defaults of a table; those of `serial` columns need their sequence.

@@ -3,20 +3,27 @@
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
+use verso_storage::index::KeyRange;
 use verso_storage::rules::{Rule, disabled};
-use verso_types::{Batch, SqlType};
+use verso_types::{Batch, SqlType, Value};
 
-use super::statement::{Sink, check_not_null};
+use super::access::{Access, Found};
+use super::check::{RowChecks, row_text};
+use super::foreign::ForeignKeys;
+use super::statement::Sink;
 use super::{ChangeCursor, ExecContext};
-use crate::error::Result;
+use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
-use crate::plan::{Delete, ExprKind, Returning, TypedExpr, Update};
+use crate::plan::{Delete, ExprKind, IndexAccess, Returning, TypedExpr, Update};
 
 /// What UPDATE and DELETE share: which rows of which table.
 struct Scan {
     table: Arc<TableDef>,
     columns: Vec<usize>,
     types: Vec<SqlType>,
+    access: Option<Access>,
+    /// The change moves index entries that the scan has not met yet: all rows are read first (T2).
+    collect: bool,
     filter: Option<Predicate>,
     selection: Vec<u32>,
     /// Filter and values look at nothing but the row.
@@ -24,11 +31,19 @@ struct Scan {
 }
 
 impl Scan {
-    fn new(table: &Arc<TableDef>, columns: &[usize], filter: Option<&TypedExpr>, executor: Executor) -> Self {
+    fn new(
+        table: &Arc<TableDef>,
+        columns: &[usize],
+        access: Option<&IndexAccess>,
+        filter: Option<&TypedExpr>,
+        executor: Executor,
+    ) -> Self {
         Self {
             table: Arc::clone(table),
             columns: columns.to_vec(),
             types: columns.iter().map(|index| table.columns[*index].ty.clone()).collect(),
+            access: access.map(|access| Access::compile(table, access)),
+            collect: false,
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
             alone: filter.is_none_or(looks_at_its_row_only),
@@ -44,7 +59,19 @@ impl Scan {
         cx: &ExecContext<'_>,
         mut change: impl FnMut(&mut dyn ChangeCursor, Option<&[u32]>, &mut Vec<u32>) -> Result<()>,
     ) -> Result<()> {
-        let mut cursor = cx.tables.scan_for_change(&self.table, &self.columns)?;
+        let mut cursor = match &mut self.access {
+            None => cx.tables.scan_for_change(&self.table, &self.columns)?,
+            Some(access) => {
+                let (index, found) = access.open_parts(&cx.eval())?;
+                let ranges = match found {
+                    Found::Nothing => Vec::new(),
+                    Found::Point(key) => vec![KeyRange::prefix(key)],
+                    Found::Ranges(ranges) => ranges,
+                };
+                let (table, columns, collect) = (&self.table, &self.columns, self.collect);
+                cx.tables.index_scan_for_change(table, index, ranges, columns, collect)?
+            }
+        };
         let mut stale = Vec::new();
         while cursor.next()? {
             cx.check_cancelled()?;
@@ -129,6 +156,8 @@ pub(crate) struct UpdateStatement {
     targets: Vec<usize>,
     target_ids: Vec<u16>,
     values: ExprList,
+    checks: RowChecks,
+    keys: ForeignKeys,
     batch: Batch,
     returning: Option<Output>,
 }
@@ -137,11 +166,18 @@ impl UpdateStatement {
     pub fn new(update: &Update, executor: Executor) -> Self {
         let targets: Vec<usize> = update.assignments.iter().map(|(column, _)| *column).collect();
         let values = ExprList::compile(update.assignments.iter().map(|(_, value)| value), executor);
-        let mut scan = Scan::new(&update.table, &update.columns, update.filter.as_ref(), executor);
+        let target_ids: Vec<u16> = targets.iter().map(|column| update.table.columns[*column].id).collect();
+        let access = update.access.as_ref();
+        let mut scan = Scan::new(&update.table, &update.columns, access, update.filter.as_ref(), executor);
         scan.alone &= update.assignments.iter().all(|(_, value)| looks_at_its_row_only(value));
+        scan.collect = access.is_some_and(|access| {
+            !access.is_point() && access.index.parts.iter().any(|part| target_ids.contains(&part.column))
+        });
         Self {
             scan,
-            target_ids: targets.iter().map(|column| update.table.columns[*column].id).collect(),
+            target_ids,
+            checks: RowChecks::new(&update.table, &targets, &update.checks, executor),
+            keys: ForeignKeys::of_update(&update.table, &targets),
             targets,
             batch: Batch::of_types(values.types()),
             values,
@@ -150,66 +186,146 @@ impl UpdateStatement {
     }
 
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { scan, targets, target_ids, values, batch, returning } = self;
-        let table = Arc::clone(&scan.table);
-        let types = scan.types.clone();
+        let count = self.run_changes(cx, sink)?;
+        self.keys.finish(cx)?;
+        Ok(count)
+    }
+
+    /// The keys noted, for the statement that this one belongs to.
+    pub fn into_keys(self) -> ForeignKeys {
+        self.keys
+    }
+
+    /// Changes the rows; what that means for other tables is only noted.
+    pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let Self { scan, targets, target_ids, values, checks, keys, batch, returning } = self;
         let alone = scan.alone;
+        let (columns, types) = (scan.columns.clone(), scan.types.clone());
         let mut count = 0;
         scan.for_each(cx, |cursor, selection, stale| {
             let gathered = selection.map(|selection| cursor.batch().gather(selection));
             let rows = gathered.as_ref().unwrap_or_else(|| cursor.batch());
             values.eval(&cx.eval(), rows, batch)?;
-            check_not_null(cx, &table, targets, batch, |row| {
+            // the columns read, then the new values
+            let wanted = checks.has_conditions() || returning.is_some() || !keys.is_empty();
+            let mut both = wanted.then(|| {
+                let mut both = rows.clone();
+                both.columns.extend(batch.columns.iter().cloned());
+                both
+            });
+            let mut failed = None;
+            let checked = checks.check(cx, batch, both.as_ref().unwrap_or(rows), |row| {
+                failed = Some(row);
                 let mut shown = rows.row(row, &types);
                 shown.extend(batch.row(row, values.types()));
                 shown
-            })?;
-            let Some(returning) = returning else {
-                cursor.update(selection, target_ids, batch, alone.then_some(&mut *stale))?;
-                count += (batch.rows - stale.len()) as u64;
-                return Ok(());
-            };
-            // the old columns, then the new values
-            let mut shown = rows.clone();
-            shown.columns.extend(batch.columns.iter().cloned());
+            });
+            if let Err(error) = checked {
+                let Some(row) = failed else { return Err(error) };
+                let place = selection.map_or(row as u32, |selection| selection[row]);
+                let new = batch.row(row, values.types());
+                return Err(with_whole_row(cx, error, cursor, place, targets, new));
+            }
             cursor.update(selection, target_ids, batch, alone.then_some(&mut *stale))?;
-            leave_out(&mut shown, stale);
-            count += shown.rows as u64;
-            returning.send(cx, &shown, sink)
+            count += (batch.rows - stale.len()) as u64;
+            let Some(both) = &mut both else { return Ok(()) };
+            leave_out(both, stale);
+            if !keys.is_empty() {
+                let old = |column: usize, row: usize| match columns.iter().position(|read| *read == column) {
+                    Some(at) => both.columns[at].value(row, &types[at]),
+                    None => Value::Null,
+                };
+                let new = |column: usize, row: usize| match targets.iter().position(|one| *one == column) {
+                    Some(n) => both.columns[columns.len() + n].value(row, &values.types()[n]),
+                    None => old(column, row),
+                };
+                keys.note_new(both.rows, new)?;
+                keys.note_old(both.rows, old, Some(&new));
+            }
+            returning.as_mut().map_or(Ok(()), |returning| returning.send(cx, both, sink))
         })?;
         Ok(count)
+    }
+}
+
+/// The error with the whole new row in its detail.
+fn with_whole_row(
+    cx: &ExecContext<'_>,
+    error: ExecError,
+    cursor: &mut dyn ChangeCursor,
+    row: u32,
+    targets: &[usize],
+    new: Vec<Value>,
+) -> ExecError {
+    let Some(mut whole) = cursor.whole_row(row) else { return error };
+    for (target, value) in targets.iter().zip(new) {
+        whole[*target] = value;
+    }
+    let text = row_text(cx, &whole);
+    match error {
+        ExecError::NotNull { schema, table, column, row: _ } => {
+            ExecError::NotNull { schema, table, column, row: text }
+        }
+        ExecError::Violation(mut violation) => {
+            violation.detail = Some(format!("Failing row contains ({text})."));
+            ExecError::Violation(violation)
+        }
+        other => other,
     }
 }
 
 /// A compiled DELETE.
 pub(crate) struct DeleteStatement {
     scan: Scan,
+    keys: ForeignKeys,
     returning: Option<Output>,
 }
 
 impl DeleteStatement {
     pub fn new(delete: &Delete, executor: Executor) -> Self {
+        let Delete { table, columns, access, filter, returning } = delete;
         Self {
-            scan: Scan::new(&delete.table, &delete.columns, delete.filter.as_ref(), executor),
-            returning: Output::new(delete.returning.as_ref(), executor),
+            scan: Scan::new(table, columns, access.as_ref(), filter.as_ref(), executor),
+            keys: ForeignKeys::of_delete(table),
+            returning: Output::new(returning.as_ref(), executor),
         }
     }
 
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { scan, returning } = self;
+        let count = self.run_changes(cx, sink)?;
+        self.keys.finish(cx)?;
+        Ok(count)
+    }
+
+    /// The keys noted, for the statement that this one belongs to.
+    pub fn into_keys(self) -> ForeignKeys {
+        self.keys
+    }
+
+    /// Removes the rows; what that means for other tables is only noted.
+    pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let Self { scan, keys, returning } = self;
+        let (columns, types) = (scan.columns.clone(), scan.types.clone());
         let mut count = 0;
         let alone = scan.alone;
         scan.for_each(cx, |cursor, selection, stale| {
             let rows = selection.map_or(cursor.batch().rows, <[u32]>::len);
             cursor.delete(selection, alone.then_some(&mut *stale))?;
             count += (rows - stale.len()) as u64;
-            let Some(returning) = returning else { return Ok(()) };
+            if returning.is_none() && keys.is_empty() {
+                return Ok(());
+            }
             let mut shown = match selection {
                 Some(selection) => cursor.batch().gather(selection),
                 None => cursor.batch().clone(),
             };
             leave_out(&mut shown, stale);
-            returning.send(cx, &shown, sink)
+            let old = |column: usize, row: usize| match columns.iter().position(|read| *read == column) {
+                Some(at) => shown.columns[at].value(row, &types[at]),
+                None => Value::Null,
+            };
+            keys.note_old(shown.rows, old, None);
+            returning.as_mut().map_or(Ok(()), |returning| returning.send(cx, &shown, sink))
         })?;
         Ok(count)
     }

@@ -7,10 +7,13 @@ use verso_catalog::TableDef;
 use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, SqlType, Value};
 
+use super::check::RowChecks;
+use super::conflict::ConflictClause;
+use super::foreign::ForeignKeys;
 use super::operator::{Operator, compile, types_of};
 use super::source::ONE_ROW;
 use super::spool::Spool;
-use super::statement::{Sink, check_not_null, column_types};
+use super::statement::{Sink, column_types};
 use super::{BATCH_ROWS, ExecContext};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, RowInput};
@@ -22,6 +25,9 @@ pub(crate) struct InsertStatement {
     source: Source,
     rows: Batch,
     types: Vec<SqlType>,
+    checks: RowChecks,
+    keys: ForeignKeys,
+    conflict: Option<ConflictClause>,
     returning: Option<(ExprList, Batch)>,
 }
 
@@ -52,12 +58,26 @@ impl InsertStatement {
             let batch = Batch::of_types(exprs.types());
             (exprs, batch)
         });
-        Self { table: Arc::clone(&insert.table), source, rows: Batch::of_types(&types), types, returning }
+        let all: Vec<usize> = (0..types.len()).collect();
+        let conflict = insert.on_conflict.as_ref();
+        Self {
+            table: Arc::clone(&insert.table),
+            source,
+            rows: Batch::of_types(&types),
+            types,
+            checks: RowChecks::new(&insert.table, &all, &insert.checks, executor),
+            keys: ForeignKeys::of_insert(&insert.table),
+            conflict: conflict.map(|clause| ConflictClause::new(insert, clause, executor)),
+            returning,
+        }
     }
 
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { table, source, rows, types, returning } = self;
-        let mut target = Target { table, types, returning, count: 0 };
+        let Self { table, source, rows, types, checks, keys, conflict, returning } = self;
+        if let Some(conflict) = conflict {
+            conflict.begin();
+        }
+        let mut target = Target { table, types, checks, keys, conflict, returning, count: 0 };
         match source {
             Source::Rows(lists) => {
                 rows.clear();
@@ -84,7 +104,12 @@ impl InsertStatement {
                 input.close();
             }
         }
-        Ok(target.count)
+        let Target { keys, conflict, count, .. } = target;
+        keys.finish(cx)?;
+        if let Some(conflict) = conflict {
+            conflict.finish(cx)?;
+        }
+        Ok(count)
     }
 
     /// Runs the statement for each set of parameters; the rows of many sets reach the table together. None where the
@@ -95,9 +120,12 @@ impl InsertStatement {
         sets: &[Vec<Value>],
         sink: &mut dyn Sink,
     ) -> Option<Result<u64>> {
-        let Self { table, source, rows, types, returning } = self;
+        let Self { table, source, rows, types, checks, keys, conflict, returning } = self;
         let Source::Rows(lists) = source else { return None };
-        let mut target = Target { table, types, returning, count: 0 };
+        if let Some(conflict) = conflict {
+            conflict.begin();
+        }
+        let mut target = Target { table, types, checks, keys, conflict, returning, count: 0 };
         rows.clear();
         let mut add_all = || {
             for set in sets {
@@ -107,6 +135,10 @@ impl InsertStatement {
                 }
             }
             target.rest(cx, rows, sink)?;
+            target.keys.finish(cx)?;
+            if let Some(conflict) = target.conflict {
+                conflict.finish(cx)?;
+            }
             Ok(target.count)
         };
         Some(add_all())
@@ -123,6 +155,9 @@ impl InsertStatement {
 struct Target<'s> {
     table: &'s TableDef,
     types: &'s [SqlType],
+    checks: &'s mut RowChecks,
+    keys: &'s mut ForeignKeys,
+    conflict: &'s mut Option<ConflictClause>,
     returning: &'s mut Option<(ExprList, Batch)>,
     count: u64,
 }
@@ -150,17 +185,47 @@ impl Target<'_> {
     }
 
     fn insert(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
-        if rows.columns.iter().any(|column| column.nulls.any()) {
-            let all: Vec<usize> = (0..self.types.len()).collect();
-            check_not_null(cx, self.table, &all, rows, |row| rows.row(row, self.types))?;
+        let types = self.types;
+        if self.conflict.is_some() {
+            for row in 0..rows.rows as u32 {
+                cx.check_cancelled()?;
+                self.insert_unless_there(cx, &rows.gather(&[row]), sink)?;
+            }
+            return Ok(());
         }
+        self.checks.check(cx, rows, rows, |row| rows.row(row, types))?;
         cx.tables.insert(self.table, rows)?;
+        self.inserted(cx, rows, sink)
+    }
+
+    /// What follows the insertion of rows.
+    fn inserted(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
+        let types = self.types;
+        if !self.keys.is_empty() {
+            let value = |column: usize, row: usize| rows.columns[column].value(row, &types[column]);
+            self.keys.note_new(rows.rows, value)?;
+        }
+        self.changed(cx, rows, sink)
+    }
+
+    fn changed(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
         self.count += rows.rows as u64;
         if let Some((exprs, out)) = self.returning {
             exprs.eval(&cx.eval(), rows, out)?;
             sink.batch(out)?;
         }
         Ok(())
+    }
+
+    fn insert_unless_there(&mut self, cx: &ExecContext<'_>, row: &Batch, sink: &mut dyn Sink) -> Result<()> {
+        let types = self.types;
+        self.checks.check(cx, row, row, |row_number| row.row(row_number, types))?;
+        let Some(conflict) = self.conflict else { return Ok(()) };
+        match conflict.apply(cx, row, types)? {
+            None => Ok(()),
+            Some((row, true)) => self.inserted(cx, &row, sink),
+            Some((row, false)) => self.changed(cx, &row, sink),
+        }
     }
 }
 

@@ -14,14 +14,19 @@
 //! S3. Memory: one batch per operator, but for sorts, groups, DISTINCT, joins and spools, which are counted and refused
 //!     beyond the session's work memory (53200).
 
+mod access;
 mod aggregate;
 mod change;
+mod check;
 mod combine;
+mod conflict;
 mod context;
 mod distinct;
+mod foreign;
 mod insert;
 mod join;
 mod key;
+mod lock;
 mod operator;
 mod pipeline;
 mod sort;
@@ -34,6 +39,7 @@ mod tables;
 mod tests;
 
 pub use context::{ExecContext, ExternalRows};
+pub use foreign::{check_deferred_key, check_foreign_key, checks_over, key_columns_read};
 pub(crate) use source::cast_row;
 pub(crate) use spool::Spool;
 pub use statement::{Compiled, Sink, execute};

@@ -7,6 +7,7 @@ use super::aggregate::AggregateOperator;
 use super::combine::{RecursiveOperator, SetOperator, SharedOperator, WorkOperator};
 use super::distinct::DistinctOperator;
 use super::join::{ApplyOperator, JoinOperator};
+use super::lock::LockOperator;
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator};
 use super::sort::{Bound, SortOperator};
 use super::source::{ExternalOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
@@ -35,7 +36,10 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     match plan {
         Plan::Values { rows, columns } => Box::new(ValuesOperator::new(rows, columns, executor)),
         Plan::TableScan { table, columns, filter } => {
-            Box::new(ScanOperator::new(table, columns, filter.as_ref(), executor))
+            Box::new(ScanOperator::new(table, columns, None, filter.as_ref(), executor))
+        }
+        Plan::IndexScan { table, columns, access, filter } => {
+            Box::new(ScanOperator::new(table, columns, Some(access), filter.as_ref(), executor))
         }
         Plan::SystemScan { view, args, columns, output } => {
             Box::new(SystemOperator::new(*view, args, columns, output))
@@ -68,6 +72,10 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             };
             let input = sorted.unwrap_or_else(|| compile(input, executor));
             Box::new(LimitOperator::new(input, limit.as_ref(), offset.as_ref()))
+        }
+        Plan::LockRows { input, table, mode, wait, bound } => {
+            let batch = Batch::of_types(&types_of(input));
+            Box::new(LockOperator::new(compile(input, executor), batch, table, *mode, *wait, bound))
         }
         Plan::Distinct { input } => {
             Box::new(DistinctOperator::new(compile(input, executor), types_of(input)))

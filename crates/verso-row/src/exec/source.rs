@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use verso_catalog::{SystemView, TableDef};
-use verso_types::{Batch, CastKind, SqlType, Value, cast};
+use verso_storage::index::KeyRange;
+use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, SqlType, Value, cast};
 
+use super::access::{Access, Found};
+use super::lock::record_number;
 use super::operator::Operator;
 use super::spool::Spool;
 use super::{BATCH_ROWS, ExecContext, TableCursor};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate, RowExpr, RowInput};
 use crate::functions::Body;
-use crate::plan::{OutputColumn, SetCall, TypedExpr};
+use crate::plan::{IndexAccess, OutputColumn, RECORD_COLUMN, SetCall, TypedExpr};
 use crate::plpgsql;
 
 /// A batch of one row without columns: the input of expressions that have none.
@@ -81,8 +84,13 @@ impl Operator for ExternalOperator {
 pub(crate) struct ScanOperator {
     table: Arc<TableDef>,
     columns: Vec<usize>,
+    access: Option<Access>,
     filter: Option<Predicate>,
     selection: Vec<u32>,
+    /// The key of the one row to come.
+    point: bool,
+    /// The place of each row is yielded as its last column.
+    records: bool,
     cursor: Option<Box<dyn TableCursor>>,
 }
 
@@ -90,31 +98,80 @@ impl ScanOperator {
     pub fn new(
         table: &Arc<TableDef>,
         columns: &[usize],
+        access: Option<&IndexAccess>,
         filter: Option<&TypedExpr>,
         executor: Executor,
     ) -> Self {
         Self {
             table: Arc::clone(table),
-            columns: columns.to_vec(),
+            columns: columns.iter().copied().filter(|column| *column != RECORD_COLUMN).collect(),
+            records: columns.contains(&RECORD_COLUMN),
+            access: access.map(|access| Access::compile(table, access)),
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
+            point: false,
             cursor: None,
+        }
+    }
+}
+
+impl ScanOperator {
+    /// Reads the one row of a unique key, if it is there and fulfils the filter.
+    fn next_point(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        self.point = false;
+        let Some(access) = &mut self.access else { return Ok(false) };
+        let (index, found) = access.open_parts(&cx.eval())?;
+        let Found::Point(key) = found else { return Ok(false) };
+        if !cx.tables.get(&self.table, index, key, &self.columns, out)? {
+            return Ok(false);
+        }
+        let Some(filter) = &mut self.filter else { return Ok(true) };
+        match filter.select(&cx.eval(), out, &mut self.selection) {
+            Some(error) => Err(error),
+            None => Ok(!self.selection.is_empty()),
         }
     }
 }
 
 impl Operator for ScanOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.cursor = Some(cx.tables.scan(&self.table, &self.columns)?);
+        let Self { table, columns, access, cursor, point, records, .. } = self;
+        (*cursor, *point) = (None, false);
+        let Some(access) = access else {
+            *cursor = Some(cx.tables.scan(table, columns)?);
+            return Ok(());
+        };
+        if access.is_point() && !*records {
+            *point = true;
+            return Ok(());
+        }
+        let descending = access.descending;
+        let (index, found) = access.open_parts(&cx.eval())?;
+        let ranges = match found {
+            Found::Nothing => return Ok(()),
+            Found::Point(key) => vec![KeyRange::prefix(key)],
+            Found::Ranges(ranges) => ranges,
+        };
+        *cursor = Some(cx.tables.index_scan(table, index, ranges, descending, columns)?);
         Ok(())
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        if self.point {
+            return self.next_point(cx, out);
+        }
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
         loop {
             cx.check_cancelled()?;
+            if self.records {
+                out.columns.truncate(self.columns.len());
+            }
             if !cursor.next(out)? {
                 return Ok(false);
+            }
+            if self.records {
+                let places = cursor.records().iter().map(|record| record_number(*record)).collect();
+                out.columns.push(Column { data: ColumnData::I64(places), nulls: NullMask::default() });
             }
             let Some(filter) = &mut self.filter else { return Ok(true) };
             if let Some(error) = filter.select(&cx.eval(), out, &mut self.selection) {

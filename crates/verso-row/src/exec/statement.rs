@@ -1,9 +1,7 @@
 //! Statements, compiled and run.
 
-use std::sync::Arc;
-
 use verso_catalog::TableDef;
-use verso_types::{Batch, SqlType, Value, format_text};
+use verso_types::{Batch, SqlType, Value};
 
 use super::ExecContext;
 use super::change::{DeleteStatement, UpdateStatement};
@@ -168,39 +166,4 @@ pub fn execute(statement: &Statement, cx: &ExecContext<'_>, sink: &mut dyn Sink)
 /// Types of a table's columns.
 pub(super) fn column_types(table: &TableDef) -> Vec<SqlType> {
     table.columns.iter().map(|column| column.ty.clone()).collect()
-}
-
-/// Refuses NULL in the first row, and in it the first column, that does not take it. `targets` are the table's columns
-/// that the batch holds; `shown` makes the values of the error's detail.
-pub(super) fn check_not_null(
-    cx: &ExecContext<'_>,
-    table: &TableDef,
-    targets: &[usize],
-    batch: &Batch,
-    shown: impl FnOnce(usize) -> Vec<Value>,
-) -> Result<()> {
-    let first = targets
-        .iter()
-        .zip(&batch.columns)
-        .filter(|(target, column)| table.columns[**target].not_null && column.nulls.any())
-        .filter_map(|(target, column)| Some((column.nulls.iter().next()?, *target)))
-        .min();
-    let Some((row, target)) = first else { return Ok(()) };
-    let mut text = String::new();
-    for (i, value) in shown(row).iter().enumerate() {
-        if i > 0 {
-            text.push_str(", ");
-        }
-        match value {
-            Value::Null => text.push_str("null"),
-            value => {
-                format_text(value, &verso_types::text::type_of(value), cx.services.time_zone(), &mut text);
-            }
-        }
-    }
-    Err(ExecError::NotNull {
-        table: Arc::clone(&table.name),
-        column: Arc::clone(&table.columns[target].name),
-        row: text,
-    })
 }

@@ -1,7 +1,11 @@
 //! What the executors need of storage, within one transaction.
 
-use verso_catalog::{SequenceDef, TableDef};
-use verso_types::{Batch, TypeError};
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef};
+use verso_storage::index::KeyRange;
+use verso_storage::{RecordId, RecordLockMode, StorageError, WaitPolicy};
+use verso_types::{Batch, TypeError, Value};
 
 use crate::context::AdvisoryCall;
 use crate::error::Result;
@@ -16,6 +20,81 @@ pub trait Tables {
         table: &TableDef,
         columns: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>>;
+    /// Reads the row with a key of a unique index into `out`; whether there is one.
+    fn get(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        key: &[u8],
+        columns: &[usize],
+        out: &mut Batch,
+    ) -> Result<bool> {
+        let _ = (table, key, columns, out);
+        Err(StorageError::NoSuchObject(index.object).into())
+    }
+    /// Reads rows by ranges of an index, in its order or against it.
+    fn index_scan(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        ranges: Vec<KeyRange>,
+        descending: bool,
+        columns: &[usize],
+    ) -> Result<Box<dyn TableCursor>> {
+        let _ = (table, ranges, descending, columns);
+        Err(StorageError::NoSuchObject(index.object).into())
+    }
+    /// The same with the right to change what is read; `collect` reads all before the first is changed (T2).
+    fn index_scan_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        index: &IndexDef,
+        ranges: Vec<KeyRange>,
+        columns: &[usize],
+        collect: bool,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        let _ = (table, ranges, columns, collect);
+        Err(StorageError::NoSuchObject(index.object).into())
+    }
+    /// Whether a row with this key of a unique index is there, whoever committed it when; it then stays until the end of
+    /// the transaction (KEY SHARE).
+    fn hold_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool> {
+        let _ = (table, key);
+        Err(StorageError::NoSuchObject(index.object).into())
+    }
+    /// Whether a row fulfils a condition in the newest state, for a transaction whose snapshot may not show it: `matches`
+    /// gives the positions of a batch's rows that do. False at levels whose statements see the newest state anyway.
+    fn exists_beyond_snapshot(
+        &self,
+        table: &TableDef,
+        columns: &[usize],
+        access: Option<(&IndexDef, Vec<KeyRange>)>,
+        matches: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
+    ) -> Result<bool> {
+        let _ = (table, columns, access, matches);
+        Ok(false)
+    }
+    /// Locks records for the transaction; yields the positions of those that were locked. The others are locked by
+    /// others and to be skipped, or gone.
+    fn lock_rows(
+        &self,
+        table: &TableDef,
+        records: &[RecordId],
+        mode: RecordLockMode,
+        wait: WaitPolicy,
+    ) -> Result<Vec<u32>> {
+        let _ = (records, mode, wait);
+        Err(StorageError::NoSuchObject(table.heap).into())
+    }
+    /// Whether a constraint is checked at commit in this transaction.
+    fn is_deferred(&self, constraint: &ConstraintDef) -> bool {
+        let _ = constraint;
+        false
+    }
+    /// Notes a key of a foreign key's columns, to be checked at commit ([`check_deferred_key`](super::check_deferred_key)).
+    fn defer(&self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool) {
+        let _ = (constraint, key, referenced);
+    }
     /// Adds rows: every column of the table, in order.
     fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()>;
     /// The next value of a sequence.
@@ -53,6 +132,10 @@ pub trait Tables {
 pub trait TableCursor: Send {
     /// Replaces `out` by the next rows, columns in the order asked for. False at the end.
     fn next(&mut self, out: &mut Batch) -> Result<bool>;
+    /// The places of the rows just read, where there are any.
+    fn records(&self) -> &[RecordId] {
+        &[]
+    }
 }
 
 /// Reads a table and changes the rows just read.
@@ -76,4 +159,9 @@ pub trait ChangeCursor {
     fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()>;
     /// Replaces the rows just read by the newest versions of some of them, which are locked; those deleted are left out.
     fn reread(&mut self, rows: &[u32]) -> Result<()>;
+    /// All columns of one of the rows just read: for the details of an error.
+    fn whole_row(&mut self, row: u32) -> Option<Vec<Value>> {
+        let _ = row;
+        None
+    }
 }

@@ -318,7 +318,15 @@ fn functions_and_views_yield_rows() {
 }
 
 fn update(items: &Arc<TableDef>, filter: Option<TypedExpr>, assignments: Vec<(usize, TypedExpr)>) -> Update {
-    Update { table: Arc::clone(items), columns: vec![0, 1, 2, 3], filter, assignments, returning: None }
+    Update {
+        table: Arc::clone(items),
+        columns: vec![0, 1, 2, 3],
+        access: None,
+        filter,
+        assignments,
+        checks: Vec::new(),
+        returning: None,
+    }
 }
 
 #[test]
@@ -384,13 +392,20 @@ fn deletes_remove_the_selected_rows() {
         let delete = Delete {
             table: Arc::clone(&items),
             columns: vec![0, 1],
+            access: None,
             filter: Some(unnamed),
             returning: Some(Returning { exprs: vec![of(&items, 0)], names: vec!["id".into()] }),
         };
         let (rows, count) = world.run(&Statement::Delete(delete), executor).unwrap();
         assert_eq!((ids(&rows), count), (vec![1, 4], 2));
         assert_eq!(ids(&world.tables.rows(&items)), [2, 3, 5]);
-        let all = Delete { table: Arc::clone(&items), columns: vec![], filter: None, returning: None };
+        let all = Delete {
+            table: Arc::clone(&items),
+            columns: vec![],
+            access: None,
+            filter: None,
+            returning: None,
+        };
         assert_eq!(world.run(&Statement::Delete(all), executor).unwrap().1, 3);
     }
 }
@@ -406,6 +421,8 @@ fn inserts_take_values_and_queries() {
                 source,
                 values,
                 spool,
+                checks: Vec::new(),
+                on_conflict: None,
                 returning: Some(Returning { exprs: vec![column(0, SqlType::Int4)], names: vec!["a".into()] }),
             })
         };

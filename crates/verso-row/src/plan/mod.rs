@@ -13,16 +13,18 @@
 //! P5. `ExprKind::Outer(n)` is value `n` that the nearest `Subquery` or `Apply` around it hands in; what comes from
 //!     further out is handed on level by level.
 
+mod access;
 mod expr;
 mod query;
 mod routine;
 mod statement;
 
+pub use access::{IndexAccess, KeyMatch};
 pub use expr::{ExprKind, SubqueryTest, TypedExpr};
-pub use query::{AggregateCall, JoinKind, OutputColumn, Plan, SetCall, SetOperation, SortKey};
+pub use query::{AggregateCall, JoinKind, OutputColumn, Plan, RECORD_COLUMN, SetCall, SetOperation, SortKey};
 pub use routine::{
     PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlInto, PlReturn, PlStatement,
     PlStatementKind, PlVariable, RaiseLevel,
 };
-pub use statement::{Delete, Insert, Returning, Statement, Update};
+pub use statement::{Check, ConflictUpdate, Delete, Insert, OnConflict, Returning, Statement, Update};
 pub use verso_types::CastKind;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use verso_catalog::{FunctionDef, SystemView, TableDef};
+use verso_storage::{RecordLockMode, WaitPolicy};
 use verso_types::SqlType;
 
-use super::{ExprKind, TypedExpr};
+use super::{ExprKind, IndexAccess, TypedExpr};
 use crate::functions::{AggregateFunction, BuiltinFunction};
 
 /// Name and type of a column that a plan yields.
@@ -24,6 +25,10 @@ impl OutputColumn {
         Self { name: name.into(), ty }
     }
 }
+
+/// Stands in a scan's columns, as the last one, for the record's place: a bigint that means something to
+/// [`Plan::LockRows`] only.
+pub const RECORD_COLUMN: usize = usize::MAX;
 
 /// A query: a tree of operators, leaves first.
 #[derive(Clone, Debug)]
@@ -46,6 +51,17 @@ pub enum Plan {
         table: Arc<TableDef>,
         /// Which columns are yielded: indexes into `table.columns`.
         columns: Vec<usize>,
+        /// Keeps the rows for which it is true; over the yielded columns.
+        filter: Option<TypedExpr>,
+    },
+    /// Visible rows of a table, found through an index and in its order.
+    IndexScan {
+        /// The table.
+        table: Arc<TableDef>,
+        /// Which columns are yielded: indexes into `table.columns`.
+        columns: Vec<usize>,
+        /// Which part of the index.
+        access: IndexAccess,
         /// Keeps the rows for which it is true; over the yielded columns.
         filter: Option<TypedExpr>,
     },
@@ -107,6 +123,19 @@ pub enum Plan {
         limit: Option<TypedExpr>,
         /// How many are skipped first.
         offset: Option<TypedExpr>,
+    },
+    /// The rows of the input, locked (`FOR UPDATE` and its relatives). The input's last column is the place of the record.
+    LockRows {
+        /// The input.
+        input: Box<Plan>,
+        /// The table whose rows they are.
+        table: Arc<TableDef>,
+        /// How strongly.
+        mode: RecordLockMode,
+        /// What to do about rows that others have locked.
+        wait: WaitPolicy,
+        /// At most so many rows are wanted, the sum of these (`LIMIT`, `OFFSET`); empty means all.
+        bound: Vec<TypedExpr>,
     },
     /// Rows without duplicates (NULLs count as equal), the first of each kept.
     Distinct {
@@ -272,11 +301,11 @@ impl Plan {
             | Plan::FunctionScan { columns, .. }
             | Plan::External { columns } => columns.clone(),
             Plan::SystemScan { output, .. } => output.clone(),
-            Plan::TableScan { table, columns, .. } => columns
+            Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } => columns
                 .iter()
-                .map(|&index| {
-                    let column = &table.columns[index];
-                    OutputColumn { name: Arc::clone(&column.name), ty: column.ty.clone() }
+                .map(|&index| match table.columns.get(index) {
+                    Some(column) => OutputColumn { name: Arc::clone(&column.name), ty: column.ty.clone() },
+                    None => OutputColumn::new("record", SqlType::Int8),
                 })
                 .collect(),
             Plan::Project { exprs, names, .. } => exprs
@@ -295,6 +324,7 @@ impl Plan {
                 .collect(),
             Plan::Filter { input, .. }
             | Plan::Sort { input, .. }
+            | Plan::LockRows { input, .. }
             | Plan::Limit { input, .. }
             | Plan::Distinct { input } => input.output(),
             Plan::Append { inputs } => inputs.first().map(Plan::output).unwrap_or_default(),
@@ -315,6 +345,7 @@ impl Plan {
             Plan::Values { .. }
             | Plan::External { .. }
             | Plan::TableScan { .. }
+            | Plan::IndexScan { .. }
             | Plan::SystemScan { .. }
             | Plan::FunctionScan { .. }
             | Plan::WorkTable { .. } => Vec::new(),
@@ -323,6 +354,7 @@ impl Plan {
             | Plan::Aggregate { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
+            | Plan::LockRows { input, .. }
             | Plan::Distinct { input } => vec![input],
             Plan::Append { inputs } => inputs.iter().collect(),
             Plan::Join { left, right, .. }
@@ -339,6 +371,7 @@ impl Plan {
             Plan::Values { .. }
             | Plan::External { .. }
             | Plan::TableScan { .. }
+            | Plan::IndexScan { .. }
             | Plan::SystemScan { .. }
             | Plan::FunctionScan { .. }
             | Plan::WorkTable { .. }
@@ -348,6 +381,7 @@ impl Plan {
             | Plan::Aggregate { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
+            | Plan::LockRows { input, .. }
             | Plan::Distinct { input } => visit(input),
             Plan::Append { inputs } => inputs.iter_mut().for_each(visit),
             Plan::Join { left, right, .. }
@@ -382,6 +416,8 @@ impl Plan {
         match self {
             Plan::Values { rows, .. } => rows.iter().flatten().collect(),
             Plan::TableScan { filter, .. } => filter.iter().collect(),
+            Plan::IndexScan { access, filter, .. } => access.exprs().chain(filter).collect(),
+            Plan::LockRows { bound, .. } => bound.iter().collect(),
             Plan::SystemScan { args, .. } => args.iter().collect(),
             Plan::FunctionScan {
                 call: SetCall::Builtin { args, .. } | SetCall::User { args, .. }, ..

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
+use verso_catalog::{IndexDef, TableDef};
 
-use super::{OutputColumn, Plan, TypedExpr};
+use super::{IndexAccess, OutputColumn, Plan, TypedExpr};
 
 /// A bound statement.
 #[derive(Clone, Debug)]
@@ -30,8 +30,47 @@ pub struct Insert {
     pub values: Vec<TypedExpr>,
     /// The source reads what the statement writes, so its rows are collected first (rule T2).
     pub spool: bool,
+    /// The table's CHECK constraints, by name; over the full new row.
+    pub checks: Vec<Check>,
+    /// ON CONFLICT.
+    pub on_conflict: Option<Box<OnConflict>>,
     /// Over the full new row.
     pub returning: Option<Returning>,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What must not be false.
+    pub condition: TypedExpr,
+}
+
+/// What happens to a row whose key is there already.
+#[derive(Clone, Debug)]
+pub struct OnConflict {
+    /// The unique indexes that count; duplicates in others are errors.
+    pub indexes: Vec<Arc<IndexDef>>,
+    /// DO UPDATE; `None` is DO NOTHING.
+    pub update: Option<ConflictUpdate>,
+}
+
+/// DO UPDATE: expressions over the row that is there, then the row that was to be inserted, all columns of each.
+#[derive(Clone, Debug)]
+pub struct ConflictUpdate {
+    /// Index into `table.columns` and the new value, cast to that column's type; each column once.
+    pub assignments: Vec<(usize, TypedExpr)>,
+    /// Whether it is changed at all.
+    pub filter: Option<TypedExpr>,
+}
+
+impl Insert {
+    /// An INSERT that checks nothing but NOT NULL.
+    #[must_use]
+    pub fn plain(table: Arc<TableDef>, source: Plan, values: Vec<TypedExpr>) -> Insert {
+        Insert { table, source, values, spool: false, checks: Vec::new(), on_conflict: None, returning: None }
+    }
 }
 
 /// `UPDATE table SET …`.
@@ -41,10 +80,15 @@ pub struct Update {
     pub table: Arc<TableDef>,
     /// The columns read: indexes into `table.columns`. Expressions below are over these, in this order.
     pub columns: Vec<usize>,
+    /// The index through which the rows are found.
+    pub access: Option<IndexAccess>,
     /// Which rows.
     pub filter: Option<TypedExpr>,
     /// Index into `table.columns` and the new value, cast to that column's type; each column once.
     pub assignments: Vec<(usize, TypedExpr)>,
+    /// The CHECK constraints that the assignments may break, by name; over the read columns followed by the assigned
+    /// values in the order of `assignments`.
+    pub checks: Vec<Check>,
     /// Over the read columns followed by the assigned values in the order of `assignments`.
     pub returning: Option<Returning>,
 }
@@ -56,6 +100,8 @@ pub struct Delete {
     pub table: Arc<TableDef>,
     /// The columns read: indexes into `table.columns`.
     pub columns: Vec<usize>,
+    /// The index through which the rows are found.
+    pub access: Option<IndexAccess>,
     /// Which rows; over the read columns.
     pub filter: Option<TypedExpr>,
     /// Over the read columns.

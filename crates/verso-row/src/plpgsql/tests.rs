@@ -84,13 +84,7 @@ fn target() -> Arc<TableDef> {
 fn insert(value: TypedExpr) -> PlStatementKind {
     let source =
         Plan::Values { rows: vec![vec![value]], columns: vec![OutputColumn::new("v", SqlType::Int4)] };
-    let insert = Insert {
-        table: target(),
-        source,
-        values: vec![column(0, SqlType::Int4)],
-        spool: false,
-        returning: None,
-    };
+    let insert = Insert::plain(target(), source, vec![column(0, SqlType::Int4)]);
     PlStatementKind::Sql { statement: Box::new(Statement::Insert(insert)), into: None }
 }
 

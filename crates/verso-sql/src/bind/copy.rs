@@ -36,7 +36,8 @@ impl Binder<'_> {
             });
         }
         let source = external_rows(&types);
-        Ok((Insert { table, source, values, spool: false, returning: None }, types))
+        let checks = self.checks(&table)?;
+        Ok((Insert { checks, ..Insert::plain(table, source, values) }, types))
     }
 
     /// COPY TO of a table.

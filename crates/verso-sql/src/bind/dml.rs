@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
+use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, TableDef};
+use verso_row::exec::{checks_over, key_columns_read};
 use verso_row::plan::{
-    Delete, ExprKind as K, Insert, OutputColumn, Plan, Returning, SetCall, TypedExpr, Update,
+    Check, ConflictUpdate, Delete, ExprKind as K, Insert, OnConflict, OutputColumn, Plan, Returning, SetCall,
+    TypedExpr, Update,
 };
 use verso_types::SqlType;
 
@@ -14,7 +16,9 @@ use super::query::prune;
 use super::scope::Scope;
 use super::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
-use crate::syntax::{self, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem};
+use crate::syntax::{
+    self, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem,
+};
 
 impl Binder<'_> {
     // ── INSERT ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -49,7 +53,93 @@ impl Binder<'_> {
         debug_assert!(explicit || columns.len() == table.columns.len());
         let returning = self.returning(&insert.returning, &table, insert.alias.as_ref(), |_| {})?;
         let spool = reads(&source, &table);
-        Ok(Insert { table, source, values, spool, returning })
+        let checks = self.checks(&table)?;
+        let on_conflict = match &insert.on_conflict {
+            Some(clause) => Some(Box::new(self.on_conflict(clause, &table, insert.alias.as_ref())?)),
+            None => None,
+        };
+        Ok(Insert { table, source, values, spool, checks, on_conflict, returning })
+    }
+
+    /// The CHECK constraints of a table, by name, over full rows.
+    pub(crate) fn checks(&self, table: &TableDef) -> Result<Vec<Check>, SqlError> {
+        let check = |constraint: &Arc<ConstraintDef>| match &constraint.kind {
+            ConstraintKind::Check { expression } => {
+                let condition = self.stored_condition(expression, table);
+                Some(condition.map(|condition| Check { name: Arc::clone(&constraint.name), condition }))
+            }
+            ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => None,
+        };
+        table.constraints.iter().filter_map(check).collect()
+    }
+
+    /// Refuses a value for a column that is GENERATED ALWAYS.
+    fn refuse_identity(&self, column: &ColumnDef) -> SqlError {
+        let text = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+        SqlError::new("428C9", text)
+            .with_detail(format!(
+                "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
+                column.name
+            ))
+            .with_hint("Use OVERRIDING SYSTEM VALUE to override.")
+    }
+
+    // ── ON CONFLICT ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn on_conflict(
+        &self,
+        clause: &syntax::OnConflict,
+        table: &Arc<TableDef>,
+        alias: Option<&Name>,
+    ) -> Result<OnConflict, SqlError> {
+        let unique = || table.indexes.iter().filter(|index| index.unique);
+        let indexes: Vec<Arc<IndexDef>> = match &clause.target {
+            None if clause.update.is_some() => {
+                let text = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+                return Err(SqlError::syntax(text)
+                    .with_hint("For example, ON CONFLICT (column_name).")
+                    .at(clause.at));
+            }
+            None => unique().filter(|index| !index.deferrable).cloned().collect(),
+            Some(ConflictTarget::Columns(names)) => {
+                let mut ids = Vec::new();
+                for name in names {
+                    let at = table.column(&name.text).ok_or_else(|| {
+                        let text = format!("column \"{}\" does not exist", name.text);
+                        SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(name.at.start)
+                    })?;
+                    ids.push(table.columns[at].id);
+                }
+                let fits = |index: &&Arc<IndexDef>| {
+                    index.parts.iter().all(|part| ids.contains(&part.column))
+                        && ids.iter().all(|id| index.parts.iter().any(|part| part.column == *id))
+                };
+                unique().filter(fits).cloned().collect()
+            }
+            Some(ConflictTarget::Constraint(name)) => {
+                let constraint = table.constraint(&name.text).ok_or_else(|| {
+                    let text =
+                        format!("constraint \"{}\" for table \"{}\" does not exist", name.text, table.name);
+                    SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(clause.at)
+                })?;
+                unique().filter(|index| index.constraint == Some(constraint.oid)).cloned().collect()
+            }
+        };
+        if let Some(index) = indexes.iter().find(|index| index.deferrable) {
+            let text = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as \
+                        arbiters";
+            let _ = index;
+            return Err(SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text));
+        }
+        if indexes.is_empty() && clause.target.is_some() {
+            let text = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text));
+        }
+        let Some(update) = &clause.update else { return Ok(OnConflict { indexes, update: None }) };
+        let scope = table_scope(table, alias).with_second("excluded");
+        let filter = self.filter(update.filter.as_ref(), &scope)?;
+        let assignments = self.assignments(&update.assignments, table, &scope)?;
+        Ok(OnConflict { indexes, update: Some(ConflictUpdate { assignments, filter }) })
     }
 
     /// VALUES: each value goes straight to its column's type, and may be DEFAULT.
@@ -75,6 +165,12 @@ impl Binder<'_> {
                 let column = &table.columns[*index];
                 values.push(match &expr.kind {
                     ExprKind::Default => self.column_default(table, *index)?,
+                    _ if column.identity == Some(Identity::Always) && insert.overriding != Some(true) => {
+                        if insert.overriding != Some(false) {
+                            return Err(self.refuse_identity(column));
+                        }
+                        self.column_default(table, *index)?
+                    }
                     _ => {
                         let value =
                             self.expr(expr, &mut cx).map_err(|error| unreachable_column(error, table))?;
@@ -110,17 +206,18 @@ impl Binder<'_> {
             _ => query.at.start,
         };
         check_width(width, columns, insert, Some(extra))?;
+        let always = |index: &&usize| table.columns[**index].identity == Some(Identity::Always);
+        if let Some(index) = columns[..width].iter().find(always)
+            && insert.overriding != Some(true)
+        {
+            return Err(self.refuse_identity(&table.columns[*index]));
+        }
         Ok((plan, width))
     }
 
     /// The default of a column; NULL where it has none.
     pub(super) fn column_default(&self, table: &TableDef, index: usize) -> Result<TypedExpr, SqlError> {
-        let column = &table.columns[index];
-        let Some(text) = &column.default else { return Ok(TypedExpr::null(column.ty.clone())) };
-        // The text was checked when the column was made; positions in it mean nothing to the statement.
-        let bound = crate::parse::parse_expression(text)
-            .and_then(|expr| self.default_value(&expr, &column.name, &column.ty));
-        bound.map_err(|error| SqlError { position: None, ..error })
+        self.stored_default(&table.columns[index])
     }
 
     // ── UPDATE ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -128,24 +225,7 @@ impl Binder<'_> {
     pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
         let (table, scope) = self.target_scope(&update.table)?;
         let mut filter = self.filter(update.filter.as_ref(), &scope)?;
-        let mut cx = Context::new(&scope, Clause::Set);
-        let mut assignments: Vec<(usize, TypedExpr)> = Vec::new();
-        for (name, value) in &update.assignments {
-            let index = target_column(&table, name)?;
-            if assignments.iter().any(|(column, _)| *column == index) {
-                let text = format!("multiple assignments to same column \"{}\"", name.text);
-                return Err(SqlError::syntax(text));
-            }
-            let column = &table.columns[index];
-            let value = match &value.kind {
-                ExprKind::Default => self.column_default(&table, index)?,
-                _ => {
-                    let bound = self.expr(value, &mut cx)?;
-                    self.assign(bound, value.at.start, &column.name, &column.ty)?
-                }
-            };
-            assignments.push((index, value));
-        }
+        let mut assignments = self.assignments(&update.assignments, &table, &scope)?;
         // RETURNING sees the new values: of assigned columns those assigned, of others those read.
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let shift = table.columns.len();
@@ -167,6 +247,21 @@ impl Binder<'_> {
             }
         }
         reads_itself(assignments.iter().map(|(_, value)| value).chain(&filter), &table)?;
+        let checks = self.checks(&table)?;
+        let mut needed = key_columns_read(&table, Some(&assigned));
+        for check in &checks {
+            let mut used = Vec::new();
+            check.condition.any(&mut |part| {
+                if let K::Column(column) = part.kind {
+                    used.push(column);
+                }
+                false
+            });
+            if used.iter().any(|column| assigned.contains(column)) {
+                needed.extend(used.into_iter().filter(|column| !assigned.contains(column)));
+            }
+        }
+        kept.extend(needed.into_iter().map(|at| TypedExpr::column(at, table.columns[at].ty.clone())));
         let values = assignments.iter_mut().map(|(_, value)| value);
         let mut exprs: Vec<&mut TypedExpr> = values.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
         let columns = prune(&mut exprs);
@@ -178,7 +273,43 @@ impl Binder<'_> {
                 });
             }
         }
-        Ok(Update { table, columns, filter, assignments, returning })
+        let checks = checks_over(checks, &columns, &assigned);
+        Ok(Update { table, columns, access: None, filter, assignments, checks, returning })
+    }
+
+    /// SET over the columns of a scope.
+    fn assignments(
+        &self,
+        given: &[(Name, Expr)],
+        table: &Arc<TableDef>,
+        scope: &Scope,
+    ) -> Result<Vec<(usize, TypedExpr)>, SqlError> {
+        let mut cx = Context::new(scope, Clause::Set);
+        let mut assignments: Vec<(usize, TypedExpr)> = Vec::new();
+        for (name, value) in given {
+            let index = target_column(table, name)?;
+            if assignments.iter().any(|(column, _)| *column == index) {
+                let text = format!("multiple assignments to same column \"{}\"", name.text);
+                return Err(SqlError::syntax(text));
+            }
+            let column = &table.columns[index];
+            let value = match &value.kind {
+                ExprKind::Default => self.column_default(table, index)?,
+                _ if column.identity == Some(Identity::Always) => {
+                    let text = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+                    return Err(SqlError::new("428C9", text).with_detail(format!(
+                        "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
+                        column.name
+                    )));
+                }
+                _ => {
+                    let bound = self.expr(value, &mut cx)?;
+                    self.assign(bound, value.at.start, &column.name, &column.ty)?
+                }
+            };
+            assignments.push((index, value));
+        }
+        Ok(assignments)
     }
 
     // ── DELETE ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -188,10 +319,14 @@ impl Binder<'_> {
         let mut filter = self.filter(delete.filter.as_ref(), &scope)?;
         let mut returning = self.returning(&delete.returning, &table, delete.table.alias.as_ref(), |_| {})?;
         reads_itself(filter.iter(), &table)?;
+        let mut kept: Vec<TypedExpr> = key_columns_read(&table, None)
+            .into_iter()
+            .map(|at| TypedExpr::column(at, table.columns[at].ty.clone()))
+            .collect();
         let returned = returning.iter_mut().flat_map(|returning| returning.exprs.iter_mut());
-        let mut exprs: Vec<&mut TypedExpr> = returned.chain(filter.as_mut()).collect();
+        let mut exprs: Vec<&mut TypedExpr> = returned.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
         let columns = prune(&mut exprs);
-        Ok(Delete { table, columns, filter, returning })
+        Ok(Delete { table, columns, access: None, filter, returning })
     }
 
     // ── shared ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -47,6 +47,10 @@ pub enum Clause {
     JoinOn,
     /// DEFAULT.
     Default,
+    /// CHECK.
+    Check,
+    /// USING of ALTER COLUMN … TYPE.
+    Transform,
     /// An expression of PL/pgSQL.
     Procedure,
 }
@@ -67,6 +71,8 @@ impl Clause {
             Clause::From => "functions in FROM",
             Clause::JoinOn => "JOIN conditions",
             Clause::Default => "DEFAULT expressions",
+            Clause::Check => "check constraints",
+            Clause::Transform => "transform expressions",
         }
     }
 

@@ -41,7 +41,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use verso_catalog::CatalogSnapshot;
+use verso_catalog::{CatalogSnapshot, ColumnDef, TableDef};
 use verso_row::plan::{Statement, TypedExpr};
 use verso_types::{SqlType, TimeZone};
 
@@ -100,8 +100,14 @@ impl<'c> Binder<'c> {
         Binder { inference: Some(inference), ..Binder::new(catalog, time_zone, &[]) }
     }
 
-    /// Binds a query or a change of rows.
+    /// Binds a query or a change of rows and chooses its access paths.
     pub fn statement(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
+        let mut bound = self.unplanned(statement)?;
+        crate::plan::choose(&mut bound);
+        Ok(bound)
+    }
+
+    fn unplanned(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
         match statement {
             syntax::Statement::Query(query) => Ok(Statement::Query(self.query(query)?)),
             syntax::Statement::Insert(insert) => self.insert(insert).map(Statement::Insert),
@@ -109,6 +115,48 @@ impl<'c> Binder<'c> {
             syntax::Statement::Delete(delete) => self.delete(delete).map(Statement::Delete),
             _ => Err(SqlError::internal("only queries and changes of rows are bound")),
         }
+    }
+
+    /// Binds the condition of a CHECK over a table's columns.
+    pub fn condition(
+        &self,
+        expr: &syntax::Expr,
+        table: &str,
+        columns: &[(Arc<str>, SqlType)],
+    ) -> Result<TypedExpr, SqlError> {
+        let scope = scope::Scope::of(Some(table.into()), None, columns.to_vec());
+        let mut cx = expr::Context::new(&scope, expr::Clause::Check);
+        let bound = self.expr(expr, &mut cx)?;
+        self.boolean(bound, expr.at.start, "CHECK")
+    }
+
+    /// Binds the condition that a table's CHECK constraint has in the catalog, over all of its columns.
+    pub fn stored_condition(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        let columns: Vec<_> =
+            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        // The text was checked when the constraint was made; positions in it mean nothing to the statement.
+        let bound = crate::parse::parse_expression(text)
+            .and_then(|expr| self.condition(&expr, &table.name, &columns));
+        bound.map_err(|error| SqlError { position: None, ..error })
+    }
+
+    /// Binds the expression that ALTER COLUMN … TYPE … USING computes of a row.
+    pub fn conversion(&self, expr: &syntax::Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        let columns =
+            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        let scope = scope::Scope::of(Some(Arc::clone(&table.name)), None, columns);
+        let mut cx = expr::Context::new(&scope, expr::Clause::Transform);
+        let bound = self.expr(expr, &mut cx)?;
+        self.settle(bound, expr.at.start)
+    }
+
+    /// The default that a column has in the catalog; NULL where it has none.
+    pub fn stored_default(&self, column: &ColumnDef) -> Result<TypedExpr, SqlError> {
+        let Some(text) = &column.default else { return Ok(TypedExpr::null(column.ty.clone())) };
+        // The text was checked when the column was made; positions in it mean nothing to the statement.
+        let bound = crate::parse::parse_expression(text)
+            .and_then(|expr| self.default_value(&expr, &column.name, &column.ty));
+        bound.map_err(|error| SqlError { position: None, ..error })
     }
 
     /// Binds an expression without columns to the type it is stored as: the default of a column.

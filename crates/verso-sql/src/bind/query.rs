@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use verso_row::plan::{ExprKind as K, OutputColumn, Plan, SetOperation, SortKey, TypedExpr};
+use verso_catalog::TableDef;
+use verso_row::plan::{ExprKind as K, OutputColumn, Plan, RECORD_COLUMN, SetOperation, SortKey, TypedExpr};
+use verso_storage::{RecordLockMode, WaitPolicy};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
@@ -21,7 +23,10 @@ use super::walk::{map_columns, same};
 use super::with::inline_shared;
 use crate::errors::{SqlError, sqlstate};
 use crate::rewrite::rewrite;
-use crate::syntax::{Expr, ExprKind, Literal, OrderItem, Query, QueryBody, Select, SelectItem, SetOperator};
+use crate::syntax::{
+    Expr, ExprKind, Literal, LockClause, LockStrength, LockWait, OrderItem, Query, QueryBody, Select,
+    SelectItem, SetOperator,
+};
 
 /// An output column, bound.
 pub(super) struct Item {
@@ -46,8 +51,12 @@ impl Binder<'_> {
     }
 
     fn body(&self, query: &Query, targets: &[SqlType]) -> Result<Plan, SqlError> {
+        if let ([lock, ..], false) = (query.locks.as_slice(), matches!(query.body, QueryBody::Select(_))) {
+            let text = format!("{} of anything but a SELECT from a table", lock.strength.as_str());
+            return Err(SqlError::unsupported(text).at(lock.at));
+        }
         let plan = match &query.body {
-            QueryBody::Select(select) => self.select(select, &query.order_by, targets)?,
+            QueryBody::Select(select) => self.select(select, &query.order_by, &query.locks, targets)?,
             QueryBody::Values(rows) => {
                 let plan = self.values(rows)?;
                 self.order_output(plan, &query.order_by)?
@@ -65,6 +74,13 @@ impl Binder<'_> {
         let offset = self.count(query.offset.as_ref(), Clause::Offset)?;
         if limit.is_none() && offset.is_none() {
             return Ok(plan);
+        }
+        let mut plan = plan;
+        if let (Some(limit), Plan::Project { input, .. }) = (&limit, &mut plan)
+            && let Plan::LockRows { bound, .. } = &mut **input
+        {
+            bound.push(limit.clone());
+            bound.extend(offset.clone());
         }
         Ok(Plan::Limit { input: Box::new(plan), limit, offset })
     }
@@ -186,8 +202,18 @@ impl Binder<'_> {
 
     // ── SELECT ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    fn select(&self, select: &Select, order_by: &[OrderItem], targets: &[SqlType]) -> Result<Plan, SqlError> {
-        let Input { plan, scope } = self.from(select.from.as_ref())?;
+    fn select(
+        &self,
+        select: &Select,
+        order_by: &[OrderItem],
+        locks: &[LockClause],
+        targets: &[SqlType],
+    ) -> Result<Plan, SqlError> {
+        let Input { mut plan, scope } = self.from(select.from.as_ref())?;
+        let lock = row_lock(locks, select, &plan, &scope)?;
+        if let (Some(_), Plan::TableScan { columns, .. }) = (&lock, &mut plan) {
+            columns.push(RECORD_COLUMN);
+        }
         let filter = self.filter(select.filter.as_ref(), &scope)?;
         let mut cx = Context::new(&scope, Clause::Select);
         let mut items = self.items(&select.items, &mut cx)?;
@@ -246,6 +272,14 @@ impl Binder<'_> {
         let grouped = !aggregates.is_empty() || !keys.is_empty() || having.is_some();
         let names: Vec<Arc<str>> = items.iter().map(|item| Arc::clone(&item.name)).collect();
         let mut exprs: Vec<TypedExpr> = items.into_iter().map(|item| item.expr).chain(hidden).collect();
+        if let Some((clause, ..)) = &lock {
+            if grouped {
+                let what = if keys.is_empty() { "aggregate functions" } else { "GROUP BY clause" };
+                let text = format!("{} is not allowed with {what}", clause.as_str());
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+            }
+            exprs.push(TypedExpr::column(scope.columns.len(), SqlType::Int8));
+        }
         if grouped {
             for expr in exprs.iter_mut().chain(having.as_mut()) {
                 over_groups(expr, &keys, &plain_columns)?;
@@ -261,7 +295,8 @@ impl Binder<'_> {
                 plan = Plan::Filter { input: Box::new(plan), predicate };
             }
         }
-        Ok(finish(plan, exprs, names, select.distinct, sort))
+        let lock = lock.map(|(_, table, mode, wait)| (table, mode, wait));
+        Ok(finish(plan, exprs, names, select.distinct, sort, lock))
     }
 
     /// WHERE.
@@ -399,6 +434,52 @@ impl Binder<'_> {
     }
 }
 
+/// How strongly the rows of which table are locked, and how long one waits for them; the clause's name comes first.
+type RowLock = (LockStrength, Arc<TableDef>, RecordLockMode, WaitPolicy);
+
+/// What FOR UPDATE and its relatives ask for.
+fn row_lock(
+    locks: &[LockClause],
+    select: &Select,
+    source: &Plan,
+    scope: &Scope,
+) -> Result<Option<RowLock>, SqlError> {
+    let Some(strongest) = locks.iter().max_by_key(|lock| lock.strength) else { return Ok(None) };
+    let clause = strongest.strength;
+    if select.distinct {
+        let text = format!("{} is not allowed with DISTINCT clause", clause.as_str());
+        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+    }
+    for name in locks.iter().flat_map(|lock| &lock.of) {
+        if scope.table(&name.text).is_none() {
+            let text =
+                format!("relation \"{}\" in {} clause not found in FROM clause", name.text, clause.as_str());
+            return Err(SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(name.at.start));
+        }
+    }
+    let table = match source {
+        Plan::TableScan { table, .. } if !table.is_system() => Arc::clone(table),
+        Plan::Values { .. } if select.from.is_none() => return Ok(None),
+        _ => {
+            let text = format!("{} of anything but a SELECT from a table", clause.as_str());
+            return Err(SqlError::unsupported(text).at(strongest.at));
+        }
+    };
+    let mode = match clause {
+        LockStrength::KeyShare => RecordLockMode::KeyShare,
+        LockStrength::Share => RecordLockMode::Share,
+        LockStrength::NoKeyUpdate => RecordLockMode::NoKeyUpdate,
+        LockStrength::Update => RecordLockMode::Update,
+    };
+    let asks = |wait: LockWait| locks.iter().any(|lock| lock.wait == wait);
+    let wait = match (asks(LockWait::NoWait), asks(LockWait::SkipLocked)) {
+        (true, _) => WaitPolicy::NoWait,
+        (false, true) => WaitPolicy::SkipLocked,
+        (false, false) => WaitPolicy::Block,
+    };
+    Ok(Some((clause, table, mode, wait)))
+}
+
 /// The columns used, in the table's order; the expressions are renumbered to them.
 pub(super) fn prune(exprs: &mut [&mut TypedExpr]) -> Vec<usize> {
     let mut used = Vec::new();
@@ -423,6 +504,7 @@ fn finish(
     names: Vec<Arc<str>>,
     distinct: bool,
     sort: Vec<(usize, bool, bool)>,
+    lock: Option<(Arc<TableDef>, RecordLockMode, WaitPolicy)>,
 ) -> Plan {
     let width = names.len();
     let types: Vec<SqlType> = exprs.iter().map(|expr| expr.ty.clone()).collect();
@@ -447,6 +529,9 @@ fn finish(
             nulls_first,
         };
         plan = Plan::Sort { input: Box::new(plan), keys: sort.into_iter().map(key).collect() };
+    }
+    if let Some((table, mode, wait)) = lock {
+        plan = Plan::LockRows { input: Box::new(plan), table, mode, wait, bound: Vec::new() };
     }
     if types.len() > width {
         let exprs = (0..width).map(|n| TypedExpr::column(n, types[n].clone())).collect();

@@ -99,6 +99,18 @@ pub enum Meaning {
 }
 
 impl Scope {
+    /// The same columns once more, as those of a second table behind it.
+    pub fn with_second(mut self, name: &str) -> Scope {
+        let own = self.columns.len();
+        self.columns.extend_from_within(..);
+        for index in own..2 * own {
+            let (column, ty) = self.columns[index].clone();
+            self.visible.push((column, TypedExpr::column(index, ty)));
+        }
+        self.tables.push(ScopeTable { name: Some(name.into()), hidden: None, columns: own..2 * own });
+        self
+    }
+
     /// The scope of one FROM item.
     pub fn of(table: Option<Arc<str>>, hidden: Option<Arc<str>>, columns: Vec<(Arc<str>, SqlType)>) -> Scope {
         let visible = columns

@@ -9,9 +9,8 @@ use crate::syntax::{FunctionBody, IsolationLevel, Name, Statement, TransactionMo
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
 const KNOWN: &[&str] = &[
-    "alter", "analyze", "call", "cluster", "comment", "copy", "grant", "import", "listen", "load", "lock",
-    "merge", "notify", "prepare", "reassign", "refresh", "reindex", "revoke", "security", "unlisten",
-    "unload", "prewarm", "backup", "connect",
+    "call", "cluster", "comment", "copy", "grant", "import", "listen", "load", "merge", "notify", "prepare",
+    "reassign", "refresh", "revoke", "security", "unlisten", "unload", "prewarm", "backup", "connect",
 ];
 
 /// Parses a statement that begins with `word`.
@@ -47,8 +46,12 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, SqlEr
         "explain" => explain(cursor),
         "do" => do_block(cursor),
         "alter" if cursor.is(&["alter", "database"]) => alter_database(cursor),
+        "alter" => super::table::alter(cursor),
+        "lock" => super::table::lock_table(cursor),
+        "reindex" => super::table::reindex(cursor),
+        "analyze" | "analyse" => super::table::analyze(cursor),
         _ if KNOWN.contains(&word) => {
-            let second = cursor.word_at(1).filter(|_| word == "alter" || word == "refresh");
+            let second = cursor.word_at(1).filter(|_| word == "refresh");
             let what = match second {
                 Some(second) => format!("{} {}", word.to_uppercase(), second.to_uppercase()),
                 None => word.to_uppercase(),
@@ -196,9 +199,11 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     if cursor.accept(&["transaction"]) {
         return Ok(Statement::SetTransaction(some_modes(cursor)?));
     }
+    if cursor.is(&["constraints"]) {
+        return super::table::set_constraints(cursor);
+    }
     for (words, what) in [
-        (&["constraints"][..], "SET CONSTRAINTS"),
-        (&["role"], "SET ROLE"),
+        (&["role"][..], "SET ROLE"),
         (&["session", "authorization"], "SET SESSION AUTHORIZATION"),
         (&["isolation"], "SET ISOLATION"),
         (&["lock", "mode"], "SET LOCK MODE"),
@@ -298,15 +303,13 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         sweep_options(cursor, &mut verbose, &mut parallel)?;
     }
     if vacuum {
-        for what in ["full", "freeze", "analyze"] {
+        for what in ["full", "freeze"] {
             if cursor.is(&[what]) {
                 return Err(cursor.unsupported(&format!("VACUUM {}", what.to_uppercase())));
             }
         }
         verbose |= cursor.accept(&["verbose"]);
-        if cursor.is(&["analyze"]) {
-            return Err(cursor.unsupported("VACUUM ANALYZE"));
-        }
+        cursor.accept(&["analyze"]); // there are no statistics to collect
         if !cursor.at_end() {
             table = Some(cursor.qualified()?);
         }

@@ -8,8 +8,8 @@ use super::cursor::Cursor;
 use super::{parse_body, string_literal};
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{
-    ColumnDefinition, CreateFunction, CreateSequence, CreateTable, Drop, DropFunction, DropKind,
-    FunctionBody, Name, QualifiedName, Returns, Span, Statement, TableElement, Truncate, Volatility,
+    CreateFunction, CreateSequence, Drop, DropFunction, DropKind, FunctionBody, Name, QualifiedName, Returns,
+    Statement, Truncate, Volatility,
 };
 
 /// CREATE.
@@ -24,11 +24,13 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
             let what = format!("CREATE OR REPLACE {}", word.to_uppercase());
             Err(SqlError::unsupported(what).at(start))
         }
-        "table" => create_table(cursor),
+        "table" => super::table::create_table(cursor),
+        "index" => super::table::create_index(cursor),
+        "unique" if cursor.is(&["unique", "index"]) => super::table::create_index(cursor),
         "sequence" => create_sequence(cursor),
         "aggregate" | "cast" | "collation" | "conversion" | "database" | "domain" | "event" | "extension"
-        | "foreign" | "global" | "group" | "index" | "language" | "local" | "materialized" | "operator"
-        | "policy" | "procedure" | "publication" | "recursive" | "role" | "rule" | "schema" | "server"
+        | "foreign" | "global" | "group" | "language" | "local" | "materialized" | "operator" | "policy"
+        | "procedure" | "publication" | "recursive" | "role" | "rule" | "schema" | "server"
         | "statistics" | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "trigger"
         | "type" | "unique" | "unlogged" | "user" | "view" | "constraint" | "access" | "transform" => {
             Err(SqlError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
@@ -37,7 +39,7 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     }
 }
 
-fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
+pub(super) fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
     if !cursor.accept(&["if"]) {
         return Ok(false);
     }
@@ -45,169 +47,35 @@ fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
     Ok(true)
 }
 
-// ── tables ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
-    cursor.advance();
-    let if_not_exists = if_not_exists(cursor)?;
-    let name = cursor.qualified()?;
-    for (words, what) in [
-        (&["as"][..], "CREATE TABLE … AS"),
-        (&["of"], "CREATE TABLE … OF"),
-        (&["partition", "of"], "PARTITION OF"),
-    ] {
-        if cursor.is(words) {
-            return Err(cursor.unsupported(what));
-        }
-    }
-    cursor.expect_token(&Token::LParen)?;
-    let mut elements = Vec::new();
-    if !cursor.accept_token(&Token::RParen) {
-        elements = cursor.list(table_element)?;
-        cursor.expect_token(&Token::RParen)?;
-    }
-    if let Some(word) = cursor.word() {
-        let clause = match word.as_str() {
-            "inherits" | "partition" | "using" | "with" | "without" | "on" | "tablespace" | "as" => {
-                word.to_uppercase()
-            }
-            _ => return Err(cursor.unexpected()),
-        };
-        return Err(cursor.unsupported(&format!("CREATE TABLE … {clause}")));
-    }
-    Ok(Statement::CreateTable(CreateTable { name, if_not_exists, elements }))
-}
-
-fn table_element(cursor: &mut Cursor<'_>) -> Result<TableElement, SqlError> {
-    if cursor.accept(&["like"]) {
-        return like(cursor);
-    }
-    table_constraint(cursor)?;
-    let name = cursor.name()?;
-    let ty = cursor.data_type()?;
-    let mut column = ColumnDefinition { name, ty, not_null: false, default: None };
-    let (mut null, mut not_null) = (false, false);
-    while let Some(word) = cursor.word() {
-        let at = cursor.here().start;
-        match word.as_str() {
-            "not" => {
-                cursor.expect(&["not", "null"])?;
-                not_null = true;
-            }
-            "null" => {
-                cursor.advance();
-                null = true;
-            }
-            "default" => {
-                cursor.advance();
-                let start = cursor.here().start;
-                let default = cursor.expr_before(default_ends)?;
-                let end = cursor.source().token_end_before(cursor.here().start);
-                let text = cursor.source().slice(Span { start, end }).to_string();
-                if column.default.replace((default, text)).is_some() {
-                    let text =
-                        format!("multiple default values specified for column \"{}\"", column.name.text);
-                    return Err(SqlError::syntax(text).at(at));
-                }
-            }
-            "constraint" => {
-                cursor.advance();
-                cursor.name()?; // a name for NOT NULL is accepted and, as in PostgreSQL 15, forgotten
-                if !cursor.is(&["not"]) && !cursor.is(&["null"]) {
-                    column_constraint(cursor)?;
-                    return Err(cursor.unexpected());
-                }
-            }
-            _ => {
-                column_constraint(cursor)?;
-                return Err(cursor.unexpected());
-            }
-        }
-        if null && not_null {
-            let text = format!("conflicting NULL/NOT NULL declarations for column \"{}\"", column.name.text);
-            return Err(SqlError::syntax(text).at(at));
-        }
-    }
-    column.not_null = not_null;
-    Ok(TableElement::Column(column))
-}
-
-/// Whether a word ends the expression of DEFAULT: what may follow it in a column's definition.
-fn default_ends(word: &str) -> bool {
-    let words =
-        ["not", "null", "constraint", "primary", "unique", "check", "references", "generated", "collate"];
-    words.contains(&word)
-}
-
-/// Refuses what stands behind a column and is known.
-fn column_constraint(cursor: &Cursor<'_>) -> Result<(), SqlError> {
-    for (words, what) in [
-        (&["primary", "key"][..], "PRIMARY KEY"),
-        (&["unique"], "UNIQUE"),
-        (&["check"], "CHECK"),
-        (&["references"], "REFERENCES"),
-        (&["generated"], "GENERATED"),
-        (&["collate"], "COLLATE"),
-        (&["storage"], "STORAGE"),
-        (&["compression"], "COMPRESSION"),
-    ] {
-        if cursor.is(words) {
-            return Err(cursor.unsupported(what));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a table constraint.
-fn table_constraint(cursor: &Cursor<'_>) -> Result<(), SqlError> {
-    let first = usize::from(cursor.is(&["constraint"])) * 2;
-    for (word, what) in
-        [("primary", "PRIMARY KEY"), ("unique", "UNIQUE"), ("check", "CHECK"), ("foreign", "FOREIGN KEY")]
-    {
-        if cursor.word_at(first).as_deref() == Some(word) {
-            return Err(cursor.unsupported(what));
-        }
-    }
-    if cursor.word_at(0).as_deref() == Some("exclude") && cursor.word_at(1).as_deref() == Some("using") {
-        return Err(cursor.unsupported("EXCLUDE"));
-    }
-    Ok(())
-}
-
-fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SqlError> {
-    let table = cursor.qualified()?;
-    let mut defaults = false;
-    while cursor.is(&["including"]) || cursor.is(&["excluding"]) {
-        let including = cursor.is(&["including"]);
-        cursor.advance();
-        let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
-        match word.as_str() {
-            // There is nothing else yet that could be included.
-            "defaults" | "all" => defaults = including,
-            "constraints" | "indexes" | "identity" | "generated" | "storage" | "statistics" | "comments"
-            | "compression" => {}
-            _ => return Err(cursor.unexpected()),
-        }
-        cursor.advance();
-    }
-    Ok(TableElement::Like { table, defaults })
-}
-
 // ── sequences ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 fn create_sequence(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.advance();
     let if_not_exists = if_not_exists(cursor)?;
-    let mut sequence = CreateSequence {
-        name: cursor.qualified()?,
-        if_not_exists,
+    let mut sequence = CreateSequence { if_not_exists, ..empty_sequence(cursor.qualified()?) };
+    sequence_options(cursor, &mut sequence)?;
+    Ok(Statement::CreateSequence(sequence))
+}
+
+/// A sequence without any option.
+pub(super) fn empty_sequence(name: QualifiedName) -> CreateSequence {
+    CreateSequence {
+        name,
+        if_not_exists: false,
         ty: SqlType::Int8,
         start: None,
         increment: None,
         min: None,
         max: None,
         cycle: false,
-    };
+    }
+}
+
+/// The options of a sequence, in any order.
+pub(super) fn sequence_options(
+    cursor: &mut Cursor<'_>,
+    sequence: &mut CreateSequence,
+) -> Result<(), SqlError> {
     let mut seen: Vec<&str> = Vec::new();
     while let Some(word) = cursor.word() {
         let at = cursor.here().start;
@@ -264,7 +132,7 @@ fn create_sequence(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
             }
         }
     }
-    Ok(Statement::CreateSequence(sequence))
+    Ok(())
 }
 
 // ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -435,15 +303,19 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let kind = match word.as_str() {
         "table" => Some(DropKind::Table),
         "sequence" => Some(DropKind::Sequence),
+        "index" => Some(DropKind::Index),
         "function" => None,
-        "index" | "view" | "schema" | "database" | "role" | "user" | "type" | "domain" | "trigger"
-        | "procedure" | "extension" | "aggregate" | "materialized" | "policy" | "rule" | "operator"
-        | "cast" | "collation" | "owned" | "routine" | "tablespace" | "publication" | "subscription" => {
+        "view" | "schema" | "database" | "role" | "user" | "type" | "domain" | "trigger" | "procedure"
+        | "extension" | "aggregate" | "materialized" | "policy" | "rule" | "operator" | "cast"
+        | "collation" | "owned" | "routine" | "tablespace" | "publication" | "subscription" => {
             return Err(SqlError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),
     };
     cursor.advance();
+    if kind == Some(DropKind::Index) && cursor.is(&["concurrently"]) {
+        return Err(cursor.unsupported("DROP INDEX CONCURRENTLY"));
+    }
     let if_exists = cursor.accept(&["if", "exists"]);
     match kind {
         Some(kind) => {
@@ -488,13 +360,9 @@ pub fn truncate(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         cursor.accept_token(&Token::Mul);
         Ok(table)
     })?;
-    if cursor.is(&["restart", "identity"]) {
-        return Err(cursor.unsupported("RESTART IDENTITY"));
+    let restart_identity = cursor.accept(&["restart", "identity"]);
+    if !restart_identity {
+        cursor.accept(&["continue", "identity"]);
     }
-    cursor.accept(&["continue", "identity"]);
-    if cursor.is(&["cascade"]) {
-        return Err(cursor.unsupported("TRUNCATE … CASCADE"));
-    }
-    cursor.accept(&["restrict"]);
-    Ok(Statement::Truncate(Truncate { tables }))
+    Ok(Statement::Truncate(Truncate { tables, restart_identity, cascade: cascade(cursor) }))
 }

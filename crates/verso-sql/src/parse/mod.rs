@@ -21,6 +21,7 @@ mod role;
 mod session;
 mod source;
 mod split;
+mod table;
 
 pub use plpgsql::{condition_code, parse_body};
 pub use split::{Open, Piece, split_statements};
@@ -52,6 +53,31 @@ pub fn parse_expression(text: &str) -> Result<Expr, SqlError> {
     let expr = cursor.expr()?;
     cursor.finish()?;
     Ok(expr)
+}
+
+/// The text of an expression with another name for a column.
+pub fn rename_column(text: &str, from: &str, to: &str) -> String {
+    let Ok(source) = Source::new(text) else { return text.to_string() };
+    let plain = to.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte.is_ascii_digit());
+    let reserved =
+        cursor::RESERVED.contains(&to) || !to.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    let shown = if plain && !reserved { to.to_string() } else { format!("\"{}\"", to.replace('"', "\"\"")) };
+    let mut out = String::new();
+    let mut end = 0;
+    let tokens = source.tokens();
+    for (n, token) in tokens.iter().enumerate() {
+        let Token::Word(word) = &token.token else { continue };
+        let name = if word.quote_style.is_some() { word.value.clone() } else { cursor::fold(&word.value) };
+        let call = matches!(tokens.get(n + 1).map(|next| &next.token), Some(Token::LParen | Token::Period));
+        if name == from && !call {
+            let span = source.span(token.span);
+            out.push_str(source.slice(Span { start: end, end: span.start }));
+            out.push_str(&shown);
+            end = span.end;
+        }
+    }
+    out.push_str(source.slice(Span { start: end, end: source.end() }));
+    out
 }
 
 /// Reads junk as a script; for fuzzing. Must return, whatever the bytes.

@@ -35,6 +35,10 @@ pub struct Source<'a> {
     tokens: Vec<TokenWithSpan>,
     /// Starts of the BETWEENs before a SYMMETRIC.
     symmetric: Vec<u32>,
+    /// Starts of the FORs before NO KEY UPDATE and KEY SHARE.
+    key_locks: Vec<u32>,
+    /// Starts of OVERRIDING … VALUE, and whether it says SYSTEM.
+    overriding: Vec<(u32, bool)>,
 }
 
 impl<'a> Source<'a> {
@@ -52,7 +56,15 @@ impl<'a> Source<'a> {
             let ends = std::iter::once(text.len() as u32);
             text.char_indices().map(|(at, _)| at as u32).chain(ends).collect()
         });
-        let mut source = Source { text, lines, bytes, tokens: Vec::new(), symmetric: Vec::new() };
+        let mut source = Source {
+            text,
+            lines,
+            bytes,
+            tokens: Vec::new(),
+            symmetric: Vec::new(),
+            key_locks: Vec::new(),
+            overriding: Vec::new(),
+        };
         if let Some(at) = text.chars().position(|c| c == '\0') {
             return Err(
                 SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(at as u32)
@@ -68,8 +80,50 @@ impl<'a> Source<'a> {
                 _ => source.push(token),
             }
         }
+        source.take_out();
         source.check_chains()?;
         Ok(source)
+    }
+
+    /// Notes words that the library does not know, and takes them out: `NO KEY` and `KEY` of a lock clause,
+    /// `OVERRIDING SYSTEM VALUE`.
+    fn take_out(&mut self) {
+        let words = |tokens: &[TokenWithSpan], wanted: &[&str]| {
+            tokens.len() >= wanted.len()
+                && tokens.iter().zip(wanted).all(|(token, wanted)| {
+                    matches!(&token.token, Token::Word(word)
+                        if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
+                })
+        };
+        let mut at = 0;
+        while at < self.tokens.len() {
+            let rest = &self.tokens[at..];
+            let start = self.offset(rest[0].span.start);
+            if words(rest, &["for", "no", "key", "update"]) {
+                self.tokens.drain(at + 1..at + 3);
+                self.key_locks.push(start);
+            } else if words(rest, &["for", "key", "share"]) {
+                self.tokens.remove(at + 1);
+                self.key_locks.push(start);
+            } else if words(rest, &["overriding", "system", "value"])
+                || words(rest, &["overriding", "user", "value"])
+            {
+                self.overriding.push((start, words(rest, &["overriding", "system"])));
+                self.tokens.drain(at..at + 3);
+                continue;
+            }
+            at += 1;
+        }
+    }
+
+    /// Whether the lock clause that starts there is about keys.
+    pub fn is_key_lock(&self, start: u32) -> bool {
+        self.key_locks.contains(&start)
+    }
+
+    /// The first OVERRIDING between two characters, and whether it says SYSTEM.
+    pub fn overriding(&self, from: u32, to: u32) -> Option<bool> {
+        self.overriding.iter().find(|(at, _)| (from..to).contains(at)).map(|(_, system)| *system)
     }
 
     /// Adds a token. `1..n`, `1..2` and `n..2` are a range of PL/pgSQL, as PostgreSQL reads them; the tokenizer sees the

@@ -52,6 +52,11 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Vec<usize> {
             kept
         }
         Plan::Limit { input, .. } => to(input, needed),
+        // Its last column is the record's place.
+        Plan::LockRows { input, .. } => {
+            let width = input.output().len();
+            to(input, &(0..width).collect())
+        }
         Plan::Aggregate { input, group_by, aggregates } => {
             let width = group_by.len() + aggregates.len();
             let arguments =
@@ -94,6 +99,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Vec<usize> {
         | Plan::Recursive { .. }
         | Plan::Values { .. }
         | Plan::External { .. }
+        | Plan::IndexScan { .. }
         | Plan::FunctionScan { .. }
         | Plan::Shared { .. }
         | Plan::WorkTable { .. } => {

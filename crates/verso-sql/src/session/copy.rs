@@ -20,7 +20,6 @@ use verso_types::{Batch, SqlType};
 
 use super::api::{CommandTag, CopyLayout, StatementSink};
 use super::run::{Failure, Frame, Results};
-use super::tables::EngineTables;
 use crate::bind::Binder;
 use crate::copy::options::CopyFormat;
 use crate::copy::reader::{Progress, Reader};
@@ -71,7 +70,7 @@ impl Frame<'_> {
         external: Option<&dyn ExternalRows>,
         sink: &mut dyn Sink,
     ) -> Result<u64, ExecError> {
-        let tables = EngineTables { engine: &self.services.instance.engine, txn: self.txn };
+        let tables = self.tables();
         let executor = self.services.settings.executor;
         let cx = ExecContext::new(&tables, &self.catalog, &[], self.services, self.cancel, executor);
         execute(bound, &cx.with_external(external), sink)

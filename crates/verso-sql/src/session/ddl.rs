@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, FunctionArg, FunctionLanguage, FunctionReturn, NewColumn, NewFunction, NewSequence,
-    NewTable, ObjectKind, SequenceRequest, Volatility,
+    CatalogError, FunctionArg, FunctionLanguage, FunctionReturn, NewFunction, NewSequence, ObjectKind,
+    Volatility,
 };
 
 use super::api::{CommandTag, Notice};
@@ -13,8 +13,7 @@ use super::transaction::tag;
 use crate::bind::Binder;
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{
-    self, CreateFunction, CreateSequence, CreateTable, Drop, DropFunction, DropKind, QualifiedName, Returns,
-    Statement, TableElement,
+    self, CreateFunction, CreateSequence, Drop, DropFunction, DropKind, QualifiedName, Returns, Statement,
 };
 
 impl Frame<'_> {
@@ -32,81 +31,37 @@ impl Frame<'_> {
             Statement::Drop(drop) => self.drop(drop),
             Statement::DropFunction(drop) => self.drop_function(drop),
             Statement::Role(role) => self.role(role),
-            Statement::Truncate(truncate) => {
-                let tables = truncate
-                    .tables
-                    .iter()
-                    .map(|name| binder.target(name))
-                    .collect::<Result<Vec<_>, SqlError>>()?;
-                self.services.instance.catalog.truncate(&mut self.txn.borrow_mut(), &tables, false)?;
-                Ok(tag("TRUNCATE TABLE"))
+            Statement::Truncate(truncate) => self.truncate(binder, truncate),
+            Statement::CreateIndex(create) => self.create_index(create),
+            Statement::AlterTable(alter) => self.alter_table(alter),
+            Statement::Rename { kind, name, to, if_exists } => self.rename(*kind, name, to, *if_exists),
+            Statement::Reindex { index, name } => self.reindex(*index, name),
+            Statement::Analyze(tables) => {
+                for table in tables {
+                    binder.table(table)?;
+                }
+                Ok(tag("ANALYZE"))
             }
+            Statement::LockTable(lock) => self.lock_table(binder, lock),
+            Statement::SetConstraints(set) => self.set_constraints(set),
             _ => Err(SqlError::internal("no statement of the schema").into()),
         }
     }
 
-    fn skip(&self, message: String) {
+    pub(super) fn skip(&self, message: String) {
         self.services.notices.borrow_mut().push(Notice::message(message));
     }
 
-    fn create_table(&self, binder: &Binder<'_>, create: &CreateTable) -> Result<CommandTag, Failure> {
-        let mut columns: Vec<NewColumn> = Vec::new();
-        for element in &create.elements {
-            match element {
-                TableElement::Column(column) => {
-                    let mut new = NewColumn::new(column.name.text.as_str(), column.ty.clone());
-                    new.not_null = column.not_null;
-                    if let Some((expr, text)) = &column.default {
-                        binder.default_value(expr, &column.name.text, &column.ty)?;
-                        new.default = Some(text.as_str().into());
-                    }
-                    let twice = columns.iter().any(|other| *other.name == *column.name.text);
-                    if twice {
-                        let text = format!("column \"{}\" specified more than once", column.name.text);
-                        return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
-                    }
-                    columns.push(new);
-                }
-                TableElement::Like { table, defaults } => {
-                    let table = binder.table(table)?;
-                    for column in &table.columns {
-                        let mut new = NewColumn::new(Arc::clone(&column.name), column.ty.clone());
-                        new.not_null = column.not_null;
-                        new.default = column.default.clone().filter(|_| *defaults);
-                        columns.push(new);
-                    }
-                }
-            }
-        }
-        let mut new = NewTable::new(create.name.name.text.as_str(), columns);
-        new.schema = schema(&create.name);
-        let catalog = &self.services.instance.catalog;
-        let made = catalog.create_table(&mut self.txn.borrow_mut(), &new, create.if_not_exists)?;
-        if made.is_none() {
-            self.skip(format!("relation \"{}\" already exists, skipping", create.name.name.text));
-        }
-        Ok(tag("CREATE TABLE"))
-    }
-
     fn create_sequence(&self, create: &CreateSequence) -> Result<CommandTag, Failure> {
-        let CreateSequence { name, if_not_exists, ty, start, increment, min, max, cycle } = create;
-        let request = SequenceRequest {
-            ty: Some(ty.clone()),
-            start: *start,
-            increment: *increment,
-            min: *min,
-            max: *max,
-            cycle: *cycle,
-        };
         let new = NewSequence {
-            schema: schema(name),
-            name: name.name.text.as_str().into(),
-            bounds: request.resolve()?,
+            schema: schema(&create.name),
+            name: create.name.name.text.as_str().into(),
+            bounds: super::tables_ddl::bounds(create)?,
             owned_by: None,
         };
         let catalog = &self.services.instance.catalog;
-        if catalog.create_sequence(&mut self.txn.borrow_mut(), &new, *if_not_exists)?.is_none() {
-            self.skip(format!("relation \"{}\" already exists, skipping", name.name.text));
+        if catalog.create_sequence(&mut self.txn.borrow_mut(), &new, create.if_not_exists)?.is_none() {
+            self.skip(format!("relation \"{}\" already exists, skipping", create.name.name.text));
         }
         Ok(tag("CREATE SEQUENCE"))
     }
@@ -160,12 +115,16 @@ impl Frame<'_> {
 
     fn drop(&self, drop: &Drop) -> Result<CommandTag, Failure> {
         let catalog = &self.services.instance.catalog;
+        if drop.kind == DropKind::Table && drop.names.len() > 1 {
+            return self.drop_tables(drop);
+        }
         for name in &drop.names {
             let (schema, text) = (name.schema_text(), name.name.text.as_str());
             let txn = &mut self.txn.borrow_mut();
             let (result, kind) = match drop.kind {
                 DropKind::Table => (catalog.drop_table(txn, schema, text, drop.cascade), "table"),
                 DropKind::Sequence => (catalog.drop_sequence(txn, schema, text, drop.cascade), "sequence"),
+                DropKind::Index => (catalog.drop_index(txn, schema, text, drop.cascade), "index"),
             };
             match result {
                 Err(CatalogError::Missing { kind: missing, name: _ }) if drop.if_exists => match missing {
@@ -179,7 +138,34 @@ impl Frame<'_> {
         Ok(tag(match drop.kind {
             DropKind::Table => "DROP TABLE",
             DropKind::Sequence => "DROP SEQUENCE",
+            DropKind::Index => "DROP INDEX",
         }))
+    }
+
+    /// Several tables at once, so that foreign keys among them are in nobody's way.
+    fn drop_tables(&self, drop: &Drop) -> Result<CommandTag, Failure> {
+        let mut tables: Vec<Arc<verso_catalog::TableDef>> = Vec::new();
+        for name in &drop.names {
+            let (schema, text) = (name.schema_text(), name.name.text.as_str());
+            match self.catalog.relation(schema, text) {
+                Some(verso_catalog::Relation::Table(table)) => {
+                    if !tables.iter().any(|known| known.oid == table.oid) {
+                        tables.push(Arc::clone(table));
+                    }
+                }
+                Some(_) => {
+                    let error = CatalogError::WrongKind { kind: ObjectKind::Table, name: text.to_string() };
+                    return Err(error.into());
+                }
+                None if drop.if_exists => {
+                    self.skip(format!("table \"{text}\" does not exist, skipping"));
+                }
+                None => return Err(CatalogError::missing(ObjectKind::Table, text).into()),
+            }
+        }
+        let catalog = &self.services.instance.catalog;
+        catalog.drop_tables(&mut self.txn.borrow_mut(), &tables, drop.cascade)?;
+        Ok(tag("DROP TABLE"))
     }
 
     fn drop_function(&self, drop: &DropFunction) -> Result<CommandTag, Failure> {

@@ -1,8 +1,9 @@
 //! Plans as text: one line an operator, its inputs below it.
 
+use verso_catalog::TableDef;
 use verso_row::plan::{
-    Delete, ExprKind, Insert, JoinKind, Plan, SetCall, SetOperation, Statement as Bound, SubqueryTest,
-    TypedExpr, Update,
+    Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Plan, SetCall, SetOperation,
+    Statement as Bound, SubqueryTest, TypedExpr, Update,
 };
 use verso_types::{Batch, SqlType, Value, format_text};
 
@@ -46,8 +47,17 @@ impl Frame<'_> {
 pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
     match bound {
         Bound::Query(input) => plan(input, 0, lines),
-        Bound::Insert(Insert { table, source, values: _, spool, returning: _ }) => {
+        Bound::Insert(insert) => {
+            let Insert { table, source, values: _, spool, checks: _, on_conflict, returning: _ } = insert;
             lines.push(format!("Insert on {}", table.name));
+            if let Some(clause) = on_conflict {
+                let resolution = if clause.update.is_some() { "UPDATE" } else { "NOTHING" };
+                lines.push(format!("  Conflict Resolution: {resolution}"));
+                let indexes: Vec<&str> = clause.indexes.iter().map(|index| &*index.name).collect();
+                if !indexes.is_empty() {
+                    lines.push(format!("  Conflict Arbiter Indexes: {}", indexes.join(", ")));
+                }
+            }
             if *spool {
                 lines.push("  Spool".to_string());
                 plan(source, 2, lines);
@@ -55,21 +65,83 @@ pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
                 plan(source, 1, lines);
             }
         }
-        Bound::Update(Update { table, columns, filter, assignments, returning: _ }) => {
+        Bound::Update(update) => {
+            let Update { table, columns, access, filter, assignments, checks: _, returning: _ } = update;
             let names = |index: &usize| table.columns[*index].name.to_string();
             let set: Vec<String> = assignments.iter().map(|(column, _)| names(column)).collect();
             lines.push(format!("Update on {}: {}", table.name, set.join(", ")));
             let read: Vec<String> = columns.iter().map(names).collect();
-            lines.push(format!("  Seq Scan on {}: {}", table.name, read.join(", ")));
-            push_filter(filter.as_ref(), &read, 2, lines);
+            push_scan(table, access.as_ref(), &read, filter.as_ref(), 1, lines);
         }
-        Bound::Delete(Delete { table, columns, filter, returning: _ }) => {
+        Bound::Delete(Delete { table, columns, access, filter, returning: _ }) => {
             lines.push(format!("Delete on {}", table.name));
-            let read: Vec<String> =
-                columns.iter().map(|index| table.columns[*index].name.to_string()).collect();
-            lines.push(format!("  Seq Scan on {}: {}", table.name, read.join(", ")));
-            push_filter(filter.as_ref(), &read, 2, lines);
+            let read: Vec<String> = columns
+                .iter()
+                .filter_map(|index| table.columns.get(*index))
+                .map(|c| c.name.to_string())
+                .collect();
+            push_scan(table, access.as_ref(), &read, filter.as_ref(), 1, lines);
         }
+    }
+}
+
+/// The lines of a scan of a table.
+fn push_scan(
+    table: &TableDef,
+    access: Option<&IndexAccess>,
+    names: &[String],
+    filter: Option<&TypedExpr>,
+    depth: usize,
+    lines: &mut Vec<String>,
+) {
+    let indent = "  ".repeat(depth);
+    let shown = if names.is_empty() { "no columns".to_string() } else { names.join(", ") };
+    match access {
+        None => lines.push(format!("{indent}Seq Scan on {}: {shown}", table.name)),
+        Some(access) => {
+            let backward = if access.descending { " Backward" } else { "" };
+            lines.push(format!(
+                "{indent}Index Scan{backward} using {} on {}: {shown}",
+                access.index.name, table.name
+            ));
+            let condition = index_condition(table, access);
+            if !condition.is_empty() {
+                lines.push(format!("{indent}  Index Cond: {condition}"));
+            }
+        }
+    }
+    push_filter(filter, names, depth + 1, lines);
+}
+
+/// The range of an index as a condition.
+fn index_condition(table: &TableDef, access: &IndexAccess) -> String {
+    let name = |n: usize| {
+        let part = access.index.parts.get(n);
+        let at = part.and_then(|part| table.column_with_id(part.column));
+        at.map_or_else(String::new, |at| table.columns[at].name.to_string())
+    };
+    let one = |expr: &TypedExpr| text(expr, &[]);
+    let mut conditions = Vec::new();
+    for (n, part) in access.equals.iter().enumerate() {
+        conditions.push(match part {
+            KeyMatch::Equal(expr) => format!("({} = {})", name(n), one(expr)),
+            KeyMatch::In(list) => {
+                let list: Vec<String> = list.iter().map(one).collect();
+                format!("({} IN ({}))", name(n), list.join(", "))
+            }
+            KeyMatch::Null => format!("({} IS NULL)", name(n)),
+        });
+    }
+    let n = access.equals.len();
+    if let Some((expr, inclusive)) = &access.lower {
+        conditions.push(format!("({} {} {})", name(n), if *inclusive { ">=" } else { ">" }, one(expr)));
+    }
+    if let Some((expr, inclusive)) = &access.upper {
+        conditions.push(format!("({} {} {})", name(n), if *inclusive { "<=" } else { "<" }, one(expr)));
+    }
+    match conditions.len() {
+        0 | 1 => conditions.concat(),
+        _ => format!("({})", conditions.join(" AND ")),
     }
 }
 
@@ -91,11 +163,20 @@ fn plan(operator: &Plan, depth: usize, lines: &mut Vec<String>) {
         Plan::Values { rows, columns: _ } if rows.len() == 1 => lines.push(format!("{indent}Result")),
         Plan::Values { rows, columns: _ } => lines.push(format!("{indent}Values: {} rows", rows.len())),
         Plan::TableScan { table, columns, filter } => {
-            let names: Vec<String> =
-                columns.iter().map(|index| table.columns[*index].name.to_string()).collect();
-            let shown = if names.is_empty() { "no columns".to_string() } else { names.join(", ") };
-            lines.push(format!("{indent}Seq Scan on {}: {shown}", table.name));
-            push_filter(filter.as_ref(), &names, depth + 1, lines);
+            let names: Vec<String> = columns
+                .iter()
+                .filter_map(|index| table.columns.get(*index))
+                .map(|c| c.name.to_string())
+                .collect();
+            push_scan(table, None, &names, filter.as_ref(), depth, lines);
+        }
+        Plan::IndexScan { table, columns, access, filter } => {
+            let names: Vec<String> = columns
+                .iter()
+                .filter_map(|index| table.columns.get(*index))
+                .map(|c| c.name.to_string())
+                .collect();
+            push_scan(table, Some(access), &names, filter.as_ref(), depth, lines);
         }
         Plan::SystemScan { view, args: _, columns: _, output: _ } => {
             lines.push(format!("{indent}System View {}", view.name()));
@@ -155,6 +236,10 @@ fn plan(operator: &Plan, depth: usize, lines: &mut Vec<String>) {
                 expr.as_ref().map(|expr| format!(" {word} {}", text(expr, &[]))).unwrap_or_default()
             };
             lines.push(format!("{indent}Limit{}{}", part("to", limit), part("from", offset)));
+            plan(input, depth + 1, lines);
+        }
+        Plan::LockRows { input, .. } => {
+            lines.push(format!("{indent}LockRows"));
             plan(input, depth + 1, lines);
         }
         Plan::Distinct { input } => {

@@ -14,7 +14,9 @@
 //! | [`portal`] | executions that yield their rows in portions |
 //! | [`copy`] | COPY |
 //! | [`role`] | CREATE, ALTER, DROP ROLE |
-//! | [`ddl`] | CREATE, DROP, TRUNCATE |
+//! | [`constraints`] | constraints checked at commit, errors of keys |
+//! | [`ddl`] | CREATE, DROP |
+//! | [`tables_ddl`] | tables, constraints, indexes |
 //! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE |
 //! | [`explain`] | plans as text |
 //! | [`services`] | what running expressions ask of the session |
@@ -33,6 +35,7 @@
 
 mod api;
 mod cache;
+mod constraints;
 mod copy;
 mod cursors;
 mod ddl;
@@ -53,6 +56,7 @@ mod services;
 mod settings;
 mod system;
 mod tables;
+mod tables_ddl;
 mod transaction;
 
 pub use api::{
@@ -482,6 +486,13 @@ impl Session {
             | Statement::DropFunction(_)
             | Statement::Copy(_)
             | Statement::Role(_)
+            | Statement::CreateIndex(_)
+            | Statement::AlterTable(_)
+            | Statement::Rename { .. }
+            | Statement::Reindex { .. }
+            | Statement::LockTable(_)
+            | Statement::SetConstraints(_)
+            | Statement::Analyze(_)
             | Statement::Truncate(_) => return self.transactional(job, sink),
         };
         tag.map(Done::Tag)
@@ -570,6 +581,7 @@ pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Drop(drop) => match drop.kind {
             crate::syntax::DropKind::Table => "DROP TABLE",
             crate::syntax::DropKind::Sequence => "DROP SEQUENCE",
+            crate::syntax::DropKind::Index => "DROP INDEX",
         },
         Statement::DropFunction(_) => "DROP FUNCTION",
         Statement::Truncate(_) => "TRUNCATE TABLE",
@@ -579,6 +591,10 @@ pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
             crate::syntax::RoleStatement::Alter { .. } => "ALTER ROLE",
             crate::syntax::RoleStatement::Drop { .. } => "DROP ROLE",
         },
+        Statement::CreateIndex(_) => "CREATE INDEX",
+        Statement::AlterTable(_) => "ALTER TABLE",
+        Statement::Rename { .. } => "ALTER TABLE",
+        Statement::Reindex { .. } => "REINDEX",
         Statement::Do(_) => "DO",
         Statement::Explain { analyze: true, statement } => return changes(statement),
         Statement::AlterDatabase { .. } => "ALTER DATABASE",
@@ -601,6 +617,9 @@ pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::ShowStatementStatistics
         | Statement::Reset(_)
         | Statement::ResetAll
+        | Statement::LockTable(_)
+        | Statement::SetConstraints(_)
+        | Statement::Analyze(_)
         | Statement::Sweep { .. }
         | Statement::Checkpoint
         | Statement::Prepare(_)

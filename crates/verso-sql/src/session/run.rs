@@ -15,12 +15,12 @@ use verso_types::{Batch, SqlType, Value};
 
 use super::Session;
 use super::api::{OutputColumn, StatementSink};
+use super::constraints::explain_unique;
 use super::job::{Done, Job};
 use super::portal::Nowhere;
 use super::prepared::{Planned, Prepared};
 use super::ready::{Ready, ReadyStatements};
 use super::services::Services;
-use super::tables::EngineTables;
 use super::transaction::{Active, Block, tag};
 use crate::bind::Binder;
 use crate::errors::{SqlError, sqlstate};
@@ -112,6 +112,10 @@ impl Session {
             let text = format!("cannot execute {word} in a read-only transaction");
             return Err(SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text));
         }
+        if active.block == Block::Statement && matches!(job.statement, Statement::LockTable(_)) {
+            let text = "LOCK TABLE can only be used in transaction blocks";
+            return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
+        }
         active.changed_schema |= changes_schema(job.statement);
         self.set_aside_for(job)?;
         let types: Vec<SqlType> = match job.prepared {
@@ -141,8 +145,13 @@ impl Session {
             let result = self.in_frame(active, results, &mut body);
             let Failure { error, conflict } = match result {
                 Ok(value) => {
-                    active.txn.borrow_mut().end_statement()?;
-                    return Ok(value);
+                    let ended = active.txn.borrow_mut().end_statement();
+                    match ended {
+                        Ok(()) => return Ok(value),
+                        // Found out at the end of the statement; its frame is still open.
+                        Err(error @ StorageError::Unique { .. }) => self.explain_at_end(&active.txn, error),
+                        Err(error) => return Err(error.into()),
+                    }
                 }
                 Err(failure) => failure,
             };
@@ -155,6 +164,17 @@ impl Session {
             self.services.notices.borrow_mut().truncate(notices);
             verso_env::sync::backoff();
         }
+    }
+
+    /// A duplicate key that the end of a statement found, as the client is told.
+    fn explain_at_end(&self, txn: &RefCell<Txn>, error: StorageError) -> Failure {
+        let txn = txn.borrow();
+        let catalog = match self.services.instance.catalog.snapshot(&txn) {
+            Ok(catalog) => catalog,
+            Err(other) => return other.into(),
+        };
+        let engine = &self.services.instance.engine;
+        explain_unique(&catalog, engine, &txn, &self.services.settings.time_zone, error).into()
     }
 
     pub(super) fn in_frame<T>(
@@ -294,9 +314,37 @@ impl Frame<'_> {
 
     /// What the executors run in.
     pub(super) fn with_context<T>(&self, params: &[Value], run: impl FnOnce(&ExecContext<'_>) -> T) -> T {
-        let tables = EngineTables { engine: &self.services.instance.engine, txn: self.txn };
+        let tables = self.tables();
         let executor = self.services.settings.executor;
         run(&ExecContext::new(&tables, self.catalog, params, self.services, self.cancel, executor))
+    }
+
+    /// Runs `work` as a statement of its own within this one: it sees what was done before.
+    pub(super) fn inside<T>(
+        &self,
+        work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.txn.borrow_mut().begin_statement()?;
+        let result = self.seeing(work);
+        if result.is_ok() {
+            self.txn.borrow_mut().end_statement()?;
+        } else {
+            self.txn.borrow_mut().abort_statement()?;
+        }
+        result
+    }
+
+    fn seeing<T>(&self, work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
+        let catalog = self.services.instance.catalog.snapshot(&self.txn.borrow())?;
+        work(&Frame { catalog: &catalog, keeps: false, ..*self })
+    }
+
+    /// Runs a bound statement for its number of rows.
+    pub(super) fn count(&self, bound: &Bound) -> Result<u64, Failure> {
+        let mut nowhere = Nowhere;
+        let mut results = Results::new(&mut nowhere);
+        results.counts_only = true;
+        self.execute(bound, &[], &mut results)
     }
 
     /// DO: the block as a function of its own that nobody else can call.
@@ -332,6 +380,9 @@ fn changes_schema(statement: &Statement) -> bool {
             | Statement::Delete(_)
             | Statement::Explain { .. }
             | Statement::Do(_)
+            | Statement::LockTable(_)
+            | Statement::SetConstraints(_)
+            | Statement::Analyze(_)
     )
 }
 
@@ -339,7 +390,8 @@ fn changes_schema(statement: &Statement) -> bool {
 pub(super) fn calls_users(plan: &Plan) -> bool {
     plan.any(&mut |part| {
         let user = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, ExprKind::UserCall { .. }));
-        matches!(part, Plan::FunctionScan { call: SetCall::User { .. }, .. })
+        // Rows that are to be locked may have changed: the query then runs again.
+        matches!(part, Plan::LockRows { .. } | Plan::FunctionScan { call: SetCall::User { .. }, .. })
             || part.exprs().into_iter().any(user)
     })
 }

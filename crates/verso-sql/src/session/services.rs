@@ -4,10 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows};
+use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef};
 use verso_env::Env;
 use verso_row::error::{ExecError, Raised};
-use verso_row::plan::{PlFunction, RaiseLevel};
+use verso_row::plan::{Check, PlFunction, RaiseLevel, TypedExpr};
 use verso_row::{Notice as RowNotice, SessionServices};
 use verso_storage::LockOwner;
 use verso_types::TimeZone;
@@ -16,7 +16,7 @@ use super::api::Notice;
 use super::instance::Instance;
 use super::registry::SessionInfo;
 use super::settings::Settings;
-use crate::bind::{bind_block, bind_function};
+use crate::bind::{Binder, bind_block, bind_function};
 use crate::errors::SqlError;
 use crate::parse::parse_body;
 
@@ -45,6 +45,8 @@ pub struct Services {
     pub(super) totals: RefCell<super::system::SessionTotals>,
     /// The catalog as the last statement saw it.
     pub(super) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
+    /// What the running transaction checks at commit.
+    pub(super) deferred: RefCell<super::constraints::Deferred>,
     sequences: RefCell<HashMap<u32, i64>>,
     last_sequence: Cell<Option<i64>>,
     /// State of the session's random numbers once `setseed` was called.
@@ -73,10 +75,19 @@ impl Services {
             transaction: Cell::new(None),
             totals: RefCell::default(),
             catalog: RefCell::default(),
+            deferred: RefCell::default(),
             sequences: RefCell::default(),
             last_sequence: Cell::new(None),
             seed: Cell::new(None),
         }
+    }
+
+    /// Binds what the catalog keeps as text, for a statement that runs.
+    fn bound<T>(&self, bind: impl FnOnce(&Binder<'_>) -> Result<T, SqlError>) -> Result<T, ExecError> {
+        let catalog = self.catalog.borrow().clone();
+        let catalog = catalog.ok_or_else(|| ExecError::raised("XX000", "no statement is running"))?;
+        let binder = Binder::new(&catalog, &self.settings.time_zone, &[]);
+        bind(&binder).map_err(|error| ExecError::raised(error.sqlstate, error.message))
     }
 
     /// The moment.
@@ -230,6 +241,14 @@ impl SessionServices for Services {
     fn describe_error(&self, error: &ExecError) -> (Arc<str>, String) {
         let error = SqlError::from(error.clone());
         (error.sqlstate.into(), error.message)
+    }
+
+    fn row_checks(&self, table: &Arc<TableDef>) -> Result<Vec<Check>, ExecError> {
+        self.bound(|binder| binder.checks(table))
+    }
+
+    fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr, ExecError> {
+        self.bound(|binder| binder.stored_default(column))
     }
 
     fn work_memory_bytes(&self) -> u64 {

@@ -3,13 +3,19 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_catalog::{SequenceDef, TableDef};
+use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef};
 use verso_row::context::AdvisoryCall;
-use verso_row::error::Result;
+use verso_row::error::{ExecError, Result};
 use verso_row::exec::{ChangeCursor, TableCursor, Tables};
 use verso_storage::heap::{Heap, HeapScan, ScanBatch, ScanSpec};
-use verso_storage::{Engine, TableLockMode, Txn, WaitPolicy};
-use verso_types::Batch;
+use verso_storage::index::{IndexScan, IndexScanSpec, KeyRange, key};
+use verso_storage::{
+    CommitMode, Engine, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, Txn,
+    TxnId, TxnOptions, WaitPolicy,
+};
+use verso_types::{Batch, SqlType, TimeZone, Value};
+
+use super::constraints::{Deferred, duplicate};
 
 /// Tables as a transaction sees them.
 pub struct EngineTables<'t> {
@@ -17,6 +23,10 @@ pub struct EngineTables<'t> {
     pub engine: &'t Engine,
     /// The transaction; borrowed for the moment of each call, so that nested statements may use it in turn.
     pub txn: &'t RefCell<Txn>,
+    /// What is checked at commit.
+    pub deferred: &'t RefCell<Deferred>,
+    /// For values in the details of errors.
+    pub time_zone: &'t TimeZone,
 }
 
 impl EngineTables<'_> {
@@ -25,6 +35,15 @@ impl EngineTables<'_> {
         let ids: Vec<u16> = columns.iter().map(|index| table.columns[*index].id).collect();
         let scan = heap.scan(&self.txn.borrow(), ScanSpec { columns: &ids, pages: 0..u32::MAX });
         Ok((heap, scan, ids))
+    }
+
+    /// Tells storage which unique indexes of a table are checked at commit.
+    fn defer_unique(&self, table: &TableDef) {
+        for index in table.indexes.iter().filter(|index| index.deferrable) {
+            let deferred = self.deferred.borrow().is_index_deferred(index);
+            self.deferred.borrow_mut().unique |= deferred;
+            self.txn.borrow_mut().defer_unique(index.object, deferred);
+        }
     }
 
     fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
@@ -46,13 +65,183 @@ impl Tables for EngineTables<'_> {
         columns: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         self.lock(table, TableLockMode::RowExclusive)?;
+        self.defer_unique(table);
         let (heap, scan, columns) = self.open(table, columns)?;
-        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, rows: ScanBatch::default() }))
+        let all = all_columns(table);
+        let scan = Rows::Heap(scan);
+        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, all, rows: ScanBatch::default() }))
+    }
+
+    fn get(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        key: &[u8],
+        columns: &[usize],
+        out: &mut Batch,
+    ) -> Result<bool> {
+        self.lock(table, TableLockMode::AccessShare)?;
+        let heap = self.engine.heap(table.heap)?;
+        let index = self.engine.index(index.object)?;
+        let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let mut rows = ScanBatch::default();
+        std::mem::swap(out, &mut rows.batch);
+        let found = heap.get(&self.txn.borrow(), &index, key, &ids, &mut rows);
+        std::mem::swap(out, &mut rows.batch);
+        Ok(found?)
+    }
+
+    fn index_scan(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        ranges: Vec<KeyRange>,
+        descending: bool,
+        columns: &[usize],
+    ) -> Result<Box<dyn TableCursor>> {
+        self.lock(table, TableLockMode::AccessShare)?;
+        let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let scan = Ranges::open(self.engine, &self.txn.borrow(), table, index, ranges, descending, &ids)?;
+        Ok(Box::new(RangeReader { scan, rows: ScanBatch::default() }))
+    }
+
+    fn index_scan_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        index: &IndexDef,
+        ranges: Vec<KeyRange>,
+        columns: &[usize],
+        collect: bool,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        self.lock(table, TableLockMode::RowExclusive)?;
+        self.defer_unique(table);
+        let heap = self.engine.heap(table.heap)?;
+        let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let mut scan = Ranges::open(self.engine, &self.txn.borrow(), table, index, ranges, false, &columns)?;
+        let scan = if collect {
+            let mut collected = Vec::new();
+            let mut rows = ScanBatch::default();
+            while scan.next(&mut rows)? {
+                collected.push(std::mem::take(&mut rows));
+            }
+            Rows::Collected(collected.into_iter())
+        } else {
+            Rows::Index(scan)
+        };
+        let all = all_columns(table);
+        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, all, rows: ScanBatch::default() }))
+    }
+
+    fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
+        self.lock(table, TableLockMode::RowShare)?;
+        let heap = self.engine.heap(table.heap)?;
+        let index = self.engine.index(index.object)?;
+        let parts = &index.spec().parts;
+        let columns: Vec<u16> = parts.iter().map(|part| part.column).collect();
+        let records: Vec<RecordId> = index.records_current(&self.txn.borrow(), wanted)?;
+        for record in records {
+            let mut rows = ScanBatch::default();
+            rows.records.push(record);
+            let mut txn = self.txn.borrow_mut();
+            let locked =
+                heap.lock_records(&mut txn, &rows, None, RecordLockMode::KeyShare, WaitPolicy::Block)?;
+            if locked.locked.is_empty() && locked.changed.is_empty() {
+                continue;
+            }
+            heap.fetch_newest(&txn, &[record], &columns, &mut rows)?;
+            if rows.batch.rows == 0 {
+                continue;
+            }
+            let stored: Vec<_> = rows.batch.columns.iter().collect();
+            let mut found = Vec::new();
+            key::encode_row(parts, &stored, 0, &mut found)?;
+            if found == wanted {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn exists_beyond_snapshot(
+        &self,
+        table: &TableDef,
+        columns: &[usize],
+        access: Option<(&IndexDef, Vec<KeyRange>)>,
+        matches: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
+    ) -> Result<bool> {
+        if self.txn.borrow().isolation().by_statement() {
+            return Ok(false);
+        }
+        let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let heap = self.engine.heap(table.heap)?;
+        // Another transaction sees what was committed since; what this one made of it is looked at row by row.
+        let options = TxnOptions { isolation: Isolation::ReadCommitted, savepoints: false, read_only: true };
+        let mut newest = self.engine.begin(options);
+        newest.begin_statement()?;
+        let mut scan = match access {
+            Some((index, ranges)) => {
+                Rows::Index(Ranges::open(self.engine, &newest, table, index, ranges, false, &ids)?)
+            }
+            None => Rows::Heap(heap.scan(&newest, ScanSpec { columns: &ids, pages: 0..u32::MAX })),
+        };
+        let mut rows = ScanBatch::default();
+        let mut row = ScanBatch::default();
+        let mut found = false;
+        while !found && scan.next(&mut rows)? {
+            for position in matches(&rows.batch)? {
+                let record = rows.records[position as usize];
+                heap.fetch_newest(&self.txn.borrow(), &[record], &ids, &mut row)?;
+                found |= row.batch.rows > 0 && !matches(&row.batch)?.is_empty();
+            }
+        }
+        drop(scan);
+        newest.end_statement()?;
+        newest.commit(CommitMode::Wait)?;
+        Ok(found)
+    }
+
+    fn lock_rows(
+        &self,
+        table: &TableDef,
+        records: &[RecordId],
+        mode: RecordLockMode,
+        wait: WaitPolicy,
+    ) -> Result<Vec<u32>> {
+        self.lock(table, TableLockMode::RowShare)?;
+        let heap = self.engine.heap(table.heap)?;
+        let mut rows = ScanBatch::default();
+        rows.records.extend_from_slice(records);
+        let mut txn = self.txn.borrow_mut();
+        let locked = match heap.lock_records(&mut txn, &rows, None, mode, wait) {
+            Err(StorageError::LockNotAvailable) => {
+                let message = format!("could not obtain lock on row in relation \"{}\"", table.name);
+                return Err(ExecError::raised("55P03", message));
+            }
+            locked => locked?,
+        };
+        let by_statement = txn.isolation().by_statement();
+        let conflict = locked.changed.first().or_else(|| locked.gone.first().filter(|_| !by_statement));
+        if let Some(row) = conflict {
+            let record = records[*row as usize];
+            return Err(StorageError::Conflict { record, by: TxnId::NONE }.into());
+        }
+        Ok(locked.locked)
+    }
+
+    fn is_deferred(&self, constraint: &ConstraintDef) -> bool {
+        self.deferred.borrow().is_deferred(constraint)
+    }
+
+    fn defer(&self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool) {
+        self.deferred.borrow_mut().note(constraint, key, referenced);
     }
 
     fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
         self.lock(table, TableLockMode::RowExclusive)?;
-        Ok(self.engine.heap(table.heap)?.insert(&mut self.txn.borrow_mut(), rows, None)?)
+        self.defer_unique(table);
+        let heap = self.engine.heap(table.heap)?;
+        let inserted = heap.insert(&mut self.txn.borrow_mut(), rows, None);
+        inserted.map_err(|error| self.explain(table, error, Some(rows)))
     }
 
     fn next_value(&self, sequence: &SequenceDef) -> Result<i64> {
@@ -111,6 +300,147 @@ impl Tables for EngineTables<'_> {
     }
 }
 
+impl EngineTables<'_> {
+    /// Names the constraint and the key that are double.
+    fn explain(&self, table: &TableDef, error: StorageError, rows: Option<&Batch>) -> ExecError {
+        let StorageError::Unique { index, record } = error else { return error.into() };
+        let definition = table.indexes.iter().find(|definition| definition.object == index);
+        let Some(definition) = definition else { return error.into() };
+        let key = rows.and_then(|rows| self.key_among(table, definition, index, record, rows));
+        let key = key.or_else(|| newest_key(self.engine, &self.txn.borrow(), table, definition, record));
+        duplicate(table, definition, key.as_deref(), self.time_zone)
+    }
+
+    /// The key of the row, among those to be inserted, that the record has already.
+    fn key_among(
+        &self,
+        table: &TableDef,
+        definition: &IndexDef,
+        index: ObjectId,
+        record: RecordId,
+        rows: &Batch,
+    ) -> Option<Vec<Value>> {
+        let index = self.engine.index(index).ok()?;
+        let positions: Vec<usize> =
+            definition.parts.iter().filter_map(|part| table.column_with_id(part.column)).collect();
+        let columns: Vec<&verso_types::Column> = positions.iter().map(|at| &rows.columns[*at]).collect();
+        let mut bytes = Vec::new();
+        // One row has the key for certain; of many it is the first that the record fits.
+        let fits = |row: &usize| {
+            if rows.rows == 1 {
+                return true;
+            }
+            bytes.clear();
+            key::encode_row(&index.spec().parts, &columns, *row, &mut bytes).is_ok()
+                && index
+                    .records_current(&self.txn.borrow(), &bytes)
+                    .is_ok_and(|records| records.contains(&record))
+        };
+        let row = (0..rows.rows).find(fits)?;
+        Some(positions.iter().map(|at| rows.columns[*at].value(row, &table.columns[*at].ty)).collect())
+    }
+}
+
+/// The key that the newest version of a record has.
+pub(super) fn newest_key(
+    engine: &Engine,
+    txn: &Txn,
+    table: &TableDef,
+    index: &IndexDef,
+    record: RecordId,
+) -> Option<Vec<Value>> {
+    let ids: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
+    let types: Vec<SqlType> =
+        ids.iter().filter_map(|id| Some(table.columns[table.column_with_id(*id)?].ty.clone())).collect();
+    let mut rows = ScanBatch::default();
+    engine.heap(table.heap).ok()?.fetch_newest(txn, &[record], &ids, &mut rows).ok()?;
+    (rows.batch.rows == 1 && types.len() == ids.len()).then(|| rows.batch.row(0, &types))
+}
+
+fn all_columns(table: &TableDef) -> Vec<(u16, SqlType)> {
+    table.columns.iter().map(|column| (column.id, column.ty.clone())).collect()
+}
+
+/// A scan of several ranges of an index, one behind the other.
+struct Ranges {
+    scans: std::vec::IntoIter<IndexScan>,
+    current: Option<IndexScan>,
+}
+
+impl Ranges {
+    fn open(
+        engine: &Engine,
+        txn: &Txn,
+        table: &TableDef,
+        index: &IndexDef,
+        mut ranges: Vec<KeyRange>,
+        descending: bool,
+        columns: &[u16],
+    ) -> Result<Ranges> {
+        let heap = engine.heap(table.heap)?;
+        let index = engine.index(index.object)?;
+        if descending {
+            ranges.reverse();
+        }
+        let scan = |range| heap.index_scan(txn, &index, IndexScanSpec { columns, range, descending });
+        let mut scans = ranges.into_iter().map(scan).collect::<Vec<_>>().into_iter();
+        let current = scans.next();
+        Ok(Ranges { scans, current })
+    }
+
+    fn next(&mut self, out: &mut ScanBatch) -> Result<bool> {
+        while let Some(scan) = &mut self.current {
+            if scan.next(out)? {
+                return Ok(true);
+            }
+            self.current = self.scans.next();
+        }
+        Ok(false)
+    }
+}
+
+struct RangeReader {
+    scan: Ranges,
+    rows: ScanBatch,
+}
+
+impl TableCursor for RangeReader {
+    fn next(&mut self, out: &mut Batch) -> Result<bool> {
+        let more = self.scan.next(&mut self.rows)?;
+        std::mem::swap(out, &mut self.rows.batch);
+        Ok(more)
+    }
+
+    fn records(&self) -> &[RecordId] {
+        &self.rows.records
+    }
+}
+
+/// Where the rows to change come from.
+#[expect(clippy::large_enum_variant, reason = "one a statement, in a box")]
+enum Rows {
+    Heap(HeapScan),
+    Index(Ranges),
+    /// Read before the first was changed.
+    Collected(std::vec::IntoIter<ScanBatch>),
+}
+
+impl Rows {
+    fn next(&mut self, out: &mut ScanBatch) -> Result<bool> {
+        match self {
+            Rows::Heap(scan) => Ok(scan.next(out)?),
+            Rows::Index(scan) => scan.next(out),
+            Rows::Collected(batches) => match batches.next() {
+                Some(batch) => {
+                    *out = batch;
+                    Ok(true)
+                }
+                None => Ok(false),
+            },
+        }
+    }
+}
+
 struct Reader {
     scan: HeapScan,
     rows: ScanBatch,
@@ -123,20 +453,35 @@ impl TableCursor for Reader {
         std::mem::swap(out, &mut self.rows.batch);
         Ok(more)
     }
+
+    fn records(&self) -> &[RecordId] {
+        &self.rows.records
+    }
 }
 
 struct Changer<'t> {
     txn: &'t RefCell<Txn>,
     heap: Arc<Heap>,
-    scan: HeapScan,
+    scan: Rows,
     /// Ids of the columns read.
     columns: Vec<u16>,
+    /// Ids and types of all columns.
+    all: Vec<(u16, SqlType)>,
     rows: ScanBatch,
 }
 
 impl ChangeCursor for Changer<'_> {
     fn next(&mut self) -> Result<bool> {
-        Ok(self.scan.next(&mut self.rows)?)
+        self.scan.next(&mut self.rows)
+    }
+
+    fn whole_row(&mut self, row: u32) -> Option<Vec<Value>> {
+        let record = *self.rows.records.get(row as usize)?;
+        let ids: Vec<u16> = self.all.iter().map(|(id, _)| *id).collect();
+        let types: Vec<SqlType> = self.all.iter().map(|(_, ty)| ty.clone()).collect();
+        let mut rows = ScanBatch::default();
+        let found = self.heap.fetch(&self.txn.borrow(), record, &ids, &mut rows).ok()?;
+        found.then(|| rows.batch.row(0, &types))
     }
 
     fn batch(&self) -> &Batch {

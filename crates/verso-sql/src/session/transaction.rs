@@ -449,7 +449,12 @@ impl Session {
         if self.services.settings.has_timeouts() {
             self.services.info.set_transaction_deadline(None);
         }
-        let result = if commit { self.keep_cursors(&active) } else { Ok(()) };
+        let result = if commit {
+            self.check_deferred(&active).and_then(|()| self.keep_cursors(&active))
+        } else {
+            Ok(())
+        };
+        self.services.deferred.take();
         let commit = commit && result.is_ok();
         if !commit && !self.portals.is_empty() {
             self.close_portals();

@@ -118,6 +118,8 @@ pub struct Query {
     pub limit: Option<Expr>,
     /// OFFSET.
     pub offset: Option<Expr>,
+    /// FOR UPDATE and its relatives.
+    pub locks: Vec<LockClause>,
     /// All of its text.
     pub at: Span,
 }
@@ -157,6 +159,55 @@ impl SetOperator {
             SetOperator::Except => "EXCEPT",
         }
     }
+}
+
+/// `FOR UPDATE [OF t, …] [NOWAIT | SKIP LOCKED]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockClause {
+    /// How strongly.
+    pub strength: LockStrength,
+    /// Rows of which tables; empty means all.
+    pub of: Vec<Name>,
+    /// What to do about rows that others have locked.
+    pub wait: LockWait,
+    /// Where it starts.
+    pub at: u32,
+}
+
+/// How strongly rows are locked, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockStrength {
+    /// FOR KEY SHARE.
+    KeyShare,
+    /// FOR SHARE.
+    Share,
+    /// FOR NO KEY UPDATE.
+    NoKeyUpdate,
+    /// FOR UPDATE.
+    Update,
+}
+
+impl LockStrength {
+    /// As in SQL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LockStrength::KeyShare => "FOR KEY SHARE",
+            LockStrength::Share => "FOR SHARE",
+            LockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
+            LockStrength::Update => "FOR UPDATE",
+        }
+    }
+}
+
+/// What to do about rows that others have locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockWait {
+    /// Wait.
+    Block,
+    /// NOWAIT: fail.
+    NoWait,
+    /// SKIP LOCKED: leave them out.
+    SkipLocked,
 }
 
 /// The middle of a query.

@@ -13,12 +13,14 @@ mod plpgsql;
 mod server;
 mod session;
 mod statement;
+mod table;
 
 pub use expr::*;
 pub use plpgsql::*;
 pub use server::*;
 pub use session::{Cursor, Direction, Fetch, Prepare};
 pub use statement::*;
+pub use table::*;
 
 /// A place in the text: characters from 0, half open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use verso_types::SqlType;
 
 use super::{
-    Copy, Cursor, Expr, Fetch, FromItem, Name, PlBlock, Prepare, QualifiedName, Query, RoleStatement,
-    SelectItem, Span,
+    AlterTable, Copy, CreateIndex, CreateTable, Cursor, Expr, Fetch, FromItem, LockTable, Name, PlBlock,
+    Prepare, QualifiedName, Query, RoleStatement, SelectItem, SetConstraints, Span,
 };
 
 /// A statement and its place in the script.
@@ -17,6 +17,7 @@ pub struct Parsed {
 }
 
 /// Everything Verso executes.
+#[expect(clippy::large_enum_variant, reason = "one a statement, never in arrays")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     /// SELECT, VALUES.
@@ -33,7 +34,35 @@ pub enum Statement {
     CreateSequence(CreateSequence),
     /// CREATE FUNCTION.
     CreateFunction(CreateFunction),
-    /// DROP TABLE, DROP SEQUENCE.
+    /// CREATE INDEX.
+    CreateIndex(CreateIndex),
+    /// ALTER TABLE.
+    AlterTable(AlterTable),
+    /// ALTER INDEX or ALTER SEQUENCE … RENAME TO.
+    Rename {
+        /// What kind.
+        kind: DropKind,
+        /// Which.
+        name: QualifiedName,
+        /// Its new name.
+        to: Name,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+    /// REINDEX INDEX, REINDEX TABLE.
+    Reindex {
+        /// An index, else a table.
+        index: bool,
+        /// Which.
+        name: QualifiedName,
+    },
+    /// LOCK TABLE.
+    LockTable(LockTable),
+    /// SET CONSTRAINTS.
+    SetConstraints(SetConstraints),
+    /// ANALYZE: there are no statistics to collect, so it only looks whether the tables are there.
+    Analyze(Vec<QualifiedName>),
+    /// DROP TABLE, DROP SEQUENCE, DROP INDEX.
     Drop(Drop),
     /// DROP FUNCTION.
     DropFunction(DropFunction),
@@ -152,8 +181,41 @@ pub struct Insert {
     pub columns: Vec<Name>,
     /// What; `None` is DEFAULT VALUES.
     pub source: Option<Query>,
+    /// OVERRIDING SYSTEM VALUE (true) or USER VALUE (false).
+    pub overriding: Option<bool>,
+    /// ON CONFLICT.
+    pub on_conflict: Option<OnConflict>,
     /// RETURNING.
     pub returning: Vec<SelectItem>,
+}
+
+/// ON CONFLICT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnConflict {
+    /// Which conflicts; without one, all.
+    pub target: Option<ConflictTarget>,
+    /// DO UPDATE; `None` is DO NOTHING.
+    pub update: Option<ConflictUpdate>,
+    /// Where it starts.
+    pub at: u32,
+}
+
+/// The conflicts that ON CONFLICT is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConflictTarget {
+    /// Those of the unique index on these columns.
+    Columns(Vec<Name>),
+    /// Those of a constraint.
+    Constraint(Name),
+}
+
+/// DO UPDATE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConflictUpdate {
+    /// SET.
+    pub assignments: Vec<(Name, Expr)>,
+    /// WHERE.
+    pub filter: Option<Expr>,
 }
 
 /// UPDATE.
@@ -178,44 +240,6 @@ pub struct Delete {
     pub filter: Option<Expr>,
     /// RETURNING.
     pub returning: Vec<SelectItem>,
-}
-
-/// CREATE TABLE.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CreateTable {
-    /// Its name.
-    pub name: QualifiedName,
-    /// IF NOT EXISTS.
-    pub if_not_exists: bool,
-    /// Columns, and tables whose columns are copied, in order.
-    pub elements: Vec<TableElement>,
-}
-
-/// What stands between the parentheses of CREATE TABLE.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TableElement {
-    /// A column.
-    Column(ColumnDefinition),
-    /// `LIKE t`.
-    Like {
-        /// The table to copy.
-        table: QualifiedName,
-        /// INCLUDING DEFAULTS.
-        defaults: bool,
-    },
-}
-
-/// A column of CREATE TABLE.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ColumnDefinition {
-    /// Its name.
-    pub name: Name,
-    /// Its type.
-    pub ty: SqlType,
-    /// NOT NULL.
-    pub not_null: bool,
-    /// DEFAULT, and its text, which the catalog keeps.
-    pub default: Option<(Expr, String)>,
 }
 
 /// CREATE SEQUENCE; what is not given follows from the type and the direction.
@@ -295,7 +319,7 @@ pub struct FunctionBody {
     pub block: Option<Box<PlBlock>>,
 }
 
-/// DROP TABLE, DROP SEQUENCE.
+/// DROP TABLE, DROP SEQUENCE, DROP INDEX.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drop {
     /// What kind.
@@ -315,6 +339,8 @@ pub enum DropKind {
     Table,
     /// A sequence.
     Sequence,
+    /// An index.
+    Index,
 }
 
 /// DROP FUNCTION.
@@ -333,6 +359,10 @@ pub struct DropFunction {
 pub struct Truncate {
     /// Which tables.
     pub tables: Vec<QualifiedName>,
+    /// RESTART IDENTITY.
+    pub restart_identity: bool,
+    /// CASCADE.
+    pub cascade: bool,
 }
 
 /// Options of a transaction; what is not given follows from the session's settings.

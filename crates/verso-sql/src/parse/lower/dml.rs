@@ -7,7 +7,10 @@ use super::expr::one_name;
 use super::query::{select_items, table_with_joins, unwrap_parentheses};
 use super::{expr, name, query, refuse, refuse_at, table_name};
 use crate::errors::SqlError;
-use crate::syntax::{Delete, Expr, FromItem, FromSource, Insert, Name, SelectItem, Statement, Update};
+use crate::syntax::{
+    ConflictTarget, ConflictUpdate, Delete, Expr, FromItem, FromSource, Insert, Name, OnConflict, SelectItem,
+    Statement, Update,
+};
 
 /// Lowers a statement that began with INSERT, UPDATE or DELETE.
 pub fn dml(statement: ast::Statement, source: &Source<'_>, start: u32) -> Result<Statement, SqlError> {
@@ -59,7 +62,6 @@ fn insert(statement: ast::Insert, source: &Source<'_>) -> Result<Insert, SqlErro
         })));
     }
     for (present, what) in [
-        (on.is_some(), "ON CONFLICT"),
         (or.is_some(), "OR behind INSERT"),
         (ignore, "IGNORE"),
         (overwrite, "OVERWRITE"),
@@ -101,7 +103,40 @@ fn insert(statement: ast::Insert, source: &Source<'_>) -> Result<Insert, SqlErro
             return Err(source.near(end));
         }
     }
-    Ok(Insert { table, alias, columns, source: rows, returning: returning_items(returning, source)? })
+    let end = rows.as_ref().map_or(source.end(), |rows| rows.at.start);
+    let overriding = source.overriding(table.at().end, end);
+    let behind = rows.as_ref().map_or(table.at().end, |rows| rows.at.end);
+    let on_conflict = on.map(|on| on_conflict(on, source, behind)).transpose()?;
+    let returning = returning_items(returning, source)?;
+    Ok(Insert { table, alias, columns, source: rows, overriding, on_conflict, returning })
+}
+
+/// ON CONFLICT; `from` is where to look for it.
+fn on_conflict(on: ast::OnInsert, source: &Source<'_>, from: u32) -> Result<OnConflict, SqlError> {
+    let at = source.find(from, "conflict").map_or(from, |conflict| source.token_before(conflict.start));
+    let ast::OnInsert::OnConflict(ast::OnConflict { conflict_target, action }) = on else {
+        return Err(SqlError::unsupported("ON DUPLICATE KEY UPDATE").at(at));
+    };
+    let target = match conflict_target {
+        None => None,
+        Some(ast::ConflictTarget::Columns(columns)) => {
+            Some(ConflictTarget::Columns(columns.into_iter().map(|column| name(column, source)).collect()))
+        }
+        Some(ast::ConflictTarget::OnConstraint(constraint)) => {
+            Some(ConflictTarget::Constraint(one_name(constraint, source)?))
+        }
+    };
+    let update = match action {
+        ast::OnConflictAction::DoNothing => None,
+        ast::OnConflictAction::DoUpdate(ast::DoUpdate { assignments, selection }) => Some(ConflictUpdate {
+            assignments: assignments
+                .into_iter()
+                .map(|one| assignment(one, source))
+                .collect::<Result<_, _>>()?,
+            filter: selection.map(|filter| expr(filter, source)).transpose()?,
+        }),
+    };
+    Ok(OnConflict { target, update, at })
 }
 
 fn returning_items(

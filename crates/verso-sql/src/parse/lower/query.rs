@@ -7,8 +7,8 @@ use super::expr::function_call;
 use super::{expr, name, qualified, refuse, refuse_at, table_name};
 use crate::errors::SqlError;
 use crate::syntax::{
-    Call, Cte, Expr, FromItem, FromSource, Join, JoinCondition, JoinKind, Name, OrderItem, Query, QueryBody,
-    Select, SelectItem, SetOperator, Span,
+    Call, Cte, Expr, FromItem, FromSource, Join, JoinCondition, JoinKind, LockClause, LockStrength, LockWait,
+    Name, OrderItem, Query, QueryBody, Select, SelectItem, SetOperator, Span,
 };
 
 /// Lowers a query.
@@ -27,7 +27,8 @@ pub fn query(query: ast::Query, source: &Source<'_>) -> Result<Query, SqlError> 
         pipe_operators,
     } = query;
     let with = with.map(|with| with_queries(with, source)).transpose()?.unwrap_or_default();
-    refuse_at(!locks.is_empty() || for_clause.is_some(), "FOR UPDATE or FOR SHARE", source, at.start)?;
+    refuse_at(for_clause.is_some(), "FOR", source, at.start)?;
+    let locks = lock_clauses(locks, source, at)?;
     refuse(
         &[
             (settings.is_some(), "SETTINGS"),
@@ -38,7 +39,39 @@ pub fn query(query: ast::Query, source: &Source<'_>) -> Result<Query, SqlError> 
     )?;
     let body = query_body(*body, source)?;
     let (limit, offset) = range(limit_clause, fetch, source, at)?;
-    Ok(Query { with, body, order_by: order(order_by, source)?, limit, offset, at })
+    Ok(Query { with, body, order_by: order(order_by, source)?, limit, offset, locks, at })
+}
+
+/// FOR UPDATE and its relatives; `at` is the query before them.
+fn lock_clauses(
+    locks: Vec<ast::LockClause>,
+    source: &Source<'_>,
+    at: Span,
+) -> Result<Vec<LockClause>, SqlError> {
+    let mut from = at.end;
+    let mut clauses = Vec::new();
+    for ast::LockClause { lock_type, of, nonblock } in locks {
+        let place = source.find(from, "for").unwrap_or(Span { start: at.start, end: at.end });
+        from = place.end;
+        let strength = match (lock_type, source.is_key_lock(place.start)) {
+            (ast::LockType::Update, false) => LockStrength::Update,
+            (ast::LockType::Update, true) => LockStrength::NoKeyUpdate,
+            (ast::LockType::Share, false) => LockStrength::Share,
+            (ast::LockType::Share, true) => LockStrength::KeyShare,
+        };
+        let of = of.map(|table| qualified(table, source)).transpose()?;
+        clauses.push(LockClause {
+            strength,
+            of: of.into_iter().map(|table| table.name).collect(),
+            wait: match nonblock {
+                None => LockWait::Block,
+                Some(ast::NonBlock::Nowait) => LockWait::NoWait,
+                Some(ast::NonBlock::SkipLocked) => LockWait::SkipLocked,
+            },
+            at: place.start,
+        });
+    }
+    Ok(clauses)
 }
 
 fn query_body(body: SetExpr, source: &Source<'_>) -> Result<QueryBody, SqlError> {
@@ -72,7 +105,15 @@ fn query_body(body: SetExpr, source: &Source<'_>) -> Result<QueryBody, SqlError>
             let side = |side: SetExpr| -> Result<Box<Query>, SqlError> {
                 let at = source.span(side.span());
                 let body = query_body(side, source)?;
-                let query = Query { with: vec![], body, order_by: vec![], limit: None, offset: None, at };
+                let query = Query {
+                    with: vec![],
+                    body,
+                    order_by: vec![],
+                    limit: None,
+                    offset: None,
+                    locks: vec![],
+                    at,
+                };
                 Ok(Box::new(query))
             };
             Ok(QueryBody::Set { operator, all, left: side(*left)?, right: side(*right)? })

@@ -1,0 +1,338 @@
+//! Ranges of index keys, made from expressions when a statement opens.
+//!
+//! A1. A value beyond the column's type narrows the range or empties it; it is never an error.
+//! A2. Ranges of one access are in key order and do not overlap, so rows come in the order of the index, each once.
+//! A3. A key of one row is encoded into a buffer that is kept, straight from parameters.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use verso_catalog::{IndexDef, TableDef};
+use verso_storage::index::key::{KeyPart, KeyRange, encode_into};
+use verso_types::{Decimal, KeyOrder, KeyType, SqlType, Value};
+
+use crate::context::EvalContext;
+use crate::error::{ExecError, Result};
+use crate::expr::RowExpr;
+use crate::plan::{ExprKind, IndexAccess, KeyMatch, TypedExpr};
+
+/// A compiled access.
+pub(crate) struct Access {
+    pub index: Arc<IndexDef>,
+    pub descending: bool,
+    parts: Vec<KeyPart>,
+    types: Vec<SqlType>,
+    equals: Vec<Match>,
+    lower: Option<(Source, bool)>,
+    upper: Option<(Source, bool)>,
+    point: bool,
+    key: Vec<u8>,
+}
+
+enum Match {
+    Equal(Source),
+    In(Vec<Source>),
+    Null,
+}
+
+/// Where a value comes from.
+struct Source {
+    from: From,
+    ty: SqlType,
+}
+
+enum From {
+    Parameter(usize),
+    Literal(Value),
+    Expr(RowExpr),
+}
+
+impl Source {
+    fn compile(expr: &TypedExpr) -> Source {
+        let from = match &expr.kind {
+            ExprKind::Parameter(index) => From::Parameter(*index),
+            ExprKind::Literal(value) => From::Literal(value.clone()),
+            _ => From::Expr(RowExpr::compile(expr)),
+        };
+        Source { from, ty: expr.ty.clone() }
+    }
+
+    /// Calls `then` with the value.
+    fn with<T>(&self, cx: &EvalContext<'_>, then: impl FnOnce(&Value) -> Result<T>) -> Result<T> {
+        match &self.from {
+            From::Parameter(index) => then(cx.params.get(*index).unwrap_or(&Value::Null)),
+            From::Literal(value) => then(value),
+            From::Expr(expr) => then(&expr.eval_constant(cx)?),
+        }
+    }
+}
+
+/// Where a value lies among those of a column's type.
+enum Fit {
+    /// It is one of them: the value itself.
+    Same,
+    /// It is one of them, in another representation.
+    Exact(Value),
+    /// Less than all of them.
+    Below,
+    /// Greater than all of them.
+    Above,
+    /// Greater than this one, less than the next.
+    Behind(Value),
+}
+
+/// What `value` of type `from` is to a column of type `to`.
+fn fit(value: &Value, from: &SqlType, to: &SqlType) -> Fit {
+    let integer = |value: &Value| match value {
+        Value::Int2(v) => Some(i64::from(*v)),
+        Value::Int4(v) => Some(i64::from(*v)),
+        Value::Int8(v) => Some(*v),
+        _ => None,
+    };
+    match to {
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 if from.same_base(to) => Fit::Same,
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => {
+            let Some(number) = integer(value) else { return Fit::Same };
+            let (least, greatest) = match to {
+                SqlType::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+                SqlType::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+                _ => (i64::MIN, i64::MAX),
+            };
+            if number < least {
+                return Fit::Below;
+            }
+            if number > greatest {
+                return Fit::Above;
+            }
+            Fit::Exact(match to {
+                SqlType::Int2 => Value::Int2(number as i16),
+                SqlType::Int4 => Value::Int4(number as i32),
+                _ => Value::Int8(number),
+            })
+        }
+        SqlType::Numeric(Some(spec)) => match value {
+            Value::Numeric(decimal) => fit_decimal(decimal, spec.precision, spec.scale),
+            _ => Fit::Same,
+        },
+        _ => Fit::Same,
+    }
+}
+
+fn fit_decimal(value: &Decimal, precision: u8, scale: u8) -> Fit {
+    let beyond = if value.is_negative() { Fit::Below } else { Fit::Above };
+    let Ok(rounded) = value.rescale(scale) else { return beyond };
+    let order = rounded.compare(value);
+    let fits = |decimal: &Decimal| verso_types::decimal::in_precision(decimal.unscaled(), precision);
+    if order.is_eq() {
+        return if fits(&rounded) { Fit::Exact(Value::Numeric(rounded)) } else { beyond };
+    }
+    // rounded up: the one before it
+    let unscaled = rounded.unscaled() - i128::from(order.is_gt());
+    match Decimal::new(unscaled, scale) {
+        Ok(floor) if fits(&floor) => Fit::Behind(Value::Numeric(floor)),
+        Ok(floor) if floor.is_negative() => Fit::Below,
+        _ => beyond,
+    }
+}
+
+/// The parts of an index's key as storage orders them.
+pub(crate) fn key_parts(table: &TableDef, index: &IndexDef) -> (Vec<KeyPart>, Vec<SqlType>) {
+    let mut parts = Vec::with_capacity(index.parts.len());
+    let mut types = Vec::with_capacity(index.parts.len());
+    for part in &index.parts {
+        let column = table.column_with_id(part.column).map(|at| &table.columns[at]);
+        let ty = column.map_or(SqlType::Text, |column| column.ty.clone());
+        parts.push(KeyPart {
+            column: part.column,
+            ty: KeyType::of(&ty).unwrap_or(KeyType::Bytes),
+            descending: part.descending,
+            nulls_first: part.nulls_first,
+        });
+        types.push(ty);
+    }
+    (parts, types)
+}
+
+/// What an access found out when it was opened.
+pub(crate) enum Found<'a> {
+    /// No row can be there.
+    Nothing,
+    /// One row at most: the one with this key.
+    Point(&'a [u8]),
+    /// Ranges in the order of the index.
+    Ranges(Vec<KeyRange>),
+}
+
+impl Access {
+    pub fn compile(table: &TableDef, access: &IndexAccess) -> Access {
+        let (parts, types) = key_parts(table, &access.index);
+        let equals = access.equals.iter().map(|part| match part {
+            KeyMatch::Equal(expr) => Match::Equal(Source::compile(expr)),
+            KeyMatch::In(list) => Match::In(list.iter().map(Source::compile).collect()),
+            KeyMatch::Null => Match::Null,
+        });
+        let bound = |bound: &Option<(TypedExpr, bool)>| {
+            bound.as_ref().map(|(expr, inclusive)| (Source::compile(expr), *inclusive))
+        };
+        Access {
+            index: Arc::clone(&access.index),
+            descending: access.descending,
+            parts,
+            types,
+            equals: equals.collect(),
+            lower: bound(&access.lower),
+            upper: bound(&access.upper),
+            point: access.is_point(),
+            key: Vec::new(),
+        }
+    }
+
+    /// Whether it finds one row at most, by its key.
+    pub fn is_point(&self) -> bool {
+        self.point
+    }
+
+    /// Evaluates the expressions; the index comes along.
+    pub fn open_parts(&mut self, cx: &EvalContext<'_>) -> Result<(&IndexDef, Found<'_>)> {
+        if self.point {
+            let Access { index, parts, types, equals, key, .. } = self;
+            return Ok((index, point(parts, types, equals, key, cx)?));
+        }
+        Ok((&self.index, self.ranges(cx)?))
+    }
+
+    fn ranges(&self, cx: &EvalContext<'_>) -> Result<Found<'static>> {
+        let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+        for (n, part) in self.equals.iter().enumerate() {
+            let keys = self.part_keys(cx, n, part)?;
+            let combine = |prefix: &Vec<u8>| {
+                keys.iter().map(|key| [prefix.as_slice(), key].concat()).collect::<Vec<_>>()
+            };
+            prefixes = prefixes.iter().flat_map(combine).collect();
+        }
+        if prefixes.is_empty() {
+            return Ok(Found::Nothing);
+        }
+        if self.lower.is_none() && self.upper.is_none() {
+            let whole = |prefix: &Vec<u8>| {
+                if prefix.is_empty() { KeyRange::all() } else { KeyRange::prefix(prefix) }
+            };
+            return Ok(Found::Ranges(prefixes.iter().map(whole).collect()));
+        }
+        let (Some(lower), Some(upper)) = (self.bound(cx, true)?, self.bound(cx, false)?) else {
+            return Ok(Found::Nothing);
+        };
+        let range = |prefix: &Vec<u8>| {
+            let with = |bound: &Bound<Vec<u8>>| match bound {
+                Bound::Unbounded => Bound::Included([prefix.as_slice(), &[KeyOrder::VALUE]].concat()),
+                Bound::Included(key) => Bound::Included([prefix.as_slice(), key].concat()),
+                Bound::Excluded(key) => Bound::Excluded([prefix.as_slice(), key].concat()),
+            };
+            let (lower, upper) = (with(&lower), with(&upper));
+            match self.parts.get(self.equals.len()).is_some_and(|part| part.descending) {
+                true => KeyRange { lower: upper, upper: lower },
+                false => KeyRange { lower, upper },
+            }
+        };
+        Ok(Found::Ranges(prefixes.iter().map(range).collect()))
+    }
+
+    /// The encoded values that a part may have, in order, each once.
+    fn part_keys(&self, cx: &EvalContext<'_>, n: usize, part: &Match) -> Result<Vec<Vec<u8>>> {
+        let (Some(order), Some(ty)) = (self.parts.get(n), self.types.get(n)) else { return Ok(Vec::new()) };
+        let mut keys = Vec::new();
+        let mut add = |source: &Source| {
+            let mut key = Vec::new();
+            if source.with(cx, |value| encode(order, ty, value, &source.ty, &mut key))? {
+                keys.push(key);
+            }
+            Ok::<(), ExecError>(())
+        };
+        match part {
+            Match::Equal(source) => add(source)?,
+            Match::In(list) => list.iter().try_for_each(add)?,
+            Match::Null => {
+                let mut key = Vec::new();
+                encode_into(std::slice::from_ref(order), [(&Value::Null, ty)], &mut key)?;
+                keys.push(key);
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
+    }
+
+    /// The encoded bound of the part behind the equal ones; `None` if nothing is within it.
+    fn bound(&self, cx: &EvalContext<'_>, lower: bool) -> Result<Option<Bound<Vec<u8>>>> {
+        let Some((source, inclusive)) = (if lower { &self.lower } else { &self.upper }) else {
+            return Ok(Some(Bound::Unbounded));
+        };
+        let n = self.equals.len();
+        let (Some(part), Some(ty)) = (self.parts.get(n), self.types.get(n)) else {
+            return Ok(Some(Bound::Unbounded));
+        };
+        source.with(cx, |value| {
+            if value.is_null() {
+                return Ok(None);
+            }
+            let key = |value: &Value| {
+                let mut key = Vec::new();
+                encode_into(std::slice::from_ref(part), [(value, ty)], &mut key)?;
+                Ok::<_, ExecError>(key)
+            };
+            let at = |value: &Value, inclusive: bool| {
+                key(value).map(|key| if inclusive { Bound::Included(key) } else { Bound::Excluded(key) })
+            };
+            Ok(match (fit(value, &source.ty, ty), lower) {
+                (Fit::Same, _) => Some(at(value, *inclusive)?),
+                (Fit::Exact(value), _) => Some(at(&value, *inclusive)?),
+                (Fit::Below, true) | (Fit::Above, false) => Some(Bound::Unbounded),
+                (Fit::Below, false) | (Fit::Above, true) => None,
+                (Fit::Behind(floor), true) => Some(at(&floor, false)?),
+                (Fit::Behind(floor), false) => Some(at(&floor, true)?),
+            })
+        })
+    }
+}
+
+/// The key of one row, in a buffer that is kept.
+fn point<'k>(
+    parts: &[KeyPart],
+    types: &[SqlType],
+    equals: &[Match],
+    key: &'k mut Vec<u8>,
+    cx: &EvalContext<'_>,
+) -> Result<Found<'k>> {
+    key.clear();
+    for ((part, ty), source) in parts.iter().zip(types).zip(equals) {
+        let Match::Equal(source) = source else { return Ok(Found::Nothing) };
+        if !source.with(cx, |value| encode(part, ty, value, &source.ty, key))? {
+            return Ok(Found::Nothing);
+        }
+    }
+    Ok(Found::Point(key))
+}
+
+/// Appends the key of a value; false where no value of the column's type equals it.
+pub(crate) fn encode(
+    part: &KeyPart,
+    ty: &SqlType,
+    value: &Value,
+    from: &SqlType,
+    key: &mut Vec<u8>,
+) -> Result<bool> {
+    if value.is_null() {
+        return Ok(false);
+    }
+    let exact;
+    let value = match fit(value, from, ty) {
+        Fit::Same => value,
+        Fit::Exact(value) => {
+            exact = value;
+            &exact
+        }
+        Fit::Below | Fit::Above | Fit::Behind(_) => return Ok(false),
+    };
+    encode_into(std::slice::from_ref(part), [(value, ty)], key)?;
+    Ok(true)
+}

@@ -1,0 +1,215 @@
+//! INSERT … ON CONFLICT: a row at a time, as each may meet the one before.
+//!
+//! 1. A row looks for its keys first and is inserted if none is there; what another transaction inserts in between makes
+//!    the insert fail, and the row looks again.
+//! 2. Under a snapshot of the whole transaction a row that another has inserted meanwhile cannot be seen: that is a
+//!    serialization failure.
+//! 3. DO UPDATE changes a row once per statement (21000).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use verso_catalog::{IndexDef, TableDef};
+use verso_storage::index::key::{KeyPart, KeyRange, encode_row};
+use verso_types::{Batch, SqlType, TypeError, Value};
+
+use super::ExecContext;
+use super::access::key_parts;
+use super::check::RowChecks;
+use super::foreign::ForeignKeys;
+use crate::error::{ExecError, Result};
+use crate::expr::{Executor, ExprList, Predicate};
+use crate::plan::{Insert, OnConflict};
+
+/// Times a row looks again for what was inserted at the same time.
+const TRIES_MAX: u32 = 20;
+
+/// ON CONFLICT, compiled.
+pub(crate) struct ConflictClause {
+    table: Arc<TableDef>,
+    arbiters: Vec<Arbiter>,
+    update: Option<RowUpdate>,
+    /// Keys inserted or changed by this statement.
+    touched: HashSet<Vec<u8>>,
+}
+
+/// A unique index that decides about conflicts.
+struct Arbiter {
+    index: Arc<IndexDef>,
+    parts: Vec<KeyPart>,
+    /// Positions of its columns.
+    columns: Vec<usize>,
+}
+
+/// DO UPDATE.
+struct RowUpdate {
+    targets: Vec<usize>,
+    target_ids: Vec<u16>,
+    values: ExprList,
+    filter: Option<Predicate>,
+    checks: RowChecks,
+    keys: ForeignKeys,
+    batch: Batch,
+    selection: Vec<u32>,
+}
+
+impl ConflictClause {
+    pub fn new(insert: &Insert, clause: &OnConflict, executor: Executor) -> ConflictClause {
+        let table = &insert.table;
+        let arbiter = |index: &Arc<IndexDef>| {
+            let columns = index.parts.iter().filter_map(|part| table.column_with_id(part.column));
+            Arbiter { index: Arc::clone(index), parts: key_parts(table, index).0, columns: columns.collect() }
+        };
+        let update = clause.update.as_ref().map(|update| {
+            let targets: Vec<usize> = update.assignments.iter().map(|(column, _)| *column).collect();
+            let values = ExprList::compile(update.assignments.iter().map(|(_, value)| value), executor);
+            RowUpdate {
+                target_ids: targets.iter().map(|column| table.columns[*column].id).collect(),
+                batch: Batch::of_types(values.types()),
+                values,
+                filter: update.filter.as_ref().map(|filter| Predicate::compile(filter, executor)),
+                checks: RowChecks::new(table, &targets, &insert.checks, executor),
+                keys: ForeignKeys::of_update(table, &targets),
+                targets,
+                selection: Vec::new(),
+            }
+        });
+        ConflictClause {
+            table: Arc::clone(table),
+            arbiters: clause.indexes.iter().map(arbiter).collect(),
+            update,
+            touched: HashSet::new(),
+        }
+    }
+
+    /// A new execution.
+    pub fn begin(&mut self) {
+        self.touched.clear();
+    }
+
+    /// Whether the row, a batch of one, is inserted (itself) or changes another (its new values). `None`: neither.
+    pub fn apply(
+        &mut self,
+        cx: &ExecContext<'_>,
+        row: &Batch,
+        types: &[SqlType],
+    ) -> Result<Option<(Batch, bool)>> {
+        for _ in 0..TRIES_MAX {
+            cx.tables.begin_statement()?;
+            match self.attempt(cx, row, types) {
+                Ok(done) => {
+                    cx.tables.end_statement()?;
+                    return Ok(done);
+                }
+                Err(error) => {
+                    cx.tables.abort_statement()?;
+                    if !self.is_duplicate(&error) {
+                        return Err(error);
+                    }
+                }
+            }
+            cx.check_cancelled()?;
+        }
+        Err(ExecError::raised("40001", "could not serialize access due to concurrent update"))
+    }
+
+    /// What changed rows mean for other tables, at the end of the statement.
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.update.as_mut().map_or(Ok(()), |update| update.keys.finish(cx))
+    }
+
+    fn is_duplicate(&self, error: &ExecError) -> bool {
+        let ExecError::Violation(violation) = error.root() else { return false };
+        violation.sqlstate == "23505"
+            && self.arbiters.iter().any(|arbiter| arbiter.index.name == violation.constraint)
+    }
+
+    fn attempt(
+        &mut self,
+        cx: &ExecContext<'_>,
+        row: &Batch,
+        types: &[SqlType],
+    ) -> Result<Option<(Batch, bool)>> {
+        let all: Vec<usize> = (0..types.len()).collect();
+        let mut keys = Vec::new();
+        for (n, arbiter) in self.arbiters.iter().enumerate() {
+            let Some(key) = arbiter.key(row)? else { continue };
+            let mine = arbiter.touch(&key);
+            let ranges = vec![KeyRange::prefix(&key)];
+            let mut cursor =
+                cx.tables.index_scan_for_change(&self.table, &arbiter.index, ranges, &all, true)?;
+            if !cursor.next()? {
+                keys.push(mine);
+                continue;
+            }
+            let Some(update) = &mut self.update else { return Ok(None) };
+            let before = cursor.batch().gather(&[0]);
+            let Some(after) = update.new_row(cx, &before, row, types)? else { return Ok(None) };
+            if self.touched.contains(&mine) {
+                let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+                let hint = "Ensure that no rows proposed for insertion within the same command have duplicate \
+                            constrained values.";
+                return Err(TypeError::new("21000", message).with_hint(hint).into());
+            }
+            cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
+            drop(cursor);
+            let value = |batch: &Batch, column: usize| batch.columns[column].value(0, &types[column]);
+            update.keys.note_new(1, |column, _| value(&after, column))?;
+            let new = |column: usize, _: usize| value(&after, column);
+            update.keys.note_old(1, |column, _| value(&before, column), Some(&new));
+            self.touched.insert(mine);
+            if let Some(key) = self.arbiters[n].key(&after)? {
+                self.touched.insert(self.arbiters[n].touch(&key));
+            }
+            return Ok(Some((after, false)));
+        }
+        cx.tables.insert(&self.table, row)?;
+        self.touched.extend(keys);
+        Ok(Some((row.clone(), true)))
+    }
+}
+
+impl Arbiter {
+    /// The row's key; none where a NULL makes it unlike all others.
+    fn key(&self, row: &Batch) -> Result<Option<Vec<u8>>> {
+        let columns: Vec<&verso_types::Column> =
+            self.columns.iter().map(|column| &row.columns[*column]).collect();
+        let mut key = Vec::new();
+        let null = encode_row(&self.parts, &columns, 0, &mut key)?;
+        Ok((!null || !self.index.nulls_distinct).then_some(key))
+    }
+
+    fn touch(&self, key: &[u8]) -> Vec<u8> {
+        [&self.index.oid.0.to_le_bytes(), key].concat()
+    }
+}
+
+impl RowUpdate {
+    /// The row that is there with its new values, checked; none if the filter leaves it alone.
+    fn new_row(
+        &mut self,
+        cx: &ExecContext<'_>,
+        before: &Batch,
+        excluded: &Batch,
+        types: &[SqlType],
+    ) -> Result<Option<Batch>> {
+        let mut both = before.clone();
+        both.columns.extend(excluded.columns.iter().cloned());
+        if let Some(filter) = &mut self.filter {
+            if let Some(error) = filter.select(&cx.eval(), &both, &mut self.selection) {
+                return Err(error);
+            }
+            if self.selection.is_empty() {
+                return Ok(None);
+            }
+        }
+        self.values.eval(&cx.eval(), &both, &mut self.batch)?;
+        let mut after = before.clone();
+        for (target, column) in self.targets.iter().zip(&self.batch.columns) {
+            after.columns[*target] = column.clone();
+        }
+        let shown = |row: usize| -> Vec<Value> { after.row(row, types) };
+        self.checks.check(cx, &self.batch, &after, shown)?;
+        Ok(Some(after))
+    }
+}

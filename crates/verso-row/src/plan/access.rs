@@ -1,0 +1,64 @@
+//! How the rows of a table are found: through an index.
+
+use std::sync::Arc;
+
+use verso_catalog::IndexDef;
+
+use super::TypedExpr;
+
+/// A range of an index's keys, in the order of the index or against it.
+///
+/// The expressions have no columns. They need not have the columns' types: a value that no column value can equal finds
+/// nothing. What the range does not say is left to a filter.
+#[derive(Clone, Debug)]
+pub struct IndexAccess {
+    /// The index.
+    pub index: Arc<IndexDef>,
+    /// What the first parts of the key are.
+    pub equals: Vec<KeyMatch>,
+    /// The next part is at least this, or (`false`) greater.
+    pub lower: Option<(TypedExpr, bool)>,
+    /// The next part is at most this, or (`false`) less.
+    pub upper: Option<(TypedExpr, bool)>,
+    /// Against the order of the index.
+    pub descending: bool,
+}
+
+/// What one part of a key is.
+#[derive(Clone, Debug)]
+pub enum KeyMatch {
+    /// Equal to a value; to NULL nothing is.
+    Equal(TypedExpr),
+    /// Equal to one of these values.
+    In(Vec<TypedExpr>),
+    /// NULL.
+    Null,
+}
+
+impl IndexAccess {
+    /// The whole index.
+    #[must_use]
+    pub fn all(index: Arc<IndexDef>) -> IndexAccess {
+        IndexAccess { index, equals: Vec::new(), lower: None, upper: None, descending: false }
+    }
+
+    /// Whether it finds one row at most.
+    #[must_use]
+    pub fn is_point(&self) -> bool {
+        self.index.unique
+            && !self.index.deferrable
+            && self.equals.len() == self.index.parts.len()
+            && self.equals.iter().all(|part| matches!(part, KeyMatch::Equal(_)))
+    }
+
+    /// The expressions in it.
+    pub fn exprs(&self) -> impl Iterator<Item = &TypedExpr> {
+        let equals = self.equals.iter().flat_map(|part| match part {
+            KeyMatch::Equal(expr) => std::slice::from_ref(expr),
+            KeyMatch::In(list) => list.as_slice(),
+            KeyMatch::Null => &[],
+        });
+        let bounds = self.lower.iter().chain(&self.upper).map(|(expr, _)| expr);
+        equals.chain(bounds)
+    }
+}
