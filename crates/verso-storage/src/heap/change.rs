@@ -587,6 +587,7 @@ impl Heap {
                 saved,
                 is_delete,
                 purge,
+                columns,
                 slots,
                 &mut owners,
                 &mut voids,
@@ -688,6 +689,7 @@ impl Heap {
         saved: &[u16],
         delete: bool,
         purge: bool,
+        updated: &[u16],
         slots: &[u16],
         owners: &mut Owners,
         voids: &mut Vec<VersionPointer>,
@@ -702,6 +704,13 @@ impl Heap {
         for column in saved {
             let ordinal = layout.ordinal(*column).ok_or(StorageError::NoSuchObject(self.object))?;
             let place = &layout.columns[ordinal];
+            let extra = place.is_variable() && !updated.contains(column);
+            if extra && apply::any_chain(mini.page(home), place, set) {
+                // The home record keeps its chains: an entry that named them too would free them a second time.
+                let values = maintain::copied(shared, self, mini.page(home), layout, place, group)?;
+                encode_column(&mut columns, *column, &values, 0..group.len(), None);
+                continue;
+            }
             encode_from_page(&mut columns, mini.page(home), place, set)
                 .map_err(|flaw| StorageError::corrupt(mini.page_id(home), self.object, flaw))?;
             purge |= place.is_variable() && apply::any_chain(mini.page(home), place, set);
@@ -722,23 +731,23 @@ impl Heap {
             if group.len() > 1 {
                 let (left, right) = group.split_at(group.len() / 2);
                 self.link(
-                    shared, txn, mini, home, layout, page_index, left, saved, delete, keys, slots, owners,
-                    voids,
+                    shared, txn, mini, home, layout, page_index, left, saved, delete, keys, updated, slots,
+                    owners, voids,
                 )?;
                 return self.link(
-                    shared, txn, mini, home, layout, page_index, right, saved, delete, keys, slots, owners,
-                    voids,
+                    shared, txn, mini, home, layout, page_index, right, saved, delete, keys, updated, slots,
+                    owners, voids,
                 );
             }
             if saved.len() > 1 {
                 let (left, right) = saved.split_at(saved.len() / 2);
                 self.link(
-                    shared, txn, mini, home, layout, page_index, group, left, delete, keys, slots, owners,
-                    voids,
+                    shared, txn, mini, home, layout, page_index, group, left, delete, keys, updated, slots,
+                    owners, voids,
                 )?;
                 return self.link(
-                    shared, txn, mini, home, layout, page_index, group, right, delete, keys, slots, owners,
-                    voids,
+                    shared, txn, mini, home, layout, page_index, group, right, delete, keys, updated, slots,
+                    owners, voids,
                 );
             }
         }

@@ -320,7 +320,7 @@ pub(crate) fn read_at_home(
     if !apply::is_live(&page, &layout, slot) || !accept(&page, &layout)? {
         return Ok(AtHome::Nothing);
     }
-    let mut copier = Copier { shared, heap, page: &page, id };
+    let copier = Copier { shared, heap, page: &page, id };
     for (column_id, column) in columns.iter().zip(&mut out.batch.columns) {
         match layout.ordinal(*column_id) {
             None => column.push_nulls(1),

@@ -102,7 +102,8 @@ impl<'a> Versions<'a> {
                 part.order().encode_raw(None, out)
             }
             Some((_, Old::Bytes(bytes))) => part.order().encode_raw(Some(bytes), out),
-            None => match self.home_value(part.column)? {
+            None => match home_value(self.shared, self.heap, self.page, self.layout, part.column, self.slot)?
+            {
                 None => {
                     any_null = true;
                     part.order().encode_raw(None, out)
@@ -113,28 +114,6 @@ impl<'a> Versions<'a> {
         };
         encoded.map_err(|error| self.corrupt(Flaw::new(error.message)))?;
         Ok(any_null)
-    }
-
-    fn home_value(&self, column: u16) -> Result<Option<Home<'a>>, StorageError> {
-        let Some(ordinal) = self.layout.ordinal(column) else { return Ok(None) };
-        let place = &self.layout.columns[ordinal];
-        let slot = usize::from(self.slot);
-        if bit(&self.page[place.nulls..], slot) {
-            return Ok(None);
-        }
-        if !place.is_variable() {
-            let from = place.data + slot * place.width;
-            return Ok(Some(Home::Here(&self.page[from..from + place.width])));
-        }
-        let raw = u64_at(self.page, place.data + slot * 8);
-        match ValueSlot::decode(raw) {
-            Some(ValueSlot::Empty) => Ok(Some(Home::Here(&[]))),
-            Some(ValueSlot::Inline { offset, length }) => {
-                let bytes = checked_slice(self.page, usize::from(offset), usize::from(length));
-                Ok(Some(Home::Here(bytes.map_err(|flaw| self.corrupt(flaw))?)))
-            }
-            _ => Ok(Some(Home::Away(chain(self.shared, self.heap, raw)?))),
-        }
     }
 
     /// Overrides columns by the values at `rank` of `slices`.
@@ -233,9 +212,55 @@ impl<'a> Versions<'a> {
     }
 }
 
+/// A value as it stands on a home page, its chain read.
+pub(super) fn stored_value(
+    shared: &Shared,
+    heap: &Heap,
+    page: &[u8],
+    layout: &PageLayout,
+    column: u16,
+    slot: u16,
+) -> Result<Option<Vec<u8>>, StorageError> {
+    Ok(match home_value(shared, heap, page, layout, column, slot)? {
+        None => None,
+        Some(Home::Here(bytes)) => Some(bytes.to_vec()),
+        Some(Home::Away(bytes)) => Some(bytes),
+    })
+}
+
 enum Home<'a> {
     Here(&'a [u8]),
     Away(Vec<u8>),
+}
+
+fn home_value<'a>(
+    shared: &Shared,
+    heap: &Heap,
+    page: &'a [u8],
+    layout: &PageLayout,
+    column: u16,
+    slot: u16,
+) -> Result<Option<Home<'a>>, StorageError> {
+    let Some(ordinal) = layout.ordinal(column) else { return Ok(None) };
+    let place = &layout.columns[ordinal];
+    let slot = usize::from(slot);
+    if bit(&page[place.nulls..], slot) {
+        return Ok(None);
+    }
+    if !place.is_variable() {
+        let from = place.data + slot * place.width;
+        return Ok(Some(Home::Here(&page[from..from + place.width])));
+    }
+    let raw = u64_at(page, place.data + slot * 8);
+    match ValueSlot::decode(raw) {
+        Some(ValueSlot::Empty) => Ok(Some(Home::Here(&[]))),
+        Some(ValueSlot::Inline { offset, length }) => {
+            let bytes = checked_slice(page, usize::from(offset), usize::from(length));
+            let corrupt = |flaw| StorageError::corrupt(header::page_id(page), heap.object, flaw);
+            Ok(Some(Home::Here(bytes.map_err(corrupt)?)))
+        }
+        _ => Ok(Some(Home::Away(chain(shared, heap, raw)?))),
+    }
 }
 
 fn chain(shared: &Shared, heap: &Heap, raw: u64) -> Result<Vec<u8>, StorageError> {
