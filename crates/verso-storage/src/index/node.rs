@@ -508,16 +508,17 @@ fn remove(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     let node = Node::of(page)?;
     let count = node.count();
     let gone: Vec<usize> = payload.chunks_exact(2).map(|bytes| usize::from(u16_at(bytes, 0))).collect();
-    if payload.len() % 2 != 0
+    if !payload.len().is_multiple_of(2)
         || !gone.is_sorted_by(|a, b| a < b)
         || gone.last().is_some_and(|last| *last >= count)
     {
         return Err(Flaw::from("entries to remove are not on the index page"));
     }
     let freed: usize = gone.iter().map(|index| node.cell(*index).len()).sum();
-    let mut kept = gone.first().copied().unwrap_or(count);
+    let first = gone.first().copied().unwrap_or(count);
+    let mut kept = first;
     let mut rest = gone.iter().peekable();
-    for index in kept..count {
+    for index in first..count {
         if rest.peek() == Some(&&index) {
             rest.next();
             continue;

@@ -43,7 +43,7 @@ impl IndexSpec {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = self.table.0.to_le_bytes().to_vec();
         let nulls = if self.nulls_distinct { NULLS_DISTINCT } else { 0 };
-        out.extend_from_slice(&[u8::from(self.unique) * UNIQUE | nulls, self.parts.len() as u8, 0, 0]);
+        out.extend_from_slice(&[(u8::from(self.unique) * UNIQUE) | nulls, self.parts.len() as u8, 0, 0]);
         for part in &self.parts {
             out.extend_from_slice(&part.column.to_le_bytes());
             let descending = if part.descending { DESCENDING } else { 0 };

@@ -100,7 +100,8 @@ impl Heap {
         let mut rest = rows.to_vec();
         let mut place: Option<Place<'_>> = None;
         while !rest.is_empty() {
-            let (mut ready, mut changed): (Vec<(u32, u16)>, Vec<(u32, u16)>) = (Vec::new(), Vec::new());
+            let mut ready: Vec<(u32, u16)> = Vec::new();
+            let mut changed: Vec<(u32, u16)> = Vec::new();
             let mut obstacle: Option<(u32, u16, TxnId, bool)> = None;
             {
                 let latched = shared.core().pool.read(page)?;

@@ -73,7 +73,7 @@ fn several_threads_share_a_statement_and_take_turns() {
         for thread in 0..4 {
             let insert = insert.clone();
             scope.spawn(move || {
-                (0..25).for_each(|n| drop(insert.execute(&params![thread * 25 + n]).unwrap()))
+                (0..25).for_each(|n| assert_eq!(insert.execute(&params![thread * 25 + n]).unwrap(), 1))
             });
         }
     });
