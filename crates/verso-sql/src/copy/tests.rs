@@ -20,7 +20,8 @@ fn write(options: &CopyOptions, rows: &[(Value, Value)]) -> Vec<u8> {
     for (a, b) in rows {
         batch.push_row(&[a.clone(), b.clone()], &types).unwrap();
     }
-    let mut writer = Writer::new(&layout, &types, &TimeZone::UTC);
+    let time_zone = TimeZone::UTC;
+    let mut writer = Writer::new(&layout, &types, &time_zone);
     let mut out = Vec::new();
     writer.begin(&["a", "b"], &mut out);
     (0..batch.rows).for_each(|row| writer.row(&batch, row, &mut out));

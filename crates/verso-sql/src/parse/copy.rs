@@ -18,7 +18,7 @@ pub fn copy(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let what = if cursor.accept_token(&Token::LParen) {
         let query = cursor.query()?;
         cursor.expect_token(&Token::RParen)?;
-        CopyWhat::Query(query)
+        CopyWhat::Query(Box::new(query))
     } else {
         let name = cursor.qualified()?;
         CopyWhat::Table {
@@ -70,7 +70,7 @@ pub fn unload(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     if cursor.accept(&["delimiter"]) {
         options.delimiter = Some(string_literal(cursor)?.0);
     }
-    let what = CopyWhat::Query(cursor.query()?);
+    let what = CopyWhat::Query(Box::new(cursor.query()?));
     Ok(Statement::Copy(Copy { what, from: false, place, options }))
 }
 

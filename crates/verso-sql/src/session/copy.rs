@@ -57,7 +57,7 @@ impl Frame<'_> {
                 self.copy_to(copy, &Bound::Query(plan), results)?
             }
             CopyWhat::Query(query) => {
-                let bound = binder.statement(&Statement::Query(query.clone()))?;
+                let bound = binder.statement(&Statement::Query((**query).clone()))?;
                 self.copy_to(copy, &bound, results)?
             }
         };
@@ -72,7 +72,7 @@ impl Frame<'_> {
     ) -> Result<u64, ExecError> {
         let tables = self.tables();
         let executor = self.services.settings.executor;
-        let cx = ExecContext::new(&tables, &self.catalog, &[], self.services, self.cancel, executor);
+        let cx = ExecContext::new(&tables, self.catalog, &[], self.services, self.cancel, executor);
         execute(bound, &cx.with_external(external), sink)
     }
 
@@ -206,11 +206,9 @@ impl Rows<'_> {
                 while !self.at_end && self.data.read(&mut behind)? {
                     behind.clear();
                 }
-            } else if out.rows < BATCH_ROWS {
-                if !self.data.read(self.reader.more())? {
-                    self.at_end = true;
-                    self.reader.end();
-                }
+            } else if out.rows < BATCH_ROWS && !self.data.read(self.reader.more())? {
+                self.at_end = true;
+                self.reader.end();
             }
         }
         Ok(out.rows > 0)

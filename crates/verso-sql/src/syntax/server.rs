@@ -27,7 +27,7 @@ pub enum CopyWhat {
         columns: Vec<Name>,
     },
     /// The rows of a query.
-    Query(Query),
+    Query(Box<Query>),
 }
 
 /// Where the data of COPY are.
