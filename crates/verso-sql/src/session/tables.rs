@@ -496,20 +496,22 @@ impl ChangeCursor for Changer<'_> {
         stale: Option<&mut Vec<u32>>,
     ) -> Result<()> {
         let txn = &mut self.txn.borrow_mut();
-        Ok(match stale.filter(|_| txn.isolation().by_statement()) {
+        match stale.filter(|_| txn.isolation().by_statement()) {
             Some(stale) => {
                 self.heap.update_unless_stale(txn, &self.rows, selection, columns, values, stale)?;
             }
             None => self.heap.update(txn, &self.rows, selection, columns, values)?,
-        })
+        }
+        Ok(())
     }
 
     fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()> {
         let txn = &mut self.txn.borrow_mut();
-        Ok(match stale.filter(|_| txn.isolation().by_statement()) {
+        match stale.filter(|_| txn.isolation().by_statement()) {
             Some(stale) => self.heap.delete_unless_stale(txn, &self.rows, selection, stale)?,
             None => self.heap.delete(txn, &self.rows, selection)?,
-        })
+        }
+        Ok(())
     }
 
     fn reread(&mut self, rows: &[u32]) -> Result<()> {

@@ -17,7 +17,7 @@ pub struct Parsed {
 }
 
 /// Everything Verso executes.
-#[expect(clippy::large_enum_variant, reason = "one a statement, never in arrays")]
+#[allow(clippy::large_enum_variant, reason = "one a statement, never in arrays")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     /// SELECT, VALUES.

@@ -53,7 +53,7 @@ fn transaction(client: &mut Connection, rng: &mut Rng, level: &str, next: &mut u
     match run() {
         Ok(()) => Executed { ops, committed: true },
         Err(error) => {
-            assert!(matches!(&*error.sqlstate, "40001" | "40P01"), "{error}");
+            assert!(matches!(error.sqlstate, "40001" | "40P01"), "{error}");
             if client.in_transaction() {
                 client.execute("ROLLBACK").unwrap();
             }
@@ -190,7 +190,7 @@ fn transfer(client: &mut Connection, rng: &mut Rng, level: &str, accounts: u64) 
         client.execute("COMMIT").map(drop)
     };
     if let Err(error) = run() {
-        assert!(matches!(&*error.sqlstate, "40001" | "40P01"), "{error}");
+        assert!(matches!(error.sqlstate, "40001" | "40P01"), "{error}");
         if client.in_transaction() {
             client.execute("ROLLBACK").unwrap();
         }
