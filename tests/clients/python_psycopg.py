@@ -40,5 +40,6 @@ with psycopg.connect(autocommit=True) as c:
         c.execute("SELECT nothing")
     except errors.UndefinedColumn as e:
         assert e.diag.statement_position == "8"
-    c.executemany("INSERT INTO psycopg3 (a) VALUES (%s)", [(i,) for i in range(5)])
+    with c.cursor() as cur:
+        cur.executemany("INSERT INTO psycopg3 (a) VALUES (%s)", [(i,) for i in range(5)])
     c.execute("DROP TABLE psycopg3")

@@ -120,7 +120,12 @@ impl Conversation {
             }
             Target::Portal => {
                 let Some(open) = self.prepared.portals.get(name) else {
-                    return Err(self.failed(no_portal(name)));
+                    // A cursor of DECLARE is a portal, too; its rows come as text.
+                    let Some(columns) = self.session.cursor_columns(name) else {
+                        return Err(self.failed(no_portal(name)));
+                    };
+                    self.wire.output.row_description(columns, |_| Format::Text);
+                    return Ok(());
                 };
                 match open.portal.columns() {
                     Some(columns) => self.wire.output.row_description(columns, |i| open.formats.of(i)),

@@ -151,6 +151,11 @@ impl Session {
         Ok(tag("DISCARD ALL"))
     }
 
+    /// What a cursor of DECLARE yields; none where there is no such cursor.
+    pub fn cursor_columns(&self, name: &str) -> Option<&[OutputColumn]> {
+        self.cursors.get(name)?.columns()
+    }
+
     // ── cursors ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// DECLARE.
