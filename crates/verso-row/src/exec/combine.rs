@@ -138,28 +138,48 @@ fn outside() -> ExecError {
     ExecError::raised("XX000", "a query with WITH outside of a statement")
 }
 
+/// Rows kept for several readers, and how far this one is.
+#[derive(Default)]
+struct Kept {
+    rows: Arc<Vec<Batch>>,
+    next: usize,
+}
+
+impl Kept {
+    fn new(rows: Arc<Vec<Batch>>) -> Self {
+        Self { rows, next: 0 }
+    }
+
+    /// Copies the next batch out. False at the end.
+    fn next(&mut self, out: &mut Batch) -> bool {
+        out.clear();
+        let Some(batch) = self.rows.get(self.next) else { return false };
+        out.append(batch);
+        self.next += 1;
+        true
+    }
+}
+
 /// Rows that the statement keeps.
 pub(crate) struct SharedOperator {
     plan: Arc<Plan>,
     types: Vec<SqlType>,
     executor: Executor,
-    rows: Arc<Vec<Batch>>,
-    next: usize,
+    rows: Kept,
 }
 
 impl SharedOperator {
     pub fn new(plan: &Arc<Plan>, types: Vec<SqlType>, executor: Executor) -> Self {
-        Self { plan: Arc::clone(plan), types, executor, rows: Arc::default(), next: 0 }
+        Self { plan: Arc::clone(plan), types, executor, rows: Kept::default() }
     }
 }
 
 impl Operator for SharedOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.next = 0;
         let state = cx.state().ok_or_else(outside)?;
         let address = Arc::as_ptr(&self.plan).addr();
         let known = state.shared.borrow().get(&address).map(|(_, rows)| Arc::clone(rows));
-        self.rows = match known {
+        self.rows = Kept::new(match known {
             Some(rows) => rows,
             None => {
                 let mut operator = compile(&self.plan, self.executor);
@@ -167,54 +187,44 @@ impl Operator for SharedOperator {
                 state.shared.borrow_mut().insert(address, (Arc::clone(&self.plan), Arc::clone(&rows)));
                 rows
             }
-        };
+        });
         Ok(())
     }
 
     fn next(&mut self, _: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        out.clear();
-        let Some(batch) = self.rows.get(self.next) else { return Ok(false) };
-        out.append(batch);
-        self.next += 1;
-        Ok(true)
+        Ok(self.rows.next(out))
     }
 
     fn close(&mut self) {
-        self.rows = Arc::default();
+        self.rows = Kept::default();
     }
 }
 
 /// The rows of the last round.
 pub(crate) struct WorkOperator {
     number: usize,
-    rows: Arc<Vec<Batch>>,
-    next: usize,
+    rows: Kept,
 }
 
 impl WorkOperator {
     pub fn new(number: usize) -> Self {
-        Self { number, rows: Arc::default(), next: 0 }
+        Self { number, rows: Kept::default() }
     }
 }
 
 impl Operator for WorkOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let state = cx.state().ok_or_else(outside)?;
-        self.rows = state.work.borrow().get(&self.number).cloned().unwrap_or_default();
-        self.next = 0;
+        self.rows = Kept::new(state.work.borrow().get(&self.number).cloned().unwrap_or_default());
         Ok(())
     }
 
     fn next(&mut self, _: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        out.clear();
-        let Some(batch) = self.rows.get(self.next) else { return Ok(false) };
-        out.append(batch);
-        self.next += 1;
-        Ok(true)
+        Ok(self.rows.next(out))
     }
 
     fn close(&mut self) {
-        self.rows = Arc::default();
+        self.rows = Kept::default();
     }
 }
 
@@ -226,8 +236,7 @@ pub(crate) struct RecursiveOperator {
     types: Vec<SqlType>,
     /// Rows seen, where duplicates go.
     seen: Option<HashSet<Box<[u8]>>>,
-    round: Arc<Vec<Batch>>,
-    next: usize,
+    round: Kept,
 }
 
 impl RecursiveOperator {
@@ -239,7 +248,7 @@ impl RecursiveOperator {
         all: bool,
     ) -> Self {
         let seen = (!all).then(HashSet::new);
-        Self { number, base, step, types, seen, round: Arc::default(), next: 0 }
+        Self { number, base, step, types, seen, round: Kept::default() }
     }
 
     /// Makes these rows the last round, without those seen before.
@@ -260,10 +269,10 @@ impl RecursiveOperator {
             spool::check_memory(cx, "WITH RECURSIVE", seen.len() as u64 * 64)?;
         }
         rows.retain(|batch| batch.rows > 0);
-        self.round = Arc::new(rows);
-        self.next = 0;
+        let rows = Arc::new(rows);
         let state = cx.state().ok_or_else(outside)?;
-        state.work.borrow_mut().insert(self.number, Arc::clone(&self.round));
+        state.work.borrow_mut().insert(self.number, Arc::clone(&rows));
+        self.round = Kept::new(rows);
         Ok(())
     }
 }
@@ -278,24 +287,20 @@ impl Operator for RecursiveOperator {
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        out.clear();
-        if self.next == self.round.len() {
-            if self.round.is_empty() {
-                return Ok(false);
-            }
-            let rows = collect(&mut *self.step, &self.types, cx, &mut 0)?;
-            self.take(cx, rows)?;
+        if self.round.next(out) {
+            return Ok(true);
         }
-        let Some(batch) = self.round.get(self.next) else { return Ok(false) };
-        out.append(batch);
-        self.next += 1;
-        Ok(true)
+        if self.round.rows.is_empty() {
+            return Ok(false);
+        }
+        let rows = collect(&mut *self.step, &self.types, cx, &mut 0)?;
+        self.take(cx, rows)?;
+        Ok(self.round.next(out))
     }
 
     fn close(&mut self) {
         self.base.close();
         self.step.close();
-        self.round = Arc::default();
-        self.next = 0;
+        self.round = Kept::default();
     }
 }

@@ -13,7 +13,6 @@ use verso_types::{Batch, SqlType, Value};
 use super::operator::{Operator, compile, types_of};
 use super::{ExecContext, key, spool};
 use crate::error::{ExecError, Result};
-use crate::expr::is_volatile_plan;
 use crate::plan::{Plan, SubqueryTest};
 
 /// What a running statement keeps, by the address of the plan, which it holds on to.
@@ -72,7 +71,7 @@ pub(super) fn evaluate(
     let mut running = state.subqueries.borrow_mut().remove(&address).unwrap_or_else(|| Running {
         plan: Arc::clone(plan),
         types: types_of(plan),
-        constant: outer.is_empty() && !is_volatile_plan(plan),
+        constant: outer.is_empty() && !plan.is_volatile(),
         operator: None,
         answer: None,
     });

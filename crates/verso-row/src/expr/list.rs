@@ -2,9 +2,9 @@
 
 use verso_types::{Batch, SqlType, Value};
 
+use super::depends_on_row;
 use super::row::{RowExpr, RowInput};
 use super::vector::{BoolResult, Scratch, VectorExpr};
-use super::{depends_on_row, is_volatile};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::plan::TypedExpr;
@@ -51,7 +51,7 @@ impl ExprList {
     pub fn compile<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>, executor: Executor) -> Self {
         let exprs: Vec<&TypedExpr> = exprs.into_iter().collect();
         let by_columns = executor != Executor::Row
-            && !exprs.iter().any(|expr| is_volatile(expr))
+            && !exprs.iter().any(|expr| expr.is_volatile())
             && (executor == Executor::Vector || exprs.iter().any(|expr| depends_on_row(expr)));
         let vectors: Vec<VectorExpr> = if by_columns {
             exprs.iter().map(|expr| VectorExpr::compile(expr)).collect()
@@ -134,7 +134,7 @@ impl Predicate {
     /// Compiles a boolean expression for an executor.
     #[must_use]
     pub fn compile(expr: &TypedExpr, executor: Executor) -> Self {
-        let vector = (executor != Executor::Row && !is_volatile(expr)).then(|| VectorExpr::compile(expr));
+        let vector = (executor != Executor::Row && !expr.is_volatile()).then(|| VectorExpr::compile(expr));
         Self { row: RowExpr::compile(expr), vector, executor, scratch: ScratchCell::default() }
     }
 

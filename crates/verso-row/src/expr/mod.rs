@@ -21,36 +21,9 @@ mod vector;
 pub use list::{Executor, ExprList, Predicate};
 pub use row::{RowExpr, RowInput};
 
-use crate::functions::Volatility;
-use crate::plan::{ExprKind, Plan, SetCall, TypedExpr};
+use crate::plan::{ExprKind, TypedExpr};
 
 /// Whether a column occurs in the expression.
 pub(crate) fn depends_on_row(expr: &TypedExpr) -> bool {
     expr.any(&mut |part| matches!(part.kind, ExprKind::Column(_)))
-}
-
-/// Whether a call in the expression has to happen once per row. Functions of users always do: their
-/// statements may see what the rows before did.
-pub(crate) fn is_volatile(expr: &TypedExpr) -> bool {
-    expr.any(&mut is_volatile_part)
-}
-
-fn is_volatile_part(part: &TypedExpr) -> bool {
-    match &part.kind {
-        ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
-        ExprKind::UserCall { .. } => true,
-        ExprKind::Subquery { plan, .. } => is_volatile_plan(plan),
-        _ => false,
-    }
-}
-
-/// Whether running the plan twice may give two answers.
-pub(crate) fn is_volatile_plan(plan: &Plan) -> bool {
-    plan.any(&mut |part| match part {
-        Plan::FunctionScan { call: SetCall::User { .. }, .. } => true,
-        Plan::FunctionScan { call: SetCall::Builtin { function, .. }, .. } => {
-            function.volatility == Volatility::Volatile
-        }
-        _ => part.exprs().into_iter().any(|expr| expr.any(&mut is_volatile_part)),
-    })
 }

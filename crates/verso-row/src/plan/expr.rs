@@ -6,7 +6,7 @@ use verso_catalog::FunctionDef;
 use verso_types::{SqlType, Value};
 
 use super::Plan;
-use crate::functions::BuiltinFunction;
+use crate::functions::{BuiltinFunction, Volatility};
 use verso_types::CastKind;
 
 /// An expression and the type of its result.
@@ -258,6 +258,42 @@ impl TypedExpr {
                     visit(escape);
                 }
             }
+        }
+    }
+
+    /// Whether a call in it has to happen once per row. Functions of users always do: their statements may see what the
+    /// rows before did.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        self.any(&mut |part| match &part.kind {
+            ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
+            ExprKind::UserCall { .. } => true,
+            ExprKind::Subquery { plan, .. } => plan.is_volatile(),
+            _ => false,
+        })
+    }
+
+    /// Whether it calls a function of the catalog.
+    #[must_use]
+    pub fn calls_users(&self) -> bool {
+        self.any(&mut |part| matches!(part.kind, ExprKind::UserCall { .. }))
+    }
+
+    /// `a AND b AND c`, taken apart.
+    #[must_use]
+    pub fn conjuncts(self) -> Vec<TypedExpr> {
+        match self.kind {
+            ExprKind::And(args) => args.into_iter().flat_map(TypedExpr::conjuncts).collect(),
+            kind => vec![TypedExpr::new(kind, self.ty)],
+        }
+    }
+
+    /// All of the conditions as one; none of none.
+    #[must_use]
+    pub fn conjunction(mut conditions: Vec<TypedExpr>) -> Option<TypedExpr> {
+        match conditions.len() {
+            0 | 1 => conditions.pop(),
+            _ => Some(TypedExpr::new(ExprKind::And(conditions), SqlType::Bool)),
         }
     }
 

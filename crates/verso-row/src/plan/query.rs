@@ -7,7 +7,7 @@ use verso_storage::{RecordLockMode, WaitPolicy};
 use verso_types::SqlType;
 
 use super::{ExprKind, IndexAccess, TypedExpr};
-use crate::functions::{AggregateFunction, BuiltinFunction};
+use crate::functions::{AggregateFunction, BuiltinFunction, Volatility};
 
 /// Name and type of a column that a plan yields.
 #[derive(Clone, Debug, PartialEq)]
@@ -457,6 +457,20 @@ impl Plan {
         };
         self.exprs().into_iter().any(|expr| in_expr(expr, test))
             || self.inputs().into_iter().any(|input| input.any(test))
+    }
+
+    /// Whether running it twice may give two answers.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        self.any(&mut |part| match part {
+            Plan::FunctionScan { call: SetCall::User { .. }, .. } => true,
+            Plan::FunctionScan { call: SetCall::Builtin { function, .. }, .. }
+                if function.volatility == Volatility::Volatile =>
+            {
+                true
+            }
+            _ => part.exprs().into_iter().any(TypedExpr::is_volatile),
+        })
     }
 
     /// Whether `test` holds for an expression of the whole tree, or any part of one.

@@ -469,10 +469,7 @@ fn reads_itself<'e>(exprs: impl Iterator<Item = &'e TypedExpr>, table: &TableDef
 
 /// Whether a plan may read what is written to the table (rule T2): it scans it, or calls a function that may.
 pub(super) fn reads(plan: &Plan, table: &TableDef) -> bool {
-    let calls = |part: &Plan| {
-        let user = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, K::UserCall { .. }));
-        part.exprs().into_iter().any(user)
-    };
+    let calls = |part: &Plan| part.exprs().into_iter().any(TypedExpr::calls_users);
     plan.any(&mut |part| match part {
         Plan::TableScan { table: scanned, .. } if scanned.oid == table.oid => true,
         Plan::FunctionScan { call: SetCall::User { .. }, .. } => true,

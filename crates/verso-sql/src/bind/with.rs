@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use verso_row::functions::Volatility;
-use verso_row::plan::{ExprKind as K, OutputColumn, Plan, SetCall, TypedExpr};
+use verso_row::plan::{OutputColumn, Plan, TypedExpr};
 
 use super::Binder;
 use super::scope::Correlation;
@@ -154,22 +153,10 @@ fn count_shared(plan: &Plan, read: &mut Vec<*const Plan>) {
 fn replace(plan: &mut Plan, read: &[*const Plan]) {
     if let Plan::Shared { plan: shared } = plan {
         let times = read.iter().filter(|address| **address == Arc::as_ptr(shared)).count();
-        if times > 1 || is_volatile(shared) {
+        if times > 1 || shared.is_volatile() {
             return;
         }
         *plan = Plan::clone(shared);
     }
     plan.for_each_input_mut(&mut |input| replace(input, read));
-}
-
-fn is_volatile(plan: &Plan) -> bool {
-    let call = |part: &TypedExpr| match &part.kind {
-        K::Call { function, .. } => function.volatility == Volatility::Volatile,
-        K::UserCall { .. } => true,
-        _ => false,
-    };
-    plan.any(&mut |part| {
-        matches!(part, Plan::FunctionScan { call: SetCall::User { .. }, .. })
-            || part.exprs().into_iter().any(|expr| expr.any(&mut |part| call(part)))
-    })
 }

@@ -121,16 +121,13 @@ struct Path {
 impl Path {
     /// What is left of the filter.
     fn rest(&self, filter: Option<TypedExpr>) -> Option<TypedExpr> {
-        let mut left: Vec<TypedExpr> = terms::conjuncts(filter?)
+        let left = filter?
+            .conjuncts()
             .into_iter()
             .enumerate()
             .filter(|(n, _)| !self.said.contains(n))
-            .map(|(_, conjunct)| conjunct)
-            .collect();
-        match left.len() {
-            0 | 1 => left.pop(),
-            _ => Some(TypedExpr::new(ExprKind::And(left), SqlType::Bool)),
-        }
+            .map(|(_, conjunct)| conjunct);
+        TypedExpr::conjunction(left.collect())
     }
 
     /// How much better than others: a whole unique key, equal columns, sides of a range.
@@ -216,10 +213,7 @@ fn extreme(input: &mut Plan, aggregates: &[AggregateCall]) -> bool {
         let arg = Box::new(TypedExpr::column(*column, ty.clone()));
         let mut conditions: Vec<TypedExpr> = filter.take().into_iter().collect();
         conditions.push(TypedExpr::new(ExprKind::IsNull { arg, negated: true }, SqlType::Bool));
-        *filter = Some(match conditions.len() {
-            1 => conditions.remove(0),
-            _ => TypedExpr::new(ExprKind::And(conditions), SqlType::Bool),
-        });
+        *filter = TypedExpr::conjunction(conditions);
     }
     let one = TypedExpr::literal(Value::Int8(1), SqlType::Int8);
     let scan = std::mem::replace(input, nothing());

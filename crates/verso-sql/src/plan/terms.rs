@@ -63,14 +63,6 @@ fn behind(prefix: &str) -> Option<String> {
     None
 }
 
-/// The parts of a conjunction.
-pub(super) fn conjuncts(filter: TypedExpr) -> Vec<TypedExpr> {
-    match filter.kind {
-        ExprKind::And(parts) => parts.into_iter().flat_map(conjuncts).collect(),
-        kind => vec![TypedExpr::new(kind, filter.ty)],
-    }
-}
-
 fn for_each_conjunct<'f>(filter: &'f TypedExpr, visit: &mut dyn FnMut(&'f TypedExpr)) {
     match &filter.kind {
         ExprKind::And(parts) => parts.iter().for_each(|part| for_each_conjunct(part, visit)),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use verso_row::functions::Volatility;
 use verso_row::plan::{ExprKind as K, JoinKind, Plan, TypedExpr};
 use verso_types::SqlType;
 
@@ -17,14 +16,14 @@ pub fn push(plan: Plan) -> Plan {
 fn push_into(plan: Plan, mut conditions: Vec<TypedExpr>) -> Plan {
     match plan {
         Plan::Filter { input, predicate } => {
-            let mut all = conjuncts(predicate);
+            let mut all = predicate.conjuncts();
             all.append(&mut conditions);
             push_into(*input, all)
         }
         Plan::TableScan { table, columns, filter } => {
-            let mut all: Vec<TypedExpr> = filter.map(conjuncts).unwrap_or_default();
+            let mut all: Vec<TypedExpr> = filter.map(TypedExpr::conjuncts).unwrap_or_default();
             all.append(&mut conditions);
-            Plan::TableScan { table, columns, filter: conjunction(all) }
+            Plan::TableScan { table, columns, filter: TypedExpr::conjunction(all) }
         }
         Plan::Join { kind: JoinKind::Inner, .. } => inner(plan, conditions),
         Plan::Join { left, right, kind, equal, filter } => {
@@ -39,7 +38,7 @@ fn push_into(plan: Plan, mut conditions: Vec<TypedExpr>) -> Plan {
         }
         Plan::Project { input, exprs, names } => {
             let plain = |expr: &TypedExpr| {
-                !is_volatile(expr) && !expr.any(&mut |part| matches!(part.kind, K::Subquery { .. }))
+                !expr.is_volatile() && !expr.any(&mut |part| matches!(part.kind, K::Subquery { .. }))
             };
             let (below, above) = split(conditions, |used| used.iter().all(|column| plain(&exprs[*column])));
             let below = below.into_iter().map(|condition| substitute(condition, &exprs)).collect();
@@ -63,7 +62,7 @@ fn push_into(plan: Plan, mut conditions: Vec<TypedExpr>) -> Plan {
 }
 
 fn keep(plan: Plan, conditions: Vec<TypedExpr>) -> Plan {
-    match conjunction(conditions) {
+    match TypedExpr::conjunction(conditions) {
         Some(predicate) => Plan::Filter { input: Box::new(plan), predicate },
         None => plan,
     }
@@ -71,7 +70,7 @@ fn keep(plan: Plan, conditions: Vec<TypedExpr>) -> Plan {
 
 /// The conditions that `fits` lets move, by the columns they use, and the others.
 fn split(conditions: Vec<TypedExpr>, fits: impl Fn(&[usize]) -> bool) -> (Vec<TypedExpr>, Vec<TypedExpr>) {
-    conditions.into_iter().partition(|condition| !is_volatile(condition) && fits(&columns_of(condition)))
+    conditions.into_iter().partition(|condition| !condition.is_volatile() && fits(&columns_of(condition)))
 }
 
 /// A join that keeps rows without a partner.
@@ -97,9 +96,9 @@ fn outer_join(
     }
     // Conditions of the join may go to the side whose lonely rows are dropped.
     let mut rest = Vec::new();
-    for condition in filter.map(conjuncts).unwrap_or_default() {
+    for condition in filter.map(TypedExpr::conjuncts).unwrap_or_default() {
         let used = columns_of(&condition);
-        if is_volatile(&condition) {
+        if condition.is_volatile() {
             rest.push(condition);
         } else if kind == JoinKind::Left && !used.is_empty() && on_right(&used) {
             to_right.push(condition);
@@ -115,7 +114,7 @@ fn outer_join(
     to_right.iter_mut().for_each(|condition| map_columns(condition, &mut |column| column - width));
     let left = Box::new(push_into(left, to_left));
     let right = Box::new(push_into(right, to_right));
-    keep(Plan::Join { left, right, kind, equal, filter: conjunction(rest) }, above)
+    keep(Plan::Join { left, right, kind, equal, filter: TypedExpr::conjunction(rest) }, above)
 }
 
 /// One input of a tree of inner joins.
@@ -132,7 +131,7 @@ fn inner(plan: Plan, mut conditions: Vec<TypedExpr>) -> Plan {
     let output = plan.output();
     let mut leaves = Vec::new();
     flatten(plan, 0, &mut leaves, &mut conditions);
-    let (volatile, conditions): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_volatile);
+    let (volatile, conditions): (Vec<_>, Vec<_>) = conditions.into_iter().partition(TypedExpr::is_volatile);
     let leaf_of = |leaves: &[Leaf], column: usize| {
         leaves.iter().position(|leaf| (leaf.start..leaf.start + leaf.width).contains(&column)).unwrap_or(0)
     };
@@ -200,7 +199,13 @@ fn inner(plan: Plan, mut conditions: Vec<TypedExpr>) -> Plan {
             }
         }
         let (left, right) = (Box::new(left), Box::new(right));
-        tree = Some(Plan::Join { left, right, kind: JoinKind::Inner, equal, filter: conjunction(rest) });
+        tree = Some(Plan::Join {
+            left,
+            right,
+            kind: JoinKind::Inner,
+            equal,
+            filter: TypedExpr::conjunction(rest),
+        });
     }
     let mut tree = tree.unwrap_or_else(|| Plan::Values { rows: Vec::new(), columns: Vec::new() });
     if place.iter().enumerate().any(|(old, new)| old != *new) {
@@ -218,7 +223,7 @@ fn flatten(plan: Plan, start: usize, leaves: &mut Vec<Leaf>, conditions: &mut Ve
             let width = left.output().len();
             flatten(*left, start, leaves, conditions);
             flatten(*right, start + width, leaves, conditions);
-            for mut condition in filter.map(conjuncts).unwrap_or_default() {
+            for mut condition in filter.map(TypedExpr::conjuncts).unwrap_or_default() {
                 map_columns(&mut condition, &mut |column| column + start);
                 conditions.push(condition);
             }
@@ -236,7 +241,7 @@ fn is_equality(condition: &TypedExpr) -> bool {
 
 /// An equality between the left `width` columns and the others as a pair to hash by; else the condition again.
 fn pair(condition: TypedExpr, width: usize) -> Result<(TypedExpr, TypedExpr), TypedExpr> {
-    if !is_equality(&condition) || is_volatile(&condition) {
+    if !is_equality(&condition) || condition.is_volatile() {
         return Err(condition);
     }
     let K::Call { args, .. } = &condition.kind else { return Err(condition) };
@@ -271,22 +276,6 @@ fn key_type(a: &SqlType, b: &SqlType) -> Option<SqlType> {
     (varying(a) && varying(b)).then_some(SqlType::Text)
 }
 
-/// `a AND b AND c`, taken apart.
-fn conjuncts(condition: TypedExpr) -> Vec<TypedExpr> {
-    match condition.kind {
-        K::And(args) => args.into_iter().flat_map(conjuncts).collect(),
-        kind => vec![TypedExpr::new(kind, condition.ty)],
-    }
-}
-
-/// The contrary.
-fn conjunction(mut conditions: Vec<TypedExpr>) -> Option<TypedExpr> {
-    match conditions.len() {
-        0 | 1 => conditions.pop(),
-        _ => Some(TypedExpr::new(K::And(conditions), SqlType::Bool)),
-    }
-}
-
 /// The condition over the columns that `exprs` are computed from.
 fn substitute(mut condition: TypedExpr, exprs: &[TypedExpr]) -> TypedExpr {
     if let K::Column(column) = condition.kind {
@@ -297,12 +286,4 @@ fn substitute(mut condition: TypedExpr, exprs: &[TypedExpr]) -> TypedExpr {
         *child = substitute(part, exprs);
     });
     condition
-}
-
-fn is_volatile(expr: &TypedExpr) -> bool {
-    expr.any(&mut |part| match &part.kind {
-        K::Call { function, .. } => function.volatility == Volatility::Volatile,
-        K::UserCall { .. } => true,
-        _ => false,
-    })
 }

@@ -389,10 +389,9 @@ fn changes_schema(statement: &Statement) -> bool {
 /// Whether a plan calls functions of the catalog.
 pub(super) fn calls_users(plan: &Plan) -> bool {
     plan.any(&mut |part| {
-        let user = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, ExprKind::UserCall { .. }));
         // Rows that are to be locked may have changed: the query then runs again.
         matches!(part, Plan::LockRows { .. } | Plan::FunctionScan { call: SetCall::User { .. }, .. })
-            || part.exprs().into_iter().any(user)
+            || part.exprs().into_iter().any(TypedExpr::calls_users)
     })
 }
 

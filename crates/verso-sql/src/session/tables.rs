@@ -56,7 +56,7 @@ impl Tables for EngineTables<'_> {
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
         let (_, scan, _) = self.open(table, columns)?;
-        Ok(Box::new(Reader { scan, rows: ScanBatch::default() }))
+        Ok(Box::new(Reader { scan: Rows::Heap(scan), rows: ScanBatch::default() }))
     }
 
     fn scan_for_change<'t>(
@@ -102,7 +102,7 @@ impl Tables for EngineTables<'_> {
         self.lock(table, TableLockMode::AccessShare)?;
         let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
         let scan = Ranges::open(self.engine, &self.txn.borrow(), table, index, ranges, descending, &ids)?;
-        Ok(Box::new(RangeReader { scan, rows: ScanBatch::default() }))
+        Ok(Box::new(Reader { scan: Rows::Index(scan), rows: ScanBatch::default() }))
     }
 
     fn index_scan_for_change<'t>(
@@ -399,24 +399,7 @@ impl Ranges {
     }
 }
 
-struct RangeReader {
-    scan: Ranges,
-    rows: ScanBatch,
-}
-
-impl TableCursor for RangeReader {
-    fn next(&mut self, out: &mut Batch) -> Result<bool> {
-        let more = self.scan.next(&mut self.rows)?;
-        std::mem::swap(out, &mut self.rows.batch);
-        Ok(more)
-    }
-
-    fn records(&self) -> &[RecordId] {
-        &self.rows.records
-    }
-}
-
-/// Where the rows to change come from.
+/// Where the rows come from.
 #[expect(clippy::large_enum_variant, reason = "one a statement, in a box")]
 enum Rows {
     Heap(HeapScan),
@@ -442,7 +425,7 @@ impl Rows {
 }
 
 struct Reader {
-    scan: HeapScan,
+    scan: Rows,
     rows: ScanBatch,
 }
 

@@ -3,16 +3,16 @@
 use verso_types::{SqlType, Value};
 
 use super::{Node, Repr, cast, compare, numeric};
+use crate::expr::depends_on_row;
 use crate::expr::like::LikePattern;
 use crate::expr::row::{RowExpr, cast_is_identity};
-use crate::expr::{depends_on_row, is_volatile};
 use crate::functions::BuiltinFunction;
 use crate::functions::kernel::{Kernel, NumericOp};
 use crate::plan::{ExprKind, TypedExpr};
 
 /// The node of an expression and how its values stand in the column.
 pub(super) fn compile(expr: &TypedExpr) -> (Node, Repr) {
-    if !depends_on_row(expr) && !is_volatile(expr) {
+    if !depends_on_row(expr) && !expr.is_volatile() {
         let repr = constant_repr(expr);
         return (Node::Constant { expr: RowExpr::compile(expr), repr: repr.clone() }, repr);
     }
