@@ -2,7 +2,7 @@
 
 use verso_row::plan::{ExprKind, TypedExpr};
 
-use super::expr::AGGREGATE_BASE;
+use super::context::AGGREGATE_BASE;
 use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
 

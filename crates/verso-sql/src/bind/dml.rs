@@ -11,7 +11,7 @@ use verso_row::plan::{
 use verso_types::SqlType;
 
 use super::Binder;
-use super::expr::{Clause, Context};
+use super::context::{Clause, Context};
 use super::query::prune;
 use super::scope::Scope;
 use super::walk::map_columns;

@@ -16,7 +16,8 @@ use verso_row::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, Type
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
-use super::expr::{Clause, Context, Found};
+use super::call::Found;
+use super::context::{Clause, Context};
 use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::scope::{Correlation, Scope};
 use crate::errors::{SqlError, sqlstate};

@@ -5,7 +5,8 @@
 //! | [`scope`] | what a name means |
 //! | [`resolve`] | which function or operator a call means |
 //! | [`coerce`] | casts, constants, common types |
-//! | [`expr`] | expressions |
+//! | [`context`] | where an expression stands |
+//! | [`expr`], [`call`] | expressions; calls of functions and aggregates |
 //! | [`aggregate`] | grouping: aggregates pulled out, everything else over the keys |
 //! | [`query`] | SELECT, VALUES, UNION and its relatives |
 //! | [`from`] | tables, functions and joins in FROM |
@@ -21,7 +22,9 @@
 //! N2. An error points at the characters that cause it.
 
 mod aggregate;
+mod call;
 mod coerce;
+mod context;
 mod copy;
 mod dml;
 mod expr;
@@ -125,7 +128,7 @@ impl<'c> Binder<'c> {
         columns: &[(Arc<str>, SqlType)],
     ) -> Result<TypedExpr, SqlError> {
         let scope = scope::Scope::of(Some(table.into()), None, columns.to_vec());
-        let mut cx = expr::Context::new(&scope, expr::Clause::Check);
+        let mut cx = context::Context::new(&scope, context::Clause::Check);
         let bound = self.expr(expr, &mut cx)?;
         self.boolean(bound, expr.at.start, "CHECK")
     }
@@ -145,7 +148,7 @@ impl<'c> Binder<'c> {
         let columns =
             table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
         let scope = scope::Scope::of(Some(Arc::clone(&table.name)), None, columns);
-        let mut cx = expr::Context::new(&scope, expr::Clause::Transform);
+        let mut cx = context::Context::new(&scope, context::Clause::Transform);
         let bound = self.expr(expr, &mut cx)?;
         self.settle(bound, expr.at.start)
     }
@@ -167,7 +170,7 @@ impl<'c> Binder<'c> {
         ty: &SqlType,
     ) -> Result<TypedExpr, SqlError> {
         let scope = scope::Scope::default();
-        let mut cx = expr::Context::new(&scope, expr::Clause::Default);
+        let mut cx = context::Context::new(&scope, context::Clause::Default);
         let value = self.expr(expr, &mut cx)?;
         self.assign(value, expr.at.start, column, ty)
     }

@@ -10,7 +10,7 @@ use verso_row::plan::TypedExpr;
 use verso_types::{CastKind, SqlType, cast_kind};
 
 use super::Binder;
-use super::expr::{Clause, Context};
+use super::context::{Clause, Context};
 use super::resolve::shown;
 use super::scope::Scope;
 use crate::errors::{SqlError, sqlstate};

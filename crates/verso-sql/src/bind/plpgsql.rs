@@ -12,7 +12,7 @@ use verso_row::plan::{
 use verso_types::{CastKind, SqlType, TimeZone};
 
 use super::Binder;
-use super::expr::{Clause, Context};
+use super::context::{Clause, Context};
 use super::scope::{Scope, Variable};
 use crate::errors::{SqlError, sqlstate};
 use crate::parse::condition_code;

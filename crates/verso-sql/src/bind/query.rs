@@ -14,7 +14,7 @@ use verso_types::{CastKind, SqlType};
 use super::Binder;
 use super::aggregate::over_groups;
 use super::coerce::exactly;
-use super::expr::{Clause, Context};
+use super::context::{Clause, Context};
 use super::from::Input;
 use super::names::output_name;
 use super::resolve::{common_type, shown};
@@ -360,7 +360,7 @@ impl Binder<'_> {
         if !is_input && let Some(column) = self.output_reference(key, items, "GROUP BY")? {
             let expr = items[column].expr.clone();
             if expr.any(
-                &mut |part| matches!(part.kind, K::Column(column) if column >= super::expr::AGGREGATE_BASE),
+                &mut |part| matches!(part.kind, K::Column(column) if column >= super::context::AGGREGATE_BASE),
             ) {
                 let text = "aggregate functions are not allowed in GROUP BY";
                 return Err(SqlError::new(sqlstate::GROUPING_ERROR, text).at(items[column].at));

@@ -8,7 +8,7 @@ use verso_types::{CastKind, SqlType};
 
 use super::Binder;
 use super::coerce::exactly;
-use super::expr::{Clause, Context};
+use super::context::{Clause, Context};
 use super::resolve::common_type;
 use super::scope::Correlation;
 use crate::errors::{SqlError, sqlstate};

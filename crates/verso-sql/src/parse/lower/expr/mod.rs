@@ -1,13 +1,21 @@
 //! Expressions.
 
-use sqlparser::ast::{self, BinaryOperator, UnaryOperator, Value};
-use sqlparser::tokenizer::Span as TokenSpan;
+mod call;
+mod literal;
+mod operator;
+
+pub(super) use call::{function_call, one_name};
+
+use sqlparser::ast::{self, BinaryOperator};
 use verso_types::SqlType;
 
+use self::call::{array_subquery, builtin, keyword_call, rounding};
+use self::literal::{cast, literal, start_of_type, typed};
+use self::operator::{binary, distinct, in_subquery, like, signed_powers, test, truth, unary};
 use super::super::source::Source;
-use super::{data_type, name, names, qualified};
+use super::{data_type, name};
 use crate::errors::SqlError;
-use crate::syntax::{Call, Expr, ExprKind, Literal, Name, QualifiedName, Query, Span};
+use crate::syntax::{Expr, ExprKind, Literal, Name, Query, Span};
 
 /// Lowers an expression. Left-deep chains of operators are walked in a loop; what recurses is bounded by the parser.
 pub fn expr(expr: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
@@ -35,26 +43,6 @@ pub fn expr(expr: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
     Ok(result)
 }
 
-/// In PostgreSQL a sign binds tighter than `^`; in the library it is the other way round: `-2 ^ 2` is `(-2) ^ 2`.
-fn signed_powers(expr: ast::Expr) -> ast::Expr {
-    let ast::Expr::UnaryOp { op: sign @ (UnaryOperator::Minus | UnaryOperator::Plus), expr: arg } = expr
-    else {
-        return expr;
-    };
-    let mut base = signed_powers(*arg);
-    let mut powers = Vec::new();
-    while let ast::Expr::BinaryOp { left, op: BinaryOperator::PGExp, right } = base {
-        powers.push(right);
-        base = *left;
-    }
-    let signed = ast::Expr::UnaryOp { op: sign, expr: Box::new(base) };
-    powers.into_iter().rev().fold(signed, |left, right| ast::Expr::BinaryOp {
-        left: Box::new(left),
-        op: BinaryOperator::PGExp,
-        right,
-    })
-}
-
 fn boxed(arg: ast::Expr, source: &Source<'_>) -> Result<Box<Expr>, SqlError> {
     expr(arg, source).map(Box::new)
 }
@@ -67,86 +55,8 @@ fn node(kind: ExprKind, at: Span, point: u32) -> Expr {
     Expr { kind, at, point }
 }
 
-fn binary(left: Expr, op: BinaryOperator, right: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
-    let text = match &op {
-        BinaryOperator::PGCustomBinaryOperator(_) => {
-            return Err(SqlError::unsupported("OPERATOR(…)").at(left.at.end));
-        }
-        BinaryOperator::Overlaps => return Err(SqlError::unsupported("OVERLAPS").at(left.at.end)),
-        // An operator is a name and nothing else: one that does not exist is found out by its types (42883).
-        op => op.to_string(),
-    };
-    let right = expr(right, source)?;
-    let spelled = if text == "<>" { source.find(left.at.end, "!=") } else { None };
-    let point = source.find(left.at.end, &text).or(spelled);
-    let point = match (point, spelled) {
-        (Some(a), Some(b)) => a.start.min(b.start),
-        (Some(a), None) => a.start,
-        _ => left.at.end,
-    };
-    let at = left.at.to(right.at);
-    let kind = match op {
-        BinaryOperator::And => match left.kind {
-            ExprKind::And(mut all) => {
-                all.push(right);
-                ExprKind::And(all)
-            }
-            _ => ExprKind::And(vec![left, right]),
-        },
-        BinaryOperator::Or => match left.kind {
-            ExprKind::Or(mut all) => {
-                all.push(right);
-                ExprKind::Or(all)
-            }
-            _ => ExprKind::Or(vec![left, right]),
-        },
-        _ => ExprKind::Binary { op: text, left: Box::new(left), right: Box::new(right) },
-    };
-    Ok(node(kind, at, point))
-}
-
 fn boxed_query(inner: ast::Query, source: &Source<'_>) -> Result<Box<Query>, SqlError> {
     super::query(inner, source).map(Box::new)
-}
-
-/// `a IN (query)`; on its left one value or a row of them.
-fn in_subquery(
-    arg: ast::Expr,
-    inner: ast::Query,
-    negated: bool,
-    source: &Source<'_>,
-) -> Result<Expr, SqlError> {
-    let args = match arg {
-        ast::Expr::Tuple(items) => list(items, source)?,
-        arg => vec![expr(arg, source)?],
-    };
-    let query = boxed_query(inner, source)?;
-    let start = args.first().map_or(query.at, |arg| arg.at);
-    let end = args.last().map_or(start.end, |arg| arg.at.end);
-    let point = source.find(end, "in").filter(|word| word.start < query.at.start);
-    let point = point.or_else(|| source.find(end, "not")).map_or(start.start, |word| word.start);
-    let at = start.to(query.at);
-    Ok(node(ExprKind::InSubquery { args, query, negated }, at, point))
-}
-
-/// A test behind its argument, such as `IS NULL`; `keyword` is looked for behind the argument.
-fn test(
-    arg: ast::Expr,
-    keyword: &str,
-    source: &Source<'_>,
-    kind: impl FnOnce(Box<Expr>) -> ExprKind,
-) -> Result<Expr, SqlError> {
-    let arg = boxed(arg, source)?;
-    let found = source.find(arg.at.end, keyword);
-    let at = found.map_or(arg.at, |found| arg.at.to(found));
-    let point = found.map_or(arg.at.start, |found| found.start);
-    Ok(node(kind(arg), at, point))
-}
-
-fn truth(arg: ast::Expr, truth: Option<bool>, negated: bool, source: &Source<'_>) -> Result<Expr, SqlError> {
-    let mut result = test(arg, "is", source, |arg| ExprKind::IsTruth { arg, truth, negated })?;
-    result.point = result.at.start; // where PostgreSQL points when the argument is no boolean
-    Ok(result)
 }
 
 /// Any expression but a binary operator's.
@@ -420,23 +330,6 @@ fn refused_list(what: &str, items: Vec<ast::Expr>, source: &Source<'_>) -> Resul
     }
 }
 
-/// `ARRAY(query)`, which the library hands over as a call; any other call.
-fn array_subquery(mut function: ast::Function, source: &Source<'_>) -> Result<Expr, SqlError> {
-    use sqlparser::ast::Spanned;
-    let is_array = matches!(function.name.0.as_slice(), [ast::ObjectNamePart::Identifier(name)]
-        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("array"));
-    let args = std::mem::replace(&mut function.args, ast::FunctionArguments::None);
-    match args {
-        ast::FunctionArguments::Subquery(inner) if is_array => {
-            let word = source.span(function.name.span());
-            let inner = boxed_query(*inner, source)?;
-            let at = word.to(inner.at);
-            Ok(node(ExprKind::ArraySubquery(inner), at, at.start))
-        }
-        args => call(ast::Function { args, ..function }, source),
-    }
-}
-
 fn column(parts: Vec<Name>) -> Expr {
     let at = parts
         .iter()
@@ -476,281 +369,4 @@ fn access(root: ast::Expr, chain: Vec<ast::AccessExpr>, source: &Source<'_>) -> 
         }
     }
     Ok(array)
-}
-
-fn distinct(left: ast::Expr, right: ast::Expr, negated: bool, source: &Source<'_>) -> Result<Expr, SqlError> {
-    let (left, right) = (boxed(left, source)?, boxed(right, source)?);
-    let point = source.find(left.at.end, "is").map_or(left.at.end, |point| point.start);
-    let at = left.at.to(right.at);
-    Ok(node(ExprKind::IsDistinct { left, right, negated }, at, point))
-}
-
-fn like(
-    any: bool,
-    arg: ast::Expr,
-    pattern: ast::Expr,
-    escape: Option<Box<ast::Expr>>,
-    (negated, case_insensitive): (bool, bool),
-    source: &Source<'_>,
-) -> Result<Expr, SqlError> {
-    let arg = boxed(arg, source)?;
-    let word = if case_insensitive { "ilike" } else { "like" };
-    let point =
-        source.find(arg.at.end, if negated { "not" } else { word }).map_or(arg.at.end, |point| point.start);
-    if any {
-        return Err(SqlError::unsupported("LIKE ANY").at(point));
-    }
-    let pattern = boxed(pattern, source)?;
-    let escape = escape.map(|escape| boxed(*escape, source)).transpose()?;
-    let at = arg.at.to(escape.as_ref().unwrap_or(&pattern).at);
-    Ok(node(ExprKind::Like { arg, pattern, escape, negated, case_insensitive }, at, point))
-}
-
-fn unary(op: UnaryOperator, arg: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
-    let text = match op {
-        UnaryOperator::Not | UnaryOperator::BangNot => {
-            let arg = boxed(arg, source)?;
-            let start = source.find_back(arg.at.start, &["not", "!"], 1).unwrap_or(arg.at);
-            let at = start.to(arg.at);
-            return Ok(node(ExprKind::Not(arg), at, start.start));
-        }
-        UnaryOperator::Plus => "+",
-        UnaryOperator::Minus => "-",
-        UnaryOperator::BitwiseNot => "~",
-        UnaryOperator::PGAbs => "@",
-        UnaryOperator::PGSquareRoot => "|/",
-        UnaryOperator::PGCubeRoot => "||/",
-        UnaryOperator::PGPrefixFactorial => "!!",
-        UnaryOperator::AtDashAt => "@-@",
-        UnaryOperator::DoubleAt => "@@",
-        UnaryOperator::Hash => "#",
-        UnaryOperator::QuestionDash => "?-",
-        UnaryOperator::QuestionPipe => "?|",
-        UnaryOperator::PGPostfixFactorial => return refused("!", arg, source),
-    };
-    let arg = expr(arg, source)?;
-    let start = source.find_back(arg.at.start, &[text], 1).unwrap_or(arg.at);
-    let at = start.to(arg.at);
-    // A minus before a number belongs to the number, so that the smallest integers can be written.
-    if let (UnaryOperator::Minus, ExprKind::Literal(Literal::Number(digits))) = (op, &arg.kind) {
-        let digits = digits.strip_prefix('-').map_or_else(|| format!("-{digits}"), str::to_string);
-        return Ok(node(ExprKind::Literal(Literal::Number(digits)), at, start.start));
-    }
-    Ok(node(ExprKind::Unary { op: text.to_string(), arg: Box::new(arg) }, at, start.start))
-}
-
-fn cast(
-    kind: ast::CastKind,
-    arg: Box<Expr>,
-    ty: &ast::DataType,
-    source: &Source<'_>,
-) -> Result<Expr, SqlError> {
-    match kind {
-        ast::CastKind::Cast => {
-            let start = source.find_back(arg.at.start, &["cast"], 2).unwrap_or(arg.at);
-            let word = source.find(arg.at.end, "as").unwrap_or(arg.at);
-            let ty = data_type(ty, source.token_behind(word.end))?;
-            let end = source.find(word.end, ")").unwrap_or(word);
-            let at = start.to(end);
-            Ok(node(ExprKind::Cast { arg, ty, at_type: start.start }, at, start.start))
-        }
-        ast::CastKind::DoubleColon => {
-            let colons = source.find(arg.at.end, "::").unwrap_or(arg.at);
-            let type_start = source.token_behind(colons.end);
-            let ty = data_type(ty, type_start)?;
-            let at = arg.at.to(Span { start: type_start, end: type_start + 1 });
-            Ok(node(ExprKind::Cast { arg, ty, at_type: colons.start }, at, colons.start))
-        }
-        ast::CastKind::TryCast => Err(SqlError::unsupported("TRY_CAST").at(arg.at.start)),
-        ast::CastKind::SafeCast => Err(SqlError::unsupported("SAFE_CAST").at(arg.at.start)),
-    }
-}
-
-/// `DATE '…'`: the type's word stands before the literal.
-fn start_of_type(literal: u32, source: &Source<'_>) -> u32 {
-    source.token_before(literal)
-}
-
-fn typed(ty: SqlType, arg: Box<Expr>, start: u32) -> Expr {
-    let at = Span { start, end: arg.at.end };
-    node(ExprKind::Cast { arg, ty, at_type: start }, at, start)
-}
-
-fn literal(value: ast::ValueWithSpan, source: &Source<'_>) -> Result<Expr, SqlError> {
-    let ast::ValueWithSpan { value, span } = value;
-    let at = if span == TokenSpan::empty() { Span::default() } else { source.span(span) };
-    let kind = match value {
-        Value::Number(digits, false) => ExprKind::Literal(Literal::Number(digits)),
-        Value::Number(_, true) => return Err(source.near(at.start)),
-        Value::SingleQuotedString(text)
-        | Value::EscapedStringLiteral(text)
-        | Value::UnicodeStringLiteral(text)
-        | Value::NationalStringLiteral(text) => ExprKind::Literal(Literal::String(text)),
-        Value::DollarQuotedString(ast::DollarQuotedString { value, tag: _ }) => {
-            ExprKind::Literal(Literal::String(value))
-        }
-        Value::Boolean(value) => ExprKind::Literal(Literal::Bool(value)),
-        Value::Null => ExprKind::Literal(Literal::Null),
-        Value::Placeholder(text) => match text.strip_prefix('$').map(str::parse) {
-            Some(Ok(number @ 1..=65_535)) => ExprKind::Parameter(number),
-            Some(Ok(number)) => {
-                let text = format!("there is no parameter ${number}");
-                return Err(SqlError::new(crate::errors::sqlstate::UNDEFINED_PARAMETER, text).at(at.start));
-            }
-            _ => return Err(source.near(at.start)),
-        },
-        Value::HexStringLiteral(_) | Value::SingleQuotedByteStringLiteral(_) => {
-            return Err(SqlError::unsupported("a bit string").at(at.start));
-        }
-        Value::TripleSingleQuotedString(_)
-        | Value::TripleDoubleQuotedString(_)
-        | Value::DoubleQuotedByteStringLiteral(_)
-        | Value::TripleSingleQuotedByteStringLiteral(_)
-        | Value::TripleDoubleQuotedByteStringLiteral(_)
-        | Value::SingleQuotedRawStringLiteral(_)
-        | Value::DoubleQuotedRawStringLiteral(_)
-        | Value::TripleSingleQuotedRawStringLiteral(_)
-        | Value::TripleDoubleQuotedRawStringLiteral(_)
-        | Value::QuoteDelimitedStringLiteral(_)
-        | Value::NationalQuoteDelimitedStringLiteral(_)
-        | Value::DoubleQuotedString(_) => return Err(source.near(at.start)),
-    };
-    Ok(node(kind, at, at.start))
-}
-
-/// A call of a built-in function that has no name of its own in the text.
-fn builtin(function: &str, args: Vec<Expr>, at: Span, point: u32) -> Expr {
-    let name = Name { text: function.to_string(), at: Span { start: point, end: point } };
-    let call = Call {
-        name: QualifiedName { schema: None, name },
-        args,
-        star: false,
-        distinct: false,
-        filter: None,
-        keyword: false,
-    };
-    node(ExprKind::Call(call), at, point)
-}
-
-/// A call in keyword form: from its word to its closing parenthesis.
-fn keyword_call(function: &str, word: Option<Span>, args: Vec<Expr>, source: &Source<'_>) -> Expr {
-    let inside = args.iter().map(|arg| arg.at).reduce(Span::to).unwrap_or_default();
-    let start = word.unwrap_or(inside);
-    let end = source.find(inside.end, ")").unwrap_or(inside);
-    builtin(function, args, start.to(end), start.start)
-}
-
-fn rounding(
-    function: &str,
-    arg: ast::Expr,
-    field: ast::CeilFloorKind,
-    source: &Source<'_>,
-) -> Result<Expr, SqlError> {
-    let arg = expr(arg, source)?;
-    match field {
-        ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) => {}
-        ast::CeilFloorKind::DateTimeField(_) | ast::CeilFloorKind::Scale(_) => {
-            return Err(SqlError::unsupported("a scale of CEIL or FLOOR").at(arg.at.end));
-        }
-    }
-    let start = source.find_back(arg.at.start, &[function], 2);
-    Ok(keyword_call(function, start, vec![arg], source))
-}
-
-/// A call of a function or aggregate.
-pub(super) fn function_call(function: ast::Function, source: &Source<'_>) -> Result<(Call, Span), SqlError> {
-    let ast::Function {
-        name,
-        uses_odbc_syntax,
-        parameters,
-        args,
-        within_group,
-        filter,
-        null_treatment,
-        over,
-    } = function;
-    let name = qualified(name, source)?;
-    let at = name.at();
-    let clauses = [
-        (uses_odbc_syntax, "the ODBC escape {…}"),
-        (!matches!(parameters, ast::FunctionArguments::None), "parameters of a function"),
-        (!within_group.is_empty(), "WITHIN GROUP"),
-        (null_treatment.is_some(), "IGNORE NULLS"),
-        (over.is_some(), "OVER (window functions)"),
-    ];
-    super::refuse(&clauses, at.start)?;
-    let mut call =
-        Call { name, args: Vec::new(), star: false, distinct: false, filter: None, keyword: false };
-    let arguments = match args {
-        ast::FunctionArguments::None => {
-            call.keyword = true;
-            return Ok((call, at));
-        }
-        ast::FunctionArguments::Subquery(_) => {
-            return Err(SqlError::unsupported("a subquery as the arguments").at(at.end));
-        }
-        ast::FunctionArguments::List(list) => list,
-    };
-    let ast::FunctionArgumentList { duplicate_treatment, args, clauses } = arguments;
-    if let Some(clause) = clauses.into_iter().next() {
-        let what = match clause {
-            ast::FunctionArgumentClause::OrderBy(_) => "ORDER BY inside a call",
-            ast::FunctionArgumentClause::IgnoreOrRespectNulls(_) => "IGNORE NULLS",
-            ast::FunctionArgumentClause::Where(_) => "WHERE inside a call",
-            ast::FunctionArgumentClause::Limit(_) => "LIMIT inside a call",
-            ast::FunctionArgumentClause::OnOverflow(_) => "ON OVERFLOW",
-            ast::FunctionArgumentClause::Having(_) => "HAVING inside a call",
-            ast::FunctionArgumentClause::Separator(_) => "SEPARATOR",
-            ast::FunctionArgumentClause::JsonNullClause(_) => "NULL ON NULL",
-            ast::FunctionArgumentClause::JsonReturningClause(_) => "RETURNING inside a call",
-        };
-        return Err(SqlError::unsupported(what).at(at.start));
-    }
-    call.distinct = match duplicate_treatment {
-        Some(ast::DuplicateTreatment::Distinct) => true,
-        Some(ast::DuplicateTreatment::All) | None => false,
-    };
-    for arg in args {
-        match arg {
-            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(arg)) => call.args.push(expr(arg, source)?),
-            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard) => call.star = true,
-            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(_)) => {
-                return Err(SqlError::unsupported("t.* as an argument").at(at.start));
-            }
-            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::WildcardWithOptions(_)) => {
-                return Err(SqlError::unsupported("* with options as an argument").at(at.start));
-            }
-            ast::FunctionArg::Named { name: _, arg: _, operator: _ }
-            | ast::FunctionArg::ExprNamed { name: _, arg: _, operator: _ } => {
-                return Err(SqlError::unsupported("named arguments").at(at.start));
-            }
-        }
-    }
-    if call.star && !call.args.is_empty() {
-        return Err(source.near(at.end));
-    }
-    let inside = call.args.iter().map(|arg| arg.at).fold(at, Span::to);
-    let mut end = source.find(inside.end, ")").unwrap_or(inside);
-    if let Some(filter) = filter {
-        let filter = expr(*filter, source)?;
-        end = source.find(filter.at.end, ")").unwrap_or(end);
-        call.filter = Some(Box::new(filter));
-    }
-    Ok((call, at.to(end)))
-}
-
-fn call(function: ast::Function, source: &Source<'_>) -> Result<Expr, SqlError> {
-    let (call, at) = function_call(function, source)?;
-    let point = call.name.at().start;
-    Ok(node(ExprKind::Call(call), at, point))
-}
-
-/// Names with dots, for assignments.
-pub(super) fn one_name(object: ast::ObjectName, source: &Source<'_>) -> Result<Name, SqlError> {
-    let mut parts = names(object, source)?;
-    match (parts.len(), parts.pop()) {
-        (1, Some(name)) => Ok(name),
-        (_, Some(name)) => Err(SqlError::unsupported("a qualified column as a target").at(name.at.start)),
-        (_, None) => Err(SqlError::syntax("syntax error: empty name")),
-    }
 }

@@ -1,0 +1,228 @@
+//! The referencing side of a foreign key: is there a row with the key, and the statements that change such rows.
+
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintDef, IndexDef, TableDef};
+use verso_storage::index::KeyRange;
+use verso_types::{Batch, CastKind, SqlType, Value, cast, eq_sql};
+
+use super::super::ExecContext;
+use super::super::access::{Access, Found};
+use super::super::change::{DeleteStatement, UpdateStatement};
+use super::super::operator::{compile, types_of};
+use super::parent::key_text;
+use super::{foreign, key_columns_read, positions};
+use crate::error::{ExecError, Result};
+use crate::expr::{Executor, Predicate};
+use crate::plan::{Check, Delete, ExprKind, IndexAccess, KeyMatch, Plan, TypedExpr, Update};
+
+/// The referencing side of a foreign key.
+pub(super) struct Child {
+    pub(super) table: Arc<TableDef>,
+    /// Positions of its columns.
+    pub(super) columns: Vec<usize>,
+    /// Types of the referenced columns, in the same order.
+    pub(super) from: Vec<SqlType>,
+}
+
+impl Child {
+    pub(super) fn find(
+        cx: &ExecContext<'_>,
+        parent: &Arc<TableDef>,
+        constraint: &ConstraintDef,
+    ) -> Option<Child> {
+        let key = foreign(constraint)?;
+        let table = match constraint.table == parent.oid {
+            true => Arc::clone(parent),
+            false => cx.catalog.table_by_oid(constraint.table)?,
+        };
+        let columns = positions(&table, &key.columns);
+        let referenced = positions(parent, &key.referenced_columns);
+        let from = referenced.iter().map(|column| parent.columns[*column].ty.clone()).collect();
+        Some(Child { table, columns, from })
+    }
+
+    /// A referenced key as values of the referencing columns' types; `None` if they have no such values.
+    pub(super) fn key(&self, cx: &ExecContext<'_>, key: &[Value]) -> Option<Vec<Value>> {
+        let zone = cx.services.time_zone();
+        let convert = |((value, from), column): ((&Value, &SqlType), &usize)| {
+            let to = self.table.columns[*column].ty.without_modifiers();
+            if from.same_base(&to) {
+                return Some(value.clone());
+            }
+            let there = cast(value, from, &to, CastKind::Explicit, zone).ok()?;
+            let back = cast(&there, &to, from, CastKind::Explicit, zone).ok()?;
+            eq_sql(&back, value).then_some(there)
+        };
+        key.iter().zip(&self.from).zip(&self.columns).map(convert).collect()
+    }
+
+    fn parameter(&self, n: usize) -> TypedExpr {
+        let ty = self.table.columns[self.columns[n]].ty.without_modifiers();
+        TypedExpr::new(ExprKind::Parameter(n), ty)
+    }
+
+    /// The index that finds the rows of a key best.
+    fn access(&self) -> Option<IndexAccess> {
+        let prefix = |index: &Arc<IndexDef>| {
+            let position = |id: u16| {
+                let at = self.table.column_with_id(id)?;
+                self.columns.iter().position(|column| *column == at)
+            };
+            index.parts.iter().map_while(|part| position(part.column)).collect::<Vec<_>>()
+        };
+        let (index, parts) = self
+            .table
+            .indexes
+            .iter()
+            .map(|index| (index, prefix(index)))
+            .max_by_key(|(index, parts)| (parts.len(), std::cmp::Reverse(index.oid)))?;
+        if parts.is_empty() {
+            return None;
+        }
+        let equals = parts.into_iter().map(|n| KeyMatch::Equal(self.parameter(n))).collect();
+        Some(IndexAccess { equals, ..IndexAccess::all(Arc::clone(index)) })
+    }
+
+    /// The condition on a row whose columns `read` are at hand.
+    fn filter(&self, read: &[usize]) -> TypedExpr {
+        let equal = |(n, column): (usize, &usize)| {
+            let at = read.iter().position(|one| one == column).unwrap_or_default();
+            let left = Box::new(TypedExpr::column(at, self.table.columns[*column].ty.clone()));
+            let kind = ExprKind::IsDistinct { left, right: Box::new(self.parameter(n)), negated: true };
+            TypedExpr::new(kind, SqlType::Bool)
+        };
+        TypedExpr::new(ExprKind::And(self.columns.iter().enumerate().map(equal).collect()), SqlType::Bool)
+    }
+
+    /// Whether a row has the key.
+    pub(super) fn exists(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+        let (table, columns) = (Arc::clone(&self.table), self.columns.clone());
+        let filter = Some(self.filter(&columns));
+        let plan = match self.access() {
+            Some(access) => Plan::IndexScan { table, columns, access, filter },
+            None => Plan::TableScan { table, columns, filter },
+        };
+        let mut batch = Batch::of_types(&types_of(&plan));
+        let mut operator = compile(&plan, cx.executor);
+        let cx = cx.with_params(key);
+        operator.open(&cx)?;
+        let found = operator.next(&cx, &mut batch);
+        operator.close();
+        if found? && batch.rows > 0 {
+            return Ok(true);
+        }
+        let mut predicate = Predicate::compile(&self.filter(&self.columns), cx.executor);
+        let mut access = self.access().map(|access| Access::compile(&self.table, &access));
+        let range = match &mut access {
+            None => None,
+            Some(access) => {
+                let (index, found) = access.open_parts(&cx.eval())?;
+                Some((
+                    index,
+                    match found {
+                        Found::Nothing => return Ok(false),
+                        Found::Point(key) => vec![KeyRange::prefix(key)],
+                        Found::Ranges(ranges) => ranges,
+                    },
+                ))
+            }
+        };
+        cx.tables.exists_beyond_snapshot(&self.table, &self.columns, range, &mut |rows| {
+            let mut selection = Vec::new();
+            match predicate.select(&cx.eval(), rows, &mut selection) {
+                Some(error) => Err(error),
+                None => Ok(selection),
+            }
+        })
+    }
+
+    pub(super) fn delete(&self, executor: Executor) -> DeleteStatement {
+        let mut columns = key_columns_read(&self.table, None);
+        columns.extend(&self.columns);
+        columns.sort_unstable();
+        columns.dedup();
+        let delete = Delete {
+            table: Arc::clone(&self.table),
+            filter: Some(self.filter(&columns)),
+            access: self.access(),
+            columns,
+            returning: None,
+        };
+        DeleteStatement::new(&delete, executor)
+    }
+
+    pub(super) fn update(
+        &self,
+        cx: &ExecContext<'_>,
+        assignments: Vec<(usize, TypedExpr)>,
+    ) -> Result<UpdateStatement> {
+        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let checks = cx.services.row_checks(&self.table)?;
+        let mut columns = key_columns_read(&self.table, Some(&assigned));
+        columns.extend(&self.columns);
+        for check in &checks {
+            check.condition.any(&mut |part| {
+                if let ExprKind::Column(column) = part.kind {
+                    columns.push(column);
+                }
+                false
+            });
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        let update = Update {
+            table: Arc::clone(&self.table),
+            filter: Some(self.filter(&columns)),
+            access: self.access(),
+            checks: checks_over(checks, &columns, &assigned),
+            columns,
+            assignments,
+            returning: None,
+        };
+        Ok(UpdateStatement::new(&update, cx.executor))
+    }
+}
+
+/// Checks over full rows as checks over the columns read, then the values assigned; those that the assignments cannot
+/// break are left out.
+#[must_use]
+pub fn checks_over(checks: Vec<Check>, read: &[usize], assigned: &[usize]) -> Vec<Check> {
+    let touched = |check: &Check| {
+        check
+            .condition
+            .any(&mut |part| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column)))
+    };
+    let mut kept: Vec<Check> = checks.into_iter().filter(touched).collect();
+    for check in &mut kept {
+        renumber(&mut check.condition, &mut |column| match assigned.iter().position(|one| *one == column) {
+            Some(n) => read.len() + n,
+            None => read.iter().position(|one| *one == column).unwrap_or_default(),
+        });
+    }
+    kept
+}
+
+fn renumber(expr: &mut TypedExpr, map: &mut dyn FnMut(usize) -> usize) {
+    if let ExprKind::Column(column) = &mut expr.kind {
+        *column = map(*column);
+    }
+    expr.for_each_child_mut(&mut |child| renumber(child, map));
+}
+
+pub(super) fn still_referenced(
+    cx: &ExecContext<'_>,
+    parent: &TableDef,
+    columns: &[usize],
+    child: &Child,
+    constraint: &ConstraintDef,
+    key: &[Value],
+) -> ExecError {
+    let message = format!(
+        "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
+        parent.name, constraint.name, child.table.name
+    );
+    let key = key_text(cx, parent, columns, key);
+    let detail = format!("{key} is still referenced from table \"{}\".", child.table.name);
+    ExecError::violation("23503", message, Some(detail), &child.table, &constraint.name)
+}

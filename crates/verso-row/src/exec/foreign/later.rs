@@ -1,0 +1,79 @@
+//! Keys looked at apart from a change: of a whole table, and at the commit.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintDef, TableDef};
+use verso_types::{Batch, SqlType, Value};
+
+use super::super::ExecContext;
+use super::child::{Child, still_referenced};
+use super::parent::Parent;
+use super::referencing::Outgoing;
+use super::{foreign, positions};
+use crate::error::Result;
+
+/// Checks a foreign key for all rows of its table.
+/// # Errors
+/// `Violation` for the first row that references nothing.
+pub fn check_foreign_key(
+    cx: &ExecContext<'_>,
+    table: &Arc<TableDef>,
+    constraint: &Arc<ConstraintDef>,
+) -> Result<()> {
+    let Some(key) = foreign(constraint) else { return Ok(()) };
+    let columns = positions(table, &key.columns);
+    let types: Vec<SqlType> = columns.iter().map(|column| table.columns[*column].ty.clone()).collect();
+    let mut outgoing = Outgoing {
+        constraint: Arc::clone(constraint),
+        columns: columns.clone(),
+        seen: HashSet::new(),
+        keys: Vec::new(),
+    };
+    let mut cursor = cx.tables.scan(table, &columns)?;
+    let mut batch = Batch::of_types(&types);
+    while cursor.next(&mut batch)? {
+        cx.check_cancelled()?;
+        for row in 0..batch.rows {
+            outgoing.note(table, batch.row(row, &types))?;
+        }
+    }
+    let Some(parent) = Parent::find(cx, table, constraint) else { return Ok(()) };
+    for key in &outgoing.keys {
+        if !parent.has(cx, key)? {
+            return Err(parent.absent(cx, table, constraint, key));
+        }
+    }
+    Ok(())
+}
+
+/// Checks a key that was put off to the commit: if a row has it, it must be there. `referenced` says that the key went,
+/// not that a row came.
+/// # Errors
+/// `Violation`.
+pub fn check_deferred_key(
+    cx: &ExecContext<'_>,
+    constraint: &Arc<ConstraintDef>,
+    key: &[Value],
+    referenced: bool,
+) -> Result<()> {
+    let Some(definition) = foreign(constraint) else { return Ok(()) };
+    let (Some(table), Some(parent)) =
+        (cx.catalog.table_by_oid(constraint.table), cx.catalog.table_by_oid(definition.referenced))
+    else {
+        return Ok(()); // dropped meanwhile
+    };
+    if table.constraint(&constraint.name).is_none() {
+        return Ok(());
+    }
+    let Some(child) = Child::find(cx, &parent, constraint) else { return Ok(()) };
+    let Some(side) = Parent::find(cx, &table, constraint) else { return Ok(()) };
+    if !child.exists(cx, key)? || side.has(cx, key)? {
+        return Ok(());
+    }
+    if referenced {
+        let columns = positions(&parent, &definition.referenced_columns);
+        return Err(still_referenced(cx, &parent, &columns, &child, constraint, key));
+    }
+    Err(side.absent(cx, &table, constraint, key))
+}

@@ -1,0 +1,182 @@
+//! Foreign keys: what a change of rows means for the tables around.
+//!
+//! ```text
+//! INSERT, UPDATE of c ─► keys noted ─┐                       ┌─► is there a row of p with the key? it stays (KEY SHARE)
+//! UPDATE, DELETE of p ─► keys noted ─┴─ end of the statement ┴─► rows of c: refused, or deleted or changed along
+//! ```
+//!
+//! 1. Keys are noted while the statement runs and looked at when it is done, so that rows of one statement may
+//!    reference each other; those of a deferred constraint are looked at again at commit.
+//! 2. What goes along are statements of their own with the key as parameters. They note keys in turn; a queue, not
+//!    recursion, works through them, so a chain of rows may be as long as it likes.
+//! 3. Whether a row is referenced, or there to be referenced, is asked of the newest state, not of the snapshot.
+
+mod child;
+mod later;
+mod parent;
+mod referenced;
+mod referencing;
+
+pub use child::checks_over;
+pub use later::{check_deferred_key, check_foreign_key};
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintDef, ConstraintKind, ForeignKey, TableDef};
+use verso_types::{Value, eq_sql};
+
+use self::referenced::Incoming;
+use self::referencing::Outgoing;
+use super::ExecContext;
+use crate::error::Result;
+
+/// The foreign keys that a statement's changes of a table concern, with the keys noted so far.
+pub(crate) struct ForeignKeys {
+    table: Arc<TableDef>,
+    outgoing: Vec<Outgoing>,
+    incoming: Vec<Incoming>,
+}
+
+fn positions(table: &TableDef, ids: &[u16]) -> Vec<usize> {
+    ids.iter().filter_map(|id| table.column_with_id(*id)).collect()
+}
+
+fn foreign(constraint: &ConstraintDef) -> Option<&ForeignKey> {
+    match &constraint.kind {
+        ConstraintKind::Foreign(key) => Some(key),
+        ConstraintKind::Check { .. } | ConstraintKind::Unique { .. } => None,
+    }
+}
+
+/// The columns that have to be read before rows are changed: all of them that keys are made of. `assigned` are the
+/// columns an UPDATE sets; `None` is a DELETE. Indexes into `table.columns`.
+#[must_use]
+pub fn key_columns_read(table: &Arc<TableDef>, assigned: Option<&[usize]>) -> Vec<usize> {
+    let keys = match assigned {
+        Some(assigned) => ForeignKeys::of_update(table, assigned),
+        None => ForeignKeys::of_delete(table),
+    };
+    let outgoing = keys.outgoing.iter().flat_map(|key| key.columns.iter().copied());
+    outgoing.chain(keys.incoming.iter().flat_map(|key| key.columns.iter().copied())).collect()
+}
+
+impl ForeignKeys {
+    pub fn of_insert(table: &Arc<TableDef>) -> ForeignKeys {
+        ForeignKeys::of(table, |_| true, |_| false)
+    }
+
+    pub fn of_update(table: &Arc<TableDef>, assigned: &[usize]) -> ForeignKeys {
+        let touched = |columns: &[usize]| columns.iter().any(|column| assigned.contains(column));
+        ForeignKeys::of(table, touched, touched)
+    }
+
+    pub fn of_delete(table: &Arc<TableDef>) -> ForeignKeys {
+        ForeignKeys::of(table, |_| false, |_| true)
+    }
+
+    fn of(
+        table: &Arc<TableDef>,
+        out: impl Fn(&[usize]) -> bool,
+        within: impl Fn(&[usize]) -> bool,
+    ) -> ForeignKeys {
+        let outgoing = table.constraints.iter().filter_map(|constraint| {
+            let columns = positions(table, &foreign(constraint)?.columns);
+            let constraint = Arc::clone(constraint);
+            out(&columns).then(|| Outgoing { constraint, columns, seen: HashSet::new(), keys: Vec::new() })
+        });
+        let incoming = table.referenced_by.iter().filter_map(|constraint| {
+            let columns = positions(table, &foreign(constraint)?.referenced_columns);
+            let constraint = Arc::clone(constraint);
+            within(&columns).then(|| Incoming { constraint, columns, keys: Vec::new() })
+        });
+        ForeignKeys { table: Arc::clone(table), outgoing: outgoing.collect(), incoming: incoming.collect() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.outgoing.is_empty() && self.incoming.is_empty()
+    }
+
+    /// Notes rows that are inserted or have new values: `value` gives that of a column in a row.
+    pub fn note_new(&mut self, rows: usize, value: impl Fn(usize, usize) -> Value) -> Result<()> {
+        for key in &mut self.outgoing {
+            for row in 0..rows {
+                key.note(&self.table, key.columns.iter().map(|column| value(*column, row)).collect())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes rows that go or change: `old` gives their values, `new` those of an UPDATE.
+    pub fn note_old(
+        &mut self,
+        rows: usize,
+        old: impl Fn(usize, usize) -> Value,
+        new: Option<&dyn Fn(usize, usize) -> Value>,
+    ) {
+        for key in &mut self.incoming {
+            for row in 0..rows {
+                let before: Vec<Value> = key.columns.iter().map(|column| old(*column, row)).collect();
+                if before.iter().any(Value::is_null) {
+                    continue;
+                }
+                let after: Option<Vec<Value>> =
+                    new.map(|new| key.columns.iter().map(|column| new(*column, row)).collect());
+                let same = |after: &Vec<Value>| before.iter().zip(after).all(|(a, b)| eq_sql(a, b));
+                if !after.as_ref().is_some_and(same) {
+                    key.keys.push((before, after));
+                }
+            }
+        }
+    }
+
+    /// At the end of the statement: checks and does what the keys noted ask for.
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        if self.outgoing.iter().all(|key| key.keys.is_empty())
+            && self.incoming.iter().all(|key| key.keys.is_empty())
+        {
+            return Ok(());
+        }
+        let first = ForeignKeys {
+            table: Arc::clone(&self.table),
+            outgoing: self.outgoing.iter_mut().map(Outgoing::take).collect(),
+            incoming: self.incoming.iter_mut().map(Incoming::take).collect(),
+        };
+        let mut queue = VecDeque::from([first]);
+        // Restricting checks come last, when all that goes along has gone.
+        let mut checks = Vec::new();
+        while let Some(keys) = queue.pop_front() {
+            cx.check_cancelled()?;
+            within_statement(cx, |cx| {
+                for key in keys.incoming.iter().filter(|key| !key.keys.is_empty()) {
+                    key.act(cx, &keys.table, &mut queue)?;
+                }
+                Ok(())
+            })?;
+            checks.push(keys);
+        }
+        within_statement(cx, |cx| {
+            for keys in &checks {
+                for key in &keys.incoming {
+                    key.check(cx, &keys.table)?;
+                }
+                for key in &keys.outgoing {
+                    key.check(cx, &keys.table)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Runs `work` as a statement of its own, which sees what was done before.
+fn within_statement(cx: &ExecContext<'_>, work: impl FnOnce(&ExecContext<'_>) -> Result<()>) -> Result<()> {
+    cx.tables.begin_statement()?;
+    let result = work(cx);
+    if result.is_ok() {
+        cx.tables.end_statement()?
+    } else {
+        cx.tables.abort_statement()?
+    }
+    result
+}

@@ -1,0 +1,80 @@
+//! The referenced side of a foreign key: is there a row with the key?
+
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintDef, IndexDef, TableDef};
+use verso_types::{SqlType, Value};
+
+use super::super::ExecContext;
+use super::super::access::{encode, key_parts};
+use super::super::check::row_text;
+use super::{foreign, positions};
+use crate::error::{ExecError, Result};
+
+/// The referenced side of a foreign key.
+pub(super) struct Parent {
+    table: Arc<TableDef>,
+    index: Arc<IndexDef>,
+    /// For each part of the index, which of the foreign key's columns it is, and that column's type.
+    parts: Vec<(usize, SqlType)>,
+    own: Vec<usize>,
+}
+
+impl Parent {
+    pub(super) fn find(
+        cx: &ExecContext<'_>,
+        child: &Arc<TableDef>,
+        constraint: &ConstraintDef,
+    ) -> Option<Parent> {
+        let key = foreign(constraint)?;
+        let table = match key.referenced == child.oid {
+            true => Arc::clone(child),
+            false => cx.catalog.table_by_oid(key.referenced)?,
+        };
+        let index = Arc::clone(table.index(key.index)?);
+        let own = positions(child, &key.columns);
+        let part = |part: &verso_catalog::IndexPart| {
+            let at = key.referenced_columns.iter().position(|id| *id == part.column)?;
+            Some((at, child.columns[*own.get(at)?].ty.clone()))
+        };
+        let parts = index.parts.iter().map(part).collect::<Option<Vec<_>>>()?;
+        Some(Parent { table, index, parts, own })
+    }
+
+    /// Whether the key is there; it then stays.
+    pub(super) fn has(&self, cx: &ExecContext<'_>, key: &[Value]) -> Result<bool> {
+        let (parts, types) = key_parts(&self.table, &self.index);
+        let mut bytes = Vec::new();
+        for ((part, ty), (at, from)) in parts.iter().zip(&types).zip(&self.parts) {
+            if !encode(part, ty, &key[*at], from, &mut bytes)? {
+                return Ok(false);
+            }
+        }
+        cx.tables.hold_key(&self.table, &self.index, &bytes)
+    }
+
+    pub(super) fn absent(
+        &self,
+        cx: &ExecContext<'_>,
+        child: &TableDef,
+        constraint: &ConstraintDef,
+        key: &[Value],
+    ) -> ExecError {
+        let key = key_text(cx, child, &self.own, key);
+        missing(child, constraint, format!("{key} is not present in table \"{}\".", self.table.name))
+    }
+}
+
+/// `insert or update … violates`.
+pub(super) fn missing(table: &TableDef, constraint: &ConstraintDef, detail: String) -> ExecError {
+    let message = format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        table.name, constraint.name
+    );
+    ExecError::violation("23503", message, Some(detail), table, &constraint.name)
+}
+
+pub(super) fn key_text(cx: &ExecContext<'_>, table: &TableDef, columns: &[usize], key: &[Value]) -> String {
+    let names: Vec<&str> = columns.iter().map(|column| &*table.columns[*column].name).collect();
+    format!("Key ({})=({})", names.join(", "), row_text(cx, key))
+}

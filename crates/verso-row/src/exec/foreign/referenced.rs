@@ -1,0 +1,142 @@
+//! Rows that others reference go or change: what goes along, what is refused.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintDef, ReferentialAction, TableDef};
+use verso_types::{Batch, CastKind, Value, cast};
+
+use super::super::{ExecContext, Sink};
+use super::child::{Child, still_referenced};
+use super::parent::Parent;
+use super::{ForeignKeys, foreign};
+use crate::error::Result;
+use crate::plan::{ExprKind, TypedExpr};
+
+/// A foreign key of another table, or its own, that references the table.
+pub(super) struct Incoming {
+    pub(super) constraint: Arc<ConstraintDef>,
+    pub(super) columns: Vec<usize>,
+    /// Old keys and, of an UPDATE, the new ones.
+    pub(super) keys: Vec<(Vec<Value>, Option<Vec<Value>>)>,
+}
+
+impl Incoming {
+    pub(super) fn take(&mut self) -> Incoming {
+        Incoming {
+            constraint: Arc::clone(&self.constraint),
+            columns: self.columns.clone(),
+            keys: std::mem::take(&mut self.keys),
+        }
+    }
+
+    fn action(&self, update: bool) -> ReferentialAction {
+        let Some(key) = foreign(&self.constraint) else { return ReferentialAction::NoAction };
+        if update { key.on_update } else { key.on_delete }
+    }
+
+    /// Does what goes along; the keys that these statements note go to the end of the queue.
+    pub(super) fn act(
+        &self,
+        cx: &ExecContext<'_>,
+        parent: &Arc<TableDef>,
+        queue: &mut VecDeque<ForeignKeys>,
+    ) -> Result<()> {
+        let update = self.keys.iter().any(|(_, new)| new.is_some());
+        let action = self.action(update);
+        if matches!(action, ReferentialAction::NoAction | ReferentialAction::Restrict) {
+            return Ok(());
+        }
+        let Some(child) = Child::find(cx, parent, &self.constraint) else { return Ok(()) };
+        if action == ReferentialAction::Cascade && !update {
+            let mut delete = child.delete(cx.executor);
+            for (old, _) in &self.keys {
+                if let Some(key) = child.key(cx, old) {
+                    delete.run_changes(&cx.with_params(&key), &mut Nowhere)?;
+                }
+            }
+            queue.push_back(delete.into_keys());
+            return Ok(());
+        }
+        let mut statement = child.update(cx, self.assignments(cx, &child, action, update)?)?;
+        for (old, new) in &self.keys {
+            let Some(mut params) = child.key(cx, old) else { continue };
+            if let (Some(new), ReferentialAction::Cascade) = (new, action) {
+                let zone = cx.services.time_zone();
+                for ((value, from), column) in new.iter().zip(&child.from).zip(&child.columns) {
+                    let to = &child.table.columns[*column].ty;
+                    params.push(cast(value, from, to, CastKind::Assignment, zone)?);
+                }
+            }
+            statement.run_changes(&cx.with_params(&params), &mut Nowhere)?;
+        }
+        queue.push_back(statement.into_keys());
+        Ok(())
+    }
+
+    /// What the referencing columns are set to.
+    fn assignments(
+        &self,
+        cx: &ExecContext<'_>,
+        child: &Child,
+        action: ReferentialAction,
+        update: bool,
+    ) -> Result<Vec<(usize, TypedExpr)>> {
+        let only = foreign(&self.constraint).map(|key| key.delete_columns.as_slice()).unwrap_or_default();
+        let mut assignments = Vec::new();
+        for (n, at) in child.columns.iter().enumerate() {
+            let column = &child.table.columns[*at];
+            if !update && !only.is_empty() && !only.contains(&column.id) {
+                continue;
+            }
+            let value = match action {
+                ReferentialAction::Cascade => {
+                    TypedExpr::new(ExprKind::Parameter(child.columns.len() + n), column.ty.clone())
+                }
+                ReferentialAction::SetDefault => cx.services.column_default(column)?,
+                _ => TypedExpr::null(column.ty.clone()),
+            };
+            assignments.push((*at, value));
+        }
+        Ok(assignments)
+    }
+
+    /// Refuses what is still referenced.
+    pub(super) fn check(&self, cx: &ExecContext<'_>, parent: &Arc<TableDef>) -> Result<()> {
+        let Some(child) = Child::find(cx, parent, &self.constraint) else { return Ok(()) };
+        for (old, new) in &self.keys {
+            let action = self.action(new.is_some());
+            let restrict = action == ReferentialAction::Restrict;
+            // SET DEFAULT may have set the very key that goes.
+            if !restrict && !matches!(action, ReferentialAction::NoAction | ReferentialAction::SetDefault) {
+                continue;
+            }
+            let Some(key) = child.key(cx, old) else { continue };
+            if !restrict && cx.tables.is_deferred(&self.constraint) {
+                cx.tables.defer(&self.constraint, &key, true);
+                continue;
+            }
+            if !child.exists(cx, &key)? {
+                continue;
+            }
+            let again = !restrict
+                && match Parent::find(cx, &child.table, &self.constraint) {
+                    Some(side) => side.has(cx, &key)?,
+                    None => false,
+                };
+            if !again {
+                return Err(still_referenced(cx, parent, &self.columns, &child, &self.constraint, old));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A sink for statements without rows.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn batch(&mut self, _: &Batch) -> Result<()> {
+        Ok(())
+    }
+}
