@@ -13,12 +13,16 @@ mod mutex;
 mod rwlock;
 
 use std::panic::Location;
+pub use std::sync::atomic;
 
 pub use condvar::Condvar;
 pub use mutex::{Mutex, MutexGuard};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::simulation::{self, Scheduler, WaitKey, WaitKind, Woken};
+
+/// Rounds of [`backoff`] before a thread that spins goes to sleep.
+pub const SPIN_ROUNDS: u32 = 24;
 
 /// A point where, in a simulation, another thread may run first; nothing but a relaxed load otherwise. Goes before
 /// accesses to atomics that threads share.

@@ -46,7 +46,6 @@ mod job;
 mod maintenance;
 mod measure;
 mod normal;
-mod opened;
 mod portal;
 mod prepared;
 mod ready;

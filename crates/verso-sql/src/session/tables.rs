@@ -16,7 +16,6 @@ use verso_storage::{
 use verso_types::{Batch, SqlType, TimeZone, Value};
 
 use super::constraints::{Deferred, duplicate};
-use super::opened::OpenTables;
 
 /// Tables as a transaction sees them.
 pub struct EngineTables<'t> {
@@ -24,8 +23,6 @@ pub struct EngineTables<'t> {
     pub engine: &'t Engine,
     /// The transaction; borrowed for the moment of each call, so that nested statements may use it in turn.
     pub txn: &'t RefCell<Txn>,
-    /// Tables the session has used.
-    pub opened: &'t OpenTables,
     /// What is checked at commit.
     pub deferred: &'t RefCell<Deferred>,
     /// For values in the details of errors.
@@ -34,7 +31,7 @@ pub struct EngineTables<'t> {
 
 impl EngineTables<'_> {
     fn open(&self, table: &TableDef, columns: &[usize]) -> Result<(Arc<Heap>, HeapScan, Vec<u16>)> {
-        let heap = self.heap(table)?;
+        let heap = self.engine.heap(table.heap)?;
         let ids: Vec<u16> = columns.iter().map(|index| table.columns[*index].id).collect();
         let scan = heap.scan(&self.txn.borrow(), ScanSpec { columns: &ids, pages: 0..u32::MAX });
         Ok((heap, scan, ids))
@@ -47,10 +44,6 @@ impl EngineTables<'_> {
             self.deferred.borrow_mut().unique |= deferred;
             self.txn.borrow_mut().defer_unique(index.object, deferred);
         }
-    }
-
-    fn heap(&self, table: &TableDef) -> Result<Arc<Heap>> {
-        Ok(self.opened.heap(self.engine, table.heap)?)
     }
 
     fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
@@ -74,8 +67,9 @@ impl Tables for EngineTables<'_> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
         let (heap, scan, columns) = self.open(table, columns)?;
+        let all = all_columns(table);
         let scan = Rows::Heap(scan);
-        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, rows: ScanBatch::default() }))
+        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, all, rows: ScanBatch::default() }))
     }
 
     fn get(
@@ -87,8 +81,8 @@ impl Tables for EngineTables<'_> {
         out: &mut Batch,
     ) -> Result<bool> {
         self.lock(table, TableLockMode::AccessShare)?;
-        let heap = self.heap(table)?;
-        let index = self.opened.index(self.engine, &heap, index.object)?;
+        let heap = self.engine.heap(table.heap)?;
+        let index = self.engine.index(index.object)?;
         let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
         let mut rows = ScanBatch::default();
         std::mem::swap(out, &mut rows.batch);
@@ -107,7 +101,7 @@ impl Tables for EngineTables<'_> {
     ) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
         let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, descending, &ids)?;
+        let scan = Ranges::open(self.engine, &self.txn.borrow(), table, index, ranges, descending, &ids)?;
         Ok(Box::new(Reader { scan: Rows::Index(scan), rows: ScanBatch::default() }))
     }
 
@@ -121,9 +115,9 @@ impl Tables for EngineTables<'_> {
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
-        let heap = self.heap(table)?;
+        let heap = self.engine.heap(table.heap)?;
         let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let mut scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, false, &columns)?;
+        let mut scan = Ranges::open(self.engine, &self.txn.borrow(), table, index, ranges, false, &columns)?;
         let scan = if collect {
             let mut collected = Vec::new();
             let mut rows = ScanBatch::default();
@@ -134,30 +128,14 @@ impl Tables for EngineTables<'_> {
         } else {
             Rows::Index(scan)
         };
-        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, rows: ScanBatch::default() }))
-    }
-
-    fn get_for_change<'t>(
-        &'t self,
-        table: &TableDef,
-        index: &IndexDef,
-        key: &[u8],
-        columns: &[usize],
-    ) -> Result<Box<dyn ChangeCursor + 't>> {
-        self.lock(table, TableLockMode::RowExclusive)?;
-        self.defer_unique(table);
-        let heap = self.heap(table)?;
-        let index = self.opened.index(self.engine, &heap, index.object)?;
-        let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let mut rows = ScanBatch::default();
-        let found = heap.get(&self.txn.borrow(), &index, key, &columns, &mut rows)?;
-        Ok(Box::new(Changer { txn: self.txn, heap, scan: Rows::Found(found), columns, rows }))
+        let all = all_columns(table);
+        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, all, rows: ScanBatch::default() }))
     }
 
     fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
         self.lock(table, TableLockMode::RowShare)?;
-        let heap = self.heap(table)?;
-        let index = self.opened.index(self.engine, &heap, index.object)?;
+        let heap = self.engine.heap(table.heap)?;
+        let index = self.engine.index(index.object)?;
         let parts = &index.spec().parts;
         let columns: Vec<u16> = parts.iter().map(|part| part.column).collect();
         let records: Vec<RecordId> = index.records_current(&self.txn.borrow(), wanted)?;
@@ -195,14 +173,14 @@ impl Tables for EngineTables<'_> {
             return Ok(false);
         }
         let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let heap = self.heap(table)?;
+        let heap = self.engine.heap(table.heap)?;
         // Another transaction sees what was committed since; what this one made of it is looked at row by row.
         let options = TxnOptions { isolation: Isolation::ReadCommitted, savepoints: false, read_only: true };
         let mut newest = self.engine.begin(options);
         newest.begin_statement()?;
         let mut scan = match access {
             Some((index, ranges)) => {
-                Rows::Index(Ranges::open(self, &newest, table, index, ranges, false, &ids)?)
+                Rows::Index(Ranges::open(self.engine, &newest, table, index, ranges, false, &ids)?)
             }
             None => Rows::Heap(heap.scan(&newest, ScanSpec { columns: &ids, pages: 0..u32::MAX })),
         };
@@ -230,7 +208,7 @@ impl Tables for EngineTables<'_> {
         wait: WaitPolicy,
     ) -> Result<Vec<u32>> {
         self.lock(table, TableLockMode::RowShare)?;
-        let heap = self.heap(table)?;
+        let heap = self.engine.heap(table.heap)?;
         let mut rows = ScanBatch::default();
         rows.records.extend_from_slice(records);
         let mut txn = self.txn.borrow_mut();
@@ -261,7 +239,7 @@ impl Tables for EngineTables<'_> {
     fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
-        let heap = self.heap(table)?;
+        let heap = self.engine.heap(table.heap)?;
         let inserted = heap.insert(&mut self.txn.borrow_mut(), rows, None);
         inserted.map_err(|error| self.explain(table, error, Some(rows)))
     }
@@ -391,7 +369,7 @@ struct Ranges {
 
 impl Ranges {
     fn open(
-        tables: &EngineTables<'_>,
+        engine: &Engine,
         txn: &Txn,
         table: &TableDef,
         index: &IndexDef,
@@ -399,8 +377,8 @@ impl Ranges {
         descending: bool,
         columns: &[u16],
     ) -> Result<Ranges> {
-        let heap = tables.heap(table)?;
-        let index = tables.opened.index(tables.engine, &heap, index.object)?;
+        let heap = engine.heap(table.heap)?;
+        let index = engine.index(index.object)?;
         if descending {
             ranges.reverse();
         }
@@ -426,8 +404,6 @@ impl Ranges {
 enum Rows {
     Heap(HeapScan),
     Index(Ranges),
-    /// One row, which stands in the batch already; whether it is still to come.
-    Found(bool),
     /// Read before the first was changed.
     Collected(std::vec::IntoIter<ScanBatch>),
 }
@@ -437,7 +413,6 @@ impl Rows {
         match self {
             Rows::Heap(scan) => Ok(scan.next(out)?),
             Rows::Index(scan) => scan.next(out),
-            Rows::Found(found) => Ok(std::mem::take(found)),
             Rows::Collected(batches) => match batches.next() {
                 Some(batch) => {
                     *out = batch;
@@ -473,6 +448,8 @@ struct Changer<'t> {
     scan: Rows,
     /// Ids of the columns read.
     columns: Vec<u16>,
+    /// Ids and types of all columns.
+    all: Vec<(u16, SqlType)>,
     rows: ScanBatch,
 }
 
@@ -481,9 +458,10 @@ impl ChangeCursor for Changer<'_> {
         self.scan.next(&mut self.rows)
     }
 
-    fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
+    fn whole_row(&mut self, row: u32) -> Option<Vec<Value>> {
         let record = *self.rows.records.get(row as usize)?;
-        let (ids, types): (Vec<u16>, Vec<SqlType>) = all_columns(table).into_iter().unzip();
+        let ids: Vec<u16> = self.all.iter().map(|(id, _)| *id).collect();
+        let types: Vec<SqlType> = self.all.iter().map(|(_, ty)| ty.clone()).collect();
         let mut rows = ScanBatch::default();
         let found = self.heap.fetch(&self.txn.borrow(), record, &ids, &mut rows).ok()?;
         found.then(|| rows.batch.row(0, &types))

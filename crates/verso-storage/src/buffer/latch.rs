@@ -14,12 +14,12 @@
 //!     wait sees the bit and wakes the bucket.
 //!
 //! A resident page has a frame; a hollow one has memory in its frame but no content yet, or none any more. A zero
-//! word is an unlatched page that is not resident. The latch is not fair and not recursive.
+//! word is an unlatched page that is not resident. The latch is not fair and not recursive. All interleavings of a few
+//! threads, and what the memory orderings allow them to see, are tried by `tests/interleavings`.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use verso_env::sync::{Condvar, Mutex, backoff};
+use verso_env::sync::atomic::{AtomicU64, Ordering};
+use verso_env::sync::{Condvar, Mutex, SPIN_ROUNDS, backoff};
 
 use super::mapping::ZeroAtomic;
 use crate::page::PageId;
@@ -38,8 +38,6 @@ const USAGE_ONE: u64 = 1 << 23;
 const USAGE_MASK: u64 = 3 << 23;
 const VERSION_ONE: u64 = 1 << 25;
 
-/// Rounds of spinning before a thread sleeps.
-const SPIN_ROUNDS: u32 = 24;
 const BUCKETS: usize = 64;
 
 /// How much a visit counts against eviction.
@@ -105,6 +103,12 @@ pub(super) enum Shared {
 }
 
 impl Word {
+    /// An unlatched page that is not resident; in the pool such words are zeroed memory.
+    #[allow(dead_code, reason = "for tests")]
+    pub(super) fn absent() -> Word {
+        Word(AtomicU64::new(0))
+    }
+
     #[inline]
     pub(super) fn state(&self) -> State {
         State(self.0.load(Ordering::Acquire))
@@ -280,13 +284,9 @@ impl Parking {
 mod tests {
     use super::*;
 
-    fn word() -> Word {
-        Word(AtomicU64::new(0))
-    }
-
     #[test]
     fn shared_and_exclusive_exclude_each_other() {
-        let word = word();
+        let word = Word::absent();
         assert_eq!(word.try_shared(Touch::Count), Shared::Absent);
         assert!(word.try_exclusive(Touch::Ignore).is_some());
         assert_eq!(word.try_shared(Touch::Count), Shared::Busy);
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn usage_saturates_and_ages() {
-        let word = word();
+        let word = Word::absent();
         word.try_exclusive(Touch::Ignore).unwrap();
         word.arrive(Touch::Ignore);
         word.release_exclusive();
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn copying_keeps_the_latch_and_trades_dirty_for_writing() {
-        let word = word();
+        let word = Word::absent();
         word.try_exclusive(Touch::Ignore).unwrap();
         word.arrive(Touch::Ignore);
         word.set(DIRTY);
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn sleepers_are_woken_by_the_release_they_wait_for() {
         let rounds: u64 = if cfg!(miri) { 20 } else { 2000 };
-        let (word, parking) = (word(), Parking::new());
+        let (word, parking) = (Word::absent(), Parking::new());
         word.try_exclusive(Touch::Ignore).unwrap();
         word.arrive(Touch::Ignore);
         word.release_exclusive();

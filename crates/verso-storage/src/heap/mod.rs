@@ -14,7 +14,6 @@ pub mod overflow;
 pub mod read;
 mod restore;
 pub mod root;
-pub mod row;
 pub mod slice;
 pub mod slots;
 pub mod table;

@@ -11,6 +11,7 @@ use super::chunk::{CHUNK_HEADER, ChunkBuffer, DatabaseId, SECTOR, SegmentHeader,
 use super::queue::Queue;
 use super::segment;
 use super::tail::Tail;
+use super::turns::{Lead, Turns};
 use super::{Group, MAX_GROUP};
 use crate::StorageError;
 use crate::page::Lsn;
@@ -100,9 +101,8 @@ struct Shared {
     epoch: u64,
     options: WalOptions,
     first: Lsn,
-    /// Whether somebody leads a flush now.
-    sync: Mutex<bool>,
-    synced: Condvar,
+    /// Who leads a flush now.
+    turns: Turns,
     /// Serialises the making of spares.
     preparing: Mutex<()>,
     tail: Mutex<Tail>,
@@ -139,10 +139,11 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// Ends the leading of a flush, also when it fails or panics; those who wait look again.
+/// Poisons the log when a flush fails or panics, before those who wait for it look again.
 struct Leader<'s> {
     shared: &'s Shared,
     poison: bool,
+    _lead: Lead<'s>,
 }
 
 impl Drop for Leader<'_> {
@@ -150,8 +151,6 @@ impl Drop for Leader<'_> {
         if self.poison && !disabled(Rule::FailedSync) {
             self.shared.poison();
         }
-        *self.shared.sync.lock() = false;
-        self.shared.synced.notify_all();
     }
 }
 
@@ -173,8 +172,7 @@ impl Wal {
             epoch,
             options,
             first: end,
-            sync: Mutex::new(false),
-            synced: Condvar::new(),
+            turns: Turns::new(),
             preparing: Mutex::new(()),
             room: AtomicU64::new(tail.room()),
             tail: Mutex::new(tail),
@@ -377,7 +375,6 @@ impl Shared {
 
     fn poison(&self) {
         self.poisoned.store(true, Ordering::Release);
-        self.synced.notify_all();
         self.work.notify_all();
     }
 
@@ -414,21 +411,10 @@ impl Shared {
         if reached() {
             return Ok(());
         }
-        let mut leading = self.sync.lock();
-        loop {
-            // Groups that were durable before a failure stay so.
-            if reached() {
-                return Ok(());
-            }
-            self.check()?;
-            if !*leading {
-                break;
-            }
-            self.synced.wait(&mut leading);
-        }
-        *leading = true;
-        drop(leading);
-        let mut leader = Leader { shared: self, poison: true };
+        // Groups that were durable before a failure stay so.
+        let done = || if reached() { Ok(true) } else { self.check().map(|()| false) };
+        let Some(lead) = self.turns.take(done)? else { return Ok(()) };
+        let mut leader = Leader { shared: self, poison: true, _lead: lead };
         self.lead(upto)?;
         leader.poison = false;
         Ok(())

@@ -17,7 +17,7 @@
 //! W4. A write or fsync that failed is never retried: it poisons the log for good.
 //! W5. Room on disk is reserved before a mini-transaction changes its first page, so a full disk loses nothing.
 //!
-//! Locks, in order: `sync` (who leads a flush), `tail` (files), `queue` (buffers). Source: self-clocked group commit
+//! Locks, in order: `turns` (who leads a flush), `tail` (files), `queue` (buffers). Source: self-clocked group commit
 //! as in Aether (Johnson et al., 2010); epochs as timelines in PostgreSQL.
 
 mod chunk;
@@ -30,6 +30,7 @@ mod segment;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub use chunk::{CHUNK_HEADER, DatabaseId, LOG_FORMAT, SECTOR};
 pub use group::{GROUP_HEADER, Group, GroupView, MAX_GROUP, RECORD_HEADER, RecordView};
