@@ -2,14 +2,16 @@
 //!
 //! The steps, cheapest first, so that a slip is reported in seconds:
 //!
-//!     fmt ─► clippy ─► doc ─► test ─► clients ─► mutations ─► licences and advisories ─► summary
+//!     fmt ─► licences ─► clippy ─► aarch64 ─► doc ─► test ─► clients ─► mutations ─► advisories ─► summary
 //!
 //! `cargo xtask mutations` is that step alone: tests must fail when the rule that they prove is switched off.
+//! `cargo xtask miri` is not among them: it takes too long.
 //!
 //! X1. A failing step does not hide the later ones: all run, and the summary names every failure.
 //! X2. A step that cannot run here (cargo-deny not installed, no network for its database) is named as skipped, never silently left out.
 //! X3. No test executed is a failure.
 
+mod licences;
 mod mutations;
 
 use std::io::{BufRead, BufReader};
@@ -20,10 +22,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["ci"] => ci(),
-        ["mutations", rules @ ..] => match mutations::run(rules) {
-            Outcome::Passed => ExitCode::SUCCESS,
-            _ => ExitCode::FAILURE,
-        },
+        ["mutations", rules @ ..] => ended(&mutations::run(rules)),
+        ["licences"] => ended(&licences::check()),
+        ["miri"] => ended(&miri()),
         _ => {
             eprintln!(
                 "usage: cargo xtask ci                  format, lints, documentation, all tests, licences"
@@ -31,6 +32,10 @@ fn main() -> ExitCode {
             eprintln!(
                 "       cargo xtask mutations [RULE …]  tests must fail without the rule that they prove"
             );
+            eprintln!(
+                "       cargo xtask licences            licences and sources of everything that is linked"
+            );
+            eprintln!("       cargo xtask miri                the modules with unsafe code under Miri");
             ExitCode::from(2)
         }
     }
@@ -43,20 +48,33 @@ enum Outcome {
     Skipped(&'static str),
 }
 
+/// The exit code of a step that was asked for by itself.
+fn ended(outcome: &Outcome) -> ExitCode {
+    match outcome {
+        Outcome::Passed => ExitCode::SUCCESS,
+        Outcome::Failed => ExitCode::FAILURE,
+        Outcome::Skipped(why) => {
+            println!("skipped: {why}");
+            ExitCode::SUCCESS
+        }
+    }
+}
+
 fn ci() -> ExitCode {
     let mut steps = Vec::new();
     let mut totals = TestTotals::default();
     run_step(&mut steps, "format", || cargo(&["fmt", "--all", "--check"]));
+    run_step(&mut steps, "licences", licences::check);
     run_step(&mut steps, "lints", || {
         cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
+    run_step(&mut steps, "aarch64", aarch64);
     run_step(&mut steps, "documentation", || {
         run(command(&["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"))
     });
     run_step(&mut steps, "tests", || tests(&mut totals));
     run_step(&mut steps, "clients", clients);
     run_step(&mut steps, "mutations", || mutations::run(&[]));
-    run_step(&mut steps, "licences", || deny(&["check", "licenses", "bans", "sources"]));
     run_step(&mut steps, "advisories", || match deny(&["fetch", "db"]) {
         Outcome::Failed => Outcome::Skipped("the advisory database cannot be fetched"),
         Outcome::Passed => deny(&["check", "advisories"]),
@@ -87,6 +105,41 @@ fn run_step(
     let start = Instant::now();
     let outcome = step();
     steps.push((name, outcome, start.elapsed()));
+}
+
+/// The crates without C code, type checked for the other platform.
+fn aarch64() -> Outcome {
+    const TARGET: &str = "aarch64-unknown-linux-gnu";
+    // Without rustup whoever installed the compiler may have the target all the same: cargo tells.
+    let _ = Command::new("rustup").args(["target", "add", TARGET]).stderr(Stdio::null()).status();
+    let installed = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    let folder = installed.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    if !folder.is_ok_and(|folder| std::path::Path::new(&folder).is_dir()) {
+        return Outcome::Skipped("the target aarch64-unknown-linux-gnu is not installed");
+    }
+    cargo(&["check", "--locked", "--target", TARGET, "--package", "versodb"])
+}
+
+/// The modules with unsafe code, and the tests that reach them without the operating system's memory, under Miri.
+fn miri() -> Outcome {
+    let miri = |arguments: &[&str]| {
+        let mut command = Command::new("cargo");
+        command.args(["+nightly", "miri"]).args(arguments).env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+        command
+    };
+    let installed =
+        miri(&["--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    if !installed {
+        return Outcome::Skipped("there is no Miri: rustup toolchain install nightly --component miri");
+    }
+    let test = ["test", "--package", "verso-storage", "--lib", "--"];
+    let pool = run(miri(&test).arg("buffer::").env("MIRIFLAGS", "-Zmiri-disable-isolation"));
+    if matches!(pool, Outcome::Failed) {
+        return pool;
+    }
+    // Other orders of threads, other values that relaxed loads may see.
+    let many = "-Zmiri-disable-isolation -Zmiri-many-seeds=0..8";
+    run(miri(&test).arg("buffer::latch::").env("MIRIFLAGS", many))
 }
 
 /// Drivers of other languages, psql and pgbench against `verso serve`; those that cannot be installed are skipped by name.
