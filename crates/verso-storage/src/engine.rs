@@ -628,8 +628,8 @@ impl Engine {
     }
 
     /// Open transactions.
-    pub fn transactions(&self) -> Vec<crate::shared::TxnInfo> {
-        self.shared().live.lock().values().cloned().collect()
+    pub fn transactions(&self) -> Vec<crate::TxnInfo> {
+        self.shared().live.lock().values().map(|live| live.info()).collect()
     }
 
     /// Counters.

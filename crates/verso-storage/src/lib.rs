@@ -32,7 +32,7 @@ pub use maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 pub use mini::{CheckpointGate, Core, Mini, PageHandle, PageRedo, RedoTable};
 pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
 pub use sequence::{Sequence, SequenceSpec};
-pub use shared::TxnInfo;
+pub use txn::live::TxnInfo;
 pub use txn::prepared::PreparedInfo;
 pub use txn::transaction::{CommitMode, HeldView, Isolation, Txn, TxnOptions, TxnStatistics};
 pub use txn::{Markers, ReadView, TxnState};

@@ -16,6 +16,7 @@ use crate::mini::{Core, RedoTable};
 use crate::page::{ObjectId, PageId, TxnId};
 use crate::recovery::Store;
 use crate::space::SpaceMap;
+use crate::txn::live::LiveTxn;
 use crate::txn::prepared::Prepared;
 use crate::txn::ssi::Ssi;
 use crate::txn::{Registration, Transactions};
@@ -25,7 +26,7 @@ use crate::version::store::VersionStore;
 pub static REDO: RedoTable = RedoTable::new(&[
     (16, 19, crate::space::redo),
     (32, 34, heap::root::redo),
-    (40, 44, heap::apply::redo),
+    (40, 45, heap::apply::redo),
     (48, 49, heap::root::redo),
     (64, 67, crate::version::page::redo),
     (128, 131, crate::index::node::redo),
@@ -78,30 +79,7 @@ pub struct Shared {
     /// Dead transactions that only sweep backs out (F5).
     pub left_to_sweep: Mutex<std::collections::BTreeSet<TxnId>>,
     /// Open transactions, by the order of their beginning.
-    pub live: Mutex<std::collections::BTreeMap<u64, TxnInfo>>,
-}
-
-/// An open transaction, for monitoring.
-#[derive(Clone, Debug)]
-pub struct TxnInfo {
-    /// Its number, once it has written.
-    pub id: Option<TxnId>,
-    /// What it sees of others.
-    pub isolation: crate::txn::transaction::Isolation,
-    /// Whether it keeps frames.
-    pub savepoints: bool,
-    /// Whether it may only read.
-    pub read_only: bool,
-    /// Commit number of its snapshot, while it holds one.
-    pub snapshot: Option<u64>,
-    /// Memory of undo bitmaps, as of the last statement.
-    pub undo_bitmap_bytes: u64,
-    /// Bytes of undo images, nearly all of them on temporary pages, as of the last statement.
-    pub undo_image_bytes: u64,
-    /// Log written.
-    pub log_bytes: u64,
-    /// Its first log record.
-    pub first_lsn: crate::Lsn,
+    pub live: Mutex<std::collections::BTreeMap<u64, Arc<LiveTxn>>>,
 }
 
 impl Shared {

@@ -116,6 +116,7 @@ impl Frame<'_> {
         EngineTables {
             engine: &self.services.instance.engine,
             txn: self.txn,
+            opened: &self.services.opened,
             deferred: &self.services.deferred,
             time_zone: &self.services.settings.time_zone,
         }

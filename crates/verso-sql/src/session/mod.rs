@@ -46,6 +46,7 @@ mod job;
 mod maintenance;
 mod measure;
 mod normal;
+mod opened;
 mod portal;
 mod prepared;
 mod ready;

@@ -45,6 +45,8 @@ pub struct Services {
     pub(super) totals: RefCell<super::system::SessionTotals>,
     /// The catalog as the last statement saw it.
     pub(super) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
+    /// Tables the session has used.
+    pub(super) opened: super::opened::OpenTables,
     /// What the running transaction checks at commit.
     pub(super) deferred: RefCell<super::constraints::Deferred>,
     sequences: RefCell<HashMap<u32, i64>>,
@@ -75,6 +77,7 @@ impl Services {
             transaction: Cell::new(None),
             totals: RefCell::default(),
             catalog: RefCell::default(),
+            opened: super::opened::OpenTables::default(),
             deferred: RefCell::default(),
             sequences: RefCell::default(),
             last_sequence: Cell::new(None),

@@ -16,6 +16,7 @@ use verso_storage::{
 use verso_types::{Batch, SqlType, TimeZone, Value};
 
 use super::constraints::{Deferred, duplicate};
+use super::opened::OpenTables;
 
 /// Tables as a transaction sees them.
 pub struct EngineTables<'t> {
@@ -23,6 +24,8 @@ pub struct EngineTables<'t> {
     pub engine: &'t Engine,
     /// The transaction; borrowed for the moment of each call, so that nested statements may use it in turn.
     pub txn: &'t RefCell<Txn>,
+    /// Tables the session has used.
+    pub opened: &'t OpenTables,
     /// What is checked at commit.
     pub deferred: &'t RefCell<Deferred>,
     /// For values in the details of errors.
@@ -31,7 +34,7 @@ pub struct EngineTables<'t> {
 
 impl EngineTables<'_> {
     fn open(&self, table: &TableDef, columns: &[usize]) -> Result<(Arc<Heap>, HeapScan, Vec<u16>)> {
-        let heap = self.engine.heap(table.heap)?;
+        let heap = self.heap(table)?;
         let ids: Vec<u16> = columns.iter().map(|index| table.columns[*index].id).collect();
         let scan = heap.scan(&self.txn.borrow(), ScanSpec { columns: &ids, pages: 0..u32::MAX });
         Ok((heap, scan, ids))
@@ -44,6 +47,10 @@ impl EngineTables<'_> {
             self.deferred.borrow_mut().unique |= deferred;
             self.txn.borrow_mut().defer_unique(index.object, deferred);
         }
+    }
+
+    fn heap(&self, table: &TableDef) -> Result<Arc<Heap>> {
+        Ok(self.opened.heap(self.engine, table.heap)?)
     }
 
     fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
@@ -81,8 +88,8 @@ impl Tables for EngineTables<'_> {
         out: &mut Batch,
     ) -> Result<bool> {
         self.lock(table, TableLockMode::AccessShare)?;
-        let heap = self.engine.heap(table.heap)?;
-        let index = self.engine.index(index.object)?;
+        let heap = self.heap(table)?;
+        let index = self.opened.index(self.engine, &heap, index.object)?;
         let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
         let mut rows = ScanBatch::default();
         std::mem::swap(out, &mut rows.batch);
@@ -101,7 +108,7 @@ impl Tables for EngineTables<'_> {
     ) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
         let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let scan = Ranges::open(self.engine, &self.txn.borrow(), table, index, ranges, descending, &ids)?;
+        let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, descending, &ids)?;
         Ok(Box::new(Reader { scan: Rows::Index(scan), rows: ScanBatch::default() }))
     }
 
@@ -115,9 +122,9 @@ impl Tables for EngineTables<'_> {
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
-        let heap = self.engine.heap(table.heap)?;
+        let heap = self.heap(table)?;
         let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let mut scan = Ranges::open(self.engine, &self.txn.borrow(), table, index, ranges, false, &columns)?;
+        let mut scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, false, &columns)?;
         let scan = if collect {
             let mut collected = Vec::new();
             let mut rows = ScanBatch::default();
@@ -134,8 +141,8 @@ impl Tables for EngineTables<'_> {
 
     fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
         self.lock(table, TableLockMode::RowShare)?;
-        let heap = self.engine.heap(table.heap)?;
-        let index = self.engine.index(index.object)?;
+        let heap = self.heap(table)?;
+        let index = self.opened.index(self.engine, &heap, index.object)?;
         let parts = &index.spec().parts;
         let columns: Vec<u16> = parts.iter().map(|part| part.column).collect();
         let records: Vec<RecordId> = index.records_current(&self.txn.borrow(), wanted)?;
@@ -173,14 +180,14 @@ impl Tables for EngineTables<'_> {
             return Ok(false);
         }
         let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let heap = self.engine.heap(table.heap)?;
+        let heap = self.heap(table)?;
         // Another transaction sees what was committed since; what this one made of it is looked at row by row.
         let options = TxnOptions { isolation: Isolation::ReadCommitted, savepoints: false, read_only: true };
         let mut newest = self.engine.begin(options);
         newest.begin_statement()?;
         let mut scan = match access {
             Some((index, ranges)) => {
-                Rows::Index(Ranges::open(self.engine, &newest, table, index, ranges, false, &ids)?)
+                Rows::Index(Ranges::open(self, &newest, table, index, ranges, false, &ids)?)
             }
             None => Rows::Heap(heap.scan(&newest, ScanSpec { columns: &ids, pages: 0..u32::MAX })),
         };
@@ -208,7 +215,7 @@ impl Tables for EngineTables<'_> {
         wait: WaitPolicy,
     ) -> Result<Vec<u32>> {
         self.lock(table, TableLockMode::RowShare)?;
-        let heap = self.engine.heap(table.heap)?;
+        let heap = self.heap(table)?;
         let mut rows = ScanBatch::default();
         rows.records.extend_from_slice(records);
         let mut txn = self.txn.borrow_mut();
@@ -239,7 +246,7 @@ impl Tables for EngineTables<'_> {
     fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
-        let heap = self.engine.heap(table.heap)?;
+        let heap = self.heap(table)?;
         let inserted = heap.insert(&mut self.txn.borrow_mut(), rows, None);
         inserted.map_err(|error| self.explain(table, error, Some(rows)))
     }
@@ -369,7 +376,7 @@ struct Ranges {
 
 impl Ranges {
     fn open(
-        engine: &Engine,
+        tables: &EngineTables<'_>,
         txn: &Txn,
         table: &TableDef,
         index: &IndexDef,
@@ -377,8 +384,8 @@ impl Ranges {
         descending: bool,
         columns: &[u16],
     ) -> Result<Ranges> {
-        let heap = engine.heap(table.heap)?;
-        let index = engine.index(index.object)?;
+        let heap = tables.heap(table)?;
+        let index = tables.opened.index(tables.engine, &heap, index.object)?;
         if descending {
             ranges.reverse();
         }

@@ -43,13 +43,16 @@ pub fn init_payload(
     }
 }
 
-/// Runs a record of kinds 40–44 on a page.
+/// Runs a record of kinds 40–45 on a page.
 pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     if kind == RecordKind::DATA_INIT {
         return init(page, payload);
     }
     if header::kind(page) != Some(PageKind::Data) {
         return Err(Flaw::from("not a data page"));
+    }
+    if kind == RecordKind::DATA_APPEND {
+        return super::row::redo(page, payload);
     }
     let layout = PageLayout::of(page)?;
     match kind {
@@ -400,7 +403,7 @@ pub fn first_dead(page: &[u8], layout: &PageLayout, slots: Slots<'_>) -> Option<
 }
 
 /// Clears the flags (V7).
-fn clear_flags(page: &mut [u8]) {
+pub(super) fn clear_flags(page: &mut [u8]) {
     if !disabled(Rule::V7) {
         let flags = header::flags(page) & !(FLAG_ALL_VISIBLE | FLAG_SWEPT);
         header::set_flags(page, flags);

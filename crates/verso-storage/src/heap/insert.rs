@@ -11,6 +11,7 @@ use verso_types::Batch;
 use super::apply;
 use super::layout::{PageLayout, SLOT_HIGH};
 use super::overflow;
+use super::row::InsertTarget;
 use super::slice::encode_column;
 use super::slots::Slots;
 use super::table::Heap;
@@ -39,15 +40,23 @@ impl Heap {
     ) -> Result<(), StorageError> {
         let id = txn.begin_write()?;
         let shared = Arc::clone(&txn.shared);
+        if rows.rows == 1
+            && let Some(record) = self.append_row(&shared, txn, rows)?
+        {
+            records.into_iter().for_each(|records| records.push(record));
+            return Ok(());
+        }
         let mut row = 0;
         while row < rows.rows {
             let mut mini = Mini::begin(shared.core(), id);
-            let (page_index, slots) =
-                self.insert_some(&shared, txn, &mut mini, rows, row, records.as_deref_mut())?;
+            let (page_index, slots) = self.insert_some(&shared, txn, &mut mini, rows, row)?;
             let lsns = mini.commit()?;
             txn.wrote(lsns);
             let taken = row..row + slots.len();
             row = taken.end;
+            if let Some(records) = &mut records {
+                records.extend(slots.iter().map(|slot| RecordId { page_index, slot: *slot }));
+            }
             if let Some(reader) = &txn.reader {
                 reader.wrote(self.object, page_index, Slots::from_list(&slots))?;
             }
@@ -66,7 +75,6 @@ impl Heap {
         mini: &mut Mini<'e>,
         rows: &Batch,
         first: usize,
-        records: Option<&mut Vec<RecordId>>,
     ) -> Result<(u32, Vec<u16>), StorageError> {
         let id = txn.id;
         let page_size = shared.page_size;
@@ -125,9 +133,6 @@ impl Heap {
             let undo = frame.page(self.object, page_index);
             frame.records += undo.bits.extend(Slots::from_list(&slots)) as u64;
         }
-        if let Some(records) = records {
-            records.extend(slots.iter().map(|slot| RecordId { page_index, slot: *slot }));
-        }
         Ok((page_index, slots))
     }
 
@@ -156,6 +161,7 @@ impl Heap {
                 if slot_free && apply::free_bytes(&page, &layout) >= need {
                     let slot = txn.slot.as_mut().expect("begin_write gave one");
                     slot.insert_pages.insert(self.object, index);
+                    slot.target = Some(InsertTarget { table: self.object, index, page: page.id() });
                     return Ok((index, mini.take(page)));
                 }
             }
@@ -174,7 +180,9 @@ impl Heap {
         self.observe(sample.len(), sample.map(bytes).sum());
         let (index, handle) = self.append_page(mini, &shared.space)?;
         mini.use_reserve();
-        txn.slot.as_mut().expect("begin_write gave one").insert_pages.insert(self.object, index);
+        let slot = txn.slot.as_mut().expect("begin_write gave one");
+        slot.insert_pages.insert(self.object, index);
+        slot.target = Some(InsertTarget { table: self.object, index, page: mini.page_id(handle) });
         Ok((index, handle))
     }
 

@@ -82,6 +82,15 @@ pub fn physical_from_code(code: u8) -> Option<Physical> {
     })
 }
 
+/// Column descriptors as a page has them.
+pub fn descriptors(columns: &[ColumnSpec]) -> Vec<u8> {
+    let descriptor = |column: &ColumnSpec| {
+        let [low, high] = column.id.to_le_bytes();
+        [low, high, physical_code(column.physical), 0]
+    };
+    columns.iter().flat_map(descriptor).collect()
+}
+
 /// Places of one column's arrays.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnPlace {
@@ -122,7 +131,7 @@ pub struct PageLayout {
     pub end: usize,
 }
 
-fn bitmap_bytes(capacity: usize) -> usize {
+pub(super) fn bitmap_bytes(capacity: usize) -> usize {
     capacity.div_ceil(64) * 8
 }
 
@@ -220,12 +229,8 @@ impl PageLayout {
         put_u16(page, COLUMN_COUNT, columns.len() as u16);
         // 65,536 does not fit, but the greatest page is 32,768 bytes.
         put_u16(page, VARIABLE_START, page.len() as u16);
-        for (index, column) in columns.iter().enumerate() {
-            let at = COLUMNS + index * 4;
-            put_u16(page, at, column.id);
-            page[at + 2] = physical_code(column.physical);
-            page[at + 3] = 0;
-        }
+        let descriptors = descriptors(columns);
+        page[COLUMNS..COLUMNS + descriptors.len()].copy_from_slice(&descriptors);
     }
 }
 

@@ -14,6 +14,7 @@ pub mod overflow;
 pub mod read;
 mod restore;
 pub mod root;
+pub mod row;
 pub mod slice;
 pub mod slots;
 pub mod table;

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use verso_env::sync::{Mutex, RwLock};
 
 use super::apply;
-use super::layout::{ColumnSpec, PageLayout};
+use super::layout::{self, ColumnSpec, PageLayout};
 use super::root::{self, DATA_PAGES, DIRECTORY, directory_capacity};
 use crate::StorageError;
 use crate::buffer::BufferPool;
@@ -26,6 +26,8 @@ pub struct Heap {
     /// Its root page.
     pub root: PageId,
     columns: Vec<ColumnSpec>,
+    /// As its data pages describe them.
+    descriptors: Vec<u8>,
     directory: RwLock<Vec<PageId>>,
     /// Pages that have free slots or much free room (hints).
     pub(crate) roomy: Mutex<BTreeSet<u32>>,
@@ -70,6 +72,7 @@ impl Heap {
         Ok(Heap {
             object,
             root,
+            descriptors: layout::descriptors(&columns),
             columns,
             directory: RwLock::new(directory),
             roomy: Mutex::default(),
@@ -82,6 +85,11 @@ impl Heap {
     /// Its columns, in the order of insertion batches.
     pub fn columns(&self) -> &[ColumnSpec] {
         &self.columns
+    }
+
+    /// The columns as data pages made now describe them.
+    pub(super) fn descriptors(&self) -> &[u8] {
+        &self.descriptors
     }
 
     /// Columns of unique keys, which foreign keys may name: a change of them is as strong as a delete (R2).

@@ -38,13 +38,13 @@ const OLD_VALUES: usize = 256 << 10;
 ///
 /// # Errors
 /// `Corrupt`, `Io`, `Poisoned`; the transaction can only be marked dead then.
-pub fn undo_frame(txn: &mut Txn, frame: Frame) -> Result<(), StorageError> {
+pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
     let shared = Arc::clone(&txn.shared);
     let id = txn.id;
     if let Some(slot) = txn.slot.as_mut() {
         slot.note = None; // a note extended later would name slots that others may hold by then
     }
-    for (table, pages) in frame.tables {
+    for (table, pages) in frame.take_tables() {
         let heap = match shared.heap(table) {
             Ok(heap) => heap,
             Err(StorageError::NoSuchObject(_)) => continue, // created and freed within the frame

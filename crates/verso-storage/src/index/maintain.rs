@@ -30,6 +30,7 @@ use crate::heap::Heap;
 use crate::heap::layout::{ColumnPlace, PageLayout, SLOT_HIGH};
 use crate::heap::slice::ColumnSlice;
 use crate::heap::slots::Slots;
+use crate::mini::Mini;
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{Flaw, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
@@ -93,15 +94,113 @@ fn insert_all(
             let written = index.add(shared, txn.id, entries, false, &mut rivals)?;
             txn.wrote(written.lsns());
         }
-        let deferred = txn.unique.is_deferred(index.object());
-        for rival in &rivals {
-            let item = rival.item as usize;
-            if deferred {
-                let depth = txn.statement_depth();
-                txn.unique.note(heap, index, entries.record(item), entries.key(item), depth);
+        settle_rivals(txn, heap, index, entries, &rivals)?;
+    }
+    Ok(())
+}
+
+/// Keys that a mini-transaction has added along with their record.
+#[derive(Default)]
+pub(crate) struct AddedKeys {
+    /// Indexes from the front of the list that have the record's entry.
+    done: usize,
+    /// Which of them, and who else has the same key there.
+    rivals: SmallVec<[(usize, Rival); 2]>,
+}
+
+/// Adds the keys of one record, which the mini-transaction inserts, to as many indexes in turn as take them without
+/// changing their structure. The gate of the indexes is held; [`added`] follows when the mini-transaction is committed.
+pub(crate) fn add_within<'e>(
+    shared: &'e Shared,
+    mini: &mut Mini<'e>,
+    indexes: &[Arc<Index>],
+    rows: &Batch,
+    record: RecordId,
+    entries: &mut Entries,
+) -> Result<AddedKeys, StorageError> {
+    let mut keys = AddedKeys::default();
+    let mut rivals = Vec::new();
+    for (at, index) in indexes.iter().enumerate() {
+        // A key that cannot be made is an error of the statement, which the general way tells.
+        if encode_entry(index, rows, 0, record, entries).is_err()
+            || !index.add_within(shared, mini, entries, &mut rivals)?
+        {
+            break;
+        }
+        keys.done += 1;
+        keys.rivals.extend(rivals.drain(..).map(|rival| (at, rival)));
+    }
+    Ok(keys)
+}
+
+/// What follows [`add_within`]: the other indexes, and a look at who has the same keys (I2).
+pub(crate) fn added(
+    shared: &Shared,
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    indexes: &[Arc<Index>],
+    rows: &Batch,
+    record: RecordId,
+    keys: AddedKeys,
+) -> Result<(), StorageError> {
+    if keys.rivals.is_empty() && keys.done == indexes.len() {
+        return Ok(());
+    }
+    let mut entries = std::mem::take(&mut txn.index_entries);
+    let mut rest = || {
+        let mut rivals = Vec::new();
+        for (at, index) in indexes.iter().enumerate() {
+            encode_entry(index, rows, 0, record, &mut entries).map_err(|error| bad_key(heap, error))?;
+            rivals.clear();
+            if at < keys.done {
+                let its = keys.rivals.iter().filter(|(of, _)| *of == at);
+                rivals.extend(its.map(|(_, rival)| *rival));
             } else {
-                check_record(txn, heap, index, entries.key(item), rival.record)?;
+                let _gate = heap.indexes.enter();
+                let written = index.add(shared, txn.id, &entries, false, &mut rivals)?;
+                txn.wrote(written.lsns());
             }
+            settle_rivals(txn, heap, index, &entries, &rivals)?;
+        }
+        Ok(())
+    };
+    let result = rest();
+    txn.index_entries = entries;
+    result
+}
+
+/// Makes `entries` the one entry of a row.
+fn encode_entry(
+    index: &Index,
+    rows: &Batch,
+    row: usize,
+    record: RecordId,
+    entries: &mut Entries,
+) -> Result<(), verso_types::TypeError> {
+    entries.clear();
+    let columns: KeyColumns<'_> = index.ordinals.iter().map(|ordinal| &rows.columns[*ordinal]).collect();
+    entries.push_with(record, |out| {
+        let any_null = encode_row(&index.spec().parts, &columns, row, out)?;
+        Ok(index.is_free(any_null))
+    })
+}
+
+/// Looks at who else has the keys that were added (I2): now, or later where the constraint is deferred.
+fn settle_rivals(
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    index: &Arc<Index>,
+    entries: &Entries,
+    rivals: &[Rival],
+) -> Result<(), StorageError> {
+    let deferred = txn.unique.is_deferred(index.object());
+    for rival in rivals {
+        let item = rival.item as usize;
+        if deferred {
+            let depth = txn.statement_depth();
+            txn.unique.note(heap, index, entries.record(item), entries.key(item), depth);
+        } else {
+            check_record(txn, heap, index, entries.key(item), rival.record)?;
         }
     }
     Ok(())

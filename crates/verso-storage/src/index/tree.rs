@@ -220,6 +220,39 @@ impl Index {
         Ok(written)
     }
 
+    /// Adds the only entry of `entries` within a mini-transaction under way, if that takes no more than its leaf: the leaf
+    /// has room, and no other leaf can have entries of its key. `false`: nothing has happened.
+    ///
+    /// # Errors
+    /// As [`Index::add`].
+    pub(super) fn add_within<'e>(
+        &self,
+        shared: &'e Shared,
+        mini: &mut Mini<'e>,
+        entries: &Entries,
+        rivals: &mut Vec<Rival>,
+    ) -> Result<bool, StorageError> {
+        if entries.longest() > node::longest(shared.page_size) {
+            return Ok(false);
+        }
+        let unique = self.spec().unique && !disabled(Rule::I2);
+        let checked = unique && !entries.is_free(0);
+        let (string, key) = (entries.entry(0), entries.key(0));
+        let leaf = self.write_leaf(shared, if checked { key } else { string })?;
+        let node = self.node(leaf.id(), &leaf)?;
+        if checked && !holds_key(&node, string, key) {
+            return Ok(false);
+        }
+        if SLOT + node.truncated(string).len() > node.room() {
+            return Ok(false);
+        }
+        if node.high().is_none() {
+            self.hint.store(leaf.id().0, Ordering::Relaxed);
+        }
+        let leaf = mini.take(leaf);
+        Ok(self.add_here(mini, leaf, entries, 0, unique, rivals)? == 1)
+    }
+
     /// Adds entries from `first` on that belong to the latched leaf, as many as fit; how many are done.
     fn add_here(
         &self,

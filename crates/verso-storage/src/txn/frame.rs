@@ -7,8 +7,6 @@
 //!     Release: a parent's bit wins, else columns the parent lacks move up; whole tables are relinked where the parent
 //!     has nothing.
 
-use std::collections::HashMap;
-
 use smallvec::SmallVec;
 
 use super::image_store::ImageStore;
@@ -78,8 +76,8 @@ pub struct Frame {
     pub name: Option<String>,
     /// Whether a statement opened it.
     pub statement: bool,
-    /// Undo by table and page.
-    pub tables: HashMap<ObjectId, PageMap>,
+    /// Undo by table and page. Few transactions touch so many tables that a list is too slow.
+    pub(super) tables: SmallVec<[(ObjectId, PageMap); 1]>,
     /// Objects created.
     pub created: Vec<ObjectId>,
     /// Entries whose purge must not happen if this frame is undone.
@@ -99,14 +97,15 @@ impl Frame {
             return;
         }
         let mut kept = false;
-        for (table, pages) in self.tables {
-            let Some(into) = parent.tables.get_mut(&table) else {
+        for (table, mut pages) in self.tables {
+            let Some(at) = parent.position(table) else {
                 parent.records += pages.values().map(|page| page.bits.len() as u64).sum::<u64>();
                 kept |= pages.values().any(|page| !page.images.is_empty());
-                parent.tables.insert(table, pages);
+                parent.tables.push((table, pages));
                 continue;
             };
-            for (index, page) in pages {
+            let into = &mut parent.tables[at].1;
+            let mut merge = |index: u32, page: PageUndo| {
                 let target = into.entry(index);
                 for mut run in page.images {
                     run.slots.subtract(&target.bits);
@@ -120,6 +119,10 @@ impl Frame {
                     }
                 }
                 parent.records += target.bits.union(&page.bits) as u64;
+            };
+            match pages.take_single() {
+                Some((index, page)) => merge(index, page),
+                None => pages.into_iter().for_each(|(index, page)| merge(index, page)),
             }
         }
         if !kept {
@@ -129,19 +132,37 @@ impl Frame {
 
     /// What is known of a page.
     pub fn find(&self, table: ObjectId, page_index: u32) -> Option<&PageUndo> {
-        self.tables.get(&table)?.get(page_index)
+        self.tables[self.position(table)?].1.get(page_index)
+    }
+
+    fn position(&self, table: ObjectId) -> Option<usize> {
+        self.tables.iter().rposition(|(known, _)| *known == table)
+    }
+
+    /// Takes out what is known of each table.
+    pub fn take_tables(&mut self) -> impl Iterator<Item = (ObjectId, PageMap)> + use<> {
+        std::mem::take(&mut self.tables).into_iter()
+    }
+
+    /// Pages of which something is known.
+    pub fn pages(&self) -> usize {
+        self.tables.iter().map(|(_, pages)| pages.len()).sum()
     }
 
     /// What is known of a page, to be added to.
     pub fn page(&mut self, table: ObjectId, page_index: u32) -> &mut PageUndo {
-        self.tables.entry(table).or_default().entry(page_index)
+        let at = self.position(table).unwrap_or_else(|| {
+            self.tables.push((table, PageMap::default()));
+            self.tables.len() - 1
+        });
+        self.tables[at].1.entry(page_index)
     }
 
     /// Bytes of bitmaps, and of what says where images stand.
     pub fn bitmap_bytes(&self) -> usize {
-        let bits: usize =
-            self.tables.values().flat_map(PageMap::values).map(|undo| undo.bits.heap_bytes()).sum();
-        bits + self.tables.values().map(PageMap::heap_bytes).sum::<usize>()
+        let tables = || self.tables.iter().map(|(_, pages)| pages);
+        let bits: usize = tables().flat_map(PageMap::values).map(|undo| undo.bits.heap_bytes()).sum();
+        bits + tables().map(PageMap::heap_bytes).sum::<usize>()
     }
 }
 

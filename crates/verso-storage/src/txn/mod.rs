@@ -5,12 +5,13 @@
 //!
 //! [`table`] holds the running state under one mutex, [`inventory`] the commit numbers that readers look up,
 //! [`snapshot`] what a statement sees, [`ssi`] makes snapshots serializable, [`frame`] what undo needs, [`image_store`]
-//! where old values wait for it, [`prepared`] is about transactions whose end somebody else decides. Locks and waits are
+//! where old values wait for it, [`live`] what monitoring shows, [`prepared`] is about transactions whose end somebody else decides. Locks and waits are
 //! in [`crate::lock`].
 
 pub mod frame;
 pub mod image_store;
 pub mod inventory;
+pub mod live;
 pub mod page_map;
 pub mod prepared;
 pub mod snapshot;

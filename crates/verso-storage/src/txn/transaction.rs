@@ -20,9 +20,10 @@ use crate::maintenance::retire;
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, TxnId};
 use crate::rules::{Rule, disabled};
-use crate::shared::{Shared, TxnInfo};
+use crate::shared::Shared;
 use crate::txn::frame::Frame;
 use crate::txn::image_store::ImageStore;
+use crate::txn::live::LiveTxn;
 use crate::txn::prepared;
 use crate::txn::ssi::Reader;
 use crate::txn::{ReadView, Registration};
@@ -127,6 +128,10 @@ pub struct Txn {
     deferrable: bool,
     /// Key in the list of open transactions.
     serial: u64,
+    /// What that list says of it.
+    live: Arc<LiveTxn>,
+    /// Pages that the frames knew of when their bitmaps were last counted, and the bytes of these.
+    bitmaps: (usize, u64),
     /// Unique keys to be looked at again.
     pub(crate) unique: UniqueChecks,
     /// Memory for the keys of inserted records.
@@ -137,22 +142,12 @@ impl Txn {
     pub(crate) fn new(shared: Arc<Shared>, options: TxnOptions, owner: Option<&LockOwner>) -> Txn {
         let alone = if owner.is_none() { Some(shared.locks.register(0)) } else { None };
         let owner = Arc::clone(&owner.or(alone.as_ref()).expect("one of the two").core);
-        let serial = {
+        let (serial, live) = {
             let mut live = shared.live.lock();
             let serial = live.last_key_value().map_or(0, |(serial, _)| serial + 1);
-            let info = TxnInfo {
-                id: None,
-                isolation: options.isolation,
-                savepoints: options.savepoints,
-                read_only: options.read_only,
-                snapshot: None,
-                undo_bitmap_bytes: 0,
-                undo_image_bytes: 0,
-                log_bytes: 0,
-                first_lsn: Lsn::ZERO,
-            };
-            live.insert(serial, info);
-            serial
+            let info = Arc::new(LiveTxn::new(options));
+            live.insert(serial, Arc::clone(&info));
+            (serial, info)
         };
         let frames = if options.savepoints { vec![Frame::default()] } else { Vec::new() };
         Txn {
@@ -178,6 +173,8 @@ impl Txn {
             exported: Vec::new(),
             deferrable: false,
             serial,
+            live,
+            bitmaps: (0, 0),
             unique: UniqueChecks::default(),
             index_entries: Entries::default(),
         }
@@ -439,17 +436,28 @@ impl Txn {
         self.statements.pop();
         self.release_down_to_statement();
         if self.id != TxnId::NONE && self.statements.is_empty() {
-            let statistics = self.statistics();
-            if let Some(info) = self.shared.live.lock().get_mut(&self.serial) {
-                info.id = self.id();
-                info.snapshot = self.snapshot.as_ref().map(|registration| registration.number);
-                info.undo_bitmap_bytes = statistics.undo_bitmap_bytes;
-                info.undo_image_bytes = statistics.undo_image_bytes;
-                info.log_bytes = statistics.log_bytes;
-                info.first_lsn = statistics.first_lsn;
-            }
+            self.publish_figures();
         }
         Ok(())
+    }
+
+    /// Tells monitoring where the transaction stands. The bitmaps are counted again only when the frames know of many
+    /// more pages than last time: counting walks over all of them.
+    fn publish_figures(&mut self) {
+        let pages = self.frames.iter().map(Frame::pages).sum::<usize>();
+        let (counted, _) = self.bitmaps;
+        if pages < counted || pages > counted + counted / 8 {
+            let bytes = self.frames.iter().map(|frame| frame.bitmap_bytes() as u64).sum();
+            self.bitmaps = (pages, bytes);
+        }
+        let figures = TxnStatistics {
+            undo_bitmap_bytes: self.bitmaps.1,
+            undo_image_bytes: self.images.end(),
+            log_bytes: self.log_bytes,
+            first_lsn: self.first_lsn,
+        };
+        let snapshot = self.snapshot.as_ref().map(|registration| registration.number);
+        self.live.publish(self.id, snapshot, &figures);
     }
 
     fn release_down_to_statement(&mut self) {

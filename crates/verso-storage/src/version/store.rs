@@ -17,6 +17,7 @@ use verso_env::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::entry::{EntryKind, NewEntry, VersionPointer};
 use super::page as version_page;
 use crate::StorageError;
+use crate::heap::row::InsertTarget;
 use crate::mini::Mini;
 use crate::page::bytes::checked_slice;
 use crate::page::{Flaw, ObjectId, PageId, TxnId, header};
@@ -59,6 +60,8 @@ pub struct WriterSlot {
     /// Whether its transaction dropped an object: its page is closed with it, so that nobody's later entries keep the
     /// object's pages from being free.
     dropped: bool,
+    /// Where the last record went.
+    pub target: Option<InsertTarget>,
     /// Directory index of the data page that each table's inserts go to.
     pub insert_pages: HashMap<ObjectId, u32>,
 }

@@ -77,6 +77,8 @@ record_kinds! {
     DATA_FREE = 43, Page, "data free";
     /// Sweep saw a data page: old back pointers go, flags are set.
     DATA_SWEEP = 44, Page, "data sweep";
+    /// One new record behind the others of a data page.
+    DATA_APPEND = 45, Page, "data append";
     /// One page of a value's overflow chain.
     OVERFLOW_INIT = 48, Init, "overflow init";
     /// A page of an object became free and names the next free one.

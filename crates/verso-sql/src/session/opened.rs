@@ -1,0 +1,61 @@
+//! Tables that a session has used: found again without asking the engine, whose list all sessions share.
+//!
+//! An object's number is never given to another one, so what is found here is right for as long as a catalog names it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use verso_storage::heap::Heap;
+use verso_storage::index::Index;
+use verso_storage::{Engine, ObjectId, StorageError};
+
+/// Tables remembered.
+const TABLES_MAX: usize = 32;
+
+/// See the module.
+#[derive(Default)]
+pub struct OpenTables {
+    tables: RefCell<Vec<Arc<Heap>>>,
+    /// The next one to be forgotten.
+    oldest: Cell<usize>,
+}
+
+impl OpenTables {
+    /// The table with this number.
+    ///
+    /// # Errors
+    /// As [`Engine::heap`].
+    pub fn heap(&self, engine: &Engine, object: ObjectId) -> Result<Arc<Heap>, StorageError> {
+        if let Some(heap) = self.tables.borrow().iter().find(|heap| heap.object == object) {
+            return Ok(Arc::clone(heap));
+        }
+        let heap = engine.heap(object)?;
+        let mut tables = self.tables.borrow_mut();
+        if tables.len() < TABLES_MAX {
+            tables.push(Arc::clone(&heap));
+        } else {
+            let at = self.oldest.get();
+            tables[at] = Arc::clone(&heap);
+            self.oldest.set((at + 1) % TABLES_MAX);
+        }
+        Ok(heap)
+    }
+
+    /// An index of a table.
+    ///
+    /// # Errors
+    /// As [`Engine::index`].
+    pub fn index(&self, engine: &Engine, heap: &Heap, object: ObjectId) -> Result<Arc<Index>, StorageError> {
+        let list = heap.indexes.list();
+        match list.iter().find(|index| index.object() == object) {
+            Some(index) => Ok(Arc::clone(index)),
+            None => engine.index(object),
+        }
+    }
+}
+
+impl std::fmt::Debug for OpenTables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OpenTables({})", self.tables.borrow().len())
+    }
+}

@@ -1,0 +1,343 @@
+//! One record behind the others of its page: what an INSERT of a single row does, over and over.
+//!
+//! The row goes to the page that the writer slot used last, at its next unused slot, and the insert note is extended.
+//! Whatever is not so simple is left to [`super::insert`]: another page, a slot to be used again, values that need
+//! collecting garbage or a page of their own, the first note of a page.
+//!
+//! Log record `DATA_APPEND`:
+//!
+//! ```text
+//! writer u64 │ slot u16 │ null bitmap │ per column that is not NULL: its bytes, for variable ones behind their length u16
+//! ```
+
+use std::sync::Arc;
+
+use verso_types::Batch;
+
+use super::layout::*;
+use super::slots::Slots;
+use super::table::Heap;
+use super::value_slot::ValueSlot;
+use crate::StorageError;
+use crate::index::maintain;
+use crate::mini::Mini;
+use crate::page::bytes::{checked_slice, checked_u16, checked_u64, put_u16, put_u64, u16_at, u32_at, u64_at};
+use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, TxnId, header};
+use crate::rules::{Rule, disabled};
+use crate::shared::Shared;
+use crate::txn::transaction::Txn;
+use crate::version::store::InsertNote;
+use crate::wal::RecordKind;
+
+/// The page that a writer slot's last record of a table went to.
+#[derive(Clone, Copy, Debug)]
+pub struct InsertTarget {
+    /// The table.
+    pub table: ObjectId,
+    /// Directory index of the page.
+    pub index: u32,
+    /// The page.
+    pub page: PageId,
+}
+
+/// Rows whose sizes enter the mean that new pages are laid out by: one in so many.
+const OBSERVED: u16 = 16;
+
+impl Heap {
+    /// Inserts the only row of `rows` at the next slot of the page used last, and its keys; the record, or `None` where
+    /// that is not enough and nothing has happened.
+    ///
+    /// # Errors
+    /// As [`Heap::insert`].
+    pub(super) fn append_row(
+        self: &Arc<Self>,
+        shared: &Shared,
+        txn: &mut Txn,
+        rows: &Batch,
+    ) -> Result<Option<RecordId>, StorageError> {
+        let id = txn.id;
+        let writer = txn.slot.as_mut().expect("begin_write gave one");
+        let (Some(target), Some(note)) = (writer.target, writer.note) else { return Ok(None) };
+        let next = note.first + note.count;
+        if target.table != self.object || note.place != (self.object, target.index) || disabled(Rule::V1Note)
+        {
+            return Ok(None);
+        }
+        let mut need = 0;
+        for column in &rows.columns {
+            if column.data.bytes().is_some() && !column.is_null(0) {
+                let length = column.bytes_at(0).len();
+                if length > shared.page_size / 4 {
+                    return Ok(None);
+                }
+                need += length;
+            }
+        }
+        let indexed = self.indexes.any();
+        // Before all latches; an index that is built meanwhile waits for it.
+        let gate = indexed.then(|| self.indexes.enter());
+        let Some(page) = shared.core().pool.try_write(target.page)? else { return Ok(None) };
+        if need > shared.page_size / 2 || !self.takes(&page, &target, next, need) {
+            return Ok(None);
+        }
+        let mut mini = Mini::begin(shared.core(), id);
+        let home = mini.take(page);
+        let note_page = mini.write(note.pointer.page())?;
+        let count = note.count + 1;
+        mini.apply_with(note_page, RecordKind::NOTE_EXTEND, |out| {
+            out.extend_from_slice(&(note.pointer.offset() as u16).to_le_bytes());
+            out.extend_from_slice(&count.to_le_bytes());
+        })?;
+        mini.apply_with(home, RecordKind::DATA_APPEND, |out| encode(out, id, next, rows))?;
+        writer.note = Some(InsertNote { count, ..note });
+        let record = RecordId { page_index: target.index, slot: next };
+        let list = gate.as_ref().map(|_| self.indexes.list());
+        let indexes = list.as_deref().unwrap_or_default();
+        let added = maintain::add_within(shared, &mut mini, indexes, rows, record, &mut txn.index_entries);
+        // What was applied is committed, also where an index cannot be read (M3).
+        let lsns = mini.commit()?;
+        drop(gate);
+        txn.wrote(lsns);
+        if next % OBSERVED == 0 {
+            self.observe(1, need);
+        }
+        if let Some(frame) = txn.frame() {
+            let undo = frame.page(self.object, target.index);
+            frame.records += u64::from(undo.bits.insert(next));
+        }
+        if let Some(reader) = &txn.reader {
+            reader.wrote(self.object, target.index, Slots::Run { first: next, count: 1 })?;
+        }
+        maintain::added(shared, txn, self, indexes, rows, record, added?)?;
+        Ok(Some(record))
+    }
+
+    /// Whether the page is still what the target says and takes a row at slot `next` with `need` variable bytes.
+    fn takes(&self, page: &[u8], target: &InsertTarget, next: u16, need: usize) -> bool {
+        let used = usize::from(u16_at(page, LIVE_COUNT)) + usize::from(u16_at(page, DELETED_COUNT));
+        header::kind(page) == Some(PageKind::Data)
+            && header::owner(page) == self.object
+            && u32_at(page, PAGE_INDEX) == target.index
+            && u16_at(page, SLOT_HIGH) == next
+            && next < u16_at(page, CAPACITY)
+            // No slot before it is free: those are used again first.
+            && used == usize::from(next)
+            && page.get(COLUMNS..COLUMNS + self.descriptors().len()) == Some(self.descriptors())
+            && usize::from(u16_at(page, COLUMN_COUNT)) * 4 == self.descriptors().len()
+            && Arrays::of(page).is_some_and(|arrays| {
+                usize::from(u16_at(page, VARIABLE_START)).saturating_sub(arrays.end(page)) >= need
+            })
+    }
+}
+
+fn encode(out: &mut Vec<u8>, writer: TxnId, slot: u16, rows: &Batch) {
+    out.extend_from_slice(&writer.0.to_le_bytes());
+    out.extend_from_slice(&slot.to_le_bytes());
+    let nulls = out.len();
+    out.resize(nulls + rows.columns.len().div_ceil(8), 0);
+    for (index, column) in rows.columns.iter().enumerate() {
+        if column.is_null(0) {
+            out[nulls + index / 8] |= 1 << (index % 8);
+            continue;
+        }
+        let bytes = column.raw_at(0);
+        if column.data.bytes().is_some() {
+            out.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+        }
+        out.extend_from_slice(bytes);
+    }
+}
+
+/// Where the arrays of a data page begin; those of the columns follow one from the other.
+struct Arrays {
+    columns: usize,
+    capacity: usize,
+    bitmap: usize,
+    live: usize,
+    writer: usize,
+    nulls: usize,
+}
+
+impl Arrays {
+    /// `None` when the columns do not fit the page.
+    fn of(page: &[u8]) -> Option<Arrays> {
+        let (columns, capacity) =
+            (usize::from(u16_at(page, COLUMN_COUNT)), usize::from(u16_at(page, CAPACITY)));
+        let bitmap = bitmap_bytes(capacity);
+        let live = (COLUMNS + columns * 4).next_multiple_of(8);
+        let writer = live + bitmap;
+        let nulls = writer + capacity * 16;
+        let arrays = Arrays { columns, capacity, bitmap, live, writer, nulls };
+        (arrays.data() <= page.len()).then_some(arrays)
+    }
+
+    /// Where the first column's array begins.
+    fn data(&self) -> usize {
+        self.nulls + self.columns * self.bitmap
+    }
+
+    /// Bytes per element of each column, and whether it is of variable length. An unknown type has no width.
+    fn widths<'p>(&self, page: &'p [u8]) -> impl Iterator<Item = (Option<usize>, bool)> + use<'p> {
+        page[COLUMNS..COLUMNS + self.columns * 4].chunks_exact(4).map(|descriptor| {
+            let physical = physical_from_code(descriptor[2]);
+            let width = physical.map(|physical| physical.width().unwrap_or(8));
+            (width, physical.is_some_and(|physical| physical.width().is_none()))
+        })
+    }
+
+    /// First byte behind the arrays.
+    fn end(&self, page: &[u8]) -> usize {
+        let bytes = |(width, _): (Option<usize>, bool)| {
+            (self.capacity * width.unwrap_or(page.len())).next_multiple_of(8)
+        };
+        self.data() + self.widths(page).map(bytes).sum::<usize>()
+    }
+}
+
+/// Runs a record of kind 45 on a data page.
+pub(super) fn redo(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
+    let (writer, slot) = (checked_u64(payload, 0)?, checked_u16(payload, 8)?);
+    let arrays = Arrays::of(page).ok_or_else(|| Flaw::from("columns do not fit the page"))?;
+    let row = usize::from(slot);
+    if slot != u16_at(page, SLOT_HIGH) || row >= arrays.capacity {
+        return Err(Flaw::from("not the next slot of the page"));
+    }
+    let nulls = checked_slice(payload, 10, arrays.columns.div_ceil(8))?;
+    let first = 10 + nulls.len();
+    let is_null = |column: usize| nulls[column / 8] >> (column % 8) & 1 == 1;
+    // M2: everything is looked at before anything changes.
+    let (mut at, mut need) = (first, 0);
+    for (column, (width, variable)) in arrays.widths(page).enumerate() {
+        let width = width.ok_or_else(|| Flaw::from("unknown column type in a data page"))?;
+        if is_null(column) {
+            continue;
+        }
+        if variable {
+            let length = usize::from(checked_u16(payload, at)?);
+            need += length;
+            at += 2 + length;
+        } else {
+            at += width;
+        }
+    }
+    if at != payload.len() {
+        return Err(Flaw::from("a row of another size"));
+    }
+    let (end, mut start) = (arrays.end(page), usize::from(u16_at(page, VARIABLE_START)));
+    if end > page.len() || start > page.len() || start < end + need {
+        return Err(Flaw::new(format!("{need} bytes of values do not fit")));
+    }
+    let (mut at, mut data) = (first, arrays.data());
+    for column in 0..arrays.columns {
+        let physical = physical_from_code(page[COLUMNS + column * 4 + 2]);
+        let fixed = physical.and_then(|physical| physical.width());
+        let width = fixed.unwrap_or(8);
+        let place = data + row * width;
+        data += (arrays.capacity * width).next_multiple_of(8);
+        if is_null(column) {
+            page[arrays.nulls + column * arrays.bitmap + row / 8] |= 1 << (row % 8);
+        } else if fixed.is_some() {
+            page[place..place + width].copy_from_slice(&payload[at..at + width]);
+            at += width;
+        } else {
+            let length = u16_at(payload, at);
+            let bytes = &payload[at + 2..at + 2 + usize::from(length)];
+            start -= bytes.len();
+            page[start..start + bytes.len()].copy_from_slice(bytes);
+            put_u64(page, place, ValueSlot::Inline { offset: start as u16, length }.encode());
+            at += 2 + bytes.len();
+        }
+    }
+    put_u64(page, arrays.writer + row * 8, writer);
+    put_u64(page, arrays.writer + (arrays.capacity + row) * 8, 0);
+    page[arrays.live + row / 8] |= 1 << (row % 8);
+    put_u16(page, VARIABLE_START, start as u16);
+    put_u16(page, SLOT_HIGH, slot + 1);
+    let live = u16_at(page, LIVE_COUNT);
+    put_u16(page, LIVE_COUNT, live + 1);
+    let greatest = u64_at(page, MAX_WRITER).max(writer);
+    put_u64(page, MAX_WRITER, greatest);
+    super::apply::clear_flags(page);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use verso_types::{Physical, SqlType, Value};
+
+    use super::super::apply;
+    use super::super::slice::encode_column;
+    use super::*;
+
+    const COLUMNS_OF_TEST: [(SqlType, ColumnSpec); 4] = [
+        (SqlType::Int8, ColumnSpec { id: 1, physical: Physical::I64 }),
+        (SqlType::Text, ColumnSpec { id: 2, physical: Physical::Bytes }),
+        (SqlType::Bool, ColumnSpec { id: 5, physical: Physical::Bool }),
+        (SqlType::Text, ColumnSpec { id: 6, physical: Physical::Bytes }),
+    ];
+
+    fn empty_page() -> Vec<u8> {
+        let specs = COLUMNS_OF_TEST.map(|(_, spec)| spec);
+        let mut page = vec![0; 4096];
+        let mut payload = Vec::new();
+        apply::init_payload(&mut payload, PageId(9), ObjectId(1000), 3, 20, &specs);
+        apply::redo(RecordKind::DATA_INIT, &mut page, &payload).unwrap();
+        page
+    }
+
+    fn batch(row: &(Option<i64>, Option<String>, Option<bool>, Option<String>)) -> Batch {
+        let mut batch = Batch::of_types(&COLUMNS_OF_TEST.map(|(ty, _)| ty));
+        let (number, text, flag, more) = row.clone();
+        let values = [
+            number.map_or(Value::Null, Value::Int8),
+            text.as_deref().map_or(Value::Null, Value::text),
+            flag.map_or(Value::Null, Value::Bool),
+            more.as_deref().map_or(Value::Null, Value::text),
+        ];
+        for ((column, value), (ty, _)) in batch.columns.iter_mut().zip(&values).zip(&COLUMNS_OF_TEST) {
+            column.push_value(value, ty).unwrap();
+        }
+        batch.rows = 1;
+        batch
+    }
+
+    proptest! {
+        /// A row appended alone leaves the page as the general insert leaves it, byte for byte.
+        #[test]
+        fn an_appended_row_is_an_inserted_row(rows in prop::collection::vec(any::<(Option<i64>, Option<String>, Option<bool>, Option<String>)>(), 1..20)) {
+            let (mut inserted, mut appended) = (empty_page(), empty_page());
+            for (slot, row) in rows.iter().enumerate() {
+                let (batch, slot) = (batch(row), [slot as u16]);
+                let mut payload = 77u64.to_le_bytes().to_vec();
+                Slots::from_list(&slot).encode(&mut payload);
+                payload.extend_from_slice(&4u16.to_le_bytes());
+                for (column, (_, spec)) in batch.columns.iter().zip(&COLUMNS_OF_TEST) {
+                    encode_column(&mut payload, spec.id, column, 0..1, None);
+                }
+                let general = apply::redo(RecordKind::DATA_INSERT, &mut inserted, &payload);
+                payload.clear();
+                encode(&mut payload, TxnId(77), slot[0], &batch);
+                let row = apply::redo(RecordKind::DATA_APPEND, &mut appended, &payload);
+                prop_assert_eq!(general.is_ok(), row.is_ok());
+                prop_assert!(inserted == appended);
+                if row.is_err() {
+                    break;
+                }
+            }
+        }
+
+        /// Junk is a flaw that changes nothing (M2, G2).
+        #[test]
+        fn junk_changes_nothing(mut payload in prop::collection::vec(any::<u8>(), 0..80), slot in 0u16..2) {
+            let mut page = empty_page();
+            if payload.len() > 10 {
+                payload[8..10].copy_from_slice(&slot.to_le_bytes());
+            }
+            let before = page.clone();
+            if apply::redo(RecordKind::DATA_APPEND, &mut page, &payload).is_err() {
+                prop_assert!(page == before);
+            }
+        }
+    }
+}
