@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
-use verso_storage::index::KeyRange;
 use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, SqlType, Value};
 
@@ -19,8 +18,8 @@ use crate::plan::{Delete, ExprKind, IndexAccess, Returning, TypedExpr, Update};
 /// What UPDATE and DELETE share: which rows of which table.
 struct Scan {
     table: Arc<TableDef>,
-    columns: Vec<usize>,
-    types: Vec<SqlType>,
+    columns: Arc<[usize]>,
+    types: Arc<[SqlType]>,
     access: Option<Access>,
     /// The change moves index entries that the scan has not met yet: all rows are read first (T2).
     collect: bool,
@@ -40,7 +39,7 @@ impl Scan {
     ) -> Self {
         Self {
             table: Arc::clone(table),
-            columns: columns.to_vec(),
+            columns: columns.into(),
             types: columns.iter().map(|index| table.columns[*index].ty.clone()).collect(),
             access: access.map(|access| Access::compile(table, access)),
             collect: false,
@@ -63,13 +62,14 @@ impl Scan {
             None => cx.tables.scan_for_change(&self.table, &self.columns)?,
             Some(access) => {
                 let (index, found) = access.open_parts(&cx.eval())?;
-                let ranges = match found {
-                    Found::Nothing => Vec::new(),
-                    Found::Point(key) => vec![KeyRange::prefix(key)],
-                    Found::Ranges(ranges) => ranges,
-                };
                 let (table, columns, collect) = (&self.table, &self.columns, self.collect);
-                cx.tables.index_scan_for_change(table, index, ranges, columns, collect)?
+                match found {
+                    Found::Nothing => return Ok(()),
+                    Found::Point(key) => cx.tables.get_for_change(table, index, key, columns)?,
+                    Found::Ranges(ranges) => {
+                        cx.tables.index_scan_for_change(table, index, ranges, columns, collect)?
+                    }
+                }
             }
         };
         let mut stale = Vec::new();
@@ -200,7 +200,8 @@ impl UpdateStatement {
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let Self { scan, targets, target_ids, values, checks, keys, batch, returning } = self;
         let alone = scan.alone;
-        let (columns, types) = (scan.columns.clone(), scan.types.clone());
+        let table = Arc::clone(&scan.table);
+        let (columns, types) = (Arc::clone(&scan.columns), Arc::clone(&scan.types));
         let mut count = 0;
         scan.for_each(cx, |cursor, selection, stale| {
             let gathered = selection.map(|selection| cursor.batch().gather(selection));
@@ -224,7 +225,7 @@ impl UpdateStatement {
                 let Some(row) = failed else { return Err(error) };
                 let place = selection.map_or(row as u32, |selection| selection[row]);
                 let new = batch.row(row, values.types());
-                return Err(with_whole_row(cx, error, cursor, place, targets, new));
+                return Err(with_whole_row(cx, error, cursor, (&table, place), targets, new));
             }
             cursor.update(selection, target_ids, batch, alone.then_some(&mut *stale))?;
             count += (batch.rows - stale.len()) as u64;
@@ -253,11 +254,11 @@ fn with_whole_row(
     cx: &ExecContext<'_>,
     error: ExecError,
     cursor: &mut dyn ChangeCursor,
-    row: u32,
+    (table, row): (&TableDef, u32),
     targets: &[usize],
     new: Vec<Value>,
 ) -> ExecError {
-    let Some(mut whole) = cursor.whole_row(row) else { return error };
+    let Some(mut whole) = cursor.whole_row(table, row) else { return error };
     for (target, value) in targets.iter().zip(new) {
         whole[*target] = value;
     }
@@ -305,7 +306,7 @@ impl DeleteStatement {
     /// Removes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let Self { scan, keys, returning } = self;
-        let (columns, types) = (scan.columns.clone(), scan.types.clone());
+        let (columns, types) = (Arc::clone(&scan.columns), Arc::clone(&scan.types));
         let mut count = 0;
         let alone = scan.alone;
         scan.for_each(cx, |cursor, selection, stale| {

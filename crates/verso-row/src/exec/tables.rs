@@ -56,6 +56,16 @@ pub trait Tables {
         let _ = (table, ranges, columns, collect);
         Err(StorageError::NoSuchObject(index.object).into())
     }
+    /// As [`Tables::index_scan_for_change`] for the row, one at most, with this whole key of a unique index.
+    fn get_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        index: &IndexDef,
+        key: &[u8],
+        columns: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        self.index_scan_for_change(table, index, vec![KeyRange::prefix(key)], columns, false)
+    }
     /// Whether a row with this key of a unique index is there, whoever committed it when; it then stays until the end of
     /// the transaction (KEY SHARE).
     fn hold_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool> {
@@ -160,8 +170,8 @@ pub trait ChangeCursor {
     /// Replaces the rows just read by the newest versions of some of them, which are locked; those deleted are left out.
     fn reread(&mut self, rows: &[u32]) -> Result<()>;
     /// All columns of one of the rows just read: for the details of an error.
-    fn whole_row(&mut self, row: u32) -> Option<Vec<Value>> {
-        let _ = row;
+    fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
+        let _ = (table, row);
         None
     }
 }

@@ -74,9 +74,8 @@ impl Tables for EngineTables<'_> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
         let (heap, scan, columns) = self.open(table, columns)?;
-        let all = all_columns(table);
         let scan = Rows::Heap(scan);
-        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, all, rows: ScanBatch::default() }))
+        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, rows: ScanBatch::default() }))
     }
 
     fn get(
@@ -135,8 +134,24 @@ impl Tables for EngineTables<'_> {
         } else {
             Rows::Index(scan)
         };
-        let all = all_columns(table);
-        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, all, rows: ScanBatch::default() }))
+        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, rows: ScanBatch::default() }))
+    }
+
+    fn get_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        index: &IndexDef,
+        key: &[u8],
+        columns: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        self.lock(table, TableLockMode::RowExclusive)?;
+        self.defer_unique(table);
+        let heap = self.heap(table)?;
+        let index = self.opened.index(self.engine, &heap, index.object)?;
+        let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let mut rows = ScanBatch::default();
+        let found = heap.get(&self.txn.borrow(), &index, key, &columns, &mut rows)?;
+        Ok(Box::new(Changer { txn: self.txn, heap, scan: Rows::Found(found), columns, rows }))
     }
 
     fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
@@ -411,6 +426,8 @@ impl Ranges {
 enum Rows {
     Heap(HeapScan),
     Index(Ranges),
+    /// One row, which stands in the batch already; whether it is still to come.
+    Found(bool),
     /// Read before the first was changed.
     Collected(std::vec::IntoIter<ScanBatch>),
 }
@@ -420,6 +437,7 @@ impl Rows {
         match self {
             Rows::Heap(scan) => Ok(scan.next(out)?),
             Rows::Index(scan) => scan.next(out),
+            Rows::Found(found) => Ok(std::mem::take(found)),
             Rows::Collected(batches) => match batches.next() {
                 Some(batch) => {
                     *out = batch;
@@ -455,8 +473,6 @@ struct Changer<'t> {
     scan: Rows,
     /// Ids of the columns read.
     columns: Vec<u16>,
-    /// Ids and types of all columns.
-    all: Vec<(u16, SqlType)>,
     rows: ScanBatch,
 }
 
@@ -465,10 +481,9 @@ impl ChangeCursor for Changer<'_> {
         self.scan.next(&mut self.rows)
     }
 
-    fn whole_row(&mut self, row: u32) -> Option<Vec<Value>> {
+    fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
         let record = *self.rows.records.get(row as usize)?;
-        let ids: Vec<u16> = self.all.iter().map(|(id, _)| *id).collect();
-        let types: Vec<SqlType> = self.all.iter().map(|(_, ty)| ty.clone()).collect();
+        let (ids, types): (Vec<u16>, Vec<SqlType>) = all_columns(table).into_iter().unzip();
         let mut rows = ScanBatch::default();
         let found = self.heap.fetch(&self.txn.borrow(), record, &ids, &mut rows).ok()?;
         found.then(|| rows.batch.row(0, &types))

@@ -146,7 +146,7 @@ impl Frame {
 
     /// Pages of which something is known.
     pub fn pages(&self) -> usize {
-        self.tables.iter().map(|(_, pages)| pages.len()).sum()
+        self.tables.iter().map(|(_, pages)| pages.page_count()).sum()
     }
 
     /// What is known of a page, to be added to.

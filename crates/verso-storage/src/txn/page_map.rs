@@ -23,7 +23,7 @@ pub struct PageMap {
 
 impl PageMap {
     /// Pages of which something is known.
-    pub fn len(&self) -> usize {
+    pub fn page_count(&self) -> usize {
         self.listed + usize::from(self.single.is_some())
     }
 
@@ -114,7 +114,7 @@ mod tests {
                 prop_assert_eq!(map.get(index).is_some(), expected.contains(&index));
             }
             prop_assert_eq!(map.values().count(), expected.len());
-            prop_assert_eq!(map.len(), expected.len());
+            prop_assert_eq!(map.page_count(), expected.len());
             let found: Vec<u32> = map.into_iter().map(|(index, undo)| {
                 assert!(undo.bits.contains(index as u16));
                 index
