@@ -27,7 +27,7 @@ pub static REDO: RedoTable = RedoTable::new(&[
     (16, 19, crate::space::redo),
     (32, 34, heap::root::redo),
     (40, 45, heap::apply::redo),
-    (48, 49, heap::root::redo),
+    (48, 52, heap::root::redo),
     (64, 67, crate::version::page::redo),
     (128, 131, crate::index::node::redo),
 ]);

@@ -157,10 +157,9 @@ pub fn inline(page: &[u8], place: &ColumnPlace, slots: Slots<'_>) -> Inline {
     found
 }
 
-/// Whether one of the values at `slots` of a variable column stands in an overflow chain.
+/// Whether one of the values at `slots` of a variable column stands elsewhere.
 pub fn any_chain(page: &[u8], place: &ColumnPlace, slots: Slots<'_>) -> bool {
-    let is_chain = |raw| matches!(ValueSlot::decode(raw), Some(ValueSlot::Overflow { .. }));
-    slots.iter().any(|slot| is_chain(u64_at(page, place.data + usize::from(slot) * 8)))
+    slots.iter().any(|slot| super::moved::is_reference(u64_at(page, place.data + usize::from(slot) * 8)))
 }
 
 /// Bytes available to variable values once the garbage is collected.

@@ -23,7 +23,7 @@ use super::read::ScanBatch;
 use super::slice::{encode_column, encode_from_page};
 use super::slots::Slots;
 use super::table::Heap;
-use super::{overflow, undo};
+use super::{moved, overflow, undo};
 use crate::StorageError;
 use crate::index::maintain;
 use crate::lock::{Place, RecordLockMode, WaitPolicy};
@@ -707,7 +707,7 @@ impl Heap {
             let extra = place.is_variable() && !updated.contains(column);
             if extra && apply::any_chain(mini.page(home), place, set) {
                 // The home record keeps its chains: an entry that named them too would free them a second time.
-                let values = maintain::copied(shared, self, mini.page(home), layout, place, group)?;
+                let values = moved::copied(mini, self, home, place, group)?;
                 encode_column(&mut columns, *column, &values, 0..group.len(), None);
                 continue;
             }
@@ -762,7 +762,7 @@ impl Heap {
         Ok(())
     }
 
-    /// Moves new values that the page has no room for to overflow chains; per column the references by row of `values`.
+    /// Moves new values that the page has no room for elsewhere; per column the references by row of `values`.
     #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
     fn make_room<'e>(
         &'e self,
@@ -809,9 +809,7 @@ impl Heap {
                 break;
             }
             let root = mini.write(self.root)?;
-            let incarnation = shared.next_incarnation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let value = values.columns[index].bytes_at(row);
-            let raw = overflow::write(mini, &shared.space, self.object, root, incarnation, value)?;
+            let raw = moved::put(mini, shared, self, root, values.columns[index].bytes_at(row))?;
             if references[index].is_empty() {
                 references[index] = vec![0u64; values.rows];
             }

@@ -10,11 +10,11 @@ use verso_types::Batch;
 
 use super::apply;
 use super::layout::{PageLayout, SLOT_HIGH};
-use super::overflow;
 use super::row::InsertTarget;
 use super::slice::encode_column;
 use super::slots::Slots;
 use super::table::Heap;
+use super::{moved, overflow};
 use crate::StorageError;
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
@@ -205,9 +205,7 @@ impl Heap {
                 if value.len() > quarter || (crowded && value.len() > 64) {
                     mini.use_reserve();
                     let root = mini.write(self.root)?;
-                    let incarnation =
-                        shared.next_incarnation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    let raw = overflow::write(mini, &shared.space, self.object, root, incarnation, value)?;
+                    let raw = moved::put(mini, shared, self, root, value)?;
                     if references[index].is_empty() {
                         references[index] = vec![0; rows.rows];
                     }

@@ -1,15 +1,17 @@
 //! Tables: home records in column-wise pages, updated in place.
 //!
 //! ```text
-//! Heap ─► directory (page index ─► page) ─► data page ─► value slot ─► overflow chain
+//! Heap ─► directory (page index ─► page) ─► data page ─► value slot ─► companion page, overflow chain
 //!                                              └► back pointer ─► version entry (module version)
 //! ```
 
 pub mod apply;
 pub mod change;
+pub mod companion;
 mod image;
 pub mod insert;
 pub mod layout;
+pub mod moved;
 pub mod overflow;
 pub mod read;
 mod restore;

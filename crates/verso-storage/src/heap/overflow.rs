@@ -165,8 +165,13 @@ pub fn read(
 ///
 /// # Errors
 /// As [`read`] and the mini-transaction.
-pub fn free(mini: &mut Mini<'_>, object: ObjectId, root: PageHandle, slot: u64) -> Result<(), StorageError> {
-    let Some(ValueSlot::Overflow { page, incarnation }) = ValueSlot::decode(slot) else { return Ok(()) };
+pub fn free(
+    mini: &mut Mini<'_>,
+    object: ObjectId,
+    root: PageHandle,
+    page: PageId,
+    incarnation: u16,
+) -> Result<(), StorageError> {
     let mut walk = Walk { object, incarnation, next: page, expected: None };
     let mut pages = Vec::new();
     while !walk.next.is_none() {

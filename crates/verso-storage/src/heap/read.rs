@@ -3,7 +3,7 @@
 //! V2. Start from the home record; while its writer is not visible follow the pointer, restore the masked columns and
 //!     liveness, take the prior writer; no pointer means no record. Module `restore` does so for many records at once.
 //! A page whose greatest writer is below everything the snapshot might miss is copied by the column, without a look at
-//! any record. Latches: home page shared, then version or overflow page shared.
+//! any record. Latches: home page shared, then version, companion or overflow page shared.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::slice::{all_set, bit};
 use super::slots::Slots;
 use super::table::Heap;
 use super::value_slot::ValueSlot;
-use super::{apply, overflow};
+use super::{apply, moved};
 use crate::StorageError;
 use crate::page::bytes::{checked_slice, u16_at, u64_at};
 use crate::page::{Flaw, PageId, PageKind, RecordId, TxnId, header};
@@ -423,10 +423,6 @@ impl Copier<'_> {
 
 #[cold]
 fn push_reference(shared: &Shared, heap: &Heap, raw: u64, column: &mut Column) -> Result<(), StorageError> {
-    let Some(ValueSlot::Overflow { page, incarnation }) = ValueSlot::decode(raw) else {
-        return Err(StorageError::corrupt(heap.root, heap.object, "a reference of unknown kind"));
-    };
     let bytes = column.data.bytes_mut().expect("references stand for variable values");
-    bytes.push_with(|out| overflow::read(&shared.core().pool, heap.object, page, incarnation, Some(out)))?;
-    Ok(())
+    bytes.push_with(|out| moved::read(&shared.core().pool, heap.object, raw, out))
 }

@@ -79,7 +79,7 @@ pub fn init_payload(
     out
 }
 
-/// Runs a record of kinds 32–34, 48 and 49.
+/// Runs a record of kinds 32–34 and 48–52.
 pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     match kind {
         RecordKind::PATCH => {
@@ -123,6 +123,9 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
             let (id, owner) = (PageId(checked_u32(payload, 0)?), ObjectId(checked_u32(payload, 4)?));
             header::init(page, id, PageKind::Directory, owner, 0);
             Ok(())
+        }
+        RecordKind::COMPANION_INIT | RecordKind::COMPANION_PUT | RecordKind::COMPANION_FREE => {
+            super::companion::redo(kind, page, payload)
         }
         RecordKind::OVERFLOW_INIT | RecordKind::PAGE_FREE => super::overflow::redo(kind, page, payload),
         _ => Err(Flaw::new(format!("log record of unknown kind {}", kind.0))),

@@ -31,6 +31,8 @@ pub struct Heap {
     directory: RwLock<Vec<PageId>>,
     /// Pages that have free slots or much free room (hints).
     pub(crate) roomy: Mutex<BTreeSet<u32>>,
+    /// Companion pages that have room (hints).
+    pub(super) companions: Mutex<BTreeSet<PageId>>,
     /// Its indexes.
     pub indexes: IndexSet,
     /// Running mean of variable bytes per record, times 16.
@@ -76,6 +78,7 @@ impl Heap {
             columns,
             directory: RwLock::new(directory),
             roomy: Mutex::default(),
+            companions: Mutex::default(),
             indexes: IndexSet::default(),
             mean_variable: AtomicU64::new(0),
             explicit_locks: Arc::default(),

@@ -12,11 +12,10 @@ use verso_types::Physical;
 
 use super::apply::{self, EACH, SET_LIVE};
 use super::layout::{PageLayout, SLOT_HIGH, physical_code};
-use super::overflow;
 use super::slice::{ColumnSlice, REFERENCE, Variable};
 use super::slots::{SlotSet, Slots};
 use super::table::Heap;
-use super::value_slot::ValueSlot;
+use super::{moved, overflow};
 use crate::StorageError;
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
@@ -215,7 +214,7 @@ fn restore_image<'e>(
     restore(shared, heap, mini, home, &layout, &slots, &slices, &ranks, None, image.live)
 }
 
-/// Writes old values back, moving to overflow chains what the page has no room for, and frees the chains that the
+/// Writes old values back, moving elsewhere what the page has no room for, and frees the values elsewhere that the
 /// replaced values held.
 #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
 fn restore<'e>(
@@ -258,8 +257,7 @@ fn restore<'e>(
                 && !bytes.is_empty()
             {
                 let root = mini.write(heap.root)?;
-                let incarnation = shared.next_incarnation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                let raw = overflow::write(mini, &shared.space, heap.object, root, incarnation, bytes)?;
+                let raw = moved::put(mini, shared, heap, root, bytes)?;
                 need -= bytes.len();
                 *value = Variable::Reference(raw);
             }
@@ -315,7 +313,7 @@ fn encode_part(out: &mut Vec<u8>, slice: &ColumnSlice<'_>, ranks: &[usize], valu
     out[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Frees the overflow chains that the home records hold in the columns at `ordinals`, except those that `coming` keeps.
+/// Frees the values elsewhere that the home records hold in the columns at `ordinals`, except those that `coming` keeps.
 pub(crate) fn free_chains(
     heap: &Heap,
     mini: &mut Mini<'_>,
@@ -330,9 +328,9 @@ pub(crate) fn free_chains(
         for (index, slot) in slots.iter().enumerate() {
             let raw = u64_at(mini.page(home), place.data + usize::from(*slot) * 8);
             let kept = coming.is_some_and(|values| values[index] == Variable::Reference(raw));
-            if !kept && matches!(ValueSlot::decode(raw), Some(ValueSlot::Overflow { .. })) {
+            if !kept && moved::is_reference(raw) {
                 let root = mini.write(heap.root)?;
-                overflow::free(mini, heap.object, root, raw)?;
+                moved::free(mini, heap, root, raw)?;
             }
         }
     }

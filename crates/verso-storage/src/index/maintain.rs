@@ -27,7 +27,7 @@ use super::unique::check_record;
 use super::versions::{Versions, slice_value};
 use crate::StorageError;
 use crate::heap::Heap;
-use crate::heap::layout::{ColumnPlace, PageLayout, SLOT_HIGH};
+use crate::heap::layout::{PageLayout, SLOT_HIGH};
 use crate::heap::slice::ColumnSlice;
 use crate::heap::slots::Slots;
 use crate::mini::Mini;
@@ -251,25 +251,6 @@ pub(crate) fn saved_columns(heap: &Heap, columns: &[u16]) -> SmallVec<[u16; 8]> 
         }
     }
     saved
-}
-
-/// The variable values of some records of a latched page, those in chains read.
-pub(crate) fn copied(
-    shared: &Shared,
-    heap: &Heap,
-    page: &[u8],
-    layout: &PageLayout,
-    place: &ColumnPlace,
-    slots: &[u16],
-) -> Result<Column, StorageError> {
-    let mut column = Column::new(place.physical);
-    for slot in slots {
-        match super::versions::stored_value(shared, heap, page, layout, place.id, *slot)? {
-            None => column.push_null(),
-            Some(value) => column.data.bytes_mut().expect("a variable column").push(&value),
-        }
-    }
-    Ok(column)
 }
 
 /// The keys of one index that a change brings and has taken away.

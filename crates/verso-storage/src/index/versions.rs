@@ -11,7 +11,7 @@ use crate::StorageError;
 use crate::heap::layout::{PageLayout, SLOT_HIGH};
 use crate::heap::slice::{ColumnSlice, Variable, bit};
 use crate::heap::value_slot::ValueSlot;
-use crate::heap::{Heap, apply, overflow};
+use crate::heap::{Heap, apply, moved};
 use crate::page::bytes::{checked_slice, u16_at, u64_at};
 use crate::page::{Flaw, PageKind, TxnId, header};
 use crate::shared::Shared;
@@ -212,22 +212,6 @@ impl<'a> Versions<'a> {
     }
 }
 
-/// A value as it stands on a home page, its chain read.
-pub(super) fn stored_value(
-    shared: &Shared,
-    heap: &Heap,
-    page: &[u8],
-    layout: &PageLayout,
-    column: u16,
-    slot: u16,
-) -> Result<Option<Vec<u8>>, StorageError> {
-    Ok(match home_value(shared, heap, page, layout, column, slot)? {
-        None => None,
-        Some(Home::Here(bytes)) => Some(bytes.to_vec()),
-        Some(Home::Away(bytes)) => Some(bytes),
-    })
-}
-
 enum Home<'a> {
     Here(&'a [u8]),
     Away(Vec<u8>),
@@ -264,11 +248,8 @@ fn home_value<'a>(
 }
 
 fn chain(shared: &Shared, heap: &Heap, raw: u64) -> Result<Vec<u8>, StorageError> {
-    let Some(ValueSlot::Overflow { page, incarnation }) = ValueSlot::decode(raw) else {
-        return Err(StorageError::corrupt(heap.root, heap.object, "a reference of unknown kind"));
-    };
     let mut bytes = Vec::new();
-    overflow::read(&shared.core().pool, heap.object, page, incarnation, Some(&mut bytes))?;
+    moved::read(&shared.core().pool, heap.object, raw, &mut bytes)?;
     Ok(bytes)
 }
 

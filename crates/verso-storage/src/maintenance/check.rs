@@ -6,9 +6,9 @@ use crate::heap::apply;
 use crate::heap::layout::{
     DELETED_COUNT, FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PageLayout, SLOT_HIGH, VARIABLE_START,
 };
-use crate::heap::overflow;
 use crate::heap::value_slot::ValueSlot;
 use crate::heap::{self, Heap};
+use crate::heap::{companion, overflow};
 use crate::index;
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{PageId, PageKind, TxnId, header};
@@ -89,11 +89,11 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
     let pages_total = heaps.iter().map(|heap| u64::from(heap.page_count())).sum();
     // Keeps every version that the chains lead to while they are followed.
     let _registration = shared.transactions.register();
-    let mut chains = HashSet::new();
+    let mut moved = Moved::default();
     for heap in heaps {
         for index in 0..heap.page_count() {
             let Some(id) = heap.page_at(index) else { break };
-            if let Err(error) = check_page(shared, &heap, index, id, &mut chains, &mut report) {
+            if let Err(error) = check_page(shared, &heap, index, id, &mut moved, &mut report) {
                 if matches!(error, StorageError::Poisoned | StorageError::Closed) {
                     return Err(error);
                 }
@@ -124,12 +124,21 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
     Ok(report)
 }
 
+/// Values outside of their records' pages that were met.
+#[derive(Default)]
+struct Moved {
+    /// First page of a chain and its incarnation, or companion page and item.
+    values: HashSet<(PageId, u16)>,
+    /// Companion pages looked at.
+    companions: HashSet<PageId>,
+}
+
 fn check_page(
     shared: &Shared,
     heap: &Heap,
     index: u32,
     id: PageId,
-    chains: &mut HashSet<(PageId, u16)>,
+    moved: &mut Moved,
     report: &mut CheckReport,
 ) -> Result<(), StorageError> {
     let page = shared.core().pool.read(id)?;
@@ -196,14 +205,23 @@ fn check_page(
                 Some(ValueSlot::Overflow { page: first, incarnation }) => {
                     for part in overflow::read(&shared.core().pool, heap.object, first, incarnation, None)? {
                         // In another incarnation it was freed and used again meanwhile.
-                        if !chains.insert((part, incarnation)) {
+                        if !moved.values.insert((part, incarnation)) {
                             problem("V5", format!("{part} belongs to two values"));
                         }
                     }
                 }
-                Some(ValueSlot::Companion { .. }) | None => {
-                    problem("page format", format!("unknown value slot at {slot}"))
+                Some(ValueSlot::Companion { page: id, item }) => {
+                    let pool = &shared.core().pool;
+                    if moved.companions.insert(id) {
+                        companion::check(&pool.read(id)?)
+                            .map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+                    }
+                    companion::read(pool, heap.object, id, item, &mut Vec::new())?;
+                    if !moved.values.insert((id, item)) {
+                        problem("V5", format!("an item of {id} belongs to two values"));
+                    }
                 }
+                None => problem("page format", format!("unknown value slot at {slot}")),
             }
         }
     }

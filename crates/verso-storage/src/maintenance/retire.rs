@@ -9,7 +9,7 @@ use crate::heap::layout::PageLayout;
 use crate::heap::slice::Variable;
 use crate::heap::slots::Slots;
 use crate::heap::undo::free_chains;
-use crate::heap::{Heap, overflow};
+use crate::heap::{Heap, moved};
 use crate::index::maintain;
 use crate::mini::Mini;
 use crate::page::bytes::u64_at;
@@ -129,7 +129,7 @@ fn purge_entry(
         void(&mut mini)?;
         let root = mini.write(heap.root)?;
         for chain in chains {
-            overflow::free(&mut mini, heap.object, root, chain)?;
+            moved::free(&mut mini, heap, root, chain)?;
         }
     }
     mini.commit()?;

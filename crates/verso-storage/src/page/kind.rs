@@ -16,7 +16,7 @@ pub enum PageKind {
     Directory = 4,
     /// Home records, column by column.
     Data = 5,
-    /// Columns that outgrew their data page.
+    /// Values that outgrew their data pages.
     Companion = 6,
     /// Parts of a value longer than a page takes.
     Overflow = 7,

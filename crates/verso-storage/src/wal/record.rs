@@ -83,6 +83,12 @@ record_kinds! {
     OVERFLOW_INIT = 48, Init, "overflow init";
     /// A page of an object became free and names the next free one.
     PAGE_FREE = 49, Init, "page free";
+    /// Formats a companion page.
+    COMPANION_INIT = 50, Init, "companion init";
+    /// A value of a companion page.
+    COMPANION_PUT = 51, Page, "companion put";
+    /// A value of a companion page went.
+    COMPANION_FREE = 52, Page, "companion free";
 
     /// Formats a version page.
     VERSION_INIT = 64, Init, "version init";
