@@ -8,6 +8,7 @@
 //! | `catalog` | which version of the catalog a statement sees, and who may change it |
 //! | `ddl` | schema changes |
 //! | [`role`] | who may connect |
+//! | `setting` | settings that outlive a restart |
 //! | [`definition`] | what is known of a table, sequence or function |
 //! | [`sequence`] | the bounds of a sequence, with PostgreSQL's defaults and checks |
 //! | [`request`] | what a `CREATE` asks for |
@@ -25,6 +26,7 @@ pub mod error;
 pub mod request;
 pub mod role;
 pub mod sequence;
+mod setting;
 pub mod snapshot;
 mod store;
 mod system;

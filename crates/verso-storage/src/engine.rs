@@ -559,22 +559,6 @@ impl Engine {
         Ok(object)
     }
 
-    /// Builds an index anew, under the same number.
-    ///
-    /// # Errors
-    /// As [`Engine::create_index`].
-    pub fn reindex(
-        &self,
-        txn: &mut Txn,
-        index: ObjectId,
-        progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
-    ) -> Result<(), StorageError> {
-        let found = self.index(index)?;
-        let heap = self.heap(found.spec().table)?;
-        txn.begin_write()?;
-        index::rebuild(txn, &heap, &found, progress)
-    }
-
     /// The index with this number.
     ///
     /// # Errors

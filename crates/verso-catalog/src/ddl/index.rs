@@ -148,8 +148,8 @@ impl Catalog {
         self.change(txn, |txn| {
             let wanted = |index: &&Arc<IndexDef>| only.is_none_or(|only| index.oid == only);
             for index in table.indexes.iter().filter(wanted) {
-                let built = self.engine.reindex(txn, index.object, &mut |_| ControlFlow::Continue(()));
-                built.map_err(|error| self.duplicates(txn, table.heap, &table.columns, index, error))?;
+                // Another object, so that one half made when the power goes is freed whole, like any that is not committed.
+                self.rebuild_index(txn, &table, table.heap, index)?;
             }
             Ok(())
         })

@@ -82,6 +82,7 @@ impl Catalog {
     /// Keeps others out of a table until the transaction ends; waits for those at work.
     fn lock_out_writers(&self, txn: &mut Txn, heap: ObjectId) -> Result<(), CatalogError> {
         self.engine.lock_table(txn, heap, TableLockMode::AccessExclusive, WaitPolicy::Block)?;
+        txn.pin_lock(heap);
         Ok(())
     }
 

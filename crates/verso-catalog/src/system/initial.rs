@@ -8,8 +8,8 @@ use verso_types::SqlType;
 use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row, class_row, sequence_row};
 use super::field::{Letter, Name};
 use super::row::{
-    AttributeRow, AuthIdRow, ClassRow, ConstraintRow, DefaultRow, DependRow, IndexRow, LanguageRow,
-    NamespaceRow, ProcRow, SequenceRow, SystemRow, TypeRow, VersionRow,
+    AttributeRow, AuthIdRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultRow, DependRow, IndexRow,
+    LanguageRow, NamespaceRow, ProcRow, SequenceRow, SystemRow, TypeRow, VersionRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -54,6 +54,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<IndexRow>(),
         shape::<ConstraintRow>(),
         shape::<AuthIdRow>(),
+        shape::<DbRoleSettingRow>(),
     ]
 }
 

@@ -288,6 +288,18 @@ system_row! {
     }
 }
 
+system_row! {
+    /// Settings of the database.
+    DbRoleSettingRow, 2964, 31, "pg_db_role_setting" {
+        /// Of this database, or of all.
+        setdatabase: Oid,
+        /// For a role; 0 for everybody.
+        setrole: Oid,
+        /// `name=value`.
+        setconfig: Option<Vec<Arc<str>>>,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@ use verso_catalog::{IndexDef, TableDef};
 use verso_storage::index::key::{KeyPart, KeyRange, encode_into};
 use verso_types::{Decimal, KeyOrder, KeyType, SqlType, Value};
 
+use super::ExecContext;
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::expr::RowExpr;
@@ -311,6 +312,21 @@ fn point<'k>(
         }
     }
     Ok(Found::Point(key))
+}
+
+/// Whether a scan with this access would read the whole table now. What depends on a row around it is not known yet.
+///
+/// # Errors
+/// Those of the expressions.
+pub fn reads_whole(cx: &ExecContext<'_>, table: &TableDef, access: &IndexAccess) -> Result<bool> {
+    let outer = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, ExprKind::Outer(_)));
+    if access.instead.is_none() || access.exprs().any(outer) {
+        return Ok(false);
+    }
+    match Access::compile(table, access).open_parts(&cx.eval())? {
+        (index, Found::Ranges(ranges)) => cx.tables.is_large(table, index, &ranges),
+        _ => Ok(false),
+    }
 }
 
 /// Appends the key of a value; false where no value of the column's type equals it.

@@ -21,6 +21,8 @@ struct Scan {
     columns: Arc<[usize]>,
     types: Arc<[SqlType]>,
     access: Option<Access>,
+    /// A large range is not worth the index.
+    adapts: bool,
     /// The change moves index entries that the scan has not met yet: all rows are read first (T2).
     collect: bool,
     filter: Option<Predicate>,
@@ -42,6 +44,7 @@ impl Scan {
             columns: columns.into(),
             types: columns.iter().map(|index| table.columns[*index].ty.clone()).collect(),
             access: access.map(|access| Access::compile(table, access)),
+            adapts: access.is_some_and(|access| access.instead.is_some()),
             collect: false,
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
@@ -66,6 +69,10 @@ impl Scan {
                 match found {
                     Found::Nothing => return Ok(()),
                     Found::Point(key) => cx.tables.get_for_change(table, index, key, columns)?,
+                    // The filter says all that the range does.
+                    Found::Ranges(ranges) if self.adapts && cx.tables.is_large(table, index, &ranges)? => {
+                        cx.tables.scan_for_change(table, columns)?
+                    }
                     Found::Ranges(ranges) => {
                         cx.tables.index_scan_for_change(table, index, ranges, columns, collect)?
                     }

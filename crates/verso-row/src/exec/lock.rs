@@ -62,6 +62,7 @@ impl LockOperator {
 
 impl Operator for LockOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        cx.tables.check_may_lock(self.mode)?;
         self.left = if self.bound.is_empty() { u64::MAX } else { 0 };
         for expr in &self.bound {
             let count = match expr.eval_constant(&cx.eval())? {

@@ -38,6 +38,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use access::reads_whole;
 pub use context::{ExecContext, ExternalRows};
 pub use foreign::{check_deferred_key, check_foreign_key, checks_over, key_columns_read};
 pub(crate) use source::cast_row;

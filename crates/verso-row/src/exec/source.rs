@@ -85,6 +85,9 @@ pub(crate) struct ScanOperator {
     table: Arc<TableDef>,
     columns: Vec<usize>,
     access: Option<Access>,
+    /// The range as a condition, for when the table is read whole.
+    instead: Option<Predicate>,
+    whole: bool,
     filter: Option<Predicate>,
     selection: Vec<u32>,
     /// The key of the one row to come.
@@ -107,6 +110,10 @@ impl ScanOperator {
             columns: columns.iter().copied().filter(|column| *column != RECORD_COLUMN).collect(),
             records: columns.contains(&RECORD_COLUMN),
             access: access.map(|access| Access::compile(table, access)),
+            instead: access
+                .and_then(|access| access.instead.as_ref())
+                .map(|condition| Predicate::compile(condition, executor)),
+            whole: false,
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
             selection: Vec::new(),
             point: false,
@@ -135,8 +142,8 @@ impl ScanOperator {
 
 impl Operator for ScanOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let Self { table, columns, access, cursor, point, records, .. } = self;
-        (*cursor, *point) = (None, false);
+        let Self { table, columns, access, cursor, point, records, whole, .. } = self;
+        (*cursor, *point, *whole) = (None, false, false);
         let Some(access) = access else {
             *cursor = Some(cx.tables.scan(table, columns)?);
             return Ok(());
@@ -146,12 +153,18 @@ impl Operator for ScanOperator {
             return Ok(());
         }
         let descending = access.descending;
+        let adapts = self.instead.is_some();
         let (index, found) = access.open_parts(&cx.eval())?;
         let ranges = match found {
             Found::Nothing => return Ok(()),
             Found::Point(key) => vec![KeyRange::prefix(key)],
             Found::Ranges(ranges) => ranges,
         };
+        if adapts && cx.tables.is_large(table, index, &ranges)? {
+            *whole = true;
+            *cursor = Some(cx.tables.scan(table, columns)?);
+            return Ok(());
+        }
         *cursor = Some(cx.tables.index_scan(table, index, ranges, descending, columns)?);
         Ok(())
     }
@@ -173,12 +186,19 @@ impl Operator for ScanOperator {
                 let places = cursor.records().iter().map(|record| record_number(*record)).collect();
                 out.columns.push(Column { data: ColumnData::I64(places), nulls: NullMask::default() });
             }
-            let Some(filter) = &mut self.filter else { return Ok(true) };
-            if let Some(error) = filter.select(&cx.eval(), out, &mut self.selection) {
-                return Err(error);
-            }
-            if !self.selection.is_empty() {
+            let instead = self.instead.as_mut().filter(|_| self.whole);
+            let mut left = true;
+            for condition in instead.into_iter().chain(&mut self.filter) {
+                if let Some(error) = condition.select(&cx.eval(), out, &mut self.selection) {
+                    return Err(error);
+                }
+                left = !self.selection.is_empty();
+                if !left {
+                    break;
+                }
                 out.filter(&self.selection);
+            }
+            if left {
                 return Ok(true);
             }
         }

@@ -32,6 +32,11 @@ pub trait Tables {
         let _ = (table, key, columns, out);
         Err(StorageError::NoSuchObject(index.object).into())
     }
+    /// Whether ranges of an index are so large a part of the table that it is read faster whole.
+    fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool> {
+        let _ = (table, index, ranges);
+        Ok(false)
+    }
     /// Reads rows by ranges of an index, in its order or against it.
     fn index_scan(
         &self,
@@ -83,6 +88,11 @@ pub trait Tables {
     ) -> Result<bool> {
         let _ = (table, columns, access, matches);
         Ok(false)
+    }
+    /// Fails where rows may not be locked: in a read-only transaction.
+    fn check_may_lock(&self, mode: RecordLockMode) -> Result<()> {
+        let _ = mode;
+        Ok(())
     }
     /// Locks records for the transaction; yields the positions of those that were locked. The others are locked by
     /// others and to be skipped, or gone.

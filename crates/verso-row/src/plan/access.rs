@@ -22,6 +22,9 @@ pub struct IndexAccess {
     pub upper: Option<(TypedExpr, bool)>,
     /// Against the order of the index.
     pub descending: bool,
+    /// Where the range turns out to be a large part of the table, the table itself is read instead, in no order, and
+    /// this is the range as a condition, over the columns read. `None`: it is the index in any case.
+    pub instead: Option<Box<TypedExpr>>,
 }
 
 /// What one part of a key is.
@@ -39,7 +42,7 @@ impl IndexAccess {
     /// The whole index.
     #[must_use]
     pub fn all(index: Arc<IndexDef>) -> IndexAccess {
-        IndexAccess { index, equals: Vec::new(), lower: None, upper: None, descending: false }
+        IndexAccess { index, equals: Vec::new(), lower: None, upper: None, descending: false, instead: None }
     }
 
     /// Whether it finds one row at most.
@@ -51,7 +54,20 @@ impl IndexAccess {
             && self.equals.iter().all(|part| matches!(part, KeyMatch::Equal(_)))
     }
 
-    /// The expressions in it.
+    /// Calls `visit` on the expressions in it, to change them.
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut TypedExpr)) {
+        for part in &mut self.equals {
+            match part {
+                KeyMatch::Equal(expr) => visit(expr),
+                KeyMatch::In(list) => list.iter_mut().for_each(&mut *visit),
+                KeyMatch::Null => {}
+            }
+        }
+        self.lower.iter_mut().chain(&mut self.upper).for_each(|(expr, _)| visit(expr));
+        self.instead.iter_mut().for_each(|expr| visit(expr));
+    }
+
+    /// The expressions that make the range; `instead` has no others.
     pub fn exprs(&self) -> impl Iterator<Item = &TypedExpr> {
         let equals = self.equals.iter().flat_map(|part| match part {
             KeyMatch::Equal(expr) => std::slice::from_ref(expr),

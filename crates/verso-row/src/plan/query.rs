@@ -444,6 +444,49 @@ impl Plan {
         }
     }
 
+    /// Calls `visit` on the expressions of this operator, not of its inputs, to change them.
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut TypedExpr)) {
+        match self {
+            Plan::Values { rows, .. } => rows.iter_mut().flatten().for_each(visit),
+            Plan::TableScan { filter, .. } => filter.iter_mut().for_each(visit),
+            Plan::IndexScan { access, filter, .. } => {
+                access.for_each_expr_mut(visit);
+                filter.iter_mut().for_each(visit);
+            }
+            Plan::LockRows { bound, .. } => bound.iter_mut().for_each(visit),
+            Plan::SystemScan { args, .. } => args.iter_mut().for_each(visit),
+            Plan::FunctionScan {
+                call: SetCall::Builtin { args, .. } | SetCall::User { args, .. }, ..
+            } => args.iter_mut().for_each(visit),
+            Plan::Project { exprs, .. } => exprs.iter_mut().for_each(visit),
+            Plan::Filter { predicate, .. } => visit(predicate),
+            Plan::Aggregate { group_by, aggregates, .. } => {
+                group_by.iter_mut().for_each(&mut *visit);
+                aggregates
+                    .iter_mut()
+                    .flat_map(|call| call.args.iter_mut().chain(&mut call.filter))
+                    .for_each(visit);
+            }
+            Plan::Sort { keys, .. } => keys.iter_mut().for_each(|key| visit(&mut key.expr)),
+            Plan::Limit { limit, offset, .. } => limit.iter_mut().chain(offset).for_each(visit),
+            Plan::Join { equal, filter, .. } => {
+                for (left, right) in equal {
+                    visit(left);
+                    visit(right);
+                }
+                filter.iter_mut().for_each(visit);
+            }
+            Plan::Apply { outer, filter, .. } => outer.iter_mut().chain(filter).for_each(visit),
+            Plan::Distinct { .. }
+            | Plan::External { .. }
+            | Plan::Append { .. }
+            | Plan::SetOperation { .. }
+            | Plan::Shared { .. }
+            | Plan::Recursive { .. }
+            | Plan::WorkTable { .. } => {}
+        }
+    }
+
     /// Whether `test` holds for this operator, one that it reads, or one of a query within their expressions.
     pub fn any(&self, test: &mut dyn FnMut(&Plan) -> bool) -> bool {
         if test(self) {

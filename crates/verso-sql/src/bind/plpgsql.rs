@@ -234,7 +234,8 @@ impl<'c> Body<'c> {
                 }
             }
             Syntax::ForQuery { label, targets, query, body } => {
-                let plan = self.binder.query(query)?;
+                let mut plan = self.binder.query(query)?;
+                crate::plan::query(&mut plan);
                 let targets = self.targets(targets, plan.output().len())?;
                 let query = Box::new(Statement::Query(plan));
                 PlStatementKind::ForQuery {
@@ -262,7 +263,8 @@ impl<'c> Body<'c> {
                     let text = "cannot use RETURN QUERY in a non-SETOF function";
                     return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
                 };
-                let plan = self.binder.query_for(query, types)?;
+                let mut plan = self.binder.query_for(query, types)?;
+                crate::plan::query(&mut plan);
                 let (given, wanted) = (plan.output().len(), types.len());
                 if given != wanted {
                     let detail = format!(
@@ -274,8 +276,9 @@ impl<'c> Body<'c> {
                 PlStatementKind::ReturnQuery { query: Box::new(Statement::Query(plan)) }
             }
             Syntax::Perform(query) => {
-                let statement = Box::new(Statement::Query(self.binder.query(query)?));
-                PlStatementKind::Sql { statement, into: None }
+                let mut plan = self.binder.query(query)?;
+                crate::plan::query(&mut plan);
+                PlStatementKind::Sql { statement: Box::new(Statement::Query(plan)), into: None }
             }
             Syntax::GetRowCount(target) => {
                 let (slot, ty) = self.target(target)?;
@@ -304,7 +307,9 @@ impl<'c> Body<'c> {
 
     fn bind(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         let scope = Scope::default();
-        self.binder.expr(expr, &mut Context::new(&scope, Clause::Procedure))
+        let mut bound = self.binder.expr(expr, &mut Context::new(&scope, Clause::Procedure))?;
+        crate::plan::expression(&mut bound);
+        Ok(bound)
     }
 
     /// A value for a variable; PL/pgSQL casts by way of text where there is no assignment cast.

@@ -19,10 +19,18 @@ pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey]) -> bool {
     }
     let Some((scan, wanted)) = below(plan, columns) else { return false };
     let Plan::IndexScan { table, access, .. } = scan else { return false };
+    // Half a table is sorted faster than it is read in order.
+    if access.instead.is_some()
+        && access.equals.is_empty()
+        && (access.lower.is_none() || access.upper.is_none())
+    {
+        return false;
+    }
     match direction(table, &access.index, &access.equals, &wanted) {
         // The direction is free where nothing has fixed it yet.
         Some(descending) => {
             access.descending = descending;
+            access.instead = None;
             true
         }
         None => false,
@@ -40,7 +48,7 @@ pub(super) fn by_index(plan: &mut Plan, keys: &[SortKey]) -> bool {
     let Plan::TableScan { table, columns, filter } = scan else { return false };
     let found = filter.as_ref().map(|filter| terms::of(table, columns, filter)).unwrap_or_default();
     // An index that finds few rows is better than one that has them in order.
-    let best = path(table, columns, filter.as_ref(), true);
+    let best = path(table, columns, filter.as_ref());
     let ordered = table.indexes.iter().find_map(|index| {
         let path = through(index, &found);
         let descending = direction(table, index, &path.access.equals, &wanted)?;

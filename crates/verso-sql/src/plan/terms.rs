@@ -115,7 +115,8 @@ fn comparable(own: &SqlType, other: &SqlType) -> bool {
 /// Whether an expression has one value for the whole statement.
 pub(super) fn is_fixed(expr: &TypedExpr) -> bool {
     !expr.any(&mut |part| match &part.kind {
-        ExprKind::Column(_) | ExprKind::UserCall { .. } | ExprKind::Subquery { .. } => true,
+        ExprKind::Column(_) | ExprKind::UserCall { .. } => true,
+        ExprKind::Subquery { plan, .. } => plan.is_volatile(),
         ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
         _ => false,
     })

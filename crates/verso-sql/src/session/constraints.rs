@@ -118,6 +118,7 @@ impl Frame<'_> {
             txn: self.txn,
             opened: &self.services.opened,
             deferred: &self.services.deferred,
+            contended: &self.services.contended,
             time_zone: &self.services.settings.time_zone,
         }
     }

@@ -1,10 +1,14 @@
 //! Plans as text: one line an operator, its inputs below it.
 
+use std::sync::Arc;
+
 use verso_catalog::TableDef;
+use verso_row::exec::reads_whole;
 use verso_row::plan::{
     Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Plan, SetCall, SetOperation,
     Statement as Bound, SubqueryTest, TypedExpr, Update,
 };
+use verso_row::{ExecContext, ExecError};
 use verso_types::{Batch, SqlType, Value, format_text};
 
 use super::api::{CommandTag, OutputColumn};
@@ -21,7 +25,9 @@ impl Frame<'_> {
         results: &mut Results<'_>,
     ) -> Result<CommandTag, Failure> {
         let mut lines = Vec::new();
-        statement(bound, &mut lines);
+        let mut shown = bound.clone();
+        self.with_context(params, |cx| settle(cx, &mut shown))?;
+        statement(&shown, &mut lines);
         if analyze {
             let start = self.services.env.clock.monotonic_nanos();
             results.counts_only = true;
@@ -40,6 +46,52 @@ impl Frame<'_> {
         results.begin(&[OutputColumn::new("QUERY PLAN", SqlType::Text)].into())?;
         results.push(batch);
         Ok(CommandTag { text: "EXPLAIN".to_string(), rows: lines.len() as u64 })
+    }
+}
+
+/// Replaces the scans that would read the whole table, were they opened now, by what they would do.
+fn settle(cx: &ExecContext<'_>, bound: &mut Bound) -> Result<(), ExecError> {
+    match bound {
+        Bound::Query(plan) => settle_plan(cx, plan),
+        Bound::Insert(insert) => settle_plan(cx, &mut insert.source),
+        Bound::Update(Update { table, access, .. }) | Bound::Delete(Delete { table, access, .. }) => {
+            if let Some(wanted) = access
+                && reads_whole(cx, table, wanted)?
+            {
+                *access = None;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn settle_plan(cx: &ExecContext<'_>, plan: &mut Plan) -> Result<(), ExecError> {
+    if let Plan::IndexScan { table, columns, access, filter } = plan
+        && reads_whole(cx, table, access)?
+    {
+        let condition = access.instead.take().map(|condition| *condition);
+        let filter = TypedExpr::conjunction(condition.into_iter().chain(filter.take()).collect());
+        *plan = Plan::TableScan { table: Arc::clone(table), columns: std::mem::take(columns), filter };
+    }
+    let mut result = Ok(());
+    plan.for_each_input_mut(&mut |input| {
+        if result.is_ok() {
+            result = settle_plan(cx, input);
+        }
+    });
+    result
+}
+
+/// The plans of queries within expressions.
+fn subplans<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>, depth: usize, lines: &mut Vec<String>) {
+    for expr in exprs {
+        expr.any(&mut |part| {
+            if let ExprKind::Subquery { plan: inner, .. } = &part.kind {
+                lines.push(format!("{}SubPlan", "  ".repeat(depth)));
+                plan(inner, depth + 1, lines);
+            }
+            false
+        });
     }
 }
 
@@ -66,14 +118,17 @@ pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
             }
         }
         Bound::Update(update) => {
-            let Update { table, columns, access, filter, assignments, checks: _, returning: _ } = update;
+            let Update { table, columns, access, filter, assignments, checks: _, returning } = update;
             let names = |index: &usize| table.columns[*index].name.to_string();
             let set: Vec<String> = assignments.iter().map(|(column, _)| names(column)).collect();
             lines.push(format!("Update on {}: {}", table.name, set.join(", ")));
             let read: Vec<String> = columns.iter().map(names).collect();
             push_scan(table, access.as_ref(), &read, filter.as_ref(), 1, lines);
+            let values = assignments.iter().map(|(_, value)| value);
+            let returned = returning.iter().flat_map(|returning| &returning.exprs);
+            subplans(filter.iter().chain(values).chain(returned), 1, lines);
         }
-        Bound::Delete(Delete { table, columns, access, filter, returning: _ }) => {
+        Bound::Delete(Delete { table, columns, access, filter, returning }) => {
             lines.push(format!("Delete on {}", table.name));
             let read: Vec<String> = columns
                 .iter()
@@ -81,6 +136,8 @@ pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
                 .map(|c| c.name.to_string())
                 .collect();
             push_scan(table, access.as_ref(), &read, filter.as_ref(), 1, lines);
+            let returned = returning.iter().flat_map(|returning| &returning.exprs);
+            subplans(filter.iter().chain(returned), 1, lines);
         }
     }
 }
@@ -300,6 +357,7 @@ fn plan(operator: &Plan, depth: usize, lines: &mut Vec<String>) {
         }
         Plan::WorkTable { .. } => lines.push(format!("{indent}WorkTable Scan")),
     }
+    subplans(operator.exprs(), depth + 1, lines);
 }
 
 fn join_word(kind: JoinKind) -> &'static str {

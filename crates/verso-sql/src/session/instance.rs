@@ -10,7 +10,8 @@ use verso_storage::{Engine, EngineOptions};
 
 use super::cache::StatementCache;
 use super::registry::Registry;
-use crate::errors::SqlError;
+use super::settings::{flag, unknown};
+use crate::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
 const FUNCTIONS_KEPT: usize = 256;
@@ -64,7 +65,38 @@ impl Instance {
     /// Those of storage; a catalog that contradicts itself.
     pub fn open(engine: Engine) -> Result<Instance, SqlError> {
         let catalog = Catalog::load(&engine)?;
-        Ok(Instance::new(engine, catalog))
+        let kept = catalog.database_settings()?;
+        let instance = Instance::new(engine, catalog);
+        for (name, value) in kept {
+            // One that this version does not know, or whose value it does not take, has no effect.
+            let _ = instance.set_database(&name, Some(&value));
+        }
+        Ok(instance)
+    }
+
+    /// Changes a setting of the database while it is open; to its default without a value.
+    pub(crate) fn set_database(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let defaults = EngineOptions::default();
+        match name {
+            "sweep_interval" => {
+                let interval = match value {
+                    None => defaults.sweep_interval,
+                    Some(value) => value.trim().parse().map_err(|_| {
+                        let text = format!("invalid value for parameter \"sweep_interval\": \"{value}\"");
+                        SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                    })?,
+                };
+                self.engine.set_sweep_interval(interval);
+                self.database.lock().sweep_interval = interval;
+            }
+            "auto_backout" => {
+                let on = flag("auto_backout", value, defaults.auto_backout)?;
+                self.engine.set_auto_backout(on);
+                self.database.lock().auto_backout = on;
+            }
+            other => return Err(unknown(other)),
+        }
+        Ok(())
     }
 
     fn new(engine: Engine, catalog: Catalog) -> Instance {

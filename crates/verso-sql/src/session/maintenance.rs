@@ -7,7 +7,6 @@ use verso_storage::{Markers, SweepOptions, TxnOptions};
 
 use super::Session;
 use super::api::{CommandTag, Notice};
-use super::settings::{flag, unknown};
 use super::system::SweepRecord;
 use super::transaction::tag;
 use crate::errors::{SqlError, sqlstate};
@@ -92,33 +91,15 @@ impl Session {
         Ok(tag("SWEEP"))
     }
 
-    /// ALTER DATABASE SET: holds until the database is closed.
+    /// ALTER DATABASE SET: at once and for good, whatever becomes of the transaction around it.
     pub(super) fn alter_database(
         &mut self,
         name: &Name,
         value: Option<&str>,
     ) -> Result<CommandTag, SqlError> {
         let instance = &self.services.instance;
-        let defaults = verso_storage::EngineOptions::default();
-        match name.text.as_str() {
-            "sweep_interval" => {
-                let interval = match value {
-                    None => defaults.sweep_interval,
-                    Some(value) => value.trim().parse().map_err(|_| {
-                        let text = format!("invalid value for parameter \"sweep_interval\": \"{value}\"");
-                        SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
-                    })?,
-                };
-                instance.engine.set_sweep_interval(interval);
-                instance.database.lock().sweep_interval = interval;
-            }
-            "auto_backout" => {
-                let on = flag("auto_backout", value, defaults.auto_backout)?;
-                instance.engine.set_auto_backout(on);
-                instance.database.lock().auto_backout = on;
-            }
-            other => return Err(unknown(other).at(name.at.start)),
-        }
+        instance.set_database(&name.text, value).map_err(|error| error.at(name.at.start))?;
+        instance.catalog.set_database_setting(&name.text, value)?;
         Ok(tag("ALTER DATABASE"))
     }
 }

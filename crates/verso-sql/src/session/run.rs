@@ -9,7 +9,7 @@ use verso_catalog::{
 use verso_row::error::ExecError;
 use verso_row::plan::{ExprKind, Plan, SetCall, Statement as Bound, TypedExpr};
 use verso_row::{Compiled, ExecContext, Sink, execute};
-use verso_storage::{StorageError, Txn};
+use verso_storage::{StorageError, TableLockMode, Txn, WaitPolicy};
 use verso_types::text::type_of;
 use verso_types::{Batch, SqlType, Value};
 
@@ -27,8 +27,9 @@ use crate::errors::{SqlError, sqlstate};
 use crate::parse::parse_script;
 use crate::syntax::Statement;
 
-/// Times a statement of READ COMMITTED is tried again before the client is told.
-const RESTARTS_MAX: u32 = 20;
+/// Times a statement of READ COMMITTED is tried again on a new snapshot. Behind these comes one more, with the tables
+/// locked over which it has had conflicts.
+const RESTARTS_MAX: u32 = 5;
 
 /// An error, and whether it is worth another try on a new snapshot.
 pub(super) struct Failure {
@@ -140,7 +141,11 @@ impl Session {
         let Some(active) = &self.active else { return Err(SqlError::internal("no transaction")) };
         let notices = self.services.notices.borrow().len();
         let mut tries = 0;
+        self.services.contended.borrow_mut().clear();
         loop {
+            if tries > RESTARTS_MAX {
+                self.lock_contended(active)?;
+            }
             active.txn.borrow_mut().begin_statement()?;
             let result = self.in_frame(active, results, &mut body);
             let Failure { error, conflict } = match result {
@@ -156,7 +161,7 @@ impl Session {
                 Err(failure) => failure,
             };
             active.txn.borrow_mut().abort_statement()?;
-            if !conflict || !active.restarts() || results.sent || tries == RESTARTS_MAX {
+            if !conflict || !active.restarts() || results.sent || tries > RESTARTS_MAX {
                 return Err(error);
             }
             tries += 1;
@@ -164,6 +169,24 @@ impl Session {
             self.services.notices.borrow_mut().truncate(notices);
             verso_env::sync::backoff();
         }
+    }
+
+    /// Keeps others from changing or locking rows of the tables over which the statement has had conflicts. Its next
+    /// snapshot, taken afterwards, then sees all that it will meet there.
+    fn lock_contended(&self, active: &Active) -> Result<(), SqlError> {
+        let mut tables = std::mem::take(&mut *self.services.contended.borrow_mut());
+        // In one order, and with nothing held that another such statement may wait for.
+        tables.sort_unstable();
+        tables.dedup();
+        let mut txn = active.txn.borrow_mut();
+        if active.block == Block::Statement {
+            txn.release_locks();
+        }
+        for table in tables {
+            let engine = &self.services.instance.engine;
+            engine.lock_table(&mut txn, table, TableLockMode::Exclusive, WaitPolicy::Block)?;
+        }
+        Ok(())
     }
 
     /// A duplicate key that the end of a statement found, as the client is told.

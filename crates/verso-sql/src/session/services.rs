@@ -9,7 +9,7 @@ use verso_env::Env;
 use verso_row::error::{ExecError, Raised};
 use verso_row::plan::{Check, PlFunction, RaiseLevel, TypedExpr};
 use verso_row::{Notice as RowNotice, SessionServices};
-use verso_storage::LockOwner;
+use verso_storage::{LockOwner, ObjectId};
 use verso_types::TimeZone;
 
 use super::api::Notice;
@@ -49,6 +49,8 @@ pub struct Services {
     pub(super) opened: super::opened::OpenTables,
     /// What the running transaction checks at commit.
     pub(super) deferred: RefCell<super::constraints::Deferred>,
+    /// Tables over which the running statement has had conflicts.
+    pub(super) contended: RefCell<Vec<ObjectId>>,
     sequences: RefCell<HashMap<u32, i64>>,
     last_sequence: Cell<Option<i64>>,
     /// State of the session's random numbers once `setseed` was called.
@@ -79,6 +81,7 @@ impl Services {
             catalog: RefCell::default(),
             opened: super::opened::OpenTables::default(),
             deferred: RefCell::default(),
+            contended: RefCell::default(),
             sequences: RefCell::default(),
             last_sequence: Cell::new(None),
             seed: Cell::new(None),

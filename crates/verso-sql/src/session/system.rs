@@ -172,6 +172,10 @@ impl Services {
                 LockTarget::Records { object, first, count } => {
                     ("record", name(object), Value::text(&first.to_string()), int(u64::from(count)))
                 }
+                LockTarget::Pages { object, first, last } => {
+                    let pages = if first == last { first.to_string() } else { format!("{first}-{last}") };
+                    ("page", name(object), Value::text(&pages), Value::Null)
+                }
                 LockTarget::Transaction(txn) => {
                     ("transaction", Value::Null, Value::text(&txn.0.to_string()), Value::Null)
                 }
@@ -209,6 +213,11 @@ impl Services {
                     row[2] = Value::Int4(i32::try_from(first.page_index).unwrap_or(i32::MAX));
                     row[3] = Value::Int2(i16::try_from(first.slot).unwrap_or(i16::MAX));
                     "tuple"
+                }
+                LockTarget::Pages { object, first, .. } => {
+                    row[1] = oid(object);
+                    row[2] = Value::Int4(i32::try_from(first).unwrap_or(i32::MAX));
+                    "page"
                 }
                 LockTarget::Transaction(txn) => {
                     row[4] = id(txn);

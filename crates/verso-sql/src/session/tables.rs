@@ -18,6 +18,9 @@ use verso_types::{Batch, SqlType, TimeZone, Value};
 use super::constraints::{Deferred, duplicate};
 use super::opened::OpenTables;
 
+/// A larger part of a table than this is read faster whole: rows through an index cost several times as much each.
+const LARGE_SHARE: f64 = 0.2;
+
 /// Tables as a transaction sees them.
 pub struct EngineTables<'t> {
     /// Storage.
@@ -28,6 +31,8 @@ pub struct EngineTables<'t> {
     pub opened: &'t OpenTables,
     /// What is checked at commit.
     pub deferred: &'t RefCell<Deferred>,
+    /// Tables with rows that others have changed since the statement's snapshot, for who runs it again.
+    pub contended: &'t RefCell<Vec<ObjectId>>,
     /// For values in the details of errors.
     pub time_zone: &'t TimeZone,
 }
@@ -53,6 +58,13 @@ impl EngineTables<'_> {
         Ok(self.opened.heap(self.engine, table.heap)?)
     }
 
+    /// A table whose records are to be locked or changed, which is locked itself.
+    fn heap_for_change(&self, table: &TableDef) -> Result<Arc<Heap>> {
+        let heap = self.heap(table)?;
+        heap.set_page_locks(table.options.get("lock_level") == Some("page"));
+        Ok(heap)
+    }
+
     fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
         self.engine.lock_table(&mut self.txn.borrow_mut(), table.heap, mode, WaitPolicy::Block)?;
         Ok(())
@@ -73,9 +85,11 @@ impl Tables for EngineTables<'_> {
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
-        let (heap, scan, columns) = self.open(table, columns)?;
+        let (_, scan, columns) = self.open(table, columns)?;
+        let heap = self.heap_for_change(table)?;
         let scan = Rows::Heap(scan);
-        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, rows: ScanBatch::default() }))
+        let (txn, contended) = (self.txn, self.contended);
+        Ok(Box::new(Changer { txn, contended, heap, scan, columns, rows: ScanBatch::default() }))
     }
 
     fn get(
@@ -95,6 +109,17 @@ impl Tables for EngineTables<'_> {
         let found = heap.get(&self.txn.borrow(), &index, key, &ids, &mut rows);
         std::mem::swap(out, &mut rows.batch);
         Ok(found?)
+    }
+
+    fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool> {
+        let txn = self.txn.borrow();
+        // A serializable transaction conflicts with less where it reads through the index.
+        if txn.isolation() == Isolation::Serializable {
+            return Ok(false);
+        }
+        let heap = self.heap(table)?;
+        let share = self.opened.index(self.engine, &heap, index.object)?.share(&txn, ranges)?;
+        Ok(share.is_some_and(|share| share > LARGE_SHARE))
     }
 
     fn index_scan(
@@ -121,7 +146,7 @@ impl Tables for EngineTables<'_> {
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
-        let heap = self.heap(table)?;
+        let heap = self.heap_for_change(table)?;
         let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
         let mut scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, false, &columns)?;
         let scan = if collect {
@@ -134,7 +159,8 @@ impl Tables for EngineTables<'_> {
         } else {
             Rows::Index(scan)
         };
-        Ok(Box::new(Changer { txn: self.txn, heap, scan, columns, rows: ScanBatch::default() }))
+        let (txn, contended) = (self.txn, self.contended);
+        Ok(Box::new(Changer { txn, contended, heap, scan, columns, rows: ScanBatch::default() }))
     }
 
     fn get_for_change<'t>(
@@ -146,17 +172,18 @@ impl Tables for EngineTables<'_> {
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
-        let heap = self.heap(table)?;
+        let heap = self.heap_for_change(table)?;
         let index = self.opened.index(self.engine, &heap, index.object)?;
         let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
         let mut rows = ScanBatch::default();
         let found = heap.get(&self.txn.borrow(), &index, key, &columns, &mut rows)?;
-        Ok(Box::new(Changer { txn: self.txn, heap, scan: Rows::Found(found), columns, rows }))
+        let (txn, contended) = (self.txn, self.contended);
+        Ok(Box::new(Changer { txn, contended, heap, scan: Rows::Found(found), columns, rows }))
     }
 
     fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
         self.lock(table, TableLockMode::RowShare)?;
-        let heap = self.heap(table)?;
+        let heap = self.heap_for_change(table)?;
         let index = self.opened.index(self.engine, &heap, index.object)?;
         let parts = &index.spec().parts;
         let columns: Vec<u16> = parts.iter().map(|part| part.column).collect();
@@ -222,6 +249,20 @@ impl Tables for EngineTables<'_> {
         Ok(found)
     }
 
+    fn check_may_lock(&self, mode: RecordLockMode) -> Result<()> {
+        if !self.txn.borrow().is_read_only() {
+            return Ok(());
+        }
+        let mode = match mode {
+            RecordLockMode::KeyShare => "KEY SHARE",
+            RecordLockMode::Share => "SHARE",
+            RecordLockMode::NoKeyUpdate => "NO KEY UPDATE",
+            RecordLockMode::Update => "UPDATE",
+        };
+        let message = format!("cannot execute SELECT FOR {mode} in a read-only transaction");
+        Err(ExecError::raised("25006", message))
+    }
+
     fn lock_rows(
         &self,
         table: &TableDef,
@@ -230,7 +271,7 @@ impl Tables for EngineTables<'_> {
         wait: WaitPolicy,
     ) -> Result<Vec<u32>> {
         self.lock(table, TableLockMode::RowShare)?;
-        let heap = self.heap(table)?;
+        let heap = self.heap_for_change(table)?;
         let mut rows = ScanBatch::default();
         rows.records.extend_from_slice(records);
         let mut txn = self.txn.borrow_mut();
@@ -245,6 +286,7 @@ impl Tables for EngineTables<'_> {
         let conflict = locked.changed.first().or_else(|| locked.gone.first().filter(|_| !by_statement));
         if let Some(row) = conflict {
             let record = records[*row as usize];
+            self.contended.borrow_mut().push(table.heap);
             return Err(StorageError::Conflict { record, by: TxnId::NONE }.into());
         }
         Ok(locked.locked)
@@ -469,11 +511,22 @@ impl TableCursor for Reader {
 
 struct Changer<'t> {
     txn: &'t RefCell<Txn>,
+    contended: &'t RefCell<Vec<ObjectId>>,
     heap: Arc<Heap>,
     scan: Rows,
     /// Ids of the columns read.
     columns: Vec<u16>,
     rows: ScanBatch,
+}
+
+impl Changer<'_> {
+    /// Remembers the table of a conflict.
+    fn done(&self, result: std::result::Result<(), StorageError>) -> Result<()> {
+        if let Err(StorageError::Conflict { .. }) = result {
+            self.contended.borrow_mut().push(self.heap.object);
+        }
+        Ok(result?)
+    }
 }
 
 impl ChangeCursor for Changer<'_> {
@@ -501,22 +554,18 @@ impl ChangeCursor for Changer<'_> {
         stale: Option<&mut Vec<u32>>,
     ) -> Result<()> {
         let txn = &mut self.txn.borrow_mut();
-        match stale.filter(|_| txn.isolation().by_statement()) {
-            Some(stale) => {
-                self.heap.update_unless_stale(txn, &self.rows, selection, columns, values, stale)?;
-            }
-            None => self.heap.update(txn, &self.rows, selection, columns, values)?,
-        }
-        Ok(())
+        self.done(match stale.filter(|_| txn.isolation().by_statement()) {
+            Some(stale) => self.heap.update_unless_stale(txn, &self.rows, selection, columns, values, stale),
+            None => self.heap.update(txn, &self.rows, selection, columns, values),
+        })
     }
 
     fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()> {
         let txn = &mut self.txn.borrow_mut();
-        match stale.filter(|_| txn.isolation().by_statement()) {
-            Some(stale) => self.heap.delete_unless_stale(txn, &self.rows, selection, stale)?,
-            None => self.heap.delete(txn, &self.rows, selection)?,
-        }
-        Ok(())
+        self.done(match stale.filter(|_| txn.isolation().by_statement()) {
+            Some(stale) => self.heap.delete_unless_stale(txn, &self.rows, selection, stale),
+            None => self.heap.delete(txn, &self.rows, selection),
+        })
     }
 
     fn reread(&mut self, rows: &[u32]) -> Result<()> {

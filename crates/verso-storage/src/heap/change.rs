@@ -491,11 +491,16 @@ impl Heap {
             }
         }
         // R1: the page's latch orders this with those who lock.
-        if self.explicit_locks.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+        let pages = self.locks_pages();
+        if self.explicit_locks.load(std::sync::atomic::Ordering::Relaxed) == 0 && !pages {
             return None;
         }
         let is_own = |slot| u64_at(page, layout.writer + usize::from(slot) * 8) == own.0;
-        let slot = shared.locks.denied(&txn.owner, self.object, page_index, slots, strength, is_own)?;
+        let slot = if pages {
+            shared.locks.lock_slots(&txn.owner, self, page_index, slots, strength, is_own)?
+        } else {
+            shared.locks.denied(&txn.owner, self.object, page_index, slots, strength, is_own)?
+        };
         Some(Obstacle::Occupied { slot, writer: if is_own(slot) { own } else { TxnId::NONE } })
     }
 
@@ -740,6 +745,9 @@ impl Heap {
                 );
             }
             if saved.len() > 1 {
+                if keys {
+                    maintain::note_split(shared, txn, mini, self, home, layout, page_index, group[0], saved)?;
+                }
                 let (left, right) = saved.split_at(saved.len() / 2);
                 self.link(
                     shared, txn, mini, home, layout, page_index, group, left, delete, keys, updated, slots,

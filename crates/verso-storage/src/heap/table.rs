@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use smallvec::SmallVec;
 use verso_env::sync::{Mutex, RwLock};
@@ -39,6 +39,8 @@ pub struct Heap {
     mean_variable: AtomicU64,
     /// Pages with explicit record locks and records with queues; raised under the latch of the page (R1).
     pub(crate) explicit_locks: Arc<AtomicU32>,
+    /// Locks are of whole pages (`lock_level = page`), also those of writers, who then note them.
+    page_locks: AtomicBool,
 }
 
 impl Heap {
@@ -82,7 +84,20 @@ impl Heap {
             indexes: IndexSet::default(),
             mean_variable: AtomicU64::new(0),
             explicit_locks: Arc::default(),
+            page_locks: AtomicBool::new(false),
         })
+    }
+
+    /// Says whether records are locked by whole pages. Nobody may work with the table while that changes.
+    pub fn set_page_locks(&self, pages: bool) {
+        if self.page_locks.load(Ordering::Relaxed) != pages {
+            self.page_locks.store(pages, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether records are locked by whole pages.
+    pub(crate) fn locks_pages(&self) -> bool {
+        self.page_locks.load(Ordering::Relaxed)
     }
 
     /// Its columns, in the order of insertion batches.

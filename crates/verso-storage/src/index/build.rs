@@ -1,14 +1,15 @@
 //! Building indexes for what a table holds, bottom up; and taking them away.
 //!
-//! Every version that anybody may still see is indexed, so a snapshot older than the index reads the same through it.
+//! Every version that anybody may still see is indexed, so a snapshot older than the index reads the same through it. Keys
+//! that only older versions have are noted for purge ([`stale`]).
 //! While an index is built the table's gate is closed: nothing is undone or purged that the new index should learn of.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::entries::Entries;
 use super::node::{self, CHILD, NewNode, SLOT};
+use super::stale::{self, OldKeys};
 use super::table::{Index, IndexProgress, IndexSpec, MAX_PARTS};
 use super::tree::{count_pages, separator};
 use super::unique::held_twice;
@@ -71,9 +72,17 @@ pub(crate) fn create(
         super::tree::init(&mut mini, page, &empty(&index), &[])?;
         txn.wrote(mini.commit()?);
     }
-    let entries = collect(&shared, heap, &index, progress)?;
+    let mut old = Vec::new();
+    let entries = collect(&shared, heap, &index, &mut old, progress)?;
     check_unique(txn, heap, &index, &entries)?;
     load(txn, &index, &entries)?;
+    for (page_index, keys) in old {
+        let mut mini = Mini::begin(shared.core(), txn.id);
+        stale::note(&shared, txn, &mut mini, heap, &index, page_index, &keys)?;
+        if !mini.is_empty() {
+            txn.wrote(mini.commit()?);
+        }
+    }
     let mut list: Vec<Arc<Index>> = heap.indexes.list().to_vec();
     list.push(index);
     let mut mini = Mini::begin(shared.core(), txn.id);
@@ -85,61 +94,16 @@ pub(crate) fn create(
     Ok(())
 }
 
-/// Builds the tree of an index anew; nobody reads or changes the table meanwhile. What it says stays the same, so there is
-/// nothing to undo.
-pub(crate) fn rebuild(
-    txn: &mut Txn,
-    heap: &Heap,
-    index: &Index,
-    progress: Progress<'_>,
-) -> Result<(), StorageError> {
-    let shared = Arc::clone(&txn.shared);
-    let _gate = heap.indexes.close();
-    let old = tree_pages(&shared, index)?;
-    let entries = collect(&shared, heap, index, progress)?;
-    check_unique(txn, heap, index, &entries)?;
-    load(txn, index, &entries)?;
-    index.forget();
-    for page in old {
-        let mut mini = Mini::begin(shared.core(), txn.id);
-        let root = mini.write(index.root())?;
-        root::free_page(&mut mini, index.object(), root, page)?;
-        count_pages(&mut mini, root, -1)?;
-        txn.wrote(mini.commit()?);
-    }
-    Ok(())
-}
-
 fn empty(index: &Index) -> NewNode<'static> {
     NewNode { page: index.tree(), owner: index.object(), level: 0, next: PageId::NONE, low: &[], high: None }
 }
 
-/// Pages of the tree but its root.
-fn tree_pages(shared: &Shared, index: &Index) -> Result<Vec<PageId>, StorageError> {
-    let mut pages = Vec::new();
-    let mut open = vec![index.tree()];
-    let mut seen = HashSet::new();
-    while let Some(id) = open.pop() {
-        if !seen.insert(id) {
-            return Err(index.corrupt(id, "inner pages lead in a circle"));
-        }
-        let page = shared.core().pool.read_for_scan(id)?;
-        let node = index.node(id, &page)?;
-        if id != index.tree() {
-            pages.push(id);
-        }
-        if !node.is_leaf() {
-            open.extend((0..node.count()).map(|at| node.child(at)));
-        }
-    }
-    Ok(pages)
-}
-
-/// The sorted entries that an index of this table has to have.
+/// The sorted entries that an index of this table has to have; `old` gets the keys that only older versions have, by page.
 pub(super) fn collect(
     shared: &Shared,
     heap: &Heap,
     index: &Index,
+    old: &mut Vec<(u32, OldKeys)>,
     progress: Progress<'_>,
 ) -> Result<Entries, StorageError> {
     let mut entries = Entries::default();
@@ -150,18 +114,29 @@ pub(super) fn collect(
         let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
         let _walking = shared.versions.walk();
         let horizon = shared.transactions.horizon();
+        // The first old key of each record, then the second of those that have one, and so on: slots ascend in each.
+        let mut rounds: Vec<OldKeys> = Vec::new();
         for slot in 0..u16_at(&page, SLOT_HIGH) {
             let record = RecordId { page_index, slot };
             let first = entries.len();
             let versions = Versions::home(shared, heap, index, &page, &layout, page_index, slot);
-            versions.keys(horizon, |key, any_null, _| {
-                if !(first..entries.len()).any(|other| entries.key(other) == key) {
-                    entries.push(key, record, index.is_free(any_null));
+            versions.walk(horizon, |version, key, any_null| {
+                let known = entries.len() - first;
+                if (first..entries.len()).any(|other| entries.key(other) == key) {
+                    return Ok(());
+                }
+                entries.push(key, record, index.is_free(any_null));
+                if let Some(round) = known.checked_sub(1) {
+                    if round == rounds.len() {
+                        rounds.push(OldKeys::default());
+                    }
+                    rounds[round].push(heap, index, slot, &version.values()?);
                 }
                 Ok(())
             })?;
         }
         drop(page);
+        old.extend(rounds.into_iter().map(|keys| (page_index, keys)));
         if progress(IndexProgress { pages_total, pages_done: u64::from(page_index) + 1 }).is_break() {
             return Err(StorageError::Cancelled);
         }

@@ -125,6 +125,11 @@ impl Entries {
         &self.bytes[item.start as usize..][..usize::from(item.length)]
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.items.len()).map(|index| self.entry(index))
+    }
+
     /// The key of the entry at `index`.
     #[inline]
     pub fn key(&self, index: usize) -> &[u8] {

@@ -22,15 +22,17 @@ use verso_types::{Batch, Column};
 use super::Index;
 use super::entries::Entries;
 use super::key::encode_row;
+use super::stale::{self, OldKeys};
 use super::tree::Rival;
 use super::unique::check_record;
 use super::versions::{Versions, slice_value};
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::heap::layout::{PageLayout, SLOT_HIGH};
-use crate::heap::slice::ColumnSlice;
+use crate::heap::moved;
+use crate::heap::slice::{ColumnSlice, bit};
 use crate::heap::slots::Slots;
-use crate::mini::Mini;
+use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{Flaw, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
@@ -94,6 +96,9 @@ fn insert_all(
             let written = index.add(shared, txn.id, entries, false, &mut rivals)?;
             txn.wrote(written.lsns());
         }
+        if let Some(reader) = &txn.reader {
+            reader.wrote_keys(heap.object, index.object(), entries.iter())?;
+        }
         settle_rivals(txn, heap, index, entries, &rivals)?;
     }
     Ok(())
@@ -143,7 +148,7 @@ pub(crate) fn added(
     record: RecordId,
     keys: AddedKeys,
 ) -> Result<(), StorageError> {
-    if keys.rivals.is_empty() && keys.done == indexes.len() {
+    if keys.rivals.is_empty() && keys.done == indexes.len() && txn.reader.is_none() {
         return Ok(());
     }
     let mut entries = std::mem::take(&mut txn.index_entries);
@@ -159,6 +164,9 @@ pub(crate) fn added(
                 let _gate = heap.indexes.enter();
                 let written = index.add(shared, txn.id, &entries, false, &mut rivals)?;
                 txn.wrote(written.lsns());
+            }
+            if let Some(reader) = &txn.reader {
+                reader.wrote_keys(heap.object, index.object(), entries.iter())?;
             }
             settle_rivals(txn, heap, index, &entries, &rivals)?;
         }
@@ -251,6 +259,47 @@ pub(crate) fn saved_columns(heap: &Heap, columns: &[u16]) -> SmallVec<[u16; 8]> 
         }
     }
     saved
+}
+
+/// The old values of a record are to be split over version entries, perhaps between columns of one key: whole keys are
+/// noted beside them.
+#[allow(clippy::too_many_arguments, reason = "all of them describe one record")]
+pub(crate) fn note_split<'e>(
+    shared: &'e Shared,
+    txn: &mut Txn,
+    mini: &mut Mini<'e>,
+    heap: &Heap,
+    home: PageHandle,
+    layout: &PageLayout,
+    page_index: u32,
+    slot: u16,
+    saved: &[u16],
+) -> Result<(), StorageError> {
+    for index in heap.indexes.list().iter() {
+        if !index.spec().parts.iter().all(|part| saved.contains(&part.column)) {
+            continue;
+        }
+        let mut keys = OldKeys { slots: vec![slot], columns: Vec::new() };
+        for part in &index.spec().parts {
+            let place = layout.ordinal(part.column).map(|ordinal| &layout.columns[ordinal]);
+            let place = place.ok_or(StorageError::NoSuchObject(heap.object))?;
+            if place.is_variable() {
+                // By way of the mini-transaction, which may hold the page where the value is.
+                keys.columns.push(moved::copied(mini, heap, home, place, &[slot])?);
+                continue;
+            }
+            let (page, at) = (mini.page(home), place.data + usize::from(slot) * place.width);
+            let mut column = Column::new(place.physical);
+            if bit(&page[place.nulls..], usize::from(slot)) {
+                column.push_null();
+            } else {
+                column.extend_fixed_raw(&page[at..at + place.width]);
+            }
+            keys.columns.push(column);
+        }
+        stale::note(shared, txn, mini, heap, index, page_index, &keys)?;
+    }
+    Ok(())
 }
 
 /// The keys of one index that a change brings and has taken away.
@@ -386,6 +435,9 @@ pub(crate) fn after_change(
         rivals.clear();
         let written = change.index.add(shared, txn.id, &change.add, false, &mut rivals)?;
         txn.wrote(written.lsns());
+        if let Some(reader) = &txn.reader {
+            reader.wrote_keys(heap.object, change.index.object(), change.add.iter())?;
+        }
         let depth = txn.statement_depth();
         let mut last = None;
         for item in rivals.iter().map(|rival| rival.item as usize) {

@@ -8,6 +8,7 @@ pub(crate) mod maintain;
 pub(crate) mod node;
 pub mod scan;
 pub mod set;
+mod stale;
 pub mod table;
 mod tree;
 pub(crate) mod unique;
@@ -18,7 +19,7 @@ pub use scan::{IndexScan, IndexScanSpec};
 pub use set::IndexSet;
 pub use table::{Index, IndexProgress, IndexSpec, IndexStatistics};
 
-pub(crate) use build::{create, free, rebuild, validate};
+pub(crate) use build::{create, free, validate};
 pub(crate) use check::check;
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use verso_types::Column;
 
 use super::entries::{RECORD, record_of};
-use super::key::{KeyRange, encode_row};
+use super::key::{KeyRange, encode_row, successor};
 use super::table::Index;
 use super::versions::Versions;
 use crate::StorageError;
@@ -117,12 +117,19 @@ impl IndexScan {
     fn collect_up(&mut self, from: &[u8]) -> Result<(), StorageError> {
         let leaf = self.index.read_leaf(&self.shared, from)?;
         let node = self.index.node(leaf.id(), &leaf)?;
+        // With the leaf latched: who adds an entry later finds the note (S1 of the serializable).
+        let note = |end: Option<&[u8]>| {
+            if let Some(reader) = self.view.reader() {
+                reader.reads_range(self.heap.object, self.index.object(), from, end);
+            }
+        };
         for at in node.find(from).0..node.count() {
             let first = self.entries.len();
             node.string_into(at, &mut self.entries);
             let entry = &self.entries[first..];
             if self.end.as_deref().is_some_and(|end| entry >= end) {
                 self.entries.truncate(first);
+                note(self.end.as_deref());
                 return Ok(());
             }
             self.ends.push(self.entries.len() as u32);
@@ -130,12 +137,17 @@ impl IndexScan {
                 // The next string there can be: no entry is a prefix of another.
                 let mut next = self.entries[first..].to_vec();
                 next.push(0);
+                note(Some(&next));
                 self.position = Position::From(next);
                 return Ok(());
             }
         }
-        if let Some(high) = node.high() {
-            self.position = Position::From(high.to_vec());
+        match node.high() {
+            Some(high) if self.end.as_deref().is_none_or(|end| high < end) => {
+                note(Some(high));
+                self.position = Position::From(high.to_vec());
+            }
+            _ => note(self.end.as_deref()),
         }
         Ok(())
     }
@@ -145,19 +157,27 @@ impl IndexScan {
             below.map_or(node.count(), |below| node.find(below).0).saturating_sub(1)
         })?;
         let node = self.index.node(leaf.id(), &leaf)?;
+        let note = |start: &[u8]| {
+            if let Some(reader) = self.view.reader() {
+                reader.reads_range(self.heap.object, self.index.object(), start, below);
+            }
+        };
         for at in (0..below.map_or(node.count(), |below| node.find(below).0)).rev() {
             let first = self.entries.len();
             node.string_into(at, &mut self.entries);
             if self.entries[first..] < self.start[..] {
                 self.entries.truncate(first);
+                note(&self.start);
                 return Ok(());
             }
             self.ends.push(self.entries.len() as u32);
             if self.ends.len() >= self.most {
+                note(&self.entries[first..]);
                 self.position = Position::Below(Some(self.entries[first..].to_vec()));
                 return Ok(());
             }
         }
+        note(node.low().max(&self.start[..]));
         if !node.low().is_empty() && node.low() > &self.start[..] {
             self.position = Position::Below(Some(node.low().to_vec()));
         }
@@ -235,10 +255,6 @@ impl Heap {
     /// Reads records in the order of an index's keys, as the transaction's current statement sees them.
     pub fn index_scan(self: &Arc<Self>, txn: &Txn, index: &Arc<Index>, spec: IndexScanSpec<'_>) -> IndexScan {
         let (registration, view) = txn.view_or_now();
-        // A serializable reader of a range: writers do not tell of keys yet.
-        if let Some(reader) = view.reader() {
-            reader.reads_table(self.object);
-        }
         let mut columns = spec.columns.to_vec();
         let key_columns = index.spec().parts.iter().map(|part| {
             columns.iter().position(|column| *column == part.column).unwrap_or_else(|| {
@@ -287,14 +303,15 @@ impl Heap {
     ) -> Result<bool, StorageError> {
         let shared = &*txn.shared;
         let (_registration, view) = txn.view_or_now();
-        if let Some(reader) = view.reader() {
-            reader.reads_table(self.object);
-        }
         prepare(self, columns, out);
         let mut records: SmallVec<[RecordId; 4]> = SmallVec::new();
         {
             let leaf = index.read_leaf(shared, key)?;
             let node = index.node(leaf.id(), &leaf)?;
+            // The rest of the key's entries, on further leaves, is read afterwards.
+            if let Some(reader) = view.reader() {
+                reader.reads_range(self.object, index.object(), key, successor(key).as_deref());
+            }
             let suffix = node.truncated(key);
             let mut at = node.find(key).0;
             while at < node.count() && node.suffix(at).starts_with(suffix) {
@@ -310,6 +327,9 @@ impl Heap {
             }
         }
         for record in records {
+            if let Some(reader) = view.reader() {
+                reader.reads_record(self.object, record.page_index, record.slot);
+            }
             let accept = |page: &[u8], layout: &_| -> Result<bool, StorageError> {
                 KEY.with_borrow_mut(|home| {
                     home.clear();

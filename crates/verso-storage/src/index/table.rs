@@ -2,14 +2,15 @@
 //!
 //! Its first page is the object's root (space, and what it is of), the page behind it the root of the tree.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::AtomicU32;
 
 use smallvec::SmallVec;
 use verso_env::sync::Mutex;
 use verso_types::KeyType;
 
 use super::entries::record_of;
-use super::key::KeyPart;
+use super::key::{KeyPart, KeyRange};
 use crate::StorageError;
 use crate::buffer::BufferPool;
 use crate::heap::{ColumnSpec, root};
@@ -227,8 +228,38 @@ impl Index {
         Ok(IndexStatistics { pages, height, entries })
     }
 
-    /// Forgets what is remembered of the tree.
-    pub(super) fn forget(&self) {
-        self.hint.store(0, Ordering::Relaxed);
+    /// Which part of the entries lies within ranges that do not overlap, from 0 to 1: an estimate from two ways down the
+    /// tree for each, as if all children of a page held as much. `None` while the tree is a single leaf.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn share(&self, txn: &Txn, ranges: &[KeyRange]) -> Result<Option<f64>, StorageError> {
+        let shared = &txn.shared;
+        {
+            let top = shared.core().pool.read(self.tree())?;
+            if self.node(self.tree(), &top)?.is_leaf() {
+                return Ok(None);
+            }
+        }
+        let mut share = 0.0;
+        for range in ranges {
+            let end = range.end().map_or(Ok(1.0), |end| self.place(shared, &end))?;
+            share += (end - self.place(shared, &range.start())?).max(0.0);
+        }
+        Ok(Some(share))
+    }
+
+    /// Where among all entries, from 0 to 1, a string stands.
+    fn place(&self, shared: &Shared, string: &[u8]) -> Result<f64, StorageError> {
+        // What lies before, and the part that the page reached stands for.
+        let (before, part) = (Cell::new(0.0), Cell::new(1.0));
+        let leaf = self.read_down(shared, |node| {
+            let child = node.child_for(string);
+            part.set(part.get() / node.count().max(1) as f64);
+            before.set(before.get() + part.get() * child as f64);
+            child
+        })?;
+        let node = self.node(leaf.id(), &leaf)?;
+        Ok(before.get() + part.get() * node.find(string).0 as f64 / node.count().max(1) as f64)
     }
 }

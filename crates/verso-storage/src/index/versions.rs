@@ -24,6 +24,9 @@ enum Old {
     Bytes(SmallVec<[u8; 24]>),
 }
 
+/// The bytes of a value; `None` for NULL.
+pub(super) type RawValue = Option<SmallVec<[u8; 24]>>;
+
 /// One record, standing at one of its versions.
 #[derive(Clone)]
 pub(super) struct Versions<'a> {
@@ -116,6 +119,26 @@ impl<'a> Versions<'a> {
         Ok(any_null)
     }
 
+    /// The raw values of the key's parts.
+    pub fn values(&self) -> Result<SmallVec<[RawValue; 4]>, StorageError> {
+        let value = |part: &KeyPart| {
+            let old = self.old.iter().rev().find(|(column, _)| *column == part.column);
+            Ok(match old {
+                Some((_, Old::Null)) => None,
+                Some((_, Old::Bytes(bytes))) => Some(bytes.clone()),
+                None => {
+                    match home_value(self.shared, self.heap, self.page, self.layout, part.column, self.slot)?
+                    {
+                        None => None,
+                        Some(Home::Here(bytes)) => Some(SmallVec::from_slice(bytes)),
+                        Some(Home::Away(bytes)) => Some(SmallVec::from_vec(bytes)),
+                    }
+                }
+            })
+        };
+        self.index.spec().parts.iter().map(value).collect()
+    }
+
     /// Overrides columns by the values at `rank` of `slices`.
     pub fn put(&mut self, slices: &[ColumnSlice<'_>], rank: usize) -> Result<(), StorageError> {
         for slice in slices {
@@ -191,9 +214,18 @@ impl<'a> Versions<'a> {
 
     /// The keys of this version and older ones that somebody may see.
     pub fn keys(
-        mut self,
+        self,
         horizon: u64,
         mut each: impl FnMut(&[u8], bool, TxnId) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        self.walk(horizon, |version, key, any_null| each(key, any_null, version.writer))
+    }
+
+    /// This version and older ones that somebody may see, with their keys and whether a part of them is NULL.
+    pub fn walk(
+        mut self,
+        horizon: u64,
+        mut each: impl FnMut(&Versions<'a>, &[u8], bool) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
         let mut own = Vec::new();
         loop {
@@ -202,7 +234,7 @@ impl<'a> Versions<'a> {
             }
             own.clear();
             let any_null = self.key(&mut own)?;
-            each(&own, any_null, self.writer)?;
+            each(&self, &own, any_null)?;
             let seen_by_all =
                 self.shared.transactions.commit_number(self.writer).is_some_and(|number| number <= horizon);
             if seen_by_all || !self.older_writer()? {

@@ -12,6 +12,11 @@ use crate::heap::slots::Slots;
 use crate::page::bytes::{checked_u8, checked_u32};
 use crate::page::{Flaw, ObjectId, PageId, TxnId};
 
+fn record_mode(code: u8) -> Result<RecordLockMode, Flaw> {
+    let mode = RecordLockMode::ALL.get(usize::from(code)).copied();
+    mode.ok_or_else(|| Flaw::from("unknown mode of a record lock"))
+}
+
 impl LockManager {
     /// Makes the locks of the transaction of `from` those of `to`, and its waiters too.
     pub(crate) fn hand_over(&self, from: &OwnerCore, to: &OwnerCore) {
@@ -44,10 +49,21 @@ impl LockManager {
         let pages = state.owners.get_mut(&from.id).map(|owner| std::mem::take(&mut owner.pages));
         for (object, page) in pages.into_iter().flatten() {
             if let Some(locks) = state.records.get_mut(&object).and_then(|table| table.pages.get_mut(&page)) {
-                locks.iter_mut().filter(|(holder, ..)| *holder == from.id).for_each(|lock| lock.0 = to.id);
+                locks.iter_mut().filter(|lock| lock.owner == from.id).for_each(|lock| lock.owner = to.id);
             }
             if let Some(owner) = state.owners.get_mut(&to.id) {
                 owner.pages.push((object, page));
+            }
+        }
+        let tables = state.owners.get_mut(&from.id).map(|owner| std::mem::take(&mut owner.ranges));
+        for object in tables.into_iter().flatten() {
+            if let Some(table) = state.records.get_mut(&object) {
+                let ranges = std::mem::take(&mut table.ranges).into_iter();
+                let owner = |holder: u64| if holder == from.id { to.id } else { holder };
+                table.ranges = ranges.map(|((holder, mode), pages)| ((owner(holder), mode), pages)).collect();
+            }
+            if let Some(owner) = state.owners.get_mut(&to.id) {
+                owner.ranges.push(object);
             }
         }
         to.begin(from.txn());
@@ -57,7 +73,9 @@ impl LockManager {
     /// Appends the table and record locks of the owner's transaction.
     pub(crate) fn encode_of(&self, owner: &OwnerCore, out: &mut Vec<u8>) {
         let state = self.state();
-        let mut tables: Vec<(ObjectId, u8)> = owner.near.lock().tables.clone();
+        let near = owner.near.lock().tables.clone();
+        let mut tables: Vec<(ObjectId, u8)> =
+            near.iter().map(|(object, modes, _)| (*object, *modes)).collect();
         let known = state.owners.get(&owner.id);
         for tag in known.iter().flat_map(|owner| &owner.tags) {
             if let Tag::Table(object) = tag {
@@ -74,15 +92,31 @@ impl LockManager {
             .iter()
             .flat_map(|(object, page)| {
                 let locks = state.page_locks(*object, *page).iter();
-                locks.filter(|(holder, ..)| *holder == owner.id).map(move |lock| (*object, *page, lock))
+                locks.filter(|lock| lock.owner == owner.id).map(move |lock| (*object, *page, lock))
             })
             .collect();
         out.extend_from_slice(&(records.len() as u32).to_le_bytes());
-        for (object, page, (_, mode, slots)) in records {
+        for (object, page, lock) in records {
             out.extend_from_slice(&object.0.to_le_bytes());
             out.extend_from_slice(&page.to_le_bytes());
-            out.push(*mode as u8);
-            Slots::from_list(&slots.to_vec()).encode(out);
+            out.push(lock.mode as u8);
+            Slots::from_list(&lock.slots.to_vec()).encode(out);
+        }
+        let mut ranges = Vec::new();
+        for object in known.iter().flat_map(|owner| &owner.ranges) {
+            let table = state.records.get(object);
+            for ((_, mode), pages) in
+                table.iter().flat_map(|table| &table.ranges).filter(|((holder, _), _)| *holder == owner.id)
+            {
+                ranges.extend(pages.0.iter().map(|(first, (last, _))| (*object, *mode, *first, *last)));
+            }
+        }
+        out.extend_from_slice(&(ranges.len() as u32).to_le_bytes());
+        for (object, mode, first, last) in ranges {
+            out.extend_from_slice(&object.0.to_le_bytes());
+            out.push(mode as u8);
+            out.extend_from_slice(&first.to_le_bytes());
+            out.extend_from_slice(&last.to_le_bytes());
         }
     }
 
@@ -112,13 +146,23 @@ impl LockManager {
         for _ in 0..count {
             let object = ObjectId(checked_u32(note, at).map_err(flaw)?);
             let page = checked_u32(note, at + 4).map_err(flaw)?;
-            let mode = checked_u8(note, at + 8).map_err(flaw)?;
-            let mode = RecordLockMode::ALL.get(usize::from(mode)).copied();
-            let mode = mode.ok_or_else(|| flaw(Flaw::from("unknown mode of a record lock")))?;
+            let mode = record_mode(checked_u8(note, at + 8).map_err(flaw)?).map_err(flaw)?;
             at += 9;
             let slots: Vec<u16> = Slots::decode(note, &mut at).map_err(flaw)?.iter().collect();
             let counter = counter(object)?;
-            self.state().lock_slots(owner.id, object, &counter, page, &slots, mode);
+            self.state().lock_slots(owner.id, object, &counter, page, &slots, mode, false);
+        }
+        // Earlier notes end here.
+        let count = if at < note.len() { checked_u32(note, at).map_err(flaw)? } else { 0 };
+        at += 4;
+        for _ in 0..count {
+            let object = ObjectId(checked_u32(note, at).map_err(flaw)?);
+            let mode = record_mode(checked_u8(note, at + 4).map_err(flaw)?).map_err(flaw)?;
+            let first = checked_u32(note, at + 5).map_err(flaw)?;
+            let last = checked_u32(note, at + 9).map_err(flaw)?;
+            at += 13;
+            let counter = counter(object)?;
+            self.state().lock_pages(owner.id, object, &counter, first..=last, mode);
         }
         owner.near.lock().elsewhere = true;
         Ok(())

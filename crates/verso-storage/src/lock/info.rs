@@ -20,6 +20,15 @@ pub enum LockTarget {
         /// How many.
         count: u32,
     },
+    /// Whole pages of a table, by their numbers in its directory.
+    Pages {
+        /// The table.
+        object: ObjectId,
+        /// The first of them.
+        first: u32,
+        /// The last of them.
+        last: u32,
+    },
     /// A transaction's end; a running one holds its own.
     Transaction(TxnId),
     /// An advisory lock.
@@ -41,6 +50,13 @@ pub struct LockInfo {
     pub granted: bool,
     /// The sessions that it waits for.
     pub blocked_by: Vec<u64>,
+}
+
+impl crate::Engine {
+    /// Bitmaps and ranges of pages in which explicit record locks stand: what their memory goes by.
+    pub fn record_lock_parts(&self) -> usize {
+        self.locks_of().record_lock_parts()
+    }
 }
 
 impl LockManager {
@@ -78,17 +94,25 @@ impl LockManager {
             }
             for (object, table) in &state.records {
                 for (page_index, locks) in &table.pages {
-                    for (owner, mode, slots) in locks {
-                        let slot = slots.to_vec().first().copied().unwrap_or(0);
+                    for lock in locks {
+                        let slot = lock.slots.to_vec().first().copied().unwrap_or(0);
                         let first = RecordId { page_index: *page_index, slot };
                         let target =
-                            LockTarget::Records { object: *object, first, count: slots.len() as u32 };
-                        list.push(info(*owner, target, mode.name(), true));
+                            LockTarget::Records { object: *object, first, count: lock.slots.len() as u32 };
+                        list.push(info(lock.owner, target, lock.mode.name(), true));
                     }
+                }
+                for ((owner, mode), pages) in &table.ranges {
+                    let target = |(first, (last, _)): (&u32, &(u32, u32))| LockTarget::Pages {
+                        object: *object,
+                        first: *first,
+                        last: *last,
+                    };
+                    list.extend(pages.0.iter().map(|range| info(*owner, target(range), mode.name(), true)));
                 }
             }
             for (id, owner) in &state.owners {
-                for (object, modes) in &owner.core.near.lock().tables {
+                for (object, modes, _) in &owner.core.near.lock().tables {
                     for mode in TableLockMode::ALL.into_iter().filter(|mode| modes >> *mode as u8 & 1 == 1) {
                         list.push(info(*id, LockTarget::Table(*object), mode.name(), true));
                     }

@@ -71,10 +71,13 @@ impl LockManager {
             session,
             txn: AtomicU64::new(0),
             near: Mutex::new(Near::default()),
+            mark: AtomicU32::new(0),
             wake: Condvar::new(),
             cancel: Arc::default(),
         });
-        let owner = OwnerState { core: Arc::clone(&core), tags: Vec::new(), pages: Vec::new(), want: None };
+        let core_of = Arc::clone(&core);
+        let owner =
+            OwnerState { core: core_of, tags: Vec::new(), pages: Vec::new(), ranges: Vec::new(), want: None };
         state.owners.insert(id, owner);
         LockOwner { core, manager: self.this.upgrade().expect("called on a living manager") }
     }
@@ -108,9 +111,13 @@ impl LockManager {
             let mut near = owner.near.lock();
             // Under the mutex that a strong locker takes next (O1).
             if self.stripe(object).load(Ordering::Relaxed) == 0 {
-                match near.tables.iter_mut().find(|(table, _)| *table == object) {
-                    Some((_, modes)) => *modes |= 1 << mode as u8,
-                    None => near.tables.push((object, 1 << mode as u8)),
+                let (bit, mark) = (1 << mode as u8, owner.mark());
+                if near.tables.iter().any(|(table, modes, _)| *table == object && modes & bit != 0) {
+                    return Ok(true);
+                }
+                match near.tables.iter_mut().find(|(table, _, since)| (*table, *since) == (object, mark)) {
+                    Some((_, modes, _)) => *modes |= bit,
+                    None => near.tables.push((object, bit, mark)),
                 }
                 return Ok(true);
             }
@@ -239,7 +246,8 @@ impl LockManager {
         let mut state = self.state.lock();
         let denied = denied(&state, owner, heap.object, page_index, slots, mode, is_own);
         if denied.is_none() {
-            state.lock_slots(owner.id, heap.object, &heap.explicit_locks, page_index, slots, mode);
+            let (count, whole) = (&heap.explicit_locks, heap.locks_pages());
+            state.lock_slots(owner.id, heap.object, count, page_index, slots, mode, whole);
             owner.near.lock().elsewhere = true;
         }
         denied
@@ -260,10 +268,7 @@ impl LockManager {
         let writer = if own { TxnId::NONE } else { writer };
         let object = heap.object;
         let mut state = self.state.lock();
-        state.records.entry(object).or_insert_with(|| TableRecords {
-            count: Arc::clone(&heap.explicit_locks),
-            pages: std::collections::BTreeMap::new(),
-        });
+        state.records.entry(object).or_insert_with(|| TableRecords::new(&heap.explicit_locks));
         let place = Place { manager: self, owner: owner.id, tag: Tag::Record(object, record) };
         let want = Want::Record { object, record, mode, writer };
         if own {
@@ -299,6 +304,7 @@ impl LockManager {
     pub(crate) fn end(&self, owner: &OwnerCore) {
         let txn = owner.txn();
         owner.txn.store(0, Ordering::Release);
+        owner.mark.store(0, Ordering::Relaxed);
         let elsewhere = {
             let mut near = owner.near.lock();
             near.tables.clear();
@@ -307,7 +313,7 @@ impl LockManager {
         // Either the waiter sees the new state, or we see that somebody waits.
         fence(Ordering::SeqCst);
         if elsewhere {
-            self.release_records(owner.id);
+            self.release_records(owner.id, 0);
             let session_locks = self.release_where(owner, |granted| granted.txn = 0);
             owner.near.lock().elsewhere |= session_locks;
         }
@@ -326,22 +332,80 @@ impl LockManager {
         }
     }
 
-    fn release_records(&self, owner: u64) {
-        let mut state = self.state.lock();
-        let Some(pages) = state.owners.get_mut(&owner).map(|owner| std::mem::take(&mut owner.pages)) else {
-            return;
+    /// The owner's transaction was rolled back to a savepoint: what was locked at its mark or later goes, and who waited
+    /// for a record that it had changed looks again.
+    pub(crate) fn release_since(&self, owner: &OwnerCore, mark: u32) {
+        let elsewhere = {
+            let mut near = owner.near.lock();
+            near.tables.retain(|(.., since)| *since < mark);
+            near.elsewhere
         };
-        let mut touched = BTreeSet::new();
+        if elsewhere {
+            self.release_records(owner.id, mark);
+            self.release_where(owner, |granted| {
+                if granted.since >= mark {
+                    granted.txn = 0;
+                }
+            });
+        }
+        self.look_again(owner);
+    }
+
+    /// The owner's transaction has stepped back from records that it had changed: who waits for one of them looks whether
+    /// it is free now.
+    pub(crate) fn look_again(&self, owner: &OwnerCore) {
+        let txn = owner.txn();
+        fence(Ordering::SeqCst);
+        if txn == TxnId::NONE || self.waiting.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let mut state = self.state.lock();
+        for other in state.owners.values_mut() {
+            if let Some(Want::Record { writer, .. }) = &mut other.want
+                && *writer == txn
+            {
+                *writer = TxnId::NONE;
+                other.core.wake.notify_all();
+            }
+        }
+    }
+
+    /// The owner's lock on a table stays until the end of the transaction, also past a rollback to a savepoint.
+    pub(crate) fn pin_table(&self, owner: &OwnerCore, object: ObjectId) {
+        for (table, _, since) in &mut owner.near.lock().tables {
+            if *table == object {
+                *since = 0;
+            }
+        }
+        let mut state = self.state.lock();
+        if let Some(entry) = state.tags.get_mut(&Tag::Table(object)) {
+            entry.granted.iter_mut().filter(|held| held.owner == owner.id).for_each(|held| held.since = 0);
+        }
+    }
+
+    /// Releases the owner's record locks that bear `since` or a later mark.
+    fn release_records(&self, owner: u64, since: u32) {
+        let mut state = self.state.lock();
+        let Some(known) = state.owners.get_mut(&owner) else { return };
+        let pages = std::mem::take(&mut known.pages);
+        let mut ranges = std::mem::take(&mut known.ranges);
+        let mut touched: BTreeSet<ObjectId> = ranges.iter().copied().collect();
+        let mut left = Vec::new();
         for (object, page) in pages {
             let Some(table) = state.records.get_mut(&object) else { continue };
-            if let Some(locks) = table.pages.get_mut(&page) {
-                locks.retain(|(holder, ..)| *holder != owner);
-                if locks.is_empty() {
-                    table.pages.remove(&page);
-                    table.count.fetch_sub(1, Ordering::Relaxed);
-                }
+            table.unlock_page(page, |lock| lock.owner == owner && lock.since >= since);
+            if table.pages.get(&page).is_some_and(|locks| locks.iter().any(|lock| lock.owner == owner)) {
+                left.push((object, page));
             }
             touched.insert(object);
+        }
+        ranges.retain(|object| {
+            let Some(table) = state.records.get_mut(object) else { return false };
+            table.unlock_ranges(owner, since);
+            table.ranges.keys().any(|(holder, _)| *holder == owner)
+        });
+        if let Some(known) = state.owners.get_mut(&owner) {
+            (known.pages, known.ranges) = (left, ranges);
         }
         let queues: Vec<Tag> = state
             .tags
@@ -402,6 +466,8 @@ impl LockManager {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let result = loop {
+            // Whom it waits for may have stepped back from the record meanwhile.
+            let want = state.owners.get(&owner.id).and_then(|owner| owner.want).unwrap_or(want);
             if state.blockers(owner.id, &want, &active).is_empty() {
                 break Ok(true);
             }
@@ -469,6 +535,16 @@ impl LockManager {
         &self.transactions
     }
 
+    pub(super) fn record_lock_parts(&self) -> usize {
+        self.with_state(|state| {
+            let parts = |table: &TableRecords| {
+                let ranges: usize = table.ranges.values().map(|ranges| ranges.0.len()).sum();
+                table.pages.values().map(|locks| locks.len()).sum::<usize>() + ranges
+            };
+            state.records.values().map(parts).sum()
+        })
+    }
+
     /// Waits so far.
     pub fn wait_count(&self) -> u64 {
         self.waits.load(Ordering::Relaxed)
@@ -509,11 +585,12 @@ fn gather(state: &mut State, object: ObjectId) {
     let cores: Vec<Arc<OwnerCore>> = state.owners.values().map(|owner| Arc::clone(&owner.core)).collect();
     for core in cores {
         let mut near = core.near.lock();
-        let Some(at) = near.tables.iter().position(|(table, _)| *table == object) else { continue };
-        let (_, modes) = near.tables.swap_remove(at);
-        near.elsewhere = true;
-        for mode in TableLockMode::ALL.into_iter().filter(|mode| modes >> *mode as u8 & 1 == 1) {
-            state.grant(core.id, Tag::Table(object), mode as u8, false);
+        while let Some(at) = near.tables.iter().position(|(table, ..)| *table == object) {
+            let (_, modes, since) = near.tables.swap_remove(at);
+            near.elsewhere = true;
+            for mode in TableLockMode::ALL.into_iter().filter(|mode| modes >> *mode as u8 & 1 == 1) {
+                state.grant_since(core.id, Tag::Table(object), mode as u8, false, since);
+            }
         }
     }
 }

@@ -23,11 +23,13 @@
 //! | [`info`] | what views show |
 //!
 //! T3. Requests for one thing are served in the order in which they came, except that who holds it already goes before
-//!     those who wait for it. A lock is its transaction's until that ends (also past a rollback to a savepoint), or its
-//!     session's until it is given back.
+//!     those who wait for it. A lock is its transaction's until that ends or is rolled back to a savepoint before it, or
+//!     its session's until it is given back. What stays past such a rollback are the locks of changed definitions.
 //!
 //! Memory: a table or advisory lock takes some 100 bytes; explicit record locks take a bitmap and some 60 bytes for a
-//! page, owner and mode, so a million locked records of 200 a page take about half a megabyte.
+//! page, owner and mode. Beyond 4,096 pages all record locks of an owner become locks of whole pages, kept as ranges, at
+//! most 1,024 for a table and mode: those nearest to each other become one. That locks more than was asked for, never
+//! less, and takes nothing from those who have their locks already. So it is half a megabyte at most, whatever is locked.
 //!
 //! Latches: locks are waited for with no latch held. The manager's mutex may be taken under a page latch; nothing is
 //! latched under it. Order of mutexes: the manager's, then an owner's.

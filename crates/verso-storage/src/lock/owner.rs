@@ -5,9 +5,11 @@
 //!     strong one raises the stripe's counter first and then moves the weak ones of all owners to the common table; a
 //!     weak locker looks at the counter while it holds its own mutex, so one of the two sees the other.
 //! O2. An owner waits for one thing at a time.
+//! O3. A savepoint moves the owner's mark, and every lock bears the mark at which it was first taken. So what was locked
+//!     since a savepoint is what bears its mark or a later one, whichever savepoints were released in between.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use verso_env::sync::{Condvar, Mutex};
@@ -18,8 +20,8 @@ use crate::page::{ObjectId, TxnId};
 /// Weak table locks that an owner holds by itself.
 #[derive(Default)]
 pub(super) struct Near {
-    /// Tables and modes, a bit each.
-    pub(super) tables: Vec<(ObjectId, u8)>,
+    /// Tables and modes, a bit each, and since which mark; a table has one for each mark since which it has some.
+    pub(super) tables: Vec<(ObjectId, u8, u32)>,
     /// The common table holds something of this owner too.
     pub(super) elsewhere: bool,
 }
@@ -33,6 +35,8 @@ pub(crate) struct OwnerCore {
     /// The running transaction, once it has written; 0 otherwise.
     pub(super) txn: AtomicU64,
     pub(super) near: Mutex<Near>,
+    /// Moves with each savepoint; what is locked bears it (O3).
+    pub(super) mark: AtomicU32,
     /// Notified under the manager's mutex.
     pub(super) wake: Condvar,
     /// Set to end what it does.
@@ -43,6 +47,16 @@ impl OwnerCore {
     /// The running transaction got its number.
     pub(crate) fn begin(&self, txn: TxnId) {
         self.txn.store(txn.0, Ordering::Release);
+    }
+
+    /// A savepoint is set: the mark of what is locked from now on.
+    pub(crate) fn next_mark(&self) -> u32 {
+        // Only the owner's own thread moves it.
+        self.mark.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(super) fn mark(&self) -> u32 {
+        self.mark.load(Ordering::Relaxed)
     }
 
     pub(super) fn txn(&self) -> TxnId {

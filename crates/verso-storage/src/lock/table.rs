@@ -3,6 +3,7 @@
 //! Everything here happens under the manager's mutex.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,6 +15,11 @@ use super::owner::OwnerCore;
 use crate::heap::slots::SlotSet;
 use crate::page::{ObjectId, RecordId, TxnId};
 use crate::rules::{Rule, disabled};
+
+/// Pages in which an owner's record locks stand one by one.
+pub(super) const PAGES_MAX: usize = 4096;
+/// Ranges of whole pages for an owner, table and mode.
+pub(super) const RANGES_MAX: usize = 1024;
 
 /// What can be locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,6 +76,8 @@ pub(super) struct Granted {
     /// How often for the session and for the transaction.
     pub(super) session: u32,
     pub(super) txn: u32,
+    /// The mark at which the transaction first took it.
+    pub(super) since: u32,
 }
 
 #[derive(Default)]
@@ -79,22 +87,141 @@ pub(super) struct Entry {
     pub(super) queue: VecDeque<(u64, u8)>,
 }
 
-/// Explicit record locks of one page: who locks which slots how.
-pub(super) type PageLocks = SmallVec<[(u64, RecordLockMode, SlotSet); 1]>;
+/// Explicit locks of one owner on records of a page, in one mode, taken at one mark.
+pub(super) struct PageLock {
+    pub(super) owner: u64,
+    pub(super) mode: RecordLockMode,
+    pub(super) since: u32,
+    pub(super) slots: SlotSet,
+}
+
+/// Explicit record locks of one page.
+pub(super) type PageLocks = SmallVec<[PageLock; 1]>;
 
 /// Explicit record locks of one table.
 pub(super) struct TableRecords {
-    /// Pages with locks and records with queues, for who wants to know without the mutex.
+    /// Pages with locks, owners with ranges and records with queues, for who wants to know without the mutex.
     pub(super) count: Arc<AtomicU32>,
     pub(super) pages: BTreeMap<u32, PageLocks>,
+    /// Whole pages, by owner and mode.
+    pub(super) ranges: BTreeMap<(u64, RecordLockMode), PageRanges>,
+}
+
+impl TableRecords {
+    pub(super) fn new(count: &Arc<AtomicU32>) -> TableRecords {
+        TableRecords { count: Arc::clone(count), pages: BTreeMap::new(), ranges: BTreeMap::new() }
+    }
+
+    /// Who locks a record explicitly, and how.
+    fn holders(&self, record: RecordId) -> impl Iterator<Item = (u64, RecordLockMode)> {
+        let page = self.pages.get(&record.page_index).into_iter().flatten();
+        let of_page =
+            page.filter(move |lock| lock.slots.contains(record.slot)).map(|lock| (lock.owner, lock.mode));
+        let ranges = self.ranges.iter().filter(move |(_, ranges)| ranges.contains(record.page_index));
+        of_page.chain(ranges.map(|(holder, _)| *holder))
+    }
+
+    /// Locks whole pages.
+    fn lock_range(&mut self, holder: (u64, RecordLockMode), first: u32, last: u32, since: u32) {
+        let count = &self.count;
+        let ranges = self.ranges.entry(holder).or_insert_with(|| {
+            count.fetch_add(1, Ordering::Relaxed);
+            PageRanges::default()
+        });
+        ranges.add(first, last, since);
+    }
+
+    /// Removes what `gone` says of the locks of an owner on a page.
+    pub(super) fn unlock_page(&mut self, page: u32, gone: impl Fn(&PageLock) -> bool) {
+        if let Some(locks) = self.pages.get_mut(&page) {
+            locks.retain(|lock| !gone(lock));
+            if locks.is_empty() {
+                self.pages.remove(&page);
+                self.count.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Removes the ranges of an owner that bear `since` or a later mark.
+    pub(super) fn unlock_ranges(&mut self, owner: u64, since: u32) {
+        let count = &self.count;
+        self.ranges.retain(|(holder, _), ranges| {
+            if *holder == owner {
+                ranges.0.retain(|_, (_, its)| *its < since);
+                if ranges.0.is_empty() {
+                    count.fetch_sub(1, Ordering::Relaxed);
+                    return false;
+                }
+            }
+            true
+        });
+    }
+}
+
+/// Pages of one table that an owner locks in a mode: from each first to its last, and since which mark.
+///
+/// Beyond [`RANGES_MAX`] ranges those nearest to each other become one, with what lies between them: that denies others
+/// more than was asked for, and nobody loses what he has.
+#[derive(Default)]
+pub(super) struct PageRanges(pub(super) BTreeMap<u32, (u32, u32)>);
+
+impl PageRanges {
+    pub(super) fn contains(&self, page: u32) -> bool {
+        self.0.range(..=page).next_back().is_some_and(|(_, (last, _))| page <= *last)
+    }
+
+    fn add(&mut self, first: u32, last: u32, since: u32) {
+        let (mut from, mut to, mut oldest) = (first, last, since);
+        if let Some((before, (end, its))) = self.0.range(..=first).next_back()
+            && *end >= first.saturating_sub(1)
+        {
+            if *end >= last {
+                return; // It has them already.
+            }
+            (from, to, oldest) = (*before, (*end).max(to), oldest.min(*its));
+        }
+        let touched: Vec<u32> = self.0.range(from..=to.saturating_add(1)).map(|(at, _)| *at).collect();
+        for at in touched {
+            if let Some((end, its)) = self.0.remove(&at) {
+                (to, oldest) = (to.max(end), oldest.min(its));
+            }
+        }
+        self.0.insert(from, (to, oldest));
+        if self.0.len() > RANGES_MAX {
+            self.coarsen();
+        }
+    }
+
+    /// Closes the smaller half of the gaps.
+    fn coarsen(&mut self) {
+        let list: Vec<(u32, (u32, u32))> = std::mem::take(&mut self.0).into_iter().collect();
+        let gap = |two: &[(u32, (u32, u32))]| two[1].0 - two[0].1.0;
+        let mut gaps: Vec<u32> = list.windows(2).map(gap).collect();
+        let middle = gaps.len() / 2;
+        let limit = *gaps.select_nth_unstable(middle).1;
+        let mut open: Option<(u32, (u32, u32))> = None;
+        for (first, (last, since)) in list {
+            open = Some(match open {
+                Some((from, (to, its))) if first - to <= limit => (from, (last, its.min(since))),
+                Some((from, range)) => {
+                    self.0.insert(from, range);
+                    (first, (last, since))
+                }
+                None => (first, (last, since)),
+            });
+        }
+        self.0.extend(open);
+    }
 }
 
 /// An owner and what it has.
 pub(super) struct OwnerState {
     pub(super) core: Arc<OwnerCore>,
     pub(super) tags: Vec<Tag>,
-    /// Pages in which it locks records.
+    /// Pages in which it locks records one by one.
     pub(super) pages: Vec<(ObjectId, u32)>,
+    /// Tables of which it locks whole pages.
+    pub(super) ranges: Vec<ObjectId>,
     pub(super) want: Option<Want>,
 }
 
@@ -110,17 +237,20 @@ impl State {
     /// Modes in which `owner` holds `tag`, a bit each.
     pub(super) fn held(&self, owner: u64, tag: Tag) -> u8 {
         if let Tag::Record(object, record) = tag {
-            let page = self.page_locks(object, record.page_index);
-            let own =
-                page.iter().filter(|(holder, _, slots)| *holder == owner && slots.contains(record.slot));
-            return own.fold(0, |held, (_, mode, _)| held | 1 << *mode as u8);
+            let own = self.holders(object, record).filter(|(holder, _)| *holder == owner);
+            return own.fold(0, |held, (_, mode)| held | 1 << mode as u8);
         }
         let Some(entry) = self.tags.get(&tag) else { return 0 };
         let own = entry.granted.iter().filter(|granted| granted.owner == owner);
         own.fold(0, |held, granted| held | 1 << granted.mode)
     }
 
-    pub(super) fn page_locks(&self, object: ObjectId, page: u32) -> &[(u64, RecordLockMode, SlotSet)] {
+    /// Who locks a record explicitly, and how.
+    fn holders(&self, object: ObjectId, record: RecordId) -> impl Iterator<Item = (u64, RecordLockMode)> {
+        self.records.get(&object).into_iter().flat_map(move |table| table.holders(record))
+    }
+
+    pub(super) fn page_locks(&self, object: ObjectId, page: u32) -> &[PageLock] {
         self.records.get(&object).and_then(|table| table.pages.get(&page)).map_or(&[], |locks| &locks[..])
     }
 
@@ -138,11 +268,10 @@ impl State {
             Want::End(txn) => writer = txn,
             Want::Record { object, record, mode, writer: by } => {
                 writer = by;
-                for (holder, held, slots) in self.page_locks(object, record.page_index) {
-                    if *holder != owner && mode.excludes(*held) && slots.contains(record.slot) {
-                        found.push(*holder);
-                    }
-                }
+                let others = self.holders(object, record);
+                let denies =
+                    |(holder, held): &(u64, RecordLockMode)| *holder != owner && mode.excludes(*held);
+                found.extend(others.filter(denies).map(|(holder, _)| holder));
             }
             Want::Lock { tag, mode } => {
                 let excluded = conflicts(tag, mode);
@@ -211,13 +340,22 @@ impl State {
 
     /// Gives the lock, which nobody blocks; whether the owner has not had it in this mode.
     pub(super) fn grant(&mut self, owner: u64, tag: Tag, mode: u8, session: bool) -> bool {
+        let mark = self.owners.get(&owner).map_or(0, |owner| owner.core.mark());
+        self.grant_since(owner, tag, mode, session, mark)
+    }
+
+    /// As [`State::grant`], of a lock that was taken at `mark`.
+    pub(super) fn grant_since(&mut self, owner: u64, tag: Tag, mode: u8, session: bool, mark: u32) -> bool {
         let entry = self.tags.entry(tag).or_default();
         let own = entry.granted.iter().position(|granted| granted.owner == owner && granted.mode == mode);
         let at = own.unwrap_or_else(|| {
-            entry.granted.push(Granted { owner, mode, session: 0, txn: 0 });
+            entry.granted.push(Granted { owner, mode, session: 0, txn: 0, since: mark });
             entry.granted.len() - 1
         });
         let granted = &mut entry.granted[at];
+        if granted.txn == 0 {
+            granted.since = mark;
+        }
         *(if session { &mut granted.session } else { &mut granted.txn }) += 1;
         if own.is_none()
             && let Some(state) = self.owners.get_mut(&owner)
@@ -228,7 +366,9 @@ impl State {
         own.is_none()
     }
 
-    /// Notes explicit locks of `owner` on records of a page.
+    /// Notes explicit locks of `owner` on records of a page, or on all of it. Who locks records one by one in too many
+    /// pages has whole pages from then on.
+    #[allow(clippy::too_many_arguments, reason = "all of them describe one lock")]
     pub(super) fn lock_slots(
         &mut self,
         owner: u64,
@@ -237,33 +377,77 @@ impl State {
         page: u32,
         slots: &[u16],
         mode: RecordLockMode,
+        whole: bool,
     ) {
-        let table = self
-            .records
-            .entry(object)
-            .or_insert_with(|| TableRecords { count: Arc::clone(count), pages: BTreeMap::new() });
+        let Some(state) = self.owners.get_mut(&owner) else { return };
+        let since = state.core.mark();
+        let table = self.records.entry(object).or_insert_with(|| TableRecords::new(count));
+        if whole || table.ranges.contains_key(&(owner, mode)) {
+            return self.lock_pages(owner, object, count, page..=page, mode);
+        }
         let locks = table.pages.entry(page).or_insert_with(|| {
             table.count.fetch_add(1, Ordering::Relaxed);
             PageLocks::new()
         });
-        let mut known = false;
-        let mut at = None;
-        for (index, (holder, held, _)) in
-            locks.iter().enumerate().filter(|(_, (holder, ..))| *holder == owner)
-        {
-            let _ = holder;
-            known = true;
-            if *held == mode {
-                at = Some(index);
+        let known = locks.iter().any(|lock| lock.owner == owner);
+        let mut own = locks.iter_mut().filter(|lock| lock.owner == owner && lock.mode == mode);
+        // What it has is not taken anew: it stays past a rollback to this savepoint.
+        let mut new: SmallVec<[u16; 32]> = SmallVec::from_slice(slots);
+        let mut newest = None;
+        for lock in &mut own {
+            new.retain(|slot| !lock.slots.contains(*slot));
+            if lock.since == since {
+                newest = Some(lock);
             }
         }
-        let at = at.unwrap_or_else(|| {
-            locks.push((owner, mode, SlotSet::default()));
-            locks.len() - 1
-        });
-        locks[at].2.extend(crate::heap::slots::Slots::from_list(slots));
-        if !known && let Some(state) = self.owners.get_mut(&owner) {
+        let added = crate::heap::slots::Slots::from_list(&new);
+        match newest {
+            Some(lock) => {
+                lock.slots.extend(added);
+            }
+            None if new.is_empty() => {}
+            None => locks.push(PageLock { owner, mode, since, slots: added.into() }),
+        }
+        if !known {
             state.pages.push((object, page));
+            if state.pages.len() > PAGES_MAX && !disabled(Rule::T3Pages) {
+                self.escalate(owner);
+            }
+        }
+    }
+
+    /// Notes explicit locks of `owner` on whole pages.
+    pub(super) fn lock_pages(
+        &mut self,
+        owner: u64,
+        object: ObjectId,
+        count: &Arc<AtomicU32>,
+        pages: RangeInclusive<u32>,
+        mode: RecordLockMode,
+    ) {
+        let Some(state) = self.owners.get_mut(&owner) else { return };
+        let table = self.records.entry(object).or_insert_with(|| TableRecords::new(count));
+        table.lock_range((owner, mode), *pages.start(), *pages.end(), state.core.mark());
+        if !state.ranges.contains(&object) {
+            state.ranges.push(object);
+        }
+    }
+
+    /// Makes all of an owner's record locks locks of whole pages.
+    fn escalate(&mut self, owner: u64) {
+        let Some(state) = self.owners.get_mut(&owner) else { return };
+        for (object, page) in std::mem::take(&mut state.pages) {
+            let Some(table) = self.records.get_mut(&object) else { continue };
+            let locks = table.pages.get(&page).into_iter().flatten();
+            let own: SmallVec<[(RecordLockMode, u32); 4]> =
+                locks.filter(|lock| lock.owner == owner).map(|lock| (lock.mode, lock.since)).collect();
+            for (mode, since) in own {
+                table.lock_range((owner, mode), page, page, since);
+            }
+            table.unlock_page(page, |lock| lock.owner == owner);
+            if !state.ranges.contains(&object) {
+                state.ranges.push(object);
+            }
         }
     }
 

@@ -86,6 +86,8 @@ pub struct Frame {
     pub records: u64,
     /// Where its images begin in the [`ImageStore`].
     pub images_from: u64,
+    /// The mark of what a savepoint's transaction has locked since (T3).
+    pub locks_from: u32,
 }
 
 impl Frame {

@@ -9,13 +9,16 @@
 //! 2008); if T0 only reads, then T1 committed before T0's snapshot (Ports and Grittner 2012, whose tests these are). One
 //! of the three is ended with 40001, the pivot where possible.
 //!
-//! S1. A reader notes what it is about to read (a table, records) before it latches a page of it; a writer
-//!     looks for notes after its change. So of a read and a write of the same thing one always learns of the other: the
-//!     writer finds the note, or the reader meets the new version and reports that it skipped it.
+//! S1. A reader notes what it is about to read (a table, records) before it latches a page of it, and the part of an
+//!     index that it has read with the leaf latched; a writer looks for notes after its change. So of a read and a write
+//!     of the same thing one always learns of the other: the writer finds the note, or the reader meets the new version
+//!     and reports that it skipped it. A reader through an index notes the records of all entries that it met, so only
+//!     entries that are new have to be looked for among the ranges.
 //! S2. Only serializable transactions are noted; the others cost one test of an option.
 //! S3. What is known of a committed transaction is kept as long as an active one overlaps it. Beyond
 //!     [`COMMITTED_MAX`] the oldest are summed up: per table the newest of them that read it, per writer its earliest
-//!     conflict. Beyond [`PAGES_MAX`] pages of a table a reader's notes become one for all of it.
+//!     conflict. Beyond [`PAGES_MAX`] pages of a table a reader's notes become one for all of it, beyond
+//!     [`RANGES_MAX`] ranges of an index one for all keys.
 //! S4. A read-only transaction is *safe* once every read-write one that ran when its snapshot was taken has ended
 //!     without a conflict out to one that committed before that snapshot. Then nothing it reads can matter and it is
 //!     tracked no more; DEFERRABLE waits for that before it begins.
@@ -23,6 +26,7 @@
 //! Locks: this module's mutex, then that of the transactions' table.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -40,6 +44,8 @@ use crate::rules::{Rule, disabled};
 const COMMITTED_MAX: usize = 512;
 /// Pages of one table in which a transaction's reads are noted by record.
 const PAGES_MAX: usize = 1024;
+/// Ranges of one index that are noted of a transaction; those that touch are one.
+const RANGES_MAX: usize = 1024;
 /// How often a deferrable transaction that waits looks whether it was cancelled.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -83,6 +89,8 @@ struct Xact {
     unsafe_snapshot: bool,
     tables: BTreeSet<ObjectId>,
     pages: BTreeMap<ObjectId, BTreeSet<u32>>,
+    /// Indexes of which it read ranges, and their tables.
+    indexes: BTreeMap<ObjectId, ObjectId>,
 }
 
 impl Xact {
@@ -104,6 +112,7 @@ struct State {
     sequence: u64,
     tables: HashMap<ObjectId, BTreeSet<u64>>,
     records: HashMap<(ObjectId, u32), Vec<(u64, SlotSet)>>,
+    ranges: HashMap<ObjectId, BTreeMap<u64, Ranges>>,
     /// Tables read by those summed up: when the newest of them ended.
     old_tables: HashMap<ObjectId, u64>,
     /// Writers summed up: their end and their earliest conflict out.
@@ -167,6 +176,7 @@ impl Ssi {
             unsafe_snapshot: false,
             tables: BTreeSet::new(),
             pages: BTreeMap::new(),
+            indexes: BTreeMap::new(),
         };
         state.xacts.insert(id, xact);
         self.tracked.store(state.xacts.len(), Ordering::Release);
@@ -257,6 +267,13 @@ impl Reader {
         self.ssi.state.lock().note_record(self.id, table, page_index, slot);
     }
 
+    /// It reads the entries of an index from `start` to before `end`, whose leaf is latched.
+    pub(crate) fn reads_range(&self, table: ObjectId, index: ObjectId, start: &[u8], end: Option<&[u8]>) {
+        if table.0 >= crate::Engine::FIRST_USER_OBJECT && !self.idle() {
+            self.ssi.state.lock().note_range(self.id, table, index, start, end);
+        }
+    }
+
     /// It met a version that its snapshot does not see.
     #[cold]
     pub(crate) fn skips(&self, writer: TxnId) {
@@ -293,6 +310,35 @@ impl Reader {
         state.conflicts_in(self.id, table, readers)
     }
 
+    /// It has added entries to an index.
+    ///
+    /// # Errors
+    /// `Serialization`.
+    pub(crate) fn wrote_keys<'e>(
+        &self,
+        table: ObjectId,
+        index: ObjectId,
+        entries: impl Iterator<Item = &'e [u8]>,
+    ) -> Result<(), StorageError> {
+        if table.0 < crate::Engine::FIRST_USER_OBJECT
+            || self.ssi.tracked() <= 1
+            || disabled(Rule::Ssi)
+            || disabled(Rule::SsiRanges)
+        {
+            return Ok(());
+        }
+        let mut state = self.ssi.state.lock();
+        let Some(noted) = state.ranges.get(&index) else { return Ok(()) };
+        let mut readers = BTreeSet::new();
+        for entry in entries {
+            let hit =
+                noted.iter().filter(|(reader, ranges)| !readers.contains(*reader) && ranges.hold(entry));
+            let hit: Vec<u64> = hit.map(|(reader, _)| *reader).collect();
+            readers.extend(hit);
+        }
+        state.conflicts_in(self.id, table, readers)
+    }
+
     // ── ending ───────────────────────────────────────────────────────────────────────────────────────────────
 
     /// The test before the commit, or the preparation of one; passing it decides the order of commits.
@@ -317,7 +363,52 @@ impl Reader {
     }
 }
 
+/// Parts of an index, apart from each other: where each begins, and before what it ends.
+#[derive(Default)]
+struct Ranges(BTreeMap<Vec<u8>, Option<Vec<u8>>>);
+
+impl Ranges {
+    /// Adds a part; those that it touches become one with it.
+    fn add(&mut self, start: &[u8], end: Option<&[u8]>) {
+        let mut start = start.to_vec();
+        let mut end = end.map(<[u8]>::to_vec);
+        if let Some((before, its_end)) =
+            self.0.range::<[u8], _>((Bound::Unbounded, Bound::Included(&start[..]))).next_back()
+            && its_end.as_ref().is_none_or(|its_end| *its_end >= start)
+        {
+            start.clone_from(before);
+            end = its_end.clone().and_then(|its_end| end.map(|end| end.max(its_end)));
+        }
+        let within = |at: &Vec<u8>| end.as_ref().is_none_or(|end| at <= end);
+        let behind = self.0.range::<[u8], _>((Bound::Included(&start[..]), Bound::Unbounded));
+        let touched: Vec<Vec<u8>> = behind.map(|(at, _)| at).take_while(|at| within(at)).cloned().collect();
+        for at in touched {
+            let its_end = self.0.remove(&at).flatten();
+            // Only the last of them may end behind the new one.
+            end = its_end.and_then(|its_end| end.map(|end| end.max(its_end)));
+        }
+        self.0.insert(start, end);
+        if self.0.len() > RANGES_MAX {
+            self.0 = BTreeMap::from([(Vec::new(), None)]);
+        }
+    }
+
+    fn hold(&self, entry: &[u8]) -> bool {
+        let before = self.0.range::<[u8], _>((Bound::Unbounded, Bound::Included(entry))).next_back();
+        before.is_some_and(|(_, end)| end.as_ref().is_none_or(|end| entry < &end[..]))
+    }
+}
+
 impl State {
+    fn note_range(&mut self, id: u64, table: ObjectId, index: ObjectId, start: &[u8], end: Option<&[u8]>) {
+        let Some(xact) = self.xacts.get_mut(&id) else { return };
+        if xact.tables.contains(&table) {
+            return;
+        }
+        xact.indexes.insert(index, table);
+        self.ranges.entry(index).or_default().entry(id).or_default().add(start, end);
+    }
+
     fn note_table(&mut self, id: u64, table: ObjectId) {
         let Some(xact) = self.xacts.get_mut(&id) else { return };
         if !xact.tables.insert(table) {
@@ -553,7 +644,8 @@ impl State {
 
     fn sum_up(&mut self, id: u64, ended: u64) {
         let Some(xact) = self.xacts.get(&id) else { return };
-        let tables: BTreeSet<ObjectId> = xact.tables.iter().chain(xact.pages.keys()).copied().collect();
+        let tables = xact.tables.iter().chain(xact.pages.keys()).chain(xact.indexes.values());
+        let tables: BTreeSet<ObjectId> = tables.copied().collect();
         for table in tables {
             let newest = self.old_tables.entry(table).or_insert(0);
             *newest = (*newest).max(ended);
@@ -593,6 +685,14 @@ impl State {
                 }
             }
         }
+        for index in xact.indexes.keys() {
+            if let Some(readers) = self.ranges.get_mut(index) {
+                readers.remove(&id);
+                if readers.is_empty() {
+                    self.ranges.remove(index);
+                }
+            }
+        }
         for (table, pages) in &xact.pages {
             pages.iter().for_each(|page| forget_page(&mut self.records, *table, *page, id));
         }
@@ -610,5 +710,45 @@ fn forget_page(
         if noted.is_empty() {
             records.remove(&(table, page));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against a set of all strings of one letter.
+    #[test]
+    fn ranges_hold_what_was_added() {
+        for seed in verso_sim::seeds(200) {
+            let mut rng = verso_sim::Rng::new(seed);
+            let (mut ranges, mut model) = (Ranges::default(), BTreeSet::new());
+            for _ in 0..rng.below(12) {
+                let start = rng.below(24) as u8;
+                let end = (rng.below(8) > 0).then(|| start + rng.below(6) as u8);
+                ranges.add(&[start], end.map(|end| [end]).as_ref().map(|end| &end[..]));
+                model.extend(start..end.unwrap_or(40));
+            }
+            for letter in 0..40 {
+                assert_eq!(ranges.hold(&[letter]), model.contains(&letter), "seed {seed}, {letter}");
+            }
+            let parts: Vec<_> = ranges.0.iter().collect();
+            assert!(
+                parts.windows(2).all(|two| two[0].1.as_ref().is_some_and(|end| end < two[1].0)),
+                "seed {seed}"
+            );
+        }
+    }
+
+    #[test]
+    fn many_ranges_become_one() {
+        let mut ranges = Ranges::default();
+        for at in 0..RANGES_MAX as u16 {
+            ranges.add(&(at * 2).to_be_bytes(), Some(&(at * 2 + 1).to_be_bytes()));
+        }
+        assert!(!ranges.hold(&3_u16.to_be_bytes()));
+        ranges.add(&u16::MAX.to_be_bytes(), None);
+        assert!(ranges.hold(&3_u16.to_be_bytes()));
+        assert_eq!(ranges.0.len(), 1);
     }
 }

@@ -484,7 +484,9 @@ impl Txn {
             return Ok(());
         }
         let Some(at) = self.frames.iter().rposition(|frame| frame.statement) else { return Ok(()) };
-        self.undo_from(at)
+        self.undo_from(at)?;
+        self.shared.locks.look_again(&self.owner);
+        Ok(())
     }
 
     /// Undoes and removes the frames from `at` on.
@@ -515,9 +517,22 @@ impl Txn {
         self.frames.push(Frame {
             name: Some(name.to_owned()),
             images_from: self.images.end(),
+            locks_from: self.owner.next_mark(),
             ..Frame::default()
         });
         Ok(())
+    }
+
+    /// Gives all locks of the transaction back. What it has done is undone, and it begins anew, its number kept.
+    pub fn release_locks(&mut self) {
+        self.locked.clear();
+        self.shared.locks.release_since(&self.owner, 0);
+    }
+
+    /// The lock on a table stays until the end of the transaction, also past a rollback to a savepoint: for changes of
+    /// definitions.
+    pub fn pin_lock(&mut self, object: ObjectId) {
+        self.shared.locks.pin_table(&self.owner, object);
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize, StorageError> {
@@ -531,10 +546,16 @@ impl Txn {
     /// `NoSuchSavepoint`; `MustRollback` when undo failed.
     pub fn rollback_to(&mut self, name: &str) -> Result<(), StorageError> {
         let at = self.find_savepoint(name)?;
+        let mark = self.frames[at].locks_from;
         self.undo_from(at)?;
+        if !disabled(Rule::T3Savepoint) {
+            self.locked.clear();
+            self.shared.locks.release_since(&self.owner, mark);
+        }
         self.frames.push(Frame {
             name: Some(name.to_owned()),
             images_from: self.images.end(),
+            locks_from: self.owner.next_mark(),
             ..Frame::default()
         });
         Ok(())

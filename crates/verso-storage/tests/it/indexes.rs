@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use verso_env::Env;
-use verso_sim::{World, seeds};
+use verso_sim::{FaultPlan, World, seeds};
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::index::key;
 use verso_storage::{
@@ -548,7 +548,9 @@ fn an_index_that_is_not_committed_goes_and_a_dropped_one_too() {
     txn.rollback().unwrap();
     let mut txn = table.begin();
     table.engine.drop_object(&mut txn, table.second.object()).unwrap();
-    table.engine.reindex(&mut txn, table.primary.object(), &mut go_on).unwrap();
+    // Built anew: another object, and the old one goes.
+    let rebuilt = table.engine.create_index(&mut txn, first, &mut go_on).unwrap();
+    table.engine.drop_object(&mut txn, table.primary.object()).unwrap();
     txn.commit(CommitMode::Wait).unwrap();
     table.settled();
     assert_eq!(table.heap.indexes.list().len(), 1);
@@ -559,7 +561,7 @@ fn an_index_that_is_not_committed_goes_and_a_dropped_one_too() {
     txn.commit(CommitMode::Wait).unwrap();
     table.settled();
     // A dropped table takes its indexes along.
-    let (object, index) = (table.heap.object, table.primary.object());
+    let (object, index) = (table.heap.object, rebuilt);
     table.engine.close().unwrap();
     drop(table);
     let engine = Engine::open(Env::real(), &dir.path().join("t.verso"), options()).unwrap();
@@ -569,6 +571,202 @@ fn an_index_that_is_not_committed_goes_and_a_dropped_one_too() {
     engine.housekeeping().unwrap();
     assert!(matches!(engine.index(index), Err(StorageError::NoSuchObject(_))));
     assert!(engine.check(&mut |_| ()).unwrap().problems.is_empty());
+}
+
+/// A key goes away and comes back a thousand times under snapshots of before and in between.
+#[test]
+fn i1_snapshots_read_the_same_while_keys_come_and_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = Table::new(dir.path(), &fill(0..20), true);
+    let before = table.begin();
+    let mut snapshots = vec![(table.rows(&before), before)];
+    for round in 0..1000 {
+        let mut txn = table.begin();
+        // The primary key too: 7 becomes 1007 and 7 again, twice in one transaction now and then.
+        let (from, to) = if round % 2 == 0 { (7, 1007) } else { (1007, 7) };
+        table.update(&mut txn, from, &(to, Some(format!("name {to}")), 7), &[1, 2]).unwrap();
+        if round % 10 == 3 {
+            table.update(&mut txn, to, &(from, None, 8), &[1, 2, 3]).unwrap();
+            table.update(&mut txn, from, &(to, Some(format!("name {to}")), 7), &[1, 2, 3]).unwrap();
+        }
+        txn.commit(CommitMode::Wait).unwrap();
+        if round % 250 == 100 {
+            let middle = table.begin();
+            snapshots.push((table.rows(&middle), middle));
+        }
+        if round % 100 == 99 {
+            table.engine.housekeeping().unwrap();
+            for (rows, txn) in &snapshots {
+                assert_eq!(&table.rows(txn), rows, "round {round}");
+            }
+        }
+    }
+    for (rows, txn) in snapshots {
+        assert_eq!(table.rows(&txn), rows);
+        txn.commit(CommitMode::Wait).unwrap();
+    }
+    table.settled();
+}
+
+/// Versions that were there before an index: an old snapshot finds them through it, and their keys go with them.
+#[test]
+fn i3_keys_of_versions_older_than_their_index_are_purged() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = Table::new(dir.path(), &fill(0..300), true);
+    let old = table.begin();
+    let seen = table.rows(&old);
+    let mut txn = table.begin();
+    for id in 0..100 {
+        let mut changed = row(id);
+        changed.1 = Some(format!("changed {id}"));
+        changed.2 += 1000;
+        table.update(&mut txn, id, &changed, &[2, 3]).unwrap();
+    }
+    (200..220).for_each(|id| table.delete(&mut txn, id).unwrap());
+    txn.commit(CommitMode::Wait).unwrap();
+    // One record with several old keys, one of them its own again, and one under the transaction that makes the index.
+    let middle = table.begin();
+    let between = table.rows(&middle);
+    for n in [7, 8, 9, 7] {
+        let mut txn = table.begin();
+        table.update(&mut txn, 50, &(50, Some(format!("name {n}")), n), &[2, 3]).unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+    }
+    let now = table.now();
+    let mut txn = table.begin();
+    table.update(&mut txn, 51, &(51, None, -1), &[2, 3]).unwrap();
+    let [_, second] = specs(table.heap.object);
+    let third = IndexSpec {
+        parts: vec![KeyPart::ascending(3, KeyType::I32), KeyPart::ascending(2, KeyType::Bytes)],
+        ..second.clone()
+    };
+    table.engine.drop_object(&mut txn, table.second.object()).unwrap();
+    let objects = [second, third].map(|spec| table.engine.create_index(&mut txn, spec, &mut go_on).unwrap());
+    table.update(&mut txn, 51, &(51, None, -2), &[3]).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let mut after = now;
+    *after.iter_mut().find(|row| row.0 == 51).unwrap() = (51, None, -2);
+    let mut table = table;
+    for object in objects {
+        table.second = table.engine.index(object).unwrap();
+        for (txn, rows) in [(&old, &seen), (&middle, &between)] {
+            let mut through = table.through(txn, &table.second, KeyRange::all(), false);
+            through.sort();
+            assert_eq!(&through, rows);
+        }
+    }
+    table.second = table.engine.index(objects[0]).unwrap();
+    assert_eq!(table.now(), after);
+    old.commit(CommitMode::Wait).unwrap();
+    table.sound();
+    middle.commit(CommitMode::Wait).unwrap();
+    table.settled();
+    assert_eq!(table.now(), after);
+}
+
+/// Indexes that overlap in a chain, of values so long that the old ones fill more than a version page: the entry is split
+/// between key columns, and whole keys are purged all the same.
+#[test]
+fn i3_keys_of_a_split_entry_are_purged() {
+    const COLUMNS: u16 = 20;
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::create(
+        Env::real(),
+        &dir.path().join("t.verso"),
+        EngineOptions { page_size: 4096, ..options() },
+    )
+    .unwrap();
+    let columns: Vec<ColumnSpec> =
+        (1..=COLUMNS).map(|id| ColumnSpec { id, physical: verso_types::Physical::Bytes }).collect();
+    let mut txn = engine.begin(TxnOptions::default());
+    let object = engine.create_heap(&mut txn, &columns).unwrap();
+    for id in 1..COLUMNS {
+        let parts = [id, id + 1].map(|id| KeyPart::ascending(id, KeyType::Bytes)).to_vec();
+        let spec = IndexSpec { table: object, parts, unique: false, nulls_distinct: true };
+        engine.create_index(&mut txn, spec, &mut go_on).unwrap();
+    }
+    let heap = engine.heap(object).unwrap();
+    let value = |text: &str| {
+        let mut column = verso_types::Column::new(verso_types::Physical::Bytes);
+        column.data.bytes_mut().unwrap().push(text.repeat(300).as_bytes());
+        column
+    };
+    let all = |text: &str| Batch::from_columns((0..COLUMNS).map(|_| value(text)).collect());
+    heap.insert(&mut txn, &all("a"), None).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    for text in ["b", "c", "a"] {
+        let mut txn = engine.begin(TxnOptions::default());
+        txn.begin_statement().unwrap();
+        let mut scan = heap.scan(&txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+        let mut out = ScanBatch::default();
+        assert!(scan.next(&mut out).unwrap());
+        let values = Batch::from_columns(vec![value(text)]);
+        heap.update(&mut txn, &out, None, &[COLUMNS / 2], &values).unwrap();
+        txn.end_statement().unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+    }
+    engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    (0..2).for_each(|_| engine.housekeeping().unwrap());
+    assert_eq!(engine.space().version_pages, 0);
+    let report = engine.check(&mut |_| ()).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
+
+/// The power goes while an index is built anew: what was allocated for it comes back.
+#[test]
+fn an_index_half_built_leaves_no_pages() {
+    let mut built = 0;
+    for seed in seeds(6) {
+        let world = World::new(seed);
+        let path = World::dir().join("t.verso");
+        let mut rng = world.rng();
+        let (object, free) = world.run(|env| {
+            let engine = Engine::create(env.clone(), &path, options()).unwrap();
+            let mut txn = engine.begin(TxnOptions::default());
+            let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+            let specs = specs(object);
+            for spec in specs {
+                engine.create_index(&mut txn, spec, &mut go_on).unwrap();
+            }
+            engine.heap(object).unwrap().insert(&mut txn, &batch(&fill(0..3000)), None).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            engine.housekeeping().unwrap();
+            let free = engine.space().total_pages - engine.space().free_pages;
+            engine.close().unwrap();
+            (object, free)
+        });
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path, options()).unwrap();
+            let at = rng.between(1, 60);
+            world.vfs().set_faults(FaultPlan { power_off_at_op: Some(at), ..FaultPlan::default() });
+            let mut work = || -> Result<(), StorageError> {
+                let mut txn = engine.begin(TxnOptions::default());
+                let [first, _] = specs(object);
+                let old = engine.heap(object)?.indexes.list()[0].object();
+                engine.create_index(&mut txn, first, &mut go_on)?;
+                engine.drop_object(&mut txn, old)?;
+                built += 1;
+                engine.checkpoint()?;
+                // Not committed: nothing reaches the disk any more.
+                world.vfs().set_faults(FaultPlan { power_off_at_op: Some(1), ..FaultPlan::default() });
+                Ok(())
+            };
+            let _ = work();
+        });
+        world.crash();
+        world.run(|env| {
+            let engine = Engine::open(env.clone(), &path, options()).unwrap();
+            engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+            engine.housekeeping().unwrap();
+            assert_eq!(engine.heap(object).unwrap().indexes.list().len(), 2, "seed {seed}");
+            let report = engine.check(&mut |_| ()).unwrap();
+            assert!(report.problems.is_empty(), "seed {seed}: {:?}", report.problems);
+            let space = engine.space();
+            let used = space.total_pages - space.free_pages;
+            assert!(used <= free + 16, "seed {seed}: {used} pages are used, {free} were before");
+        });
+    }
+    assert!(built > 0);
 }
 
 #[test]

@@ -102,6 +102,107 @@ fn r2_lockers_see_what_writers_have_and_skip_or_find_it_changed() {
     assert_eq!(engine.locks(), []);
 }
 
+/// Beyond some thousand pages an owner's locks are those of whole pages, in ranges: others are denied what they were,
+/// however sparse the locked records are, and the memory for it stays what it is.
+#[test]
+fn t3_a_million_locked_records_take_bounded_memory() {
+    const ROWS: i64 = 1_000_000;
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..ROWS);
+    for sparse in [false, true] {
+        let mut locker = begin(&engine, Isolation::ReadCommitted);
+        let mut scan = heap.scan(&locker, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+        let (mut out, mut locked, mut most) = (ScanBatch::default(), 0, 0);
+        while scan.next(&mut out).unwrap() {
+            let pages = out.records.iter().enumerate().filter(|(_, record)| {
+                !sparse || record.page_index % 2 == 0 && record.page_index.is_multiple_of(7)
+            });
+            let selection: Vec<u32> = pages.map(|(row, _)| row as u32).collect();
+            let (mode, policy) = (RecordLockMode::Update, WaitPolicy::Block);
+            locked +=
+                heap.lock_records(&mut locker, &out, Some(&selection), mode, policy).unwrap().locked.len();
+            most = most.max(engine.record_lock_parts());
+        }
+        assert!(sparse || locked == ROWS as usize);
+        assert!(most <= 5 * 1024, "{most} parts of {locked} locks");
+        assert!(sparse || engine.record_lock_parts() == 1);
+        let mut other = begin(&engine, Isolation::ReadCommitted);
+        let denied = |other: &mut Txn, id: i64| {
+            let refused = bump(&heap, other, "", 1.0, |its| its == id);
+            matches!(refused, Err(StorageError::LockTimeout))
+        };
+        assert!(denied(&mut other, 0));
+        if !sparse {
+            assert!(denied(&mut other, ROWS / 2) && denied(&mut other, ROWS - 1));
+        }
+        other.abort_statement().unwrap();
+        other.rollback().unwrap();
+        locker.end_statement().unwrap();
+        locker.rollback().unwrap();
+        assert_eq!(engine.locks(), []);
+    }
+    let mut other = begin(&engine, Isolation::ReadCommitted);
+    bump(&heap, &mut other, "", 1.0, |id| id == ROWS / 2).unwrap();
+    other.end_statement().unwrap();
+    other.commit(CommitMode::Wait).unwrap();
+}
+
+#[test]
+fn t3_a_rollback_to_a_savepoint_gives_back_what_was_locked_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..500);
+    let mut txn = begin(&engine, Isolation::ReadCommitted);
+    lock(&heap, &mut txn, 9, RecordLockMode::Share, WaitPolicy::Block).unwrap();
+    txn.end_statement().unwrap();
+    let held = |txn: &mut Txn| {
+        let seen = lock(&heap, txn, 499, RecordLockMode::Update, WaitPolicy::SkipLocked).unwrap();
+        500 - seen.locked.len()
+    };
+    for round in 0..3 {
+        txn.savepoint("a").unwrap();
+        txn.begin_statement().unwrap();
+        // Some of these it has already, in this mode or another.
+        lock(&heap, &mut txn, 99, RecordLockMode::Share, WaitPolicy::Block).unwrap();
+        lock(&heap, &mut txn, 4, RecordLockMode::Update, WaitPolicy::Block).unwrap();
+        txn.end_statement().unwrap();
+        txn.savepoint("b").unwrap();
+        txn.begin_statement().unwrap();
+        lock(&heap, &mut txn, 199, RecordLockMode::Share, WaitPolicy::Block).unwrap();
+        engine.lock_table(&mut txn, heap.object, TableLockMode::Share, WaitPolicy::Block).unwrap();
+        txn.end_statement().unwrap();
+        if round > 0 {
+            // What was locked in a savepoint that is released belongs to the one around it.
+            txn.release("b").unwrap();
+        }
+        let mut other = begin(&engine, Isolation::ReadCommitted);
+        assert_eq!(held(&mut other), 200);
+        assert!(matches!(
+            engine.lock_table(&mut other, heap.object, TableLockMode::RowExclusive, WaitPolicy::NoWait),
+            Err(StorageError::LockNotAvailable)
+        ));
+        other.abort_statement().unwrap();
+        other.rollback().unwrap();
+        if round == 0 {
+            txn.rollback_to("b").unwrap();
+            let mut other = begin(&engine, Isolation::ReadCommitted);
+            assert_eq!(held(&mut other), 100);
+            other.abort_statement().unwrap();
+            other.rollback().unwrap();
+        }
+        txn.rollback_to("a").unwrap();
+        let mut other = begin(&engine, Isolation::ReadCommitted);
+        assert_eq!(held(&mut other), 10);
+        let (object, policy) = (heap.object, WaitPolicy::NoWait);
+        assert!(engine.lock_table(&mut other, object, TableLockMode::RowExclusive, policy).unwrap());
+        other.abort_statement().unwrap();
+        other.rollback().unwrap();
+    }
+    txn.commit(CommitMode::Wait).unwrap();
+    assert_eq!(engine.locks(), []);
+}
+
 #[test]
 fn ssi_refuses_write_skew() {
     let dir = tempfile::tempdir().unwrap();

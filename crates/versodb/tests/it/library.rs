@@ -223,3 +223,42 @@ fn a_transaction_says_whether_it_has_failed() {
     connection.execute("COMMIT").unwrap();
     assert!(!connection.in_transaction() && !connection.transaction_failed());
 }
+
+#[test]
+fn settings_of_the_database_outlive_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.verso");
+    let shown = |client: &mut versodb::Connection, name: &str| {
+        client.query(&format!("SHOW {name}")).unwrap().into_rows()[0].text(0)
+    };
+    {
+        let database = Database::create(&path, Options::new()).unwrap();
+        let mut client = database.connect().unwrap();
+        let before = shown(&mut client, "sweep_interval");
+        for sql in ["SET sweep_interval = 777", "SET auto_backout = off"] {
+            client.execute(&format!("ALTER DATABASE {sql}")).unwrap();
+        }
+        client.execute("ALTER DATABASE SET sweep_interval = 778").unwrap();
+        assert_ne!(before, "778");
+        // Whatever becomes of the transaction around it.
+        client.execute("BEGIN").unwrap();
+        client.execute("ALTER DATABASE SET sweep_interval = 779").unwrap();
+        client.execute("ROLLBACK").unwrap();
+        let refused = client.execute("ALTER DATABASE SET sweep_interval = 'soon'").unwrap_err();
+        assert_eq!(refused.sqlstate, "22023");
+        drop(client);
+        database.close().unwrap();
+    }
+    let database = Database::open(&path, Options::new()).unwrap();
+    let mut client = database.connect().unwrap();
+    assert_eq!(shown(&mut client, "sweep_interval"), "779");
+    assert_eq!(shown(&mut client, "auto_backout"), "off");
+    client.execute("ALTER DATABASE RESET sweep_interval").unwrap();
+    let default = shown(&mut client, "sweep_interval");
+    drop(client);
+    database.close().unwrap();
+    let database = Database::open(&path, Options::new()).unwrap();
+    let mut client = database.connect().unwrap();
+    assert_eq!(shown(&mut client, "sweep_interval"), default);
+    assert_eq!(shown(&mut client, "auto_backout"), "off");
+}
