@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use verso_env::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use verso_env::sync::{RwLockReadGuard, StripedRwLock, StripedWriteGuard};
 
 use crate::StorageError;
 use crate::buffer::{BufferPool, ExclusivePage, LogGate};
@@ -31,6 +31,9 @@ use crate::wal::{Group, GroupView, RecordKind, Reservation, Wal};
 
 /// Room in the log reserved for every mini-transaction that does not ask for more.
 const RESERVE_BYTES: u64 = 256 << 10;
+
+/// Stripes of the checkpoint gate, for as many threads that do not meet.
+const STRIPES: usize = 16;
 
 /// What every part of the engine works on.
 pub struct Core {
@@ -54,7 +57,7 @@ impl Core {
 
 /// Keeps a checkpoint from seeing half of a mini-transaction (M4).
 #[derive(Default)]
-pub struct CheckpointGate(RwLock<()>);
+pub struct CheckpointGate(StripedRwLock<(), STRIPES>);
 
 impl CheckpointGate {
     /// For who changes something that a checkpoint collects.
@@ -63,7 +66,7 @@ impl CheckpointGate {
     }
 
     /// For the checkpoint.
-    pub fn close(&self) -> RwLockWriteGuard<'_, ()> {
+    pub fn close(&self) -> StripedWriteGuard<'_, (), STRIPES> {
         self.0.write()
     }
 }

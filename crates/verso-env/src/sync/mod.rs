@@ -11,6 +11,7 @@
 mod condvar;
 mod mutex;
 mod rwlock;
+mod striped;
 
 use std::panic::Location;
 pub use std::sync::atomic;
@@ -18,6 +19,7 @@ pub use std::sync::atomic;
 pub use condvar::Condvar;
 pub use mutex::{Mutex, MutexGuard};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use striped::{StripedRwLock, StripedWriteGuard};
 
 use crate::simulation::{self, Scheduler, WaitKey, WaitKind, Woken};
 

@@ -91,9 +91,11 @@ impl Heap {
         mini.apply_with(home, RecordKind::DATA_APPEND, |out| encode(out, id, next, rows))?;
         writer.note = Some(InsertNote { count, ..note });
         let record = RecordId { page_index: target.index, slot: next };
-        let list = gate.as_ref().map(|_| self.indexes.list());
-        let indexes = list.as_deref().unwrap_or_default();
+        let list = gate.as_ref().map(|_| self.indexes.look());
+        let indexes: &[_] = list.as_ref().map_or(&[], |list| list);
         let added = maintain::add_within(shared, &mut mini, indexes, rows, record, &mut txn.index_entries);
+        let indexed = indexes.len();
+        drop(list);
         // What was applied is committed, also where an index cannot be read (M3).
         let lsns = mini.commit()?;
         drop(gate);
@@ -108,7 +110,10 @@ impl Heap {
         if let Some(reader) = &txn.reader {
             reader.wrote(self.object, target.index, Slots::Run { first: next, count: 1 })?;
         }
-        maintain::added(shared, txn, self, indexes, rows, record, added?)?;
+        let added = added?;
+        if !added.is_all_of(indexed) || txn.reader.is_some() {
+            maintain::added(shared, txn, self, rows, record, added)?;
+        }
         Ok(Some(record))
     }
 

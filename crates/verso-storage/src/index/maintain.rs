@@ -113,6 +113,14 @@ pub(crate) struct AddedKeys {
     rivals: SmallVec<[(usize, Rival); 2]>,
 }
 
+impl AddedKeys {
+    /// Whether all of so many indexes have the key, and nobody else has the same.
+    #[inline]
+    pub(crate) fn is_all_of(&self, indexes: usize) -> bool {
+        self.rivals.is_empty() && self.done == indexes
+    }
+}
+
 /// Adds the keys of one record, which the mini-transaction inserts, to as many indexes in turn as take them without
 /// changing their structure. The gate of the indexes is held; [`added`] follows when the mini-transaction is committed.
 pub(crate) fn add_within<'e>(
@@ -138,19 +146,17 @@ pub(crate) fn add_within<'e>(
     Ok(keys)
 }
 
-/// What follows [`add_within`]: the other indexes, and a look at who has the same keys (I2).
+/// What follows [`add_within`]: the other indexes, a look at who has the same keys (I2), and what a serializable
+/// transaction wrote.
 pub(crate) fn added(
     shared: &Shared,
     txn: &mut Txn,
     heap: &Arc<Heap>,
-    indexes: &[Arc<Index>],
     rows: &Batch,
     record: RecordId,
     keys: AddedKeys,
 ) -> Result<(), StorageError> {
-    if keys.rivals.is_empty() && keys.done == indexes.len() && txn.reader.is_none() {
-        return Ok(());
-    }
+    let indexes = heap.indexes.list();
     let mut entries = std::mem::take(&mut txn.index_entries);
     let mut rest = || {
         let mut rivals = Vec::new();

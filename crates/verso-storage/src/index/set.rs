@@ -3,9 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use verso_env::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use verso_env::sync::{RwLockReadGuard, StripedRwLock, StripedWriteGuard};
 
 use super::table::Index;
+
+/// Stripes of both locks: every table has them.
+const STRIPES: usize = 4;
+
+/// The list of indexes, locked.
+pub(crate) type IndexList<'s> = RwLockReadGuard<'s, Arc<[Arc<Index>]>>;
 
 /// A table's indexes, in memory.
 ///
@@ -13,8 +19,8 @@ use super::table::Index;
 #[derive(Default)]
 pub struct IndexSet {
     any: AtomicBool,
-    list: RwLock<Arc<[Arc<Index>]>>,
-    gate: RwLock<()>,
+    list: StripedRwLock<Arc<[Arc<Index>]>, STRIPES>,
+    gate: StripedRwLock<(), STRIPES>,
 }
 
 impl IndexSet {
@@ -29,6 +35,12 @@ impl IndexSet {
         Arc::clone(&self.list.read())
     }
 
+    /// All of them, for a moment in which the list is not taken again; it does not change meanwhile.
+    #[inline]
+    pub(crate) fn look(&self) -> IndexList<'_> {
+        self.list.read()
+    }
+
     /// For who changes records and their keys.
     #[inline]
     pub(crate) fn enter(&self) -> RwLockReadGuard<'_, ()> {
@@ -36,7 +48,7 @@ impl IndexSet {
     }
 
     /// For who builds, replaces or frees an index.
-    pub(crate) fn close(&self) -> RwLockWriteGuard<'_, ()> {
+    pub(crate) fn close(&self) -> StripedWriteGuard<'_, (), STRIPES> {
         self.gate.write()
     }
 
@@ -44,6 +56,6 @@ impl IndexSet {
     pub(crate) fn set(&self, indexes: Vec<Arc<Index>>) {
         let mut list = self.list.write();
         self.any.store(!indexes.is_empty(), Ordering::Release);
-        *list = indexes.into();
+        list.set(indexes.into());
     }
 }

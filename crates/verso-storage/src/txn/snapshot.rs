@@ -21,12 +21,30 @@ pub struct Registration {
     /// The oldest active transaction when the snapshot was taken.
     pub oldest_active: TxnId,
     pub(super) key: u64,
+    /// Whether it holds the horizon.
+    pub(super) held: bool,
     pub(super) transactions: Arc<Transactions>,
+}
+
+impl Registration {
+    /// Lets the horizon go on; the registration stands for nothing until it is renewed.
+    pub(crate) fn release(&mut self) {
+        if std::mem::take(&mut self.held) {
+            self.transactions.unregister(self.number, self.key);
+        }
+    }
+
+    /// Registers the snapshot of this moment in place of the one before.
+    pub(crate) fn renew(mut self) -> Registration {
+        self.release();
+        Transactions::register_again(&mut self);
+        self
+    }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.transactions.unregister(self.number, self.key);
+        self.release();
     }
 }
 
@@ -42,9 +60,9 @@ pub struct ReadView {
     all_below: TxnId,
     own: TxnId,
     number: u64,
-    dirty: bool,
     directory: Arc<Directory>,
-    transactions: Arc<Transactions>,
+    /// Of a view that sees everything not dead: where that is told.
+    dirty: Option<Arc<Transactions>>,
     /// A serializable reader, which wants to know what it skips.
     reader: Option<Arc<Reader>>,
 }
@@ -62,9 +80,8 @@ impl ReadView {
             all_below: registration.all_below,
             own,
             number: registration.number,
-            dirty,
             directory: transactions.directory(),
-            transactions: transactions.clone(),
+            dirty: dirty.then(|| Arc::clone(transactions)),
             reader: None,
         }
     }
@@ -98,8 +115,11 @@ impl ReadView {
 
     /// Whether `writer` is the reader's own or committed for this snapshot, also when the view is dirty.
     pub fn visible_committed(&self, writer: TxnId) -> bool {
-        let committed =
-            || self.transactions.commit_number(writer).is_some_and(|number| number <= self.number);
+        // The cells of dead and prepared transactions are above every number.
+        let committed = || {
+            let cell = self.directory.find(writer).unwrap_or(ACTIVE);
+            cell != ACTIVE && cell <= self.number
+        };
         writer < self.all_below || writer == self.own || committed()
     }
 
@@ -123,8 +143,8 @@ impl ReadView {
 
     /// A transaction that the directory does not cover began behind this view, so its number is above ours.
     fn looked_up(&self, writer: TxnId) -> bool {
-        if self.dirty {
-            return self.transactions.state(writer) != TxnState::Dead;
+        if let Some(transactions) = &self.dirty {
+            return transactions.state(writer) != TxnState::Dead;
         }
         let cell = self.directory.find(writer).unwrap_or(ACTIVE);
         let seen = cell != ACTIVE && cell <= self.number;

@@ -246,14 +246,30 @@ impl Transactions {
 
     /// Registers a snapshot of this moment (V6).
     pub fn register(self: &Arc<Self>) -> Registration {
-        let mut state = self.state.lock();
+        let mut registration = Registration {
+            number: 0,
+            all_below: TxnId::NONE,
+            oldest_active: TxnId::NONE,
+            key: 0,
+            held: false,
+            transactions: Arc::clone(self),
+        };
+        Transactions::register_again(&mut registration);
+        registration
+    }
+
+    /// Makes a registration that holds nothing one of this moment (V6).
+    pub(super) fn register_again(registration: &mut Registration) {
+        let mut state = registration.transactions.state.lock();
         let (number, oldest_active, key) = (state.counter, state.oldest_active(), state.next_registration);
         state.next_registration += 1;
         let all_below = state.oldest_unfinished();
         if !disabled(Rule::V6) {
             state.registered.insert((number, key), (oldest_active, all_below));
         }
-        Registration { number, all_below, oldest_active, key, transactions: self.clone() }
+        drop(state);
+        (registration.number, registration.key, registration.held) = (number, key, true);
+        (registration.all_below, registration.oldest_active) = (all_below, oldest_active);
     }
 
     /// Registers the snapshot of an earlier moment, by its number; none if versions it needs may be gone. What another
@@ -270,7 +286,7 @@ impl Transactions {
         let key = state.next_registration;
         state.next_registration += 1;
         state.registered.insert((number, key), (oldest_active, all_below));
-        Some(Registration { number, all_below, oldest_active, key, transactions: self.clone() })
+        Some(Registration { number, all_below, oldest_active, key, held: true, transactions: self.clone() })
     }
 
     pub(super) fn unregister(&self, number: u64, key: u64) {

@@ -106,6 +106,8 @@ pub struct Txn {
     pub(crate) frames: Vec<Frame>,
     snapshot: Option<Registration>,
     statements: Vec<(Option<Registration>, ReadView)>,
+    /// Of the statement before, released, for the next one.
+    idle: Option<Registration>,
     must_rollback: bool,
     ended: bool,
     first_lsn: Lsn,
@@ -158,6 +160,7 @@ impl Txn {
             frames,
             snapshot: None,
             statements: Vec::new(),
+            idle: None,
             must_rollback: false,
             ended: false,
             first_lsn: Lsn::ZERO,
@@ -354,12 +357,13 @@ impl Txn {
         Ok(self.view_taken())
     }
 
-    fn view_taken(&self) -> (Option<Registration>, ReadView) {
+    fn view_taken(&mut self) -> (Option<Registration>, ReadView) {
         let transactions = &self.shared.transactions;
         let dirty = self.options.isolation == Isolation::ReadUncommitted;
         match &self.snapshot {
             None => {
-                let registration = transactions.register();
+                let idle = self.idle.take();
+                let registration = idle.map_or_else(|| transactions.register(), Registration::renew);
                 let view = ReadView::new(transactions, &registration, self.id, dirty);
                 (Some(registration), view)
             }
@@ -433,7 +437,10 @@ impl Txn {
     pub fn end_statement(&mut self) -> Result<(), StorageError> {
         self.check_serializable()?;
         self.check_statement()?;
-        self.statements.pop();
+        if let Some((Some(mut registration), _)) = self.statements.pop() {
+            registration.release();
+            self.idle = Some(registration);
+        }
         self.release_down_to_statement();
         if self.id != TxnId::NONE && self.statements.is_empty() {
             self.publish_figures();

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use smallvec::SmallVec;
-use verso_env::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use verso_env::sync::{Mutex, RwLockReadGuard, StripedRwLock, StripedWriteGuard};
 
 use super::entry::{EntryKind, NewEntry, VersionPointer};
 use super::page as version_page;
@@ -78,12 +78,15 @@ struct Inner {
     incarnation: u16,
 }
 
+/// Stripes of the lock that walkers hold, for as many threads that do not meet.
+const STRIPES: usize = 16;
+
 /// See the module.
 #[derive(Default)]
 pub struct VersionStore {
     inner: Mutex<Inner>,
     /// Held shared by who follows version chains without a snapshot, exclusively while pages are retired.
-    walking: RwLock<()>,
+    walking: StripedRwLock<(), STRIPES>,
 }
 
 /// State record: `page u32 | txn u64 (0 = retired) | purge u8`.
@@ -145,7 +148,7 @@ impl VersionStore {
         incarnation: u16,
     ) -> VersionStore {
         let inner = Inner { free: free.collect(), pages: kept, incarnation, ..Inner::default() };
-        VersionStore { inner: Mutex::new(inner), walking: RwLock::default() }
+        VersionStore { inner: Mutex::new(inner), walking: StripedRwLock::default() }
     }
 
     /// Keeps version pages from being retired while chains are followed down to the horizon of a moment behind this call.
@@ -154,7 +157,7 @@ impl VersionStore {
     }
 
     /// Waits until nobody follows chains. Before any latch that a walker may want.
-    pub fn keep_walkers_out(&self) -> RwLockWriteGuard<'_, ()> {
+    pub fn keep_walkers_out(&self) -> StripedWriteGuard<'_, (), STRIPES> {
         self.walking.write()
     }
 
