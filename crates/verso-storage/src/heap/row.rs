@@ -93,7 +93,9 @@ impl Heap {
         let record = RecordId { page_index: target.index, slot: next };
         let list = gate.as_ref().map(|_| self.indexes.look());
         let indexes: &[_] = list.as_ref().map_or(&[], |list| list);
-        let added = maintain::add_within(shared, &mut mini, indexes, rows, record, &mut txn.index_entries);
+        let entries = &mut txn.index_entries;
+        let added =
+            maintain::add_within(shared, &mut mini, indexes, rows, record, entries, &mut writer.leaves);
         let indexed = indexes.len();
         drop(list);
         // What was applied is committed, also where an index cannot be read (M3).

@@ -23,7 +23,7 @@ use super::Index;
 use super::entries::Entries;
 use super::key::encode_row;
 use super::stale::{self, OldKeys};
-use super::tree::Rival;
+use super::tree::{LeafHints, Rival};
 use super::unique::check_record;
 use super::versions::{Versions, slice_value};
 use crate::StorageError;
@@ -130,13 +130,14 @@ pub(crate) fn add_within<'e>(
     rows: &Batch,
     record: RecordId,
     entries: &mut Entries,
+    leaves: &mut LeafHints,
 ) -> Result<AddedKeys, StorageError> {
     let mut keys = AddedKeys::default();
     let mut rivals = Vec::new();
     for (at, index) in indexes.iter().enumerate() {
         // A key that cannot be made is an error of the statement, which the general way tells.
         if encode_entry(index, rows, 0, record, entries).is_err()
-            || !index.add_within(shared, mini, entries, &mut rivals)?
+            || !index.add_within(shared, mini, entries, leaves, &mut rivals)?
         {
             break;
         }

@@ -18,6 +18,7 @@ pub use key::{KeyPart, KeyRange};
 pub use scan::{IndexScan, IndexScanSpec};
 pub use set::IndexSet;
 pub use table::{Index, IndexProgress, IndexSpec, IndexStatistics};
+pub use tree::LeafHints;
 
 pub(crate) use build::{create, free, validate};
 pub(crate) use check::check;

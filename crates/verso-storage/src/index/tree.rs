@@ -27,7 +27,7 @@ use crate::buffer::{ExclusivePage, SharedPage};
 use crate::heap::root;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u32_at;
-use crate::page::{Flaw, Lsn, PageId, RecordId, TxnId, header};
+use crate::page::{Flaw, Lsn, ObjectId, PageId, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::wal::RecordKind;
@@ -62,6 +62,31 @@ pub struct Rival {
     pub item: u32,
     /// Whose entry has the same key.
     pub record: RecordId,
+}
+
+/// Leaves that one writer's last entries went to, a few indexes' at a time.
+#[derive(Debug, Default)]
+pub struct LeafHints(SmallVec<[(ObjectId, PageId); 4]>);
+
+impl LeafHints {
+    /// Indexes remembered.
+    const MOST: usize = 8;
+
+    fn of(&self, index: ObjectId) -> Option<PageId> {
+        self.0.iter().find(|(known, _)| *known == index).map(|(_, leaf)| *leaf)
+    }
+
+    fn set(&mut self, index: ObjectId, leaf: PageId) {
+        match self.0.iter_mut().find(|(known, _)| *known == index) {
+            Some((_, known)) => *known = leaf,
+            None => {
+                if self.0.len() == Self::MOST {
+                    self.0.remove(0);
+                }
+                self.0.push((index, leaf));
+            }
+        }
+    }
 }
 
 /// Path from the root to a leaf.
@@ -123,16 +148,21 @@ impl Index {
         }
     }
 
+    /// The page of a hint, latched exclusively, if it is the leaf responsible for `string` and nobody has it. Who goes on
+    /// where it was before needs no way down: a leaf of this index says itself what it is for.
+    fn hinted<'e>(&self, shared: &'e Shared, hint: PageId, string: &[u8]) -> Option<ExclusivePage<'e>> {
+        let page = shared.core().pool.try_write(hint).ok()??;
+        let is_leaf = header::owner(&page) == self.object()
+            && Node::of(&page).is_ok_and(|node| node.is_leaf() && node.covers(string));
+        is_leaf.then_some(page)
+    }
+
     /// The leaf responsible for `string`, latched exclusively.
     fn write_leaf<'e>(&self, shared: &'e Shared, string: &[u8]) -> Result<ExclusivePage<'e>, StorageError> {
         let pool = &shared.core().pool;
-        // Who goes on where it was before needs no way down: a leaf of this index says itself what it is for.
         let hint = PageId(self.hint.load(Ordering::Relaxed));
         if !hint.is_none() {
-            if let Ok(Some(page)) = pool.try_write(hint)
-                && header::owner(&page) == self.object()
-                && Node::of(&page).is_ok_and(|node| node.is_leaf() && node.covers(string))
-            {
+            if let Some(page) = self.hinted(shared, hint, string) {
                 return Ok(page);
             }
             self.hint.store(0, Ordering::Relaxed);
@@ -230,6 +260,7 @@ impl Index {
         shared: &'e Shared,
         mini: &mut Mini<'e>,
         entries: &Entries,
+        leaves: &mut LeafHints,
         rivals: &mut Vec<Rival>,
     ) -> Result<bool, StorageError> {
         if entries.longest() > node::longest(shared.page_size) {
@@ -238,16 +269,22 @@ impl Index {
         let unique = self.spec().unique && !disabled(Rule::I2);
         let checked = unique && !entries.is_free(0);
         let (string, key) = (entries.entry(0), entries.key(0));
-        let leaf = self.write_leaf(shared, if checked { key } else { string })?;
+        let probe = if checked { key } else { string };
+        let hint = leaves.of(self.object());
+        let leaf = match hint.and_then(|hint| self.hinted(shared, hint, probe)) {
+            Some(leaf) => leaf,
+            None => {
+                let leaf = self.write_leaf(shared, probe)?;
+                leaves.set(self.object(), leaf.id());
+                leaf
+            }
+        };
         let node = self.node(leaf.id(), &leaf)?;
         if checked && !holds_key(&node, string, key) {
             return Ok(false);
         }
         if SLOT + node.truncated(string).len() > node.room() {
             return Ok(false);
-        }
-        if node.high().is_none() {
-            self.hint.store(leaf.id().0, Ordering::Relaxed);
         }
         let leaf = mini.take(leaf);
         Ok(self.add_here(mini, leaf, entries, 0, unique, rivals)? == 1)

@@ -18,6 +18,7 @@ use super::entry::{EntryKind, NewEntry, VersionPointer};
 use super::page as version_page;
 use crate::StorageError;
 use crate::heap::row::InsertTarget;
+use crate::index::LeafHints;
 use crate::mini::Mini;
 use crate::page::bytes::checked_slice;
 use crate::page::{Flaw, ObjectId, PageId, TxnId, header};
@@ -62,6 +63,8 @@ pub struct WriterSlot {
     dropped: bool,
     /// Where the last record went.
     pub target: Option<InsertTarget>,
+    /// Leaves that the last record's keys went to.
+    pub leaves: LeafHints,
     /// Directory index of the data page that each table's inserts go to.
     pub insert_pages: HashMap<ObjectId, u32>,
 }
