@@ -167,6 +167,7 @@ fn syntax_errors_name_the_token_as_postgresql_does() {
         ("SELECT /* abc", "unterminated /* comment at or near \"/* abc\"", 8),
         ("CREATE TABLE select (a int)", "syntax error at or near \"select\"", 14),
         ("CREATE TABLE t (a int,)", "syntax error at or near \")\"", 23),
+        ("SELECT * FRM t", "syntax error at or near \"FRM\"", 10),
         ("SELECT 1 2", "syntax error at or near \"2\"", 10),
         ("BEGIN; SELEKT 2; END", "syntax error at or near \"SELEKT\"", 8),
         ("DO $$ BEGIN IF 1 THEN NULL; END $$", "syntax error at end of input", 33),

@@ -5,7 +5,7 @@ use sqlparser::ast::{self, SetExpr, Spanned};
 use super::super::source::{Source, too_complex};
 use super::expr::function_call;
 use super::{expr, name, qualified, refuse, refuse_at, table_name};
-use crate::errors::SqlError;
+use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{
     Call, Cte, Expr, FromItem, FromSource, Join, JoinCondition, JoinKind, LockClause, LockStrength, LockWait,
     Name, OrderItem, Query, QueryBody, Select, SelectItem, SetOperator, Span,
@@ -270,13 +270,17 @@ fn wildcard(options: ast::WildcardAdditionalOptions, source: &Source<'_>) -> Res
         opt_alias,
     } = options;
     let at = source.span(wildcard_token.0.span);
+    if let Some(alias) = opt_alias {
+        // Elsewhere a name for all columns; in PostgreSQL most likely a keyword misspelt.
+        let text = format!("syntax error at or near \"{}\"", alias.value);
+        return Err(SqlError::new(sqlstate::SYNTAX_ERROR, text).at(source.span(alias.span).start));
+    }
     let clauses = [
         (opt_ilike.is_some(), "* ILIKE"),
         (opt_exclude.is_some(), "* EXCLUDE"),
         (opt_except.is_some(), "* EXCEPT"),
         (opt_replace.is_some(), "* REPLACE"),
         (opt_rename.is_some(), "* RENAME"),
-        (opt_alias.is_some(), "an alias of *"),
     ];
     refuse(&clauses, at.start)?;
     Ok(at)
