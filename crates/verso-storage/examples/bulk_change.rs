@@ -1,7 +1,8 @@
-//! What bulk updates cost in storage alone: `cargo run --release -p verso-storage --example bulk_change [rows] [rounds]`.
+//! What bulk updates cost in storage alone: `cargo run --release -p verso-storage --example bulk_change [rows] [rounds] [variant]`.
 //!
 //! The table and the five updates are those of experiment E1, without SQL: each round is one transaction. Prints the
-//! milliseconds of each pass (the fastest round counts), of which reading and making the values.
+//! milliseconds of each pass (the fastest round counts), of which reading and making the values. A variant, its name's
+//! first letters, is for profiles of it alone.
 
 use std::sync::Arc;
 
@@ -86,6 +87,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut argument = |default: i64| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (rows, rounds) = (argument(100_000), argument(5));
+    let only = arguments.next().unwrap_or_default();
     let env = Env::real();
     let folder = tempfile::tempdir()?;
     let options = EngineOptions { buffer_pool_bytes: 1 << 30, ..EngineOptions::default() };
@@ -100,6 +102,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, savepoints, between) in
         [("default", true, false), ("no savepoint", false, false), ("savepoints", true, true)]
     {
+        if !name.starts_with(&only) {
+            continue;
+        }
         let mut best = [(u64::MAX, 0); PASSES];
         let mut commit = u64::MAX;
         for _ in 0..rounds {

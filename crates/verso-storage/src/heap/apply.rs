@@ -6,7 +6,7 @@
 use super::layout::*;
 use super::slice::{ColumnSlice, Variable};
 use super::slots::Slots;
-use super::value_slot::ValueSlot;
+use super::value_slot::{ValueSlot, one_piece};
 use crate::page::bytes::{
     checked_u8, checked_u16, checked_u32, checked_u64, put_u16, put_u64, u16_at, u32_at, u64_at,
 };
@@ -150,7 +150,11 @@ pub fn inline(page: &[u8], place: &ColumnPlace, slots: Slots<'_>) -> Inline {
     match slots {
         Slots::Run { first, count } => {
             let from = place.data + usize::from(first) * 8;
-            page[from..from + usize::from(count) * 8].chunks_exact(8).for_each(|raw| add(u64_at(raw, 0)));
+            let array = &page[from..from + usize::from(count) * 8];
+            match one_piece(array) {
+                Some((_, 0)) | None => array.chunks_exact(8).for_each(|raw| add(u64_at(raw, 0))),
+                Some((low, bytes)) => found = Inline { bytes, low, high: low + bytes },
+            }
         }
         _ => slots.iter().for_each(|slot| add(u64_at(page, place.data + usize::from(slot) * 8))),
     }
@@ -159,6 +163,12 @@ pub fn inline(page: &[u8], place: &ColumnPlace, slots: Slots<'_>) -> Inline {
 
 /// Whether one of the values at `slots` of a variable column stands elsewhere.
 pub fn any_chain(page: &[u8], place: &ColumnPlace, slots: Slots<'_>) -> bool {
+    if let Slots::Run { first, count } = slots {
+        let from = place.data + usize::from(first) * 8;
+        let slots = page[from..from + usize::from(count) * 8].as_chunks::<8>().0;
+        let elsewhere = |raw: &[u8; 8]| raw[0] == ValueSlot::COMPANION || raw[0] == ValueSlot::OVERFLOW;
+        return slots.iter().fold(false, |found, raw| found | elsewhere(raw));
+    }
     slots.iter().any(|slot| super::moved::is_reference(u64_at(page, place.data + usize::from(slot) * 8)))
 }
 
@@ -403,10 +413,8 @@ pub fn first_dead(page: &[u8], layout: &PageLayout, slots: Slots<'_>) -> Option<
 
 /// Clears the flags (V7).
 pub(super) fn clear_flags(page: &mut [u8]) {
-    if !disabled(Rule::V7) {
-        let flags = header::flags(page) & !(FLAG_ALL_VISIBLE | FLAG_SWEPT);
-        header::set_flags(page, flags);
-    }
+    let sweeps = if disabled(Rule::V7) { 0 } else { FLAG_ALL_VISIBLE | FLAG_SWEPT };
+    header::set_flags(page, header::flags(page) & !(sweeps | FLAG_ALIKE));
 }
 
 /// Counts live and deleted records anew and clears the flags.
@@ -454,6 +462,7 @@ fn update(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Fl
     store(page, layout, slots, &slices)?;
     let mut greatest = u64_at(page, MAX_WRITER);
     let mut unused = false;
+    let mut alike = pairs == 0 && header::flags(page) & FLAG_ALIKE != 0;
     if let (1, Slots::Run { first, count }) = (pairs, slots) {
         let owner = &payload[owners..owners + 16];
         greatest = greatest.max(u64_at(owner, 0));
@@ -461,6 +470,7 @@ fn update(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Fl
         let (from, length) = (usize::from(first) * 8, usize::from(count) * 8);
         repeat(&mut page[layout.writer + from..][..length], &owner[..8]);
         repeat(&mut page[layout.back + from..][..length], &owner[8..]);
+        alike = first == 0 && count >= u16_at(page, SLOT_HIGH);
     } else if pairs > 0 {
         for (rank, slot) in slots.iter().enumerate() {
             let pair = owners + if pairs == 1 { 0 } else { rank * 16 };
@@ -475,12 +485,15 @@ fn update(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Fl
     if form & (SET_LIVE | CLEAR_LIVE) == 0 && !unused {
         // Who lives does not change.
         clear_flags(page);
-        return Ok(());
+    } else {
+        for slot in slots.iter().filter(|_| form & (SET_LIVE | CLEAR_LIVE) != 0) {
+            set_live(page, layout, slot, form & SET_LIVE != 0);
+        }
+        settle(page, layout);
     }
-    for slot in slots.iter().filter(|_| form & (SET_LIVE | CLEAR_LIVE) != 0) {
-        set_live(page, layout, slot, form & SET_LIVE != 0);
+    if alike {
+        header::set_flags(page, header::flags(page) | FLAG_ALIKE);
     }
-    settle(page, layout);
     Ok(())
 }
 
@@ -514,7 +527,8 @@ fn sweep(page: &mut [u8], layout: &PageLayout, payload: &[u8]) -> Result<(), Fla
     for slot in slots.iter() {
         put_u64(page, layout.back + usize::from(slot) * 8, 0);
     }
-    header::set_flags(page, header::flags(page) | flags);
+    let alike = if slots.is_empty() { 0 } else { FLAG_ALIKE };
+    header::set_flags(page, header::flags(page) & !alike | flags);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use verso_types::{Batch, Column};
 
 use super::apply::{self, CLEAR_LIVE, EACH, UNIFORM};
 use super::image::Image;
-use super::layout::{MAX_WRITER, PageLayout};
+use super::layout::{FLAG_ALIKE, MAX_WRITER, PageLayout};
 use super::read::ScanBatch;
 use super::slice::{encode_column, encode_from_page};
 use super::slots::Slots;
@@ -97,6 +97,9 @@ impl Owners {
             let at = usize::from(slot) * 8;
             (u64_at(page, layout.writer + at), u64_at(page, layout.back + at))
         };
+        if header::flags(page) & FLAG_ALIKE != 0 {
+            return Owners::Alike(owner(0));
+        }
         if let Slots::Run { first, count } = slots {
             let alike = |array: usize| {
                 let bytes = &page[array + usize::from(first) * 8..][..usize::from(count) * 8];

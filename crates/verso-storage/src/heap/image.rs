@@ -71,18 +71,19 @@ impl Heap {
                 Slots::from_list(&list)
             }
         };
-        txn.scratch.clear();
-        set.encode(&mut txn.scratch);
-        for column in &wanted {
-            let ordinal = layout.ordinal(*column).ok_or(StorageError::NoSuchObject(self.object))?;
-            encode_from_page(&mut txn.scratch, page, &layout.columns[ordinal], set)
-                .map_err(|flaw| StorageError::corrupt(self.root, self.object, flaw))?;
-        }
-        let length = txn.scratch.len();
-        if !txn.images.takes(length) {
-            return Ok(Image::NoRoom(length));
-        }
-        let at = txn.images.append(pool, &txn.scratch)?;
+        let made = txn.images.append(pool, |out| {
+            set.encode(out);
+            for column in &wanted {
+                let ordinal = layout.ordinal(*column).ok_or(StorageError::NoSuchObject(self.object))?;
+                encode_from_page(out, page, &layout.columns[ordinal], set)
+                    .map_err(|flaw| StorageError::corrupt(self.root, self.object, flaw))?;
+            }
+            Ok(())
+        })?;
+        let (at, length) = match made {
+            Ok(place) => place,
+            Err(length) => return Ok(Image::NoRoom(length)),
+        };
         let columns = txn.images.number_of(&wanted);
         Ok(Image::Made(ImageRun { at, length: length as u32, columns, live, slots }))
     }

@@ -44,6 +44,9 @@ pub const FLAG_ALL_VISIBLE: u8 = 1;
 /// Page flag: sweep has nothing to do here (V7).
 pub const FLAG_SWEPT: u8 = 2;
 
+/// Page flag: every slot below the high one has the writer and the back pointer of the first, so one look tells for all.
+pub const FLAG_ALIKE: u8 = 4;
+
 /// A column as storage knows it: an identity that is never reused and a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {

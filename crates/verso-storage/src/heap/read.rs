@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use verso_types::{Batch, Column};
 
-use super::layout::{ColumnPlace, MAX_WRITER, PageLayout, SLOT_HIGH};
+use super::layout::{ColumnPlace, FLAG_ALIKE, MAX_WRITER, PageLayout, SLOT_HIGH};
 use super::restore::{self, Chosen, Restore, RowRun};
 use super::slice::{all_set, bit};
 use super::slots::Slots;
 use super::table::Heap;
-use super::value_slot::ValueSlot;
+use super::value_slot::{ValueSlot, one_piece};
 use super::{apply, moved};
 use crate::StorageError;
 use crate::page::bytes::{checked_slice, u16_at, u64_at};
@@ -152,6 +152,7 @@ pub(crate) fn read_page(
     let range = 0..high;
     slots.clear();
     older.clear();
+    let copier = Copier { shared, heap, view, page_index, page: &page, id };
     let set = match only.map_or_else(|| alike(view, &page, layout, &range), |_| Alike::No) {
         Alike::Visible if all_set(&page[layout.live..], range.start.into(), range.len()) => {
             Slots::Run { first: range.start, count: range.end - range.start }
@@ -160,6 +161,10 @@ pub(crate) fn read_page(
             let live = &page[layout.live..];
             slots.extend(range.filter(|slot| bit(live, usize::from(*slot))));
             Slots::from_list(slots)
+        }
+        Alike::Older(pointer) if restore::copy_older(&copier, layout, pointer, &range, columns, batch)? => {
+            records.extend(range.map(|slot| RecordId { page_index, slot }));
+            return Ok(());
         }
         Alike::Older(pointer) => {
             restore::push_run(older, pointer, 0, range.len());
@@ -187,7 +192,6 @@ pub(crate) fn read_page(
         }
         _ => records.extend(set.iter().map(|slot| RecordId { page_index, slot })),
     }
-    let copier = Copier { shared, heap, page: &page, id };
     if older.is_empty() {
         for (column_id, column) in columns.iter().zip(&mut batch.columns) {
             match layout.ordinal(*column_id) {
@@ -265,7 +269,8 @@ fn alike(view: &ReadView, page: &[u8], layout: &PageLayout, range: &Range<u16>) 
         return Alike::Visible;
     }
     let array = |at: usize| &page[at + usize::from(range.start) * 8..at + usize::from(range.end) * 8];
-    let uniform = |array: &[u8]| array.len() >= 8 && array[8..] == array[..array.len() - 8];
+    let said = header::flags(page) & FLAG_ALIKE != 0;
+    let uniform = |array: &[u8]| array.len() >= 8 && (said || array[8..] == array[..array.len() - 8]);
     let writers = array(layout.writer);
     if !uniform(writers) || u64_at(writers, 0) == 0 {
         return Alike::No;
@@ -320,7 +325,7 @@ pub(crate) fn read_at_home(
     if !apply::is_live(&page, &layout, slot) || !accept(&page, &layout)? {
         return Ok(AtHome::Nothing);
     }
-    let copier = Copier { shared, heap, page: &page, id };
+    let copier = Copier { shared, heap, view, page_index: record.page_index, page: &page, id };
     for (column_id, column) in columns.iter().zip(&mut out.batch.columns) {
         match layout.ordinal(*column_id) {
             None => column.push_nulls(1),
@@ -367,16 +372,23 @@ fn select(
 }
 
 /// Copies values out of a data page.
-struct Copier<'a> {
-    shared: &'a Shared,
-    heap: &'a Heap,
+pub(super) struct Copier<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) heap: &'a Heap,
+    pub(super) view: &'a ReadView,
+    pub(super) page_index: u32,
     page: &'a [u8],
     id: PageId,
 }
 
 impl Copier<'_> {
     /// Appends the values at `slots`.
-    fn copy(&self, place: &ColumnPlace, slots: Slots<'_>, column: &mut Column) -> Result<(), StorageError> {
+    pub(super) fn copy(
+        &self,
+        place: &ColumnPlace,
+        slots: Slots<'_>,
+        column: &mut Column,
+    ) -> Result<(), StorageError> {
         let page = self.page;
         let corrupt = |flaw: Flaw| StorageError::corrupt(self.id, self.heap.object, flaw);
         if place.physical != column.physical() {
@@ -384,7 +396,19 @@ impl Copier<'_> {
         }
         let bitmap = &page[place.nulls..];
         let first = column.len();
-        if place.is_variable() {
+        let run = |count: u16, slot: u16| {
+            let from = place.data + usize::from(slot) * place.width;
+            &page[from..from + usize::from(count) * place.width]
+        };
+        let piece = match slots {
+            Slots::Run { first, count } if count > 1 && place.is_variable() => one_piece(run(count, first)),
+            _ => None,
+        };
+        if let (Some((from, length)), Slots::Run { first, count }) = (piece, slots) {
+            let bytes = column.data.bytes_mut().expect("a variable column");
+            let lengths = run(count, first).as_chunks::<8>().0.iter().map(|slot| [slot[4], slot[5]]);
+            restore::push_piece(bytes, checked_slice(page, from, length).map_err(corrupt)?, lengths);
+        } else if place.is_variable() {
             for slot in slots.iter() {
                 let raw = u64_at(page, place.data + usize::from(slot) * 8);
                 let bytes = column.data.bytes_mut().expect("a variable column");
@@ -400,8 +424,7 @@ impl Copier<'_> {
                 }
             }
         } else if let Slots::Run { first: slot, count } = slots {
-            let from = place.data + usize::from(slot) * place.width;
-            column.extend_fixed_raw(&page[from..from + usize::from(count) * place.width]);
+            column.extend_fixed_raw(run(count, slot));
         } else {
             column.data.extend_fixed_gather(&page[place.data..], slots.iter().map(usize::from));
         }

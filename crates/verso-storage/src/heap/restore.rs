@@ -12,13 +12,18 @@
 //!    the value comes from, for the caller to append once all is known.
 //! 3. Version pages are latched shared one at a time, below the home page.
 
-use smallvec::SmallVec;
-use verso_types::Column;
+use std::ops::Range;
 
+use smallvec::SmallVec;
+use verso_types::{Batch, BytesColumn, Column};
+
+use super::layout::PageLayout;
+use super::read::Copier;
 use super::slice::{ColumnSlice, Variable};
 use super::slots::Slots;
 use super::table::Heap;
 use crate::StorageError;
+use crate::buffer::SharedPage;
 use crate::page::{Flaw, PageKind, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
@@ -40,6 +45,126 @@ pub(super) fn push_run(runs: &mut Vec<RowRun>, pointer: VersionPointer, first: u
         Some(last) if last.pointer == pointer && last.first + last.count == first => last.count += count,
         _ => runs.push(RowRun { pointer, first, count }),
     }
+}
+
+/// Appends the records `range` of a page as they were before the entry that all of them lead to: its values where it
+/// has any, else those of the page. `false`, and nothing appended, when it is not that simple: the version before is not
+/// visible either, not the same for all, or has values elsewhere.
+///
+/// # Errors
+/// As [`Restore::run`].
+pub(super) fn copy_older(
+    home: &Copier<'_>,
+    layout: &PageLayout,
+    pointer: VersionPointer,
+    range: &Range<u16>,
+    wanted: &[u16],
+    batch: &mut Batch,
+) -> Result<bool, StorageError> {
+    let Copier { shared, heap, view, page_index, .. } = *home;
+    let page = shared.core().pool.read(pointer.page())?;
+    let corrupt = |flaw: Flaw| StorageError::corrupt(pointer.page(), heap.object, flaw);
+    let entry = entry_at(&page, pointer, heap, page_index)?;
+    let Slots::Run { first, count } = entry.slots else { return Ok(false) };
+    if first > range.start || first + count < range.end {
+        return Err(corrupt(Flaw::from(WITHOUT_RECORD)));
+    }
+    if !entry.is_uniform() || !view.visible(entry.prior(0).0) || disabled(Rule::V2) {
+        return Ok(false);
+    }
+    let mut slices: SmallVec<[Option<ColumnSlice<'_>>; 8]> = SmallVec::from_elem(None, wanted.len());
+    let mut alike = true;
+    // Of a column that the page lacks nothing is restored.
+    let is_wanted = |id| wanted.contains(&id) && layout.ordinal(id).is_some();
+    let read = entry.each_column(is_wanted, |slice| {
+        for (index, found) in slices.iter_mut().enumerate().filter(|(index, _)| wanted[*index] == slice.id) {
+            alike &= slice.physical == batch.columns[index].physical();
+            *found = Some(slice);
+        }
+    });
+    read.map_err(corrupt)?;
+    if !alike {
+        return Err(corrupt(Flaw::from("an old value of another type than its column")));
+    }
+    if slices.iter().flatten().any(ColumnSlice::has_references) {
+        return Ok(false);
+    }
+    let ranks = usize::from(range.start - first)..usize::from(range.end - first);
+    for (column, slice) in batch.columns.iter_mut().zip(&slices) {
+        if let Some(slice) = slice {
+            append_part(column, slice, ranks.clone());
+        }
+    }
+    let held: SmallVec<[bool; 8]> = slices.iter().map(Option::is_some).collect();
+    drop(slices);
+    drop(page);
+    let slots = Slots::Run { first: range.start, count: range.end - range.start };
+    for (index, column) in batch.columns.iter_mut().enumerate().filter(|(index, _)| !held[*index]) {
+        match layout.ordinal(wanted[index]) {
+            None => column.push_nulls(slots.len()),
+            Some(ordinal) => home.copy(&layout.columns[ordinal], slots, column)?,
+        }
+    }
+    Ok(true)
+}
+
+/// Appends values without references of an entry.
+fn append_part(column: &mut Column, slice: &ColumnSlice<'_>, ranks: Range<usize>) {
+    let row = column.len();
+    match slice.physical.width() {
+        Some(_) if slice.constant => ranks.clone().for_each(|_| column.extend_fixed_raw(slice.fixed)),
+        Some(width) => column.extend_fixed_raw(&slice.fixed[ranks.start * width..ranks.end * width]),
+        None => {
+            let bytes = column.data.bytes_mut().expect("a variable column");
+            if ranks.len() == slice.count && slice.is_plain() {
+                push_piece(bytes, slice.bytes, slice.lengths.as_chunks::<2>().0.iter().copied());
+            } else {
+                for value in slice.variables().skip(ranks.start).take(ranks.len()) {
+                    bytes.push(if let Variable::Bytes(bytes) = value { bytes } else { &[] });
+                }
+            }
+        }
+    }
+    if let Some(nulls) = slice.nulls {
+        column.nulls.append_bitmap(row, nulls, ranks.start, ranks.len());
+    }
+}
+
+/// Appends values that stand one behind the other; their lengths are little-endian.
+pub(super) fn push_piece(
+    column: &mut BytesColumn,
+    bytes: &[u8],
+    lengths: impl ExactSizeIterator<Item = [u8; 2]>,
+) {
+    let mut end = column.bytes.len() as u32;
+    column.bytes.extend_from_slice(bytes);
+    column.ends.extend(lengths.map(|length| {
+        end += u32::from(u16::from_le_bytes(length));
+        end
+    }));
+    assert_eq!(end as usize, column.bytes.len(), "lengths and bytes were compared");
+}
+
+const WITHOUT_RECORD: &str = "a version entry without the record that points at it (V6)";
+
+/// The entry that a back pointer of this page leads to.
+fn entry_at<'p>(
+    page: &'p SharedPage<'_>,
+    pointer: VersionPointer,
+    heap: &Heap,
+    page_index: u32,
+) -> Result<Entry<'p>, StorageError> {
+    let corrupt = |flaw: Flaw| StorageError::corrupt(page.id(), heap.object, flaw);
+    if header::kind(page) != Some(PageKind::Version)
+        || (header::incarnation(page) != pointer.incarnation() && !disabled(Rule::V6Incarnation))
+    {
+        return Err(corrupt(Flaw::from("a back pointer leads to a page that was given out anew (V6)")));
+    }
+    let entry = Entry::linked(page, pointer.offset()).map_err(corrupt)?;
+    if entry.table() != heap.object || entry.page_index() != page_index {
+        return Err(corrupt(Flaw::from("a back pointer leads to another record's version (V6)")));
+    }
+    Ok(entry)
 }
 
 /// Where a variable value comes from.
@@ -149,18 +274,9 @@ impl<'a> Restore<'a> {
         let id = pointer.page();
         let page = self.shared.core().pool.read(id)?;
         let corrupt = |flaw: Flaw| StorageError::corrupt(id, self.heap.object, flaw);
-        if header::kind(&page) != Some(PageKind::Version)
-            || (header::incarnation(&page) != pointer.incarnation() && !disabled(Rule::V6Incarnation))
-        {
-            return Err(corrupt(Flaw::from("a back pointer leads to a page that was given out anew (V6)")));
-        }
-        let entry = Entry::linked(&page, pointer.offset()).map_err(corrupt)?;
-        if entry.table() != self.heap.object || entry.page_index() != self.page_index {
-            return Err(corrupt(Flaw::from("a back pointer leads to another record's version (V6)")));
-        }
-        let pieces = pieces(group, self.slots, &entry.slots).ok_or_else(|| {
-            corrupt(Flaw::from("a version entry without the record that points at it (V6)"))
-        })?;
+        let entry = entry_at(&page, pointer, self.heap, self.page_index)?;
+        let pieces =
+            pieces(group, self.slots, &entry.slots).ok_or_else(|| corrupt(Flaw::from(WITHOUT_RECORD)))?;
         let mut alike = true;
         let wanted = self.wanted.clone();
         let read = entry.each_column(

@@ -14,7 +14,7 @@ use verso_types::{Column, Physical};
 
 use super::layout::{ColumnPlace, physical_code, physical_from_code};
 use super::slots::Slots;
-use super::value_slot::ValueSlot;
+use super::value_slot::{ValueSlot, one_piece};
 use crate::page::Flaw;
 use crate::page::bytes::{checked_slice, checked_u8, checked_u16, checked_u32, u16_at, u64_at};
 
@@ -196,6 +196,12 @@ impl<'a> ColumnSlice<'a> {
         self.nulls.is_none() && self.references == 0
     }
 
+    /// Whether some value is a reference.
+    #[inline]
+    pub fn has_references(&self) -> bool {
+        self.references > 0
+    }
+
     /// Bytes that the values need inline in a page.
     pub fn inline_bytes(&self) -> usize {
         if self.is_plain() {
@@ -333,7 +339,11 @@ pub fn encode_from_page(
             if !place.is_variable() {
                 return push_fixed(out, array, place.width);
             }
-            flaw = encode_values(out, page, count, array.chunks_exact(8).map(|raw| u64_at(raw, 0))).err();
+            flaw = match one_piece(array) {
+                Some((from, length)) => encode_piece(out, page, array, from, length),
+                None => encode_values(out, page, count, array.chunks_exact(8).map(|raw| u64_at(raw, 0))),
+            }
+            .err();
             false
         }
         _ => {
@@ -350,6 +360,24 @@ pub fn encode_from_page(
         }
     });
     flaw.map_or(Ok(()), Err)
+}
+
+/// Appends lengths and bytes of value slots whose values stand in [`one_piece`].
+fn encode_piece(
+    out: &mut Vec<u8>,
+    page: &[u8],
+    array: &[u8],
+    from: usize,
+    length: usize,
+) -> Result<(), Flaw> {
+    let bytes = checked_slice(page, from, length)?;
+    let (slots, at) = (array.as_chunks::<8>().0, out.len());
+    out.resize(at + slots.len() * 2, 0);
+    for (target, slot) in out[at..].as_chunks_mut::<2>().0.iter_mut().zip(slots) {
+        *target = [slot[4], slot[5]];
+    }
+    out.extend_from_slice(bytes);
+    Ok(())
 }
 
 /// Appends lengths and bytes of `count` value slots. Values that follow each other on the page are copied together.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use verso_types::Physical;
 
-use super::apply::{self, EACH, SET_LIVE};
-use super::layout::{PageLayout, SLOT_HIGH, physical_code};
+use super::apply::{self, EACH, SET_LIVE, UNIFORM};
+use super::layout::{FLAG_ALIKE, PageLayout, SLOT_HIGH, physical_code};
 use super::slice::{ColumnSlice, REFERENCE, Variable};
 use super::slots::{SlotSet, Slots};
 use super::table::Heap;
@@ -133,7 +133,15 @@ fn step_back<'e>(
         let corrupt = |flaw: Flaw| StorageError::corrupt(mini.page_id(home), heap.object, flaw);
         let layout = PageLayout::of(page).map_err(corrupt)?;
         let mut groups: BTreeMap<u64, Vec<u16>> = BTreeMap::new();
-        for slot in 0..u16_at(page, SLOT_HIGH) {
+        let high = u16_at(page, SLOT_HIGH);
+        let mut each = 0..high;
+        if header::flags(page) & FLAG_ALIKE != 0 && only.is_none() && high > 0 {
+            if u64_at(page, layout.writer) == writer.0 {
+                groups.insert(u64_at(page, layout.back), (0..high).collect());
+            }
+            each = 0..0;
+        }
+        for slot in each {
             let at = usize::from(slot) * 8;
             if u64_at(page, layout.writer + at) == writer.0 && only.is_none_or(|only| only.contains(slot)) {
                 groups.entry(u64_at(page, layout.back + at)).or_default().push(slot);
@@ -152,16 +160,23 @@ fn step_back<'e>(
                 mini.apply(home, RecordKind::DATA_FREE, &payload)?;
                 continue;
             }
-            // Copied, so that the version page is not latched while the change is made.
-            let bytes = shared.core().pool.read(pointer.page())?.to_vec();
             let flaw = |flaw: Flaw| StorageError::corrupt(pointer.page(), heap.object, flaw);
-            let entry = Entry::linked(&bytes, pointer.offset()).map_err(flaw)?;
-            if header::incarnation(&bytes) != pointer.incarnation()
-                || entry.table() != heap.object
-                || entry.page_index() != page_index
-                || entry.writer() != writer
-            {
-                return Err(flaw(Flaw::from("a back pointer leads to another record's version (V6)")));
+            // Copied, so that the version page is not latched while the change is made.
+            let bytes = {
+                let page = shared.core().pool.read(pointer.page())?;
+                let entry = Entry::linked(&page, pointer.offset()).map_err(flaw)?;
+                if header::incarnation(&page) != pointer.incarnation()
+                    || entry.table() != heap.object
+                    || entry.page_index() != page_index
+                    || entry.writer() != writer
+                {
+                    return Err(flaw(Flaw::from("a back pointer leads to another record's version (V6)")));
+                }
+                entry.bytes().to_vec()
+            };
+            let entry = Entry::linked(&bytes, 0).map_err(flaw)?;
+            if restore_whole(mini, home, &layout, &slots, &entry)? {
+                continue;
             }
             let slices = entry.columns().map_err(flaw)?;
             let ranks: Option<Vec<usize>> = slots.iter().map(|slot| entry.slots.rank(*slot)).collect();
@@ -181,6 +196,52 @@ fn step_back<'e>(
             return Ok(());
         }
     }
+}
+
+/// Restores all records of an entry, whose slices are then those of the log record as they stand. `false`, and nothing
+/// changed, when these are others, or values in chains come or go, or the page has no room.
+fn restore_whole(
+    mini: &mut Mini<'_>,
+    home: PageHandle,
+    layout: &PageLayout,
+    slots: &[u16],
+    entry: &Entry<'_>,
+) -> Result<bool, StorageError> {
+    let (set, page) = (Slots::from_list(slots), mini.page(home));
+    let (Slots::Run { first, count }, Slots::Run { first: start, count: all }) = (entry.slots, set) else {
+        return Ok(false);
+    };
+    if (first, count) != (start, all) || !entry.is_uniform() {
+        return Ok(false);
+    }
+    let corrupt = |flaw: Flaw| StorageError::corrupt(mini.page_id(home), header::owner(page), flaw);
+    let (mut need, mut room, mut plain) = (0, apply::free_bytes(page, layout), true);
+    let slices = entry.each_column(
+        |_| true,
+        |slice| match layout.ordinal(slice.id).map(|ordinal| &layout.columns[ordinal]) {
+            Some(place) if place.is_variable() => {
+                plain &= !slice.has_references() && !apply::any_chain(page, place, set);
+                need += slice.inline_bytes();
+                room += apply::inline(page, place, set).bytes;
+            }
+            Some(_) => {}
+            None => plain = false,
+        },
+    );
+    let slices = slices.map_err(corrupt)?;
+    if !plain || need > room {
+        return Ok(false);
+    }
+    let (writer, back) = entry.prior(0);
+    mini.apply_with(home, RecordKind::DATA_UPDATE, |out| {
+        out.push(UNIFORM | SET_LIVE);
+        set.encode(out);
+        out.extend_from_slice(&writer.0.to_le_bytes());
+        out.extend_from_slice(&back.0.to_le_bytes());
+        out.extend_from_slice(&entry.column_count().to_le_bytes());
+        out.extend_from_slice(slices);
+    })?;
+    Ok(true)
 }
 
 /// Restores the columns and liveness of an image.

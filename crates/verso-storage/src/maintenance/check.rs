@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::heap::apply;
 use crate::heap::layout::{
-    DELETED_COUNT, FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PageLayout, SLOT_HIGH, VARIABLE_START,
+    DELETED_COUNT, FLAG_ALIKE, FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PageLayout, SLOT_HIGH,
+    VARIABLE_START,
 };
 use crate::heap::value_slot::ValueSlot;
 use crate::heap::{self, Heap};
@@ -159,10 +160,15 @@ fn check_page(
     let swept = header::flags(&page) & FLAG_SWEPT != 0;
     let limit = u64_at(&page, MAX_WRITER);
     let view = shared.transactions.register();
+    let alike = header::flags(&page) & FLAG_ALIKE != 0;
     for slot in 0..high as u16 {
         let at = usize::from(slot) * 8;
         let writer = TxnId(u64_at(&page, layout.writer + at));
         let is_live = apply::is_live(&page, &layout, slot);
+        let same = |array: usize| u64_at(&page, array + at) == u64_at(&page, array);
+        if alike && !(same(layout.writer) && same(layout.back)) {
+            problem("V2", format!("slot {slot} has another writer or pointer than its flag says"));
+        }
         if writer == TxnId::NONE {
             if is_live {
                 problem("V1", format!("slot {slot} is live without a writer"));

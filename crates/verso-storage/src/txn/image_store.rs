@@ -1,14 +1,16 @@
 //! Undo images outside of memory (F3).
 //!
 //! ```text
-//! position   0 ─ in memory ─ IN_MEMORY ─ temporary page ─ temporary page ─ … ─ end
-//!                    └ frame 1 ┘└──── frame 2, within frame 1 ────┘
+//! position   0 ─ temporary page ─ temporary page ─ … ─ moved ─ in memory ─ end
+//!                    └ frame 1 ┘└──── frame 2, within frame 1 ──────┘
 //! ```
 //!
-//! The images of a transaction stand one behind the other; a frame knows where its own begin. Few fit into memory; the
-//! rest go to pages of the buffer pool that are never logged, and that eviction may write like any other.
+//! The images of a transaction stand one behind the other; a frame knows where its own begin. Few fit into memory, where
+//! images are made; when there are more, they move to pages of the buffer pool that are never logged, and that eviction
+//! may write like any other.
 //!
-//! F3. Memory for images is bounded: [`IN_MEMORY`] bytes a transaction, whatever it changes.
+//! F3. Memory for images is bounded: [`IN_MEMORY`] bytes a transaction and the image that is being made, whatever it
+//!     changes.
 //! M1. Frames nest, so a frame's images stand behind those of the frames around it. What an undone frame wrote, or one
 //!     whose images its parent has no use for, is cut off.
 //! M2. The pages lie in extents of kind `Temp`, which go back to the space map with the transaction and are free after a
@@ -27,16 +29,19 @@ use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::space::{ExtentKind, ExtentRun, UNIT_PAGES};
 
-/// Bytes kept in memory: enough for a short transaction. Debug builds have next to nothing there, so that tests go to
-/// the pages.
-const IN_MEMORY: u64 = if cfg!(debug_assertions) { 256 } else { 16 << 10 };
+/// Bytes kept in memory: enough for a short transaction, and little enough to stay in the processor's cache until they
+/// move. Debug builds have next to nothing there, so that tests go to the pages.
+const IN_MEMORY: usize = if cfg!(debug_assertions) { 256 } else { 16 << 10 };
 /// Extents double up to this many units.
 const UNITS_MAX: u32 = 64;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ImageStore {
+    /// The last images.
     memory: Vec<u8>,
+    /// What stands before this is on the pages.
+    moved: u64,
     /// Extents in the order of their use, each with the end of the log group that allocated it.
     extents: Vec<(ExtentRun, Lsn)>,
     /// Bytes of all pages together.
@@ -56,9 +61,9 @@ impl ImageStore {
         self.end
     }
 
-    /// Whether `bytes` can be appended without another extent.
-    pub fn takes(&self, bytes: usize) -> bool {
-        self.end + bytes as u64 <= IN_MEMORY + self.capacity
+    /// Whether images of `bytes` together can stand behind the last without another extent.
+    fn takes(&self, bytes: usize) -> bool {
+        self.memory.len() + bytes <= IN_MEMORY || self.end + bytes as u64 <= self.capacity
     }
 
     /// Makes room for `bytes`. The caller holds no latch.
@@ -78,20 +83,39 @@ impl ImageStore {
         Ok(())
     }
 
-    /// Appends an image that the store takes; where it stands.
+    /// Appends the image that `make` writes behind the bytes it is given; where it stands, and its length. `Err` within
+    /// says how much has to be [reserved](ImageStore::reserve) first; nothing is appended then.
     ///
     /// # Errors
-    /// As [`BufferPool::write`].
-    pub fn append(&mut self, pool: &BufferPool, mut bytes: &[u8]) -> Result<u64, StorageError> {
-        assert!(self.takes(bytes.len()), "room was reserved");
-        let (start, end) = (self.end, self.end + bytes.len() as u64);
-        if start < IN_MEMORY {
-            let (here, rest) = bytes.split_at(bytes.len().min((IN_MEMORY - start) as usize));
-            self.memory.truncate(start as usize);
-            self.memory.extend_from_slice(here);
-            bytes = rest;
+    /// As `make` and [`BufferPool::write`]; nothing is appended then.
+    pub fn append(
+        &mut self,
+        pool: &BufferPool,
+        make: impl FnOnce(&mut Vec<u8>) -> Result<(), StorageError>,
+    ) -> Result<Result<(u64, usize), usize>, StorageError> {
+        let before = self.memory.len();
+        let made = make(&mut self.memory);
+        let length = self.memory.len() - before;
+        if made.is_err() || (self.memory.len() > IN_MEMORY && self.end + length as u64 > self.capacity) {
+            self.memory.truncate(before);
+            return made.map(|()| Err(length));
         }
-        let mut at = start.max(IN_MEMORY);
+        let at = self.end;
+        self.end += length as u64;
+        if self.memory.len() > IN_MEMORY
+            && let Err(error) = self.move_out(pool)
+        {
+            // What was moved stands twice, which does no harm.
+            self.memory.truncate(before);
+            self.end = at;
+            return Err(error);
+        }
+        Ok(Ok((at, length)))
+    }
+
+    /// Moves what is in memory to the pages.
+    fn move_out(&mut self, pool: &BufferPool) -> Result<(), StorageError> {
+        let (mut at, mut bytes) = (self.moved, &self.memory[..]);
         while !bytes.is_empty() {
             let (id, offset, allocated) = self.place(at, pool.page_size());
             let mut page = if offset == header::SIZE {
@@ -108,8 +132,9 @@ impl ImageStore {
             at += here.len() as u64;
             bytes = rest;
         }
-        self.end = end;
-        Ok(start)
+        self.moved = at;
+        self.memory.clear();
+        Ok(())
     }
 
     /// Reads an image back.
@@ -119,28 +144,30 @@ impl ImageStore {
     pub fn read(&self, pool: &BufferPool, mut at: u64, length: usize) -> Result<Vec<u8>, StorageError> {
         assert!(at + length as u64 <= self.end, "an image lies before the end");
         let mut out = Vec::with_capacity(length);
-        if at < IN_MEMORY {
-            let from = &self.memory[at as usize..];
-            out.extend_from_slice(&from[..from.len().min(length)]);
-            at += out.len() as u64;
-        }
-        while out.len() < length {
+        while out.len() < length && at < self.moved {
             let (id, offset, _) = self.place(at, pool.page_size());
             let page = pool.read(id)?;
             if header::kind(&page) != Some(PageKind::Temp) {
                 return Err(StorageError::corrupt(id, ObjectId::SYSTEM, "not a page of undo images"));
             }
-            let here = (length - out.len()).min(page.len() - offset);
+            let left = (length - out.len()).min((self.moved - at) as usize);
+            let here = left.min(page.len() - offset);
             out.extend_from_slice(&page[offset..offset + here]);
             at += here as u64;
+        }
+        if out.len() < length {
+            let from = (at - self.moved) as usize;
+            out.extend_from_slice(&self.memory[from..from + length - out.len()]);
         }
         Ok(out)
     }
 
     /// Cuts off what was appended since the store ended at `end`.
     pub fn truncate(&mut self, end: u64) {
-        if !disabled(Rule::F3) {
-            self.end = self.end.min(end);
+        if !disabled(Rule::F3) && end < self.end {
+            self.end = end;
+            self.memory.truncate(end.saturating_sub(self.moved) as usize);
+            self.moved = self.moved.min(end);
         }
     }
 
@@ -176,8 +203,7 @@ impl ImageStore {
 
     /// Page and offset of a position beyond memory, and the LSN of the page.
     fn place(&self, at: u64, page_size: usize) -> (PageId, usize, Lsn) {
-        let (mut index, offset) =
-            ((at - IN_MEMORY) / page_bytes(page_size), (at - IN_MEMORY) % page_bytes(page_size));
+        let (mut index, offset) = (at / page_bytes(page_size), at % page_bytes(page_size));
         for (run, lsn) in &self.extents {
             if index < u64::from(run.pages) {
                 return (run.first.offset(index as u32), header::SIZE + offset as usize, *lsn);

@@ -10,6 +10,8 @@ use super::frame::PageUndo;
 
 /// Indexes that one list covers.
 const SPAN: u32 = 64;
+/// Pages of a span beyond which all of it is expected.
+const FEW: usize = 4;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -60,6 +62,10 @@ impl PageMap {
             list.binary_search_by_key(&index, |entry| entry.0)
         };
         let at = at.unwrap_or_else(|at| {
+            // A few pages are a short statement's, more a bulk one's, which goes through the whole span.
+            if list.len() == list.capacity() && list.len() >= FEW {
+                list.reserve_exact(SPAN as usize - list.len());
+            }
             list.insert(at, (index, PageUndo::default()));
             self.listed += 1;
             at

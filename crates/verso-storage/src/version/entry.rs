@@ -177,6 +177,11 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// All its bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Bytes it takes.
     pub fn length(&self) -> usize {
         self.bytes.len()
@@ -223,6 +228,11 @@ impl<'a> Entry<'a> {
         self.bytes[3] & UNIFORM != 0
     }
 
+    /// How many columns it holds old values of.
+    pub fn column_count(&self) -> u16 {
+        u16_at(self.bytes, 20)
+    }
+
     /// Which columns it holds old values of.
     ///
     /// # Errors
@@ -249,7 +259,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Hands the old values of the columns that are `wanted` to `take`, a slice per column; the others are passed over
-    /// unread.
+    /// unread. Returns the bytes of all slices.
     ///
     /// # Errors
     /// A flaw when the bytes are no slices.
@@ -257,7 +267,7 @@ impl<'a> Entry<'a> {
         &self,
         wanted: impl Fn(u16) -> bool,
         mut take: impl FnMut(ColumnSlice<'a>),
-    ) -> Result<(), Flaw> {
+    ) -> Result<&'a [u8], Flaw> {
         let mut at = self.columns;
         for _ in 0..u16_at(self.bytes, 20) {
             if wanted(checked_u16(self.bytes, at)?) {
@@ -266,6 +276,6 @@ impl<'a> Entry<'a> {
                 at += ColumnSlice::HEADER + checked_u32(self.bytes, at + 4)? as usize;
             }
         }
-        Ok(())
+        checked_slice(self.bytes, self.columns, at - self.columns)
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use verso_env::Env;
 use verso_storage::heap::layout::{
-    FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PAGE_INDEX, PageLayout, VARIABLE_START,
+    FLAG_ALIKE, FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PAGE_INDEX, PageLayout, VARIABLE_START,
 };
 use verso_storage::page::bytes::{put_u16, put_u32, put_u64, u16_at, u64_at};
 use verso_storage::page::header;
@@ -93,6 +93,11 @@ fn v1_v7_writers_and_flags_are_proven() {
     finds(PageKind::Data, "V1", "without a writer", |page| {
         let (layout, _) = names(page);
         put_u64(page, layout.writer, 0);
+    });
+    finds(PageKind::Data, "V2", "than its flag says", |page| {
+        let (layout, _) = names(page);
+        header::set_flags(page, header::flags(page) | FLAG_ALIKE);
+        put_u64(page, layout.writer, u64_at(page, layout.writer) - 1);
     });
     finds(PageKind::Data, "V7", "above the page's greatest", |page| put_u64(page, MAX_WRITER, 0));
     finds(PageKind::Data, "V7", "swept flag", |page| {
