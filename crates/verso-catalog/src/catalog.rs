@@ -22,14 +22,15 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use parking_lot::Mutex;
 use verso_storage::heap::ScanBatch;
-use verso_storage::{Engine, Isolation, RecordId, Sequence, Txn, TxnId, TxnOptions};
+use verso_storage::{Engine, Isolation, RecordId, Sequence, StorageError, Txn, TxnId, TxnOptions};
 
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG};
 use crate::store;
 use crate::system::assemble::CatalogRows;
-use crate::system::row::{SystemRow, VersionRow};
+use crate::system::initial::TableShape;
+use crate::system::row::{AuthIdRow, SystemRow, VersionRow};
 use crate::system::{OID_SEQUENCE, initial};
 
 /// Snapshots kept for statements to come: several, as transactions of different ages see different versions.
@@ -66,32 +67,71 @@ impl Catalog {
     /// # Errors
     /// Those of storage.
     pub fn bootstrap(engine: &Engine) -> Result<Catalog, CatalogError> {
+        Catalog::make(engine, &initial::tables())?;
+        Catalog::load(engine)
+    }
+
+    fn make(engine: &Engine, tables: &[TableShape]) -> Result<(), CatalogError> {
         let mut txn = engine.begin(internal(false));
         txn.begin_statement()?;
-        for shape in initial::tables() {
+        for shape in tables {
             let columns = crate::ddl::column_specs(&shape.columns);
             engine.create_heap_with_id(&mut txn, shape.table.heap, &columns)?;
         }
         let oids = engine.create_sequence(&mut txn, crate::ddl::sequence_spec(&initial::oid_bounds()))?;
-        let rows = initial::rows(oids);
+        let rows = initial::rows(tables, oids);
         store::insert(engine, &mut txn, &rows.namespaces)?;
         store::insert(engine, &mut txn, &rows.classes)?;
         store::insert(engine, &mut txn, &rows.attributes)?;
         store::insert(engine, &mut txn, &rows.sequences)?;
         store::insert(engine, &mut txn, &initial::types())?;
         store::insert(engine, &mut txn, &initial::languages())?;
-        store::insert(engine, &mut txn, &[crate::role::owner()])?;
+        if tables.iter().any(|shape| shape.table == AuthIdRow::TABLE) {
+            store::insert(engine, &mut txn, &[crate::role::owner()])?;
+        }
         store::insert(engine, &mut txn, &[VersionRow { number: 1 }])?;
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::Wait)?;
-        Catalog::load(engine)
+        Ok(())
     }
 
-    /// Reads the catalog of an existing database.
+    /// Makes the system tables that a database of an earlier release lacks, in a transaction of its own.
+    fn complete(engine: &Engine) -> Result<(), CatalogError> {
+        let mut missing = Vec::new();
+        for shape in initial::tables() {
+            match engine.heap(shape.table.heap) {
+                Ok(_) => {}
+                Err(StorageError::NoSuchObject(_)) => missing.push(shape),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // Without any table the file is no database of ours: reading it says so.
+        if missing.is_empty() || missing.iter().any(|shape| shape.table.heap == VersionRow::TABLE.heap) {
+            return Ok(());
+        }
+        let mut txn = engine.begin(internal(false));
+        txn.begin_statement()?;
+        for shape in &missing {
+            let columns = crate::ddl::column_specs(&shape.columns);
+            engine.create_heap_with_id(&mut txn, shape.table.heap, &columns)?;
+            let (class, attributes) = initial::rows_of(shape);
+            store::insert(engine, &mut txn, &[class])?;
+            store::insert(engine, &mut txn, &attributes)?;
+            if shape.table == AuthIdRow::TABLE {
+                store::insert(engine, &mut txn, &[crate::role::owner()])?;
+            }
+        }
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        Ok(())
+    }
+
+    /// Reads the catalog of an existing database; makes the system tables that came after it.
     ///
     /// # Errors
     /// `Corrupt` if the system tables contradict each other; those of storage.
     pub fn load(engine: &Engine) -> Result<Catalog, CatalogError> {
+        Catalog::complete(engine)?;
         let mut txn = engine.begin(internal(true));
         txn.begin_statement()?;
         let (version_record, number) = find_version(engine, &txn)?;
@@ -330,4 +370,41 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         indexes: store::read(engine, txn)?,
         constraints: store::read(engine, txn)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use verso_env::Env;
+    use verso_storage::EngineOptions;
+
+    use super::*;
+
+    #[test]
+    fn a_database_made_before_roles_and_keys_gets_their_tables_when_it_opens() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("old.verso");
+        let engine = Engine::create(Env::real(), &path, EngineOptions::default()).unwrap();
+        let later = ["pg_index", "pg_constraint", "pg_authid"];
+        let mut first = initial::tables();
+        first.retain(|shape| !later.contains(&shape.table.name));
+        Catalog::make(&engine, &first).unwrap();
+        engine.close().unwrap();
+        drop(engine);
+        for _ in 0..2 {
+            let engine = Engine::open(Env::real(), &path, EngineOptions::default()).unwrap();
+            let catalog = Catalog::load(&engine).unwrap();
+            let names: Vec<_> =
+                catalog.committed_roles().unwrap().into_iter().map(|role| role.name).collect();
+            assert_eq!(names, [crate::role::OWNER.into()]);
+            let mut txn = engine.begin(internal(true));
+            txn.begin_statement().unwrap();
+            let classes = read_rows(&engine, &txn).unwrap().classes;
+            for name in later {
+                assert_eq!(classes.iter().filter(|class| &*class.relname.0 == name).count(), 1, "{name}");
+            }
+            txn.end_statement().unwrap();
+            drop((txn, catalog));
+            engine.close().unwrap();
+        }
+    }
 }

@@ -34,7 +34,7 @@ fn rows_of_a_table() -> (TableDef, CatalogRows) {
     ];
     columns[1].default = Some("'x'".into());
     let table = TableDef::new(Oid(16_384), PUBLIC, "t", ObjectId(1000), columns.clone());
-    let mut rows = initial::rows(ObjectId(999));
+    let mut rows = initial::rows(&initial::tables(), ObjectId(999));
     rows.classes.push(class_row(table.oid, &table.name, PUBLIC_OID, table.heap, KIND_TABLE, 3));
     // In any order: storage does not promise one.
     rows.attributes.extend(columns.iter().rev().map(|column| attribute_row(table.oid, column)));
@@ -63,7 +63,7 @@ fn every_kind_of_function_survives_its_row() {
     ];
     for returns in kinds {
         let function = function(16_390, returns);
-        let mut rows = initial::rows(ObjectId(999));
+        let mut rows = initial::rows(&initial::tables(), ObjectId(999));
         rows.functions.push(proc_row(&function, PUBLIC_OID));
         let snapshot = rows.assemble(1, None).unwrap();
         assert_eq!(*snapshot.functions(None, "f")[0], function);

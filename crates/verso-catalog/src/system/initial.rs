@@ -65,22 +65,29 @@ pub(crate) fn oid_bounds() -> SequenceBounds {
 }
 
 /// The rows that definitions are made of; `oid_sequence` is where [`OID_SEQUENCE`] is stored.
-pub(crate) fn rows(oid_sequence: ObjectId) -> CatalogRows {
+pub(crate) fn rows(tables: &[TableShape], oid_sequence: ObjectId) -> CatalogRows {
     let mut rows = CatalogRows::default();
     for (oid, name) in [(PG_CATALOG_OID, PG_CATALOG), (PUBLIC_OID, PUBLIC)] {
         rows.namespaces.push(NamespaceRow { oid, nspname: Name(name.into()), nspowner: OWNER_OID });
     }
-    for TableShape { table, columns } in tables() {
-        let name: Arc<str> = table.name.into();
-        let class = class_row(table.oid, &name, PG_CATALOG_OID, table.heap, KIND_TABLE, columns.len());
+    for shape in tables {
+        let (class, attributes) = rows_of(shape);
         rows.classes.push(class);
-        rows.attributes.extend(columns.iter().map(|column| attribute_row(table.oid, column)));
+        rows.attributes.extend(attributes);
     }
     let name: Arc<str> = OID_SEQUENCE.into();
     let class = class_row(OID_SEQUENCE_OID, &name, PG_CATALOG_OID, oid_sequence, KIND_SEQUENCE, 0);
     rows.classes.push(class);
     rows.sequences.push(sequence_row(OID_SEQUENCE_OID, &oid_bounds()));
     rows
+}
+
+/// The rows of `pg_class` and `pg_attribute` for a system table.
+pub(crate) fn rows_of(shape: &TableShape) -> (ClassRow, Vec<AttributeRow>) {
+    let TableShape { table, columns } = shape;
+    let name: Arc<str> = table.name.into();
+    let class = class_row(table.oid, &name, PG_CATALOG_OID, table.heap, KIND_TABLE, columns.len());
+    (class, columns.iter().map(|column| attribute_row(table.oid, column)).collect())
 }
 
 /// The rows of `pg_language`.
@@ -171,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_system_tables_describe_themselves() {
-        let snapshot = rows(ObjectId(999)).assemble(1, None).unwrap();
+        let snapshot = rows(&tables(), ObjectId(999)).assemble(1, None).unwrap();
         let class = snapshot.table(None, "pg_class").expect("pg_class describes itself");
         assert_eq!((class.oid, class.heap, &*class.schema), (Oid(1259), ObjectId(12), PG_CATALOG));
         assert_eq!(class.column("relname"), Some(1));
