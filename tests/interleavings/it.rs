@@ -29,6 +29,11 @@ fn g1_g2_one_leads_and_every_commit_becomes_durable() {
 }
 
 #[test]
+fn g2_who_waits_behind_an_heir_is_woken() {
+    turns::crowd();
+}
+
+#[test]
 fn g2_a_lead_that_fails_is_heard_of_by_everybody() {
     turns::failure();
 }

@@ -319,13 +319,16 @@ impl LockManager {
         }
         if txn != TxnId::NONE && self.waiting.load(Ordering::SeqCst) > 0 {
             let state = self.state.lock();
-            for other in state.owners.values() {
-                let concerned = match other.want {
-                    Some(Want::End(of)) => of == txn,
-                    Some(Want::Record { writer, .. }) => writer == txn,
-                    _ => false,
+            let active = |txn| self.is_active(txn);
+            for (id, other) in &state.owners {
+                let Some(want) = &other.want else { continue };
+                let concerned = match *want {
+                    Want::End(of) => of == txn,
+                    Want::Record { writer, .. } => writer == txn,
+                    Want::Lock { .. } => false,
                 };
-                if concerned {
+                // Who stands behind others sleeps on: when they leave the queue they wake him.
+                if concerned && !state.is_blocked(*id, want, &active) {
                     other.core.wake.notify_all();
                 }
             }
@@ -442,7 +445,7 @@ impl LockManager {
             return Err(StorageError::Poisoned);
         }
         let active = |txn| self.is_active(txn);
-        if state.blockers(owner.id, &want, &active).is_empty() {
+        if !state.is_blocked(owner.id, &want, &active) {
             // A place in the queue all the same, for the caller has yet to take what it may have now.
             if matches!(want, Want::Record { .. }) {
                 state.enqueue(owner.id, &want, false);
@@ -468,7 +471,7 @@ impl LockManager {
         let result = loop {
             // Whom it waits for may have stepped back from the record meanwhile.
             let want = state.owners.get(&owner.id).and_then(|owner| owner.want).unwrap_or(want);
-            if state.blockers(owner.id, &want, &active).is_empty() {
+            if !state.is_blocked(owner.id, &want, &active) {
                 break Ok(true);
             }
             if owner.cancel.load(Ordering::Acquire) {

@@ -262,6 +262,18 @@ impl State {
         want: &Want,
         active: &dyn Fn(TxnId) -> bool,
     ) -> SmallVec<[u64; 4]> {
+        let mut found = self.in_possession(owner, want, active);
+        found.extend(self.ahead(owner, want));
+        found
+    }
+
+    /// Whether there are any [`State::blockers`], at the least cost: a look at the queue tells most who wait.
+    pub(super) fn is_blocked(&self, owner: u64, want: &Want, active: &dyn Fn(TxnId) -> bool) -> bool {
+        self.ahead(owner, want).next().is_some() || !self.in_possession(owner, want, active).is_empty()
+    }
+
+    /// Those in the way who have what `owner` wants.
+    fn in_possession(&self, owner: u64, want: &Want, active: &dyn Fn(TxnId) -> bool) -> SmallVec<[u64; 4]> {
         let mut found = SmallVec::new();
         let mut writer = TxnId::NONE;
         match *want {
@@ -288,22 +300,25 @@ impl State {
             let by = self.owners.values().find(|other| other.core.txn() == writer);
             found.extend(by.map(|other| other.core.id).filter(|by| *by != owner));
         }
-        if let Some(tag) = want.tag()
-            && let Some(entry) = self.tags.get(&tag).filter(|_| !disabled(Rule::T3Fifo))
-        {
-            let held = self.held(owner, tag);
-            let excluded = conflicts(tag, want.mode());
-            for (waiter, mode) in &entry.queue {
-                // Its own place is before the first that waits for what it holds.
-                if *waiter == owner || conflicts(tag, *mode) & held != 0 {
-                    break;
-                }
-                if excluded >> mode & 1 == 1 {
-                    found.push(*waiter);
-                }
-            }
-        }
         found
+    }
+
+    /// Those in the way who stand before `owner` in the queue, or before the place it would get.
+    fn ahead(&self, owner: u64, want: &Want) -> impl Iterator<Item = u64> {
+        let tag = want.tag();
+        let entry = tag.and_then(|tag| self.tags.get(&tag)).filter(|_| !disabled(Rule::T3Fifo));
+        let queue = entry.map(|entry| &entry.queue).filter(|queue| !queue.is_empty());
+        let held = tag.filter(|_| queue.is_some()).map_or(0, |tag| self.held(owner, tag));
+        let excluded = tag.map_or(0, |tag| conflicts(tag, want.mode()));
+        queue
+            .into_iter()
+            .flatten()
+            // Its own place is before the first that waits for what it holds.
+            .take_while(move |(waiter, mode)| {
+                *waiter != owner && tag.is_some_and(|tag| conflicts(tag, *mode) & held == 0)
+            })
+            .filter(move |(_, mode)| excluded >> mode & 1 == 1)
+            .map(|(waiter, _)| *waiter)
     }
 
     /// Puts `owner` into the queue: at the end, or before the first that waits for what it holds already, or in front.
@@ -463,7 +478,7 @@ impl State {
         for (waiter, _) in &entry.queue {
             if let Some(OwnerState { core, want: Some(want), .. }) = self.owners.get(waiter)
                 && want.tag() == Some(tag)
-                && self.blockers(*waiter, want, active).is_empty()
+                && !self.is_blocked(*waiter, want, active)
             {
                 core.wake.notify_all();
             }

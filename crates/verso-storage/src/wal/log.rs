@@ -143,7 +143,7 @@ impl Drop for Reservation<'_> {
 struct Leader<'s> {
     shared: &'s Shared,
     poison: bool,
-    _lead: Lead<'s>,
+    lead: Lead<'s>,
 }
 
 impl Drop for Leader<'_> {
@@ -413,18 +413,18 @@ impl Shared {
         }
         // Groups that were durable before a failure stay so.
         let done = || if reached() { Ok(true) } else { self.check().map(|()| false) };
-        let Some(lead) = self.turns.take(done)? else { return Ok(()) };
-        let mut leader = Leader { shared: self, poison: true, _lead: lead };
-        self.lead(upto)?;
+        let Some(lead) = self.turns.take(upto.0, done)? else { return Ok(()) };
+        let mut leader = Leader { shared: self, poison: true, lead };
+        let target = leader.lead.covers(|| self.appended.load(Ordering::Acquire));
+        assert!(upto.0 <= target, "flush up to {upto}, but the log ends at {target}");
+        self.lead(target)?;
         leader.poison = false;
         Ok(())
     }
 
-    /// Writes what was appended so far and syncs it. Only one thread at a time is here.
-    fn lead(&self, upto: Lsn) -> Result<(), StorageError> {
+    /// Writes what was appended up to `target` and syncs it. Only one thread at a time is here.
+    fn lead(&self, target: u64) -> Result<(), StorageError> {
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
-        let target = self.appended.load(Ordering::Acquire);
-        assert!(upto.0 <= target, "flush up to {upto}, but the log ends at {target}");
         let (files, names, written) = {
             let mut tail = self.tail.lock();
             let before = tail.written.0;

@@ -48,10 +48,13 @@ impl Log {
             return Ok(());
         }
         let check = || if self.poisoned.load(Ordering::Acquire) { Err(Poisoned) } else { Ok(false) };
-        let Some(_lead) = self.turns.take(|| if reached() { Ok(true) } else { check() })? else {
+        let Some(lead) = self.turns.take(own, || if reached() { Ok(true) } else { check() })? else {
             return Ok(());
         };
-        let target = self.appended.load(Ordering::Acquire);
+        let target = lead.covers(|| self.appended.load(Ordering::Acquire));
+        assert!(own <= target, "who leads is covered");
+        // What was appended meanwhile goes along.
+        let target = self.appended.load(Ordering::Acquire).max(target);
         assert!(self.disk.get() <= target, "what was written is not written again");
         self.disk.set(target);
         if fails {
@@ -79,6 +82,24 @@ pub fn commits() {
         }
         assert_eq!(log.durable.load(Ordering::Acquire), 3);
         assert_eq!(log.disk.get(), 3);
+    });
+}
+
+/// Four committers, so that one may wait behind an heir while a fourth takes the lead before him.
+pub fn crowd() {
+    explore(2, || {
+        let log = Log::new();
+        let others: Vec<_> = (0..3)
+            .map(|_| {
+                let log = Arc::clone(&log);
+                thread::spawn(move || log.commit(false).expect("nothing fails"))
+            })
+            .collect();
+        log.commit(false).expect("nothing fails");
+        for other in others {
+            other.join().expect("loom reports what went wrong");
+        }
+        assert_eq!(log.durable.load(Ordering::Acquire), 4);
     });
 }
 
