@@ -86,6 +86,9 @@ pub enum ConfigError {
         /// What is wrong.
         what: String,
     },
+    /// Half of what TLS needs.
+    #[error("tls_certificate and tls_key belong together")]
+    Tls,
 }
 
 impl Config {
@@ -97,26 +100,33 @@ impl Config {
         let bytes = crate::network::tls::read(env, path)?;
         let text = String::from_utf8_lossy(&bytes);
         let directory = path.parent().unwrap_or(Path::new(""));
-        let (mut certificate, mut key) = self.tls.clone().unzip();
         for (number, line) in text.lines().enumerate() {
             let failed =
                 |what: String| ConfigError::Line { file: path.display().to_string(), line: number + 1, what };
             let Some((name, value)) = assignment(line).map_err(failed)? else { continue };
             match name.as_str() {
-                "tls_certificate" | "ssl_cert_file" => certificate = Some(directory.join(&value)),
-                "tls_key" | "ssl_key_file" => key = Some(directory.join(&value)),
+                "tls_certificate" | "ssl_cert_file" | "tls_key" | "ssl_key_file" => {
+                    let value = directory.join(&value);
+                    self.set(&name, &value.to_string_lossy()).map_err(failed)?;
+                }
                 name => self.set(name, &value).map_err(failed)?,
             }
         }
-        self.tls = match (certificate, key) {
-            (Some(certificate), Some(key)) => Some((certificate, key)),
-            (None, None) => None,
-            _ => {
-                let what = "tls_certificate and tls_key belong together".to_owned();
-                return Err(ConfigError::Line { file: path.display().to_string(), line: 0, what });
-            }
-        };
         Ok(())
+    }
+
+    /// The PEM files of certificate and key, if TLS is wanted.
+    ///
+    /// # Errors
+    /// One without the other.
+    pub fn tls_files(&self) -> Result<Option<(&Path, &Path)>, ConfigError> {
+        match &self.tls {
+            None => Ok(None),
+            Some((certificate, key)) if certificate.as_os_str().is_empty() || key.as_os_str().is_empty() => {
+                Err(ConfigError::Tls)
+            }
+            Some((certificate, key)) => Ok(Some((certificate, key))),
+        }
     }
 
     /// Changes one setting.
@@ -157,6 +167,8 @@ impl Config {
                 self.max_message_bytes =
                     size().ok().filter(|bytes| range.contains(bytes)).ok_or_else(invalid)? as usize;
             }
+            "tls_certificate" | "ssl_cert_file" => self.tls.get_or_insert_default().0 = value.into(),
+            "tls_key" | "ssl_key_file" => self.tls.get_or_insert_default().1 = value.into(),
             "require_tls" => self.require_tls = flag()?,
             "buffer_pool" | "shared_buffers" => self.buffer_pool_bytes = Some(size()?),
             "log_level" => {
@@ -306,6 +318,16 @@ mod tests {
         assert_eq!(config.authentication_timeout, Duration::from_millis(500));
         assert_eq!(config.session_defaults, [("work_mem".to_owned(), "4MB".to_owned())]);
         assert_eq!(config.shutdown_timeout, Config::default().shutdown_timeout);
+    }
+
+    #[test]
+    fn certificate_and_key_belong_together() {
+        let mut config = Config::default();
+        assert!(matches!(config.tls_files(), Ok(None)));
+        config.set("tls_certificate", "c").unwrap();
+        assert!(matches!(config.tls_files(), Err(ConfigError::Tls)));
+        config.set("tls_key", "k").unwrap();
+        assert_eq!(config.tls_files().unwrap(), Some((Path::new("c"), Path::new("k"))));
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::config::{Config, ConfigError};
 use crate::conversation;
 use crate::conversation::wire::Wire;
 use crate::network::listener::Listeners;
+use crate::network::patience::{Last, Patience};
 use crate::network::stream::{Peer, SharedSocket, Socket, Stream};
 use crate::network::tls;
 use crate::protocol::backend::Severity;
@@ -78,6 +79,8 @@ pub struct Shared {
     pub admission: Arc<Admission>,
     /// Makes the salts of roles that do not exist.
     pub secret: [u8; 32],
+    /// Which session heard of its client last; none where a thread that stays awake would hold its client up.
+    last: Option<Arc<Last>>,
 }
 
 impl Shared {
@@ -121,6 +124,14 @@ impl Shared {
         Ok(self.instance().roles()?.iter().any(|role| role.password.is_some() && role.login))
     }
 
+    /// How a session waits for its client.
+    pub fn patience(&self, session: u64) -> Patience {
+        match &self.last {
+            Some(last) => Patience::new(session, Arc::clone(last), Arc::clone(&self.env.clock)),
+            None => Patience::default(),
+        }
+    }
+
     /// Microseconds since 2000-01-01 UTC.
     pub fn now(&self) -> i64 {
         self.env.clock.unix_micros() - EPOCH_MICROS
@@ -151,7 +162,7 @@ impl Server {
         if config.listen.is_empty() && config.socket_directory.is_none() {
             return Err(ServerError::Nowhere);
         }
-        let tls = match &config.tls {
+        let tls = match config.tls_files()? {
             Some((certificate, key)) => Some(tls::server_config(&env, certificate, key)?),
             None => None,
         };
@@ -171,6 +182,7 @@ impl Server {
             config: RwLock::new(Arc::new(config)),
             tls: RwLock::new(tls),
             secret,
+            last: (processors > 1).then(Arc::default),
             env,
         });
         // Session settings are checked now, not by the first client.
@@ -227,7 +239,7 @@ impl Server {
     /// # Errors
     /// A certificate that cannot be read; everything stays as it was then.
     pub fn reload(&self, config: Config) -> Result<(), ServerError> {
-        let tls = match &config.tls {
+        let tls = match config.tls_files()? {
             Some((certificate, key)) => Some(tls::server_config(&self.shared.env, certificate, key)?),
             None => None,
         };

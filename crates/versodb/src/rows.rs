@@ -139,10 +139,7 @@ mod tests {
     use verso_types::{Column, SqlType};
 
     fn rows() -> Rows {
-        let columns = vec![
-            OutputColumn { name: "id".into(), ty: SqlType::Int4 },
-            OutputColumn { name: "name".into(), ty: SqlType::Text },
-        ];
+        let columns = vec![OutputColumn::new("id", SqlType::Int4), OutputColumn::new("name", SqlType::Text)];
         let batch = |values: &[(i32, Option<&str>)]| {
             let mut ids = Column::new(SqlType::Int4.physical());
             let mut names = Column::new(SqlType::Text.physical());

@@ -21,7 +21,9 @@ mod statement;
 
 pub use access::{IndexAccess, KeyMatch};
 pub use expr::{ExprKind, SubqueryTest, TypedExpr};
-pub use query::{AggregateCall, JoinKind, OutputColumn, Plan, RECORD_COLUMN, SetCall, SetOperation, SortKey};
+pub use query::{
+    AggregateCall, JoinKind, Origin, OutputColumn, Plan, RECORD_COLUMN, SetCall, SetOperation, SortKey,
+};
 pub use routine::{
     PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlInto, PlReturn, PlStatement,
     PlStatementKind, PlVariable, RaiseLevel,

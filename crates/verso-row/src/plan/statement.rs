@@ -121,24 +121,23 @@ impl Statement {
     /// Names and types of the rows that the statement yields; empty when it yields none.
     #[must_use]
     pub fn output(&self) -> Vec<OutputColumn> {
-        let returning = match self {
+        let (returning, table, row): (_, _, Vec<usize>) = match self {
             Statement::Query(plan) => return plan.output(),
-            Statement::Insert(insert) => &insert.returning,
-            Statement::Update(update) => &update.returning,
-            Statement::Delete(delete) => &delete.returning,
+            Statement::Insert(Insert { returning, table, .. }) => {
+                (returning, table, (0..table.columns.len()).collect())
+            }
+            Statement::Update(Update { returning, table, columns, assignments, .. }) => {
+                let assigned = assignments.iter().map(|(index, _)| *index);
+                (returning, table, columns.iter().copied().chain(assigned).collect())
+            }
+            Statement::Delete(Delete { returning, table, columns, .. }) => {
+                (returning, table, columns.clone())
+            }
         };
-        returning.as_ref().map(Returning::output).unwrap_or_default()
-    }
-}
-
-impl Returning {
-    /// Names and types of the rows returned.
-    #[must_use]
-    pub fn output(&self) -> Vec<OutputColumn> {
-        self.exprs
-            .iter()
-            .zip(&self.names)
-            .map(|(expr, name)| OutputColumn { name: Arc::clone(name), ty: expr.ty.clone() })
-            .collect()
+        let Some(returning) = returning else { return Vec::new() };
+        let origin = |index: &usize| OutputColumn::of_table(table, *index).and_then(|column| column.origin);
+        let origins: Vec<_> = row.iter().map(origin).collect();
+        let columns = returning.exprs.iter().zip(&returning.names);
+        columns.map(|(expr, name)| OutputColumn::of_expr(expr, Arc::clone(name), &origins)).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The extended protocol: statements and portals.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use verso_sql::errors::sqlstate;
@@ -8,14 +8,17 @@ use verso_sql::{Portal, PortalEnd, Prepared as Statement, SqlError};
 use verso_types::{SqlType, Value, parse_binary, parse_text};
 
 use super::Conversation;
-use super::sink::{ResultFormats, WireSink, changes_settings, takes_statements};
+use super::sink::{ResultFormats, WireSink, changes_settings};
 use crate::protocol::frontend::{Bind, Format, Formats, Target};
 
-/// Statements and portals of a conversation, by name; the unnamed ones have the empty name.
+/// Statements and portals of a conversation. Named statements are the session's: SQL's PREPARE, EXECUTE and DEALLOCATE
+/// know them, too.
 #[derive(Debug, Default)]
 pub struct Prepared {
-    statements: HashMap<Box<str>, Arc<Statement>>,
-    portals: HashMap<Box<str>, OpenPortal>,
+    unnamed: Option<Arc<Statement>>,
+    /// The portal that has no name, which most statements use.
+    portal: Option<OpenPortal>,
+    portals: BTreeMap<Box<str>, OpenPortal>,
 }
 
 #[derive(Debug)]
@@ -27,39 +30,44 @@ struct OpenPortal {
 impl Prepared {
     /// A simple query takes the unnamed ones away.
     pub fn forget_unnamed(&mut self) {
-        self.statements.remove("");
-        self.portals.remove("");
-    }
-
-    /// DEALLOCATE ALL.
-    pub fn forget_statements(&mut self) {
-        self.statements.clear();
+        self.unnamed = None;
+        self.portal = None;
     }
 
     /// The transaction has ended (M3).
     pub fn forget_portals(&mut self) {
+        self.portal = None;
         self.portals.clear();
+    }
+
+    fn portal(&self, name: &str) -> Option<&OpenPortal> {
+        if name.is_empty() { self.portal.as_ref() } else { self.portals.get(name) }
+    }
+
+    fn portal_mut(&mut self, name: &str) -> Option<&mut OpenPortal> {
+        if name.is_empty() { self.portal.as_mut() } else { self.portals.get_mut(name) }
     }
 }
 
 impl Conversation {
     pub(super) fn parse(&mut self, name: &str, sql: &str, types: &[u32]) -> Result<(), SqlError> {
-        if !name.is_empty() && self.prepared.statements.contains_key(name) {
-            let text = format!("prepared statement \"{name}\" already exists");
-            return Err(self.failed(SqlError::new(sqlstate::DUPLICATE_STATEMENT, text)));
-        }
         self.admit();
         let types = types.iter().map(|oid| parameter_type(*oid)).collect::<Result<Vec<_>, _>>();
         let types = types.map_err(|error| self.failed(error))?;
         let statement = self.session.prepare(sql, &types)?;
-        self.prepared.statements.insert(name.into(), statement);
+        if name.is_empty() {
+            self.prepared.unnamed = Some(statement);
+        } else if let Err(error) = self.session.name_statement(name, statement) {
+            return Err(self.failed(error));
+        }
         self.wire.output.parse_complete();
         Ok(())
     }
 
     pub(super) fn bind(&mut self, bind: &Bind<'_>) -> Result<(), SqlError> {
-        let Some(statement) = self.prepared.statements.get(bind.statement).map(Arc::clone) else {
-            return Err(self.failed(no_statement(bind.statement)));
+        let statement = match self.statement(bind.statement) {
+            Ok(statement) => Arc::clone(statement),
+            Err(error) => return Err(self.failed(error)),
         };
         if !bind.portal.is_empty() && self.prepared.portals.contains_key(bind.portal) {
             let text = format!("cursor \"{}\" already exists", bind.portal);
@@ -69,7 +77,12 @@ impl Conversation {
         let columns = statement.columns().map_or(0, <[_]>::len);
         let formats = result_formats(bind.results, columns).map_err(|error| self.failed(error))?;
         let portal = self.session.bind(&statement, params)?;
-        self.prepared.portals.insert(bind.portal.into(), OpenPortal { portal, formats });
+        let open = OpenPortal { portal, formats };
+        if bind.portal.is_empty() {
+            self.prepared.portal = Some(open);
+        } else {
+            self.prepared.portals.insert(bind.portal.into(), open);
+        }
         self.wire.output.bind_complete();
         Ok(())
     }
@@ -108,8 +121,9 @@ impl Conversation {
     pub(super) fn describe(&mut self, target: Target, name: &str) -> Result<(), SqlError> {
         match target {
             Target::Statement => {
-                let Some(statement) = self.prepared.statements.get(name) else {
-                    return Err(self.failed(no_statement(name)));
+                let statement = match self.statement(name) {
+                    Ok(statement) => Arc::clone(statement),
+                    Err(error) => return Err(self.failed(error)),
                 };
                 let output = &mut self.wire.output;
                 output.parameter_description(statement.params().iter().map(SqlType::pg_oid));
@@ -119,7 +133,7 @@ impl Conversation {
                 }
             }
             Target::Portal => {
-                let Some(open) = self.prepared.portals.get(name) else {
+                let Some(open) = self.prepared.portal(name) else {
                     // A cursor of DECLARE is a portal, too; its rows come as text.
                     let Some(columns) = self.session.cursor_columns(name) else {
                         return Err(self.failed(no_portal(name)));
@@ -138,19 +152,17 @@ impl Conversation {
 
     pub(super) fn execute(&mut self, name: &str, rows_max: u32) -> Result<(), SqlError> {
         self.admit();
-        let Some(open) = self.prepared.portals.get_mut(name) else {
+        let Some(open) = self.prepared.portal_mut(name) else {
             return Err(self.failed(no_portal(name)));
         };
+        let last = self.wire.input.next_is(b'S');
         let time_zone = self.session.timezone().clone();
         let mut sink = WireSink::portal(&mut self.wire, &open.formats, time_zone);
-        let end = self.session.run_portal(&mut open.portal, rows_max.into(), &mut sink)?;
+        let end = self.session.run_portal(&mut open.portal, rows_max.into(), last, &mut sink)?;
         match end {
             PortalEnd::Suspended => self.wire.output.portal_suspended(),
             PortalEnd::Complete(tag) => {
                 self.settings_changed |= changes_settings(&tag.text);
-                if takes_statements(&tag.text) {
-                    self.prepared.forget_statements();
-                }
                 self.wire.output.command_complete(&tag.text);
             }
             PortalEnd::Empty => self.wire.output.empty_query(),
@@ -160,10 +172,23 @@ impl Conversation {
 
     pub(super) fn close(&mut self, target: Target, name: &str) {
         match target {
-            Target::Statement => drop(self.prepared.statements.remove(name)),
+            Target::Statement if name.is_empty() => self.prepared.unnamed = None,
+            Target::Statement => {
+                self.session.forget_statement(name);
+            }
+            Target::Portal if name.is_empty() => self.prepared.portal = None,
             Target::Portal => drop(self.prepared.portals.remove(name)),
         }
         self.wire.output.close_complete();
+    }
+
+    fn statement(&self, name: &str) -> Result<&Arc<Statement>, SqlError> {
+        if !name.is_empty() {
+            return self.session.statement(name);
+        }
+        self.prepared.unnamed.as_ref().ok_or_else(|| {
+            SqlError::new(sqlstate::INVALID_STATEMENT_NAME, "unnamed prepared statement does not exist")
+        })
     }
 
     /// An error that the session has not seen: its transaction fails all the same.
@@ -195,14 +220,6 @@ fn result_formats(formats: Formats<'_>, columns: usize) -> Result<ResultFormats,
         1 => ResultFormats::Text,
         _ => ResultFormats::Each((0..columns).map(|i| formats.of(i)).collect()),
     })
-}
-
-fn no_statement(name: &str) -> SqlError {
-    let text = match name {
-        "" => "unnamed prepared statement does not exist".to_owned(),
-        name => format!("prepared statement \"{name}\" does not exist"),
-    };
-    SqlError::new(sqlstate::INVALID_STATEMENT_NAME, text)
 }
 
 fn no_portal(name: &str) -> SqlError {

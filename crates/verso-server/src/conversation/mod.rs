@@ -151,8 +151,7 @@ impl Conversation {
         }
         self.answers = false;
         self.wire.place = None;
-        let Wire { input, stream, .. } = &mut self.wire;
-        match input.fill(stream) {
+        match self.wire.fill() {
             _ if self.wire.is_ending() => Err(self.ended()),
             // A client that just leaves has its transaction rolled back.
             Ok(0) | Err(_) => Ok(false),
@@ -246,10 +245,7 @@ impl Conversation {
         let time_zone = self.session.timezone().clone();
         let mut sink = WireSink::simple(&mut self.wire, time_zone);
         let result = self.session.execute(sql, &[], &mut sink);
-        let (completed, changed, deallocated) = (sink.completed, sink.settings_changed, sink.deallocated);
-        if deallocated {
-            self.prepared.forget_statements();
-        }
+        let (completed, changed) = (sink.completed, sink.settings_changed);
         self.settings_changed |= changed;
         result?;
         if completed == 0 {
@@ -262,6 +258,10 @@ impl Conversation {
     fn sync(&mut self) {
         self.answers = true;
         let skipped = std::mem::replace(&mut self.skips, false);
+        if self.session.in_transaction() {
+            // The series may be committed now, which waits for the disk (R3).
+            self.wire.place = None;
+        }
         if let Err(error) = self.session.sync()
             && !skipped
         {

@@ -49,8 +49,6 @@ pub struct WireSink<'c> {
     pub completed: usize,
     /// A statement changed settings.
     pub settings_changed: bool,
-    /// A statement took all prepared ones away.
-    pub deallocated: bool,
 }
 
 impl<'c> WireSink<'c> {
@@ -79,7 +77,6 @@ impl<'c> WireSink<'c> {
             copies: false,
             completed: 0,
             settings_changed: false,
-            deallocated: false,
         }
     }
 
@@ -121,7 +118,6 @@ impl StatementSink for WireSink<'_> {
     fn complete(&mut self, tag: &CommandTag) -> Result<(), SqlError> {
         self.completed += 1;
         self.settings_changed |= changes_settings(&tag.text);
-        self.deallocated |= takes_statements(&tag.text);
         if self.simple {
             self.wire.output.command_complete(&tag.text);
         }
@@ -131,6 +127,15 @@ impl StatementSink for WireSink<'_> {
     fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
         self.wire.output.notice(notice);
         Ok(())
+    }
+
+    fn time_zone(&mut self, time_zone: &TimeZone) {
+        self.time_zone = time_zone.clone();
+    }
+
+    fn commits(&mut self) {
+        // Who waits for the disk needs no processor (R3).
+        self.wire.place = None;
     }
 
     fn copy_out(&mut self, layout: CopyLayout) -> Result<(), SqlError> {
@@ -179,11 +184,6 @@ impl StatementSink for WireSink<'_> {
             }
         }
     }
-}
-
-/// Whether a statement with that tag takes all prepared statements away.
-pub fn takes_statements(tag: &str) -> bool {
-    matches!(tag, "DEALLOCATE ALL" | "DISCARD ALL")
 }
 
 /// Whether a statement with that tag may have changed settings that clients are told about.

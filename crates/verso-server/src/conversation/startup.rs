@@ -250,6 +250,7 @@ fn log_in(
     for (name, value) in shared.config().session_defaults.iter().chain(&settings) {
         session.set_default(name, value)?;
     }
+    wire.patience = shared.patience(session.id());
     wire.output.authentication_ok();
     let reported: Vec<String> = REPORTED.iter().map(|name| session.show(name).unwrap_or_default()).collect();
     for (name, value) in REPORTED.iter().zip(&reported) {

@@ -10,6 +10,7 @@ use super::sink::write_all;
 use crate::admission::Place;
 use crate::backends::Backend;
 use crate::network::input::{Frame, Input};
+use crate::network::patience::Patience;
 use crate::network::stream::Stream;
 use crate::protocol::Malformed;
 use crate::protocol::backend::Output;
@@ -32,6 +33,8 @@ pub struct Wire {
     pub broken: bool,
     /// The place among those who run, given back when the client is waited for.
     pub place: Option<Place>,
+    /// How the client is waited for.
+    pub patience: Patience,
 }
 
 impl Wire {
@@ -44,6 +47,20 @@ impl Wire {
             backend: None,
             broken: false,
             place: None,
+            patience: Patience::default(),
+        }
+    }
+
+    /// Reads what the client sends, waiting for it; 0 at the end of the connection.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub fn fill(&mut self) -> io::Result<usize> {
+        self.place = None;
+        let Wire { input, stream, patience, .. } = self;
+        match stream {
+            Stream::Plain(socket) => input.fill(&mut patience.awake(socket)),
+            encrypted @ Stream::Tls(_) => input.fill(encrypted),
         }
     }
 
@@ -75,8 +92,7 @@ impl Wire {
                     return Err(malformed(error));
                 }
             }
-            self.place = None;
-            match self.input.fill(&mut self.stream) {
+            match self.fill() {
                 Ok(0) => return Err(self.lost(&io::Error::from(io::ErrorKind::UnexpectedEof))),
                 Ok(_) => {}
                 Err(error) => return Err(self.lost(&error)),

@@ -48,6 +48,11 @@ impl Input {
         self.end - self.start
     }
 
+    /// Whether a message of that type comes next and its start is here already.
+    pub fn next_is(&self, kind: u8) -> bool {
+        self.buffer[self.start..self.end].first() == Some(&kind)
+    }
+
     /// The body of a frame.
     pub fn body(&self, frame: &Frame) -> &[u8] {
         &self.buffer[frame.body.clone()]

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`stream`] | a connection's bytes, plain or encrypted |
 //! | [`input`] | messages out of these bytes |
+//! | [`patience`] | how the client's next bytes are waited for |
 //! | [`tls`] | certificate and key |
 //! | [`listener`] | who waits for connections |
 
 pub mod input;
 pub mod listener;
+pub mod patience;
 pub mod stream;
 pub mod tls;

@@ -195,8 +195,9 @@ impl Output {
             out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
             for (i, column) in columns.iter().enumerate() {
                 put_text(&column.name, out);
-                out.extend_from_slice(&0u32.to_be_bytes()); // the table: not told
-                out.extend_from_slice(&0u16.to_be_bytes()); // its column
+                let (table, number) = column.origin.map_or((0, 0), |origin| (origin.table, origin.column));
+                out.extend_from_slice(&table.to_be_bytes());
+                out.extend_from_slice(&number.to_be_bytes());
                 out.extend_from_slice(&column.ty.pg_oid().to_be_bytes());
                 out.extend_from_slice(&column.ty.typlen().to_be_bytes());
                 out.extend_from_slice(&column.ty.typmod().to_be_bytes());

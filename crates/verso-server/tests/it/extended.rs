@@ -143,3 +143,48 @@ fn a_failed_transaction_accepts_its_end_only() {
     assert_eq!(raw.kinds(&bytes), "12CZI");
     assert_eq!(raw.kinds(&query("SELECT 1")), "TDCZI");
 }
+
+#[test]
+fn statements_of_sql_and_of_the_protocol_are_the_same() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let mut bytes = parse("s", "SELECT $1::integer + 1");
+    bytes.extend(sync());
+    assert_eq!(raw.kinds(&bytes), "1ZI");
+    assert_eq!(raw.value("EXECUTE s(41)"), "42");
+    raw.query("PREPARE p(integer) AS SELECT $1 * 2");
+    let run = |name: &str| [bind("", name, &[Some("21")]), execute("", 0), sync()].concat();
+    assert_eq!(raw.kinds(&run("p")), "2DCZI");
+    assert_eq!(raw.code("PREPARE s AS SELECT 1"), "42P05");
+    let again = [parse("p", "SELECT 1"), sync()].concat();
+    raw.send(&again);
+    assert_eq!(raw.until('Z')[0].field('C').as_deref(), Some("42P05"));
+    raw.query("DEALLOCATE s");
+    assert_eq!(raw.kinds(&run("s")), "EZI");
+    let close = [message('C', b"Sp\0"), sync()].concat();
+    assert_eq!(raw.kinds(&close), "3ZI");
+    assert_eq!(raw.code("EXECUTE p(1)"), "26000");
+    assert_eq!(raw.kinds(&[parse("", "SELECT 1"), sync()].concat()), "1ZI");
+    raw.query("PREPARE q AS SELECT 1; DEALLOCATE ALL");
+    let unnamed = [bind("", "", &[]), execute("", 0), sync()].concat();
+    // A simple query takes the unnamed statement away.
+    assert_eq!(raw.kinds(&unnamed), "EZI");
+    assert_eq!(raw.code("EXECUTE q"), "26000");
+}
+
+#[test]
+fn the_last_statement_of_a_series_ends_it() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (a integer PRIMARY KEY)");
+    let step = |sql: &str| [parse("", sql), bind("", "", &[]), execute("", 0)].concat();
+    // One statement alone, the last of several, one behind which more comes.
+    assert_eq!(raw.kinds(&[step("INSERT INTO t VALUES (1)"), sync()].concat()), "12CZI");
+    let two = [step("INSERT INTO t VALUES (2)"), step("INSERT INTO t VALUES (2)"), sync()].concat();
+    assert_eq!(raw.kinds(&two), "12C12EZI");
+    assert_eq!(raw.value("SELECT count(*) FROM t"), "1");
+    let begun = [step("BEGIN"), step("INSERT INTO t VALUES (3)"), sync()].concat();
+    assert_eq!(raw.kinds(&begun), "12C12CZT");
+    raw.query("ROLLBACK");
+    assert_eq!(raw.value("SELECT count(*) FROM t"), "1");
+}

@@ -4,11 +4,17 @@
 mod copy;
 mod driver;
 mod extended;
+mod isolation;
 mod junk;
+#[path = "../../../versodb/tests/it/lists.rs"]
+mod lists;
 mod login;
 mod raw;
 mod sessions;
 mod simple;
+#[path = "../../../versodb/tests/it/specs.rs"]
+mod specs;
+mod tls;
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-pub struct Raw {
-    pub socket: TcpStream,
+pub struct Raw<S = TcpStream> {
+    pub socket: S,
     pub backend: i32,
     pub key: Vec<u8>,
     pub settings: Vec<(String, String)>,
@@ -99,7 +99,7 @@ impl Raw {
     pub fn open(address: SocketAddr) -> Raw {
         let socket = TcpStream::connect(address).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        Raw { socket, backend: 0, key: Vec::new(), settings: Vec::new() }
+        Raw::over(socket)
     }
 
     pub fn login(address: SocketAddr) -> Raw {
@@ -108,23 +108,35 @@ impl Raw {
 
     pub fn login_with(address: SocketAddr, version: u32, parameters: &[(&str, &str)]) -> Raw {
         let mut raw = Raw::open(address);
-        raw.send(&startup(version, parameters));
-        for reply in raw.until('Z') {
+        raw.start(version, parameters);
+        raw
+    }
+}
+
+impl<S: Read + Write> Raw<S> {
+    /// Over a stream on which nothing was said yet.
+    pub fn over(socket: S) -> Raw<S> {
+        Raw { socket, backend: 0, key: Vec::new(), settings: Vec::new() }
+    }
+
+    /// Logs in.
+    pub fn start(&mut self, version: u32, parameters: &[(&str, &str)]) {
+        self.send(&startup(version, parameters));
+        for reply in self.until('Z') {
             match reply.kind {
                 'K' => {
-                    raw.backend = i32::from_be_bytes(reply.body[..4].try_into().unwrap());
-                    raw.key = reply.body[4..].to_vec();
+                    self.backend = i32::from_be_bytes(reply.body[..4].try_into().unwrap());
+                    self.key = reply.body[4..].to_vec();
                 }
                 'S' => {
                     let text = reply.text();
                     let (name, value) = text.split_once('\0').unwrap_or((&text, ""));
-                    raw.settings.push((name.to_owned(), value.to_owned()));
+                    self.settings.push((name.to_owned(), value.to_owned()));
                 }
                 'E' => panic!("{reply:?}"),
                 _ => {}
             }
         }
-        raw
     }
 
     pub fn send(&mut self, bytes: &[u8]) {

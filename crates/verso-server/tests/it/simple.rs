@@ -86,6 +86,54 @@ fn a_changed_setting_is_reported_and_comes_back_with_a_rollback() {
 }
 
 #[test]
+fn a_time_zone_set_in_a_text_counts_for_its_next_statements() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let text = "SET TimeZone = 'Europe/Berlin'; SELECT timestamptz '2026-01-01 00:00:00+00'; \
+        SET TimeZone = 'UTC'; SELECT timestamptz '2026-01-01 00:00:00+00'";
+    let replies = raw.query(text);
+    let rows: Vec<String> =
+        replies.iter().filter(|reply| reply.kind == 'D').map(|row| row.text().split_off(6)).collect();
+    assert_eq!(rows, ["2026-01-01 01:00:00+01", "2026-01-01 00:00:00+00"]);
+    let mut both =
+        raw.query("BEGIN; SET LOCAL TimeZone = 'Europe/Berlin'; ROLLBACK; SELECT timestamptz 'epoch'");
+    both.retain(|reply| reply.kind == 'D');
+    assert_eq!(&both[0].body[6..], b"1970-01-01 00:00:00+00");
+}
+
+#[test]
+fn columns_say_which_tables_they_come_from() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (a integer, b text); CREATE TABLE u (a integer)");
+    let oid: u32 = raw.value("SELECT oid FROM pg_class WHERE relname = 't'").parse().unwrap();
+    let mut origins = |sql: &str| {
+        let replies = raw.query(sql);
+        let body = &replies.iter().find(|reply| reply.kind == 'T').unwrap().body;
+        let mut rest = &body[2..];
+        let mut found = Vec::new();
+        while !rest.is_empty() {
+            let name = rest.iter().position(|byte| *byte == 0).unwrap();
+            let field = &rest[name + 1..name + 19];
+            let table = u32::from_be_bytes(field[..4].try_into().unwrap());
+            let column = u16::from_be_bytes(field[4..6].try_into().unwrap());
+            found.push((table, column));
+            rest = &rest[name + 19..];
+        }
+        found
+    };
+    assert_eq!(
+        origins("SELECT b, a + 1, a AS other FROM t WHERE a > 0 ORDER BY a"),
+        [(oid, 2), (0, 0), (oid, 1)]
+    );
+    assert_eq!(origins("SELECT x.b, count(*) FROM (SELECT * FROM t) AS x GROUP BY x.b"), [(oid, 2), (0, 0)]);
+    assert_eq!(origins("SELECT u.a, t.b FROM u LEFT JOIN t ON t.a = u.a")[1], (oid, 2));
+    assert_eq!(origins("SELECT a FROM t UNION SELECT a FROM u"), [(0, 0)]);
+    assert_eq!(origins("INSERT INTO t VALUES (1, 'x') RETURNING b, a"), [(oid, 2), (oid, 1)]);
+    assert_eq!(origins("UPDATE t SET b = 'y' RETURNING b, upper(b)"), [(oid, 2), (0, 0)]);
+}
+
+#[test]
 fn a_large_result_comes_through() {
     let world = World::new();
     let mut raw = world.connect();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_types::Batch;
+use verso_types::{Batch, TimeZone};
 
 pub use verso_row::plan::OutputColumn;
 
@@ -31,6 +31,11 @@ pub trait StatementSink {
     /// # Errors
     /// Ends the statement.
     fn notice(&mut self, notice: &Notice) -> Result<(), SqlError>;
+
+    /// The session's time zone has changed; rows from now on are to be shown in this one.
+    fn time_zone(&mut self, _time_zone: &TimeZone) {}
+    /// A transaction is about to commit, which may wait for the disk.
+    fn commits(&mut self) {}
 
     /// COPY TO STDOUT begins.
     ///
@@ -85,6 +90,28 @@ pub struct CommandTag {
     pub text: String,
     /// Rows returned or changed.
     pub rows: u64,
+}
+
+impl CommandTag {
+    /// A word and a count. Every statement has one, so it is put together by hand.
+    pub(crate) fn counted(word: &str, rows: u64) -> CommandTag {
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        let mut left = rows;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        let mut text = String::with_capacity(word.len() + 1 + digits.len() - at);
+        text.push_str(word);
+        text.push(' ');
+        text.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+        CommandTag { text, rows }
+    }
 }
 
 /// A message that is no error.
@@ -159,4 +186,16 @@ pub struct StatementStatistics {
     pub fetches: u64,
     /// Bytes of log.
     pub redo_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_written_in_full() {
+        for rows in [0, 7, 10, 1_234_567, u64::MAX] {
+            assert_eq!(CommandTag::counted("SELECT", rows).text, format!("SELECT {rows}"));
+        }
+    }
 }

@@ -81,7 +81,7 @@ impl Done {
     pub(super) fn into_tag(self) -> CommandTag {
         match self {
             Done::Tag(tag) => tag,
-            Done::Rows(word, rows) => CommandTag { text: format!("{word} {rows}"), rows },
+            Done::Rows(word, rows) => CommandTag::counted(word, rows),
         }
     }
 }

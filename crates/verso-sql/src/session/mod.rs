@@ -282,7 +282,11 @@ impl Session {
 
     /// Runs a statement of a text and tells the sink how it ended.
     fn one(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
+        let epoch = self.services.epoch;
         let done = self.perform(job, sink)?;
+        if self.services.epoch != epoch {
+            sink.time_zone(&self.services.settings.time_zone);
+        }
         sink.complete(&done.into_tag())
     }
 
@@ -294,6 +298,7 @@ impl Session {
         let measure = measures.then(|| Measure::start(self));
         let mut result = self.dispatch(job, sink);
         if result.is_ok() && job.ends {
+            sink.commits();
             result = self.end_series().and(result);
         }
         if let Err(error) = &mut result {
@@ -400,7 +405,10 @@ impl Session {
             Statement::PrepareTransaction(gid) => self.prepare_transaction(gid),
             Statement::EndPrepared { gid, commit } => self.end_prepared(gid, *commit),
             Statement::SetTransaction(modes) => self.set_transaction(modes),
-            Statement::Commit { chain } => self.commit(*chain),
+            Statement::Commit { chain } => {
+                sink.commits();
+                self.commit(*chain)
+            }
             Statement::Rollback { chain } => self.rollback(*chain),
             Statement::RollbackTo(name) => self.rollback_to(name),
             statement => {

@@ -32,9 +32,17 @@ use crate::errors::{SqlError, sqlstate};
 #[derive(Debug)]
 pub struct Portal {
     prepared: Arc<Prepared>,
-    name: Arc<str>,
-    params: Arc<[Value]>,
-    state: Arc<Mutex<State>>,
+    name: Box<str>,
+    params: Vec<Value>,
+    place: Place,
+}
+
+/// Where a portal's state is: most run once, to their ends, and need none.
+#[derive(Debug)]
+enum Place {
+    Ready,
+    Done,
+    Shared(Arc<Mutex<State>>),
 }
 
 /// Where a portal stands; the session reaches those it has to set aside or close.
@@ -107,6 +115,18 @@ impl Portal {
         self.name = name.into();
     }
 
+    /// Its state, where the session can reach it.
+    fn shared(&mut self) -> Arc<Mutex<State>> {
+        let state = match &self.place {
+            Place::Shared(state) => return Arc::clone(state),
+            Place::Ready => State::Ready,
+            Place::Done => State::Done,
+        };
+        let state = Arc::new(Mutex::new(state));
+        self.place = Place::Shared(Arc::clone(&state));
+        state
+    }
+
     fn gone(&self) -> SqlError {
         SqlError::new(sqlstate::INVALID_CURSOR_NAME, format!("portal \"{}\" does not exist", self.name))
     }
@@ -132,15 +152,15 @@ impl Session {
         {
             self.check_condition(&parsed.statement)?;
         }
-        let params = self.arguments(prepared, params)?.into();
-        let state = Arc::new(Mutex::new(State::Ready));
-        Ok(Portal { prepared: Arc::clone(prepared), name: "".into(), params, state })
+        let params = self.arguments(prepared, params)?;
+        Ok(Portal { prepared: Arc::clone(prepared), name: "".into(), params, place: Place::Ready })
     }
 
     /// Runs a portal: up to `max_rows` rows go to `sink`, 0 means all. Another run goes on where this one ended. The
     /// sink hears of columns, rows and notices; how it ended is returned.
     ///
-    /// Outside of a transaction block everything up to [`Session::sync`] is one transaction.
+    /// Outside of a transaction block everything up to [`Session::sync`] is one transaction. `last` says that nothing
+    /// but the sync will follow, so that a query or change may end it.
     ///
     /// # Errors
     /// Those of the statement; 34000 if the portal's transaction has ended; 55000 if it is done.
@@ -148,13 +168,20 @@ impl Session {
         &mut self,
         portal: &mut Portal,
         max_rows: u64,
+        last: bool,
         sink: &mut dyn StatementSink,
     ) -> Result<PortalEnd, SqlError> {
         self.series = self.autocommit;
         let prepared = Arc::clone(&portal.prepared);
+        if max_rows == 0 && matches!(portal.place, Place::Ready) {
+            let Some(job) = Job::prepared(&prepared, &portal.params) else { return Ok(PortalEnd::Empty) };
+            portal.place = Place::Done;
+            self.series &= !(last && prepared.is_plain());
+            return Ok(PortalEnd::Complete(self.perform(&job, sink)?.into_tag()));
+        }
+        let shared = portal.shared();
         let Some(job) = Job::prepared(&prepared, &portal.params) else { return Ok(PortalEnd::Empty) };
         let serial = self.transaction_serial();
-        let shared = Arc::clone(&portal.state);
         let state = std::mem::replace(&mut *shared.lock(), State::Closed);
         let lives = match &state {
             State::Open(open) => Some(open.lives),
@@ -166,7 +193,7 @@ impl Session {
         }
         match state {
             State::Ready if prepared.only_reads() && max_rows > 0 => {
-                self.pull(&job, &portal.params, &shared, None, max_rows, false, sink)
+                self.pull(&job, &shared, None, max_rows, false, sink)
             }
             State::Ready if max_rows == 0 => {
                 *shared.lock() = State::Done;
@@ -184,7 +211,7 @@ impl Session {
                 let held = Held { columns, batches, tag: Some(tag), lives };
                 Self::hand_out(held, &shared, max_rows, sink)
             }
-            State::Open(open) => self.pull(&job, &portal.params, &shared, Some(open), max_rows, false, sink),
+            State::Open(open) => self.pull(&job, &shared, Some(open), max_rows, false, sink),
             State::Held(held) => Self::hand_out(held, &shared, max_rows, sink),
             State::Done => {
                 *shared.lock() = State::Done;
@@ -203,14 +230,14 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<(u64, PortalEnd), SqlError> {
         let prepared = Arc::clone(&portal.prepared);
+        let shared = portal.shared();
         let Some(job) = Job::prepared(&prepared, &portal.params) else { return Ok((0, PortalEnd::Empty)) };
-        let shared = Arc::clone(&portal.state);
         let state = std::mem::replace(&mut *shared.lock(), State::Closed);
         let mut counted = Counted { sink, rows: 0 };
         let end = match state {
             State::Open(open) => {
                 let open = Some(open);
-                self.pull_within(&job, &portal.params, &shared, open, Some(max_rows), false, &mut counted)?
+                self.pull_within(&job, &shared, open, Some(max_rows), false, &mut counted)?
             }
             State::Held(held) => Self::hand_out(held, &shared, max_rows, &mut counted)?,
             State::Ready | State::Done => {
@@ -231,12 +258,11 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<(), SqlError> {
         let prepared = Arc::clone(&portal.prepared);
+        let shared = portal.shared();
         let Some(job) = Job::prepared(&prepared, &portal.params) else { return Ok(()) };
-        let shared = Arc::clone(&portal.state);
         let mut silent = Rows { sink, columns: None, batches: VecDeque::new() };
         if prepared.only_reads() {
-            let params = Arc::clone(&portal.params);
-            self.open_only(&job, &params, &shared, hold, &mut silent)
+            self.open_only(&job, &shared, hold, &mut silent)
         } else {
             // Functions of the user's may change something: their statements run now.
             let done = self.transactional(&job, &mut silent)?;
@@ -255,11 +281,9 @@ impl Session {
     }
 
     /// Runs a query up to the row limit.
-    #[expect(clippy::too_many_arguments, reason = "one caller for each kind of run")]
     fn pull(
         &mut self,
         job: &Job<'_>,
-        params: &Arc<[Value]>,
         state: &Arc<Mutex<State>>,
         open: Option<Box<Open>>,
         max_rows: u64,
@@ -267,7 +291,7 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<PortalEnd, SqlError> {
         self.begin_work(job)?;
-        let mut result = self.pull_within(job, params, state, open, Some(max_rows), hold, sink);
+        let mut result = self.pull_within(job, state, open, Some(max_rows), hold, sink);
         if let Err(error) = &mut result {
             self.fail_work(error);
         }
@@ -281,20 +305,17 @@ impl Session {
     fn open_only(
         &mut self,
         job: &Job<'_>,
-        params: &Arc<[Value]>,
         state: &Arc<Mutex<State>>,
         hold: bool,
         sink: &mut dyn StatementSink,
     ) -> Result<(), SqlError> {
-        self.pull_within(job, params, state, None, None, hold, sink).map(drop)
+        self.pull_within(job, state, None, None, hold, sink).map(drop)
     }
 
     /// Opens a query or goes on with it; without `max_rows` no row is read.
-    #[expect(clippy::too_many_arguments, reason = "the state of one run")]
     fn pull_within(
         &mut self,
         job: &Job<'_>,
-        params: &Arc<[Value]>,
         state: &Arc<Mutex<State>>,
         open: Option<Box<Open>>,
         max_rows: Option<u64>,
@@ -319,9 +340,9 @@ impl Session {
         let ran = self.in_frame(active, &mut results, &mut |frame, results| {
             if open.is_none() {
                 let mut ready = frame.taken(prepared)?;
-                frame.with_context(params, |cx| ready.compiled.open(cx))?;
-                open =
-                    Some(Box::new(Open { ready, params: Arc::clone(params), view: None, rest: None, lives }));
+                frame.with_context(job.params, |cx| ready.compiled.open(cx))?;
+                let params = job.params.into();
+                open = Some(Box::new(Open { ready, params, view: None, rest: None, lives }));
             }
             let Some(open) = &mut open else { return Err(SqlError::internal("not open").into()) };
             let Some(max_rows) = max_rows else { return Ok(false) };
@@ -349,7 +370,7 @@ impl Session {
         open.ready.compiled.close();
         self.ready.borrow_mut().put(prepared.number(), open.ready);
         *state.lock() = State::Done;
-        Ok(PortalEnd::Complete(CommandTag { text: format!("SELECT {count}"), rows: count }))
+        Ok(PortalEnd::Complete(CommandTag::counted("SELECT", count)))
     }
 
     fn hand_out(
@@ -365,7 +386,7 @@ impl Session {
             return Ok(PortalEnd::Suspended);
         }
         *state.lock() = State::Done;
-        let counted = || CommandTag { text: format!("SELECT {count}"), rows: count };
+        let counted = || CommandTag::counted("SELECT", count);
         Ok(PortalEnd::Complete(held.tag.unwrap_or_else(counted)))
     }
 

@@ -127,6 +127,7 @@ impl Session {
         let done = self.framed(&mut results, |frame, results| frame.statement(job, &types, results))?;
         results.finish()?;
         if let Some(active) = self.active.take_if(|active| active.block == Block::Statement) {
+            results.client().commits();
             self.end(active, true, false)?;
         }
         Ok(done)

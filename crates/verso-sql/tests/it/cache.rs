@@ -92,8 +92,10 @@ fn the_catalog_may_change_under_a_kept_statement() {
     let prepared = two.session.prepare("SELECT * FROM t", &[]).expect("prepares");
     one.run("DROP TABLE t; CREATE TABLE t (a int)");
     let mut portal = two.session.bind(&prepared, Vec::new()).expect("binds");
-    let error =
-        two.session.run_portal(&mut portal, 0, &mut crate::Lines::default()).expect_err("other columns");
+    let error = two
+        .session
+        .run_portal(&mut portal, 0, false, &mut crate::Lines::default())
+        .expect_err("other columns");
     assert_eq!(error.sqlstate, "0A000");
 }
 

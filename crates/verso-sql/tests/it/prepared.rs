@@ -16,7 +16,7 @@ impl Client {
         let prepared = self.session.prepare(sql, &[])?;
         let mut portal = self.session.bind(&prepared, params.to_vec())?;
         let mut sink = Lines::default();
-        if let PortalEnd::Complete(tag) = self.session.run_portal(&mut portal, 0, &mut sink)? {
+        if let PortalEnd::Complete(tag) = self.session.run_portal(&mut portal, 0, false, &mut sink)? {
             sink.lines.push(tag.text);
         }
         self.session.sync()?;
@@ -87,7 +87,7 @@ fn portals_hand_out_rows_in_portions() {
     let mut portal = client.session.bind(&prepared, vec![Value::Text("1".into())]).expect("binds");
     let mut portion = |client: &mut Client, rows| {
         let mut sink = Lines::default();
-        let end = client.session.run_portal(&mut portal, rows, &mut sink).expect("runs");
+        let end = client.session.run_portal(&mut portal, rows, false, &mut sink).expect("runs");
         (sink.lines.join(" "), end)
     };
     assert_eq!(portion(&mut client, 1), ("2".to_string(), PortalEnd::Suspended));
@@ -98,9 +98,10 @@ fn portals_hand_out_rows_in_portions() {
     client.session.sync().expect("commits");
     let mut portal = client.session.bind(&prepared, vec![Value::Int4(0)]).expect("binds");
     let mut sink = Lines::default();
-    client.session.run_portal(&mut portal, 2, &mut sink).expect("runs");
+    client.session.run_portal(&mut portal, 2, false, &mut sink).expect("runs");
     client.session.sync().expect("commits");
-    let gone = client.session.run_portal(&mut portal, 2, &mut sink).expect_err("its transaction ended");
+    let gone =
+        client.session.run_portal(&mut portal, 2, false, &mut sink).expect_err("its transaction ended");
     assert_eq!(gone.sqlstate, "34000");
 }
 
@@ -112,7 +113,7 @@ fn a_series_up_to_sync_is_one_transaction() {
     let insert = one.session.prepare("INSERT INTO t VALUES ($1)", &[]).expect("prepares");
     let run = |client: &mut Client, value: Value| {
         let mut portal = client.session.bind(&insert, vec![value])?;
-        client.session.run_portal(&mut portal, 0, &mut Lines::default())
+        client.session.run_portal(&mut portal, 0, false, &mut Lines::default())
     };
     run(&mut one, Value::Int4(1)).expect("inserts");
     assert_eq!(two.value("SELECT count(*) FROM t"), "0");

@@ -5,11 +5,13 @@
 mod histories;
 mod isolation;
 mod library;
+mod lists;
 mod peer;
 #[path = "../../examples/quickstart.rs"]
 #[allow(dead_code, reason = "its main is for those who run it")]
 mod quickstart;
 mod slt;
+mod specs;
 mod statements;
 
 use tempfile::TempDir;

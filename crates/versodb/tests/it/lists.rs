@@ -1,0 +1,109 @@
+//! Many sessions that append to lists: what they saw must be free of the anomalies that their level refuses. By the
+//! library and through the server, as [`crate::specs`].
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use verso_env::Env;
+use verso_sim::Rng;
+use verso_sim::history::{Anomaly, Executed, Op, check};
+
+use crate::specs::{Client, Server};
+
+/// The levels that differ.
+pub const LEVELS: [&str; 3] = ["read committed", "repeatable read", "serializable"];
+
+const KEYS: u64 = 4;
+
+/// `[1,2,]` as a client shows it.
+fn parse(text: &str) -> Vec<u64> {
+    let text = text.trim_matches(['[', ']']);
+    text.split(',').filter(|part| !part.is_empty()).map(|part| part.parse().unwrap()).collect()
+}
+
+fn list(client: &mut dyn Client, key: u64) -> Result<Vec<u64>, String> {
+    client.run(&format!("SELECT list FROM lists WHERE key = {key}")).map(|text| parse(&text))
+}
+
+/// One transaction of reads and appends; what it did, or nothing if its first statement failed.
+fn transaction(client: &mut dyn Client, rng: &mut Rng, level: &str, next: &mut u64) -> Executed {
+    let mut ops = Vec::new();
+    let mut run = || -> Result<(), String> {
+        client.run(&format!("BEGIN ISOLATION LEVEL {level}"))?;
+        for _ in 0..1 + rng.below(4) {
+            let key = rng.below(KEYS);
+            if rng.below(2) == 0 {
+                ops.push(Op::Read { key, values: list(client, key)? });
+            } else {
+                let value = *next;
+                *next += 1;
+                ops.push(Op::Append { key, value });
+                client.run(&format!("UPDATE lists SET list = list || '{value},' WHERE key = {key}"))?;
+            }
+        }
+        client.run("COMMIT").map(drop)
+    };
+    match run() {
+        Ok(()) => Executed { ops, committed: true },
+        Err(code) => {
+            assert!(matches!(&*code, "40001" | "40P01"), "{code}");
+            // The commit itself may have failed: there is nothing to roll back then, which is only warned of.
+            client.run("ROLLBACK").unwrap();
+            Executed { ops, committed: false }
+        }
+    }
+}
+
+/// Runs `sessions` threads of `count` transactions each on a fresh database; what they saw that some level refuses.
+pub fn appends(
+    env: &Env,
+    server: &dyn Server,
+    seed: u64,
+    level: &'static str,
+    sessions: u64,
+    count: u64,
+    keyed: bool,
+) -> Vec<Anomaly> {
+    let mut control = server.connect();
+    // With a key the lists are found, and what was read is noted, through its index.
+    let key = if keyed { "PRIMARY KEY" } else { "" };
+    control.run(&format!("CREATE TABLE lists (key bigint {key}, list text)")).unwrap();
+    for key in 0..KEYS {
+        control.run(&format!("INSERT INTO lists VALUES ({key}, '')")).unwrap();
+    }
+    let history = Arc::new(Mutex::new(Vec::new()));
+    let threads: Vec<_> = (0..sessions)
+        .map(|session| {
+            let (mut client, history) = (server.connect(), Arc::clone(&history));
+            env.spawn("session", move || {
+                let mut rng = Rng::new(seed ^ ((session + 1) << 32));
+                let mut next = (session + 1) * 1_000_000;
+                for _ in 0..count {
+                    let done = transaction(&mut *client, &mut rng, level, &mut next);
+                    history.lock().unwrap().push(done);
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let lists: BTreeMap<u64, Vec<u64>> =
+        (0..KEYS).map(|key| (key, list(&mut *control, key).unwrap())).collect();
+    let history = history.lock().unwrap();
+    assert!(history.iter().any(|txn| txn.committed));
+    check(&history, &lists)
+}
+
+/// What a level lets through.
+fn allowed(level: &str, anomaly: &Anomaly) -> bool {
+    match level {
+        "read committed" => matches!(anomaly, Anomaly::GSingle(_) | Anomaly::G2(_)),
+        "repeatable read" => matches!(anomaly, Anomaly::G2(_)),
+        _ => false,
+    }
+}
+
+/// Nothing that the level refuses was seen.
+pub fn clean(level: &str, anomalies: &[Anomaly], seed: u64) {
+    let refused: Vec<_> = anomalies.iter().filter(|anomaly| !allowed(level, anomaly)).collect();
+    assert!(refused.is_empty(), "{level}, SEED={seed}: {refused:?}");
+}
