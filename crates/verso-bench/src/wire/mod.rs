@@ -7,8 +7,11 @@
 //! | `tpcb_durable` | TPC-B's five statements between BEGIN and END, every commit on disk |
 //!
 //! The load is pgbench where there is one, and a driver of our own otherwise; a peer gets the same load in the same
-//! run. W1. After the load the sums of all balances must equal the sum of the history (B3).
+//! run, turn by turn, so that what else the machine does meets both. `idle_sessions_bytes` is what a thousand sessions
+//! take that have run one query and wait. W1. After the load the sums of all balances must equal the sum of the
+//! history (B3).
 
+mod idle;
 mod load;
 mod server;
 
@@ -41,6 +44,9 @@ pub struct WireOptions {
     /// Seconds of each measurement
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     pub seconds: u64,
+    /// Measurements of each figure; the median counts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub runs: u32,
     /// pgbench's scale: 100,000 accounts each
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub scale: u32,
@@ -75,6 +81,9 @@ struct WireReport {
     load: &'static str,
     scale: u32,
     seconds: u64,
+    runs: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle_sessions_bytes: Option<u64>,
     #[serde(flatten)]
     verso: WireFigures,
     #[serde(flatten)]
@@ -91,26 +100,31 @@ pub fn run(options: &WireOptions) -> Result<(), BenchError> {
     let folder = WorkFolder::create(&parent, false)?;
     let calibration = calibrate(&env, folder.path())?;
     let load = Load::choose(options.own_driver);
-    let measure = |dsn: &str, name: &str| measure(&env, &load, options, dsn, name);
-    let verso = {
-        let server = RunningServer::start(folder.path(), options.pool_bytes)?;
-        let figures = measure(&server.dsn(), "verso")?;
-        server.stop()?;
-        figures
-    };
-    let mut peers = BTreeMap::new();
+    let server = RunningServer::start(folder.path(), options.pool_bytes)?;
+    let mut targets = vec![Target::new("verso", server.dsn())];
     for peer in &options.peers {
         let (name, dsn) = peer
             .split_once('=')
             .ok_or_else(|| BenchError::Usage(format!("\"{peer}\" is not of the form NAME=DSN")))?;
-        peers.insert(name.to_owned(), measure(dsn, name)?);
+        targets.push(Target::new(name, dsn.to_owned()));
     }
+    let idle_sessions_bytes = idle::measure(&server)?;
+    if let Some(bytes) = idle_sessions_bytes {
+        eprintln!("verso: {} idle sessions take {:.1} MB", idle::SESSIONS, bytes as f64 / 1e6);
+    }
+    measure(&env, load, options, &mut targets)?;
+    server.stop()?;
+    let mut targets = targets.into_iter();
+    let verso = targets.next().map(|target| target.figures).unwrap_or_default();
+    let peers: BTreeMap<String, WireFigures> = targets.map(|target| (target.name, target.figures)).collect();
     print_table(&verso, &peers);
     let report = WireReport {
         calibration,
         load: load.name(),
         scale: options.scale,
         seconds: options.seconds,
+        runs: options.runs.max(1),
+        idle_sessions_bytes,
         verso,
         peers,
     };
@@ -122,35 +136,64 @@ pub fn run(options: &WireOptions) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// All workloads on one server.
-fn measure(
-    env: &Env,
-    load: &Load,
-    options: &WireOptions,
-    dsn: &str,
-    name: &str,
-) -> Result<WireFigures, BenchError> {
-    eprintln!("{name}: preparing, scale {}", options.scale);
-    load.prepare(dsn, options.scale)?;
-    let mut figures = WireFigures::default();
+/// A server under load.
+struct Target {
+    name: String,
+    dsn: String,
+    figures: WireFigures,
+}
+
+impl Target {
+    fn new(name: &str, dsn: String) -> Target {
+        Target { name: name.to_owned(), dsn, figures: WireFigures::default() }
+    }
+}
+
+/// All workloads on all servers, in turns.
+fn measure(env: &Env, load: Load, options: &WireOptions, targets: &mut [Target]) -> Result<(), BenchError> {
+    for target in &*targets {
+        eprintln!("{}: preparing, scale {}", target.name, options.scale);
+        load.prepare(&target.dsn, options.scale)?;
+    }
+    let duration = Duration::from_secs(options.seconds);
     for workload in Workload::ALL {
         if !options.only.is_empty() && !options.only.iter().any(|only| only == workload.name()) {
             continue;
         }
         for clients in &options.clients {
-            let duration = Duration::from_secs(options.seconds);
-            let rate = load.run(env, dsn, workload, *clients, duration, options.scale)?;
-            eprintln!("{name}: {} with {clients} clients: {rate:.0} transactions/s", workload.name());
-            let rates = match workload {
-                Workload::SelectPrepared => &mut figures.select_prepared,
-                Workload::SelectSimple => &mut figures.select_simple,
-                Workload::TpcbDurable => &mut figures.tpcb_durable,
-            };
-            rates.insert(*clients, rate.round());
+            let mut rates = vec![Vec::new(); targets.len()];
+            for _ in 0..options.runs.max(1) {
+                for (target, rates) in targets.iter().zip(&mut rates) {
+                    rates.push(load.run(env, &target.dsn, workload, *clients, duration, options.scale)?);
+                }
+            }
+            for (target, rates) in targets.iter_mut().zip(&mut rates) {
+                let rate = median(rates);
+                eprintln!(
+                    "{}: {} with {clients} clients: {rate:.0} transactions/s",
+                    target.name,
+                    workload.name()
+                );
+                let figures = match workload {
+                    Workload::SelectPrepared => &mut target.figures.select_prepared,
+                    Workload::SelectSimple => &mut target.figures.select_simple,
+                    Workload::TpcbDurable => &mut target.figures.tpcb_durable,
+                };
+                figures.insert(*clients, rate.round());
+            }
         }
     }
-    load::check_sums(dsn)?;
-    Ok(figures)
+    targets.iter().try_for_each(|target| load::check_sums(&target.dsn))
+}
+
+/// The middle one; of an even number, the mean of the two.
+fn median(rates: &mut [f64]) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    match (rates.len(), rates.len() / 2) {
+        (0, _) => 0.0,
+        (count, middle) if count.is_multiple_of(2) => (rates[middle - 1] + rates[middle]) / 2.0,
+        (_, middle) => rates[middle],
+    }
 }
 
 fn print_table(verso: &WireFigures, peers: &BTreeMap<String, WireFigures>) {
@@ -173,5 +216,14 @@ fn print_table(verso: &WireFigures, peers: &BTreeMap<String, WireFigures>) {
                 println!("{name:<12} {workload:<16} {clients:>8} {rate:>14.0} {ratio:>8}");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(super::median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(super::median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
     }
 }

@@ -47,6 +47,19 @@ impl RunningServer {
         format!("host=127.0.0.1 port={} user=verso dbname=verso", self.port)
     }
 
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its physical memory; none where the operating system does not say.
+    pub fn resident_bytes(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let kilobytes: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+        Some(kilobytes * 1024)
+    }
+
     /// Ends it as an administrator would.
     pub fn stop(mut self) -> Result<(), BenchError> {
         let failed = |message: String| BenchError::Child { task: "verso serve".to_owned(), message };

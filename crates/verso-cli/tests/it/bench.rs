@@ -1,4 +1,4 @@
-//! `verso bench e1` on a small table: child processes, verified values, the shape of the JSON, the plot.
+//! `verso bench e1` on a small table: child processes, verified values, the shape of the JSON, the plot; `verso bench wire`.
 
 use crate::world::World;
 
@@ -75,4 +75,38 @@ fn a_peer_that_is_not_there_is_named_as_skipped() {
     ]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.out.contains("postgres: skipped, "), "{run:?}");
+}
+
+#[test]
+fn bench_wire_counts_transactions_and_what_idle_sessions_take() {
+    let world = World::new();
+    let run = world.verso(&[
+        "bench",
+        "wire",
+        "--own-driver",
+        "--scale",
+        "1",
+        "--seconds",
+        "1",
+        "--clients",
+        "1,2",
+        "--only",
+        "select_prepared,tpcb_durable",
+        "--pool-bytes",
+        "67108864",
+        "--folder",
+        ".",
+        "--json",
+        "wire.json",
+    ]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let json = std::fs::read(world.path().join("wire.json")).expect("written");
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    for workload in ["select_prepared", "tpcb_durable"] {
+        for clients in ["1", "2"] {
+            assert!(json[workload][clients].as_f64().is_some_and(|rate| rate > 0.0), "{workload} {clients}");
+        }
+    }
+    let idle = json["idle_sessions_bytes"].as_u64().expect("Linux says");
+    assert!(idle < 200_000_000, "{idle}");
 }
