@@ -2,6 +2,7 @@
 #![deny(unsafe_code)] // only buffer/mapping.rs, buffer/frame.rs and buffer/latch.rs allow it
 
 pub mod buffer;
+pub mod clean;
 pub mod engine;
 pub mod error;
 pub mod heap;

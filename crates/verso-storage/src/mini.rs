@@ -24,7 +24,9 @@ use verso_env::sync::{RwLockReadGuard, StripedRwLock, StripedWriteGuard};
 
 use crate::StorageError;
 use crate::buffer::{BufferPool, ExclusivePage, LogGate};
-use crate::page::{Flaw, Lsn, PageId, TxnId, header};
+use crate::clean::CleanPages;
+use crate::heap::layout::FLAG_SWEPT;
+use crate::page::{Flaw, Lsn, PageId, PageKind, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::space::SpaceChange;
 use crate::wal::{Group, GroupView, RecordKind, Reservation, Wal};
@@ -45,6 +47,8 @@ pub struct Core {
     pub gate: CheckpointGate,
     /// How records change pages.
     pub redo: &'static dyn PageRedo,
+    /// Pages that index-only scans need not visit.
+    pub clean: CleanPages,
 }
 
 impl Core {
@@ -201,7 +205,11 @@ impl<'e> Mini<'e> {
     pub fn create(&mut self, id: PageId) -> Result<PageHandle, StorageError> {
         match self.find(id) {
             Some(handle) => Ok(handle),
-            None => Ok(self.take(self.core.pool.create(id)?)),
+            None => {
+                // What it was before does not count.
+                self.core.clean.remove(id);
+                Ok(self.take(self.core.pool.create(id)?))
+            }
         }
     }
 
@@ -275,6 +283,10 @@ impl<'e> Mini<'e> {
         self.reserve(RESERVE_BYTES)?;
         let taken = &mut self.pages[handle.0 as usize];
         let id = taken.page.id();
+        // Before the change (C2).
+        if header::flags(&taken.page) & FLAG_SWEPT != 0 && header::kind(&taken.page) == Some(PageKind::Data) {
+            self.core.clean.remove(id);
+        }
         let start = self.group.push_with(kind, id, write);
         let before = cfg!(debug_assertions).then(|| taken.page.to_vec());
         match self.core.redo.redo(kind, &mut taken.page, self.group.payload(start)) {

@@ -66,6 +66,7 @@ rules! {
     F5Sweep "F5-sweep"
     F6 "F6"
     I1 "I1"
+    I1Clean "I1-clean"
     I2 "I2"
     I3 "I3"
     I3Undo "I3-undo"

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use verso_catalog::IndexDef;
+use verso_catalog::{IndexDef, TableDef};
+use verso_types::KeyType;
 
-use super::TypedExpr;
+use super::{RECORD_COLUMN, TypedExpr};
 
 /// A range of an index's keys, in the order of the index or against it.
 ///
@@ -43,6 +44,26 @@ impl IndexAccess {
     #[must_use]
     pub fn all(index: Arc<IndexDef>) -> IndexAccess {
         IndexAccess { index, equals: Vec::new(), lower: None, upper: None, descending: false, instead: None }
+    }
+
+    /// Whether the keys say what these columns of the table hold, so that rows of clean pages are not visited. One row is
+    /// read by its record all the same.
+    #[must_use]
+    pub fn answers(&self, table: &TableDef, columns: &[usize]) -> bool {
+        let exact = |at: usize| {
+            let ty = table.columns.get(at).and_then(|column| KeyType::of(&column.ty));
+            ty.is_some_and(KeyType::is_exact)
+        };
+        let parts: Vec<usize> =
+            self.index.parts.iter().filter_map(|part| table.column_with_id(part.column)).collect();
+        let once = |list: &[usize]| (1..list.len()).all(|at| !list[..at].contains(&list[at]));
+        let columns: Vec<usize> = columns.iter().copied().filter(|column| *column != RECORD_COLUMN).collect();
+        !self.is_point()
+            && parts.len() == self.index.parts.len()
+            && parts.iter().all(|at| exact(*at))
+            && once(&parts)
+            && once(&columns)
+            && columns.iter().all(|column| parts.contains(column))
     }
 
     /// Whether it finds one row at most.

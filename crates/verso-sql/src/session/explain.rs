@@ -123,7 +123,7 @@ pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
             let set: Vec<String> = assignments.iter().map(|(column, _)| names(column)).collect();
             lines.push(format!("Update on {}: {}", table.name, set.join(", ")));
             let read: Vec<String> = columns.iter().map(names).collect();
-            push_scan(table, access.as_ref(), &read, filter.as_ref(), 1, lines);
+            push_scan(table, access.as_ref().map(|access| (access, false)), &read, filter.as_ref(), 1, lines);
             let values = assignments.iter().map(|(_, value)| value);
             let returned = returning.iter().flat_map(|returning| &returning.exprs);
             subplans(filter.iter().chain(values).chain(returned), 1, lines);
@@ -135,7 +135,7 @@ pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
                 .filter_map(|index| table.columns.get(*index))
                 .map(|c| c.name.to_string())
                 .collect();
-            push_scan(table, access.as_ref(), &read, filter.as_ref(), 1, lines);
+            push_scan(table, access.as_ref().map(|access| (access, false)), &read, filter.as_ref(), 1, lines);
             let returned = returning.iter().flat_map(|returning| &returning.exprs);
             subplans(filter.iter().chain(returned), 1, lines);
         }
@@ -145,7 +145,7 @@ pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
 /// The lines of a scan of a table.
 fn push_scan(
     table: &TableDef,
-    access: Option<&IndexAccess>,
+    access: Option<(&IndexAccess, bool)>,
     names: &[String],
     filter: Option<&TypedExpr>,
     depth: usize,
@@ -155,10 +155,11 @@ fn push_scan(
     let shown = if names.is_empty() { "no columns".to_string() } else { names.join(", ") };
     match access {
         None => lines.push(format!("{indent}Seq Scan on {}: {shown}", table.name)),
-        Some(access) => {
+        Some((access, only)) => {
             let backward = if access.descending { " Backward" } else { "" };
+            let only = if only { "Only " } else { "" };
             lines.push(format!(
-                "{indent}Index Scan{backward} using {} on {}: {shown}",
+                "{indent}Index {only}Scan{backward} using {} on {}: {shown}",
                 access.index.name, table.name
             ));
             let condition = index_condition(table, access);
@@ -233,7 +234,8 @@ fn plan(operator: &Plan, depth: usize, lines: &mut Vec<String>) {
                 .filter_map(|index| table.columns.get(*index))
                 .map(|c| c.name.to_string())
                 .collect();
-            push_scan(table, Some(access), &names, filter.as_ref(), depth, lines);
+            let only = access.answers(table, columns);
+            push_scan(table, Some((access, only)), &names, filter.as_ref(), depth, lines);
         }
         Plan::SystemScan { view, args: _, columns: _, output: _ } => {
             lines.push(format!("{indent}System View {}", view.name()));

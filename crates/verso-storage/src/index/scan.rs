@@ -6,10 +6,13 @@
 //! ```text
 //! leaf ─► entries, copied ─► records, page by page ─► keys compared ─► rows in the order of the entries
 //! ```
+//! Where only columns of the key are wanted, entries that lead to clean pages are rows already ([`clean`](crate::clean)).
+//!
 //! Latches: a leaf, let go before the heap is visited; a scan finds its next leaf from the root, by the fence where
 //! the last one ended.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -65,6 +68,8 @@ pub struct IndexScan {
     /// Columns wanted, then those of the key that are not among them.
     columns: Vec<u16>,
     wanted: usize,
+    /// The key says all that is wanted.
+    only: bool,
     /// Where the parts of the key stand among `columns`.
     key_columns: SmallVec<[usize; 4]>,
     start: Vec<u8>,
@@ -189,10 +194,94 @@ impl IndexScan {
         &self.entries[first as usize..self.ends[at] as usize]
     }
 
+    /// Which of the entries at hand stand for their records: those of clean pages ([`clean`](crate::clean)), where the
+    /// key is all that is wanted.
+    fn settled(&self, records: &[RecordId]) -> Vec<bool> {
+        if !self.only || self.view.is_dirty() {
+            return Vec::new();
+        }
+        if let Some(reader) = self.view.reader() {
+            // Before the look at the pages: who changes one afterwards finds the notes.
+            records
+                .iter()
+                .for_each(|record| reader.reads_record(self.heap.object, record.page_index, record.slot));
+        }
+        let Some(pages) = self.shared.core().clean.look() else { return Vec::new() };
+        let mut last = (u32::MAX, false);
+        let clean = records.iter().map(|record| {
+            if record.page_index != last.0 {
+                let page = self.heap.page_at(record.page_index);
+                last = (record.page_index, page.is_some_and(|page| pages.contains(&page)));
+            }
+            last.1
+        });
+        clean.collect()
+    }
+
     /// Reads the records of the entries at hand, and keeps those whose visible version has the entry's key (I1).
     fn resolve(&mut self, out: &mut ScanBatch) -> Result<(), StorageError> {
-        let mut order: Vec<RecordId> = (0..self.ends.len()).map(|at| record_of(self.entry(at))).collect();
-        let records = order.clone();
+        let records: Vec<RecordId> = (0..self.ends.len()).map(|at| record_of(self.entry(at))).collect();
+        let settled = self.settled(&records);
+        if !settled.contains(&true) {
+            return self.resolve_some(0, records, out);
+        }
+        let mut first = 0;
+        let mut part = ScanBatch::default();
+        // Runs of entries in turn, so that the order stays.
+        while first < records.len() {
+            let count = settled[first..].iter().take_while(|its| **its == settled[first]).count();
+            if settled[first] {
+                self.take_keys(first..first + count, &records, out)?;
+            } else {
+                prepare(&self.heap, &self.columns[..self.wanted], &mut part);
+                self.resolve_some(first, records[first..first + count].to_vec(), &mut part)?;
+                for (from, to) in part.batch.columns.iter().zip(&mut out.batch.columns) {
+                    to.append(from);
+                }
+                out.records.append(&mut part.records);
+            }
+            first += count;
+        }
+        out.batch.rows = out.records.len();
+        Ok(())
+    }
+
+    /// Makes rows of the keys of entries.
+    fn take_keys(
+        &self,
+        entries: Range<usize>,
+        records: &[RecordId],
+        out: &mut ScanBatch,
+    ) -> Result<(), StorageError> {
+        let corrupt = |error: verso_types::TypeError| {
+            StorageError::corrupt(self.index.root(), self.index.object(), Flaw::new(error.message))
+        };
+        // Parts behind the last one wanted are not looked at.
+        let last = self.key_columns.iter().rposition(|column| *column < self.wanted);
+        let parts = &self.index.spec().parts[..last.map_or(0, |last| last + 1)];
+        for at in entries.clone() {
+            let entry = self.entry(at);
+            let mut key = &entry[..entry.len() - RECORD];
+            for (part, column) in parts.iter().zip(&self.key_columns) {
+                let done = match out.batch.columns.get_mut(*column) {
+                    Some(column) => part.order().decode(&mut key, column),
+                    None => part.order().decode(&mut key, &mut Column::new(part.ty.physical())),
+                };
+                done.map_err(corrupt)?;
+            }
+        }
+        out.records.extend_from_slice(&records[entries]);
+        Ok(())
+    }
+
+    /// Reads the records of some entries, from the `offset`th on.
+    fn resolve_some(
+        &mut self,
+        offset: usize,
+        records: Vec<RecordId>,
+        out: &mut ScanBatch,
+    ) -> Result<(), StorageError> {
+        let mut order = records.clone();
         if !order.is_sorted() {
             order.sort_unstable();
         }
@@ -224,7 +313,7 @@ impl IndexScan {
             encode_row(parts, &keys, row, &mut key).map_err(|error| {
                 StorageError::corrupt(self.heap.root, self.heap.object, Flaw::new(error.message))
             })?;
-            let entry = self.entry(at);
+            let entry = self.entry(offset + at);
             if key == entry[..entry.len() - RECORD] || disabled(Rule::I1) {
                 selection.push(row as u32);
             }
@@ -262,7 +351,8 @@ impl Heap {
                 columns.len() - 1
             })
         });
-        let key_columns = key_columns.collect();
+        let key_columns: SmallVec<[usize; 4]> = key_columns.collect();
+        let only = index.answers(spec.columns);
         let (start, end) = (spec.range.start(), spec.range.end());
         let position = match (spec.descending, &end) {
             _ if end.as_ref().is_some_and(|end| *end <= start) => Position::End,
@@ -277,6 +367,7 @@ impl Heap {
             _registration: registration,
             cancel: Arc::clone(&txn.cancel),
             wanted: spec.columns.len(),
+            only,
             columns,
             key_columns,
             start,

@@ -182,6 +182,15 @@ impl Index {
         !self.spec.unique || (any_null && self.spec.nulls_distinct)
     }
 
+    /// Whether its keys say what these columns hold: then a scan need not visit records of clean pages.
+    pub fn answers(&self, columns: &[u16]) -> bool {
+        let parts = &self.spec.parts;
+        let once = |list: &[u16]| (1..list.len()).all(|at| !list[..at].contains(&list[at]));
+        let own: SmallVec<[u16; 4]> = parts.iter().map(|part| part.column).collect();
+        let exact = parts.iter().all(|part| part.ty.is_exact());
+        exact && once(columns) && once(&own) && columns.iter().all(|column| own.contains(column))
+    }
+
     /// The records that have entries of this key, in their order: not every one has it in its newest version.
     ///
     /// # Errors

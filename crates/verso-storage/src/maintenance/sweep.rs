@@ -3,6 +3,7 @@
 //! V7. *swept*: every live writer committed below OIT, nothing deleted pending, no live back pointer; set by sweep,
 //!     cleared in the same log record as any change of the page.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use crate::heap::apply;
@@ -15,6 +16,7 @@ use crate::page::{TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::Markers;
+use crate::version::page as version_page;
 use crate::wal::RecordKind;
 use crate::{ObjectId, StorageError};
 
@@ -82,6 +84,7 @@ pub fn sweep(
     // Below this everything is committed and needed by no snapshot in an older form.
     let now = shared.transactions.markers();
     let limit = now.oit.min(now.ost);
+    let waiting = waiting_for_purge(shared)?;
     let mut objects: Vec<ObjectId> = shared.roots.lock().keys().copied().collect();
     objects.sort_unstable();
     objects.retain(|object| options.table.is_none_or(|table| table == *object));
@@ -93,6 +96,10 @@ pub fn sweep(
             let Some(id) = heap.page_at(index) else { break };
             let page = shared.core().pool.read_for_scan(id)?;
             let done = header::flags(&page) & FLAG_SWEPT != 0;
+            let settled = heap.indexes.any() && !waiting.contains(&(heap.object, index));
+            if done && settled {
+                shared.core().clean.insert(id);
+            }
             drop(page);
             if done {
                 skipped += 1;
@@ -102,7 +109,13 @@ pub fn sweep(
                 let home = mini.write(id)?;
                 sweep_page(&mut mini, home, heap.object, limit)?;
                 if !mini.is_empty() {
-                    mini.commit()?;
+                    // Still latched.
+                    let clean = settled && header::flags(mini.page(home)) & FLAG_SWEPT != 0;
+                    mini.commit_with(|_, _| {
+                        if clean {
+                            shared.core().clean.insert(id);
+                        }
+                    })?;
                 }
                 heap.roomy.lock().insert(index);
             }
@@ -136,6 +149,19 @@ pub fn sweep(
         seconds,
         workers: 1,
     })
+}
+
+/// Data pages to which entries of indexes may lead that a purge is still to look at.
+fn waiting_for_purge(shared: &Shared) -> Result<HashSet<(ObjectId, u32)>, StorageError> {
+    let mut waiting = HashSet::new();
+    let _walking = shared.versions.walk();
+    for id in shared.versions.pages_to_purge() {
+        let page = shared.core().pool.read_for_scan(id)?;
+        let entries =
+            version_page::entries(&page).map_err(|flaw| StorageError::corrupt(id, ObjectId::SYSTEM, flaw))?;
+        waiting.extend(entries.iter().map(|(_, entry)| (entry.table(), entry.page_index())));
+    }
+    Ok(waiting)
 }
 
 fn sweep_page(

@@ -37,6 +37,7 @@ pub use superblock::FILE_FORMAT;
 
 use crate::StorageError;
 use crate::buffer::{BufferPool, LogGate, PoolOptions, doublewrite};
+use crate::clean::CleanPages;
 use crate::mini::{CheckpointGate, Core, Mini, PageRedo};
 use crate::page::{Lsn, ObjectId, PAGE_SIZES, PageId, TxnId};
 use crate::space::SpaceMap;
@@ -382,5 +383,5 @@ fn open_core(
 ) -> Result<Core, StorageError> {
     let gate: Arc<dyn LogGate> = Arc::clone(&wal) as Arc<dyn LogGate>;
     let pool = BufferPool::new(pool, env, Arc::clone(file), area, gate)?;
-    Ok(Core { pool, wal, gate: CheckpointGate::default(), redo })
+    Ok(Core { pool, wal, gate: CheckpointGate::default(), redo, clean: CleanPages::default() })
 }

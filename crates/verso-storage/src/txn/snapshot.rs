@@ -93,6 +93,11 @@ impl ReadView {
         self
     }
 
+    /// Whether it sees what is not committed.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.dirty.is_some()
+    }
+
     /// Who reads, if it is serializable.
     #[inline]
     pub(crate) fn reader(&self) -> Option<&Arc<Reader>> {

@@ -364,6 +364,15 @@ impl VersionStore {
         pages
     }
 
+    /// Pages in use that retirement has to read, ascending.
+    pub fn pages_to_purge(&self) -> Vec<PageId> {
+        let inner = self.inner.lock();
+        let mut pages: Vec<PageId> =
+            inner.pages.iter().filter(|(_, info)| info.purge).map(|(page, _)| *page).collect();
+        pages.sort_unstable();
+        pages
+    }
+
     /// Pages in use.
     pub fn in_use(&self) -> usize {
         self.inner.lock().pages.len()
