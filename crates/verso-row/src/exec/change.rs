@@ -1,25 +1,32 @@
 //! UPDATE and DELETE: batch by batch over the table.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
+use verso_storage::RecordId;
 use verso_storage::rules::{Rule, disabled};
-use verso_types::{Batch, SqlType, Value};
+use verso_types::{Batch, ColumnData, SqlType, Value};
 
 use super::access::{Access, Found};
 use super::check::{RowChecks, row_text};
 use super::foreign::ForeignKeys;
+use super::lock::record_of;
+use super::operator::{Operator, compile, types_of};
+use super::spool::check_memory;
 use super::statement::Sink;
 use super::{ChangeCursor, ExecContext};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
-use crate::plan::{Delete, ExprKind, IndexAccess, Returning, TypedExpr, Update};
+use crate::plan::{Delete, ExprKind, IndexAccess, Plan, Returning, TypedExpr, Update};
 
 /// What UPDATE and DELETE share: which rows of which table.
 struct Scan {
     table: Arc<TableDef>,
     columns: Arc<[usize]>,
     types: Arc<[SqlType]>,
+    /// The query that finds the rows (FROM, USING), and the types of what it yields.
+    joined: Option<(Box<dyn Operator>, Vec<SqlType>)>,
     access: Option<Access>,
     /// A large range is not worth the index.
     adapts: bool,
@@ -43,6 +50,7 @@ impl Scan {
             table: Arc::clone(table),
             columns: columns.into(),
             types: columns.iter().map(|index| table.columns[*index].ty.clone()).collect(),
+            joined: None,
             access: access.map(|access| Access::compile(table, access)),
             adapts: access.is_some_and(|access| access.instead.is_some()),
             collect: false,
@@ -50,6 +58,16 @@ impl Scan {
             selection: Vec::new(),
             alone: filter.is_none_or(looks_at_its_row_only),
         }
+    }
+
+    /// The rows come from a query.
+    fn join(&mut self, plan: Option<&Plan>, executor: Executor) {
+        let Some(plan) = plan else { return };
+        let types = types_of(plan);
+        // All but the place.
+        self.types = types[..types.len().saturating_sub(1)].into();
+        self.alone = false;
+        self.joined = Some((compile(plan, executor), types));
     }
 
     /// Calls `change` with each batch and the rows selected of it. An error of the filter is reported behind those of
@@ -62,6 +80,10 @@ impl Scan {
         mut change: impl FnMut(&mut dyn ChangeCursor, Option<&[u32]>, &mut Vec<u32>) -> Result<()>,
     ) -> Result<()> {
         let mut cursor = match &mut self.access {
+            _ if let Some((operator, types)) = &mut self.joined => {
+                let found = find(cx, &mut **operator, types)?;
+                cx.tables.change_found(&self.table, &self.columns, found)?
+            }
             None => cx.tables.scan_for_change(&self.table, &self.columns)?,
             Some(access) => {
                 let (index, found) = access.open_parts(&cx.eval())?;
@@ -123,6 +145,39 @@ impl Scan {
     }
 }
 
+/// All rows that a query finds for a change (T2), each once: with what it was first joined with.
+fn find(
+    cx: &ExecContext<'_>,
+    operator: &mut dyn Operator,
+    types: &[SqlType],
+) -> Result<Vec<(Vec<RecordId>, Batch)>> {
+    operator.open(cx)?;
+    let mut seen = HashSet::new();
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    let mut batch = Batch::of_types(types);
+    while operator.next(cx, &mut batch)? {
+        cx.check_cancelled()?;
+        let mut rows = std::mem::replace(&mut batch, Batch::of_types(types));
+        let places = rows.columns.pop().map(|column| column.data);
+        let Some(ColumnData::I64(places)) = places else {
+            return Err(ExecError::raised("XX000", "rows to change without their places"));
+        };
+        let new: Vec<u32> =
+            (0..places.len() as u32).filter(|row| seen.insert(places[*row as usize])).collect();
+        if new.len() < places.len() {
+            rows.filter(&new);
+        }
+        let records: Vec<RecordId> = new.iter().map(|row| record_of(places[*row as usize])).collect();
+        bytes += rows.heap_bytes() as u64 + 24 * records.len() as u64;
+        check_memory(cx, "a change of joined rows", bytes)?;
+        if !records.is_empty() {
+            found.push((records, rows));
+        }
+    }
+    operator.close();
+    Ok(found)
+}
+
 /// Whether an expression has no subquery.
 fn looks_at_its_row_only(expr: &TypedExpr) -> bool {
     !expr.any(&mut |part| matches!(part.kind, ExprKind::Subquery { .. }))
@@ -176,6 +231,7 @@ impl UpdateStatement {
         let target_ids: Vec<u16> = targets.iter().map(|column| update.table.columns[*column].id).collect();
         let access = update.access.as_ref();
         let mut scan = Scan::new(&update.table, &update.columns, access, update.filter.as_ref(), executor);
+        scan.join(update.joined.as_ref(), executor);
         scan.alone &= update.assignments.iter().all(|(_, value)| looks_at_its_row_only(value));
         scan.collect = access.is_some_and(|access| {
             !access.is_point() && access.index.parts.iter().any(|part| target_ids.contains(&part.column))
@@ -244,7 +300,7 @@ impl UpdateStatement {
                     None => Value::Null,
                 };
                 let new = |column: usize, row: usize| match targets.iter().position(|one| *one == column) {
-                    Some(n) => both.columns[columns.len() + n].value(row, &values.types()[n]),
+                    Some(n) => both.columns[types.len() + n].value(row, &values.types()[n]),
                     None => old(column, row),
                 };
                 keys.note_new(both.rows, new)?;
@@ -291,9 +347,11 @@ pub(crate) struct DeleteStatement {
 
 impl DeleteStatement {
     pub fn new(delete: &Delete, executor: Executor) -> Self {
-        let Delete { table, columns, access, filter, returning } = delete;
+        let Delete { table, columns, joined, access, filter, returning } = delete;
+        let mut scan = Scan::new(table, columns, access.as_ref(), filter.as_ref(), executor);
+        scan.join(joined.as_ref(), executor);
         Self {
-            scan: Scan::new(table, columns, access.as_ref(), filter.as_ref(), executor),
+            scan,
             keys: ForeignKeys::of_delete(table),
             returning: Output::new(returning.as_ref(), executor),
         }

@@ -21,7 +21,8 @@ pub(crate) fn record_number(record: RecordId) -> i64 {
     (i64::from(record.page_index) << 16) | i64::from(record.slot)
 }
 
-fn record_of(number: i64) -> RecordId {
+/// The record at a place.
+pub(crate) fn record_of(number: i64) -> RecordId {
     RecordId { page_index: (number >> 16) as u32, slot: number as u16 }
 }
 

@@ -71,6 +71,16 @@ pub trait Tables {
     ) -> Result<Box<dyn ChangeCursor + 't>> {
         self.index_scan_for_change(table, index, vec![KeyRange::prefix(key)], columns, false)
     }
+    /// Changes rows found elsewhere: their places and values, those of `columns` first.
+    fn change_found<'t>(
+        &'t self,
+        table: &TableDef,
+        columns: &[usize],
+        found: Vec<(Vec<RecordId>, Batch)>,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        let _ = (columns, found);
+        Err(StorageError::NoSuchObject(table.heap).into())
+    }
     /// Whether a row with this key of a unique index is there, whoever committed it when; it then stays until the end of
     /// the transaction (KEY SHARE).
     fn hold_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool> {

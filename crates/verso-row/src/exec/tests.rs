@@ -321,6 +321,7 @@ fn update(items: &Arc<TableDef>, filter: Option<TypedExpr>, assignments: Vec<(us
     Update {
         table: Arc::clone(items),
         columns: vec![0, 1, 2, 3],
+        joined: None,
         access: None,
         filter,
         assignments,
@@ -392,6 +393,7 @@ fn deletes_remove_the_selected_rows() {
         let delete = Delete {
             table: Arc::clone(&items),
             columns: vec![0, 1],
+            joined: None,
             access: None,
             filter: Some(unnamed),
             returning: Some(Returning { exprs: vec![of(&items, 0)], names: vec!["id".into()] }),
@@ -402,6 +404,7 @@ fn deletes_remove_the_selected_rows() {
         let all = Delete {
             table: Arc::clone(&items),
             columns: vec![],
+            joined: None,
             access: None,
             filter: None,
             returning: None,

@@ -80,6 +80,9 @@ pub struct Update {
     pub table: Arc<TableDef>,
     /// The columns read: indexes into `table.columns`. Expressions below are over these, in this order.
     pub columns: Vec<usize>,
+    /// FROM: the rows to change come from this query, each with what it was joined with. It yields all of `columns`, then
+    /// the columns of the others, then the record's place; expressions below are over these.
+    pub joined: Option<Plan>,
     /// The index through which the rows are found.
     pub access: Option<IndexAccess>,
     /// Which rows.
@@ -100,6 +103,8 @@ pub struct Delete {
     pub table: Arc<TableDef>,
     /// The columns read: indexes into `table.columns`.
     pub columns: Vec<usize>,
+    /// USING, as the FROM of an update.
+    pub joined: Option<Plan>,
     /// The index through which the rows are found.
     pub access: Option<IndexAccess>,
     /// Which rows; over the read columns.

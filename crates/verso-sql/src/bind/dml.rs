@@ -5,17 +5,20 @@ use std::sync::Arc;
 use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, TableDef};
 use verso_row::exec::{checks_over, key_columns_read};
 use verso_row::plan::{
-    Check, ConflictUpdate, Delete, ExprKind as K, Insert, OnConflict, OutputColumn, Plan, Returning, SetCall,
-    TypedExpr, Update,
+    Check, ConflictUpdate, Delete, ExprKind as K, Insert, JoinKind, OnConflict, OutputColumn, Plan,
+    RECORD_COLUMN, Returning, SetCall, TypedExpr, Update,
 };
 use verso_types::SqlType;
 
 use super::Binder;
 use super::context::{Clause, Context};
+use super::from::both;
 use super::query::prune;
 use super::scope::Scope;
 use super::walk::map_columns;
+use super::with::inline_shared;
 use crate::errors::{SqlError, sqlstate};
+use crate::rewrite::rewrite;
 use crate::syntax::{
     self, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem,
 };
@@ -224,6 +227,9 @@ impl Binder<'_> {
 
     pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
         let (table, scope) = self.target_scope(&update.table)?;
+        if let Some(from) = &update.from {
+            return self.update_joined(update, table, &scope, from);
+        }
         let mut filter = self.filter(update.filter.as_ref(), &scope)?;
         let mut assignments = self.assignments(&update.assignments, &table, &scope)?;
         // RETURNING sees the new values: of assigned columns those assigned, of others those read.
@@ -274,7 +280,76 @@ impl Binder<'_> {
             }
         }
         let checks = checks_over(checks, &columns, &assigned);
-        Ok(Update { table, columns, access: None, filter, assignments, checks, returning })
+        Ok(Update { table, columns, joined: None, access: None, filter, assignments, checks, returning })
+    }
+
+    /// UPDATE … FROM.
+    fn update_joined(
+        &self,
+        update: &syntax::Update,
+        table: Arc<TableDef>,
+        target: &Scope,
+        from: &FromItem,
+    ) -> Result<Update, SqlError> {
+        let (plan, scope) = self.joined(&table, target, from, update.filter.as_ref())?;
+        let assignments = self.assignments(&update.assignments, &table, &scope)?;
+        reads_itself(assignments.iter().map(|(_, value)| value), &table)?;
+        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let width = scope.columns.len();
+        let returning = self.returning_of(&update.returning, &scope, |expr| {
+            map_columns(expr, &mut |column| {
+                assigned.iter().position(|assigned| *assigned == column).map_or(column, |n| width + n)
+            });
+        })?;
+        let read: Vec<usize> = (0..width).collect();
+        let checks = checks_over(self.checks(&table)?, &read, &assigned);
+        let columns = (0..table.columns.len()).collect();
+        Ok(Update {
+            table,
+            columns,
+            joined: Some(plan),
+            access: None,
+            filter: None,
+            assignments,
+            checks,
+            returning,
+        })
+    }
+
+    /// The rows of a table joined with FROM or USING: all of its columns, those of the others, the record's place.
+    fn joined(
+        &self,
+        table: &Arc<TableDef>,
+        target: &Scope,
+        from: &FromItem,
+        filter: Option<&Expr>,
+    ) -> Result<(Plan, Scope), SqlError> {
+        let other = self.from(Some(from))?;
+        let twice = other.scope.tables.iter().filter_map(|table| table.name.as_deref());
+        if let Some(name) = twice.into_iter().find(|name| target.table(name).is_some()) {
+            let text = format!("table name \"{name}\" specified more than once");
+            return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text));
+        }
+        let scope = both(target, &other.scope);
+        let filter = self.filter(filter, &scope)?;
+        // The place stands behind the table's own columns.
+        let (own, width) = (table.columns.len(), scope.columns.len());
+        let place = |column: usize| if column < own { column } else { column + 1 };
+        let columns = (0..own).chain([RECORD_COLUMN]).collect();
+        let left = Box::new(Plan::TableScan { table: Arc::clone(table), columns, filter: None });
+        let right = Box::new(other.plan);
+        let mut plan = Plan::Join { left, right, kind: JoinKind::Inner, equal: Vec::new(), filter: None };
+        if let Some(mut predicate) = filter {
+            map_columns(&mut predicate, &mut |column| place(column));
+            plan = Plan::Filter { input: Box::new(plan), predicate };
+        }
+        let mut exprs: Vec<TypedExpr> = (0..width)
+            .map(|column| TypedExpr::column(place(column), scope.columns[column].1.clone()))
+            .collect();
+        exprs.push(TypedExpr::column(own, SqlType::Int8));
+        let mut names: Vec<Arc<str>> = scope.columns.iter().map(|(name, _)| Arc::clone(name)).collect();
+        names.push("record".into());
+        Ok((rewrite(inline_shared(Plan::Project { input: Box::new(plan), exprs, names })), scope))
     }
 
     /// SET over the columns of a scope.
@@ -316,6 +391,12 @@ impl Binder<'_> {
 
     pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
         let (table, scope) = self.target_scope(&delete.table)?;
+        if let Some(using) = &delete.using {
+            let (plan, scope) = self.joined(&table, &scope, using, delete.filter.as_ref())?;
+            let returning = self.returning_of(&delete.returning, &scope, |_| {})?;
+            let columns = (0..table.columns.len()).collect();
+            return Ok(Delete { table, columns, joined: Some(plan), access: None, filter: None, returning });
+        }
         let mut filter = self.filter(delete.filter.as_ref(), &scope)?;
         let mut returning = self.returning(&delete.returning, &table, delete.table.alias.as_ref(), |_| {})?;
         reads_itself(filter.iter(), &table)?;
@@ -326,7 +407,7 @@ impl Binder<'_> {
         let returned = returning.iter_mut().flat_map(|returning| returning.exprs.iter_mut());
         let mut exprs: Vec<&mut TypedExpr> = returned.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
         let columns = prune(&mut exprs);
-        Ok(Delete { table, columns, access: None, filter, returning })
+        Ok(Delete { table, columns, joined: None, access: None, filter, returning })
     }
 
     // ── shared ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -357,13 +438,22 @@ impl Binder<'_> {
         items: &[SelectItem],
         table: &TableDef,
         alias: Option<&Name>,
+        renumber: impl FnMut(&mut TypedExpr),
+    ) -> Result<Option<Returning>, SqlError> {
+        self.returning_of(items, &table_scope(table, alias), renumber)
+    }
+
+    /// RETURNING over the columns of a scope.
+    fn returning_of(
+        &self,
+        items: &[SelectItem],
+        scope: &Scope,
         mut renumber: impl FnMut(&mut TypedExpr),
     ) -> Result<Option<Returning>, SqlError> {
         if items.is_empty() {
             return Ok(None);
         }
-        let scope = table_scope(table, alias);
-        let mut cx = Context::new(&scope, Clause::Returning);
+        let mut cx = Context::new(scope, Clause::Returning);
         let mut returning = Returning { exprs: Vec::new(), names: Vec::new() };
         for item in self.items(items, &mut cx)? {
             let mut expr = self.settle(item.expr, 0)?;

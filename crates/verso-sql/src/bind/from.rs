@@ -313,7 +313,7 @@ impl Binder<'_> {
 }
 
 /// The columns of both, those of `right` behind.
-fn both(left: &Scope, right: &Scope) -> Scope {
+pub(super) fn both(left: &Scope, right: &Scope) -> Scope {
     let width = left.columns.len();
     let mut scope = left.clone();
     scope.columns.extend(right.columns.iter().cloned());

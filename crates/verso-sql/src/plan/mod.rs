@@ -52,12 +52,14 @@ pub fn choose(statement: &mut Statement) {
             planner.expressions(insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
         }
         Statement::Update(update) => {
+            update.joined.iter_mut().for_each(|plan| planner.query(plan, false));
             planner.expressions(&mut update.filter);
             update.assignments.iter_mut().for_each(|(_, value)| planner.expression(value));
             planner.expressions(update.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
             update.access = for_change(&update.table, &update.columns, update.filter.as_ref());
         }
         Statement::Delete(delete) => {
+            delete.joined.iter_mut().for_each(|plan| planner.query(plan, false));
             planner.expressions(&mut delete.filter);
             planner.expressions(delete.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
             delete.access = for_change(&delete.table, &delete.columns, delete.filter.as_ref());

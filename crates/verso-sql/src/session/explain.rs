@@ -54,6 +54,8 @@ fn settle(cx: &ExecContext<'_>, bound: &mut Bound) -> Result<(), ExecError> {
     match bound {
         Bound::Query(plan) => settle_plan(cx, plan),
         Bound::Insert(insert) => settle_plan(cx, &mut insert.source),
+        Bound::Update(Update { joined: Some(plan), .. })
+        | Bound::Delete(Delete { joined: Some(plan), .. }) => settle_plan(cx, plan),
         Bound::Update(Update { table, access, .. }) | Bound::Delete(Delete { table, access, .. }) => {
             if let Some(wanted) = access
                 && reads_whole(cx, table, wanted)?
@@ -118,24 +120,44 @@ pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
             }
         }
         Bound::Update(update) => {
-            let Update { table, columns, access, filter, assignments, checks: _, returning } = update;
+            let Update { table, columns, joined, access, filter, assignments, checks: _, returning } = update;
             let names = |index: &usize| table.columns[*index].name.to_string();
             let set: Vec<String> = assignments.iter().map(|(column, _)| names(column)).collect();
             lines.push(format!("Update on {}: {}", table.name, set.join(", ")));
             let read: Vec<String> = columns.iter().map(names).collect();
-            push_scan(table, access.as_ref().map(|access| (access, false)), &read, filter.as_ref(), 1, lines);
+            match joined {
+                Some(joined) => plan(joined, 1, lines),
+                None => push_scan(
+                    table,
+                    access.as_ref().map(|access| (access, false)),
+                    &read,
+                    filter.as_ref(),
+                    1,
+                    lines,
+                ),
+            }
             let values = assignments.iter().map(|(_, value)| value);
             let returned = returning.iter().flat_map(|returning| &returning.exprs);
             subplans(filter.iter().chain(values).chain(returned), 1, lines);
         }
-        Bound::Delete(Delete { table, columns, access, filter, returning }) => {
+        Bound::Delete(Delete { table, columns, joined, access, filter, returning }) => {
             lines.push(format!("Delete on {}", table.name));
             let read: Vec<String> = columns
                 .iter()
                 .filter_map(|index| table.columns.get(*index))
                 .map(|c| c.name.to_string())
                 .collect();
-            push_scan(table, access.as_ref().map(|access| (access, false)), &read, filter.as_ref(), 1, lines);
+            match joined {
+                Some(joined) => plan(joined, 1, lines),
+                None => push_scan(
+                    table,
+                    access.as_ref().map(|access| (access, false)),
+                    &read,
+                    filter.as_ref(),
+                    1,
+                    lines,
+                ),
+            }
             let returned = returning.iter().flat_map(|returning| &returning.exprs);
             subplans(filter.iter().chain(returned), 1, lines);
         }

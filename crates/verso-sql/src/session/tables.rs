@@ -181,6 +181,26 @@ impl Tables for EngineTables<'_> {
         Ok(Box::new(Changer { txn, contended, heap, scan: Rows::Found(found), columns, rows }))
     }
 
+    fn change_found<'t>(
+        &'t self,
+        table: &TableDef,
+        columns: &[usize],
+        found: Vec<(Vec<RecordId>, Batch)>,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        self.lock(table, TableLockMode::RowExclusive)?;
+        self.defer_unique(table);
+        let heap = self.heap_for_change(table)?;
+        let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let rows = |(records, batch)| {
+            let mut rows = ScanBatch::default();
+            (rows.records, rows.batch) = (records, batch);
+            rows
+        };
+        let scan = Rows::Collected(found.into_iter().map(rows).collect::<Vec<_>>().into_iter());
+        let (txn, contended) = (self.txn, self.contended);
+        Ok(Box::new(Changer { txn, contended, heap, scan, columns, rows: ScanBatch::default() }))
+    }
+
     fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
         self.lock(table, TableLockMode::RowShare)?;
         let heap = self.heap_for_change(table)?;

@@ -225,6 +225,8 @@ pub struct Update {
     pub table: FromItem,
     /// SET.
     pub assignments: Vec<(Name, Expr)>,
+    /// FROM.
+    pub from: Option<FromItem>,
     /// WHERE.
     pub filter: Option<Expr>,
     /// RETURNING.
@@ -236,6 +238,8 @@ pub struct Update {
 pub struct Delete {
     /// The table, as a FROM item.
     pub table: FromItem,
+    /// USING.
+    pub using: Option<FromItem>,
     /// WHERE.
     pub filter: Option<Expr>,
     /// RETURNING.

@@ -655,7 +655,7 @@ fn i1_scans_of_keys_alone_agree_with_the_heap() {
                     table.update(&mut txn, id, &(free, None, 1), &[1, 2, 3]).unwrap();
                 }
                 (false, _) => {
-                    let changed = (id, Some(format!("changed {round}")), round as i32);
+                    let changed = (id, Some(format!("changed {round}")), round);
                     table.update(&mut txn, id, &changed, &[2, 3]).unwrap();
                 }
             }

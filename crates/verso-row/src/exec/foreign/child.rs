@@ -145,6 +145,7 @@ impl Child {
         let delete = Delete {
             table: Arc::clone(&self.table),
             filter: Some(self.filter(&columns)),
+            joined: None,
             access: self.access(),
             columns,
             returning: None,
@@ -174,6 +175,7 @@ impl Child {
         let update = Update {
             table: Arc::clone(&self.table),
             filter: Some(self.filter(&columns)),
+            joined: None,
             access: self.access(),
             checks: checks_over(checks, &columns, &assigned),
             columns,

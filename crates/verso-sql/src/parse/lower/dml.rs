@@ -4,7 +4,7 @@ use sqlparser::ast::{self, Spanned};
 
 use super::super::source::Source;
 use super::expr::one_name;
-use super::query::{select_items, table_with_joins, unwrap_parentheses};
+use super::query::{from_list, select_items, table_with_joins, unwrap_parentheses};
 use super::{expr, name, query, refuse, refuse_at, table_name};
 use crate::errors::SqlError;
 use crate::syntax::{
@@ -129,10 +129,7 @@ fn on_conflict(on: ast::OnInsert, source: &Source<'_>, from: u32) -> Result<OnCo
     let update = match action {
         ast::OnConflictAction::DoNothing => None,
         ast::OnConflictAction::DoUpdate(ast::DoUpdate { assignments, selection }) => Some(ConflictUpdate {
-            assignments: assignments
-                .into_iter()
-                .map(|one| assignment(one, source))
-                .collect::<Result<_, _>>()?,
+            assignments: set(assignments, source)?,
             filter: selection.map(|filter| expr(filter, source)).transpose()?,
         }),
     };
@@ -162,7 +159,6 @@ fn update(statement: ast::Update, source: &Source<'_>) -> Result<Update, SqlErro
     } = statement;
     let token = source.span(update_token.0.span);
     for (present, what) in [
-        (from.is_some(), "FROM in UPDATE"),
         (output.is_some(), "OUTPUT"),
         (or.is_some(), "OR behind UPDATE"),
         (!order_by.is_empty(), "ORDER BY in UPDATE"),
@@ -170,24 +166,52 @@ fn update(statement: ast::Update, source: &Source<'_>) -> Result<Update, SqlErro
     ] {
         refuse_at(present, what, source, token.start)?;
     }
-    let assignments = assignments.into_iter().map(|one| assignment(one, source)).collect::<Result<_, _>>()?;
+    let from = match from {
+        None => None,
+        Some(ast::UpdateTableFromKind::AfterSet(from)) => from_list(from, source)?,
+        Some(ast::UpdateTableFromKind::BeforeSet(_)) => {
+            return Err(source.near(source.token_behind(token.end)));
+        }
+    };
     Ok(Update {
         table: target(table, source)?,
-        assignments,
+        assignments: set(assignments, source)?,
+        from,
         filter: selection.map(|filter| expr(filter, source)).transpose()?,
         returning: returning_items(returning, source)?,
     })
 }
 
-fn assignment(assignment: ast::Assignment, source: &Source<'_>) -> Result<(Name, Expr), SqlError> {
-    let ast::Assignment { target, value } = assignment;
-    match target {
-        ast::AssignmentTarget::ColumnName(column) => Ok((one_name(column, source)?, expr(value, source)?)),
-        ast::AssignmentTarget::Tuple(columns) => {
-            let at = columns.first().map_or(0, |column| source.span(column.span()).start);
-            Err(SqlError::unsupported("SET (a, b) = …").at(at))
+/// SET: columns and their values; `(a, b) = (x, y)` is two of them.
+fn set(assignments: Vec<ast::Assignment>, source: &Source<'_>) -> Result<Vec<(Name, Expr)>, SqlError> {
+    let mut all = Vec::new();
+    for ast::Assignment { target, value } in assignments {
+        let columns = match target {
+            ast::AssignmentTarget::ColumnName(column) => {
+                all.push((one_name(column, source)?, expr(value, source)?));
+                continue;
+            }
+            ast::AssignmentTarget::Tuple(columns) => columns,
+        };
+        let at = source.span(value.span()).start;
+        let values = match value {
+            ast::Expr::Tuple(values) => values,
+            ast::Expr::Nested(value) if columns.len() == 1 => vec![*value],
+            ast::Expr::Subquery(_) => return Err(SqlError::unsupported("SET (a, b) = (SELECT …)").at(at)),
+            _ => {
+                let text =
+                    "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+                return Err(SqlError::unsupported(text).at(at));
+            }
+        };
+        if columns.len() != values.len() {
+            return Err(SqlError::syntax("number of columns does not match number of values").at(at));
+        }
+        for (column, value) in columns.into_iter().zip(values) {
+            all.push((one_name(column, source)?, expr(value, source)?));
         }
     }
+    Ok(all)
 }
 
 fn delete(statement: ast::Delete, source: &Source<'_>) -> Result<Delete, SqlError> {
@@ -205,7 +229,6 @@ fn delete(statement: ast::Delete, source: &Source<'_>) -> Result<Delete, SqlErro
     } = statement;
     let token = source.span(delete_token.0.span);
     for (present, what) in [
-        (using.is_some(), "USING"),
         (output.is_some(), "OUTPUT"),
         (!order_by.is_empty(), "ORDER BY in DELETE"),
         (limit.is_some(), "LIMIT in DELETE"),
@@ -229,6 +252,7 @@ fn delete(statement: ast::Delete, source: &Source<'_>) -> Result<Delete, SqlErro
     };
     Ok(Delete {
         table,
+        using: using.map(|using| from_list(using, source)).transpose()?.flatten(),
         filter: selection.map(|filter| expr(filter, source)).transpose()?,
         returning: returning_items(returning, source)?,
     })

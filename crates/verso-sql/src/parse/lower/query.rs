@@ -286,7 +286,10 @@ fn wildcard(options: ast::WildcardAdditionalOptions, source: &Source<'_>) -> Res
     Ok(at)
 }
 
-fn from_list(from: Vec<ast::TableWithJoins>, source: &Source<'_>) -> Result<Option<FromItem>, SqlError> {
+pub(super) fn from_list(
+    from: Vec<ast::TableWithJoins>,
+    source: &Source<'_>,
+) -> Result<Option<FromItem>, SqlError> {
     let mut all: Option<FromItem> = None;
     for item in from {
         let item = table_with_joins(item, source)?;
