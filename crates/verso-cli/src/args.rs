@@ -6,7 +6,12 @@ use clap::{Args, Parser, Subcommand};
 
 /// The relational database Verso: shell, tools, benchmarks.
 #[derive(Debug, Parser)]
-#[command(name = "verso", version, about, max_term_width = 110)]
+#[command(
+    name = "verso",
+    version,
+    about = "Verso, a relational database: shell, server, tools, benchmarks",
+    max_term_width = 110
+)]
 pub struct Arguments {
     /// What to do
     #[command(subcommand)]

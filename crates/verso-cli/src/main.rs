@@ -1,4 +1,4 @@
-//! The binary `verso`: shell, sweep, check, stat, bench.
+//! The binary `verso`: shell, server, sweep, check, stat, bench.
 //!
 //!     command line ─► run_shell ─► shell ─► versodb
 //!                ├──► serve ──► verso-server

@@ -49,6 +49,8 @@ pub enum Listing {
     Tables,
     /// Functions.
     Functions,
+    /// Indexes.
+    Indexes,
     /// Sequences.
     Sequences,
 }
@@ -129,6 +131,7 @@ pub fn parse_backslash(text: &str) -> Result<Command, String> {
         },
         "dt" => Command::List(Listing::Tables),
         "df" => Command::List(Listing::Functions),
+        "di" => Command::List(Listing::Indexes),
         "ds" => Command::List(Listing::Sequences),
         "x" => Command::Expanded(arguments.switch()?),
         "timing" => Command::Timing(arguments.switch()?),

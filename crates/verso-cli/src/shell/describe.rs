@@ -1,4 +1,4 @@
-//! `\d`, `\dt`, `\ds`, `\df`: what the system tables say, in psql's form.
+//! `\d`, `\dt`, `\di`, `\ds`, `\df`: what the system tables say, in psql's form.
 //!
 //! The catalog is read by SQL, like any program would; the few rows are joined here.
 
@@ -19,13 +19,18 @@ pub fn list(connection: &mut Connection, listing: Listing) -> Result<String, Err
     }
     let wanted: &[&str] = match listing {
         Listing::Tables => &["r"],
+        Listing::Indexes => &["i"],
         Listing::Sequences => &["S"],
         Listing::Relations | Listing::Functions => &["r", "S"],
     };
     let mut lines = Vec::new();
     for relation in relations(connection)? {
         if relation.schema != "pg_catalog" && wanted.contains(&relation.kind.as_str()) {
-            let kind = if relation.kind == "r" { "table" } else { "sequence" };
+            let kind = match relation.kind.as_str() {
+                "r" => "table",
+                "i" => "index",
+                _ => "sequence",
+            };
             lines.push(vec![relation.schema, relation.name, kind.to_owned()]);
         }
     }
@@ -47,6 +52,7 @@ pub fn describe(connection: &mut Connection, name: &str) -> Result<Option<String
     found.sort_by_key(|relation| relation.schema == "pg_catalog");
     match found.first() {
         Some(relation) if relation.kind == "S" => sequence(connection, relation).map(Some),
+        Some(relation) if relation.kind == "i" => index(connection, relation).map(Some),
         Some(relation) => columns(connection, relation).map(Some),
         None => Ok(None),
     }
@@ -99,8 +105,161 @@ fn columns(connection: &mut Connection, relation: &Relation) -> Result<String, E
     });
     let title = format!("Table \"{}.{}\"", relation.schema, relation.name);
     let mut table = table(&title, &["Column", "Type", "Nullable", "Default"], lines.collect());
+    let names = rows.iter().map(|row| (number(&row[0]), text(&row[1]))).collect();
+    table.footer = Some(keys(connection, relation, &names)?);
+    Ok(table.aligned())
+}
+
+/// What stands below a table's columns: its indexes and constraints, and who references it.
+fn keys(
+    connection: &mut Connection,
+    relation: &Relation,
+    columns: &HashMap<i64, String>,
+) -> Result<Vec<String>, Error> {
+    let oid = relation.oid;
+    let mut lines = Vec::new();
+    let mut section = |heading: &str, mut found: Vec<String>| {
+        if !found.is_empty() {
+            found.sort();
+            lines.push(heading.to_owned());
+            lines.extend(found.into_iter().map(|line| format!("    {line}")));
+        }
+    };
+    section("Indexes:", indexes(connection, oid, columns)?);
+    let checks = query(
+        connection,
+        &format!("SELECT conname, conbin FROM pg_constraint WHERE conrelid = {oid} AND contype = 'c'"),
+    )?;
+    let check = |row: &Vec<Value>| format!("\"{}\" CHECK ({})", text(&row[0]), text(&row[1]));
+    section("Check constraints:", checks.iter().map(check).collect());
+    let own = foreign_keys(connection, &format!("conrelid = {oid}"))?;
+    section(
+        "Foreign-key constraints:",
+        own.into_iter().map(|(_, name, text)| format!("\"{name}\" {text}")).collect(),
+    );
+    let others = foreign_keys(connection, &format!("confrelid = {oid}"))?;
+    let line = |(table, name, text)| format!("TABLE \"{table}\" CONSTRAINT \"{name}\" {text}");
+    section("Referenced by:", others.into_iter().map(line).collect());
+    Ok(lines)
+}
+
+/// `"t_pkey" PRIMARY KEY, btree (id)`.
+fn indexes(
+    connection: &mut Connection,
+    table: i64,
+    columns: &HashMap<i64, String>,
+) -> Result<Vec<String>, Error> {
+    let rows = query(
+        connection,
+        &format!(
+            "SELECT c.relname, i.indisunique, i.indisprimary, i.indnullsnotdistinct, i.indkey, i.indoption, \
+                    k.condeferrable, k.condeferred \
+             FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
+                  LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u') \
+             WHERE i.indrelid = {table}"
+        ),
+    )?;
+    let line = |row: &Vec<Value>| {
+        let is = |at: usize| row[at] == Value::Bool(true);
+        let kind = match (is(2), is(1), row[6] == Value::Null) {
+            (true, _, _) => " PRIMARY KEY,",
+            (_, true, false) => " UNIQUE CONSTRAINT,",
+            (_, true, true) => " UNIQUE,",
+            _ => "",
+        };
+        let part = |(column, option): (&Value, &Value)| {
+            let name = columns.get(&number(column)).cloned().unwrap_or_default();
+            // PostgreSQL's bits: 1 is DESC, 2 is NULLS FIRST; only what differs from the default is named.
+            let order = match number(option) {
+                1 => " DESC NULLS LAST",
+                2 => " NULLS FIRST",
+                3 => " DESC",
+                _ => "",
+            };
+            format!("{name}{order}")
+        };
+        let parts: Vec<String> = elements(&row[4]).iter().zip(elements(&row[5])).map(part).collect();
+        let nulls = if is(3) { " NULLS NOT DISTINCT" } else { "" };
+        let deferral = deferral(&row[6], &row[7]);
+        format!("\"{}\"{kind} btree ({}){nulls}{deferral}", text(&row[0]), parts.join(", "))
+    };
+    Ok(rows.iter().map(line).collect())
+}
+
+/// An index by itself: its table, and the line that stands below the table's columns.
+fn index(connection: &mut Connection, relation: &Relation) -> Result<String, Error> {
+    let sql = format!("SELECT indrelid FROM pg_index WHERE indexrelid = {}", relation.oid);
+    let table_oid = query(connection, &sql)?.first().map_or(-1, |row| number(&row[0]));
+    let sql = format!("SELECT attnum, attname FROM pg_attribute WHERE attrelid = {table_oid}");
+    let names = query(connection, &sql)?.iter().map(|row| (number(&row[0]), text(&row[1]))).collect();
+    let head = format!("\"{}\"", relation.name);
+    let own = indexes(connection, table_oid, &names)?.into_iter().filter(|line| line.starts_with(&head));
+    let of = relations(connection)?.into_iter().find(|one| one.oid == table_oid);
+    let of = of.map(|table| format!("{}.{}", table.schema, table.name)).unwrap_or_default();
+    let lines = own.map(|line| vec![of.clone(), line[head.len()..].trim_start().to_owned()]).collect();
+    let title = format!("Index \"{}.{}\"", relation.schema, relation.name);
+    let mut table = table(&title, &["Table", "Definition"], lines);
     table.footer = Some(Vec::new());
     Ok(table.aligned())
+}
+
+/// The foreign keys that `condition` selects: referencing table, name, and what the key says.
+fn foreign_keys(
+    connection: &mut Connection,
+    condition: &str,
+) -> Result<Vec<(String, String, String)>, Error> {
+    let rows = query(
+        connection,
+        &format!(
+            "SELECT c.relname, k.conname, k.conrelid, k.conkey, p.relname, k.confrelid, k.confkey, \
+                    k.confmatchtype, k.confupdtype, k.confdeltype, k.confdelsetcols, k.condeferrable, k.condeferred \
+             FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid \
+             WHERE k.contype = 'f' AND k.{condition}"
+        ),
+    )?;
+    let mut found = Vec::new();
+    for row in &rows {
+        let columns = column_names(connection, &row[2], &row[3])?;
+        let referenced = column_names(connection, &row[5], &row[6])?;
+        let mut line = format!("FOREIGN KEY ({columns}) REFERENCES {}({referenced})", text(&row[4]));
+        if text(&row[7]) == "f" {
+            line.push_str(" MATCH FULL");
+        }
+        for (event, action) in [("UPDATE", &row[8]), ("DELETE", &row[9])] {
+            let action = match text(action).as_str() {
+                "r" => "RESTRICT",
+                "c" => "CASCADE",
+                "n" => "SET NULL",
+                "d" => "SET DEFAULT",
+                _ => continue,
+            };
+            line.push_str(&format!(" ON {event} {action}"));
+        }
+        if !elements(&row[10]).is_empty() {
+            line.push_str(&format!(" ({})", column_names(connection, &row[2], &row[10])?));
+        }
+        line.push_str(deferral(&row[11], &row[12]));
+        found.push((text(&row[0]), text(&row[1]), line));
+    }
+    Ok(found)
+}
+
+/// `a, b`: columns of a table by their numbers.
+fn column_names(connection: &mut Connection, table: &Value, columns: &Value) -> Result<String, Error> {
+    let sql = format!("SELECT attnum, attname FROM pg_attribute WHERE attrelid = {}", number(table));
+    let names: HashMap<i64, String> =
+        query(connection, &sql)?.iter().map(|row| (number(&row[0]), text(&row[1]))).collect();
+    let name = |column: &Value| names.get(&number(column)).cloned().unwrap_or_default();
+    Ok(elements(columns).iter().map(name).collect::<Vec<_>>().join(", "))
+}
+
+/// When a constraint is checked, if not at once.
+fn deferral(deferrable: &Value, deferred: &Value) -> &'static str {
+    match (deferrable == &Value::Bool(true), deferred == &Value::Bool(true)) {
+        (_, true) => " DEFERRABLE INITIALLY DEFERRED",
+        (true, false) => " DEFERRABLE",
+        (false, false) => "",
+    }
 }
 
 fn sequence(connection: &mut Connection, relation: &Relation) -> Result<String, Error> {

@@ -17,7 +17,7 @@ Statements
 
 What there is
   \\d [NAME]              all tables and sequences, or one described
-  \\dt , \\ds , \\df        tables, sequences, functions
+  \\dt , \\di , \\ds , \\df  tables, indexes, sequences, functions
 
 Output
   \\x [on|off]            one block for each record

@@ -95,6 +95,41 @@ fn objects_are_listed_and_described() {
 }
 
 #[test]
+fn indexes_and_constraints_stand_below_the_columns() {
+    let world = World::new();
+    let script = "CREATE TABLE p (id INTEGER PRIMARY KEY, n TEXT UNIQUE DEFERRABLE, c INTEGER CHECK (c > 0));
+        CREATE TABLE c (a INTEGER, b TEXT, FOREIGN KEY (a) REFERENCES p ON DELETE CASCADE);
+        CREATE UNIQUE INDEX c_ab ON c (b DESC, a NULLS FIRST) NULLS NOT DISTINCT; CREATE INDEX ON c (a);";
+    world.sql("a.verso", script);
+    let below =
+        |text: String| text.lines().skip_while(|line| !line.ends_with(':')).collect::<Vec<_>>().join("\n");
+    assert_eq!(
+        below(world.sql("a.verso", "\\d p")),
+        concat!(
+            "Indexes:\n",
+            "    \"p_n_key\" UNIQUE CONSTRAINT, btree (n) DEFERRABLE\n",
+            "    \"p_pkey\" PRIMARY KEY, btree (id)\n",
+            "Check constraints:\n",
+            "    \"p_c_check\" CHECK (c > 0)\n",
+            "Referenced by:\n",
+            "    TABLE \"c\" CONSTRAINT \"c_a_fkey\" FOREIGN KEY (a) REFERENCES p(id) ON DELETE CASCADE\n"
+        )
+    );
+    assert_eq!(
+        below(world.sql("a.verso", "\\d c")),
+        concat!(
+            "Indexes:\n",
+            "    \"c_a_idx\" btree (a)\n",
+            "    \"c_ab\" UNIQUE, btree (b DESC, a NULLS FIRST) NULLS NOT DISTINCT\n",
+            "Foreign-key constraints:\n",
+            "    \"c_a_fkey\" FOREIGN KEY (a) REFERENCES p(id) ON DELETE CASCADE\n"
+        )
+    );
+    assert!(world.sql("a.verso", "\\d p_pkey").contains(" public.p | PRIMARY KEY, btree (id)\n"));
+    assert!(world.sql("a.verso", "\\di").contains(" public | c_ab    | index\n"));
+}
+
+#[test]
 fn notices_go_to_standard_error() {
     let world = World::new();
     let sql = "DO $$ BEGIN RAISE NOTICE 'hello %', 7; END $$";
