@@ -275,7 +275,9 @@ impl Engine {
         let page_size = store.core.pool.page_size();
         let Restoring { mut transactions, active, mut left_to_sweep, next_object, versions, .. } = restoring;
         // What was under way has failed.
-        transactions.dead.extend(active.iter().copied());
+        if !disabled(Rule::DeadAtRestart) {
+            transactions.dead.extend(active.iter().copied());
+        }
         left_to_sweep.retain(|txn| transactions.dead.contains(txn));
         let unfinished = transactions.dead.iter().chain(transactions.limbo.keys()).copied().collect();
         let limbo = transactions.limbo.clone();

@@ -81,6 +81,13 @@ rules! {
     DoubleWrite "double-write"
     DoubleWriteOrder "double-write-order"
     FailedSync "failed-sync"
+    FirstUpdater "first-updater"
+    DeadAtRestart "dead-at-restart"
+    RedoPoint "redo-point"
+    Checksum "checksum"
+    LogRoom "log-room"
+    Superblocks "superblocks"
+    T3Deadlock "T3-deadlock"
 }
 
 /// Whether the environment variable `VERSO_DISABLE_RULE` names this switch (R1). Costs a load of a byte.

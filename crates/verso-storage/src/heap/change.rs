@@ -464,7 +464,9 @@ impl Heap {
         let own = txn.id;
         let undisturbed = TxnId(u64_at(page, MAX_WRITER)) < view.all_below();
         let live = |slot| apply::is_live(page, layout, slot);
-        let stands = |writer| !undisturbed && writer != own && !view.visible_committed(writer);
+        let stands = |writer| {
+            !undisturbed && writer != own && !view.visible_committed(writer) && !disabled(Rule::FirstUpdater)
+        };
         let obstacle = |slot, writer| {
             Some(match shared.transactions.state(writer) {
                 TxnState::Committed => Obstacle::Conflict { slot, by: writer, live: live(slot) },

@@ -9,9 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::mode::{RecordLockMode, TableLockMode};
 use super::table::{State, Tag, Want};
 use crate::page::TxnId;
+use crate::rules::{Rule, disabled};
 
 /// Whether `owner` waits for itself, and if so along which way, a line for each wait.
 pub(super) fn cycle(state: &State, owner: u64, active: &dyn Fn(TxnId) -> bool) -> Option<String> {
+    if disabled(Rule::T3Deadlock) {
+        return None;
+    }
     let mut from: BTreeMap<u64, u64> = BTreeMap::new();
     let mut seen = BTreeSet::from([owner]);
     let mut open = vec![owner];

@@ -40,6 +40,7 @@ use crate::buffer::{BufferPool, LogGate, PoolOptions, doublewrite};
 use crate::clean::CleanPages;
 use crate::mini::{CheckpointGate, Core, Mini, PageRedo};
 use crate::page::{Lsn, ObjectId, PAGE_SIZES, PageId, TxnId};
+use crate::rules::{Rule, disabled};
 use crate::space::SpaceMap;
 use crate::wal::{DatabaseId, FIRST_LSN, Group, LogImage, LogOrigin, RecordKind, Wal, WalOptions};
 use superblock::{StatePlace, Superblock};
@@ -244,7 +245,10 @@ impl Store {
             append_state(&core.wal, &collect())?
         };
         // Whatever becomes dirty from here on starts behind `begin`.
-        let redo = core.pool.oldest_dirty().map_or(begin, |oldest| oldest.min(begin));
+        let mut redo = core.pool.oldest_dirty().map_or(begin, |oldest| oldest.min(begin));
+        if disabled(Rule::RedoPoint) {
+            redo = begin;
+        }
         core.wal.flush(end)?;
         self.write_superblock(|superblock| {
             (superblock.checkpoint, superblock.redo, superblock.has_checkpoint) = (begin, redo, true);

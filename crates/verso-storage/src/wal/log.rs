@@ -398,6 +398,9 @@ impl Shared {
 
     /// Room that only undo, back-out and checkpoints may use.
     fn kept(&self) -> u64 {
+        if disabled(Rule::LogRoom) {
+            return 0;
+        }
         self.options.segment_bytes_first
     }
 

@@ -256,6 +256,35 @@ fn rename(heap: &Arc<Heap>, txn: &mut Txn, new: impl Fn(i64) -> Option<String>) 
     }
 }
 
+#[test]
+fn a_statement_that_fills_the_log_is_undone_out_of_the_room_kept_for_that() {
+    let world = World::new(3);
+    world.run(|env| {
+        let (engine, heap) = create_in(env, options());
+        let before: Vec<Row> = (0..600).map(|id| (id, Some("n".repeat(200)), 0.0)).collect();
+        let mut txn = engine.begin(TxnOptions::default());
+        insert(&heap, &mut txn, &before).unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+        let capacity_bytes = Some(world.vfs().used_bytes());
+        let mut txn = engine.begin(TxnOptions::default());
+        // Much to undo, then changes until not even the smallest has room in the log.
+        txn.begin_statement().unwrap();
+        rename(&heap, &mut txn, |_| Some("m".repeat(190)));
+        world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+        while bump(&heap, &mut txn, "", 1.0, |_| true).is_ok() {}
+        while bump(&heap, &mut txn, "", 1.0, |id| id == 5).is_ok() {}
+        let error = bump(&heap, &mut txn, "", 1.0, |id| id == 5).unwrap_err();
+        assert!(matches!(error, StorageError::Full { .. }), "{error}");
+        txn.abort_statement().unwrap();
+        assert!(!txn.must_rollback());
+        txn.begin_statement().unwrap();
+        assert_eq!(sorted(read(&heap, &txn)), before);
+        txn.end_statement().unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+        sound(&engine);
+    });
+}
+
 /// A closed database of 500 rows; its file, its table.
 fn closed(dir: &Path) -> (PathBuf, ObjectId) {
     let (engine, heap) = create(dir);
