@@ -204,6 +204,7 @@ impl SystemView {
                 ("data_pages", Int8),
                 ("companion_pages", Int8),
                 ("overflow_pages", Int8),
+                ("free_pages", Int8),
                 ("version_pages", Int8),
                 ("swept_pages", Int8),
                 ("all_visible_pages", Int8),

@@ -29,6 +29,7 @@ use crate::rules::{Rule, disabled};
 use crate::sequence::{self, Sequence, SequenceSpec};
 use crate::shared::{REDO, Shared};
 use crate::space::{ExtentKind, SpaceMap, UNIT_PAGES};
+use crate::txn::frame::Voidable;
 use crate::txn::transaction::{Txn, TxnOptions, note_object};
 use crate::txn::{Markers, RestoredTransactions, Transactions, TxnState, prepared};
 use crate::version::entry::EntryKind;
@@ -106,10 +107,12 @@ pub struct TableSpace {
     pub pages: u64,
     /// Data pages.
     pub data_pages: u64,
-    /// Companion pages.
+    /// Pages of values that outgrew their data pages, old ones included.
     pub companion_pages: u64,
-    /// Overflow pages, also those free for reuse.
+    /// Pages of long values, old ones included.
     pub overflow_pages: u64,
+    /// Pages that nobody uses: never used ones of its newest extent, and those given back.
+    pub free_pages: u64,
     /// Directory pages.
     pub directory_pages: u64,
     /// Data pages that sweep need not visit.
@@ -509,7 +512,7 @@ impl Engine {
         let lsns = mini.commit()?;
         txn.wrote(lsns);
         if let Some(frame) = txn.frame() {
-            frame.voids.push(pointer);
+            frame.voids.push(Voidable { pointer, own_value: None });
         }
         Ok(())
     }
@@ -665,6 +668,19 @@ impl Engine {
             let flags = header::flags(&shared.core().pool.read_for_scan(id)?);
             space.swept_pages += u64::from(flags & FLAG_SWEPT != 0);
             space.all_visible_pages += u64::from(flags & FLAG_ALL_VISIBLE != 0);
+        }
+        let never_used = root::unused(&shared.core().pool.read_for_scan(heap.root)?).0;
+        space.free_pages = never_used.len() as u64;
+        for id in runs.iter().flat_map(|run| run.page_ids()).filter(|id| !never_used.contains(&id.0)) {
+            let page = shared.core().pool.read_for_scan(id)?;
+            match header::kind(&page) {
+                Some(PageKind::Companion) => space.companion_pages += 1,
+                Some(PageKind::Overflow) if root::next_unused(&page, object).is_some() => {
+                    space.free_pages += 1
+                }
+                Some(PageKind::Overflow) => space.overflow_pages += 1,
+                _ => {}
+            }
         }
         Ok(space)
     }

@@ -312,18 +312,17 @@ impl Services {
         for table in catalog.tables() {
             // A table dropped meanwhile has no space to tell of.
             let Ok(space) = engine.table_space(table.heap) else { continue };
-            let pages =
-                space.data_pages + space.companion_pages + space.overflow_pages + space.directory_pages;
             rows.push(vec![
                 Value::text(&table.schema),
                 Value::text(&table.name),
                 int(space.data_pages),
                 int(space.companion_pages),
                 int(space.overflow_pages),
+                int(space.free_pages),
                 Value::Null,
                 int(space.swept_pages),
                 int(space.all_visible_pages),
-                int(pages * page_size),
+                int(space.pages * page_size),
             ]);
         }
         rows

@@ -3,7 +3,9 @@
 //! V1. A change writes in place and links one immutable entry with the old values; bulk changes link one entry for
 //!     many records.
 //! V3. A later change by the same transaction to columns its own entries already hold adds nothing; for further columns
-//!     it links a continuation whose prior writer is the transaction itself.
+//!     it links a continuation whose prior writer is the transaction itself. A value outside of the page that it replaces
+//!     goes at once; where a savepoint's image still needs it, an entry of its own gets it, to be freed as other old values
+//!     are.
 //! A writer that finds another active writer, or an explicit lock, waits in the record's queue with no latch held; a dead
 //! writer is backed out first; one that committed behind the snapshot's back is a conflict: the transaction fails (first
 //! updater wins), or, at the levels that take a snapshot for each statement, the record is locked as it is now and
@@ -23,7 +25,8 @@ use super::read::ScanBatch;
 use super::slice::{encode_column, encode_from_page};
 use super::slots::Slots;
 use super::table::Heap;
-use super::{moved, overflow, undo};
+use super::value_slot::ValueSlot;
+use super::{companion, moved, overflow, undo};
 use crate::StorageError;
 use crate::index::maintain;
 use crate::lock::{Place, RecordLockMode, WaitPolicy};
@@ -32,12 +35,16 @@ use crate::page::bytes::u64_at;
 use crate::page::{Flaw, PageKind, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
-use crate::txn::frame::ImageRun;
+use crate::txn::frame::{ImageRun, OwnValue, Voidable};
 use crate::txn::transaction::Txn;
 use crate::txn::{ReadView, TxnState};
 use crate::version::entry::{Entry, EntryKind, NewEntry, VersionPointer};
 use crate::version::page as version_page;
 use crate::wal::RecordKind;
+
+/// Most pages of replaced values that go with one change of a page; the room in the log for them is a mini-transaction's
+/// usual one. Values beyond wait for the retirement of an entry.
+const FREED_TOGETHER: usize = 1024;
 
 /// What happens to the records.
 #[derive(Clone, Copy)]
@@ -574,6 +581,33 @@ impl Heap {
             }
         }
 
+        let own_values = self.own_values(mini.page(home), layout, page_index, own, columns, &links);
+        let (mut kept, mut freed, mut pages) = (Vec::new(), Vec::new(), 0);
+        for value in own_values {
+            let needed = image.as_ref().is_some_and(|image| {
+                let columns = txn.images.columns(image.columns);
+                image.slots.contains(value.record.slot) && columns.contains(&value.column)
+            });
+            // Read now: what is corrupt is to fail before anything is changed.
+            let pool = &shared.core().pool;
+            let its = match ValueSlot::decode(value.raw) {
+                _ if needed => usize::MAX,
+                Some(ValueSlot::Overflow { page, incarnation }) => {
+                    overflow::read(pool, self.object, page, incarnation, None)?.len()
+                }
+                Some(ValueSlot::Companion { page, item }) => {
+                    companion::read(pool, self.object, page, item, &mut Vec::new()).map(|()| 1)?
+                }
+                _ => usize::MAX,
+            };
+            if pages + its.min(FREED_TOGETHER + 1) > FREED_TOGETHER {
+                kept.push(value);
+            } else {
+                pages += its;
+                freed.push(value.raw);
+            }
+        }
+
         // Before the entries: the object's root is latched before the space map, as everywhere.
         let references = match change {
             Change::Update { values, first_row, .. } => {
@@ -601,9 +635,31 @@ impl Heap {
                 slots,
                 &mut owners,
                 &mut voids,
+                None,
             )?;
         }
-        let changed = if links.is_empty() { SmallVec::new() } else { owners.of_group(slots, slots) };
+        for value in &kept {
+            let (group, saved) = ([value.record.slot], [value.column]);
+            self.link(
+                shared,
+                txn,
+                &mut mini,
+                home,
+                layout,
+                page_index,
+                &group,
+                &saved,
+                is_delete,
+                false,
+                columns,
+                slots,
+                &mut owners,
+                &mut voids,
+                Some(*value),
+            )?;
+        }
+        let stays = links.is_empty() && kept.is_empty();
+        let changed = if stays { SmallVec::new() } else { owners.of_group(slots, slots) };
         mini.apply_with(home, RecordKind::DATA_UPDATE, |out| {
             let form = match changed.len() {
                 0 => 0,
@@ -629,6 +685,12 @@ impl Heap {
             StorageError::Corrupt { flaw, .. } => corrupt(flaw),
             other => other,
         })?;
+        if !freed.is_empty() {
+            let root = mini.write(self.root)?;
+            for raw in freed {
+                moved::free(&mut mini, self, root, raw)?;
+            }
+        }
         let lsns = mini.commit()?;
         txn.wrote(lsns);
         // F1: bits and images of the innermost frame.
@@ -643,8 +705,41 @@ impl Heap {
         Ok(())
     }
 
+    /// Values outside of the page that the transaction itself wrote to columns its entries hold already (V3), about to be
+    /// replaced.
+    fn own_values(
+        &self,
+        page: &[u8],
+        layout: &PageLayout,
+        page_index: u32,
+        own: &[u16],
+        columns: &[u16],
+        links: &[Link<'_>],
+    ) -> Vec<OwnValue> {
+        let mut values = Vec::new();
+        for column in columns.iter().filter(|_| !own.is_empty()) {
+            let Some(place) = layout.ordinal(*column).map(|ordinal| &layout.columns[ordinal]) else {
+                continue;
+            };
+            if !place.is_variable() || !apply::any_chain(page, place, Slots::from_list(own)) {
+                continue;
+            }
+            for slot in own {
+                let raw = u64_at(page, place.data + usize::from(*slot) * 8);
+                let is_saved =
+                    |(slots, saved): &Link<'_>| saved.contains(column) && slots.binary_search(slot).is_ok();
+                if moved::is_reference(raw) && !links.iter().any(is_saved) {
+                    let record = RecordId { page_index, slot: *slot };
+                    values.push(OwnValue { table: self.object, record, column: *column, raw });
+                }
+            }
+        }
+        values
+    }
+
     /// Columns of `columns` that the transaction's own entries of `slot` behind `pointer` do not hold yet (V3), and
-    /// whether the answer holds for every record with this pointer.
+    /// whether the answer holds for every record with this pointer. What a void entry refers to counts for nothing: the
+    /// undo that left it there gave the value back to the record. Nor do values of the transaction's own.
     fn missing_columns(
         &self,
         shared: &Shared,
@@ -654,7 +749,7 @@ impl Heap {
         columns: &[u16],
     ) -> Result<(SmallVec<[u16; 8]>, bool), StorageError> {
         let mut missing = SmallVec::from_slice(columns);
-        let mut entries = 0;
+        let (mut entries, mut for_all) = (0, true);
         if pointer.is_none() || disabled(Rule::V3Continuation) {
             missing.clear(); // inserted by the transaction itself: nobody else ever saw it
         }
@@ -665,13 +760,23 @@ impl Heap {
             if entry.writer() != id {
                 break;
             }
-            let held = entry.column_ids().map_err(corrupt)?;
-            missing.retain(|column| !held.contains(column));
-            entries += 1;
             let rank = entry
                 .slots
                 .rank(slot)
                 .ok_or_else(|| corrupt(Flaw::from("a version entry without its record (V6)")))?;
+            if entry.is_own() {
+                for_all = false;
+            } else if entry.is_void() {
+                for_all = false;
+                let slices = entry.columns().map_err(corrupt)?;
+                missing.retain(|column| {
+                    slices.iter().all(|slice| slice.id != *column || slice.is_reference(rank))
+                });
+            } else {
+                let held = entry.column_ids().map_err(corrupt)?;
+                missing.retain(|column| !held.contains(column));
+            }
+            entries += 1;
             let (writer, next) = entry.prior(rank);
             if writer != id {
                 break;
@@ -681,7 +786,7 @@ impl Heap {
             }
             pointer = next;
         }
-        Ok((missing, entries <= 1))
+        Ok((missing, for_all && entries <= 1))
     }
 
     /// Links entries with the old values of `saved` for the records of `group`, as few as fit pages, and notes the new
@@ -702,7 +807,8 @@ impl Heap {
         updated: &[u16],
         slots: &[u16],
         owners: &mut Owners,
-        voids: &mut Vec<VersionPointer>,
+        voids: &mut Vec<Voidable>,
+        own_value: Option<OwnValue>,
     ) -> Result<(), StorageError> {
         let saved = if disabled(Rule::V1) { &[] } else { saved };
         let prior = owners.of_group(slots, group);
@@ -735,6 +841,7 @@ impl Heap {
             columns: &columns,
             column_count: saved.len() as u16,
             purge,
+            own: own_value.is_some(),
         };
         if entry.encoded_len() > version_page::capacity(shared.page_size) {
             // Too much for one version page: fewer records, or, for a single one, fewer columns in a chain (V3).
@@ -742,11 +849,11 @@ impl Heap {
                 let (left, right) = group.split_at(group.len() / 2);
                 self.link(
                     shared, txn, mini, home, layout, page_index, left, saved, delete, keys, updated, slots,
-                    owners, voids,
+                    owners, voids, own_value,
                 )?;
                 return self.link(
                     shared, txn, mini, home, layout, page_index, right, saved, delete, keys, updated, slots,
-                    owners, voids,
+                    owners, voids, own_value,
                 );
             }
             if saved.len() > 1 {
@@ -756,11 +863,11 @@ impl Heap {
                 let (left, right) = saved.split_at(saved.len() / 2);
                 self.link(
                     shared, txn, mini, home, layout, page_index, group, left, delete, keys, updated, slots,
-                    owners, voids,
+                    owners, voids, own_value,
                 )?;
                 return self.link(
                     shared, txn, mini, home, layout, page_index, group, right, delete, keys, updated, slots,
-                    owners, voids,
+                    owners, voids, own_value,
                 );
             }
         }
@@ -768,7 +875,7 @@ impl Heap {
         let pointer = shared.versions.append(mini, &shared.space, &shared.transactions, writer, &entry)?;
         mini.use_reserve();
         if purge {
-            voids.push(pointer);
+            voids.push(Voidable { pointer, own_value });
         }
         owners.set(slots, group, (txn.id.0, pointer.0));
         txn.scratch = columns;

@@ -278,6 +278,13 @@ pub(super) fn value(
     checked_slice(page, item.offset, item.length).map_err(corrupt)
 }
 
+/// Items in use, as references name them.
+pub fn live(page: &[u8]) -> Vec<u16> {
+    let count = if checked(page).is_ok() { item_count(page) } else { 0 };
+    let items = (0..count).map(|index| (index, item(page, index))).filter(|(_, item)| item.live);
+    items.map(|(index, item)| name(index, item.generation)).collect()
+}
+
 /// Appends the value that a reference stands for to `out`.
 ///
 /// # Errors

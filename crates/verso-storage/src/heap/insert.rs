@@ -95,6 +95,8 @@ impl Heap {
         let layout = PageLayout::of(mini.page(home))
             .map_err(|flaw| StorageError::corrupt(mini.page_id(home), self.object, flaw))?;
         let mut room = apply::free_bytes(mini.page(home), &layout);
+        // A new page has room for values of the length seen so far; longer ones go elsewhere, all of them.
+        let tight = !crowded(first) && inline(first) > room;
         let mut slots = Vec::new();
         {
             let page = mini.page(home);
@@ -103,10 +105,10 @@ impl Heap {
                 .filter(|slot| u64_at(page, layout.writer + slot * 8) == 0)
                 .chain(high..layout.capacity);
             for (row, slot) in (first..).zip(unused) {
-                if row >= first + most || (crowded(row) && row > first) {
+                if row >= first + most || ((crowded(row) || tight) && row > first) {
                     break;
                 }
-                let need = if crowded(row) { 0 } else { inline(row) };
+                let need = if crowded(row) || tight { 0 } else { inline(row) };
                 if need > room {
                     break;
                 }
@@ -117,7 +119,14 @@ impl Heap {
         let count = slots.len();
         assert!(count > 0, "the target page has room for a record");
         let taken = first..first + count;
-        let references = self.move_out(shared, mini, rows, taken.clone(), quarter, crowded(first))?;
+        let longest = if tight {
+            0
+        } else if crowded(first) {
+            64
+        } else {
+            quarter
+        };
+        let references = self.move_out(shared, mini, rows, taken.clone(), longest)?;
         self.note(shared, txn, mini, page_index, &slots)?;
         mini.apply_with(home, RecordKind::DATA_INSERT, |out| {
             out.extend_from_slice(&id.0.to_le_bytes());
@@ -186,15 +195,14 @@ impl Heap {
         Ok((index, handle))
     }
 
-    /// Writes values that are too large for the page to overflow chains; per column the references by row, or nothing.
+    /// Moves values longer than `longest` elsewhere; per column the references by row, or nothing.
     fn move_out<'e>(
         &'e self,
         shared: &'e Shared,
         mini: &mut Mini<'e>,
         rows: &Batch,
         taken: std::ops::Range<usize>,
-        quarter: usize,
-        crowded: bool,
+        longest: usize,
     ) -> Result<Vec<Vec<u64>>, StorageError> {
         let mut references: Vec<Vec<u64>> = vec![Vec::new(); rows.columns.len()];
         for (index, column) in
@@ -202,7 +210,7 @@ impl Heap {
         {
             for row in taken.clone() {
                 let value = if column.is_null(row) { &[][..] } else { column.bytes_at(row) };
-                if value.len() > quarter || (crowded && value.len() > 64) {
+                if value.len() > longest {
                     mini.use_reserve();
                     let root = mini.write(self.root)?;
                     let raw = moved::put(mini, shared, self, root, value)?;
@@ -252,6 +260,7 @@ impl Heap {
             columns: &[],
             column_count: 0,
             purge: false,
+            own: false,
         };
         let pointer = shared.versions.append(mini, &shared.space, &shared.transactions, writer, &entry)?;
         mini.use_reserve();

@@ -278,7 +278,7 @@ impl<'a> Restore<'a> {
         let pieces =
             pieces(group, self.slots, &entry.slots).ok_or_else(|| corrupt(Flaw::from(WITHOUT_RECORD)))?;
         let mut alike = true;
-        let wanted = self.wanted.clone();
+        let wanted = if entry.is_own() { SmallVec::new() } else { self.wanted.clone() };
         let read = entry.each_column(
             |id| wanted.contains(&Some(id)),
             |slice| {

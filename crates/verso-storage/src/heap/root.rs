@@ -132,6 +132,27 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
     }
 }
 
+/// Where an object's pages are that nobody uses, as its root says: those never used of its newest extent, and the first
+/// of the list of those given back.
+pub fn unused(page: &[u8]) -> (std::ops::Range<u32>, PageId) {
+    (u32_at(page, EXTENT_NEXT)..u32_at(page, EXTENT_END), PageId(u32_at(page, FREE_HEAD)))
+}
+
+/// The page behind one in the list of those given back; `None` when this one is not in the list.
+pub fn next_unused(page: &[u8], owner: ObjectId) -> Option<PageId> {
+    let listed = header::kind(page) == Some(PageKind::Overflow)
+        && header::incarnation(page) == u16::MAX
+        && header::owner(page) == owner;
+    listed.then(|| PageId(u32_at(page, FREE_NEXT)))
+}
+
+/// Directory pages that a table's root lists.
+pub fn directory(page: &[u8]) -> Vec<PageId> {
+    let count = (u32_at(page, DATA_PAGES) as usize).div_ceil(directory_capacity(page.len()));
+    let count = count.min((page.len() - DIRECTORY) / 4);
+    (0..count).map(|index| PageId(u32_at(page, DIRECTORY + index * 4))).collect()
+}
+
 /// One change of a patch.
 pub fn patch(out: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     out.extend_from_slice(&(offset as u16).to_le_bytes());

@@ -23,7 +23,7 @@ use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{Flaw, PageKind, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
-use crate::txn::frame::{Frame, ImageRun};
+use crate::txn::frame::{Frame, ImageRun, OwnValue, PageUndo, Voidable};
 use crate::txn::image_store::ImageStore;
 use crate::txn::transaction::Txn;
 use crate::version::entry::{Entry, VersionPointer};
@@ -43,6 +43,16 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
     if let Some(slot) = txn.slot.as_mut() {
         slot.note = None; // a note extended later would name slots that others may hold by then
     }
+    let voids: Vec<(Voidable, bool)> = std::mem::take(&mut frame.voids)
+        .into_iter()
+        .map(|void| {
+            // Nothing leads to the entry any more then, and what it names is gone.
+            let stepped_back = void.own_value.is_some_and(|OwnValue { table, record, .. }| {
+                frame.find(table, record.page_index).is_some_and(|undo| undo.bits.contains(record.slot))
+            });
+            (void, stepped_back)
+        })
+        .collect();
     for (table, pages) in frame.take_tables() {
         let heap = match shared.heap(table) {
             Ok(heap) => heap,
@@ -65,19 +75,23 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
                 Some((&undo, &txn.images)),
             )?;
             step_back(&shared, &heap, &mut mini, home, page_index, id, Some(&undo.bits))?;
-            // Older images stand in front and win.
-            let last = undo.images.len();
-            for at in 0..last {
-                let at = if disabled(Rule::F2Order) { at } else { last - 1 - at };
-                restore_image(&shared, &txn.images, &heap, &mut mini, home, &undo.images[at])?;
-            }
+            restore_images(&shared, &txn.images, &heap, &mut mini, home, &undo)?;
             let lsns = mini.commit()?;
             txn.wrote(lsns);
             maintain::after_undo(&shared, id, &restored)?;
             heap.roomy.lock().insert(page_index);
         }
     }
-    for pointer in frame.voids {
+    for (Voidable { pointer, own_value }, stepped_back) in voids {
+        if let Some(value) = own_value.filter(|_| !stepped_back)
+            && is_left_over(&shared, &value)?
+        {
+            // Until the frame around is undone, too.
+            if let Some(parent) = txn.frame() {
+                parent.voids.push(Voidable { pointer, own_value });
+            }
+            continue;
+        }
         let mut mini = Mini::begin(shared.core(), id);
         let handle = mini.write(pointer.page())?;
         mini.apply(handle, RecordKind::VERSION_VOID, &(pointer.offset() as u16).to_le_bytes())?;
@@ -87,6 +101,22 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
         shared.free_object(object)?;
     }
     Ok(())
+}
+
+/// Whether undoing a frame has left a value of the transaction's own to the entry that names it: the record, which was
+/// not stepped back, got another one.
+fn is_left_over(shared: &Shared, value: &OwnValue) -> Result<bool, StorageError> {
+    let OwnValue { table, record, column, raw } = *value;
+    let heap = match shared.heap(table) {
+        Ok(heap) => heap,
+        Err(StorageError::NoSuchObject(_)) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let Some(id) = heap.page_at(record.page_index) else { return Ok(false) };
+    let page = shared.core().pool.read(id)?;
+    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, table, flaw))?;
+    let place = layout.ordinal(column).map(|ordinal| layout.columns[ordinal]);
+    Ok(place.is_some_and(|place| u64_at(&page, place.data + usize::from(record.slot) * 8) != raw))
 }
 
 /// Backs out whatever the dead `writer` left on a page. Nothing happens when nothing is left.
@@ -118,7 +148,12 @@ pub fn back_out_page(
     Ok(())
 }
 
-/// Steps the records of `writer` (those of `only`, when given) back to the newest version of somebody else.
+/// Values elsewhere that lost their place in a home record while it was stepped back: slot, ordinal of the column, raw value slot.
+type Passed = Vec<(u16, usize, u64)>;
+
+/// Steps the records of `writer` (those of `only`, when given) back to the newest version of somebody else. A value
+/// elsewhere may pass the home record more than once on the way, when it was restored by the undo of a savepoint before, so
+/// these are freed at the end.
 fn step_back<'e>(
     shared: &'e Shared,
     heap: &'e Heap,
@@ -128,6 +163,7 @@ fn step_back<'e>(
     writer: TxnId,
     only: Option<&SlotSet>,
 ) -> Result<(), StorageError> {
+    let mut passed = Passed::new();
     loop {
         let page = mini.page(home);
         let corrupt = |flaw: Flaw| StorageError::corrupt(mini.page_id(home), heap.object, flaw);
@@ -148,13 +184,14 @@ fn step_back<'e>(
             }
         }
         if groups.is_empty() {
-            return Ok(());
+            return free_passed(heap, mini, home, &layout, passed);
         }
         for (back, slots) in groups {
             let pointer = VersionPointer(back);
             if pointer.is_none() {
-                let all: Vec<usize> = (0..layout.columns.len()).collect();
-                free_chains(heap, mini, home, &layout, &slots, &all, None)?;
+                for ordinal in 0..layout.columns.len() {
+                    note_chains(mini.page(home), &layout, &slots, ordinal, None, &mut passed);
+                }
                 let mut payload = Vec::new();
                 Slots::from_list(&slots).encode(&mut payload);
                 mini.apply(home, RecordKind::DATA_FREE, &payload)?;
@@ -175,10 +212,22 @@ fn step_back<'e>(
                 entry.bytes().to_vec()
             };
             let entry = Entry::linked(&bytes, 0).map_err(flaw)?;
-            if restore_whole(mini, home, &layout, &slots, &entry)? {
+            if !entry.is_own() && restore_whole(mini, home, &layout, &slots, &entry)? {
                 continue;
             }
-            let slices = entry.columns().map_err(flaw)?;
+            let mut slices = entry.columns().map_err(flaw)?;
+            if entry.is_own() {
+                // Not what the record was before, but to be freed, unless the undo of a savepoint has done so.
+                for slice in slices.iter().filter(|_| !entry.is_void()) {
+                    let Some(ordinal) = layout.ordinal(slice.id) else { continue };
+                    for (slot, value) in entry.slots.iter().zip(slice.variables()) {
+                        if let Variable::Reference(raw) = value {
+                            passed.push((slot, ordinal, raw));
+                        }
+                    }
+                }
+                slices.clear();
+            }
             let ranks: Option<Vec<usize>> = slots.iter().map(|slot| entry.slots.rank(*slot)).collect();
             let ranks = ranks.ok_or_else(|| {
                 flaw(Flaw::from("a version entry without the record that points at it (V6)"))
@@ -190,7 +239,19 @@ fn step_back<'e>(
                     (writer.0, pointer.0)
                 })
                 .collect();
-            restore(shared, heap, mini, home, &layout, &slots, &slices, &ranks, Some(&pairs), true)?;
+            restore(
+                shared,
+                heap,
+                mini,
+                home,
+                &layout,
+                &slots,
+                &slices,
+                &ranks,
+                Some(&pairs),
+                true,
+                &mut passed,
+            )?;
         }
         if disabled(Rule::F2) {
             return Ok(());
@@ -244,7 +305,42 @@ fn restore_whole(
     Ok(true)
 }
 
-/// Restores the columns and liveness of an image.
+/// Restores what the images of a page say. What the home records held elsewhere is freed; what a newer image put there
+/// for a moment is not, for entries of their own have it.
+fn restore_images<'e>(
+    shared: &'e Shared,
+    images: &ImageStore,
+    heap: &'e Heap,
+    mini: &mut Mini<'e>,
+    home: PageHandle,
+    undo: &PageUndo,
+) -> Result<(), StorageError> {
+    if undo.images.is_empty() {
+        return Ok(());
+    }
+    let layout = PageLayout::of(mini.page(home))
+        .map_err(|flaw| StorageError::corrupt(mini.page_id(home), heap.object, flaw))?;
+    let (mut replaced, mut passed, mut given) = (Passed::new(), Passed::new(), Passed::new());
+    for image in &undo.images {
+        let columns = images.columns(image.columns).iter();
+        for ordinal in columns.filter_map(|column| layout.ordinal(*column)) {
+            note_chains(mini.page(home), &layout, &image.slots.to_vec(), ordinal, None, &mut replaced);
+        }
+    }
+    // Older images stand in front and win.
+    let last = undo.images.len();
+    for at in 0..last {
+        let at = if disabled(Rule::F2Order) { at } else { last - 1 - at };
+        restore_image(shared, images, heap, mini, home, &undo.images[at], &mut passed, &mut given)?;
+    }
+    passed.retain(|value| !given.contains(value));
+    passed.append(&mut replaced);
+    free_passed(heap, mini, home, &layout, passed)
+}
+
+/// Restores the columns and liveness of an image; notes the values elsewhere that lost their place, and those that it gave
+/// back.
+#[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
 fn restore_image<'e>(
     shared: &'e Shared,
     images: &ImageStore,
@@ -252,6 +348,8 @@ fn restore_image<'e>(
     mini: &mut Mini<'e>,
     home: PageHandle,
     image: &ImageRun,
+    passed: &mut Passed,
+    given: &mut Passed,
 ) -> Result<(), StorageError> {
     let corrupt = |flaw: Flaw| StorageError::corrupt(heap.root, heap.object, flaw);
     let layout = PageLayout::of(mini.page(home)).map_err(corrupt)?;
@@ -272,11 +370,20 @@ fn restore_image<'e>(
     if slots.is_empty() {
         return Ok(());
     }
-    restore(shared, heap, mini, home, &layout, &slots, &slices, &ranks, None, image.live)
+    for slice in slices.iter().filter(|slice| slice.has_references()) {
+        let Some(ordinal) = layout.ordinal(slice.id) else { continue };
+        let values: Vec<Variable<'_>> = slice.variables().collect();
+        for (slot, rank) in slots.iter().zip(&ranks) {
+            if let Variable::Reference(raw) = values[*rank] {
+                given.push((*slot, ordinal, raw));
+            }
+        }
+    }
+    restore(shared, heap, mini, home, &layout, &slots, &slices, &ranks, None, image.live, passed)
 }
 
-/// Writes old values back, moving elsewhere what the page has no room for, and frees the values elsewhere that the
-/// replaced values held.
+/// Writes old values back, moving elsewhere what the page has no room for. Values elsewhere that the replaced ones held
+/// are noted in `passed`.
 #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
 fn restore<'e>(
     shared: &'e Shared,
@@ -289,6 +396,7 @@ fn restore<'e>(
     ranks: &[usize],
     pairs: Option<&[(u64, u64)]>,
     live: bool,
+    passed: &mut Passed,
 ) -> Result<(), StorageError> {
     let set = Slots::from_list(slots);
     let mut room = apply::free_bytes(mini.page(home), layout);
@@ -305,7 +413,7 @@ fn restore<'e>(
                 .iter()
                 .map(|value| if let Variable::Bytes(bytes) = value { bytes.len() } else { 0 })
                 .sum::<usize>();
-            free_chains(heap, mini, home, layout, slots, &[ordinal], Some(&list))?;
+            note_chains(mini.page(home), layout, slots, ordinal, Some(&list), passed);
         }
         values.push(list);
     }
@@ -372,6 +480,47 @@ fn encode_part(out: &mut Vec<u8>, slice: &ColumnSlice<'_>, ranks: &[usize], valu
     }
     let length = (out.len() - body) as u32;
     out[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Notes the values elsewhere that the home records hold in a column, except those that `coming` keeps.
+fn note_chains(
+    page: &[u8],
+    layout: &PageLayout,
+    slots: &[u16],
+    ordinal: usize,
+    coming: Option<&[Variable<'_>]>,
+    passed: &mut Passed,
+) {
+    let place = &layout.columns[ordinal];
+    if !place.is_variable() || !apply::any_chain(page, place, Slots::from_list(slots)) {
+        return;
+    }
+    for (index, slot) in slots.iter().enumerate() {
+        let raw = u64_at(page, place.data + usize::from(*slot) * 8);
+        let kept = coming.is_some_and(|values| values[index] == Variable::Reference(raw));
+        if !kept && moved::is_reference(raw) {
+            passed.push((*slot, ordinal, raw));
+        }
+    }
+}
+
+/// Frees each of these values once, unless the record has it again.
+fn free_passed(
+    heap: &Heap,
+    mini: &mut Mini<'_>,
+    home: PageHandle,
+    layout: &PageLayout,
+    mut passed: Passed,
+) -> Result<(), StorageError> {
+    passed.sort_unstable();
+    passed.dedup();
+    for (slot, ordinal, raw) in passed {
+        if u64_at(mini.page(home), layout.columns[ordinal].data + usize::from(slot) * 8) != raw {
+            let root = mini.write(heap.root)?;
+            moved::free(mini, heap, root, raw)?;
+        }
+    }
+    Ok(())
 }
 
 /// Frees the values elsewhere that the home records hold in the columns at `ordinals`, except those that `coming` keeps.

@@ -171,7 +171,7 @@ impl<'a> Versions<'a> {
         let rank = entry.slots.rank(self.slot).ok_or_else(|| {
             corrupt(Flaw::from("a version entry without the record that points at it (V6)"))
         })?;
-        let slices = entry.columns().map_err(corrupt)?;
+        let slices = if entry.is_own() { SmallVec::new() } else { entry.columns().map_err(corrupt)? };
         let (writer, back) = entry.prior(rank);
         self.put(&slices, rank)?;
         (self.writer, self.back, self.live) = (writer, back, true);

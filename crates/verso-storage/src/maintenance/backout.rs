@@ -18,6 +18,7 @@ use crate::{ObjectId, StorageError};
 pub fn back_out(shared: &Shared, txn: TxnId) -> Result<u64, StorageError> {
     let mut pages: BTreeSet<(ObjectId, u32)> = BTreeSet::new();
     let mut created = Vec::new();
+    let mut purges = Vec::new();
     for id in shared.versions.pages_of(txn) {
         let bytes = shared.core().pool.read(id)?.to_vec();
         let entries = version_page::entries(&bytes)
@@ -31,10 +32,7 @@ pub fn back_out(shared: &Shared, txn: TxnId) -> Result<u64, StorageError> {
                 }
             }
             if entry.needs_purge() {
-                let mut mini = Mini::begin(shared.core(), TxnId::NONE);
-                let handle = mini.write(id)?;
-                mini.apply(handle, RecordKind::VERSION_VOID, &offset.to_le_bytes())?;
-                mini.commit()?;
+                purges.push((id, *offset));
             }
         }
     }
@@ -47,6 +45,13 @@ pub fn back_out(shared: &Shared, txn: TxnId) -> Result<u64, StorageError> {
             Err(StorageError::NoSuchObject(_)) => {}
             Err(error) => return Err(error),
         }
+    }
+    // Behind the undo, for which a void entry is one that a savepoint's undo left, and before anybody may purge.
+    for (id, offset) in purges {
+        let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+        let handle = mini.write(id)?;
+        mini.apply(handle, RecordKind::VERSION_VOID, &offset.to_le_bytes())?;
+        mini.commit()?;
     }
     for object in created {
         shared.free_object(object)?;

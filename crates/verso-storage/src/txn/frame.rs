@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::image_store::ImageStore;
 use super::page_map::PageMap;
 use crate::heap::slots::SlotSet;
-use crate::page::ObjectId;
+use crate::page::{ObjectId, RecordId};
 use crate::rules::{Rule, disabled};
 use crate::version::entry::VersionPointer;
 
@@ -69,6 +69,29 @@ impl PageUndo {
     }
 }
 
+/// An entry whose purge must not happen if its frame is undone, because what it saved is in the home record again.
+#[derive(Debug)]
+pub struct Voidable {
+    /// The entry.
+    pub pointer: VersionPointer,
+    /// Set where it saved nothing of somebody else's version, but a value elsewhere of the transaction's own. That comes
+    /// back only if the undo restores this very value.
+    pub own_value: Option<OwnValue>,
+}
+
+/// A value outside of its record's page that the transaction itself wrote, and replaced later.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnValue {
+    /// Whose record.
+    pub table: ObjectId,
+    /// Which record.
+    pub record: RecordId,
+    /// Which column.
+    pub column: u16,
+    /// The raw value slot.
+    pub raw: u64,
+}
+
 /// One savepoint, statement or transaction.
 #[derive(Debug, Default)]
 pub struct Frame {
@@ -80,8 +103,8 @@ pub struct Frame {
     pub(super) tables: SmallVec<[(ObjectId, PageMap); 1]>,
     /// Objects created.
     pub created: Vec<ObjectId>,
-    /// Entries whose purge must not happen if this frame is undone.
-    pub voids: Vec<VersionPointer>,
+    /// Entries linked within it that have to be purged one day.
+    pub voids: Vec<Voidable>,
     /// Records with a bit.
     pub records: u64,
     /// Where its images begin in the [`ImageStore`].

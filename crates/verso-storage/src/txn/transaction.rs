@@ -877,6 +877,7 @@ pub(crate) fn note_object<'e>(
         columns: &[],
         column_count: 0,
         purge: kind == EntryKind::DropObject,
+        own: false,
     };
     let slot = txn.slot.as_mut().expect("begin_write gave one");
     shared.versions.append(mini, &shared.space, &shared.transactions, slot, &entry)

@@ -68,6 +68,8 @@ const UNIFORM: u8 = 1;
 const PURGE: u8 = 2;
 /// Flag: the statement was undone; nothing to purge.
 pub const VOID: u8 = 4;
+/// Flag: it holds a value that its writer had written itself, for retirement to free; nobody reads it.
+const OWN: u8 = 8;
 /// Bytes before the slots.
 pub const FIXED: usize = 24;
 
@@ -91,6 +93,8 @@ pub struct NewEntry<'a> {
     pub column_count: u16,
     /// Whether retirement has to look at it.
     pub purge: bool,
+    /// Whether its values are older ones of the writer's own, which only wait to be freed.
+    pub own: bool,
 }
 
 impl NewEntry<'_> {
@@ -98,6 +102,7 @@ impl NewEntry<'_> {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let flags = if self.prior.len() == 1 { UNIFORM } else { 0 } | if self.purge { PURGE } else { 0 };
+        let flags = flags | if self.own { OWN } else { 0 };
         out.extend_from_slice(&[0, 0, self.kind as u8, flags]);
         out.extend_from_slice(&self.table.0.to_le_bytes());
         out.extend_from_slice(&self.writer.0.to_le_bytes());
@@ -210,6 +215,11 @@ impl<'a> Entry<'a> {
     /// Whether retirement has to look at the keys of its old values, also if it was undone.
     pub fn may_hold_keys(&self) -> bool {
         self.kind == EntryKind::Update && self.bytes[3] & PURGE != 0
+    }
+
+    /// Whether its values are older ones of the writer's own: no version that anybody sees.
+    pub fn is_own(&self) -> bool {
+        self.bytes[3] & OWN != 0
     }
 
     /// Whether it was undone, or purged.

@@ -34,6 +34,9 @@ pub struct PageInfo {
     pub txns: SmallVec<[TxnId; 2]>,
     /// Whether retirement has to read it.
     pub purge: bool,
+    /// It is closed and all in it committed: nobody asks any more who they were, so they are not listed, but for one
+    /// where a restart must not forget the purge.
+    pub all_committed: bool,
 }
 
 /// The last insert note of a slot: extended in place while the records follow each other.
@@ -373,6 +376,19 @@ impl VersionStore {
         pages
     }
 
+    /// Pages in use, and what is known of them.
+    pub fn pages(&self) -> Vec<(PageId, PageInfo)> {
+        let inner = self.inner.lock();
+        let mut pages: Vec<_> = inner.pages.iter().map(|(page, info)| (*page, info.clone())).collect();
+        pages.sort_unstable_by_key(|(page, _)| *page);
+        pages
+    }
+
+    /// What is known of a page in use.
+    pub fn info(&self, page: PageId) -> Option<PageInfo> {
+        self.inner.lock().pages.get(&page).cloned()
+    }
+
     /// Pages in use.
     pub fn in_use(&self) -> usize {
         self.inner.lock().pages.len()
@@ -391,18 +407,22 @@ impl VersionStore {
 impl Inner {
     /// Puts a closed page where it waits (V4).
     fn settle(&mut self, page: PageId, transactions: &Transactions) {
-        let Some(info) = self.pages.get(&page) else { return };
-        let mut number = 0;
+        let Some(info) = self.pages.get_mut(&page) else { return };
+        let (mut number, mut all_committed) = (0, true);
         for txn in &info.txns {
             match (transactions.commit_number(*txn), transactions.state(*txn)) {
                 (Some(committed), _) => number = number.max(committed),
-                (None, TxnState::Committed) => {}
+                (None, TxnState::Committed) => all_committed = false, // or dead, and backed out
                 (None, _) if disabled(Rule::V4Unfinished) => {}
                 (None, _) => {
                     self.waiting.entry(*txn).or_default().push(page);
                     return;
                 }
             }
+        }
+        if all_committed {
+            info.all_committed = true;
+            info.txns = info.txns.iter().take(usize::from(info.purge)).copied().collect();
         }
         self.ready.insert((number, page), ());
     }

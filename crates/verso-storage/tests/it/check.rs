@@ -6,7 +6,7 @@ use verso_env::Env;
 use verso_storage::heap::layout::{
     FLAG_ALIKE, FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PAGE_INDEX, PageLayout, VARIABLE_START,
 };
-use verso_storage::page::bytes::{put_u16, put_u32, put_u64, u16_at, u64_at};
+use verso_storage::page::bytes::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use verso_storage::page::header;
 use verso_storage::{CommitMode, Engine, EngineOptions, PageKind, TxnOptions};
 
@@ -86,6 +86,22 @@ fn counts_and_bytes_of_a_page_are_proven() {
 #[test]
 fn the_directory_is_proven() {
     finds(PageKind::Data, "directory", "names a page", |page| put_u32(page, PAGE_INDEX, 77));
+}
+
+#[test]
+fn every_page_of_a_table_is_used_once_or_free() {
+    const NEVER_USED: usize = 40;
+    const FREE_LIST: usize = 48;
+    let add =
+        |by: u32| move |page: &mut [u8]| put_u32(page, NEVER_USED, u32_at(page, NEVER_USED).wrapping_add(by));
+    finds(PageKind::Root, "free list", "nothing leads to it", add(1));
+    finds(PageKind::Root, "free list", "never used at once", add(1u32.wrapping_neg()));
+    finds(PageKind::Root, "free list", "but in use", |page| {
+        put_u32(page, FREE_LIST, header::page_id(page).0);
+    });
+    finds(PageKind::Root, "free list", "not in the table's extents", |page| {
+        put_u32(page, NEVER_USED + 4, 99)
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Undo images on temporary pages (F3), and version pages that change hands while others write.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,7 +8,9 @@ use verso_env::Env;
 use verso_sim::{FaultPlan, World, seeds};
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::page::header;
-use verso_storage::{CommitMode, Engine, EngineOptions, PageKind, StorageError, Txn, TxnOptions};
+use verso_storage::{
+    CommitMode, Engine, EngineOptions, PageKind, StorageError, SweepOptions, Txn, TxnOptions,
+};
 
 use crate::support::{COLUMNS, Row, batch, bump, fill, now, options, read, remove, rows, sound};
 
@@ -262,5 +265,112 @@ fn v4_writers_and_housekeeping_do_not_share_a_version_page() {
             keeper.join().unwrap();
             sound(&engine);
         });
+    }
+}
+
+/// Pages of overflow chains, and all pages of the table.
+fn chain_pages(engine: &Engine, heap: &Heap) -> (u64, u64) {
+    let space = engine.table_space(heap.object).unwrap();
+    (space.overflow_pages, space.pages)
+}
+
+/// Nobody needs old versions any more.
+fn settle(engine: &Engine) {
+    engine.housekeeping().unwrap();
+    engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    engine.housekeeping().unwrap();
+    assert_eq!(engine.space().version_pages, 0);
+    sound(engine);
+}
+
+/// Two pages of a chain.
+const CHAIN: usize = 5000;
+/// Too much for many in a data page, little enough for a companion page.
+const COMPANION: usize = 900;
+
+fn long(letter: &str) -> String {
+    letter.repeat(CHAIN)
+}
+
+#[test]
+fn a_chain_replaced_by_its_own_transaction_goes_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create_in(&Env::real(), &dir.path().join("t.verso")).unwrap();
+    fill(&engine, &heap, 0..10);
+    let all: Vec<i64> = (0..10).collect();
+    for savepoints in [false, true] {
+        let mut txn = engine.begin(TxnOptions { savepoints, ..TxnOptions::default() });
+        for letter in ["a", "b", "c", "d", "e", "f"] {
+            set(&heap, &mut txn, &all, Some(&long(letter)), None);
+        }
+        // Two pages a value. Those that were there before wait for the commit, as do those of which an image was made.
+        let pages = chain_pages(&engine, &heap).0;
+        assert_eq!(pages, if savepoints { 140 } else { 20 });
+        txn.commit(CommitMode::Wait).unwrap();
+        settle(&engine);
+        assert_eq!(chain_pages(&engine, &heap).0, 20);
+        assert!(now(&engine, &heap).iter().all(|row| row.1 == Some(long("f"))));
+    }
+    let pages = chain_pages(&engine, &heap).1;
+    for letter in ["g", "h", "i"] {
+        let mut txn = engine.begin(TxnOptions::default());
+        (0..6).for_each(|_| set(&heap, &mut txn, &all, Some(&long(letter)), None));
+        txn.commit(CommitMode::Wait).unwrap();
+        settle(&engine);
+    }
+    assert_eq!(chain_pages(&engine, &heap), (20, pages), "what is given back is used again");
+}
+
+/// Each ending after changes within savepoints that were undone, released, undone again.
+#[test]
+fn values_of_undone_savepoints_leave_nothing_behind() {
+    for ending in 0..3 {
+        for (eager, length) in [(0, CHAIN), (1000, CHAIN), (0, COMPANION), (1000, COMPANION)] {
+            let value = |letter: &str| letter.repeat(length);
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("t.verso");
+            let options = EngineOptions { eager_rollback_records: eager, ..small_pool() };
+            let engine = Engine::create(Env::real(), &path, options).unwrap();
+            let mut txn = engine.begin(TxnOptions::default());
+            let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let heap = engine.heap(object).unwrap();
+            fill(&engine, &heap, 0..4);
+            let mut txn = engine.begin(TxnOptions::default());
+            set(&heap, &mut txn, &[0, 1, 2], Some(&value("0")), None);
+            txn.commit(CommitMode::Wait).unwrap();
+            settle(&engine);
+            let pages = if length == CHAIN { 6 } else { 0 };
+            assert_eq!(chain_pages(&engine, &heap).0, pages);
+
+            let mut txn = engine.begin(TxnOptions::default());
+            // Record 0 changes its name before the savepoints, record 1 another column, record 2 nothing.
+            set(&heap, &mut txn, &[0], Some(&value("a")), None);
+            set(&heap, &mut txn, &[1], None, Some(1.0));
+            txn.savepoint("outer").unwrap();
+            set(&heap, &mut txn, &[0, 1], Some(&value("b")), None);
+            txn.savepoint("inner").unwrap();
+            set(&heap, &mut txn, &[0, 1, 2], Some(&value("c")), None);
+            set(&heap, &mut txn, &[0, 1, 2], Some(&value("d")), Some(2.0));
+            txn.rollback_to("inner").unwrap();
+            set(&heap, &mut txn, &[0, 1, 2], Some(&value("e")), None);
+            if ending > 0 {
+                txn.rollback_to("outer").unwrap();
+                set(&heap, &mut txn, &[0, 1], Some(&value("f")), None);
+                set(&heap, &mut txn, &[0, 1], Some(&value("g")), None);
+            }
+            sound(&engine);
+            if ending == 2 {
+                txn.rollback().unwrap();
+            } else {
+                txn.commit(CommitMode::Wait).unwrap();
+            }
+            settle(&engine);
+            let first = |id: usize| now(&engine, &heap)[id].1.as_ref().unwrap().chars().next().unwrap();
+            let expected = [['e', 'e', 'e'], ['g', 'g', '0'], ['0', '0', '0']][ending];
+            assert_eq!([first(0), first(1), first(2)], expected);
+            assert_eq!(chain_pages(&engine, &heap).0, pages, "ending {ending}, eager {eager}");
+            engine.close().unwrap();
+        }
     }
 }
