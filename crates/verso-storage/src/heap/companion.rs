@@ -77,12 +77,22 @@ fn checked(page: &[u8]) -> Result<(), Flaw> {
     if item_count(page) > ITEMS_MAX || SLOTS + item_count(page) * SLOT > start || start > page.len() {
         return Err(Flaw::from("items and values of a companion page overlap"));
     }
+    if usize::from(u16_at(page, LIVE)) > item_count(page)
+        || usize::from(u16_at(page, GARBAGE)) > page.len() - start
+    {
+        return Err(Flaw::from("counts of a companion page that cannot be"));
+    }
     Ok(())
 }
 
 /// Bytes for values in one piece, when the page has `items` slots.
 fn contiguous(page: &[u8], items: usize) -> usize {
     usize::from(u16_at(page, START)).saturating_sub(SLOTS + items * SLOT)
+}
+
+/// Bytes for values when the page has `items` slots, garbage included; `None` when the slots alone do not fit.
+fn room(page: &[u8], items: usize) -> Option<usize> {
+    (usize::from(u16_at(page, START)) + usize::from(u16_at(page, GARBAGE))).checked_sub(SLOTS + items * SLOT)
 }
 
 /// The item that a new value gets, and the bytes it may have.
@@ -97,8 +107,8 @@ fn free_item(page: &[u8]) -> Option<(usize, u8, usize)> {
         Some(index) => (index, (item(page, index).generation + 1) % GENERATIONS),
         None => (count, 0),
     };
-    let garbage = usize::from(u16_at(page, GARBAGE));
-    (index < ITEMS_MAX).then(|| (index, generation, contiguous(page, count.max(index + 1)) + garbage))
+    let room = room(page, count.max(index + 1))?;
+    (index < ITEMS_MAX).then_some((index, generation, room))
 }
 
 /// Runs a record of kinds 50–52.
@@ -130,14 +140,11 @@ fn put_item(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
         return Err(Flaw::from("an item of a companion page is there already"));
     }
     let items = count.max(index + 1);
-    let garbage = usize::from(u16_at(page, GARBAGE));
-    if SLOTS + items * SLOT > usize::from(u16_at(page, START)) + garbage
-        || contiguous(page, items) + garbage < bytes.len()
-    {
+    if room(page, items).is_none_or(|room| room < bytes.len()) {
         return Err(Flaw::from("a value does not fit the companion page"));
     }
     if contiguous(page, items) < bytes.len() || SLOTS + items * SLOT > usize::from(u16_at(page, START)) {
-        compact(page)?;
+        compact(page, SLOTS + items * SLOT + bytes.len())?;
     }
     let start = usize::from(u16_at(page, START)) - bytes.len();
     page[start..start + bytes.len()].copy_from_slice(bytes);
@@ -161,19 +168,23 @@ fn free_slot(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     if !old.live || old.generation != generation || live == 0 {
         return Err(Flaw::from("an item of a companion page that is not there any more"));
     }
+    checked_slice(page, old.offset, old.length)?;
+    let garbage = usize::from(u16_at(page, GARBAGE)) + old.length;
+    if old.offset != start && garbage > page.len() - start {
+        return Err(Flaw::from("values and garbage of a companion page do not add up"));
+    }
     set_item(page, index, Item { offset: 0, length: 0, generation, live: false });
     put_u16(page, LIVE, live - 1);
     if old.offset == start {
         put_u16(page, START, (start + old.length) as u16);
     } else {
-        let garbage = u16_at(page, GARBAGE) + old.length as u16;
-        put_u16(page, GARBAGE, garbage);
+        put_u16(page, GARBAGE, garbage as u16);
     }
     Ok(())
 }
 
-/// Moves the values together.
-fn compact(page: &mut [u8]) -> Result<(), Flaw> {
+/// Moves the values together, so that `taken` bytes are left beside them for slots and a new value.
+fn compact(page: &mut [u8], taken: usize) -> Result<(), Flaw> {
     let old = page.to_vec();
     let mut total = 0;
     for index in (0..item_count(&old)).filter(|index| item(&old, *index).live) {
@@ -181,7 +192,7 @@ fn compact(page: &mut [u8]) -> Result<(), Flaw> {
         checked_slice(&old, item.offset, item.length)?;
         total += item.length;
     }
-    if SLOTS + item_count(&old) * SLOT + total > page.len() {
+    if taken + total > page.len() {
         return Err(Flaw::from("values of a companion page overlap"));
     }
     let mut start = page.len();
@@ -324,8 +335,7 @@ pub fn free(
         heap.companions.lock().remove(&id);
         return root::free_page(mini, heap.object, root, id);
     }
-    let room = contiguous(page, item_count(page)) + usize::from(u16_at(page, GARBAGE));
-    if room > page.len() / 4 {
+    if room(page, item_count(page)).is_some_and(|room| room > page.len() / 4) {
         heap.companions.lock().insert(id);
     }
     Ok(())
@@ -392,7 +402,7 @@ mod tests {
                     model.remove(&name);
                     gone.push(name);
                 } else {
-                    let (index, generation, room) = free_item(&page).unwrap();
+                    let Some((index, generation, room)) = free_item(&page) else { continue };
                     let put = redo(RecordKind::COMPANION_PUT, &mut page, &payload((index, generation), &bytes));
                     prop_assert_eq!(put.is_ok(), bytes.len() <= room);
                     if put.is_ok() {
@@ -423,6 +433,25 @@ mod tests {
                 prop_assert!(page == before);
             }
             prop_assert_eq!(check(&page), Ok(()));
+        }
+
+        /// Damaged counts and slots are flaws, never a panic (G2).
+        #[test]
+        fn a_damaged_page_never_panics(damage in prop::collection::vec((24usize..60, any::<u8>()), 1..6), index in 0u16..6, generation in 0u8..3, bytes in prop::collection::vec(any::<u8>(), 0..900)) {
+            let mut page = empty();
+            for item in 0..4 {
+                redo(RecordKind::COMPANION_PUT, &mut page, &payload((item, 0), &[7; 900])).unwrap();
+            }
+            redo(RecordKind::COMPANION_FREE, &mut page, &payload((1, 0), &[])).unwrap();
+            damage.into_iter().for_each(|(at, byte)| page[at] = byte);
+            for (kind, bytes) in [(RecordKind::COMPANION_PUT, &bytes[..]), (RecordKind::COMPANION_FREE, &[])] {
+                let mut page = page.clone();
+                let before = page.clone();
+                let changed = redo(kind, &mut page, &payload((usize::from(index), generation), bytes));
+                prop_assert!(changed.is_ok() || page == before);
+            }
+            let _ = check(&page);
+            let _ = value(&page, ObjectId(1000), PageId(9), name(usize::from(index), generation));
         }
     }
 }
