@@ -350,16 +350,21 @@ fn cascade(cursor: &mut Cursor<'_>) -> bool {
     cascade
 }
 
-/// TRUNCATE.
-pub fn truncate(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
-    cursor.expect(&["truncate"])?;
-    cursor.accept(&["table"]);
-    let tables = cursor.list(|cursor| {
+/// Tables, each perhaps with ONLY or `*`.
+pub(super) fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<QualifiedName>, SqlError> {
+    cursor.list(|cursor| {
         cursor.accept(&["only"]);
         let table = cursor.qualified()?;
         cursor.accept_token(&Token::Mul);
         Ok(table)
-    })?;
+    })
+}
+
+/// TRUNCATE.
+pub fn truncate(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.expect(&["truncate"])?;
+    cursor.accept(&["table"]);
+    let tables = table_list(cursor)?;
     let restart_identity = cursor.accept(&["restart", "identity"]);
     if !restart_identity {
         cursor.accept(&["continue", "identity"]);

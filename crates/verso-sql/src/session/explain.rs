@@ -125,17 +125,7 @@ pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
             let set: Vec<String> = assignments.iter().map(|(column, _)| names(column)).collect();
             lines.push(format!("Update on {}: {}", table.name, set.join(", ")));
             let read: Vec<String> = columns.iter().map(names).collect();
-            match joined {
-                Some(joined) => plan(joined, 1, lines),
-                None => push_scan(
-                    table,
-                    access.as_ref().map(|access| (access, false)),
-                    &read,
-                    filter.as_ref(),
-                    1,
-                    lines,
-                ),
-            }
+            push_rows(joined.as_ref(), table, access.as_ref(), &read, filter.as_ref(), lines);
             let values = assignments.iter().map(|(_, value)| value);
             let returned = returning.iter().flat_map(|returning| &returning.exprs);
             subplans(filter.iter().chain(values).chain(returned), 1, lines);
@@ -147,20 +137,25 @@ pub fn statement(bound: &Bound, lines: &mut Vec<String>) {
                 .filter_map(|index| table.columns.get(*index))
                 .map(|c| c.name.to_string())
                 .collect();
-            match joined {
-                Some(joined) => plan(joined, 1, lines),
-                None => push_scan(
-                    table,
-                    access.as_ref().map(|access| (access, false)),
-                    &read,
-                    filter.as_ref(),
-                    1,
-                    lines,
-                ),
-            }
+            push_rows(joined.as_ref(), table, access.as_ref(), &read, filter.as_ref(), lines);
             let returned = returning.iter().flat_map(|returning| &returning.exprs);
             subplans(filter.iter().chain(returned), 1, lines);
         }
+    }
+}
+
+/// The lines of where UPDATE and DELETE find their rows: a scan, or the join of FROM or USING.
+fn push_rows(
+    joined: Option<&Plan>,
+    table: &TableDef,
+    access: Option<&IndexAccess>,
+    names: &[String],
+    filter: Option<&TypedExpr>,
+    lines: &mut Vec<String>,
+) {
+    match joined {
+        Some(joined) => plan(joined, 1, lines),
+        None => push_scan(table, access.map(|access| (access, false)), names, filter, 1, lines),
     }
 }
 

@@ -14,7 +14,7 @@ use sqlparser::tokenizer::Token;
 use self::column::column_definition;
 use self::constraint::table_constraint;
 use super::cursor::Cursor;
-use super::ddl::if_not_exists;
+use super::ddl::{if_not_exists, table_list};
 use super::string_literal;
 use crate::errors::SqlError;
 use crate::syntax::{CreateTable, LockTable, Statement, TableElement, TableLockMode};
@@ -147,12 +147,7 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SqlError> {
 pub fn lock_table(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.expect(&["lock"])?;
     cursor.accept(&["table"]);
-    let tables = cursor.list(|cursor| {
-        cursor.accept(&["only"]);
-        let table = cursor.qualified()?;
-        cursor.accept_token(&Token::Mul);
-        Ok(table)
-    })?;
+    let tables = table_list(cursor)?;
     let mut mode = TableLockMode::AccessExclusive;
     if cursor.accept(&["in"]) {
         let found = [
