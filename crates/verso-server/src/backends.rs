@@ -2,6 +2,7 @@
 //!
 //! B1. A cancel request needs the secret that only the session's own client was told; SQL needs the right role.
 //! B2. Ending a session wakes it wherever it is: in a statement, in a read from its client, in a write to it.
+//! B3. It is told that it ends before its read does: a read that ends unasked is a client that has left.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use verso_env::Random;
 use verso_env::sync::{Condvar, Mutex};
-use verso_sql::CancelHandle;
+use verso_sql::errors::sqlstate;
+use verso_sql::{CancelHandle, SqlError};
 
 use crate::auth::same;
 use crate::network::stream::Socket;
@@ -105,7 +107,10 @@ impl Backends {
         self.fewer.notify_all();
     }
 
-    /// A connection becomes session `id`; `None` if there are as many as there may be.
+    /// A connection becomes session `id`.
+    ///
+    /// # Errors
+    /// 53300 if there are as many as there may be, 57P03 if the server ends.
     pub fn register(
         &self,
         id: i32,
@@ -113,7 +118,7 @@ impl Backends {
         cancel: CancelHandle,
         key_bytes: usize,
         random: &dyn Random,
-    ) -> Option<Arc<Backend>> {
+    ) -> Result<Arc<Backend>, SqlError> {
         let mut key = Vec::with_capacity(key_bytes + 8);
         while key.len() < key_bytes {
             key.extend_from_slice(&random.next_u64().to_le_bytes());
@@ -122,11 +127,14 @@ impl Backends {
         let backend =
             Arc::new(Backend { id, key, socket: Arc::clone(socket), cancel, ending: AtomicBool::new(false) });
         let mut known = self.known.lock();
-        if known.sessions.len() >= self.max || known.ending {
-            return None;
+        if known.ending {
+            return Err(SqlError::new(sqlstate::CANNOT_CONNECT_NOW, "the database system is shutting down"));
+        }
+        if known.sessions.len() >= self.max {
+            return Err(SqlError::new(sqlstate::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
         }
         known.sessions.insert(id, Arc::clone(&backend));
-        Some(backend)
+        Ok(backend)
     }
 
     /// A session is gone.
@@ -154,12 +162,13 @@ impl Backends {
     pub fn end_all(&self, at_once: bool) {
         let mut known = self.known.lock();
         known.ending = true;
-        // Those who are still logging in are not sessions yet: their reads just end.
-        known.sockets.values().for_each(|socket| socket.stop_reading());
+        // Sessions first: one whose read ends has to know already why (B3).
         known
             .sessions
             .values()
             .for_each(|backend| if at_once { backend.terminate() } else { backend.finish() });
+        // Those who are still logging in are not sessions yet: their reads just end.
+        known.sockets.values().for_each(|socket| socket.stop_reading());
     }
 
     /// Cuts all connections.

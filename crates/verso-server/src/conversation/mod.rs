@@ -216,8 +216,13 @@ impl Conversation {
 
     /// Tells of an error; it is given back if it ends the connection.
     fn fail(&mut self, kind: u8, error: &SqlError) -> Result<(), SqlError> {
-        if self.wire.broken || self.session.ending().is_some() {
+        let ends = self.wire.broken || error.sqlstate == sqlstate::ADMIN_SHUTDOWN;
+        if ends || self.session.ending().is_some() {
             return Err(error.clone());
+        }
+        if self.wire.is_ending() && error.sqlstate == sqlstate::QUERY_CANCELED {
+            // Cancelled because the session ends: that is what the client hears.
+            return Err(self.ended());
         }
         tracing::debug!(session = self.session.id(), %error, "error");
         self.wire.output.error(Severity::Error, error);
@@ -296,8 +301,6 @@ impl Conversation {
 
     /// What a client hears whose session was told to end.
     fn ended(&self) -> SqlError {
-        self.session.ending().unwrap_or_else(|| {
-            SqlError::new(sqlstate::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
-        })
+        self.session.ending().unwrap_or_else(wire::ended)
     }
 }

@@ -238,10 +238,7 @@ fn log_in(
     let cancel = session.cancel_handle();
     // Long secrets came with version 3.2.
     let key_bytes = if version >= VERSION_3_2 { 32 } else { 4 };
-    let backend = shared.backends.register(id, socket, cancel, key_bytes, &*shared.env.random);
-    let Some(backend) = backend else {
-        return Err(SqlError::new(sqlstate::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
-    };
+    let backend = shared.backends.register(id, socket, cancel, key_bytes, &*shared.env.random)?;
     wire.backend = Some(Arc::clone(&backend));
     session.on_terminate({
         let backend = Arc::clone(&backend);

@@ -81,7 +81,8 @@ impl Wire {
     /// The next message, waiting for it.
     ///
     /// # Errors
-    /// 08006 if the client is gone, 08P01 if it says what is no message; both end the connection.
+    /// 08006 if the client is gone, 08P01 if it says what is no message, 57P01 if the session was told to end; all end
+    /// the connection.
     pub fn wait_frame(&mut self) -> Result<Frame, SqlError> {
         loop {
             match self.input.next_frame() {
@@ -93,6 +94,8 @@ impl Wire {
                 }
             }
             match self.fill() {
+                // Its end was asked for: the caller is not lost, and hears so.
+                Ok(0) | Err(_) if self.is_ending() => return Err(ended()),
                 Ok(0) => return Err(self.lost(&io::Error::from(io::ErrorKind::UnexpectedEof))),
                 Ok(_) => {}
                 Err(error) => return Err(self.lost(&error)),
@@ -105,6 +108,12 @@ impl Wire {
         self.broken = true;
         SqlError::new(sqlstate::CONNECTION_FAILURE, format!("connection to client lost: {error}"))
     }
+}
+
+/// 57P01.
+#[cold]
+pub fn ended() -> SqlError {
+    SqlError::new(sqlstate::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
 }
 
 /// 08P01.

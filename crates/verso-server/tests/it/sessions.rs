@@ -90,6 +90,27 @@ fn a_shutdown_tells_everybody() {
     assert!(std::net::TcpStream::connect(address).is_err());
 }
 
+/// However they are waiting, and although their reads end at different moments of it.
+#[test]
+fn nobody_is_cut_off_without_a_word_by_a_shutdown() {
+    for mode in [ShutdownMode::Smart, ShutdownMode::Fast] {
+        let world = World::with(|config| config.max_connections = 300);
+        let mut idle: Vec<Raw> = (0..250).map(|_| world.connect()).collect();
+        let mut copying = world.connect();
+        copying.send(&query("CREATE TABLE t (a int); COPY t FROM STDIN"));
+        copying.until('G');
+        world.shutdown(mode);
+        for session in idle.iter_mut().chain([&mut copying]) {
+            let last = session.until('E').pop().expect("an error before the end");
+            assert_eq!(
+                (last.field('S').as_deref(), last.field('C').as_deref()),
+                (Some("FATAL"), Some("57P01"))
+            );
+            assert!(session.next().is_none());
+        }
+    }
+}
+
 #[test]
 fn a_thousand_idle_sessions_fit_into_little_memory() {
     let world = World::with(|config| config.max_connections = 1_000);
