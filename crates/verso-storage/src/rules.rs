@@ -60,6 +60,8 @@ rules! {
     F2Order "F2-order"
     F3 "F3"
     F3Restart "F3-restart"
+    F3Log "F3-log"
+    F3Pin "F3-pin"
     F4 "F4"
     F4Limit "F4-limit"
     F5 "F5"

@@ -3,6 +3,8 @@
 //! A change validates everything first and then cannot fail (M2). Every change but sweep's own clears the page's
 //! flags in the same log record (V7).
 
+use std::ops::Range;
+
 use super::layout::*;
 use super::slice::{ColumnSlice, Variable};
 use super::slots::Slots;
@@ -116,6 +118,21 @@ fn columns_of<'a>(
         return Err(Flaw::from("bytes behind the record"));
     }
     Ok(slices)
+}
+
+/// Where the slots and the column slices stand in the payload of a [`RecordKind::DATA_UPDATE`].
+pub fn update_parts(payload: &[u8]) -> Result<(Range<usize>, Range<usize>), Flaw> {
+    let form = checked_u8(payload, 0)?;
+    let mut at = 1;
+    let count = Slots::decode(payload, &mut at)?.len();
+    let slots = 1..at;
+    at += match form & (UNIFORM | EACH) {
+        0 => 0,
+        UNIFORM => 16,
+        _ => 16 * count,
+    };
+    checked_u16(payload, at)?;
+    Ok((slots, at + 2..payload.len()))
 }
 
 /// Bytes between the arrays and the variable bytes.

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use verso_types::{Batch, Column};
 
 use super::apply::{self, CLEAR_LIVE, EACH, UNIFORM};
-use super::image::Image;
+use super::image::{self, Image};
 use super::layout::{FLAG_ALIKE, MAX_WRITER, PageLayout};
 use super::read::ScanBatch;
 use super::slice::{encode_column, encode_from_page};
@@ -382,9 +382,8 @@ impl Heap {
                     let (own, fresh) = owners.split(txn.id, slots);
                     let update = change.update();
                     let columns = update.map_or(&[][..], |(columns, ..)| columns);
-                    let pool = &shared.core().pool;
                     let image = match self.image(
-                        pool,
+                        shared.core(),
                         txn,
                         page,
                         &layout,
@@ -694,10 +693,15 @@ impl Heap {
         let lsns = mini.commit()?;
         txn.wrote(lsns);
         // F1: bits and images of the innermost frame.
+        let written = match txn.frames.is_empty() || is_delete {
+            true => None,
+            false => image::written(&mut txn.images, slots, columns, lsns),
+        };
         if let Some(frame) = txn.frame() {
             frame.voids.extend(voids);
             let undo = frame.page(self.object, page_index);
             undo.images.extend(image);
+            undo.written = written;
             if !fresh.is_empty() && !disabled(Rule::F1Bits) {
                 frame.records += undo.bits.extend(Slots::from_list(fresh)) as u64;
             }

@@ -8,7 +8,7 @@
 pub mod apply;
 pub mod change;
 pub mod companion;
-mod image;
+pub(crate) mod image;
 pub mod insert;
 pub mod layout;
 pub mod moved;

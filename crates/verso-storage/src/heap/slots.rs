@@ -202,6 +202,14 @@ impl SlotSet {
         }
     }
 
+    /// Whether every slot of `other` is in the set.
+    pub fn includes(&self, other: &SlotSet) -> bool {
+        match other {
+            SlotSet::Run { first, count } => self.contains_all(Slots::Run { first: *first, count: *count }),
+            SlotSet::Bits(_) => other.to_vec().iter().all(|slot| self.contains(*slot)),
+        }
+    }
+
     /// The set as bits, with room for `slot`.
     fn bits(&mut self, slot: u16) -> &mut [u64] {
         let wanted = usize::from(slot) / 64 + 1;

@@ -15,7 +15,7 @@ use super::layout::{FLAG_ALIKE, PageLayout, SLOT_HIGH, physical_code};
 use super::slice::{ColumnSlice, REFERENCE, Variable};
 use super::slots::{SlotSet, Slots};
 use super::table::Heap;
-use super::{moved, overflow};
+use super::{image, moved, overflow};
 use crate::StorageError;
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
@@ -53,14 +53,16 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
             (void, stepped_back)
         })
         .collect();
+    let mut log = shared.core().wal.lookup();
     for (table, pages) in frame.take_tables() {
         let heap = match shared.heap(table) {
             Ok(heap) => heap,
             Err(StorageError::NoSuchObject(_)) => continue, // created and freed within the frame
             Err(error) => return Err(error),
         };
-        for (page_index, undo) in pages {
+        for (page_index, mut undo) in pages {
             let Some(page) = heap.page_at(page_index) else { continue };
+            image::fetch(&mut log, page, &mut undo)?;
             let _gate = heap.indexes.enter();
             let mut mini = Mini::begin(shared.core(), id);
             mini.use_reserve();
@@ -353,7 +355,7 @@ fn restore_image<'e>(
 ) -> Result<(), StorageError> {
     let corrupt = |flaw: Flaw| StorageError::corrupt(heap.root, heap.object, flaw);
     let layout = PageLayout::of(mini.page(home)).map_err(corrupt)?;
-    let bytes = images.read(&shared.core().pool, image.at, image.length as usize)?;
+    let bytes = images.read(&shared.core().pool, &image.place)?;
     let mut at = 0;
     let all = Slots::decode(&bytes, &mut at).map_err(corrupt)?;
     let wanted = images.columns(image.columns);

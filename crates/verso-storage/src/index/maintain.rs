@@ -484,7 +484,7 @@ pub(crate) fn before_undo(
             .images
             .iter()
             .map(|run| {
-                let bytes = store.read(&shared.core().pool, run.at, run.length as usize)?;
+                let bytes = store.read(&shared.core().pool, &run.place)?;
                 Ok((run, bytes, store.columns(run.columns)))
             })
             .collect::<Result<Vec<_>, StorageError>>()?,

@@ -76,6 +76,7 @@ fn options() -> StoreOptions {
             sync_bytes: 64 << 10,
             background: false,
             spare_bytes_max: 256 << 10,
+            ..WalOptions::default()
         },
     }
 }

@@ -12,23 +12,68 @@ use smallvec::SmallVec;
 use super::image_store::ImageStore;
 use super::page_map::PageMap;
 use crate::heap::slots::SlotSet;
-use crate::page::{ObjectId, RecordId};
+use crate::page::{Lsn, ObjectId, RecordId};
 use crate::rules::{Rule, disabled};
 use crate::version::entry::VersionPointer;
+use crate::wal::LogPin;
 
 /// Columns of some records of a page as they were when the frame began.
 #[derive(Debug)]
 pub struct ImageRun {
-    /// Where the image stands in the [`ImageStore`]: encoded slots, then as many column slices as there are.
-    pub at: u64,
-    /// Its bytes.
-    pub length: u32,
+    /// Where the image stands: encoded slots, then as many column slices as there are.
+    pub place: ImagePlace,
     /// Number of the list of columns that still matter; empty for an image of liveness alone.
     pub columns: u32,
     /// The records were live.
     pub live: bool,
     /// Records that still matter.
     pub slots: SlotSet,
+}
+
+/// Where an image stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImagePlace {
+    /// In the [`ImageStore`].
+    Store {
+        /// Where it begins.
+        at: u64,
+        /// Its bytes.
+        length: u32,
+    },
+    /// In the log: the record of a page's change that wrote what the image holds.
+    Log(Logged),
+    /// Here, on its way from the log.
+    Here(Box<[u8]>),
+}
+
+/// A group of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// Where it begins.
+    pub lsn: Lsn,
+    /// Its bytes.
+    pub length: u32,
+}
+
+/// The transaction's last change of a page, if it was an update of many records one behind the other: what it wrote
+/// stands in the log.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// Its group.
+    pub logged: Logged,
+    /// Number of the list of columns.
+    pub columns: u32,
+    /// The first record.
+    pub first: u16,
+    /// How many.
+    pub count: u16,
+}
+
+impl Written {
+    /// The page's LSN as long as nothing else has changed it since.
+    pub fn page_lsn(&self) -> Lsn {
+        Lsn(self.logged.lsn.0 + u64::from(self.logged.length))
+    }
 }
 
 /// What a frame knows of one page.
@@ -38,6 +83,8 @@ pub struct PageUndo {
     pub bits: SlotSet,
     /// Images of others; older ones in front.
     pub images: SmallVec<[ImageRun; 1]>,
+    /// The frame's last change of the page, where the log can serve as its image.
+    pub written: Option<Written>,
 }
 
 impl PageUndo {
@@ -109,6 +156,8 @@ pub struct Frame {
     pub records: u64,
     /// Where its images begin in the [`ImageStore`].
     pub images_from: u64,
+    /// Keeps the part of the log in which its images stand.
+    pub log: Option<LogPin>,
     /// The mark of what a savepoint's transaction has locked since (T3).
     pub locks_from: u32,
 }
@@ -122,10 +171,12 @@ impl Frame {
             return;
         }
         let mut kept = false;
+        let mut logged = false;
         for (table, mut pages) in self.tables {
             let Some(at) = parent.position(table) else {
                 parent.records += pages.values().map(|page| page.bits.len() as u64).sum::<u64>();
                 kept |= pages.values().any(|page| !page.images.is_empty());
+                logged |= kept;
                 parent.tables.push((table, pages));
                 continue;
             };
@@ -139,10 +190,12 @@ impl Frame {
                     }
                     if !run.slots.is_empty() {
                         kept = true;
+                        logged |= matches!(run.place, ImagePlace::Log(_));
                         // Older images win: they stand in front and are restored last.
                         target.images.push(run);
                     }
                 }
+                target.written = page.written.or(target.written);
                 parent.records += target.bits.union(&page.bits) as u64;
             };
             match pages.take_single() {
@@ -152,6 +205,18 @@ impl Frame {
         }
         if !kept {
             store.truncate(self.images_from);
+        }
+        if logged {
+            parent.pin(self.log);
+        }
+    }
+
+    /// Keeps what the pin keeps, too.
+    pub fn pin(&mut self, pin: Option<LogPin>) {
+        if let Some(pin) = pin
+            && self.log.as_ref().is_none_or(|kept| pin.lsn() < kept.lsn())
+        {
+            self.log = Some(pin);
         }
     }
 
@@ -183,6 +248,12 @@ impl Frame {
         self.tables[at].1.entry(page_index)
     }
 
+    /// All pages of which something is known.
+    pub fn pages_mut(&mut self) -> impl Iterator<Item = (ObjectId, u32, &mut PageUndo)> {
+        let tables = self.tables.iter_mut();
+        tables.flat_map(|(table, pages)| pages.iter_mut().map(|(index, undo)| (*table, index, undo)))
+    }
+
     /// Bytes of bitmaps, and of what says where images stand.
     pub fn bitmap_bytes(&self) -> usize {
         let tables = || self.tables.iter().map(|(_, pages)| pages);
@@ -200,7 +271,8 @@ mod tests {
 
     fn image(store: &mut ImageStore, slots: &[u16], columns: &[u16]) -> ImageRun {
         let columns = store.number_of(columns);
-        ImageRun { at: 0, length: 0, columns, live: false, slots: Slots::from_list(slots).into() }
+        let place = ImagePlace::Store { at: 0, length: 0 };
+        ImageRun { place, columns, live: false, slots: Slots::from_list(slots).into() }
     }
 
     fn page(frame: &mut Frame) -> &mut PageUndo {

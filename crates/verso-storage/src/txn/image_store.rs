@@ -13,6 +13,7 @@
 //!     changes.
 //! M1. Frames nest, so a frame's images stand behind those of the frames around it. What an undone frame wrote, or one
 //!     whose images its parent has no use for, is cut off.
+//!     What the log holds in a form that undo can use is not copied at all (`heap/image.rs`).
 //! M2. The pages lie in extents of kind `Temp`, which go back to the space map with the transaction and are free after a
 //!     restart. They bear the LSN of the record that allocated them and are not written before that is durable: the
 //!     page's former life may be needed until then.
@@ -21,6 +22,7 @@
 
 use smallvec::SmallVec;
 
+use super::frame::ImagePlace;
 use crate::StorageError;
 use crate::buffer::BufferPool;
 use crate::mini::Mini;
@@ -137,11 +139,16 @@ impl ImageStore {
         Ok(())
     }
 
-    /// Reads an image back.
+    /// Reads back an image that does not stand in the log.
     ///
     /// # Errors
     /// As [`BufferPool::read`].
-    pub fn read(&self, pool: &BufferPool, mut at: u64, length: usize) -> Result<Vec<u8>, StorageError> {
+    pub fn read(&self, pool: &BufferPool, place: &ImagePlace) -> Result<Vec<u8>, StorageError> {
+        let (mut at, length) = match place {
+            ImagePlace::Store { at, length } => (*at, *length as usize),
+            ImagePlace::Here(bytes) => return Ok(bytes.to_vec()),
+            ImagePlace::Log(_) => unreachable!("undo fetches what stands in the log first"),
+        };
         assert!(at + length as u64 <= self.end, "an image lies before the end");
         let mut out = Vec::with_capacity(length);
         while out.len() < length && at < self.moved {
@@ -184,6 +191,11 @@ impl ImageStore {
         let mut mini = Mini::begin(shared.core(), TxnId::NONE);
         shared.space.free_runs(&mut mini, &runs)?;
         mini.commit().map(drop)
+    }
+
+    /// Whether there is memory left, so that images cost little.
+    pub fn has_memory(&self) -> bool {
+        self.moved == 0 && self.memory.len() <= IN_MEMORY / 2
     }
 
     /// The number of a list of columns.

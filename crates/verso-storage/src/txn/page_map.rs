@@ -84,6 +84,12 @@ impl PageMap {
         single.chain(self.lists.values().flatten().map(|(_, undo)| undo))
     }
 
+    /// All that is known, with the page's index, by ascending index.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut PageUndo)> {
+        let listed = self.lists.values_mut().flatten().map(|(index, undo)| (*index, undo));
+        self.single.iter_mut().map(|(index, undo)| (*index, undo)).chain(listed)
+    }
+
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         let list = |list: &Vec<(u32, PageUndo)>| list.capacity() * size_of::<(u32, PageUndo)>() + 48;

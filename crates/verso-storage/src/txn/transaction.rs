@@ -12,7 +12,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::StorageError;
-use crate::heap::undo;
+use crate::heap::{image, undo};
 use crate::index::entries::Entries;
 use crate::index::unique::{self, UniqueChecks};
 use crate::lock::{CancelHandle, LockOwner, OwnerCore, TableLockMode, WaitPolicy};
@@ -604,6 +604,9 @@ impl Txn {
             }
             self.slot = Some(self.shared.versions.borrow());
             // The running statement must see what it writes through nested statements, which take views of their own.
+        }
+        if self.frames.iter().any(|frame| frame.log.is_some()) {
+            image::keep_log_short(self)?;
         }
         Ok(self.id)
     }

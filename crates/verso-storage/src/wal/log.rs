@@ -8,8 +8,9 @@ use verso_env::sync::{Condvar, Mutex};
 use verso_env::{Env, JoinHandle};
 
 use super::chunk::{CHUNK_HEADER, ChunkBuffer, DatabaseId, SECTOR, SegmentHeader, disk_len};
+use super::lookup::{LogLookup, LogPin, Pins};
 use super::queue::Queue;
-use super::segment;
+use super::segment::{self, Segment};
 use super::tail::Tail;
 use super::turns::{Lead, Turns};
 use super::{Group, MAX_GROUP};
@@ -37,6 +38,10 @@ pub struct WalOptions {
     pub background: bool,
     /// At most this many bytes of used segments are kept for reuse.
     pub spare_bytes_max: u64,
+    /// Undo reads values in the log if they stand at most so far behind its end when they are replaced.
+    pub undo_bytes: u64,
+    /// The log is not kept for undo when it has become longer than this.
+    pub undo_bytes_kept: u64,
 }
 
 impl Default for WalOptions {
@@ -49,6 +54,9 @@ impl Default for WalOptions {
             sync_bytes: 4 << 20,
             background: true,
             spare_bytes_max: 256 << 20,
+            // Debug builds go all ways with little data.
+            undo_bytes: if cfg!(debug_assertions) { 64 << 10 } else { 256 << 20 },
+            undo_bytes_kept: if cfg!(debug_assertions) { 256 << 10 } else { 1 << 30 },
         }
     }
 }
@@ -113,6 +121,8 @@ struct Shared {
     durable: AtomicU64,
     /// Bytes that can be written without a new file.
     room: AtomicU64,
+    /// What must not be recycled.
+    pins: Arc<Pins>,
     /// Bytes promised to mini-transactions under way.
     reserved: AtomicU64,
     poisoned: AtomicBool,
@@ -175,6 +185,7 @@ impl Wal {
             turns: Turns::new(),
             preparing: Mutex::new(()),
             room: AtomicU64::new(tail.room()),
+            pins: Arc::default(),
             tail: Mutex::new(tail),
             queue: Mutex::new(Queue::new(end, options.chunk_bytes, options.buffer_count)),
             work: Condvar::new(),
@@ -341,6 +352,33 @@ impl Wal {
     /// What the file system reports; the log itself is not harmed.
     pub fn recycle(&self, redo: Lsn) -> Result<(), StorageError> {
         self.shared.recycle(redo)
+    }
+
+    /// Keeps the log from `lsn` on; none if it is gone already.
+    #[must_use]
+    pub fn pin(&self, lsn: Lsn) -> Option<LogPin> {
+        // Held, so that it does not go meanwhile.
+        let tail = self.shared.tail.lock();
+        let oldest = tail.live.front().map_or(tail.written, |live| live.start);
+        (oldest <= lsn).then(|| self.shared.pins.add(lsn))
+    }
+
+    /// For reading what is [pinned](Wal::pin).
+    #[must_use]
+    pub fn lookup(&self) -> LogLookup<'_> {
+        LogLookup::new(self)
+    }
+
+    /// Segments in use with the LSN of their first chunk, oldest first.
+    pub(super) fn segments(&self) -> Vec<(Segment, Lsn)> {
+        let tail = self.shared.tail.lock();
+        tail.live.iter().map(|live| (live.segment.clone(), live.start)).collect()
+    }
+
+    /// How far behind the end of the log undo may look for what was replaced, and from where on the log is kept for it.
+    #[must_use]
+    pub fn undo_bytes(&self) -> (u64, u64) {
+        (self.shared.options.undo_bytes, self.shared.options.undo_bytes_kept)
     }
 
     /// Bytes of all segment files.
@@ -539,6 +577,7 @@ impl Shared {
     fn recycle(&self, redo: Lsn) -> Result<(), StorageError> {
         let vfs = &*self.env.vfs;
         let mut tail = self.tail.lock();
+        let redo = self.pins.oldest().map_or(redo, |pinned| pinned.min(redo));
         let mut changed = false;
         // A segment ends where the next one starts; the last is in use.
         while tail.live.get(1).is_some_and(|next| next.start <= redo) {

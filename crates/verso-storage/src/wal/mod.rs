@@ -17,12 +17,13 @@
 //! W4. A write or fsync that failed is never retried: it poisons the log for good.
 //! W5. Room on disk is reserved before a mini-transaction changes its first page, so a full disk loses nothing.
 //!
-//! Locks, in order: `turns` (who leads a flush), `tail` (files), `queue` (buffers). Source: self-clocked group commit
+//! Locks, in order: `turns` (who leads a flush), `tail` (files), `queue` (buffers); pins last. Source: self-clocked group commit
 //! as in Aether (Johnson et al., 2010); epochs as timelines in PostgreSQL.
 
 mod chunk;
 mod group;
 mod log;
+mod lookup;
 mod queue;
 mod reader;
 mod record;
@@ -35,6 +36,7 @@ mod turns;
 pub use chunk::{CHUNK_HEADER, DatabaseId, LOG_FORMAT, SECTOR};
 pub use group::{GROUP_HEADER, Group, GroupView, MAX_GROUP, RECORD_HEADER, RecordView};
 pub use log::{FIRST_LSN, Reservation, Wal, WalOptions, WalStats};
+pub use lookup::{LogLookup, LogPin};
 pub(crate) use reader::corrupt;
 pub use reader::{LogImage, LogOrigin};
 pub use record::{RecordKind, RecordShape};

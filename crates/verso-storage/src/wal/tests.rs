@@ -24,6 +24,7 @@ fn small() -> WalOptions {
         sync_bytes: 16 << 10,
         background: true,
         spare_bytes_max: 128 << 10,
+        ..WalOptions::default()
     }
 }
 
@@ -192,6 +193,51 @@ struct Told {
     appended: Vec<(u64, u64)>,
     /// How many of the groups in log order were acknowledged as durable, at least.
     acknowledged: usize,
+}
+
+/// In any order, over many segments, while others append; from the buffers, too.
+#[test]
+fn pinned_groups_are_found_by_their_lsn_and_the_others_recycled() {
+    let env = Env::real();
+    let dir = tempfile::tempdir().unwrap();
+    let wal = create(&env, dir.path(), WalOptions { background: false, ..small() });
+    let mut rng = verso_sim::Rng::new(7);
+    let mut groups = Vec::new();
+    let mut append = |count: u64, groups: &mut Vec<(Lsn, Lsn, Vec<u8>)>| {
+        for number in 0..count {
+            let payload = vec![number as u8; 1 + rng.index(3000)];
+            let (start, end) = wal.append(&mut group(number, &payload)).unwrap();
+            groups.push((start, end, payload));
+        }
+    };
+    append(300, &mut groups);
+    let pin = wal.pin(groups[100].0).unwrap();
+    assert_eq!(pin.lsn(), groups[100].0);
+    let copy = wal.pin(groups[100].0).unwrap();
+    wal.flush(groups[250].1).unwrap();
+    wal.recycle(wal.durable()).unwrap();
+    assert!(wal.pin(groups[0].0).is_none(), "gone already");
+    assert!(wal.stats().segments_recycled > 0);
+    drop(copy);
+    append(50, &mut groups);
+    wal.recycle(wal.durable()).unwrap();
+    let mut lookup = wal.lookup();
+    let mut order: Vec<usize> = (100..groups.len()).collect();
+    order.extend((100..groups.len()).rev().step_by(7));
+    for index in order {
+        let (start, end, payload) = &groups[index];
+        let found = lookup.group(*start, end.0 - start.0).unwrap();
+        assert_eq!(found.records().next().unwrap().unwrap().payload, &payload[..], "group {index}");
+    }
+    let (start, end, _) = &groups[120];
+    let wrong = lookup.group(*start, end.0 - start.0 - 1);
+    assert!(matches!(wrong, Err(StorageError::Corrupt { .. })), "{wrong:?}");
+    drop(pin);
+    let recycled = wal.stats().segments_recycled;
+    wal.recycle(wal.durable()).unwrap();
+    assert!(wal.stats().segments_recycled > recycled);
+    let gone = wal.lookup().group(*start, end.0 - start.0).err();
+    assert!(matches!(gone, Some(StorageError::Corrupt { .. })), "{gone:?}");
 }
 
 #[test]

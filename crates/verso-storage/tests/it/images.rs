@@ -116,6 +116,110 @@ fn f3_images_of_a_statement_go_with_it() {
     sound(&engine);
 }
 
+/// One statement of its own.
+fn bumps(heap: &Arc<Heap>, txn: &mut Txn, suffix: &str, which: impl Fn(i64) -> bool) {
+    txn.begin_statement().unwrap();
+    bump(heap, txn, suffix, 1.0, which).unwrap();
+    txn.end_statement().unwrap();
+}
+
+/// Lets others write more log than is kept for undo in debug builds, and checkpoints make room of all that nobody needs.
+fn log_goes_on(engine: &Engine, megabytes: usize) {
+    let mut txn = engine.begin(TxnOptions::default());
+    let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let heap = engine.heap(object).unwrap();
+    let before = engine.statistics().log.bytes;
+    while engine.statistics().log.bytes < before + ((megabytes as u64) << 20) {
+        fill(engine, &heap, 0..2000);
+        engine.checkpoint().unwrap();
+    }
+}
+
+#[test]
+fn f3_what_stands_in_the_log_is_not_copied_and_stays_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create_in(&Env::real(), &dir.path().join("t.verso")).unwrap();
+    fill(&engine, &heap, 0..1000);
+    let before = now(&engine, &heap);
+    let mut txn = engine.begin(TxnOptions::default());
+    bumps(&heap, &mut txn, "a", |_| true);
+    txn.savepoint("one").unwrap();
+    let log = txn.statistics().log_bytes;
+    bumps(&heap, &mut txn, "b", |_| true);
+    let (log, images) = (txn.statistics().log_bytes - log, txn.statistics().undo_image_bytes);
+    assert!(images * 10 < log, "{images} bytes of images, {log} bytes of changes");
+    let recycled = engine.statistics().log.segments_recycled;
+    log_goes_on(&engine, 6);
+    assert_eq!(engine.statistics().log.segments_recycled, recycled, "the log is kept");
+    txn.rollback_to("one").unwrap();
+    assert_eq!(read(&heap, &txn), bumped(&before, "a", 1.0, |_| true));
+    log_goes_on(&engine, 2);
+    assert!(engine.statistics().log.segments_recycled > recycled, "it is needed no more");
+    bumps(&heap, &mut txn, "c", |_| true);
+    txn.begin_statement().unwrap();
+    bump(&heap, &mut txn, "d", 1.0, |_| true).unwrap();
+    txn.abort_statement().unwrap();
+    let after = bumped(&bumped(&before, "a", 1.0, |_| true), "c", 1.0, |_| true);
+    assert_eq!(read(&heap, &txn), after);
+    txn.commit(CommitMode::Wait).unwrap();
+    assert_eq!(now(&engine, &heap), after);
+    sound(&engine);
+}
+
+#[test]
+fn f3_the_log_is_no_image_of_what_was_changed_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create_in(&Env::real(), &dir.path().join("t.verso")).unwrap();
+    fill(&engine, &heap, 0..1000);
+    let before = now(&engine, &heap);
+    let mut txn = engine.begin(TxnOptions::default());
+    bumps(&heap, &mut txn, "a", |_| true);
+    // A record alone is no part of what the log is used for.
+    bumps(&heap, &mut txn, "alone", |id| id % 90 == 7);
+    let first = bumped(&bumped(&before, "a", 1.0, |_| true), "alone", 1.0, |id| id % 90 == 7);
+    assert_eq!(read(&heap, &txn), first);
+    txn.savepoint("one").unwrap();
+    bumps(&heap, &mut txn, "b", |_| true);
+    txn.rollback_to("one").unwrap();
+    assert_eq!(read(&heap, &txn), first);
+    txn.rollback().unwrap();
+    sound(&engine);
+}
+
+/// Images of savepoints around others are put behind those of the inner ones then.
+#[test]
+fn f3_a_log_that_grows_too_long_is_not_kept_for_images() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create_in(&Env::real(), &dir.path().join("t.verso")).unwrap();
+    fill(&engine, &heap, 0..1000);
+    let before = now(&engine, &heap);
+    let mut txn = engine.begin(TxnOptions::default());
+    bumps(&heap, &mut txn, "a", |_| true);
+    let first = bumped(&before, "a", 1.0, |_| true);
+    txn.savepoint("one").unwrap();
+    bumps(&heap, &mut txn, "b", |_| true);
+    let second = bumped(&first, "b", 1.0, |_| true);
+    txn.savepoint("two").unwrap();
+    bumps(&heap, &mut txn, "c", |id| id % 3 == 0);
+    let few = txn.statistics().undo_image_bytes;
+    let recycled = engine.statistics().log.segments_recycled;
+    log_goes_on(&engine, 2);
+    bumps(&heap, &mut txn, "d", |id| id % 2 == 0);
+    assert!(txn.statistics().undo_image_bytes > few + 16_000, "they were copied");
+    log_goes_on(&engine, 2);
+    assert!(engine.statistics().log.segments_recycled > recycled);
+    txn.rollback_to("two").unwrap();
+    assert_eq!(read(&heap, &txn), second);
+    bumps(&heap, &mut txn, "e", |id| id % 5 == 0);
+    txn.rollback_to("one").unwrap();
+    assert_eq!(read(&heap, &txn), first);
+    txn.commit(CommitMode::Wait).unwrap();
+    assert_eq!(now(&engine, &heap), first);
+    assert_eq!(engine.space().temporary_pages, 0);
+    sound(&engine);
+}
+
 /// Updates the names, or the amounts, or both, of rows with these numbers.
 fn set(heap: &Arc<Heap>, txn: &mut Txn, ids: &[i64], name: Option<&str>, amount: Option<f64>) {
     txn.begin_statement().unwrap();
