@@ -38,6 +38,7 @@ rules! {
     V5 "V5"
     V5Unread "V5-unread"
     V6 "V6"
+    V6Idle "V6-idle"
     V6Incarnation "V6-incarnation"
     V7 "V7"
     V7Sweep "V7-sweep"

@@ -2,15 +2,20 @@
 //!
 //! V6. A snapshot is registered as long as anybody reads under it, so the horizon cannot pass it: the counter is read
 //!     and the registration made under the one mutex under which the counter moves.
+//! A statement leaves its registration *idle*: whoever computes the horizon takes it away. If nobody has, and nothing was
+//! committed since, the transaction's next statement takes it up again, without the mutex and anything else that other
+//! threads write.
 //! A version is visible if its writer's commit number is at or below the snapshot's, or the writer is the reader.
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::inventory::{ACTIVE, Directory, TxnState};
 use super::ssi::Reader;
 use super::table::Transactions;
 use crate::page::TxnId;
+use crate::rules::{Rule, disabled};
 
 /// A registered snapshot; dropping it lets the horizon go on.
 pub struct Registration {
@@ -21,30 +26,59 @@ pub struct Registration {
     /// The oldest active transaction when the snapshot was taken.
     pub oldest_active: TxnId,
     pub(super) key: u64,
-    /// Whether it holds the horizon.
-    pub(super) held: bool,
+    /// Shared with the list of registrations.
+    pub(super) hold: Arc<Hold>,
     pub(super) transactions: Arc<Transactions>,
 }
 
-impl Registration {
-    /// Lets the horizon go on; the registration stands for nothing until it is renewed.
-    pub(crate) fn release(&mut self) {
-        if std::mem::take(&mut self.held) {
-            self.transactions.unregister(self.number, self.key);
-        }
+/// Whether a registration holds the horizon.
+#[derive(Debug)]
+pub(super) struct Hold(AtomicU8);
+
+impl Hold {
+    const HELD: u8 = 0;
+    const IDLE: u8 = 1;
+    const GONE: u8 = 2;
+
+    pub fn held() -> Arc<Hold> {
+        Arc::new(Hold(AtomicU8::new(Hold::HELD)))
     }
 
-    /// Registers the snapshot of this moment in place of the one before.
-    pub(crate) fn renew(mut self) -> Registration {
-        self.release();
-        Transactions::register_again(&mut self);
-        self
+    /// Takes an idle one away for good; `false` if it is not idle.
+    pub fn end_if_idle(&self) -> bool {
+        self.change(Hold::IDLE, Hold::GONE)
+    }
+
+    fn change(&self, from: u8, to: u8) -> bool {
+        self.0.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+}
+
+impl Registration {
+    /// Lets the horizon go on; the registration stands for nothing until it is [taken up](Registration::take_up) again.
+    pub(crate) fn leave_idle(&self) {
+        self.hold.change(Hold::HELD, Hold::IDLE);
+    }
+
+    /// Holds the horizon again after [`Registration::leave_idle`], if it still is where it was and the snapshot is still
+    /// that of this moment.
+    pub(crate) fn take_up(&self) -> bool {
+        if !self.hold.change(Hold::IDLE, Hold::HELD) && !disabled(Rule::V6Idle) {
+            return false;
+        }
+        let current = self.transactions.counter() == self.number;
+        if !current {
+            self.leave_idle();
+        }
+        current
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.release();
+        if self.hold.0.load(Ordering::SeqCst) != Hold::GONE {
+            self.transactions.unregister(self.number, self.key);
+        }
     }
 }
 

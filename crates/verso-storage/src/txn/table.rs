@@ -4,7 +4,8 @@
 //!     afterwards, by one: snapshots are taken in between publications, so none sees a gap. A rollback that left
 //!     nothing behind takes a number too, so that who copied a page before it still does not see its changes.
 //! V6. A snapshot is registered under the mutex under which the counter moves. The horizon is the number of the oldest
-//!     registered snapshot, else the counter; registrations come in the order of their numbers, so it never decreases.
+//!     registered snapshot that is not idle, else the counter; registrations come in the order of their numbers, so it never
+//!     decreases. Idle ones are taken out of the list before their number is passed, and only while they are idle.
 //! M1. Markers never decrease, also across a restart: *next* is the next id; *OIT* the smallest id that is active or
 //!     dead; *OAT* the smallest active one; *OST* the OAT of the moment when the oldest registered snapshot was taken.
 //!     Each is the next of those before it where there is none of its kind.
@@ -14,11 +15,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use verso_env::sync::{Mutex, RwLock};
 
 use super::inventory::{ACTIVE, DEAD, Directory, LIMBO, LONG_AGO, TxnState, state_of};
-use super::snapshot::Registration;
+use super::snapshot::{Hold, Registration};
 use crate::page::bytes::{checked_slice, checked_u64};
 use crate::page::{Flaw, TxnId};
 use crate::rules::{Rule, disabled};
@@ -55,6 +57,13 @@ pub struct RestoredTransactions {
     pub ost: TxnId,
 }
 
+/// What is known of a registered snapshot.
+struct Registered {
+    oldest_active: TxnId,
+    all_below: TxnId,
+    hold: Arc<Hold>,
+}
+
 struct State {
     next: u64,
     counter: u64,
@@ -66,7 +75,7 @@ struct State {
     dead: BTreeSet<TxnId>,
     /// Registered snapshots by their number, then in the order of their making: what they see as the oldest active and
     /// as the oldest unfinished transaction. The former ascends with the numbers.
-    registered: BTreeMap<(u64, u64), (TxnId, TxnId)>,
+    registered: BTreeMap<(u64, u64), Registered>,
     next_registration: u64,
     /// Lower bounds from the former life.
     restored: Markers,
@@ -82,13 +91,25 @@ impl State {
         self.dead.first().map_or(active, |dead| active.min(*dead))
     }
 
-    fn horizon(&self) -> u64 {
+    /// Forgets the oldest registrations that hold nothing any more.
+    fn forget_idle(&mut self) {
+        while let Some(oldest) = self.registered.first_entry() {
+            if !oldest.get().hold.end_if_idle() {
+                break;
+            }
+            oldest.remove();
+        }
+    }
+
+    fn horizon(&mut self) -> u64 {
+        self.forget_idle();
         self.registered.first_key_value().map_or(self.counter, |((number, _), _)| *number)
     }
 
-    fn markers(&self) -> Markers {
+    fn markers(&mut self) -> Markers {
+        self.forget_idle();
         let oat = self.oldest_active();
-        let ost = self.registered.first_key_value().map_or(oat, |(_, (oldest, _))| *oldest);
+        let ost = self.registered.first_key_value().map_or(oat, |(_, oldest)| oldest.oldest_active);
         Markers {
             next: TxnId(self.next),
             oit: self.oldest_unfinished().max(self.restored.oit),
@@ -109,6 +130,8 @@ impl State {
 /// All transactions of an open database.
 pub struct Transactions {
     state: Mutex<State>,
+    /// The state's counter, for who only wants to know whether it has moved.
+    counter: AtomicU64,
     directory: RwLock<Arc<Directory>>,
 }
 
@@ -129,7 +152,8 @@ impl Transactions {
             next_registration: 0,
             restored: Markers { next: TxnId(next), oit, oat, ost },
         };
-        Transactions { state: Mutex::new(state), directory: RwLock::new(Arc::new(directory)) }
+        let counter = AtomicU64::new(state.counter);
+        Transactions { state: Mutex::new(state), counter, directory: RwLock::new(Arc::new(directory)) }
     }
 
     // ── a transaction's life ─────────────────────────────────────────────────────────────────────────────────
@@ -192,6 +216,7 @@ impl Transactions {
         let number = state.counter + 1;
         self.store(txn, number);
         state.counter = number;
+        self.counter.store(number, Ordering::SeqCst);
         number
     }
 
@@ -246,30 +271,32 @@ impl Transactions {
 
     /// Registers a snapshot of this moment (V6).
     pub fn register(self: &Arc<Self>) -> Registration {
-        let mut registration = Registration {
-            number: 0,
-            all_below: TxnId::NONE,
-            oldest_active: TxnId::NONE,
-            key: 0,
-            held: false,
-            transactions: Arc::clone(self),
-        };
-        Transactions::register_again(&mut registration);
-        registration
+        let mut state = self.state.lock();
+        let (number, oldest_active) = (state.counter, state.oldest_active());
+        let all_below = state.oldest_unfinished();
+        self.registration(&mut state, number, oldest_active, all_below)
     }
 
-    /// Makes a registration that holds nothing one of this moment (V6).
-    pub(super) fn register_again(registration: &mut Registration) {
-        let mut state = registration.transactions.state.lock();
-        let (number, oldest_active, key) = (state.counter, state.oldest_active(), state.next_registration);
+    fn registration(
+        self: &Arc<Self>,
+        state: &mut State,
+        number: u64,
+        oldest_active: TxnId,
+        all_below: TxnId,
+    ) -> Registration {
+        let key = state.next_registration;
         state.next_registration += 1;
-        let all_below = state.oldest_unfinished();
+        let hold = Hold::held();
         if !disabled(Rule::V6) {
-            state.registered.insert((number, key), (oldest_active, all_below));
+            let registered = Registered { oldest_active, all_below, hold: Arc::clone(&hold) };
+            state.registered.insert((number, key), registered);
         }
-        drop(state);
-        (registration.number, registration.key, registration.held) = (number, key, true);
-        (registration.all_below, registration.oldest_active) = (all_below, oldest_active);
+        Registration { number, all_below, oldest_active, key, hold, transactions: Arc::clone(self) }
+    }
+
+    /// The newest commit number.
+    pub(super) fn counter(&self) -> u64 {
+        self.counter.load(Ordering::SeqCst)
     }
 
     /// Registers the snapshot of an earlier moment, by its number; none if versions it needs may be gone. What another
@@ -279,14 +306,12 @@ impl Transactions {
         if number < state.horizon() || number > state.counter {
             return None;
         }
-        let older = state.registered.range(..=(number, u64::MAX)).next_back().map(|(_, seen)| *seen);
+        let older = state.registered.range(..=(number, u64::MAX)).next_back();
+        let older = older.map(|(_, seen)| (seen.oldest_active, seen.all_below));
         // Without any the number is the newest.
         let (oldest_active, all_below) =
             older.unwrap_or_else(|| (state.oldest_active(), state.oldest_unfinished()));
-        let key = state.next_registration;
-        state.next_registration += 1;
-        state.registered.insert((number, key), (oldest_active, all_below));
-        Some(Registration { number, all_below, oldest_active, key, held: true, transactions: self.clone() })
+        Some(self.registration(&mut state, number, oldest_active, all_below))
     }
 
     pub(super) fn unregister(&self, number: u64, key: u64) {
@@ -299,7 +324,7 @@ impl Transactions {
     /// prepared, each a little-endian u64, lists with their count in front; then the prepared ones, with their count,
     /// each its id, the length of its note and the note.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
         let markers = state.markers();
         for number in [state.next, state.counter, markers.oit.0, markers.oat.0, markers.ost.0] {
             out.extend_from_slice(&number.to_le_bytes());

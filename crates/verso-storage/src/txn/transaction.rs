@@ -106,8 +106,8 @@ pub struct Txn {
     pub(crate) frames: Vec<Frame>,
     snapshot: Option<Registration>,
     statements: Vec<(Option<Registration>, ReadView)>,
-    /// Of the statement before, released, for the next one.
-    idle: Option<Registration>,
+    /// Of the statement before, left idle for the next one.
+    idle: Option<(Registration, ReadView)>,
     must_rollback: bool,
     ended: bool,
     first_lsn: Lsn,
@@ -362,8 +362,13 @@ impl Txn {
         let dirty = self.options.isolation == Isolation::ReadUncommitted;
         match &self.snapshot {
             None => {
-                let idle = self.idle.take();
-                let registration = idle.map_or_else(|| transactions.register(), Registration::renew);
+                if let Some((registration, view)) = self.idle.take()
+                    && registration.take_up()
+                    && view.is_dirty() == dirty
+                {
+                    return (Some(registration), view.with_own(self.id));
+                }
+                let registration = transactions.register();
                 let view = ReadView::new(transactions, &registration, self.id, dirty);
                 (Some(registration), view)
             }
@@ -437,9 +442,9 @@ impl Txn {
     pub fn end_statement(&mut self) -> Result<(), StorageError> {
         self.check_serializable()?;
         self.check_statement()?;
-        if let Some((Some(mut registration), _)) = self.statements.pop() {
-            registration.release();
-            self.idle = Some(registration);
+        if let Some((Some(registration), view)) = self.statements.pop() {
+            registration.leave_idle();
+            self.idle = Some((registration, view));
         }
         self.release_down_to_statement();
         if self.id != TxnId::NONE && self.statements.is_empty() {

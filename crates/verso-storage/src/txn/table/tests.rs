@@ -139,6 +139,76 @@ fn a_restart_goes_on_where_the_checkpoint_was() {
 }
 
 #[test]
+fn v6_an_idle_registration_holds_nothing_and_is_taken_up_only_where_it_still_is() {
+    let transactions = fresh();
+    let commit = || transactions.publish_commit(transactions.begin_write());
+    let registration = transactions.register();
+    registration.leave_idle();
+    assert!(registration.take_up(), "nothing has happened");
+    commit();
+    assert_eq!(transactions.horizon(), registration.number, "held again");
+    registration.leave_idle();
+    assert!(!registration.take_up(), "the snapshot is not that of this moment");
+    assert_eq!(transactions.horizon(), registration.number + 1);
+    assert_eq!(transactions.markers().ost, transactions.markers().oat);
+
+    let registration = transactions.register();
+    registration.leave_idle();
+    assert_eq!(transactions.horizon(), registration.number);
+    assert!(!registration.take_up(), "the horizon did not wait for it");
+    drop(registration);
+
+    // Behind one that holds, an idle one stays in the list until its turn comes.
+    let (holds, idle) = (transactions.register(), transactions.register());
+    idle.leave_idle();
+    commit();
+    assert_eq!(transactions.horizon(), holds.number);
+    drop(holds);
+    assert_eq!(transactions.horizon(), idle.number + 1);
+    drop(idle);
+}
+
+/// Statements one after the other, most of which find their registration as they left it, while the horizon moves.
+#[test]
+fn v6_taken_up_snapshots_hold_the_horizon() {
+    const ROUNDS: usize = 30_000;
+    let (env, transactions) = (Env::real(), fresh());
+    let left = Arc::new(AtomicU64::new(1));
+    let writer = {
+        let (transactions, left) = (transactions.clone(), left.clone());
+        env.spawn("writer", move || {
+            for round in 0..ROUNDS {
+                if round % 8 == 0 {
+                    transactions.publish_commit(transactions.begin_write());
+                }
+                transactions.horizon();
+            }
+            left.fetch_sub(1, Ordering::Release);
+        })
+    };
+    let mut idle: Option<Registration> = None;
+    let mut taken_up = 0;
+    while left.load(Ordering::Acquire) == 1 {
+        let before = transactions.counter();
+        let registration = match idle.take().filter(Registration::take_up) {
+            Some(registration) => {
+                taken_up += 1;
+                registration
+            }
+            None => transactions.register(),
+        };
+        assert!(before <= registration.number, "as new as the moment it was taken up");
+        assert!(transactions.horizon() <= registration.number);
+        registration.leave_idle();
+        idle = Some(registration);
+    }
+    writer.join().unwrap();
+    drop(idle);
+    assert!(transactions.horizon() > ROUNDS as u64 / 8);
+    println!("{taken_up} registrations were taken up");
+}
+
+#[test]
 fn snapshots_among_threads_see_no_gap_and_hold_the_horizon() {
     const WRITERS: usize = 3;
     const ROUNDS: usize = 20_000;
