@@ -368,6 +368,7 @@ impl Heap {
             if value_bytes > 0 {
                 overflow::reserve(&mut mini, value_bytes)?;
             }
+            let seen = shared.locks.seen();
             let home = mini.write(page)?;
             if header::kind(mini.page(home)) != Some(PageKind::Data) {
                 return Err(StorageError::corrupt(page, self.object, "not a data page"));
@@ -428,7 +429,14 @@ impl Heap {
                     drop(place.take());
                     let record = RecordId { page_index, slot };
                     let request = txn.request(WaitPolicy::Block);
-                    place = shared.locks.wait_record(&txn.owner, self, record, strength, writer, request)?;
+                    place = shared.locks.wait_record(
+                        &txn.owner,
+                        self,
+                        record,
+                        strength,
+                        (writer, seen),
+                        request,
+                    )?;
                 }
                 Some(Obstacle::Conflict { slot, by, live }) => {
                     let record = RecordId { page_index, slot };
@@ -446,7 +454,7 @@ impl Heap {
                         return Err(conflict);
                     }
                     let request = txn.request(WaitPolicy::Block);
-                    let none = TxnId::NONE;
+                    let none = (TxnId::NONE, seen);
                     place = shared.locks.wait_record(&txn.owner, self, record, strength, none, request)?;
                 }
             }

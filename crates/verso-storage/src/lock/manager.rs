@@ -30,12 +30,18 @@ pub struct LockManager {
     waiting: AtomicUsize,
     /// Waits so far.
     waits: AtomicU64,
+    /// How often somebody has stepped back from records.
+    steps_back: AtomicU64,
     /// The engine has failed: what is waited for may never come.
     failed: AtomicBool,
     transactions: Arc<Transactions>,
     clock: Arc<dyn Clock>,
     this: Weak<LockManager>,
 }
+
+/// When records were looked at, told by how often somebody had stepped back from some.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen(u64);
 
 /// How a request is made.
 #[derive(Clone, Copy)]
@@ -52,6 +58,7 @@ impl LockManager {
             strong: [const { AtomicU32::new(0) }; STRIPES],
             waiting: AtomicUsize::new(0),
             waits: AtomicU64::new(0),
+            steps_back: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             transactions,
             clock,
@@ -253,21 +260,30 @@ impl LockManager {
         denied
     }
 
+    /// What is seen of records from now on; see [`LockManager::wait_record`].
+    pub(crate) fn seen(&self) -> Seen {
+        Seen(self.steps_back.load(Ordering::SeqCst))
+    }
+
     /// Waits until nobody ahead denies the record to `owner` any more. The place in the queue is kept until the returned
     /// guard is dropped, so that nobody overtakes while the caller latches the page again. `None`: it was to be skipped.
+    /// The writer was found since `seen`: it is not waited for if somebody has stepped back from records meanwhile.
     pub(crate) fn wait_record(
         &self,
         owner: &Arc<OwnerCore>,
         heap: &Heap,
         record: RecordId,
         mode: RecordLockMode,
-        writer: TxnId,
+        (writer, seen): (TxnId, Seen),
         request: Request,
     ) -> Result<Option<Place<'_>>, StorageError> {
         let own = writer == owner.txn() && writer != TxnId::NONE;
-        let writer = if own { TxnId::NONE } else { writer };
         let object = heap.object;
         let mut state = self.state.lock();
+        // Either we see that somebody has stepped back, or he sees that somebody waits and comes for the state.
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let is_old = self.steps_back.load(Ordering::SeqCst) != seen.0;
+        let writer = if own || is_old { TxnId::NONE } else { writer };
         state.records.entry(object).or_insert_with(|| TableRecords::new(&heap.explicit_locks));
         let place = Place { manager: self, owner: owner.id, tag: Tag::Record(object, record) };
         let want = Want::Record { object, record, mode, writer };
@@ -276,6 +292,7 @@ impl LockManager {
             state.enqueue(owner.id, &want, true);
         }
         let result = self.block(&mut state, owner, want, request);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
         drop(state);
         match result {
             Ok(true) => Ok(Some(place)),
@@ -358,6 +375,7 @@ impl LockManager {
     /// it is free now.
     pub(crate) fn look_again(&self, owner: &OwnerCore) {
         let txn = owner.txn();
+        self.steps_back.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         if txn == TxnId::NONE || self.waiting.load(Ordering::SeqCst) == 0 {
             return;

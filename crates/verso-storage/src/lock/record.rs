@@ -103,7 +103,9 @@ impl Heap {
             let mut ready: Vec<(u32, u16)> = Vec::new();
             let mut changed: Vec<(u32, u16)> = Vec::new();
             let mut obstacle: Option<(u32, u16, TxnId, bool)> = None;
+            let seen;
             {
+                seen = shared.locks.seen();
                 let latched = shared.core().pool.read(page)?;
                 if header::kind(&latched) != Some(PageKind::Data) {
                     return Err(corrupt(Flaw::from("not a data page")));
@@ -157,7 +159,7 @@ impl Heap {
             }
             let record = RecordId { page_index, slot };
             let request = txn.request(policy);
-            place = shared.locks.wait_record(&txn.owner, self, record, mode, writer, request)?;
+            place = shared.locks.wait_record(&txn.owner, self, record, mode, (writer, seen), request)?;
             if place.is_none() {
                 result.skipped.push(index);
                 rest.retain(|(other, _)| *other > index);

@@ -7,9 +7,9 @@ use verso_env::Env;
 use super::manager::Request;
 use super::table::Tag;
 use super::*;
-use crate::StorageError;
-use crate::page::{ObjectId, TxnId};
+use crate::page::{ObjectId, RecordId, TxnId};
 use crate::txn::{RestoredTransactions, Transactions};
+use crate::{CommitMode, Engine, EngineOptions, StorageError, TxnOptions};
 
 const TABLE: ObjectId = ObjectId(1000);
 const WAIT: Request = Request { policy: WaitPolicy::Block, timeout: None };
@@ -253,4 +253,28 @@ fn t3_under_the_scheduler_no_wait_is_forgotten() {
         });
     }
     assert!(deadlocks > 0, "no run has shown a deadlock");
+}
+
+/// Whom a record was seen to belong to may have stepped back before he is waited for: he would never come again.
+#[test]
+fn a_writer_that_stepped_back_since_it_was_seen_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::create(Env::real(), &dir.path().join("t.verso"), EngineOptions::default()).unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    let object = engine.create_heap(&mut txn, &[]).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let heap = engine.heap(object).unwrap();
+    let (_, transactions, manager) = fresh();
+    let (a, b) = (manager.register(1), manager.register(2));
+    let writer = begin(&transactions, &b);
+    let record = RecordId { page_index: 0, slot: 0 };
+    let wait = |seen| {
+        let place = manager.wait_record(&a.core, &heap, record, RecordLockMode::Update, (writer, seen), NOW);
+        place.map(|place| place.is_some())
+    };
+    let seen = manager.seen();
+    assert!(matches!(wait(seen), Err(StorageError::LockNotAvailable)));
+    manager.look_again(&b.core);
+    assert!(matches!(wait(seen), Ok(true)), "it looks again");
+    assert!(matches!(wait(manager.seen()), Err(StorageError::LockNotAvailable)));
 }
