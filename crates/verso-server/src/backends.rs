@@ -33,11 +33,11 @@ impl Backend {
         self.cancel.cancel();
     }
 
-    /// Ends it (B2).
+    /// Ends it (B2). A statement that is just about to begin ends as well: the session knows why, so that it does not take
+    /// the cancel for one of what was before.
     pub fn terminate(&self) {
-        self.ending.store(true, Ordering::SeqCst);
-        self.cancel.cancel();
-        self.socket.stop_reading();
+        self.finish();
+        self.cancel.terminate();
     }
 
     /// Asks it to end once its statement is done.
@@ -124,8 +124,8 @@ impl Backends {
             key.extend_from_slice(&random.next_u64().to_le_bytes());
         }
         key.truncate(key_bytes);
-        let backend =
-            Arc::new(Backend { id, key, socket: Arc::clone(socket), cancel, ending: AtomicBool::new(false) });
+        let (socket, ending) = (Arc::clone(socket), AtomicBool::new(false));
+        let backend = Arc::new(Backend { id, key, socket, cancel, ending });
         let mut known = self.known.lock();
         if known.ending {
             return Err(SqlError::new(sqlstate::CANNOT_CONNECT_NOW, "the database system is shutting down"));

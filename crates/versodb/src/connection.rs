@@ -1,5 +1,7 @@
 //! A connection to a database.
 
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Weak};
 
 use arrow_array::RecordBatch;
@@ -24,7 +26,55 @@ pub struct Connection {
 /// What a connection and its statements share.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) session: Mutex<Session>,
+    session: Mutex<Session>,
+}
+
+impl Inner {
+    /// The session, once no other thread uses it.
+    pub(crate) fn session(&self) -> Guard<'_> {
+        Guard { inner: self, session: Some(self.session.lock()) }
+    }
+
+    /// Gives up the transaction of a session that is to end, if nobody uses it now: who does looks by itself afterwards.
+    fn abandon(&self) {
+        if let Some(mut session) = self.session.try_lock() {
+            session.abandon();
+        }
+    }
+}
+
+/// A session in use.
+pub(crate) struct Guard<'i> {
+    inner: &'i Inner,
+    /// There until the guard is dropped.
+    session: Option<MutexGuard<'i, Session>>,
+}
+
+impl Deref for Guard<'_> {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        self.session.as_ref().expect("there until the guard is dropped")
+    }
+}
+
+impl DerefMut for Guard<'_> {
+    fn deref_mut(&mut self) -> &mut Session {
+        self.session.as_mut().expect("there until the guard is dropped")
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let Some(session) = self.session.take().filter(|session| session.in_transaction()) else { return };
+        let handle = session.cancel_handle();
+        drop(session);
+        // Whoever wanted it to end since its last statement found it in use.
+        fence(Ordering::SeqCst);
+        if handle.is_ending() {
+            self.inner.abandon();
+        }
+    }
 }
 
 impl Connection {
@@ -33,10 +83,8 @@ impl Connection {
             let inner = Weak::clone(inner);
             // A transaction that idles too long gives up its locks, although nobody calls.
             session.on_terminate(Arc::new(move || {
-                if let Some(inner) = inner.upgrade()
-                    && let Some(mut session) = inner.session.try_lock()
-                {
-                    session.abandon();
+                if let Some(inner) = inner.upgrade() {
+                    inner.abandon();
                 }
             }));
             Inner { session: Mutex::new(session) }
@@ -44,8 +92,8 @@ impl Connection {
         Connection { inner, affected: 0 }
     }
 
-    fn session(&self) -> MutexGuard<'_, Session> {
-        self.inner.session.lock()
+    fn session(&self) -> Guard<'_> {
+        self.inner.session()
     }
 
     /// Parses and plans a statement once, to be executed often. The types of its parameters follow from their uses.
@@ -115,7 +163,7 @@ impl Connection {
     pub fn query_with(&mut self, sql: &str, params: &[Value]) -> Result<Rows, Error> {
         let mut sink = Collector::default();
         let time_zone = {
-            let mut session = self.inner.session.lock();
+            let mut session = self.session();
             session.execute(sql, params, &mut sink)?;
             session.timezone().clone()
         };

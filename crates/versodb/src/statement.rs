@@ -64,7 +64,7 @@ impl Statement {
     /// # Errors
     /// The statement's; 08P01 for another number of parameters.
     pub fn execute(&self, params: &[Value]) -> Result<u64, Error> {
-        self.inner.session.lock().run(&self.prepared, params, &mut Nothing)
+        self.inner.session().run(&self.prepared, params, &mut Nothing)
     }
 
     /// Executes it once for each set of parameters, as one statement: if one fails, none of them has happened. Rows of an
@@ -77,7 +77,7 @@ impl Statement {
         sets: impl IntoIterator<Item = S>,
     ) -> Result<u64, Error> {
         let sets = sets.into_iter().map(Into::into).collect();
-        self.inner.session.lock().run_sets(&self.prepared, sets, &mut Nothing)
+        self.inner.session().run_sets(&self.prepared, sets, &mut Nothing)
     }
 
     /// Executes it and gives its rows.
@@ -86,7 +86,7 @@ impl Statement {
     /// As [`Statement::execute`].
     pub fn query(&self, params: &[Value]) -> Result<Rows, Error> {
         let mut sink = Collector::default();
-        let mut session = self.inner.session.lock();
+        let mut session = self.inner.session();
         session.run(&self.prepared, params, &mut sink)?;
         Ok(sink.into_rows(session.timezone().clone()))
     }
@@ -101,7 +101,7 @@ impl Statement {
         read: impl FnMut(&RowRef<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         let mut sink = First { columns: self.prepared.columns().unwrap_or_default(), read, found: None };
-        self.inner.session.lock().run(&self.prepared, params, &mut sink)?;
+        self.inner.session().run(&self.prepared, params, &mut sink)?;
         Ok(sink.found)
     }
 
@@ -116,7 +116,7 @@ impl Statement {
         each: impl FnMut(&RowRef<'_>) -> Result<(), Error>,
     ) -> Result<u64, Error> {
         let mut sink = Each { columns: self.prepared.columns().unwrap_or_default(), each };
-        self.inner.session.lock().run(&self.prepared, params, &mut sink)
+        self.inner.session().run(&self.prepared, params, &mut sink)
     }
 }
 

@@ -242,7 +242,7 @@ fn log_in(
     wire.backend = Some(Arc::clone(&backend));
     session.on_terminate({
         let backend = Arc::clone(&backend);
-        Arc::new(move || backend.terminate())
+        Arc::new(move || backend.finish())
     });
     for (name, value) in shared.config().session_defaults.iter().chain(&settings) {
         session.set_default(name, value)?;

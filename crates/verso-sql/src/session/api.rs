@@ -161,6 +161,11 @@ impl CancelHandle {
     pub fn terminate(&self) {
         self.info.interrupt(Reason::Administrator);
     }
+
+    /// Whether the session is to end, for whatever reason.
+    pub fn is_ending(&self) -> bool {
+        self.info.ending().is_some()
+    }
 }
 
 /// What one statement cost: real counters of the engine, and of the process where memory is meant.

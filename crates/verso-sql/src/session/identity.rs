@@ -49,9 +49,11 @@ impl Session {
         self.services.identity = identity;
     }
 
-    /// Whom to tell, from another thread, when the session is to end while it is idle: by a timeout, or because an
-    /// administrator wants it. The owner then drops the session, or calls [`Session::abandon`]. A session that is busy
-    /// ends its statement with the error, and refuses everything after it.
+    /// Whom to tell when the session is to end while it is idle: by a timeout, or because an administrator wants it. The
+    /// owner then drops the session, or calls [`Session::abandon`]. A session that is busy ends its statement with the
+    /// error, gives up its transaction, tells, and refuses everything after it.
+    ///
+    /// It is called from other threads, and from the session's own within a call of it.
     pub fn on_terminate(&mut self, terminate: Terminate) {
         self.services.info.set_hook(Some(terminate));
     }

@@ -126,7 +126,10 @@ impl std::fmt::Debug for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.services.instance.sessions.remove(self.services.info.number);
+        let services = &self.services;
+        services.instance.sessions.remove(services.info.number);
+        // Who is told of its end often knows the session in turn: neither would ever go.
+        services.info.set_hook(None);
     }
 }
 
@@ -321,6 +324,9 @@ impl Session {
         self.check_ending()?;
         let services = &self.services;
         let info = &services.info;
+        if services.is_timed {
+            info.start_statement(services.deadline(services.settings.statement_timeout_ms));
+        }
         info.clear();
         let now = services.now();
         services.statement_started.set(now);
@@ -334,11 +340,6 @@ impl Session {
             }
         }
         info.set_activity(Activity::Active, now);
-        let timeout = services.settings.statement_timeout_ms;
-        if services.settings.has_timeouts() {
-            let deadline = services.env.clock.monotonic_nanos().saturating_add(timeout * 1_000_000);
-            info.set_deadline((timeout > 0).then_some(deadline));
-        }
         Ok(())
     }
 
@@ -380,14 +381,18 @@ impl Session {
             _ => Activity::Idle,
         };
         let services = &self.services;
-        services.info.set_activity(activity, services.now());
-        if services.settings.has_timeouts() {
+        if services.is_timed {
             let timeout = match activity {
                 Activity::Idle | Activity::Active => 0,
                 _ => services.settings.idle_in_transaction_timeout_ms,
             };
-            let deadline = services.env.clock.monotonic_nanos().saturating_add(timeout * 1_000_000);
-            services.info.set_deadline((timeout > 0).then_some(deadline));
+            services.info.end_statement(services.deadline(timeout));
+        }
+        services.info.set_activity(activity, services.now());
+        // Who wanted the session to end while the statement ran left it to the session.
+        if services.info.ending().is_some() {
+            self.abandon();
+            self.services.info.tell();
         }
     }
 

@@ -10,7 +10,10 @@
 //! G1. A statement costs a session a few stores into memory of its own: no lock is shared, and the timer thread exists
 //!     only once a session has set a timeout.
 //! G2. A session that is to end is told through its flag, and through the hook of whoever owns it if it is idle: only
-//!     the owner can undo its transaction.
+//!     the owner can undo its transaction. One whose statement ends at that moment calls the hook itself: the reason is
+//!     stored before the other looks what the session does, and the session says what it does before it looks for a reason.
+//! G3. A deadline is for one statement, one time of idling or one transaction: it is looked at, acted upon and replaced
+//!     under a lock, so that none hits what comes after.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
@@ -118,11 +121,31 @@ pub(crate) struct SessionInfo {
     pub(crate) statement_started: AtomicI64,
     pub(crate) transaction_started: AtomicI64,
     pub(crate) changed: AtomicI64,
-    /// When the statement, or the idle transaction, has lasted too long; nanoseconds of the monotonic clock.
-    deadline: AtomicU64,
-    /// The same for the transaction.
-    transaction_deadline: AtomicU64,
+    deadlines: Mutex<Deadlines>,
     hook: Mutex<Option<Terminate>>,
+}
+
+/// When something has lasted too long; nanoseconds of the monotonic clock (G3).
+#[derive(Clone, Copy, Debug)]
+struct Deadlines {
+    statement: u64,
+    /// Idling in a transaction.
+    idle: u64,
+    transaction: u64,
+}
+
+impl Deadlines {
+    /// What has lasted too long; it is told once.
+    fn late(&mut self, now: u64) -> Option<Reason> {
+        let deadlines = [
+            (&mut self.transaction, Reason::TransactionTimeout),
+            (&mut self.idle, Reason::IdleInTransactionTimeout),
+            (&mut self.statement, Reason::StatementTimeout),
+        ];
+        let (late, reason) = deadlines.into_iter().find(|(deadline, _)| **deadline <= now)?;
+        *late = NEVER;
+        Some(reason)
+    }
 }
 
 impl std::fmt::Debug for SessionInfo {
@@ -139,7 +162,7 @@ impl SessionInfo {
     }
 
     pub(crate) fn activity(&self) -> Activity {
-        match self.activity.load(Ordering::Relaxed) {
+        match self.activity.load(Ordering::SeqCst) {
             1 => Activity::Active,
             2 => Activity::IdleInTransaction,
             3 => Activity::IdleInFailedTransaction,
@@ -149,52 +172,84 @@ impl SessionInfo {
 
     /// The session now does this.
     pub(crate) fn set_activity(&self, activity: Activity, now: i64) {
-        self.activity.store(activity as u8, Ordering::Relaxed);
+        self.activity.store(activity as u8, Ordering::SeqCst);
         self.changed.store(now, Ordering::Relaxed);
     }
 
     /// Ends what runs for this reason; a weaker reason does not replace one that ends the session.
     pub(crate) fn interrupt(&self, reason: Reason) {
-        let known = Reason::from_u8(self.reason.load(Ordering::Relaxed));
-        if known.is_none_or(|known| !known.ends_session()) {
-            self.reason.store(reason as u8, Ordering::Relaxed);
+        self.mark(reason);
+        if reason.ends_session() && self.activity() != Activity::Active {
+            self.tell();
         }
+    }
+
+    /// Stores the reason and cancels what runs.
+    fn mark(&self, reason: Reason) {
+        self.replace_reason(reason as u8);
         self.handle.cancel();
-        if reason.ends_session()
-            && self.activity() != Activity::Active
-            && let Some(hook) = &*self.hook.lock()
-        {
+    }
+
+    /// Another reason, or none, in place of one that does not end the session; whether it took the place.
+    fn replace_reason(&self, new: u8) -> bool {
+        let replaces = |old| Reason::from_u8(old).is_none_or(|old| !old.ends_session()).then_some(new);
+        self.reason.fetch_update(Ordering::SeqCst, Ordering::SeqCst, replaces).is_ok()
+    }
+
+    /// Tells the owner of the idle session that it is to end.
+    pub(crate) fn tell(&self) {
+        let hook = self.hook.lock().clone();
+        if let Some(hook) = hook {
             hook();
         }
     }
 
     /// Why the session was interrupted.
     pub(crate) fn reason(&self) -> Reason {
-        Reason::from_u8(self.reason.load(Ordering::Relaxed)).unwrap_or(Reason::User)
+        Reason::from_u8(self.reason.load(Ordering::SeqCst)).unwrap_or(Reason::User)
     }
 
     /// The reason for which the session is to end.
+    #[inline]
     pub(crate) fn ending(&self) -> Option<Reason> {
-        Reason::from_u8(self.reason.load(Ordering::Relaxed)).filter(|reason| reason.ends_session())
+        Reason::from_u8(self.reason.load(Ordering::SeqCst)).filter(|reason| reason.ends_session())
     }
 
     /// Forgets a cancel that came when nothing ran; one that ends the session stays.
     #[inline]
     pub(crate) fn clear(&self) {
-        if self.cancel_flag().load(Ordering::Relaxed) && self.ending().is_none() {
-            self.reason.store(0, Ordering::Relaxed);
+        if self.cancel_flag().load(Ordering::Relaxed) && self.replace_reason(0) {
             self.handle.reset();
+            std::sync::atomic::fence(Ordering::SeqCst);
+            if self.ending().is_some() {
+                self.handle.cancel(); // it came in between
+            }
         }
     }
 
-    /// From when on the statement, or the idle transaction, is too late.
-    pub(crate) fn set_deadline(&self, deadline: Option<u64>) {
-        self.deadline.store(deadline.unwrap_or(NEVER), Ordering::Relaxed);
+    /// A statement begins that is to end by then; a cancel of what was before it is to be cleared after this (G3).
+    pub(crate) fn start_statement(&self, deadline: Option<u64>) {
+        let mut deadlines = self.deadlines.lock();
+        deadlines.statement = deadline.unwrap_or(NEVER);
+        deadlines.idle = NEVER;
+    }
+
+    /// The statement ends; its transaction may idle until then.
+    pub(crate) fn end_statement(&self, idle: Option<u64>) {
+        let mut deadlines = self.deadlines.lock();
+        deadlines.statement = NEVER;
+        deadlines.idle = idle.unwrap_or(NEVER);
+    }
+
+    /// The setting has changed within a transaction: a deadline that there is stays, unless none is wanted any more.
+    pub(crate) fn change_transaction_deadline(&self, deadline: Option<u64>) {
+        let known = &mut self.deadlines.lock().transaction;
+        *known = deadline.map_or(NEVER, |deadline| if *known == NEVER { deadline } else { *known });
     }
 
     /// From when on the transaction is too late.
     pub(crate) fn set_transaction_deadline(&self, deadline: Option<u64>) {
-        self.transaction_deadline.store(deadline.unwrap_or(NEVER), Ordering::Relaxed);
+        self.deadlines.lock().transaction = deadline.unwrap_or(NEVER);
     }
 
     /// Whom to tell when the idle session is to end.
@@ -204,19 +259,14 @@ impl SessionInfo {
 
     /// Interrupts what is too late.
     fn look(&self, now: u64) {
-        if self.transaction_deadline.load(Ordering::Relaxed) <= now {
-            self.set_transaction_deadline(None);
-            self.interrupt(Reason::TransactionTimeout);
-        }
-        if self.deadline.load(Ordering::Relaxed) <= now {
-            self.set_deadline(None);
-            match self.activity() {
-                Activity::Active => self.interrupt(Reason::StatementTimeout),
-                Activity::Idle => {}
-                Activity::IdleInTransaction | Activity::IdleInFailedTransaction => {
-                    self.interrupt(Reason::IdleInTransactionTimeout);
-                }
-            }
+        let late = {
+            let mut deadlines = self.deadlines.lock();
+            let late = deadlines.late(now);
+            late.inspect(|reason| self.mark(*reason))
+        };
+        // The owner may take deadlines back when it hears of it: not under their lock.
+        if late.is_some_and(Reason::ends_session) && self.activity() != Activity::Active {
+            self.tell();
         }
     }
 }
@@ -249,8 +299,7 @@ impl Registry {
             statement_started: AtomicI64::new(0),
             transaction_started: AtomicI64::new(0),
             changed: AtomicI64::new(connected),
-            deadline: AtomicU64::new(NEVER),
-            transaction_deadline: AtomicU64::new(NEVER),
+            deadlines: Mutex::new(Deadlines { statement: NEVER, idle: NEVER, transaction: NEVER }),
             hook: Mutex::new(None),
         });
         self.sessions.lock().insert(number, Arc::clone(&info));

@@ -37,6 +37,8 @@ pub struct Services {
     pub(super) identity: super::Identity,
     /// Grows with every change of the settings.
     pub(super) epoch: u64,
+    /// A timeout was set once, so that deadlines are kept: also while none is set, to take back those that were.
+    pub(super) is_timed: bool,
     pub(super) transaction_started: Cell<i64>,
     pub(super) statement_started: Cell<i64>,
     pub(super) notices: RefCell<Vec<Notice>>,
@@ -73,6 +75,7 @@ impl Services {
             settings_default: Arc::default(),
             identity: super::Identity::default(),
             epoch: 0,
+            is_timed: false,
             transaction_started: Cell::new(connected),
             statement_started: Cell::new(connected),
             notices: RefCell::default(),
@@ -99,6 +102,12 @@ impl Services {
     /// The moment.
     pub(super) fn now(&self) -> i64 {
         self.env.clock.unix_micros() - EPOCH_MICROS
+    }
+
+    /// When so many milliseconds from now have passed; never for 0.
+    pub(super) fn deadline(&self, timeout_ms: u64) -> Option<u64> {
+        let now = self.env.clock.monotonic_nanos();
+        (timeout_ms > 0).then(|| now.saturating_add(timeout_ms.saturating_mul(1_000_000)))
     }
 
     /// Shows a setting of the session, the transaction or the database.

@@ -63,8 +63,6 @@ pub struct Settings {
     pub idle_in_transaction_timeout_ms: u64,
     /// How long a transaction may last.
     pub transaction_timeout_ms: u64,
-    /// A timeout was set once, so that deadlines are kept.
-    timeouts: bool,
 }
 
 impl Default for Settings {
@@ -83,16 +81,20 @@ impl Default for Settings {
             lock_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
             transaction_timeout_ms: 0,
-            timeouts: false,
         }
     }
 }
 
 impl Settings {
-    /// Whether any timeout was ever set, so that deadlines are kept.
-    #[inline]
+    /// Whether any timeout is set.
     pub fn has_timeouts(&self) -> bool {
-        self.timeouts
+        let timeouts = [
+            self.statement_timeout_ms,
+            self.lock_timeout_ms,
+            self.idle_in_transaction_timeout_ms,
+            self.transaction_timeout_ms,
+        ];
+        timeouts.iter().any(|timeout| *timeout > 0)
     }
 
     /// How long to wait for one lock.
@@ -174,7 +176,6 @@ impl Settings {
                         )
                     })?,
                 };
-                self.timeouts |= milliseconds > 0;
                 if let Some(timeout) = self.timeout(name) {
                     *timeout = milliseconds;
                 }

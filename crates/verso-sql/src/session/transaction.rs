@@ -200,11 +200,16 @@ impl Session {
         if **services.info.application.lock() != **name {
             *services.info.application.lock() = name.as_str().into();
         }
-        if services.settings.has_timeouts() {
+        if services.settings.has_timeouts() && !services.is_timed {
+            services.is_timed = true;
             services.instance.sessions.start_timer(&services.env);
-            if let Some(active) = &self.active {
-                active.txn.borrow_mut().set_lock_timeout(services.settings.lock_timeout());
-            }
+        }
+        if services.is_timed
+            && let Some(active) = &self.active
+        {
+            active.txn.borrow_mut().set_lock_timeout(services.settings.lock_timeout());
+            let deadline = services.deadline(services.settings.transaction_timeout_ms);
+            services.info.change_transaction_deadline(deadline);
         }
     }
 
@@ -303,10 +308,9 @@ impl Session {
         }
         let mut txn = self.services.instance.engine.begin_for(&self.services.owner, options);
         let settings = &self.services.settings;
-        if settings.has_timeouts() {
-            let timeout = settings.transaction_timeout_ms;
-            let deadline = self.services.env.clock.monotonic_nanos().saturating_add(timeout * 1_000_000);
-            self.services.info.set_transaction_deadline((timeout > 0).then_some(deadline));
+        if self.services.is_timed {
+            let deadline = self.services.deadline(settings.transaction_timeout_ms);
+            self.services.info.set_transaction_deadline(deadline);
             txn.set_lock_timeout(settings.lock_timeout());
         }
         txn.set_deferrable(modes.deferrable);
@@ -446,7 +450,7 @@ impl Session {
         let commit = !matches!(ending, Ending::Rollback);
         self.services.transaction.set(None);
         self.services.info.transaction_started.store(0, std::sync::atomic::Ordering::Relaxed);
-        if self.services.settings.has_timeouts() {
+        if self.services.is_timed {
             self.services.info.set_transaction_deadline(None);
         }
         let result = if commit {

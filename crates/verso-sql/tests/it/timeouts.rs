@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use verso_sql::{CommandTag, Notice, OutputColumn, SqlError, StatementSink};
+use verso_types::Batch;
+
 use crate::World;
 
 /// Runs until it is ended.
@@ -13,8 +16,8 @@ const FOREVER: &str = "DO $$ BEGIN LOOP NULL; END LOOP; END $$";
 fn statements_end_when_they_take_too_long() {
     let world = World::new();
     let mut client = world.connect();
-    client.run("SET statement_timeout = '30ms'");
     let late = ("57014", "canceling statement due to statement timeout".to_string());
+    client.run("SET statement_timeout = '1s'");
     assert_eq!(client.fails(FOREVER), late);
     assert_eq!(client.value("SELECT 1"), "1");
     client.run("BEGIN");
@@ -22,6 +25,73 @@ fn statements_end_when_they_take_too_long() {
     assert_eq!(client.fails("SELECT 1").0, "25P02");
     client.run("ROLLBACK; SET statement_timeout = 0");
     assert_eq!(client.value("SHOW statement_timeout"), "0");
+}
+
+/// The statements that take a setting back still ran under it: what they left would hit others later.
+#[test]
+fn a_timeout_that_is_taken_back_ends_nothing() {
+    let world = World::new();
+    let mut client = world.connect();
+    let timeouts = ["statement_timeout", "idle_in_transaction_session_timeout", "transaction_timeout"];
+    for (set, take_back) in [("", "RESET ALL"), ("BEGIN; ", "ROLLBACK"), ("", "DISCARD ALL")] {
+        for timeout in timeouts {
+            client.run(&format!("{set}SET {timeout} = '300ms'; {take_back}; BEGIN"));
+            std::thread::sleep(Duration::from_millis(400));
+            client.run("SELECT count(*) FROM pg_class");
+            client.run("COMMIT");
+        }
+    }
+    for set in ["SET transaction_timeout = 0", "RESET ALL"] {
+        client.run(&format!("SET transaction_timeout = '300ms'; BEGIN; {set}"));
+        std::thread::sleep(Duration::from_millis(400));
+        client.run("COMMIT; RESET ALL");
+    }
+}
+
+/// Somebody ends the session while its statement is at its last step: there is nothing left to cancel.
+#[test]
+fn a_session_ended_as_its_statement_ends_gives_up_its_transaction_at_once() {
+    struct Last<'w>(&'w World, u64);
+    impl StatementSink for Last<'_> {
+        fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
+            Ok(())
+        }
+        fn batch(&mut self, _: &Batch) -> Result<(), SqlError> {
+            assert!(self.0.instance.terminate_session(self.1));
+            Ok(())
+        }
+        fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
+            Ok(())
+        }
+        fn notice(&mut self, _: &Notice) -> Result<(), SqlError> {
+            Ok(())
+        }
+    }
+    let world = World::new();
+    let (mut one, mut two) = (world.connect(), world.connect());
+    one.run("CREATE TABLE t (a int PRIMARY KEY)");
+    let told = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&told);
+    one.session.on_terminate(Arc::new(move || flag.store(true, Ordering::SeqCst)));
+    let id = one.session.id();
+    one.run("BEGIN; INSERT INTO t VALUES (1)");
+    let _ = one.session.execute("SELECT 1", &[], &mut Last(&world, id));
+    assert!(told.load(Ordering::SeqCst));
+    two.run("INSERT INTO t VALUES (1)");
+    assert_eq!(one.fails("COMMIT").0, "57P01");
+}
+
+/// Who is told of the session's end may know the session in turn, as a server does.
+#[test]
+fn a_session_that_has_gone_keeps_nothing_alive() {
+    let world = World::new();
+    let mut client = world.connect();
+    let (kept, handle) = (Arc::new(()), client.session.cancel_handle());
+    let told = Arc::clone(&kept);
+    client.session.on_terminate(Arc::new(move || drop(Arc::clone(&told))));
+    drop(client);
+    assert_eq!(Arc::strong_count(&kept), 1);
+    handle.cancel();
 }
 
 #[test]
@@ -55,8 +125,9 @@ fn a_wait_for_a_lock_ends_by_timeout_and_by_cancel() {
     two.run("SET lock_timeout = '20ms'");
     let late = ("55P03", "canceling statement due to lock timeout".to_string());
     assert_eq!(two.fails("UPDATE t SET a = 3"), late);
-    two.run("SET lock_timeout = 0; SET statement_timeout = '30ms'");
+    two.run("SET lock_timeout = 0; SET statement_timeout = '1s'");
     assert_eq!(two.fails("UPDATE t SET a = 3").0, "57014");
+    two.run("SET statement_timeout = 0");
     one.run("COMMIT");
     two.run("UPDATE t SET a = 3");
 }
@@ -73,8 +144,8 @@ fn idle_and_long_transactions_end_their_session() {
         let told = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&told);
         client.session.on_terminate(Arc::new(move || flag.store(true, Ordering::Relaxed)));
-        client.run(&format!("SET {setting} = '20ms'"));
-        client.run("BEGIN; INSERT INTO t VALUES (1)");
+        // Long enough for the second statement to come.
+        client.run(&format!("SET {setting} = '1s'; BEGIN; INSERT INTO t VALUES (1)"));
         while !told.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
         }
