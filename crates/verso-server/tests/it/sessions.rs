@@ -10,6 +10,18 @@ use verso_server::ShutdownMode;
 const LONG: &str =
     "SELECT count(*) FROM generate_series(1, 100000000) AS a(n), generate_series(1, 100000000) AS b(n)";
 
+/// What a session does.
+fn state(admin: &mut Raw, id: i32) -> String {
+    admin.value(&format!("SELECT state FROM pg_stat_activity WHERE pid = {id}"))
+}
+
+/// Waits until a session runs a statement: a cancel that comes before is one of nothing.
+fn until_active(admin: &mut Raw, id: i32) {
+    while state(admin, id) != "active" {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn beyond_the_limit_sessions_are_refused_until_one_leaves() {
     let world = World::with(|config| config.max_connections = 2);
@@ -28,8 +40,9 @@ fn beyond_the_limit_sessions_are_refused_until_one_leaves() {
 #[test]
 fn a_cancel_request_needs_the_secret() {
     let world = World::new();
-    let mut raw = world.connect();
+    let (mut raw, mut other) = (world.connect(), world.connect());
     raw.send(&query(LONG));
+    until_active(&mut other, raw.backend);
     let request = |key: &[u8]| {
         let mut bytes = vec![0, 0, 0, 12 + key.len() as u8, 0x04, 0xd2, 0x16, 0x2e];
         bytes.extend_from_slice(&raw.backend.to_be_bytes());
@@ -58,12 +71,7 @@ fn sql_shows_cancels_and_ends_sessions() {
     let world = World::new();
     let (mut admin, mut idle, mut busy) = (world.connect(), world.connect(), world.connect());
     busy.send(&query(LONG));
-    let state = |admin: &mut Raw, id: i32| {
-        admin.value(&format!("SELECT state FROM pg_stat_activity WHERE pid = {id}"))
-    };
-    while state(&mut admin, busy.backend) != "active" {
-        std::thread::yield_now();
-    }
+    until_active(&mut admin, busy.backend);
     assert_eq!(state(&mut admin, idle.backend), "idle");
     assert_eq!(admin.value("SELECT pg_backend_pid()"), admin.backend.to_string());
     assert_eq!(admin.value(&format!("SELECT pg_cancel_backend({})", busy.backend)), "t");
@@ -111,8 +119,18 @@ fn nobody_is_cut_off_without_a_word_by_a_shutdown() {
     }
 }
 
+/// In a process of its own: what other tests take does not count.
 #[test]
 fn a_thousand_idle_sessions_fit_into_little_memory() {
+    const ALONE: &str = "VERSO_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let test = "sessions::a_thousand_idle_sessions_fit_into_little_memory";
+        let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = alone.args(["--exact", test]).env(ALONE, "1").output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
+        return;
+    }
     let world = World::with(|config| config.max_connections = 1_000);
     let before = verso_env::process::resident_bytes().unwrap();
     let mut sessions: Vec<Raw> = (0..1_000).map(|_| world.connect()).collect();

@@ -496,7 +496,7 @@ fn at_rest(work: &Work) {
         if work.engine.space().version_pages == 0 {
             break;
         }
-        verso_env::sync::backoff();
+        work.env.clock.sleep(Duration::from_millis(10));
         work.engine.housekeeping().unwrap();
     }
     assert_eq!(work.engine.space().version_pages, 0, "nobody needs them");

@@ -1,7 +1,6 @@
 //! Prepared statements, batches, the appender.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use versodb::{Statement, TxOptions, Value, params};
@@ -113,12 +112,10 @@ fn a_transaction_that_idles_too_long_gives_up_its_locks() {
     let (_directory, database) = new_database();
     let (mut one, mut two) = (database.connect().unwrap(), database.connect().unwrap());
     one.execute("CREATE TABLE t (a integer); INSERT INTO t VALUES (1)").unwrap();
-    one.execute("SET idle_in_transaction_session_timeout = '20ms'").unwrap();
     one.execute("BEGIN").unwrap();
     one.execute("UPDATE t SET a = 2").unwrap();
-    two.execute("SET lock_timeout = '10s'").unwrap();
+    one.execute("SET idle_in_transaction_session_timeout = '20ms'").unwrap();
     two.execute("UPDATE t SET a = 3").unwrap(); // waits until the other one is ended
-    std::thread::sleep(Duration::from_millis(1));
     assert_eq!(one.execute("COMMIT").unwrap_err().sqlstate, "25P03");
     let rows = two.query("SELECT a FROM t").unwrap().into_rows();
     assert_eq!(rows[0].get::<i32>(0).unwrap(), 3);
