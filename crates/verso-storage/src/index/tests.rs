@@ -175,6 +175,24 @@ fn appending_leaves_full_leaves_and_emptying_gives_the_pages_back() {
     });
 }
 
+/// Two who append by turns, each in front of keys that are there already.
+#[test]
+fn appending_within_the_tree_leaves_full_leaves_too() {
+    with_index(|shared, index| {
+        let key = |number: u32| entry(&(number + 0x0101_0101).to_be_bytes(), (number % 250) as u8);
+        index.add(shared, TxnId::NONE, &list(&[key(50_000), key(90_000)]), false, &mut Vec::new()).unwrap();
+        for number in 0..10_000 {
+            let both = list(&[key(number), key(50_001 + number)]);
+            index.add(shared, TxnId::NONE, &both, false, &mut Vec::new()).unwrap();
+        }
+        sound(shared, index);
+        let root = shared.core().pool.read(index.root()).unwrap();
+        let pages = crate::page::bytes::u32_at(&root, crate::heap::root::DATA_PAGES);
+        let full = pages as usize * 4096 / 20_002;
+        assert!(full < 24, "{full} bytes an entry");
+    });
+}
+
 #[test]
 fn an_index_row_has_a_greatest_size() {
     with_index(|shared, index| {

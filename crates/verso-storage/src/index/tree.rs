@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
-use super::entries::Entries;
+use super::entries::{Entries, record_of};
 use super::node::{self, CHILD, NewNode, Node, SLOT};
 use super::table::Index;
 use crate::StorageError;
@@ -746,8 +746,17 @@ pub(super) fn separator(left: &[u8], right: &[u8]) -> Vec<u8> {
     right[..(common + 1).min(right.len())].to_vec()
 }
 
-/// Where a full page is cut, and the low fence of its right part. Who appends to the tree leaves full pages behind;
-/// else the halves are about equal, with a short separator.
+/// Whether the records of two entries stand one behind the other: so do those of who inserts ascending keys.
+fn follows(before: &[u8], string: &[u8]) -> bool {
+    let (before, record) = (record_of(before), record_of(string));
+    match record.slot {
+        0 => before.page_index < record.page_index,
+        slot => before.page_index == record.page_index && before.slot == slot - 1,
+    }
+}
+
+/// Where a full page is cut, and the low fence of its right part. Who appends, to the tree or to a stretch of keys within
+/// it, leaves full pages behind (as in PostgreSQL's nbtree, by the places of the records). Else the halves are about equal, with a short separator.
 fn choose_cut(node: &Node<'_>, string: &[u8]) -> (usize, Vec<u8>) {
     let count = node.count();
     // The left part gets a high fence, which has to fit as well.
@@ -757,13 +766,12 @@ fn choose_cut(node: &Node<'_>, string: &[u8]) -> (usize, Vec<u8>) {
         let gained = prefix.saturating_sub(node.prefix().len()) * cut;
         bytes.saturating_sub(gained) <= node.room_between(node.low(), Some(fence))
     };
-    if node.is_leaf() && node.high().is_none() && count > 0 {
-        let last = node.string(count - 1);
-        if last.as_slice() < string {
-            let fence = separator(&last, string);
-            if fits(count, &fence) {
-                return (count, fence);
-            }
+    let at = if node.is_leaf() { node.find(string).0 } else { 0 };
+    if at > 0 {
+        let before = node.string(at - 1);
+        let fence = separator(&before, string);
+        if (at == count || follows(&before, string)) && fits(at, &fence) {
+            return (at, fence);
         }
     }
     let cut_at = |index: usize| -> Vec<u8> {
