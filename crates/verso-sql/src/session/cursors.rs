@@ -74,7 +74,7 @@ impl Session {
         self.ensure_active_for(false)?;
         let mut nowhere = Nowhere;
         let mut results = Results::new(&mut nowhere);
-        let batch = self.framed(&mut results, |frame, _| {
+        let batch = self.framed(false, &mut results, |frame, _| {
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
             let row = args
                 .iter()

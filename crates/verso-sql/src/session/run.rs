@@ -124,7 +124,9 @@ impl Session {
             None => job.params.iter().map(type_of).collect(),
         };
         let mut results = Results::new(sink);
-        let done = self.framed(&mut results, |frame, results| frame.statement(job, &types, results))?;
+        let silent = only_changes(job.statement);
+        let done =
+            self.framed(silent, &mut results, |frame, results| frame.statement(job, &types, results))?;
         results.finish()?;
         if let Some(active) = self.active.take_if(|active| active.block == Block::Statement) {
             results.client().commits();
@@ -133,9 +135,11 @@ impl Session {
         Ok(done)
     }
 
-    /// Opens a frame, runs `body` in it, and closes it; on a conflict perhaps again.
+    /// Opens a frame, runs `body` in it, and closes it; on a conflict perhaps again. A `silent` body shows its client
+    /// nothing that it reads.
     pub(super) fn framed<T>(
         &self,
+        silent: bool,
         results: &mut Results<'_>,
         mut body: impl FnMut(&Frame<'_>, &mut Results<'_>) -> Result<T, Failure>,
     ) -> Result<T, SqlError> {
@@ -147,7 +151,10 @@ impl Session {
             if tries > RESTARTS_MAX {
                 self.lock_contended(active)?;
             }
-            active.txn.borrow_mut().begin_statement()?;
+            {
+                let mut txn = active.txn.borrow_mut();
+                if silent { txn.begin_change()? } else { txn.begin_statement()? }
+            }
             let result = self.in_frame(active, results, &mut body);
             let Failure { error, conflict } = match result {
                 Ok(value) => {
@@ -223,6 +230,17 @@ impl Session {
             keeps: !active.changed_schema,
         };
         body(&frame, results)
+    }
+}
+
+/// Whether a statement changes rows and answers with nothing but their number: it may build upon a commit that is in the
+/// log already, for its own comes behind it.
+fn only_changes(statement: &Statement) -> bool {
+    match statement {
+        Statement::Update(update) => update.returning.is_empty(),
+        Statement::Delete(delete) => delete.returning.is_empty(),
+        Statement::Insert(insert) => insert.returning.is_empty() && insert.on_conflict.is_none(),
+        _ => false,
     }
 }
 

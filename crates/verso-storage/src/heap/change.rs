@@ -29,7 +29,7 @@ use super::value_slot::ValueSlot;
 use super::{companion, moved, overflow, undo};
 use crate::StorageError;
 use crate::index::maintain;
-use crate::lock::{Place, RecordLockMode, WaitPolicy};
+use crate::lock::{Place, RecordLockMode, Request, WaitPolicy};
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u64_at;
 use crate::page::{Flaw, PageKind, RecordId, TxnId, header};
@@ -356,7 +356,7 @@ impl Heap {
     ) -> Result<(), StorageError> {
         let shared = Arc::clone(&txn.shared);
         let page = self.page_at(page_index).ok_or(StorageError::NoSuchObject(self.object))?;
-        let strength = change.strength(self);
+        let (strength, passes) = (change.strength(self), view.sees_logged());
         // Kept until the change is made, so that nobody overtakes.
         let mut place: Option<Place<'_>> = None;
         loop {
@@ -428,7 +428,7 @@ impl Heap {
                     drop(gate);
                     drop(place.take());
                     let record = RecordId { page_index, slot };
-                    let request = txn.request(WaitPolicy::Block);
+                    let request = Request { passes, ..txn.request(WaitPolicy::Block) };
                     place = shared.locks.wait_record(
                         &txn.owner,
                         self,
@@ -445,15 +445,16 @@ impl Heap {
                         return Err(conflict);
                     }
                     // It stays as it is until the statement has looked at it again.
+                    let (owner, slots) = (&txn.owner, [slot]);
                     let denied =
-                        shared.locks.lock_slots(&txn.owner, self, page_index, &[slot], strength, |_| false);
+                        shared.locks.lock_slots(owner, self, page_index, &slots, strength, passes, |_| false);
                     drop(mini);
                     drop(gate);
                     drop(place.take());
                     if denied.is_none() {
                         return Err(conflict);
                     }
-                    let request = txn.request(WaitPolicy::Block);
+                    let request = Request { passes, ..txn.request(WaitPolicy::Block) };
                     let none = (TxnId::NONE, seen);
                     place = shared.locks.wait_record(&txn.owner, self, record, strength, none, request)?;
                 }
@@ -484,6 +485,9 @@ impl Heap {
         let obstacle = |slot, writer| {
             Some(match shared.transactions.state(writer) {
                 TxnState::Committed => Obstacle::Conflict { slot, by: writer, live: live(slot) },
+                TxnState::Active if view.sees_logged() && shared.transactions.is_logged(writer) => {
+                    Obstacle::Conflict { slot, by: writer, live: live(slot) }
+                }
                 TxnState::Active | TxnState::Limbo => Obstacle::Occupied { slot, writer },
                 TxnState::Dead => Obstacle::Dead(writer),
             })
@@ -510,15 +514,15 @@ impl Heap {
             }
         }
         // R1: the page's latch orders this with those who lock.
-        let pages = self.locks_pages();
+        let (pages, passes) = (self.locks_pages(), view.sees_logged());
         if self.explicit_locks.load(std::sync::atomic::Ordering::Relaxed) == 0 && !pages {
             return None;
         }
         let is_own = |slot| u64_at(page, layout.writer + usize::from(slot) * 8) == own.0;
         let slot = if pages {
-            shared.locks.lock_slots(&txn.owner, self, page_index, slots, strength, is_own)?
+            shared.locks.lock_slots(&txn.owner, self, page_index, slots, strength, passes, is_own)?
         } else {
-            shared.locks.denied(&txn.owner, self.object, page_index, slots, strength, is_own)?
+            shared.locks.denied(&txn.owner, self.object, page_index, slots, strength, passes, is_own)?
         };
         Some(Obstacle::Occupied { slot, writer: if is_own(slot) { own } else { TxnId::NONE } })
     }

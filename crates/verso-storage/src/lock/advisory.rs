@@ -46,7 +46,7 @@ impl Engine {
         policy: WaitPolicy,
         timeout: Option<std::time::Duration>,
     ) -> Result<bool, StorageError> {
-        let request = Request { policy, timeout };
+        let request = Request { policy, timeout, passes: false };
         self.locks_of().acquire(&owner.core, Tag::Advisory(key), mode(shared), true, request)
     }
 

@@ -6,22 +6,41 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use smallvec::SmallVec;
+
 use super::mode::{RecordLockMode, TableLockMode};
-use super::table::{State, Tag, Want};
+use super::table::{IsActive, State, Tag, Want};
 use crate::page::TxnId;
 use crate::rules::{Rule, disabled};
 
 /// Whether `owner` waits for itself, and if so along which way, a line for each wait.
-pub(super) fn cycle(state: &State, owner: u64, active: &dyn Fn(TxnId) -> bool) -> Option<String> {
+pub(super) fn cycle(state: &State, owner: u64, active: IsActive<'_>) -> Option<String> {
     if disabled(Rule::T3Deadlock) {
         return None;
     }
     let mut from: BTreeMap<u64, u64> = BTreeMap::new();
     let mut seen = BTreeSet::from([owner]);
     let mut open = vec![owner];
+    // Those who stand in one queue mostly wait for one transaction and for each other: its owner is looked for once, and
+    // whoever stands before one who wants the same and was followed already has nobody before him who was not.
+    let mut writers: BTreeMap<TxnId, Option<u64>> = BTreeMap::new();
+    let mut queues: BTreeMap<(Tag, u8), usize> = BTreeMap::new();
     while let Some(waiter) = open.pop() {
         let Some(want) = state.owners.get(&waiter).and_then(|waiter| waiter.want.as_ref()) else { continue };
-        for blocker in state.blockers(waiter, want, active) {
+        let mut owner_of = |txn| *writers.entry(txn).or_insert_with(|| state.owner_of(txn));
+        let mut blockers: SmallVec<[u64; 4]> = state.in_possession(waiter, want).collect();
+        blockers.extend(state.writer(waiter, want, active, &mut owner_of));
+        if let Some(tag) = want.tag() {
+            let (place, key) = (state.place(waiter, tag), (tag, want.mode()));
+            if queues.get(&key).is_none_or(|followed| place > *followed) {
+                blockers.extend(state.ahead(waiter, want));
+                // Who holds the thing already does not wait for all before him.
+                if state.held(waiter, tag) == 0 {
+                    queues.insert(key, place);
+                }
+            }
+        }
+        for blocker in blockers {
             if blocker == owner {
                 return Some(describe(state, owner, waiter, &from));
             }

@@ -63,7 +63,7 @@ impl LockManager {
     /// Every lock held or wanted, in no order. Record locks are one line for a page and mode; a writer's locks on the
     /// records that it changed are not listed, they are the records themselves.
     pub fn list(&self) -> Vec<LockInfo> {
-        let active = |txn| {
+        let active = |txn, _passes| {
             use crate::txn::TxnState;
             matches!(self.transactions().state(txn), TxnState::Active | TxnState::Limbo)
         };

@@ -1,6 +1,9 @@
 //! The lock manager: getting, waiting, releasing.
+//!
+//! T3-logged. From the moment when the commit of a transaction is in the log, changes at READ COMMITTED pass its record
+//!     locks, explicit ones too, and see what it has done (S1): to them it has ended. To everybody else it holds all its
+//!     locks until it is published. Who passes a lock notes that, as if he had seen a change of the transaction.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -48,6 +51,8 @@ pub(crate) struct Seen(u64);
 pub(crate) struct Request {
     pub(crate) policy: WaitPolicy,
     pub(crate) timeout: Option<Duration>,
+    /// Whether a wait for a record ends when the commit of who has it is in the log (T3-logged).
+    pub(crate) passes: bool,
 }
 
 impl LockManager {
@@ -77,6 +82,8 @@ impl LockManager {
             id,
             session,
             txn: AtomicU64::new(0),
+            logged: AtomicBool::new(false),
+            saw_logged: Arc::default(),
             near: Mutex::new(Near::default()),
             mark: AtomicU32::new(0),
             wake: Condvar::new(),
@@ -160,7 +167,7 @@ impl LockManager {
             self.stripe(object).fetch_sub(1, Ordering::SeqCst);
         }
         if withdrawn {
-            state.wake_queue(tag, &|txn| self.is_active(txn));
+            state.wake_queue(tag, &|txn, passes| self.is_active(txn, passes));
         }
         granted
     }
@@ -218,7 +225,7 @@ impl LockManager {
             if !left && let Some(owner) = state.owners.get_mut(&owner) {
                 owner.tags.retain(|held| *held != tag);
             }
-            state.wake_queue(tag, &|txn| self.is_active(txn));
+            state.wake_queue(tag, &|txn, passes| self.is_active(txn, passes));
             state.drop_if_empty(tag);
         }
     }
@@ -234,9 +241,10 @@ impl LockManager {
         page_index: u32,
         slots: &[u16],
         mode: RecordLockMode,
+        passes: bool,
         is_own: impl Fn(u16) -> bool,
     ) -> Option<u16> {
-        denied(&self.state.lock(), owner, object, page_index, slots, mode, is_own)
+        denied(&self.state.lock(), owner, object, page_index, slots, mode, passes, is_own)
     }
 
     /// Locks records of a page for `owner` unless one of them is denied, which is returned then. Called with the page
@@ -248,10 +256,11 @@ impl LockManager {
         page_index: u32,
         slots: &[u16],
         mode: RecordLockMode,
+        passes: bool,
         is_own: impl Fn(u16) -> bool,
     ) -> Option<u16> {
         let mut state = self.state.lock();
-        let denied = denied(&state, owner, heap.object, page_index, slots, mode, is_own);
+        let denied = denied(&state, owner, heap.object, page_index, slots, mode, passes, is_own);
         if denied.is_none() {
             let (count, whole) = (&heap.explicit_locks, heap.locks_pages());
             state.lock_slots(owner.id, heap.object, count, page_index, slots, mode, whole);
@@ -286,7 +295,7 @@ impl LockManager {
         let writer = if own || is_old { TxnId::NONE } else { writer };
         state.records.entry(object).or_insert_with(|| TableRecords::new(&heap.explicit_locks));
         let place = Place { manager: self, owner: owner.id, tag: Tag::Record(object, record) };
-        let want = Want::Record { object, record, mode, writer };
+        let want = Want::Record { object, record, mode, writer, passes: request.passes };
         if own {
             // The home writer goes before everybody who waits for it.
             state.enqueue(owner.id, &want, true);
@@ -336,18 +345,42 @@ impl LockManager {
         }
         if txn != TxnId::NONE && self.waiting.load(Ordering::SeqCst) > 0 {
             let state = self.state.lock();
-            let active = |txn| self.is_active(txn);
-            for (id, other) in &state.owners {
-                let Some(want) = &other.want else { continue };
-                let concerned = match *want {
-                    Want::End(of) => of == txn,
-                    Want::Record { writer, .. } => writer == txn,
-                    Want::Lock { .. } => false,
-                };
-                // Who stands behind others sleeps on: when they leave the queue they wake him.
-                if concerned && !state.is_blocked(*id, want, &active) {
-                    other.core.wake.notify_all();
-                }
+            self.wake_who_waits_for(&state, txn, false);
+        }
+        owner.logged.store(false, Ordering::Release);
+        owner.saw_logged.store(false, Ordering::Relaxed);
+    }
+
+    /// The commit of the owner's transaction is in the log, which its state says already: changes that waited for it go
+    /// on (T3-logged).
+    pub(crate) fn logged(&self, owner: &OwnerCore) {
+        owner.logged.store(true, Ordering::Release);
+        // Either the waiter sees that, or we see that somebody waits.
+        fence(Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let state = self.state.lock();
+        self.wake_who_waits_for(&state, owner.txn(), true);
+        let Some(known) = state.owners.get(&owner.id).filter(|_| owner.near.lock().elsewhere) else { return };
+        let active = |txn, passes| self.is_active(txn, passes);
+        known.pages.iter().for_each(|(object, page)| state.wake_queues(*object, Some(*page), &active));
+        known.ranges.iter().for_each(|object| state.wake_queues(*object, None, &active));
+    }
+
+    /// Wakes those who wait for a transaction, or only those who pass one whose commit is logged. Who stands behind others
+    /// sleeps on: when they leave the queue they wake him.
+    fn wake_who_waits_for(&self, state: &State, txn: TxnId, passing: bool) {
+        let active = |txn, passes| self.is_active(txn, passes);
+        for (id, other) in &state.owners {
+            let Some(want) = &other.want else { continue };
+            let concerned = match *want {
+                Want::End(of) => of == txn && !passing,
+                Want::Record { writer, passes, .. } => writer == txn && (passes || !passing),
+                Want::Lock { .. } => false,
+            };
+            if concerned && !state.is_blocked(*id, want, &active) {
+                other.core.wake.notify_all();
             }
         }
     }
@@ -410,7 +443,7 @@ impl LockManager {
         let Some(known) = state.owners.get_mut(&owner) else { return };
         let pages = std::mem::take(&mut known.pages);
         let mut ranges = std::mem::take(&mut known.ranges);
-        let mut touched: BTreeSet<ObjectId> = ranges.iter().copied().collect();
+        let mut touched: Vec<(ObjectId, Option<u32>)> = ranges.iter().map(|object| (*object, None)).collect();
         let mut left = Vec::new();
         for (object, page) in pages {
             let Some(table) = state.records.get_mut(&object) else { continue };
@@ -418,7 +451,7 @@ impl LockManager {
             if table.pages.get(&page).is_some_and(|locks| locks.iter().any(|lock| lock.owner == owner)) {
                 left.push((object, page));
             }
-            touched.insert(object);
+            touched.push((object, Some(page)));
         }
         ranges.retain(|object| {
             let Some(table) = state.records.get_mut(object) else { return false };
@@ -428,16 +461,10 @@ impl LockManager {
         if let Some(known) = state.owners.get_mut(&owner) {
             (known.pages, known.ranges) = (left, ranges);
         }
-        let queues: Vec<Tag> = state
-            .tags
-            .keys()
-            .copied()
-            .filter(|tag| matches!(tag, Tag::Record(object, _) if touched.contains(object)))
-            .collect();
-        for tag in queues {
-            state.wake_queue(tag, &|txn| self.is_active(txn));
+        for (object, page) in &touched {
+            state.wake_queues(*object, *page, &|txn, passes| self.is_active(txn, passes));
         }
-        for object in touched {
+        for (object, _) in touched {
             if state.records.get(&object).is_some_and(|table| table.count.load(Ordering::Relaxed) == 0) {
                 state.records.remove(&object);
             }
@@ -446,8 +473,10 @@ impl LockManager {
 
     // ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    fn is_active(&self, txn: TxnId) -> bool {
+    /// Whether a transaction has not ended: for those who pass one whose commit is logged, and for those who do not.
+    fn is_active(&self, txn: TxnId, passes: bool) -> bool {
         matches!(self.transactions.state(txn), TxnState::Active | TxnState::Limbo)
+            && !(passes && self.transactions.is_logged(txn))
     }
 
     /// Waits until nobody blocks `want`. A queue is joined, and left by the caller.
@@ -462,7 +491,7 @@ impl LockManager {
         if self.failed.load(Ordering::Acquire) {
             return Err(StorageError::Poisoned);
         }
-        let active = |txn| self.is_active(txn);
+        let active = |txn, passes| self.is_active(txn, passes);
         if !state.is_blocked(owner.id, &want, &active) {
             // A place in the queue all the same, for the caller has yet to take what it may have now.
             if matches!(want, Want::Record { .. }) {
@@ -586,6 +615,7 @@ fn denied(
     page_index: u32,
     slots: &[u16],
     mode: RecordLockMode,
+    passes: bool,
     is_own: impl Fn(u16) -> bool,
 ) -> Option<u16> {
     if disabled(Rule::T3Record) {
@@ -593,11 +623,16 @@ fn denied(
     }
     slots.iter().copied().find(|slot| {
         let record = RecordId { page_index, slot: *slot };
-        let want = Want::Record { object, record, mode, writer: TxnId::NONE };
-        let blockers = state.blockers(owner.id, &want, &|_| false);
-        blockers
-            .iter()
-            .any(|blocker| !is_own(*slot) || state.held(*blocker, Tag::Record(object, record)) != 0)
+        let want = Want::Record { object, record, mode, writer: TxnId::NONE, passes };
+        let mut blockers = state.in_possession(owner.id, &want).chain(state.ahead(owner.id, &want));
+        let denied =
+            blockers.any(|blocker| !is_own(*slot) || state.held(blocker, Tag::Record(object, record)) != 0);
+        let stays = Want::Record { object, record, mode, writer: TxnId::NONE, passes: false };
+        if !denied && passes && state.in_possession(owner.id, &stays).next().is_some() {
+            // Whose lock that is, it has ended for all that the owner does from now on.
+            owner.saw_logged.store(true, Ordering::Relaxed);
+        }
+        denied
     })
 }
 
@@ -627,7 +662,7 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut state = self.manager.state.lock();
         if state.dequeue(self.owner, self.tag) {
-            state.wake_queue(self.tag, &|txn| self.manager.is_active(txn));
+            state.wake_queue(self.tag, &|txn, passes| self.manager.is_active(txn, passes));
         }
         let Tag::Record(object, _) = self.tag else { return };
         if state.records.get(&object).is_some_and(|table| table.count.load(Ordering::Relaxed) == 0) {

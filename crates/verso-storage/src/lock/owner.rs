@@ -34,6 +34,10 @@ pub(crate) struct OwnerCore {
     pub(super) session: u64,
     /// The running transaction, once it has written; 0 otherwise.
     pub(super) txn: AtomicU64,
+    /// The commit of the running transaction is in the log: changes do not wait for it any more (T3-logged).
+    pub(super) logged: AtomicBool,
+    /// The running transaction has seen, or passed a lock of, one that is logged only.
+    pub(crate) saw_logged: Arc<AtomicBool>,
     pub(super) near: Mutex<Near>,
     /// Moves with each savepoint; what is locked bears it (O3).
     pub(super) mark: AtomicU32,
@@ -61,6 +65,10 @@ impl OwnerCore {
 
     pub(super) fn txn(&self) -> TxnId {
         TxnId(self.txn.load(Ordering::Acquire))
+    }
+
+    pub(super) fn is_logged(&self) -> bool {
+        self.logged.load(Ordering::Acquire)
     }
 
     /// As messages name it.

@@ -130,7 +130,8 @@ impl Heap {
                 // All that can be had are taken under this latch; the first that is denied ends them.
                 loop {
                     let is_own = |slot| txn.id != TxnId::NONE && writer_of(slot) == txn.id;
-                    let denied = shared.locks.lock_slots(&txn.owner, self, page_index, &slots, mode, is_own);
+                    let denied =
+                        shared.locks.lock_slots(&txn.owner, self, page_index, &slots, mode, false, is_own);
                     let Some(denied) = denied else { break };
                     let (index, _) = *ready
                         .iter()
@@ -265,6 +266,6 @@ impl Heap {
 /// How a transaction asks.
 impl Txn {
     pub(crate) fn request(&self, policy: WaitPolicy) -> Request {
-        Request { policy, timeout: self.lock_timeout }
+        Request { policy, timeout: self.lock_timeout, passes: false }
     }
 }

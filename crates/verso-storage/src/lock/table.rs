@@ -2,7 +2,7 @@
 //!
 //! Everything here happens under the manager's mutex.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,8 +35,9 @@ pub(super) enum Tag {
 pub(super) enum Want {
     /// A lock on a table or an advisory one.
     Lock { tag: Tag, mode: u8 },
-    /// The right to lock or change a record, whose home record `writer` has changed.
-    Record { object: ObjectId, record: RecordId, mode: RecordLockMode, writer: TxnId },
+    /// The right to lock or change a record, whose home record `writer` has changed. Who `passes` does not wait for those
+    /// whose commit is logged (T3-logged).
+    Record { object: ObjectId, record: RecordId, mode: RecordLockMode, writer: TxnId, passes: bool },
     /// The end of a transaction.
     End(TxnId),
 }
@@ -59,6 +60,9 @@ impl Want {
         }
     }
 }
+
+/// Whether a transaction is in the way of those who pass, or do not pass, one whose commit is logged.
+pub(super) type IsActive<'a> = &'a dyn Fn(TxnId, bool) -> bool;
 
 /// The modes that `mode` excludes on things like `tag`.
 pub(super) fn conflicts(tag: Tag, mode: u8) -> u8 {
@@ -227,8 +231,8 @@ pub(super) struct OwnerState {
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) tags: HashMap<Tag, Entry>,
-    pub(super) records: HashMap<ObjectId, TableRecords>,
+    pub(super) tags: BTreeMap<Tag, Entry>,
+    pub(super) records: BTreeMap<ObjectId, TableRecords>,
     pub(super) owners: BTreeMap<u64, OwnerState>,
     pub(super) next_owner: u64,
 }
@@ -256,55 +260,74 @@ impl State {
 
     /// The owners in the way of `owner` getting what it wants; none means that it may have it. Who stands in the queue
     /// already is behind those before it only.
-    pub(super) fn blockers(
-        &self,
-        owner: u64,
-        want: &Want,
-        active: &dyn Fn(TxnId) -> bool,
-    ) -> SmallVec<[u64; 4]> {
-        let mut found = self.in_possession(owner, want, active);
+    pub(super) fn blockers(&self, owner: u64, want: &Want, active: IsActive<'_>) -> SmallVec<[u64; 4]> {
+        let mut found: SmallVec<[u64; 4]> = self.in_possession(owner, want).collect();
+        found.extend(self.writer(owner, want, active, |writer| self.owner_of(writer)));
         found.extend(self.ahead(owner, want));
         found
     }
 
     /// Whether there are any [`State::blockers`], at the least cost: a look at the queue tells most who wait.
-    pub(super) fn is_blocked(&self, owner: u64, want: &Want, active: &dyn Fn(TxnId) -> bool) -> bool {
-        self.ahead(owner, want).next().is_some() || !self.in_possession(owner, want, active).is_empty()
+    pub(super) fn is_blocked(&self, owner: u64, want: &Want, active: IsActive<'_>) -> bool {
+        self.ahead(owner, want).next().is_some()
+            || self.in_possession(owner, want).next().is_some()
+            // Whoever it is, he is not the one who waits.
+            || self.writer(owner, want, active, |_| Some(0)).is_some()
     }
 
-    /// Those in the way who have what `owner` wants.
-    fn in_possession(&self, owner: u64, want: &Want, active: &dyn Fn(TxnId) -> bool) -> SmallVec<[u64; 4]> {
-        let mut found = SmallVec::new();
-        let mut writer = TxnId::NONE;
-        match *want {
-            Want::End(txn) => writer = txn,
-            Want::Record { object, record, mode, writer: by } => {
-                writer = by;
-                let others = self.holders(object, record);
-                let denies =
-                    |(holder, held): &(u64, RecordLockMode)| *holder != owner && mode.excludes(*held);
-                found.extend(others.filter(denies).map(|(holder, _)| holder));
+    /// Those in the way who hold a lock on what `owner` wants.
+    pub(super) fn in_possession(&self, owner: u64, want: &Want) -> impl Iterator<Item = u64> {
+        let (of_record, of_tag) = match *want {
+            Want::End(_) => (None, None),
+            Want::Record { object, record, mode, passes, .. } => {
+                let denies = move |(holder, held): &(u64, RecordLockMode)| {
+                    *holder != owner && mode.excludes(*held) && !(passes && self.is_logged(*holder))
+                };
+                (Some(self.holders(object, record).filter(denies).map(|(holder, _)| holder)), None)
             }
             Want::Lock { tag, mode } => {
                 let excluded = conflicts(tag, mode);
-                let entry = self.tags.get(&tag);
-                for granted in entry.iter().flat_map(|entry| &entry.granted) {
-                    let denies = excluded >> granted.mode & 1 == 1 && !disabled(Rule::T3);
-                    if granted.owner != owner && denies {
-                        found.push(granted.owner);
-                    }
-                }
+                let granted = self.tags.get(&tag).into_iter().flat_map(|entry| &entry.granted);
+                let denies = move |granted: &&Granted| {
+                    granted.owner != owner && excluded >> granted.mode & 1 == 1 && !disabled(Rule::T3)
+                };
+                (None, Some(granted.filter(denies).map(|granted| granted.owner)))
             }
+        };
+        of_record.into_iter().flatten().chain(of_tag.into_iter().flatten())
+    }
+
+    /// The transaction in the way that holds nothing but has changed the record, or whose end is waited for.
+    pub(super) fn writer(
+        &self,
+        owner: u64,
+        want: &Want,
+        active: IsActive<'_>,
+        owner_of: impl FnOnce(TxnId) -> Option<u64>,
+    ) -> Option<u64> {
+        let (writer, passes) = match *want {
+            Want::End(txn) => (txn, false),
+            Want::Record { writer, passes, .. } => (writer, passes),
+            Want::Lock { .. } => return None,
+        };
+        if writer == TxnId::NONE || !active(writer, passes) {
+            return None;
         }
-        if writer != TxnId::NONE && active(writer) {
-            let by = self.owners.values().find(|other| other.core.txn() == writer);
-            found.extend(by.map(|other| other.core.id).filter(|by| *by != owner));
-        }
-        found
+        owner_of(writer).filter(|by| *by != owner)
+    }
+
+    /// Who runs a transaction. Looks at all owners.
+    pub(super) fn owner_of(&self, txn: TxnId) -> Option<u64> {
+        self.owners.values().find(|other| other.core.txn() == txn).map(|other| other.core.id)
+    }
+
+    /// Whether the commit of an owner's transaction is logged, so that changes do not wait for it.
+    pub(super) fn is_logged(&self, owner: u64) -> bool {
+        self.owners.get(&owner).is_some_and(|owner| owner.core.is_logged())
     }
 
     /// Those in the way who stand before `owner` in the queue, or before the place it would get.
-    fn ahead(&self, owner: u64, want: &Want) -> impl Iterator<Item = u64> {
+    pub(super) fn ahead(&self, owner: u64, want: &Want) -> impl Iterator<Item = u64> {
         let tag = want.tag();
         let entry = tag.and_then(|tag| self.tags.get(&tag)).filter(|_| !disabled(Rule::T3Fifo));
         let queue = entry.map(|entry| &entry.queue).filter(|queue| !queue.is_empty());
@@ -319,6 +342,13 @@ impl State {
             })
             .filter(move |(_, mode)| excluded >> mode & 1 == 1)
             .map(|(waiter, _)| *waiter)
+    }
+
+    /// How many stand before `owner` in the queue; all of them if it does not stand there.
+    pub(super) fn place(&self, owner: u64, tag: Tag) -> usize {
+        let Some(entry) = self.tags.get(&tag) else { return 0 };
+        let place = entry.queue.iter().position(|(waiter, _)| *waiter == owner);
+        place.unwrap_or(entry.queue.len())
     }
 
     /// Puts `owner` into the queue: at the end, or before the first that waits for what it holds already, or in front.
@@ -473,9 +503,16 @@ impl State {
     }
 
     /// Wakes those in the queue of `tag` that nobody blocks any more.
-    pub(super) fn wake_queue(&self, tag: Tag, active: &dyn Fn(TxnId) -> bool) {
+    pub(super) fn wake_queue(&self, tag: Tag, active: IsActive<'_>) {
         let Some(entry) = self.tags.get(&tag) else { return };
-        for (waiter, _) in &entry.queue {
+        let mut ahead = 0;
+        for (waiter, mode) in &entry.queue {
+            // Most stand behind one whom they would exclude; who holds the thing already may go before him.
+            let behind = conflicts(tag, *mode) & ahead != 0 && !disabled(Rule::T3Fifo);
+            ahead |= 1 << mode;
+            if behind && self.held(*waiter, tag) == 0 {
+                continue;
+            }
             if let Some(OwnerState { core, want: Some(want), .. }) = self.owners.get(waiter)
                 && want.tag() == Some(tag)
                 && !self.is_blocked(*waiter, want, active)
@@ -483,5 +520,15 @@ impl State {
                 core.wake.notify_all();
             }
         }
+    }
+
+    /// Wakes those in the queues of records of a page, or of all pages of a table, whom nobody blocks any more.
+    pub(super) fn wake_queues(&self, object: ObjectId, page: Option<u32>, active: IsActive<'_>) {
+        let at = |page_index: u32, slot: u16| Tag::Record(object, RecordId { page_index, slot });
+        let range = match page {
+            Some(page) => at(page, 0)..=at(page, u16::MAX),
+            None => at(0, 0)..=at(u32::MAX, u16::MAX),
+        };
+        self.tags.range(range).for_each(|(tag, _)| self.wake_queue(*tag, active));
     }
 }

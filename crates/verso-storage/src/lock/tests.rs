@@ -12,9 +12,9 @@ use crate::txn::{RestoredTransactions, Transactions};
 use crate::{CommitMode, Engine, EngineOptions, StorageError, TxnOptions};
 
 const TABLE: ObjectId = ObjectId(1000);
-const WAIT: Request = Request { policy: WaitPolicy::Block, timeout: None };
-const NOW: Request = Request { policy: WaitPolicy::NoWait, timeout: None };
-const SKIP: Request = Request { policy: WaitPolicy::SkipLocked, timeout: None };
+const WAIT: Request = Request { policy: WaitPolicy::Block, timeout: None, passes: false };
+const NOW: Request = Request { policy: WaitPolicy::NoWait, timeout: None, passes: false };
+const SKIP: Request = Request { policy: WaitPolicy::SkipLocked, timeout: None, passes: false };
 
 fn fresh() -> (Env, Arc<Transactions>, Arc<LockManager>) {
     let env = Env::real();

@@ -9,8 +9,9 @@
 //!     one keeps reading the truth about every id it covers, as of its snapshot.
 //! I2. A chunk goes once every transaction in it is committed at or below the horizon, or dead. The dead move to the
 //!     exceptions, and leave those when their back-out lies behind the horizon.
-//! I3. A cell goes from active to its commit number, or by way of dead to the number of its back-out. Readers that
-//!     copied a page before that back-out have older snapshots, so they still do not see the transaction.
+//! I3. A cell goes from active to its commit number, by way of the same number marked as logged if the commit waits for
+//!     the disk, or by way of dead to the number of its back-out. Readers that copied a page before that back-out have
+//!     older snapshots, so they still do not see the transaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,12 +44,22 @@ pub(super) const DEAD: u64 = u64::MAX;
 /// Also above every snapshot.
 pub(super) const LIMBO: u64 = u64::MAX - 1;
 
+/// Marks the number of a commit that is in the log but perhaps not on disk: above every snapshot, too.
+pub(super) const LOGGED: u64 = 1 << 63;
+
+/// The number of a commit that is in the log but not published; none for any other cell.
+#[inline]
+pub(super) fn logged_number(cell: u64) -> Option<u64> {
+    (cell & LOGGED != 0 && cell < LIMBO).then_some(cell & !LOGGED)
+}
+
 /// The state that a cell's content means.
 pub(super) fn state_of(cell: u64) -> TxnState {
     match cell {
         ACTIVE => TxnState::Active,
         DEAD => TxnState::Dead,
         LIMBO => TxnState::Limbo,
+        logged if logged & LOGGED != 0 => TxnState::Active,
         _ => TxnState::Committed,
     }
 }
@@ -140,6 +151,7 @@ fn is_settled(chunk: &Chunk, horizon: u64) -> bool {
     chunk.iter().all(|cell| match cell.load(Ordering::Acquire) {
         ACTIVE => false,
         DEAD => true,
+        // One that is logged only is above.
         number => number <= horizon,
     })
 }

@@ -20,7 +20,7 @@ use super::transaction::Txn;
 use crate::lock::LockOwner;
 use crate::mini::Mini;
 use crate::page::bytes::{checked_slice, checked_u16, checked_u64};
-use crate::page::{Flaw, TxnId};
+use crate::page::{Flaw, Lsn, TxnId};
 use crate::shared::Shared;
 use crate::wal::RecordKind;
 use crate::{Engine, ObjectId, PageId, StorageError};
@@ -149,9 +149,10 @@ impl Engine {
         let mut mini = Mini::begin(shared.core(), txn);
         if commit {
             mini.state(RecordKind::COMMIT, &[])?;
-            let (_, end) = mini.commit_with(|_, _| shared.transactions.mark_committing(txn))?;
-            shared.core().wal.flush(end)?;
-            shared.transactions.publish_commit(txn);
+            let (wal, mut needs) = (&shared.core().wal, Lsn::ZERO);
+            mini.commit_with(|_, end| needs = shared.transactions.mark_committing(txn, end))?;
+            wal.flush(needs)?;
+            shared.transactions.publish_durable(wal.durable());
         } else {
             mini.state(RecordKind::DEAD, &[0])?;
             let (_, end) = mini.commit_with(|_, _| shared.transactions.mark_dead(txn))?;

@@ -5,13 +5,15 @@
 //! A statement leaves its registration *idle*: whoever computes the horizon takes it away. If nobody has, and nothing was
 //! committed since, the transaction's next statement takes it up again, without the mutex and anything else that other
 //! threads write.
+//! S1. The view of a change sees commits that are logged only, too (T1-logged), and tells its transaction when that made
+//!     a difference. The numbers up to one are a state that was there at once, whether they are published or not.
 //! A version is visible if its writer's commit number is at or below the snapshot's, or the writer is the reader.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::inventory::{ACTIVE, Directory, TxnState};
+use super::inventory::{ACTIVE, Directory, TxnState, logged_number};
 use super::ssi::Reader;
 use super::table::Transactions;
 use crate::page::TxnId;
@@ -21,6 +23,8 @@ use crate::rules::{Rule, disabled};
 pub struct Registration {
     /// Commits up to this number are seen.
     pub number: u64,
+    /// And up to this one by the view of a change (S1).
+    pub(super) newest: u64,
     /// Every transaction below is committed and visible to this snapshot.
     pub all_below: TxnId,
     /// The oldest active transaction when the snapshot was taken.
@@ -61,12 +65,13 @@ impl Registration {
     }
 
     /// Holds the horizon again after [`Registration::leave_idle`], if it still is where it was and the snapshot is still
-    /// that of this moment.
-    pub(crate) fn take_up(&self) -> bool {
+    /// that of this moment, also for a change (S1) if it is to be.
+    pub(crate) fn take_up(&self, changes: bool) -> bool {
         if !self.hold.change(Hold::IDLE, Hold::HELD) && !disabled(Rule::V6Idle) {
             return false;
         }
-        let current = self.transactions.counter() == self.number;
+        let current = self.transactions.counter() == self.number
+            && (!changes || self.transactions.newest() == self.newest);
         if !current {
             self.leave_idle();
         }
@@ -99,6 +104,8 @@ pub struct ReadView {
     dirty: Option<Arc<Transactions>>,
     /// A serializable reader, which wants to know what it skips.
     reader: Option<Arc<Reader>>,
+    /// Of the view of a change: up to which number it sees what is logged only, and where it says so (S1).
+    logged: Option<(u64, Arc<AtomicBool>)>,
 }
 
 impl ReadView {
@@ -117,7 +124,27 @@ impl ReadView {
             directory: transactions.directory(),
             dirty: dirty.then(|| Arc::clone(transactions)),
             reader: None,
+            logged: None,
         }
+    }
+
+    /// The same view for a change: it sees what is logged only, and notes in `seen` if it met such a thing (S1).
+    #[must_use]
+    pub(crate) fn with_logged(mut self, registration: &Registration, seen: &Arc<AtomicBool>) -> ReadView {
+        self.logged = Some((registration.newest, Arc::clone(seen)));
+        self
+    }
+
+    /// The same view for a statement that is no change.
+    #[must_use]
+    pub(crate) fn without_logged(mut self) -> ReadView {
+        self.logged = None;
+        self
+    }
+
+    /// Whether it sees what is logged only.
+    pub(crate) fn sees_logged(&self) -> bool {
+        self.logged.is_some()
     }
 
     /// The same view for a serializable reader: it reports the writers that it does not see.
@@ -155,11 +182,7 @@ impl ReadView {
     /// Whether `writer` is the reader's own or committed for this snapshot, also when the view is dirty.
     pub fn visible_committed(&self, writer: TxnId) -> bool {
         // The cells of dead and prepared transactions are above every number.
-        let committed = || {
-            let cell = self.directory.find(writer).unwrap_or(ACTIVE);
-            cell != ACTIVE && cell <= self.number
-        };
-        writer < self.all_below || writer == self.own || committed()
+        writer < self.all_below || writer == self.own || self.committed(writer)
     }
 
     /// Every transaction below is visible.
@@ -180,13 +203,32 @@ impl ReadView {
         self.number
     }
 
+    #[inline]
+    fn committed(&self, writer: TxnId) -> bool {
+        let cell = self.directory.find(writer).unwrap_or(ACTIVE);
+        cell != ACTIVE && (cell <= self.number || self.logged_only(cell))
+    }
+
+    /// What a change sees beyond its snapshot (S1).
+    fn logged_only(&self, cell: u64) -> bool {
+        let Some((newest, seen)) = &self.logged else { return false };
+        match logged_number(cell) {
+            Some(number) if number <= *newest => {
+                seen.store(true, Ordering::Relaxed);
+                true
+            }
+            Some(_) => false,
+            // Published meanwhile.
+            None => cell <= *newest,
+        }
+    }
+
     /// A transaction that the directory does not cover began behind this view, so its number is above ours.
     fn looked_up(&self, writer: TxnId) -> bool {
         if let Some(transactions) = &self.dirty {
             return transactions.state(writer) != TxnState::Dead;
         }
-        let cell = self.directory.find(writer).unwrap_or(ACTIVE);
-        let seen = cell != ACTIVE && cell <= self.number;
+        let seen = self.committed(writer);
         if !seen && let Some(reader) = &self.reader {
             reader.skips(writer);
         }

@@ -3,6 +3,9 @@
 //! T1. A commit number is given at publication. Under the mutex the state is stored first and the counter moves
 //!     afterwards, by one: snapshots are taken in between publications, so none sees a gap. A rollback that left
 //!     nothing behind takes a number too, so that who copied a page before it still does not see its changes.
+//! T1-logged. A commit that waits for the disk has its number already when its record is in the log, marked as logged.
+//!     Publication takes the marks away in the order of the numbers, each once all log up to it is durable; so every
+//!     number stands for a state that a crash may leave, and who sees a logged one and commits is durable behind it.
 //! V6. A snapshot is registered under the mutex under which the counter moves. The horizon is the number of the oldest
 //!     registered snapshot that is not idle, else the counter; registrations come in the order of their numbers, so it never
 //!     decreases. Idle ones are taken out of the list before their number is passed, and only while they are idle.
@@ -12,17 +15,17 @@
 //!
 //! Locks: the state's mutex, then the directory's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use verso_env::sync::{Mutex, RwLock};
 
-use super::inventory::{ACTIVE, DEAD, Directory, LIMBO, LONG_AGO, TxnState, state_of};
+use super::inventory::{ACTIVE, DEAD, Directory, LIMBO, LOGGED, LONG_AGO, TxnState, logged_number, state_of};
 use super::snapshot::{Hold, Registration};
 use crate::page::bytes::{checked_slice, checked_u64};
-use crate::page::{Flaw, TxnId};
+use crate::page::{Flaw, Lsn, TxnId};
 use crate::rules::{Rule, disabled};
 
 /// The four markers (M1).
@@ -64,9 +67,19 @@ struct Registered {
     hold: Arc<Hold>,
 }
 
+/// A number that is given but not published yet.
+struct Logged {
+    /// None where nothing is left of the transaction (a rollback).
+    txn: Option<TxnId>,
+    /// How far the log has to be durable: not less than for the number before.
+    needs: Lsn,
+}
+
 struct State {
     next: u64,
     counter: u64,
+    /// The numbers behind the counter, in their order.
+    logged: VecDeque<Logged>,
     active: BTreeSet<TxnId>,
     /// Those of the active whose commit record is in the log.
     committing: BTreeSet<TxnId>,
@@ -89,6 +102,11 @@ impl State {
     fn oldest_unfinished(&self) -> TxnId {
         let active = self.oldest_active();
         self.dead.first().map_or(active, |dead| active.min(*dead))
+    }
+
+    /// The greatest number given.
+    fn newest(&self) -> u64 {
+        self.counter + self.logged.len() as u64
     }
 
     /// Forgets the oldest registrations that hold nothing any more.
@@ -132,6 +150,8 @@ pub struct Transactions {
     state: Mutex<State>,
     /// The state's counter, for who only wants to know whether it has moved.
     counter: AtomicU64,
+    /// The greatest number given, likewise.
+    newest: AtomicU64,
     directory: RwLock<Arc<Directory>>,
 }
 
@@ -144,6 +164,7 @@ impl Transactions {
         let state = State {
             next,
             counter: restored.commit_counter.max(LONG_AGO),
+            logged: VecDeque::new(),
             active: restored.limbo.keys().copied().collect(),
             committing: BTreeSet::new(),
             limbo: restored.limbo,
@@ -152,8 +173,9 @@ impl Transactions {
             next_registration: 0,
             restored: Markers { next: TxnId(next), oit, oat, ost },
         };
-        let counter = AtomicU64::new(state.counter);
-        Transactions { state: Mutex::new(state), counter, directory: RwLock::new(Arc::new(directory)) }
+        let [counter, newest] = [state.counter; 2].map(AtomicU64::new);
+        let directory = RwLock::new(Arc::new(directory));
+        Transactions { state: Mutex::new(state), counter, newest, directory }
     }
 
     // ── a transaction's life ─────────────────────────────────────────────────────────────────────────────────
@@ -171,9 +193,40 @@ impl Transactions {
         id
     }
 
-    /// The commit record is in the log: a checkpoint from now on counts `txn` as committed, all others as active.
-    pub fn mark_committing(&self, txn: TxnId) {
-        self.state.lock().committing.insert(txn);
+    /// The commit record is in the log, before `end`: a checkpoint from now on counts `txn` as committed, all others but
+    /// those who ask for it ([`Transactions::is_logged`]) as active. How far the log has to be durable before `txn` can be
+    /// published.
+    pub fn mark_committing(&self, txn: TxnId, end: Lsn) -> Lsn {
+        let mut state = self.state.lock();
+        state.committing.insert(txn);
+        let number = state.newest() + 1;
+        let needs = state.logged.back().map_or(end, |before| before.needs.max(end));
+        state.logged.push_back(Logged { txn: Some(txn), needs });
+        self.store(txn, number | LOGGED);
+        self.newest.store(number, Ordering::SeqCst);
+        needs
+    }
+
+    /// Publishes, for all to see, the commits of which the log is durable (T1); the caller's own among them, for which it
+    /// has waited.
+    pub fn publish_durable(&self, durable: Lsn) {
+        let mut state = self.state.lock();
+        while let Some(first) =
+            state.logged.pop_front_if(|first| first.needs <= durable || disabled(Rule::T1Order))
+        {
+            let number = state.counter + 1;
+            if let Some(txn) = first.txn {
+                self.store(txn, number);
+                state.end(txn);
+            }
+            state.counter = number;
+            self.counter.store(number, Ordering::SeqCst);
+        }
+    }
+
+    /// How far the log has to be durable before everything logged so far can be published; none if it is.
+    pub fn logged_end(&self) -> Option<Lsn> {
+        self.state.lock().logged.back().map(|last| last.needs)
     }
 
     /// The record of its preparation is in the log: `txn` survives a restart, and waits for a decision.
@@ -183,7 +236,8 @@ impl Transactions {
         state.limbo.insert(txn, note);
     }
 
-    /// Commits `txn` for all to see, under the number returned (T1).
+    /// Commits `txn`, of which nothing needs to become durable, under the number returned (T1): that is seen at once, or
+    /// as soon as those before it are published.
     pub fn publish_commit(&self, txn: TxnId) -> u64 {
         let mut state = self.state.lock();
         let number = self.publish(&mut state, txn);
@@ -213,10 +267,16 @@ impl Transactions {
     }
 
     fn publish(&self, state: &mut State, txn: TxnId) -> u64 {
-        let number = state.counter + 1;
+        let number = state.newest() + 1;
         self.store(txn, number);
-        state.counter = number;
-        self.counter.store(number, Ordering::SeqCst);
+        match state.logged.back().map(|before| before.needs) {
+            None => {
+                state.counter = number;
+                self.counter.store(number, Ordering::SeqCst);
+            }
+            Some(needs) => state.logged.push_back(Logged { txn: None, needs }),
+        }
+        self.newest.store(number, Ordering::SeqCst);
         number
     }
 
@@ -234,10 +294,16 @@ impl Transactions {
         state_of(self.directory.read().find(txn).unwrap_or(ACTIVE))
     }
 
+    /// Whether the commit of a transaction is in the log, and not published yet.
+    pub fn is_logged(&self, txn: TxnId) -> bool {
+        logged_number(self.directory.read().find(txn).unwrap_or(ACTIVE)).is_some()
+    }
+
     /// The commit number of a transaction, if it is committed; 0 is long ago, visible to all.
     pub fn commit_number(&self, txn: TxnId) -> Option<u64> {
         match self.directory.read().find(txn).unwrap_or(ACTIVE) {
             ACTIVE | DEAD | LIMBO => None,
+            logged if logged & LOGGED != 0 => None,
             LONG_AGO => Some(0),
             number => Some(number),
         }
@@ -291,7 +357,13 @@ impl Transactions {
             let registered = Registered { oldest_active, all_below, hold: Arc::clone(&hold) };
             state.registered.insert((number, key), registered);
         }
-        Registration { number, all_below, oldest_active, key, hold, transactions: Arc::clone(self) }
+        let transactions = Arc::clone(self);
+        Registration { number, newest: state.newest(), all_below, oldest_active, key, hold, transactions }
+    }
+
+    /// The greatest number given, published or not.
+    pub(super) fn newest(&self) -> u64 {
+        self.newest.load(Ordering::SeqCst)
     }
 
     /// The newest commit number.

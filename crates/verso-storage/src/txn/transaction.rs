@@ -245,11 +245,53 @@ impl Txn {
             return Err(StorageError::Closed);
         }
         self.check_serializable()?;
+        self.settle()?;
         let (registration, view) = self.take_view()?;
         self.statements.push((registration, view));
         if self.options.savepoints {
             self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
         }
+        Ok(())
+    }
+
+    /// As [`Txn::begin_statement`] for a statement that changes rows and tells its client nothing of what it reads. At
+    /// READ COMMITTED it does not wait for commits that are in the log already, and sees them (T1-logged).
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    pub fn begin_change(&mut self) -> Result<(), StorageError> {
+        if self.options.isolation != Isolation::ReadCommitted || disabled(Rule::T1Logged) {
+            return self.begin_statement();
+        }
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        let statement = self.view_taken(true);
+        self.statements.push(statement);
+        if self.options.savepoints {
+            self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
+        }
+        Ok(())
+    }
+
+    /// Whether the running statement sees what is logged only.
+    pub(crate) fn sees_logged(&self) -> bool {
+        self.statements.last().is_some_and(|(_, view)| view.sees_logged())
+    }
+
+    /// Waits until everything is durable and published that the transaction may have seen, if it has seen any commit that
+    /// was not: before it shows its client anything.
+    fn settle(&self) -> Result<(), StorageError> {
+        if !self.owner.saw_logged.load(Ordering::Relaxed) || disabled(Rule::T1Settle) {
+            return Ok(());
+        }
+        let shared = &self.shared;
+        if let Some(end) = shared.transactions.logged_end() {
+            let wal = &shared.core().wal;
+            wal.flush(end)?;
+            shared.transactions.publish_durable(wal.durable());
+        }
+        self.owner.saw_logged.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -261,6 +303,7 @@ impl Txn {
         if self.shared.closed.load(Ordering::Relaxed) {
             return Err(StorageError::Closed);
         }
+        self.settle()?;
         self.statements.push((held.registration, held.view));
         if self.options.savepoints {
             self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
@@ -354,22 +397,29 @@ impl Txn {
 
     fn take_view(&mut self) -> Result<(Option<Registration>, ReadView), StorageError> {
         self.take_snapshot()?;
-        Ok(self.view_taken())
+        Ok(self.view_taken(false))
     }
 
-    fn view_taken(&mut self) -> (Option<Registration>, ReadView) {
+    fn view_taken(&mut self, changes: bool) -> (Option<Registration>, ReadView) {
         let transactions = &self.shared.transactions;
         let dirty = self.options.isolation == Isolation::ReadUncommitted;
         match &self.snapshot {
             None => {
-                if let Some((registration, view)) = self.idle.take()
-                    && registration.take_up()
-                    && view.is_dirty() == dirty
-                {
-                    return (Some(registration), view.with_own(self.id));
-                }
-                let registration = transactions.register();
-                let view = ReadView::new(transactions, &registration, self.id, dirty);
+                let idle = self.idle.take();
+                let again = idle.filter(|(idle, view)| idle.take_up(changes) && view.is_dirty() == dirty);
+                let (registration, view) = match again {
+                    Some((registration, view)) => (registration, view.with_own(self.id)),
+                    None => {
+                        let registration = transactions.register();
+                        let view = ReadView::new(transactions, &registration, self.id, dirty);
+                        (registration, view)
+                    }
+                };
+                let view = if changes {
+                    view.with_logged(&registration, &self.owner.saw_logged)
+                } else {
+                    view.without_logged()
+                };
                 (Some(registration), view)
             }
             Some(registration) => {
@@ -400,6 +450,8 @@ impl Txn {
         let transactions = &self.shared.transactions;
         let registration = transactions.register();
         let view = ReadView::new(transactions, &registration, self.id, false);
+        let view =
+            if self.sees_logged() { view.with_logged(&registration, &self.owner.saw_logged) } else { view };
         (registration, view)
     }
 
@@ -489,6 +541,13 @@ impl Txn {
     /// # Errors
     /// `MustRollback` when undo failed.
     pub fn abort_statement(&mut self) -> Result<(), StorageError> {
+        let undone = self.undo_statement();
+        // The client's error may tell of what the statement has read.
+        let settled = self.settle();
+        undone.and(settled)
+    }
+
+    fn undo_statement(&mut self) -> Result<(), StorageError> {
         self.unique.abandon(self.statements.len());
         self.statements.pop();
         if !self.options.savepoints {
@@ -700,8 +759,9 @@ impl Txn {
         self.statements.clear();
         self.shared.commits.fetch_add(1, Ordering::Relaxed);
         if self.id == TxnId::NONE {
+            let settled = self.settle();
             self.leave(true);
-            return Ok(());
+            return settled;
         }
         let shared = Arc::clone(&self.shared);
         let mut mini = Mini::begin(shared.core(), self.id);
@@ -711,25 +771,26 @@ impl Txn {
             self.finish_badly();
             return Err(error);
         }
-        let early = disabled(Rule::T1);
-        let durable =
-            mini.commit_with(|_, _| shared.transactions.mark_committing(self.id)).and_then(|(_, end)| {
-                if early {
-                    shared.transactions.publish_commit(self.id);
-                }
-                shared.core().wal.flush(end)
-            });
+        let wal = &shared.core().wal;
+        let (mut needs, mut dropped) = (Lsn::ZERO, false);
+        let logged = mini.commit_with(|_, end| needs = shared.transactions.mark_committing(self.id, end));
+        let durable = logged.and_then(|_| {
+            if disabled(Rule::T1) {
+                shared.transactions.publish_durable(Lsn(u64::MAX));
+            }
+            // Changes need not wait for the disk, too: whatever they make of this one is durable behind it.
+            shared.locks.logged(&self.owner);
+            dropped = self.give_back_slot();
+            wal.flush(needs)
+        });
         if durable.is_err() {
             // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
             shared.locks.fail();
             return durable;
         }
-        if !early {
-            shared.transactions.publish_commit(self.id);
-        }
-        if self.leave(true)
-            && let Err(error) = retire::retire(&shared)
-        {
+        shared.transactions.publish_durable(wal.durable());
+        self.leave(true);
+        if dropped && let Err(error) = retire::retire(&shared) {
             tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
         }
         Ok(())
@@ -762,8 +823,14 @@ impl Txn {
         Ok(())
     }
 
-    /// Gives back what the transaction held; whether it dropped an object.
-    fn leave(&mut self, committed: bool) -> bool {
+    /// Gives back where it wrote its versions; whether it dropped an object.
+    fn give_back_slot(&mut self) -> bool {
+        let slot = self.slot.take();
+        slot.is_some_and(|slot| self.shared.versions.give_back(slot, &self.shared.transactions))
+    }
+
+    /// Gives back what the transaction held.
+    fn leave(&mut self, committed: bool) {
         if let Some(reader) = self.reader.take() {
             reader.ended(committed);
         }
@@ -771,9 +838,7 @@ impl Txn {
             let mut exported = self.shared.exported.lock();
             self.exported.drain(..).for_each(|name| drop(exported.remove(&name)));
         }
-        let slot = self.slot.take();
-        let dropped =
-            slot.is_some_and(|slot| self.shared.versions.give_back(slot, &self.shared.transactions));
+        self.give_back_slot();
         if self.id != TxnId::NONE {
             self.shared.versions.ended(self.id, &self.shared.transactions);
         }
@@ -783,7 +848,6 @@ impl Txn {
         if let Err(error) = self.images.clear(&self.shared) {
             tracing::warn!(%error, txn = self.id.0, "pages of undo images stay allocated until the next start");
         }
-        dropped
     }
 
     /// Undoes everything (F4, F5).

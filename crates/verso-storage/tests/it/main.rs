@@ -8,6 +8,7 @@ mod images;
 mod indexes;
 mod junk;
 mod locks;
+mod logged;
 mod model;
 mod rules;
 mod support;

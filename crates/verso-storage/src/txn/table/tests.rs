@@ -19,11 +19,13 @@ fn a_snapshot_sees_what_was_committed_before_it() {
     let transactions = fresh();
     let (a, b) = (transactions.begin_write(), transactions.begin_write());
     assert_eq!((a, b), (TxnId(1), TxnId(2)));
-    transactions.mark_committing(b);
+    transactions.mark_committing(b, Lsn(10));
     let before = transactions.register();
     let old = view(&transactions, &before, TxnId::NONE);
     assert_eq!(transactions.state(b), TxnState::Active);
-    assert_eq!(transactions.publish_commit(b), 2);
+    transactions.publish_durable(Lsn(9));
+    assert_eq!(transactions.state(b), TxnState::Active);
+    transactions.publish_durable(Lsn(10));
     assert_eq!(transactions.commit_number(b), Some(2));
     let after = transactions.register();
     let new = view(&transactions, &after, TxnId::NONE);
@@ -120,7 +122,7 @@ fn a_restart_goes_on_where_the_checkpoint_was() {
     let ids: Vec<TxnId> = (0..4).map(|_| transactions.begin_write()).collect();
     transactions.mark_dead(ids[1]);
     transactions.publish_commit(ids[0]);
-    transactions.mark_committing(ids[2]);
+    transactions.mark_committing(ids[2], Lsn(10));
     let mut bytes = Vec::new();
     transactions.encode(&mut bytes);
     for length in 0..bytes.len() {
@@ -144,18 +146,18 @@ fn v6_an_idle_registration_holds_nothing_and_is_taken_up_only_where_it_still_is(
     let commit = || transactions.publish_commit(transactions.begin_write());
     let registration = transactions.register();
     registration.leave_idle();
-    assert!(registration.take_up(), "nothing has happened");
+    assert!(registration.take_up(false), "nothing has happened");
     commit();
     assert_eq!(transactions.horizon(), registration.number, "held again");
     registration.leave_idle();
-    assert!(!registration.take_up(), "the snapshot is not that of this moment");
+    assert!(!registration.take_up(false), "the snapshot is not that of this moment");
     assert_eq!(transactions.horizon(), registration.number + 1);
     assert_eq!(transactions.markers().ost, transactions.markers().oat);
 
     let registration = transactions.register();
     registration.leave_idle();
     assert_eq!(transactions.horizon(), registration.number);
-    assert!(!registration.take_up(), "the horizon did not wait for it");
+    assert!(!registration.take_up(false), "the horizon did not wait for it");
     drop(registration);
 
     // Behind one that holds, an idle one stays in the list until its turn comes.
@@ -190,7 +192,7 @@ fn v6_taken_up_snapshots_hold_the_horizon() {
     let mut taken_up = 0;
     while left.load(Ordering::Acquire) == 1 {
         let before = transactions.counter();
-        let registration = match idle.take().filter(Registration::take_up) {
+        let registration = match idle.take().filter(|idle| idle.take_up(false)) {
             Some(registration) => {
                 taken_up += 1;
                 registration
