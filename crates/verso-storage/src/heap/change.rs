@@ -373,8 +373,10 @@ impl Heap {
             if header::kind(mini.page(home)) != Some(PageKind::Data) {
                 return Err(StorageError::corrupt(page, self.object, "not a data page"));
             }
-            let layout = PageLayout::of(mini.page(home))
+            let layout = self
+                .layout_of(mini.page(home))
                 .map_err(|flaw| StorageError::corrupt(page, self.object, flaw))?;
+            let layout = &*layout;
             let owners = Owners::of(mini.page(home), &layout, Slots::from_list(slots));
             let bytes = mini.page(home);
             match self.obstacle(&shared, txn, view, bytes, &layout, page_index, slots, &owners, strength) {

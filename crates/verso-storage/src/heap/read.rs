@@ -310,7 +310,8 @@ pub(crate) fn read_at_home(
     if header::kind(&page) != Some(PageKind::Data) || header::owner(&page) != heap.object {
         return Err(StorageError::corrupt(id, heap.object, "not a data page of this table"));
     }
-    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    let layout = heap.layout_of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    let layout = &*layout;
     let slot = record.slot;
     if slot >= u16_at(&page, SLOT_HIGH).min(layout.capacity as u16) {
         return Ok(AtHome::Nothing);

@@ -1,8 +1,9 @@
 //! A table: its columns, its directory in memory, and how it gets another page.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use verso_env::sync::{Mutex, RwLock};
@@ -15,7 +16,7 @@ use crate::buffer::BufferPool;
 use crate::index::IndexSet;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u32_at;
-use crate::page::{ObjectId, PageId, PageKind, header};
+use crate::page::{Flaw, ObjectId, PageId, PageKind, header};
 use crate::space::SpaceMap;
 use crate::wal::RecordKind;
 
@@ -28,6 +29,8 @@ pub struct Heap {
     columns: Vec<ColumnSpec>,
     /// As its data pages describe them.
     descriptors: Vec<u8>,
+    /// The layout of the first data page that was looked at, which most others have too.
+    layout: OnceLock<PageLayout>,
     directory: RwLock<Vec<PageId>>,
     /// Pages that have free slots or much free room (hints).
     pub(crate) roomy: Mutex<BTreeSet<u32>>,
@@ -78,6 +81,7 @@ impl Heap {
             root,
             descriptors: layout::descriptors(&columns),
             columns,
+            layout: OnceLock::new(),
             directory: RwLock::new(directory),
             roomy: Mutex::default(),
             companions: Mutex::default(),
@@ -86,6 +90,23 @@ impl Heap {
             explicit_locks: Arc::default(),
             page_locks: AtomicBool::new(false),
         })
+    }
+
+    /// The layout of one of its data pages; mostly known.
+    ///
+    /// # Errors
+    /// As [`PageLayout::of`].
+    pub(super) fn layout_of(&self, page: &[u8]) -> Result<Cow<'_, PageLayout>, Flaw> {
+        let known = self.layout.get().filter(|layout| layout.describes(page));
+        if let Some(layout) = known {
+            return Ok(Cow::Borrowed(layout));
+        }
+        let layout = PageLayout::of(page)?;
+        if self.layout.get().is_none() {
+            // Somebody else may be first.
+            let _ = self.layout.set(layout.clone());
+        }
+        Ok(Cow::Owned(layout))
     }
 
     /// Says whether records are locked by whole pages. Nobody may work with the table while that changes.

@@ -22,19 +22,20 @@ pub(super) fn cycle(state: &State, owner: u64, active: IsActive<'_>) -> Option<S
     let mut seen = BTreeSet::from([owner]);
     let mut open = vec![owner];
     // Those who stand in one queue mostly wait for one transaction and for each other: its owner is looked for once, and
-    // whoever stands before one who wants the same and was followed already has nobody before him who was not.
+    // in the way of whoever stands before one who wants the same and was followed already there is nobody who was not.
     let mut writers: BTreeMap<TxnId, Option<u64>> = BTreeMap::new();
-    let mut queues: BTreeMap<(Tag, u8), usize> = BTreeMap::new();
+    let mut queues: BTreeMap<(Tag, u8, bool), usize> = BTreeMap::new();
     while let Some(waiter) = open.pop() {
         let Some(want) = state.owners.get(&waiter).and_then(|waiter| waiter.want.as_ref()) else { continue };
         let mut owner_of = |txn| *writers.entry(txn).or_insert_with(|| state.owner_of(txn));
-        let mut blockers: SmallVec<[u64; 4]> = state.in_possession(waiter, want).collect();
+        let mut blockers: SmallVec<[u64; 4]> = SmallVec::new();
         blockers.extend(state.writer(waiter, want, active, &mut owner_of));
         if let Some(tag) = want.tag() {
-            let (place, key) = (state.place(waiter, tag), (tag, want.mode()));
+            let (place, key) = (state.place(waiter, tag), (tag, want.mode(), want.passes()));
             if queues.get(&key).is_none_or(|followed| place > *followed) {
+                blockers.extend(state.in_possession(waiter, want));
                 blockers.extend(state.ahead(waiter, want));
-                // Who holds the thing already does not wait for all before him.
+                // Who holds the thing already does not wait for all before him, and others wait for him.
                 if state.held(waiter, tag) == 0 {
                     queues.insert(key, place);
                 }

@@ -52,6 +52,11 @@ impl Want {
         }
     }
 
+    /// Whether it does not wait for those whose commit is logged.
+    pub(super) fn passes(&self) -> bool {
+        matches!(self, Want::Record { passes: true, .. })
+    }
+
     pub(super) fn mode(&self) -> u8 {
         match self {
             Want::Lock { mode, .. } => *mode,
@@ -505,12 +510,16 @@ impl State {
     /// Wakes those in the queue of `tag` that nobody blocks any more.
     pub(super) fn wake_queue(&self, tag: Tag, active: IsActive<'_>) {
         let Some(entry) = self.tags.get(&tag) else { return };
+        let holders: SmallVec<[u64; 8]> = match tag {
+            Tag::Record(object, record) => self.holders(object, record).map(|(holder, _)| holder).collect(),
+            Tag::Table(_) | Tag::Advisory(_) => entry.granted.iter().map(|granted| granted.owner).collect(),
+        };
         let mut ahead = 0;
         for (waiter, mode) in &entry.queue {
             // Most stand behind one whom they would exclude; who holds the thing already may go before him.
             let behind = conflicts(tag, *mode) & ahead != 0 && !disabled(Rule::T3Fifo);
             ahead |= 1 << mode;
-            if behind && self.held(*waiter, tag) == 0 {
+            if behind && !holders.contains(waiter) {
                 continue;
             }
             if let Some(OwnerState { core, want: Some(want), .. }) = self.owners.get(waiter)
