@@ -377,9 +377,9 @@ impl Heap {
                 .layout_of(mini.page(home))
                 .map_err(|flaw| StorageError::corrupt(page, self.object, flaw))?;
             let layout = &*layout;
-            let owners = Owners::of(mini.page(home), &layout, Slots::from_list(slots));
+            let owners = Owners::of(mini.page(home), layout, Slots::from_list(slots));
             let bytes = mini.page(home);
-            match self.obstacle(&shared, txn, view, bytes, &layout, page_index, slots, &owners, strength) {
+            match self.obstacle(&shared, txn, view, bytes, layout, page_index, slots, &owners, strength) {
                 None => {
                     let page = mini.page(home);
                     let (own, fresh) = owners.split(txn.id, slots);
@@ -389,7 +389,7 @@ impl Heap {
                         shared.core(),
                         txn,
                         page,
-                        &layout,
+                        layout,
                         page_index,
                         &own,
                         columns,
@@ -404,13 +404,12 @@ impl Heap {
                             continue;
                         }
                     };
-                    let keys = maintain::before_change(
-                        &shared, txn, self, page, &layout, page_index, slots, update,
-                    )?;
+                    let keys =
+                        maintain::before_change(&shared, txn, self, page, layout, page_index, slots, update)?;
                     let purge = maintain::concerned(self, columns);
                     let parts = (&*own, &*fresh);
                     let done = self.change_latched(
-                        &shared, txn, mini, home, &layout, page_index, slots, parts, owners, image, change,
+                        &shared, txn, mini, home, layout, page_index, slots, parts, owners, image, change,
                         purge,
                     );
                     drop(place);

@@ -323,7 +323,7 @@ pub(crate) fn read_at_home(
     if !view.visible(writer) {
         return Ok(AtHome::Older);
     }
-    if !apply::is_live(&page, &layout, slot) || !accept(&page, &layout)? {
+    if !apply::is_live(&page, layout, slot) || !accept(&page, layout)? {
         return Ok(AtHome::Nothing);
     }
     let copier = Copier { shared, heap, view, page_index: record.page_index, page: &page, id };

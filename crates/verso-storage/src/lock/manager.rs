@@ -234,6 +234,7 @@ impl LockManager {
 
     /// The first of `slots` that an explicit lock or somebody's place in a queue denies to `owner`. Called with the page
     /// latched, and only if the table's counter says that there is something to find.
+    #[allow(clippy::too_many_arguments, reason = "all of them describe one request")]
     pub(crate) fn denied(
         &self,
         owner: &OwnerCore,
@@ -249,6 +250,7 @@ impl LockManager {
 
     /// Locks records of a page for `owner` unless one of them is denied, which is returned then. Called with the page
     /// latched.
+    #[allow(clippy::too_many_arguments, reason = "all of them describe one request")]
     pub(crate) fn lock_slots(
         &self,
         owner: &OwnerCore,
@@ -608,6 +610,7 @@ impl LockManager {
 
 /// The first slot that somebody denies to `owner`. The home writer goes before everybody who waits for it, but not
 /// before who shares the lock with it.
+#[allow(clippy::too_many_arguments, reason = "all of them describe one request")]
 fn denied(
     state: &State,
     owner: &OwnerCore,
