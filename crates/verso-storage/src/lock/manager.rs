@@ -514,6 +514,10 @@ impl LockManager {
             debug_assert!(owner.want.is_none(), "an owner waits for one thing at a time (O2)");
             owner.want = Some(want);
         }
+        if let Some(tag) = want.tag().filter(|tag| state.is_followed(owner.id, *tag)) {
+            // Who holds what this one wants goes before it, and so perhaps before those behind it, too.
+            state.wake_queue(tag, &active);
+        }
         self.waits.fetch_add(1, Ordering::Relaxed);
         self.waiting.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);

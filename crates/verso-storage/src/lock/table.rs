@@ -356,6 +356,12 @@ impl State {
         place.unwrap_or(entry.queue.len())
     }
 
+    /// Whether somebody stands behind `owner` in the queue.
+    pub(super) fn is_followed(&self, owner: u64, tag: Tag) -> bool {
+        let last = self.tags.get(&tag).and_then(|entry| entry.queue.back());
+        last.is_some_and(|(last, _)| *last != owner)
+    }
+
     /// Puts `owner` into the queue: at the end, or before the first that waits for what it holds already, or in front.
     pub(super) fn enqueue(&mut self, owner: u64, want: &Want, front: bool) {
         let Some(tag) = want.tag() else { return };

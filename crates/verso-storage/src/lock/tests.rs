@@ -197,6 +197,35 @@ fn an_owner_that_goes_leaves_nothing() {
     manager.acquire(&b.core, key, TableLockMode::Share as u8, true, NOW).unwrap();
 }
 
+/// `a` holds SHARE, `b` ROW SHARE; `c` waits for `a`, and `b` behind it. Now `a` wants everything: it goes before `c`, but
+/// `b` goes before `a`, for which it does not wait.
+#[test]
+fn who_holds_what_a_newcomer_wants_goes_before_it_and_hears_of_that() {
+    let (env, transactions, manager) = fresh();
+    let owners: [_; 3] = std::array::from_fn(|index| Arc::new(manager.register(index as u64 + 1)));
+    owners.iter().for_each(|owner| _ = begin(&transactions, owner));
+    let [a, b, c] = &owners;
+    manager.lock_table(&b.core, TABLE, TableLockMode::RowShare, NOW).unwrap();
+    manager.lock_table(&a.core, TABLE, TableLockMode::Share, NOW).unwrap();
+    let waits = |owner: &Arc<LockOwner>, mode, count| {
+        let (manager, owner) = (Arc::clone(&manager), Arc::clone(owner));
+        let waiter = Arc::clone(&manager);
+        let thread = env.spawn("waiter", move || {
+            assert!(waiter.lock_table(&owner.core, TABLE, mode, WAIT).unwrap());
+            waiter.end(&owner.core);
+        });
+        until_waiting(&manager, count);
+        thread
+    };
+    let second = waits(c, TableLockMode::RowExclusive, 1);
+    let first = waits(b, TableLockMode::Share, 2);
+    assert!(manager.lock_table(&a.core, TABLE, TableLockMode::AccessExclusive, WAIT).unwrap());
+    first.join().unwrap();
+    manager.end(&a.core);
+    second.join().unwrap();
+    assert_eq!(manager.list(), []);
+}
+
 /// Threads lock tables and advisory keys in any order and give up where they would wait for ever. The scheduler fails
 /// when all of them wait at once: a lost wake-up, or a deadlock that was not found.
 #[test]
