@@ -18,7 +18,7 @@ use crate::index::{self, Index, IndexProgress, IndexSpec};
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
-use crate::maintenance::{background, check, retire, sweep};
+use crate::maintenance::{background, backout, check, retire, sweep};
 use crate::mini::Mini;
 use crate::page::bytes::{checked_u32, checked_u64};
 use crate::page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId, header};
@@ -702,7 +702,7 @@ impl Engine {
     /// # Errors
     /// `Corrupt`, `Io`, `Poisoned`.
     pub fn housekeeping(&self) -> Result<(), StorageError> {
-        background::round(self.shared())
+        background::round(self.shared(), backout::Pace::Full)
     }
 
     /// Makes a checkpoint.

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::StorageError;
-use crate::maintenance::{backout, retire, sweep};
+use crate::maintenance::backout::{self, Pace};
+use crate::maintenance::{retire, sweep};
 use crate::shared::Shared;
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -14,9 +15,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// What the steps report.
-pub fn round(shared: &Shared) -> Result<(), StorageError> {
+pub fn round(shared: &Shared, pace: Pace) -> Result<(), StorageError> {
     if shared.auto_backout.load(Ordering::Relaxed) {
-        backout::back_out_all(shared, false)?;
+        backout::back_out_all(shared, false, pace)?;
     }
     shared.versions.close_idle(&shared.transactions);
     retire::retire(shared)?;
@@ -34,7 +35,7 @@ pub fn run(shared: &Weak<Shared>) {
         if shared.closed.load(Ordering::Acquire) {
             return;
         }
-        if let Err(error) = round(&shared) {
+        if let Err(error) = round(&shared, Pace::Resting) {
             if matches!(error, StorageError::Poisoned | StorageError::Closed) {
                 return;
             }

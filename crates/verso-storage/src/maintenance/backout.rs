@@ -1,6 +1,8 @@
 //! Back-out of the dead, from their own version pages.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::heap::undo;
 use crate::mini::Mini;
@@ -11,11 +13,26 @@ use crate::version::page as version_page;
 use crate::wal::RecordKind;
 use crate::{ObjectId, StorageError};
 
+/// Data pages that are backed out between two rests.
+const PAGES_BETWEEN_RESTS: usize = 32;
+/// A rest is so many times as long as the work before it.
+const REST: u32 = 3;
+
+/// Who backs out, and how eagerly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Somebody waits for it.
+    Full,
+    /// Housekeeping: nobody waits, for readers step over what is dead and writers back out what they meet. It rests most
+    /// of the time, so that who reads the table right after a rollback has memory and latches nearly to himself.
+    Resting,
+}
+
 /// Backs out everything the dead transaction left, then forgets that it was dead; data pages visited.
 ///
 /// # Errors
 /// `Corrupt`, `Io`, `Poisoned`.
-pub fn back_out(shared: &Shared, txn: TxnId) -> Result<u64, StorageError> {
+pub fn back_out(shared: &Shared, txn: TxnId, pace: Pace) -> Result<u64, StorageError> {
     let mut pages: BTreeSet<(ObjectId, u32)> = BTreeSet::new();
     let mut created = Vec::new();
     let mut purges = Vec::new();
@@ -36,7 +53,15 @@ pub fn back_out(shared: &Shared, txn: TxnId) -> Result<u64, StorageError> {
             }
         }
     }
-    for (table, page_index) in &pages {
+    let clock = &shared.env.clock;
+    let mut since = clock.monotonic_nanos();
+    for (count, (table, page_index)) in pages.iter().enumerate() {
+        let rests = pace == Pace::Resting && (count + 1) % PAGES_BETWEEN_RESTS == 0;
+        if rests && !shared.closed.load(Ordering::Acquire) {
+            let worked = Duration::from_nanos(clock.monotonic_nanos().saturating_sub(since));
+            clock.sleep(worked.min(Duration::from_millis(10)) * REST);
+            since = clock.monotonic_nanos();
+        }
         if created.contains(table) {
             continue;
         }
@@ -70,15 +95,15 @@ pub fn back_out(shared: &Shared, txn: TxnId) -> Result<u64, StorageError> {
 ///
 /// # Errors
 /// As [`back_out`].
-pub fn back_out_all(shared: &Shared, sweeping: bool) -> Result<u64, StorageError> {
+pub fn back_out_all(shared: &Shared, sweeping: bool, pace: Pace) -> Result<u64, StorageError> {
     let mut pages = 0;
     for txn in shared.transactions.dead() {
         if sweeping || !shared.left_to_sweep.lock().contains(&txn) {
-            pages += match back_out(shared, txn) {
+            pages += match back_out(shared, txn, pace) {
                 // A checkpoint gives log back.
                 Err(StorageError::Full { .. }) => {
                     shared.store.checkpoint(|| shared.collect())?;
-                    back_out(shared, txn)?
+                    back_out(shared, txn, Pace::Full)?
                 }
                 done => done?,
             };

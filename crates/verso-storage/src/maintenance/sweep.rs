@@ -78,7 +78,7 @@ pub fn sweep(
         next = before.next.0,
         "sweep starts"
     );
-    let pages_backed_out = backout::back_out_all(shared, true)?;
+    let pages_backed_out = backout::back_out_all(shared, true, backout::Pace::Full)?;
     shared.versions.close_idle(&shared.transactions);
     let version_pages_retired = retire::retire(shared)?;
     // Below this everything is committed and needed by no snapshot in an older form.
