@@ -29,10 +29,10 @@ use crate::heap::layout::FLAG_SWEPT;
 use crate::page::{Flaw, Lsn, PageId, PageKind, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::space::SpaceChange;
-use crate::wal::{Group, GroupView, RecordKind, Reservation, Wal};
+use crate::wal::{Group, GroupView, Promise, RecordKind, Reservation, Wal};
 
 /// Room in the log reserved for every mini-transaction that does not ask for more.
-const RESERVE_BYTES: u64 = 256 << 10;
+const RESERVE_BYTES: u64 = Promise::GROUP_MAX;
 
 /// Stripes of the checkpoint gate, for as many threads that do not meet.
 const STRIPES: usize = 16;
@@ -151,6 +151,8 @@ pub struct Mini<'e> {
     space: Option<SpaceChange<'e>>,
     reservation: Option<Reservation<'e>>,
     use_reserve: bool,
+    /// A usual group has its room already.
+    promised: bool,
     /// Of no transaction: it gives room back, sooner or later.
     housekeeping: bool,
     /// Pages were changed, or records promised, that the log does not know of yet.
@@ -170,6 +172,7 @@ impl<'e> Mini<'e> {
             space: None,
             reservation: None,
             use_reserve: false,
+            promised: false,
             housekeeping: txn == TxnId::NONE,
             changed: false,
         }
@@ -237,6 +240,9 @@ impl<'e> Mini<'e> {
     /// # Errors
     /// `Full`, `Poisoned`.
     pub fn reserve(&mut self, bytes: u64) -> Result<(), StorageError> {
+        if self.promised && bytes <= RESERVE_BYTES {
+            return Ok(());
+        }
         if !self.reservation.as_ref().is_some_and(|reservation| reservation.covers(bytes)) {
             let wal = &self.core.wal;
             let bytes = bytes.max(RESERVE_BYTES);
@@ -244,6 +250,11 @@ impl<'e> Mini<'e> {
             self.reservation = Some(if kept { wal.reserve_kept(bytes)? } else { wal.reserve(bytes)? });
         }
         Ok(())
+    }
+
+    /// The log has promised room for a group of up to [`Promise::GROUP_MAX`].
+    pub fn promised(&mut self) {
+        self.promised = true;
     }
 
     /// Lets this mini-transaction use the space of file and log kept for undo and back-out.

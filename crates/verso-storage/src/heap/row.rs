@@ -81,6 +81,9 @@ impl Heap {
             return Ok(None);
         }
         let mut mini = Mini::begin(shared.core(), id);
+        if writer.promised(&shared.core().wal) {
+            mini.promised();
+        }
         let home = mini.take(page);
         let note_page = mini.write(note.pointer.page())?;
         let count = note.count + 1;
@@ -100,6 +103,7 @@ impl Heap {
         drop(list);
         // What was applied is committed, also where an index cannot be read (M3).
         let lsns = mini.commit()?;
+        writer.used(lsns);
         drop(gate);
         txn.wrote(lsns);
         if next % OBSERVED == 0 {

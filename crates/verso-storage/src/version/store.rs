@@ -21,11 +21,11 @@ use crate::heap::row::InsertTarget;
 use crate::index::LeafHints;
 use crate::mini::Mini;
 use crate::page::bytes::checked_slice;
-use crate::page::{Flaw, ObjectId, PageId, TxnId, header};
+use crate::page::{Flaw, Lsn, ObjectId, PageId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::space::{ExtentKind, ExtentRun, SpaceMap, UNIT_PAGES};
 use crate::txn::{Transactions, TxnState};
-use crate::wal::RecordKind;
+use crate::wal::{Promise, RecordKind, Wal};
 
 /// What is known of a page in use.
 #[derive(Clone, Debug, Default)]
@@ -66,10 +66,40 @@ pub struct WriterSlot {
     dropped: bool,
     /// Where the last record went.
     pub target: Option<InsertTarget>,
+    /// Room in the log for a row after the other.
+    promise: Option<Promise>,
+    /// Rows appended one by one without a promise.
+    alone: u8,
     /// Leaves that the last record's keys went to.
     pub leaves: LeafHints,
     /// Directory index of the data page that each table's inserts go to.
     pub insert_pages: HashMap<ObjectId, u32>,
+}
+
+/// Rows one by one after which more are expected.
+const ALONE: u8 = 8;
+
+impl WriterSlot {
+    /// Whether there is room in the log for another small group without asking for it: a transaction that appends a row
+    /// after the other has the log promise it for many at once.
+    pub fn promised(&mut self, wal: &Wal) -> bool {
+        if self.alone < ALONE {
+            self.alone += 1;
+            return false;
+        }
+        if !self.promise.as_ref().is_some_and(Promise::holds) {
+            self.promise = None;
+            self.promise = wal.promise_many();
+        }
+        self.promise.is_some()
+    }
+
+    /// A group was appended under the promise.
+    pub fn used(&mut self, (start, end): (Lsn, Lsn)) {
+        if let Some(promise) = &mut self.promise {
+            promise.used(end.0 - start.0);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -175,6 +205,7 @@ impl VersionStore {
     /// Gives the slot back at the transaction's end; whether the transaction dropped an object.
     pub fn give_back(&self, mut slot: WriterSlot, transactions: &Transactions) -> bool {
         slot.note = None;
+        (slot.promise, slot.alone) = (None, 0);
         let dropped = std::mem::take(&mut slot.dropped);
         let mut inner = self.inner.lock();
         if (dropped || inner.idle.len() >= 16)

@@ -87,7 +87,6 @@ pub struct WalStats {
 
 #[derive(Default)]
 struct Counters {
-    groups: AtomicU64,
     chunks: AtomicU64,
     bytes_written: AtomicU64,
     flushes: AtomicU64,
@@ -124,7 +123,7 @@ struct Shared {
     /// What must not be recycled.
     pins: Arc<Pins>,
     /// Bytes promised to mini-transactions under way.
-    reserved: AtomicU64,
+    reserved: Arc<AtomicU64>,
     poisoned: AtomicBool,
     counters: Counters,
 }
@@ -140,6 +139,42 @@ impl Reservation<'_> {
     /// Whether a group of `bytes` has its room already.
     pub(crate) fn covers(&self, bytes: u64) -> bool {
         self.bytes >= bytes + (CHUNK_HEADER + SECTOR) as u64
+    }
+}
+
+/// Room for the groups of a writer that appends many small ones: he need not ask for each, and shares nothing with
+/// others until the promise is used up. Given back when dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct Promise {
+    reserved: Arc<AtomicU64>,
+    bytes: u64,
+    /// Of what may be appended under it.
+    left: u64,
+}
+
+impl Promise {
+    /// Most bytes of one group.
+    pub const GROUP_MAX: u64 = 256 << 10;
+    /// All groups under one promise.
+    const BETWEEN: u64 = 256 << 10;
+
+    /// Whether a group of [`Promise::GROUP_MAX`] has room.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.left > 0
+    }
+
+    /// So much was appended under it. All of it stays reserved, for who asks meanwhile counts what was appended and not yet
+    /// written by itself.
+    pub fn used(&mut self, bytes: u64) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.reserved.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -192,7 +227,7 @@ impl Wal {
             appended: AtomicU64::new(end.0),
             written: AtomicU64::new(end.0),
             durable: AtomicU64::new(end.0),
-            reserved: AtomicU64::new(0),
+            reserved: Arc::default(),
             poisoned: AtomicBool::new(false),
             counters: Counters::default(),
         });
@@ -249,8 +284,6 @@ impl Wal {
         let (start, end) = queue.push(bytes);
         inside(start, end);
         shared.appended.store(end.0, Ordering::Release);
-        drop(queue);
-        shared.counters.groups.fetch_add(1, Ordering::Relaxed);
         Ok((start, end))
     }
 
@@ -277,6 +310,17 @@ impl Wal {
     /// As [`Wal::reserve`].
     pub fn reserve_kept(&self, bytes: u64) -> Result<Reservation<'_>, StorageError> {
         self.promise(bytes, 0)
+    }
+
+    /// Promises room for many small groups of one writer, beside the room kept for undo; none when the disk has no more, or
+    /// the log is poisoned.
+    #[must_use]
+    pub fn promise_many(&self) -> Option<Promise> {
+        let reservation = self.reserve(Promise::GROUP_MAX + Promise::BETWEEN).ok()?;
+        let bytes = reservation.bytes;
+        // What was added stays.
+        std::mem::forget(reservation);
+        Some(Promise { reserved: Arc::clone(&self.shared.reserved), bytes, left: Promise::BETWEEN })
     }
 
     fn promise(&self, bytes: u64, kept: u64) -> Result<Reservation<'_>, StorageError> {
@@ -334,7 +378,7 @@ impl Wal {
         let counters = &self.shared.counters;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         WalStats {
-            groups: get(&counters.groups),
+            groups: self.shared.queue.lock().groups,
             bytes: get(&self.shared.appended) - self.shared.first.0,
             chunks: get(&counters.chunks),
             bytes_written: get(&counters.bytes_written),

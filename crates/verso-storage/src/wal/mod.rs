@@ -35,7 +35,7 @@ mod turns;
 
 pub use chunk::{CHUNK_HEADER, DatabaseId, LOG_FORMAT, SECTOR};
 pub use group::{GROUP_HEADER, Group, GroupView, MAX_GROUP, RECORD_HEADER, RecordView};
-pub use log::{FIRST_LSN, Reservation, Wal, WalOptions, WalStats};
+pub use log::{FIRST_LSN, Promise, Reservation, Wal, WalOptions, WalStats};
 pub use lookup::{LogLookup, LogPin};
 pub(crate) use reader::corrupt;
 pub use reader::{LogImage, LogOrigin};

@@ -13,6 +13,8 @@ pub(super) struct Queue {
     pub full: VecDeque<ChunkBuffer>,
     free: Vec<ChunkBuffer>,
     chunk_bytes: usize,
+    /// Groups appended so far.
+    pub groups: u64,
     /// The log writer shall make a spare segment.
     pub spare_wanted: bool,
     /// The log writer shall end.
@@ -27,6 +29,7 @@ impl Queue {
             full: VecDeque::with_capacity(buffer_count),
             free: (1..buffer_count.max(2)).map(|_| buffer()).collect(),
             chunk_bytes,
+            groups: 0,
             spare_wanted: false,
             stopped: false,
         }
@@ -41,6 +44,7 @@ impl Queue {
     pub fn push(&mut self, group: &[u8]) -> (Lsn, Lsn) {
         let start = self.active.end();
         self.active.push(group);
+        self.groups += 1;
         (start, self.active.end())
     }
 

@@ -368,3 +368,41 @@ fn a_full_disk_refuses_a_reservation_and_loses_nothing() {
         });
     }
 }
+
+/// What a promise covers fits, however others flush in between; what it does not is refused before anything is lost.
+#[test]
+fn promises_for_many_groups_are_kept_on_a_full_disk() {
+    use verso_sim::{FaultPlan, Rng, World};
+    for seed in 0..8 {
+        let world = World::new(seed);
+        let dir = World::dir().join("wal");
+        world.run(|env| {
+            let wal = create(env, &dir, WalOptions { background: false, ..small() });
+            let capacity_bytes = Some(world.vfs().used_bytes() + (3 << 20));
+            world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+            let (mut rng, mut groups, mut promises) = (Rng::new(seed), 0, 0);
+            while let Some(mut promise) = wal.promise_many() {
+                promises += 1;
+                while promise.holds() {
+                    let group = &mut group(groups, &vec![7; 1 + rng.index(40_000)]);
+                    let (start, end) = wal.append(group).expect("promised");
+                    promise.used(end.0 - start.0);
+                    groups += 1;
+                    // Somebody else, with a promise of his own for each group.
+                    if rng.one_in(3)
+                        && let Ok(_room) = wal.reserve(2000)
+                    {
+                        wal.append(&mut super::tests::group(groups, &[1; 1000])).expect("reserved");
+                        groups += 1;
+                        wal.flush(wal.appended()).unwrap();
+                    }
+                }
+            }
+            assert!(promises > 3 && !wal.is_poisoned(), "{promises}");
+            wal.flush(wal.appended()).unwrap();
+            let _room = wal.reserve(2000).expect("what was promised was given back");
+            let (_, found) = read(env, &dir, origin(1, FIRST_LSN, FIRST_LSN));
+            assert_eq!(found.len() as u64, groups);
+        });
+    }
+}
