@@ -30,7 +30,7 @@ type SharedRows = (Arc<Plan>, Arc<Vec<Batch>>);
 struct Running {
     plan: Arc<Plan>,
     types: Vec<SqlType>,
-    /// Depends on no outer value, and gives the same each time.
+    /// Depends on no outer value, so it is asked once, as PostgreSQL does: also if it would say something else next time.
     constant: bool,
     /// Away while it runs.
     operator: Option<Box<dyn Operator>>,
@@ -71,7 +71,7 @@ pub(super) fn evaluate(
     let mut running = state.subqueries.borrow_mut().remove(&address).unwrap_or_else(|| Running {
         plan: Arc::clone(plan),
         types: types_of(plan),
-        constant: outer.is_empty() && !plan.is_volatile(),
+        constant: outer.is_empty(),
         operator: None,
         answer: None,
     });

@@ -283,7 +283,7 @@ pub(crate) fn note_split<'e>(
     saved: &[u16],
 ) -> Result<(), StorageError> {
     for index in heap.indexes.list().iter() {
-        if !index.spec().parts.iter().all(|part| saved.contains(&part.column)) {
+        if !index.spec().parts.iter().all(|part| saved.contains(&part.column)) || disabled(Rule::I3Split) {
             continue;
         }
         let mut keys = OldKeys { slots: vec![slot], columns: Vec::new() };

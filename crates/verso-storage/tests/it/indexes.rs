@@ -818,8 +818,9 @@ fn i3_keys_of_a_split_entry_are_purged() {
         let mut scan = heap.scan(&txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
         let mut out = ScanBatch::default();
         assert!(scan.next(&mut out).unwrap());
-        let values = Batch::from_columns(vec![value(text)]);
-        heap.update(&mut txn, &out, None, &[COLUMNS / 2], &values).unwrap();
+        // The first, so that the columns are kept in their order; and one at whose index they are cut in two.
+        let values = Batch::from_columns(vec![value(text), value(text)]);
+        heap.update(&mut txn, &out, None, &[1, COLUMNS / 2], &values).unwrap();
         txn.end_statement().unwrap();
         txn.commit(CommitMode::Wait).unwrap();
     }

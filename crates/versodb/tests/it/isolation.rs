@@ -73,6 +73,48 @@ fn a_deferrable_transaction_waits_for_a_safe_snapshot() {
     assert!((0..100).any(&mut round));
 }
 
+/// A statement that cannot look at a row alone begins anew when it finds one changed: up to six times as before, and then
+/// with nobody else in its tables.
+#[test]
+fn the_last_try_of_a_statement_of_read_committed_has_its_tables_locked() {
+    const TRIES: u64 = 7;
+    let (_directory, database) = new_database();
+    let (mut one, mut two) = (database.connect().unwrap(), database.connect().unwrap());
+    two.execute("CREATE TABLE counter (id int PRIMARY KEY, n bigint)").unwrap();
+    two.execute("CREATE SEQUENCE tries; CREATE TABLE step (n bigint); INSERT INTO step VALUES (0)").unwrap();
+    two.execute(&format!("INSERT INTO counter SELECT g, 0 FROM generate_series(1, {TRIES}) AS g")).unwrap();
+    // Each try waits at a lock of its own, behind its snapshot and before its change.
+    two.execute(
+        "CREATE FUNCTION meet() RETURNS bigint LANGUAGE plpgsql AS $$
+         DECLARE k bigint; BEGIN
+             k := nextval('tries'); PERFORM pg_advisory_lock(k); PERFORM pg_advisory_unlock(k); RETURN 1;
+         END $$",
+    )
+    .unwrap();
+    for key in 1..=TRIES {
+        two.execute(&format!("SELECT pg_advisory_lock({key})")).unwrap();
+    }
+    let statement = Env::real().spawn("statement", move || {
+        let sql = "UPDATE counter SET n = n + (SELECT n + meet() FROM step)";
+        assert_eq!(one.execute(sql).unwrap(), TRIES);
+    });
+    for key in 1..=TRIES {
+        while !database.engine().locks().iter().any(|lock| !lock.granted && !lock.blocked_by.is_empty()) {
+            std::thread::yield_now();
+        }
+        // Rows that were found changed stay locked: another one each time.
+        let changed = two.execute(&format!("UPDATE counter SET n = n + 10 WHERE id = {key}"));
+        match key {
+            // It waits for the table, and the statement for the lock of its try: a circle.
+            TRIES => assert_eq!(changed.unwrap_err().sqlstate, "40P01"),
+            _ => assert_eq!(changed.unwrap(), 1),
+        }
+        two.execute(&format!("SELECT pg_advisory_unlock({key})")).unwrap();
+    }
+    statement.join().unwrap();
+    assert_eq!(two.query("SELECT sum(n) FROM counter").unwrap().into_rows()[0].text(0), "67");
+}
+
 #[test]
 fn prepared_transactions_survive_a_restart_with_their_locks() {
     let (directory, database) = new_database();
