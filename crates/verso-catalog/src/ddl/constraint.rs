@@ -423,7 +423,8 @@ fn check_types(
                 sqlstate: "42804",
                 message: format!("foreign key constraint \"{name}\" cannot be implemented"),
                 detail: Some(format!(
-                    "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                    "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table are of \
+                     incompatible types: {} and {}.",
                     own.name,
                     other.name,
                     own.ty.without_modifiers().pg_name(),

@@ -1,4 +1,4 @@
-//! PREPARE, EXECUTE, DEALLOCATE, DISCARD; DECLARE, FETCH, MOVE, CLOSE.
+//! PREPARE, EXECUTE, DEALLOCATE, DISCARD, UNLISTEN; DECLARE, FETCH, MOVE, CLOSE.
 
 use sqlparser::tokenizer::Token;
 
@@ -41,6 +41,13 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Option<Statement
             let moves = word == "move";
             cursor.advance();
             fetch(cursor, moves)?
+        }
+        "unlisten" => {
+            cursor.advance();
+            if !cursor.accept_token(&Token::Mul) {
+                cursor.name()?;
+            }
+            Statement::Unlisten
         }
         "close" => {
             cursor.advance();

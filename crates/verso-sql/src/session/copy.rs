@@ -157,7 +157,10 @@ impl Frame<'_> {
                 _ => sqlstate::IO_ERROR,
             };
             let what = if mode.read_only { "reading" } else { "writing" };
-            SqlError::new(code, format!("could not open file \"{path}\" for {what}: {error}"))
+            let error = error.to_string();
+            // Rust names the number behind the text.
+            let why = error.split(" (os error").next().unwrap_or_default();
+            SqlError::new(code, format!("could not open file \"{path}\" for {what}: {why}"))
         })
     }
 }

@@ -52,6 +52,12 @@ impl Frame<'_> {
         self.services.notices.borrow_mut().push(Notice::message(message));
     }
 
+    /// The same for what is there already.
+    pub(super) fn skip_known(&self, sqlstate: &str, message: String) {
+        let notice = Notice { sqlstate: sqlstate.into(), ..Notice::message(message) };
+        self.services.notices.borrow_mut().push(notice);
+    }
+
     fn create_sequence(&self, create: &CreateSequence) -> Result<CommandTag, Failure> {
         let new = NewSequence {
             schema: schema(&create.name),
@@ -61,7 +67,8 @@ impl Frame<'_> {
         };
         let catalog = &self.services.instance.catalog;
         if catalog.create_sequence(&mut self.txn.borrow_mut(), &new, create.if_not_exists)?.is_none() {
-            self.skip(format!("relation \"{}\" already exists, skipping", create.name.name.text));
+            let text = format!("relation \"{}\" already exists, skipping", create.name.name.text);
+            self.skip_known(sqlstate::DUPLICATE_TABLE, text);
         }
         Ok(tag("CREATE SEQUENCE"))
     }

@@ -483,6 +483,7 @@ impl Session {
             Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
             Statement::Deallocate(name) => self.deallocate(name.as_ref()),
             Statement::DiscardAll => self.discard_all(),
+            Statement::Unlisten => Ok(tag("UNLISTEN")),
             Statement::Declare(cursor) => self.declare(job, cursor, sink),
             Statement::Fetch(fetch) => self.fetch(fetch, sink),
             Statement::Close(name) => self.close_cursor(name.as_ref()),
@@ -640,6 +641,7 @@ pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::Execute { .. } // what it executes is asked about by itself
         | Statement::Deallocate(_)
         | Statement::DiscardAll
+        | Statement::Unlisten
         | Statement::Declare(_)
         | Statement::Fetch(_)
         | Statement::Close(_) => return None,

@@ -17,12 +17,14 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("default_transaction_read_only", "Sets the default read-only status of new transactions."),
     ("default_transaction_savepoints", "Off: each new transaction is a NO SAVEPOINT transaction."),
     ("executor", "Chooses the executor: auto, row or vector."),
+    ("extra_float_digits", "Sets the number of digits displayed for floating-point values."),
     ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
     ("intervalstyle", "Sets the display format for interval values."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
     ("search_path", "Shows the schema search order for names that are not schema-qualified."),
     ("server_encoding", "Shows the server (database) character set encoding."),
     ("server_version", "Shows the server version."),
+    ("server_version_num", "Shows the server version as an integer."),
     ("standard_conforming_strings", "Causes '...' strings to treat backslashes literally."),
     ("statement_statistics", "Counts what each statement costs, for SHOW STATEMENT STATISTICS."),
     ("statement_timeout", "Ends a statement that runs longer than this."),
@@ -141,8 +143,9 @@ impl Settings {
             ("default_transaction_isolation", None) => self.isolation = default.isolation,
             ("default_transaction_isolation", Some(value)) => {
                 self.isolation = IsolationLevel::parse(value).ok_or_else(|| {
-                    invalid(value)
-                        .with_hint("Available values: repeatable read, read committed, read uncommitted.")
+                    invalid(value).with_hint(
+                        "Available values: serializable, repeatable read, read committed, read uncommitted.",
+                    )
                 })?;
             }
             ("default_transaction_read_only", value) => {
@@ -193,8 +196,16 @@ impl Settings {
             ("intervalstyle", Some(value)) if !value.eq_ignore_ascii_case("postgres") => {
                 return Err(invalid(value));
             }
-            ("client_encoding" | "datestyle" | "intervalstyle", _) => {}
-            ("server_version" | "server_encoding" | "search_path", _) => {
+            // Floating point is always written such that it can be read back.
+            ("extra_float_digits", Some(value)) if !matches!(value, "1" | "2" | "3") => {
+                return Err(
+                    invalid(value).with_hint("Floating point is always exact: 1, 2 and 3 are the same.")
+                );
+            }
+            ("client_encoding" | "datestyle" | "intervalstyle" | "extra_float_digits", _) => {}
+            ("search_path", Some(value)) if is_search_path(value) => {}
+            ("search_path", None) => {}
+            ("server_version" | "server_version_num" | "server_encoding" | "search_path", _) => {
                 let text = format!("parameter \"{name}\" cannot be changed");
                 return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text));
             }
@@ -229,6 +240,8 @@ impl Settings {
             "intervalstyle" => "postgres".to_string(),
             "standard_conforming_strings" => "on".to_string(),
             "search_path" => "public".to_string(),
+            "extra_float_digits" => "1".to_string(),
+            "server_version_num" => "180000".to_string(),
             "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),
             _ => return None,
         })
@@ -238,6 +251,13 @@ impl Settings {
 /// A boolean as SHOW prints it.
 pub fn on(value: bool) -> String {
     if value { "on" } else { "off" }.to_string()
+}
+
+/// Whether a search path is the one there is.
+fn is_search_path(value: &str) -> bool {
+    let mut names = value.split(',').map(|name| name.trim().trim_matches(['"', '\'']).to_ascii_lowercase());
+    let known = |name: &String| matches!(&**name, "public" | "$user" | "pg_catalog");
+    value.contains("public") && names.all(|name| known(&name))
 }
 
 /// `42704` for a setting that does not exist.

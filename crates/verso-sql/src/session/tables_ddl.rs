@@ -100,7 +100,8 @@ impl Frame<'_> {
         let catalog = &self.services.instance.catalog;
         let made = catalog.create_table(&mut self.txn.borrow_mut(), &new, create.if_not_exists)?;
         if made.is_none() {
-            self.skip(format!("relation \"{}\" already exists, skipping", create.name.name.text));
+            let text = format!("relation \"{}\" already exists, skipping", create.name.name.text);
+            self.skip_known(sqlstate::DUPLICATE_TABLE, text);
             return Ok(tag("CREATE TABLE"));
         }
         for index in &copied_indexes {
@@ -207,7 +208,8 @@ impl Frame<'_> {
         let catalog = &self.services.instance.catalog;
         if catalog.create_index(&mut self.txn.borrow_mut(), &new, *if_not_exists)?.is_none() {
             let name = name.as_ref().map_or("", |name| &name.text);
-            self.skip(format!("relation \"{name}\" already exists, skipping"));
+            let text = format!("relation \"{name}\" already exists, skipping");
+            self.skip_known(sqlstate::DUPLICATE_TABLE, text);
         }
         Ok(tag("CREATE INDEX"))
     }
@@ -290,7 +292,7 @@ impl Frame<'_> {
                         "column \"{}\" of relation \"{}\" already exists, skipping",
                         column.name.text, table.name
                     );
-                    self.skip(text);
+                    self.skip_known(sqlstate::DUPLICATE_COLUMN, text);
                     return Ok(());
                 }
                 let new = self.new_column(&binder, column)?;
@@ -311,7 +313,7 @@ impl Frame<'_> {
                         "column \"{}\" of relation \"{}\" does not exist, skipping",
                         column.text, table.name
                     );
-                    self.skip(text);
+                    self.skip_known(sqlstate::DUPLICATE_COLUMN, text);
                     return Ok(());
                 }
                 let change = TableChange::DropColumn { column: text(column), cascade: *cascade };
@@ -356,7 +358,7 @@ impl Frame<'_> {
                         "constraint \"{}\" of relation \"{}\" does not exist, skipping",
                         constraint.text, table.name
                     );
-                    self.skip(text);
+                    self.skip_known(sqlstate::DUPLICATE_COLUMN, text);
                     return Ok(());
                 }
                 let change = TableChange::DropConstraint { name: text(constraint), cascade: *cascade };

@@ -376,7 +376,8 @@ impl Session {
             deferrable: modes.deferrable.unwrap_or(active.modes.deferrable),
         };
         if !active.pristine {
-            let text = "SET TRANSACTION must be called before any query";
+            let what = if modes.snapshot.is_some() { "SNAPSHOT" } else { "ISOLATION LEVEL" };
+            let text = format!("SET TRANSACTION {what} must be called before any query");
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
         if let Some(snapshot) = &modes.snapshot {

@@ -162,6 +162,8 @@ pub enum Statement {
     Deallocate(Option<Name>),
     /// DISCARD ALL.
     DiscardAll,
+    /// UNLISTEN: drivers say it when they reset a session, and nobody can listen.
+    Unlisten,
     /// DECLARE CURSOR.
     Declare(Cursor),
     /// FETCH, MOVE.

@@ -142,3 +142,29 @@ fn cancel_without_a_statement_does_nothing() {
     client.session.cancel_handle().cancel();
     assert_eq!(client.value("SELECT 1"), "1");
 }
+
+/// As PostgreSQL 18 says it.
+#[test]
+fn words_and_codes_are_postgresqls() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE p (id int PRIMARY KEY, t text UNIQUE)");
+    client.run("CREATE TABLE c (id int REFERENCES p ON DELETE RESTRICT)");
+    client.run("INSERT INTO p VALUES (1, 'x'); INSERT INTO c VALUES (1)");
+    let restricts = "update or delete on table \"p\" violates RESTRICT setting of foreign key constraint \"c_id_fkey\" \
+                     on table \"c\"";
+    assert_eq!(client.fails("DELETE FROM p"), ("23001", restricts.to_string()));
+    let warning = "WARNING: SET CONSTRAINTS can only be used in transaction blocks";
+    assert_eq!(client.run("SET CONSTRAINTS ALL DEFERRED"), [warning, "SET CONSTRAINTS"]);
+    client.run("BEGIN; SELECT 1");
+    let late = "SET TRANSACTION ISOLATION LEVEL must be called before any query".to_string();
+    assert_eq!(client.fails("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"), ("25001", late));
+    client.run("ROLLBACK");
+    let absent = "could not open file \"/nosuch/x\" for reading: No such file or directory".to_string();
+    assert_eq!(client.fails("COPY p FROM '/nosuch/x'"), ("58P01", absent));
+    // What pools and drivers say when a session is taken and given back.
+    assert_eq!(client.run("UNLISTEN *"), ["UNLISTEN"]);
+    client.run("SET extra_float_digits = 3; SET search_path TO \"$user\", public");
+    assert_eq!(client.fails("SET search_path = elsewhere").0, "55P02");
+    assert_eq!(client.value("SHOW server_version_num"), "180000");
+}

@@ -38,7 +38,7 @@ impl Flaw {
                 ..TypeError::syntax(type_name, text)
             },
             Flaw::Range => range(),
-            Flaw::MonthDayRange => range().with_hint("Perhaps you need a different \"datestyle\" setting."),
+            Flaw::MonthDayRange => range().with_hint("Perhaps you need a different \"DateStyle\" setting."),
             Flaw::UnknownZone(name) => TypeError::new(
                 sqlstate::INVALID_PARAMETER_VALUE,
                 format!("time zone \"{name}\" not recognized"),

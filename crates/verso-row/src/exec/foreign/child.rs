@@ -212,6 +212,7 @@ fn renumber(expr: &mut TypedExpr, map: &mut dyn FnMut(usize) -> usize) {
     expr.for_each_child_mut(&mut |child| renumber(child, map));
 }
 
+#[allow(clippy::too_many_arguments, reason = "all of them describe one reference")]
 pub(super) fn still_referenced(
     cx: &ExecContext<'_>,
     parent: &TableDef,
@@ -219,12 +220,16 @@ pub(super) fn still_referenced(
     child: &Child,
     constraint: &ConstraintDef,
     key: &[Value],
+    restrict: bool,
 ) -> ExecError {
+    // RESTRICT has words and a code of its own.
+    let (code, setting, still) =
+        if restrict { ("23001", "RESTRICT setting of ", "") } else { ("23503", "", "still ") };
     let message = format!(
-        "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
+        "update or delete on table \"{}\" violates {setting}foreign key constraint \"{}\" on table \"{}\"",
         parent.name, constraint.name, child.table.name
     );
     let key = key_text(cx, parent, columns, key);
-    let detail = format!("{key} is still referenced from table \"{}\".", child.table.name);
-    ExecError::violation("23503", message, Some(detail), &child.table, &constraint.name)
+    let detail = format!("{key} is {still}referenced from table \"{}\".", child.table.name);
+    ExecError::violation(code, message, Some(detail), &child.table, &constraint.name)
 }

@@ -73,7 +73,7 @@ pub fn check_deferred_key(
     }
     if referenced {
         let columns = positions(&parent, &definition.referenced_columns);
-        return Err(still_referenced(cx, &parent, &columns, &child, constraint, key));
+        return Err(still_referenced(cx, &parent, &columns, &child, constraint, key, false));
     }
     Err(side.absent(cx, &table, constraint, key))
 }

@@ -125,7 +125,8 @@ impl Incoming {
                     None => false,
                 };
             if !again {
-                return Err(still_referenced(cx, parent, &self.columns, &child, &self.constraint, old));
+                let (columns, constraint) = (&self.columns, &self.constraint);
+                return Err(still_referenced(cx, parent, columns, &child, constraint, old, restrict));
             }
         }
         Ok(())
