@@ -16,13 +16,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use verso_types::{Batch, Column};
+use verso_types::Batch;
 
 use super::apply::{self, CLEAR_LIVE, EACH, UNIFORM};
 use super::image::{self, Image};
-use super::layout::{FLAG_ALIKE, MAX_WRITER, PageLayout};
+use super::layout::{MAX_WRITER, PageLayout};
+use super::link::bytes_of_rows;
+use super::owners::{Link, Owners, rank};
 use super::read::ScanBatch;
-use super::slice::{encode_column, encode_from_page};
+use super::slice::encode_column;
 use super::slots::Slots;
 use super::table::Heap;
 use super::value_slot::ValueSlot;
@@ -35,11 +37,10 @@ use crate::page::bytes::u64_at;
 use crate::page::{Flaw, PageKind, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
-use crate::txn::frame::{ImageRun, OwnValue, Voidable};
+use crate::txn::frame::ImageRun;
 use crate::txn::transaction::Txn;
 use crate::txn::{ReadView, TxnState};
-use crate::version::entry::{Entry, EntryKind, NewEntry, VersionPointer};
-use crate::version::page as version_page;
+use crate::version::entry::VersionPointer;
 use crate::wal::RecordKind;
 
 /// Most pages of replaced values that go with one change of a page; the room in the log for them is a mini-transaction's
@@ -84,97 +85,6 @@ impl Change<'_> {
         let Change::Update { values, .. } = self else { return 0 };
         values.columns.iter().map(|column| bytes_of_rows(column, rows.clone())).sum()
     }
-}
-
-fn bytes_of_rows(column: &Column, rows: Range<usize>) -> usize {
-    let Some(bytes) = column.data.bytes().filter(|_| !rows.is_empty()) else { return 0 };
-    let start = if rows.start == 0 { 0 } else { bytes.ends[rows.start - 1] };
-    (bytes.ends[rows.end - 1] - start) as usize
-}
-
-/// Writers and back pointers of some records of a page; in bulk they are mostly alike.
-enum Owners {
-    Alike((u64, u64)),
-    Each(Vec<(u64, u64)>),
-}
-
-impl Owners {
-    fn of(page: &[u8], layout: &PageLayout, slots: Slots<'_>) -> Owners {
-        let owner = |slot: u16| {
-            let at = usize::from(slot) * 8;
-            (u64_at(page, layout.writer + at), u64_at(page, layout.back + at))
-        };
-        if header::flags(page) & FLAG_ALIKE != 0 {
-            return Owners::Alike(owner(0));
-        }
-        if let Slots::Run { first, count } = slots {
-            let alike = |array: usize| {
-                let bytes = &page[array + usize::from(first) * 8..][..usize::from(count) * 8];
-                bytes[8..] == bytes[..bytes.len() - 8]
-            };
-            if count > 0 && alike(layout.writer) && alike(layout.back) {
-                return Owners::Alike(owner(first));
-            }
-        }
-        Owners::Each(slots.iter().map(owner).collect())
-    }
-
-    fn get(&self, rank: usize) -> (u64, u64) {
-        match self {
-            Owners::Alike(pair) => *pair,
-            Owners::Each(pairs) => pairs[rank],
-        }
-    }
-
-    /// The records that `id` changed before, and those that it changes for the first time.
-    fn split<'s>(&self, id: TxnId, slots: &'s [u16]) -> (Cow<'s, [u16]>, Cow<'s, [u16]>) {
-        match self {
-            Owners::Alike((writer, _)) if TxnId(*writer) == id => (slots.into(), (&[]).into()),
-            Owners::Alike(_) => ((&[]).into(), slots.into()),
-            Owners::Each(pairs) => {
-                let of_slot = |slot: &(&u16, &(u64, u64))| TxnId(slot.1.0) == id;
-                let (own, fresh): (Vec<_>, Vec<_>) = slots.iter().zip(pairs).partition(of_slot);
-                let slots = |part: Vec<(&u16, _)>| part.into_iter().map(|(slot, _)| *slot).collect();
-                (Cow::Owned(slots(own)), Cow::Owned(slots(fresh)))
-            }
-        }
-    }
-
-    /// Those of `group`, a part of `slots`: one if they are alike.
-    fn of_group(&self, slots: &[u16], group: &[u16]) -> SmallVec<[(u64, u64); 1]> {
-        match self {
-            Owners::Alike(pair) => SmallVec::from_elem(*pair, 1),
-            Owners::Each(pairs) => {
-                let mut some: SmallVec<[(u64, u64); 1]> =
-                    group.iter().map(|slot| pairs[rank(slots, *slot)]).collect();
-                if some.iter().all(|pair| *pair == some[0]) {
-                    some.truncate(1);
-                }
-                some
-            }
-        }
-    }
-
-    /// The records of `group` have a new owner.
-    fn set(&mut self, slots: &[u16], group: &[u16], owner: (u64, u64)) {
-        if group.len() == slots.len() {
-            *self = Owners::Alike(owner);
-            return;
-        }
-        if let Owners::Alike(pair) = self {
-            *self = Owners::Each(vec![*pair; slots.len()]);
-        }
-        if let Owners::Each(pairs) = self {
-            group.iter().for_each(|slot| pairs[rank(slots, *slot)] = owner);
-        }
-    }
-}
-
-/// Records, and the columns whose old values an entry of theirs has to hold.
-type Link<'a> = (Cow<'a, [u16]>, SmallVec<[u16; 8]>);
-
-fn rank(slots: &[u16], slot: u16) -> usize {
-    slots.binary_search(&slot).expect("groups are parts of the slots")
 }
 
 /// What stands in the way of a change.
@@ -720,239 +630,5 @@ impl Heap {
             }
         }
         Ok(())
-    }
-
-    /// Values outside of the page that the transaction itself wrote to columns its entries hold already (V3), about to be
-    /// replaced.
-    fn own_values(
-        &self,
-        page: &[u8],
-        layout: &PageLayout,
-        page_index: u32,
-        own: &[u16],
-        columns: &[u16],
-        links: &[Link<'_>],
-    ) -> Vec<OwnValue> {
-        let mut values = Vec::new();
-        for column in columns.iter().filter(|_| !own.is_empty()) {
-            let Some(place) = layout.ordinal(*column).map(|ordinal| &layout.columns[ordinal]) else {
-                continue;
-            };
-            if !place.is_variable() || !apply::any_chain(page, place, Slots::from_list(own)) {
-                continue;
-            }
-            for slot in own {
-                let raw = u64_at(page, place.data + usize::from(*slot) * 8);
-                let is_saved =
-                    |(slots, saved): &Link<'_>| saved.contains(column) && slots.binary_search(slot).is_ok();
-                if moved::is_reference(raw) && !links.iter().any(is_saved) {
-                    let record = RecordId { page_index, slot: *slot };
-                    values.push(OwnValue { table: self.object, record, column: *column, raw });
-                }
-            }
-        }
-        values
-    }
-
-    /// Columns of `columns` that the transaction's own entries of `slot` behind `pointer` do not hold yet (V3), and
-    /// whether the answer holds for every record with this pointer. What a void entry refers to counts for nothing: the
-    /// undo that left it there gave the value back to the record. Nor do values of the transaction's own.
-    fn missing_columns(
-        &self,
-        shared: &Shared,
-        id: TxnId,
-        mut pointer: VersionPointer,
-        slot: u16,
-        columns: &[u16],
-    ) -> Result<(SmallVec<[u16; 8]>, bool), StorageError> {
-        let mut missing = SmallVec::from_slice(columns);
-        let (mut entries, mut for_all) = (0, true);
-        if pointer.is_none() || disabled(Rule::V3Continuation) {
-            missing.clear(); // inserted by the transaction itself: nobody else ever saw it
-        }
-        while !pointer.is_none() && !missing.is_empty() {
-            let page = shared.core().pool.read(pointer.page())?;
-            let corrupt = |flaw: Flaw| StorageError::corrupt(pointer.page(), self.object, flaw);
-            let entry = Entry::linked(&page, pointer.offset()).map_err(corrupt)?;
-            if entry.writer() != id {
-                break;
-            }
-            let rank = entry
-                .slots
-                .rank(slot)
-                .ok_or_else(|| corrupt(Flaw::from("a version entry without its record (V6)")))?;
-            if entry.is_own() {
-                for_all = false;
-            } else if entry.is_void() {
-                for_all = false;
-                let slices = entry.columns().map_err(corrupt)?;
-                missing.retain(|column| {
-                    slices.iter().all(|slice| slice.id != *column || slice.is_reference(rank))
-                });
-            } else {
-                let held = entry.column_ids().map_err(corrupt)?;
-                missing.retain(|column| !held.contains(column));
-            }
-            entries += 1;
-            let (writer, next) = entry.prior(rank);
-            if writer != id {
-                break;
-            }
-            if next.is_none() {
-                missing.clear();
-            }
-            pointer = next;
-        }
-        Ok((missing, for_all && entries <= 1))
-    }
-
-    /// Links entries with the old values of `saved` for the records of `group`, as few as fit pages, and notes the new
-    /// writer and pointer of each in `pairs`.
-    #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
-    fn link<'e>(
-        &'e self,
-        shared: &'e Shared,
-        txn: &mut Txn,
-        mini: &mut Mini<'e>,
-        home: PageHandle,
-        layout: &PageLayout,
-        page_index: u32,
-        group: &[u16],
-        saved: &[u16],
-        delete: bool,
-        purge: bool,
-        updated: &[u16],
-        slots: &[u16],
-        owners: &mut Owners,
-        voids: &mut Vec<Voidable>,
-        own_value: Option<OwnValue>,
-    ) -> Result<(), StorageError> {
-        let saved = if disabled(Rule::V1) { &[] } else { saved };
-        let prior = owners.of_group(slots, group);
-        let set = Slots::from_list(group);
-        let mut columns = std::mem::take(&mut txn.scratch);
-        columns.clear();
-        let keys = purge;
-        let mut purge = delete || keys;
-        for column in saved {
-            let ordinal = layout.ordinal(*column).ok_or(StorageError::NoSuchObject(self.object))?;
-            let place = &layout.columns[ordinal];
-            let extra = place.is_variable() && !updated.contains(column);
-            if extra && apply::any_chain(mini.page(home), place, set) {
-                // The home record keeps its chains: an entry that named them too would free them a second time.
-                let values = moved::copied(mini, self, home, place, group)?;
-                encode_column(&mut columns, *column, &values, 0..group.len(), None);
-                continue;
-            }
-            encode_from_page(&mut columns, mini.page(home), place, set)
-                .map_err(|flaw| StorageError::corrupt(mini.page_id(home), self.object, flaw))?;
-            purge |= place.is_variable() && apply::any_chain(mini.page(home), place, set);
-        }
-        let entry = NewEntry {
-            kind: if delete { EntryKind::Delete } else { EntryKind::Update },
-            table: self.object,
-            writer: txn.id,
-            page_index,
-            slots: set,
-            prior: &prior,
-            columns: &columns,
-            column_count: saved.len() as u16,
-            purge,
-            own: own_value.is_some(),
-        };
-        if entry.encoded_len() > version_page::capacity(shared.page_size) {
-            // Too much for one version page: fewer records, or, for a single one, fewer columns in a chain (V3).
-            if group.len() > 1 {
-                let (left, right) = group.split_at(group.len() / 2);
-                self.link(
-                    shared, txn, mini, home, layout, page_index, left, saved, delete, keys, updated, slots,
-                    owners, voids, own_value,
-                )?;
-                return self.link(
-                    shared, txn, mini, home, layout, page_index, right, saved, delete, keys, updated, slots,
-                    owners, voids, own_value,
-                );
-            }
-            if saved.len() > 1 {
-                if keys {
-                    maintain::note_split(shared, txn, mini, self, home, layout, page_index, group[0], saved)?;
-                }
-                let (left, right) = saved.split_at(saved.len() / 2);
-                self.link(
-                    shared, txn, mini, home, layout, page_index, group, left, delete, keys, updated, slots,
-                    owners, voids, own_value,
-                )?;
-                return self.link(
-                    shared, txn, mini, home, layout, page_index, group, right, delete, keys, updated, slots,
-                    owners, voids, own_value,
-                );
-            }
-        }
-        let writer = txn.slot.as_mut().expect("begin_write gave one");
-        let pointer = shared.versions.append(mini, &shared.space, &shared.transactions, writer, &entry)?;
-        mini.use_reserve();
-        if purge {
-            voids.push(Voidable { pointer, own_value });
-        }
-        owners.set(slots, group, (txn.id.0, pointer.0));
-        txn.scratch = columns;
-        Ok(())
-    }
-
-    /// Moves new values that the page has no room for elsewhere; per column the references by row of `values`.
-    #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
-    fn make_room<'e>(
-        &'e self,
-        shared: &'e Shared,
-        mini: &mut Mini<'e>,
-        home: PageHandle,
-        layout: &PageLayout,
-        slots: &[u16],
-        columns: &[u16],
-        values: &Batch,
-        first_row: usize,
-    ) -> Result<Vec<Vec<u64>>, StorageError> {
-        let set = Slots::from_list(slots);
-        let rows = first_row..first_row + slots.len();
-        let quarter = shared.page_size / 4;
-        let variable = || {
-            let columns = columns.iter().zip(&values.columns).enumerate();
-            columns.filter(|(_, (_, column))| column.data.bytes().is_some())
-        };
-        let mut room = apply::free_bytes(mini.page(home), layout);
-        let mut need = 0;
-        for (_, (id, column)) in variable() {
-            if let Some(ordinal) = layout.ordinal(*id) {
-                room += apply::inline(mini.page(home), &layout.columns[ordinal], set).bytes;
-                need += bytes_of_rows(column, rows.clone());
-            }
-        }
-        if need <= room && need <= quarter {
-            return Ok(Vec::new());
-        }
-        let mut cells: Vec<(usize, usize, usize)> = Vec::new(); // length, column, row
-        for (index, (_, column)) in variable() {
-            let rows = rows.clone().filter(|row| !column.is_null(*row));
-            cells.extend(rows.map(|row| (column.bytes_at(row).len(), index, row)));
-        }
-        need = cells.iter().map(|cell| cell.0).sum();
-        if need <= room && cells.iter().all(|(length, ..)| *length <= quarter) {
-            return Ok(Vec::new());
-        }
-        let mut references = vec![Vec::new(); columns.len()];
-        cells.sort_unstable_by(|a, b| b.cmp(a));
-        for (length, index, row) in cells {
-            if need <= room && length <= quarter {
-                break;
-            }
-            let root = mini.write(self.root)?;
-            let raw = moved::put(mini, shared, self, root, values.columns[index].bytes_at(row))?;
-            if references[index].is_empty() {
-                references[index] = vec![0u64; values.rows];
-            }
-            references[index][row] = raw;
-            need -= length;
-        }
-        Ok(references)
     }
 }

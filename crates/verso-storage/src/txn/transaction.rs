@@ -1,9 +1,9 @@
-//! One transaction: its statements, savepoints, end.
+//! One transaction: its statements and what they see; [`savepoint`] undoes some of them, [`ending`] ends it.
 //!
-//! F4. Rollback undoes eagerly up to `eager_rollback_records`; nothing is left then and it counts as committed. Beyond,
-//!     the transaction is marked dead at once and backed out in the background.
-//! F5. NO SAVEPOINT: no frames at all; after the first error only reads and rollback are accepted; a rollback with
-//!     writes marks it dead and leaves it to sweep.
+//! F5. NO SAVEPOINT: no frames at all; after the first error only reads and rollback are accepted.
+
+mod ending;
+mod savepoint;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,11 +12,10 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::StorageError;
-use crate::heap::{image, undo};
+use crate::heap::image;
 use crate::index::entries::Entries;
 use crate::index::unique::{self, UniqueChecks};
 use crate::lock::{CancelHandle, LockOwner, OwnerCore, TableLockMode, WaitPolicy};
-use crate::maintenance::retire;
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, TxnId};
 use crate::rules::{Rule, disabled};
@@ -24,12 +23,10 @@ use crate::shared::Shared;
 use crate::txn::frame::Frame;
 use crate::txn::image_store::ImageStore;
 use crate::txn::live::LiveTxn;
-use crate::txn::prepared;
 use crate::txn::ssi::Reader;
 use crate::txn::{ReadView, Registration};
 use crate::version::entry::{EntryKind, NewEntry, VersionPointer};
 use crate::version::store::WriterSlot;
-use crate::wal::RecordKind;
 
 /// What a transaction sees of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -536,116 +533,6 @@ impl Txn {
         }
     }
 
-    /// Undoes the statement; under NO SAVEPOINT the whole transaction must be rolled back if it has written.
-    ///
-    /// # Errors
-    /// `MustRollback` when undo failed.
-    pub fn abort_statement(&mut self) -> Result<(), StorageError> {
-        let undone = self.undo_statement();
-        // The client's error may tell of what the statement has read.
-        let settled = self.settle();
-        undone.and(settled)
-    }
-
-    fn undo_statement(&mut self) -> Result<(), StorageError> {
-        self.unique.abandon(self.statements.len());
-        self.statements.pop();
-        if !self.options.savepoints {
-            self.must_rollback |= self.has_writes() && !disabled(Rule::F5);
-            return Ok(());
-        }
-        let Some(at) = self.frames.iter().rposition(|frame| frame.statement) else { return Ok(()) };
-        self.undo_from(at)?;
-        self.shared.locks.look_again(&self.owner);
-        Ok(())
-    }
-
-    /// Undoes and removes the frames from `at` on.
-    fn undo_from(&mut self, at: usize) -> Result<(), StorageError> {
-        while self.frames.len() > at + 1 {
-            let frame = self.frames.pop().expect("more than one");
-            frame.release_into(self.frames.last_mut().expect("not the last"), &mut self.images);
-        }
-        let Some(frame) = self.frames.pop() else { return Ok(()) };
-        let images_from = frame.images_from;
-        let undone = undo::undo_frame(self, frame);
-        self.images.truncate(images_from);
-        if undone.is_err() {
-            self.must_rollback = true;
-        }
-        undone
-    }
-
-    /// Opens a named savepoint.
-    ///
-    /// # Errors
-    /// `MustRollback` in that state; `SavepointsOff` under NO SAVEPOINT.
-    pub fn savepoint(&mut self, name: &str) -> Result<(), StorageError> {
-        self.accept_writes()?;
-        if !self.options.savepoints {
-            return Err(StorageError::SavepointsOff);
-        }
-        self.frames.push(Frame {
-            name: Some(name.to_owned()),
-            images_from: self.images.end(),
-            locks_from: self.owner.next_mark(),
-            ..Frame::default()
-        });
-        Ok(())
-    }
-
-    /// Gives all locks of the transaction back. What it has done is undone, and it begins anew, its number kept.
-    pub fn release_locks(&mut self) {
-        self.locked.clear();
-        self.shared.locks.release_since(&self.owner, 0);
-    }
-
-    /// The lock on a table stays until the end of the transaction, also past a rollback to a savepoint: for changes of
-    /// definitions.
-    pub fn pin_lock(&mut self, object: ObjectId) {
-        self.shared.locks.pin_table(&self.owner, object);
-    }
-
-    fn find_savepoint(&self, name: &str) -> Result<usize, StorageError> {
-        let found = self.frames.iter().rposition(|frame| frame.name.as_deref() == Some(name));
-        found.ok_or_else(|| StorageError::NoSuchSavepoint(name.to_owned()))
-    }
-
-    /// Undoes everything since the savepoint, which stays.
-    ///
-    /// # Errors
-    /// `NoSuchSavepoint`; `MustRollback` when undo failed.
-    pub fn rollback_to(&mut self, name: &str) -> Result<(), StorageError> {
-        let at = self.find_savepoint(name)?;
-        let mark = self.frames[at].locks_from;
-        self.undo_from(at)?;
-        if !disabled(Rule::T3Savepoint) {
-            self.locked.clear();
-            self.shared.locks.release_since(&self.owner, mark);
-        }
-        self.frames.push(Frame {
-            name: Some(name.to_owned()),
-            images_from: self.images.end(),
-            locks_from: self.owner.next_mark(),
-            ..Frame::default()
-        });
-        Ok(())
-    }
-
-    /// Forgets the savepoint and those after it; what was done since stays.
-    ///
-    /// # Errors
-    /// `NoSuchSavepoint`.
-    pub fn release(&mut self, name: &str) -> Result<(), StorageError> {
-        let at = self.find_savepoint(name)?;
-        while self.frames.len() > at {
-            let frame = self.frames.pop().expect("at least one more");
-            let parent = self.frames.last_mut().expect("savepoints stand above the transaction's frame");
-            frame.release_into(parent, &mut self.images);
-        }
-        Ok(())
-    }
-
     /// Refuses writes where they are not allowed.
     pub(crate) fn accept_writes(&self) -> Result<(), StorageError> {
         match () {
@@ -734,197 +621,6 @@ impl Txn {
     /// `Unique`; `Deadlock`, `Cancelled` while waiting for another transaction.
     pub fn check_unique_now(&mut self) -> Result<(), StorageError> {
         if self.unique.is_empty() { Ok(()) } else { unique::check_due(self, None) }
-    }
-
-    /// Makes everything durable and visible.
-    ///
-    /// # Errors
-    /// `MustRollback`; `Poisoned` when the log failed.
-    pub fn commit(mut self, _mode: CommitMode) -> Result<(), StorageError> {
-        if self.must_rollback {
-            self.finish_badly();
-            return Err(StorageError::MustRollback);
-        }
-        if let Err(error) = self.check_unique_now() {
-            self.finish_badly();
-            return Err(error);
-        }
-        if let Some(reader) = &self.reader
-            && let Err(error) = reader.prepare()
-        {
-            self.finish_badly();
-            return Err(error);
-        }
-        self.ended = true;
-        self.statements.clear();
-        self.shared.commits.fetch_add(1, Ordering::Relaxed);
-        if self.id == TxnId::NONE {
-            let settled = self.settle();
-            self.leave(true);
-            return settled;
-        }
-        let shared = Arc::clone(&self.shared);
-        let mut mini = Mini::begin(shared.core(), self.id);
-        if let Err(error) = mini.state(RecordKind::COMMIT, &[]) {
-            // Nothing is logged yet, so it is an ordinary failure.
-            self.ended = false;
-            self.finish_badly();
-            return Err(error);
-        }
-        let wal = &shared.core().wal;
-        let (mut needs, mut dropped) = (Lsn::ZERO, false);
-        let logged = mini.commit_with(|_, end| needs = shared.transactions.mark_committing(self.id, end));
-        let durable = logged.and_then(|_| {
-            if disabled(Rule::T1) {
-                shared.transactions.publish_durable(Lsn(u64::MAX));
-            }
-            // Changes need not wait for the disk, too: whatever they make of this one is durable behind it.
-            shared.locks.logged(&self.owner);
-            dropped = self.give_back_slot();
-            wal.flush(needs)
-        });
-        if durable.is_err() {
-            // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
-            shared.locks.fail();
-            return durable;
-        }
-        shared.transactions.publish_durable(wal.durable());
-        self.leave(true);
-        if dropped && let Err(error) = retire::retire(&shared) {
-            tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
-        }
-        Ok(())
-    }
-
-    /// Prepares the transaction under a name: it outlives this handle, its locks and a restart, until
-    /// [`Engine::commit_prepared`](crate::Engine::commit_prepared) or
-    /// [`Engine::rollback_prepared`](crate::Engine::rollback_prepared).
-    ///
-    /// # Errors
-    /// `PreparedExists`, `MustRollback`, `Serialization`, `Poisoned`; the transaction is rolled back then.
-    pub fn prepare(mut self, name: &str, by: &str) -> Result<(), StorageError> {
-        if self.must_rollback {
-            self.finish_badly();
-            return Err(StorageError::MustRollback);
-        }
-        self.begin_write()?;
-        let passed = self.reader.as_ref().map_or(Ok(()), |reader| reader.prepare());
-        passed?;
-        prepared::prepare(&mut self, name, by)?;
-        self.ended = true;
-        self.statements.clear();
-        if let Some(slot) = self.slot.take() {
-            self.shared.versions.give_back(slot, &self.shared.transactions);
-        }
-        self.id = TxnId::NONE;
-        // What it read still matters until it ends: the preparation keeps the reader.
-        self.reader = None;
-        self.leave(true);
-        Ok(())
-    }
-
-    /// Gives back where it wrote its versions; whether it dropped an object.
-    fn give_back_slot(&mut self) -> bool {
-        let slot = self.slot.take();
-        slot.is_some_and(|slot| self.shared.versions.give_back(slot, &self.shared.transactions))
-    }
-
-    /// Gives back what the transaction held.
-    fn leave(&mut self, committed: bool) {
-        if let Some(reader) = self.reader.take() {
-            reader.ended(committed);
-        }
-        if !self.exported.is_empty() {
-            let mut exported = self.shared.exported.lock();
-            self.exported.drain(..).for_each(|name| drop(exported.remove(&name)));
-        }
-        self.give_back_slot();
-        if self.id != TxnId::NONE {
-            self.shared.versions.ended(self.id, &self.shared.transactions);
-        }
-        self.snapshot = None;
-        // Its state says already that it ended, so nobody who goes on now sees it active.
-        self.shared.locks.end(&self.owner);
-        if let Err(error) = self.images.clear(&self.shared) {
-            tracing::warn!(%error, txn = self.id.0, "pages of undo images stay allocated until the next start");
-        }
-    }
-
-    /// Undoes everything (F4, F5).
-    ///
-    /// # Errors
-    /// `Poisoned` when the log failed.
-    pub fn rollback(mut self) -> Result<(), StorageError> {
-        self.roll_back()
-    }
-
-    fn finish_badly(&mut self) {
-        if let Err(error) = self.roll_back() {
-            tracing::warn!(%error, txn = self.id.0, "rollback failed; recovery will mark the transaction dead");
-        }
-    }
-
-    fn roll_back(&mut self) -> Result<(), StorageError> {
-        if self.ended {
-            return Ok(());
-        }
-        self.ended = true;
-        self.statements.clear();
-        self.shared.rollbacks.fetch_add(1, Ordering::Relaxed);
-        if self.id == TxnId::NONE {
-            self.leave(false);
-            return Ok(());
-        }
-        let records: u64 = self.frames.iter().map(|frame| frame.records).sum();
-        let eager = self.options.savepoints
-            && !self.must_rollback
-            && !disabled(Rule::F4)
-            && (records <= self.shared.options.eager_rollback_records || disabled(Rule::F4Limit))
-            && self.undo_from(0).is_ok();
-        let logged = self.log_rollback(eager);
-        if logged.is_err() {
-            // A restart marks it dead without a record, too.
-            self.die();
-        }
-        self.leave(false);
-        match logged {
-            // It is rolled back all the same, and backed out when there is room again.
-            Err(StorageError::Full { .. }) => Ok(()),
-            logged => logged,
-        }
-    }
-
-    /// Logs the end of a rollback: with nothing left of the transaction, or with everything to be backed out.
-    fn log_rollback(&self, clean: bool) -> Result<(), StorageError> {
-        let mut mini = Mini::begin(self.shared.core(), self.id);
-        mini.use_reserve();
-        if clean {
-            mini.state(RecordKind::ROLLED_BACK, &[])?;
-            mini.commit_with(|_, _| self.shared.transactions.rolled_back_clean(self.id))?;
-        } else {
-            mini.state(RecordKind::DEAD, &[u8::from(self.is_left_to_sweep())])?;
-            mini.commit_with(|_, _| self.die())?;
-        }
-        Ok(())
-    }
-
-    /// F5: without savepoints the dead are left to sweep.
-    fn is_left_to_sweep(&self) -> bool {
-        !self.options.savepoints && !disabled(Rule::F5Sweep)
-    }
-
-    fn die(&self) {
-        if self.is_left_to_sweep() {
-            self.shared.left_to_sweep.lock().insert(self.id);
-        }
-        self.shared.transactions.mark_dead(self.id);
-    }
-}
-
-impl Drop for Txn {
-    fn drop(&mut self) {
-        self.finish_badly();
-        self.shared.live.lock().remove(&self.serial);
     }
 }
 

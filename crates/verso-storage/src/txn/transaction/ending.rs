@@ -1,0 +1,210 @@
+//! The end of a transaction.
+//!
+//! F4. Rollback undoes eagerly up to `eager_rollback_records`; nothing is left then and it counts as committed. Beyond,
+//!     the transaction is marked dead at once and backed out in the background.
+//! F5. A rollback of a NO SAVEPOINT transaction with writes marks it dead and leaves it to sweep.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{CommitMode, Txn};
+use crate::StorageError;
+use crate::maintenance::retire;
+use crate::mini::Mini;
+use crate::page::{Lsn, TxnId};
+use crate::rules::{Rule, disabled};
+use crate::txn::prepared;
+use crate::wal::RecordKind;
+
+impl Txn {
+    /// Makes everything durable and visible.
+    ///
+    /// # Errors
+    /// `MustRollback`; `Poisoned` when the log failed.
+    pub fn commit(mut self, _mode: CommitMode) -> Result<(), StorageError> {
+        if self.must_rollback {
+            self.finish_badly();
+            return Err(StorageError::MustRollback);
+        }
+        if let Err(error) = self.check_unique_now() {
+            self.finish_badly();
+            return Err(error);
+        }
+        if let Some(reader) = &self.reader
+            && let Err(error) = reader.prepare()
+        {
+            self.finish_badly();
+            return Err(error);
+        }
+        self.ended = true;
+        self.statements.clear();
+        self.shared.commits.fetch_add(1, Ordering::Relaxed);
+        if self.id == TxnId::NONE {
+            let settled = self.settle();
+            self.leave(true);
+            return settled;
+        }
+        let shared = Arc::clone(&self.shared);
+        let mut mini = Mini::begin(shared.core(), self.id);
+        if let Err(error) = mini.state(RecordKind::COMMIT, &[]) {
+            // Nothing is logged yet, so it is an ordinary failure.
+            self.ended = false;
+            self.finish_badly();
+            return Err(error);
+        }
+        let wal = &shared.core().wal;
+        let (mut needs, mut dropped) = (Lsn::ZERO, false);
+        let logged = mini.commit_with(|_, end| needs = shared.transactions.mark_committing(self.id, end));
+        let durable = logged.and_then(|_| {
+            if disabled(Rule::T1) {
+                shared.transactions.publish_durable(Lsn(u64::MAX));
+            }
+            // Changes need not wait for the disk, too: whatever they make of this one is durable behind it.
+            shared.locks.logged(&self.owner);
+            dropped = self.give_back_slot();
+            wal.flush(needs)
+        });
+        if durable.is_err() {
+            // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
+            shared.locks.fail();
+            return durable;
+        }
+        shared.transactions.publish_durable(wal.durable());
+        self.leave(true);
+        if dropped && let Err(error) = retire::retire(&shared) {
+            tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
+        }
+        Ok(())
+    }
+
+    /// Prepares the transaction under a name: it outlives this handle, its locks and a restart, until
+    /// [`Engine::commit_prepared`](crate::Engine::commit_prepared) or
+    /// [`Engine::rollback_prepared`](crate::Engine::rollback_prepared).
+    ///
+    /// # Errors
+    /// `PreparedExists`, `MustRollback`, `Serialization`, `Poisoned`; the transaction is rolled back then.
+    pub fn prepare(mut self, name: &str, by: &str) -> Result<(), StorageError> {
+        if self.must_rollback {
+            self.finish_badly();
+            return Err(StorageError::MustRollback);
+        }
+        self.begin_write()?;
+        let passed = self.reader.as_ref().map_or(Ok(()), |reader| reader.prepare());
+        passed?;
+        prepared::prepare(&mut self, name, by)?;
+        self.ended = true;
+        self.statements.clear();
+        if let Some(slot) = self.slot.take() {
+            self.shared.versions.give_back(slot, &self.shared.transactions);
+        }
+        self.id = TxnId::NONE;
+        // What it read still matters until it ends: the preparation keeps the reader.
+        self.reader = None;
+        self.leave(true);
+        Ok(())
+    }
+
+    /// Gives back where it wrote its versions; whether it dropped an object.
+    pub(super) fn give_back_slot(&mut self) -> bool {
+        let slot = self.slot.take();
+        slot.is_some_and(|slot| self.shared.versions.give_back(slot, &self.shared.transactions))
+    }
+
+    /// Gives back what the transaction held.
+    pub(super) fn leave(&mut self, committed: bool) {
+        if let Some(reader) = self.reader.take() {
+            reader.ended(committed);
+        }
+        if !self.exported.is_empty() {
+            let mut exported = self.shared.exported.lock();
+            self.exported.drain(..).for_each(|name| drop(exported.remove(&name)));
+        }
+        self.give_back_slot();
+        if self.id != TxnId::NONE {
+            self.shared.versions.ended(self.id, &self.shared.transactions);
+        }
+        self.snapshot = None;
+        // Its state says already that it ended, so nobody who goes on now sees it active.
+        self.shared.locks.end(&self.owner);
+        if let Err(error) = self.images.clear(&self.shared) {
+            tracing::warn!(%error, txn = self.id.0, "pages of undo images stay allocated until the next start");
+        }
+    }
+
+    /// Undoes everything (F4, F5).
+    ///
+    /// # Errors
+    /// `Poisoned` when the log failed.
+    pub fn rollback(mut self) -> Result<(), StorageError> {
+        self.roll_back()
+    }
+
+    pub(super) fn finish_badly(&mut self) {
+        if let Err(error) = self.roll_back() {
+            tracing::warn!(%error, txn = self.id.0, "rollback failed; recovery will mark the transaction dead");
+        }
+    }
+
+    pub(super) fn roll_back(&mut self) -> Result<(), StorageError> {
+        if self.ended {
+            return Ok(());
+        }
+        self.ended = true;
+        self.statements.clear();
+        self.shared.rollbacks.fetch_add(1, Ordering::Relaxed);
+        if self.id == TxnId::NONE {
+            self.leave(false);
+            return Ok(());
+        }
+        let records: u64 = self.frames.iter().map(|frame| frame.records).sum();
+        let eager = self.options.savepoints
+            && !self.must_rollback
+            && !disabled(Rule::F4)
+            && (records <= self.shared.options.eager_rollback_records || disabled(Rule::F4Limit))
+            && self.undo_from(0).is_ok();
+        let logged = self.log_rollback(eager);
+        if logged.is_err() {
+            // A restart marks it dead without a record, too.
+            self.die();
+        }
+        self.leave(false);
+        match logged {
+            // It is rolled back all the same, and backed out when there is room again.
+            Err(StorageError::Full { .. }) => Ok(()),
+            logged => logged,
+        }
+    }
+
+    /// Logs the end of a rollback: with nothing left of the transaction, or with everything to be backed out.
+    pub(super) fn log_rollback(&self, clean: bool) -> Result<(), StorageError> {
+        let mut mini = Mini::begin(self.shared.core(), self.id);
+        mini.use_reserve();
+        if clean {
+            mini.state(RecordKind::ROLLED_BACK, &[])?;
+            mini.commit_with(|_, _| self.shared.transactions.rolled_back_clean(self.id))?;
+        } else {
+            mini.state(RecordKind::DEAD, &[u8::from(self.is_left_to_sweep())])?;
+            mini.commit_with(|_, _| self.die())?;
+        }
+        Ok(())
+    }
+
+    /// F5: without savepoints the dead are left to sweep.
+    pub(super) fn is_left_to_sweep(&self) -> bool {
+        !self.options.savepoints && !disabled(Rule::F5Sweep)
+    }
+
+    pub(super) fn die(&self) {
+        if self.is_left_to_sweep() {
+            self.shared.left_to_sweep.lock().insert(self.id);
+        }
+        self.shared.transactions.mark_dead(self.id);
+    }
+}
+
+impl Drop for Txn {
+    fn drop(&mut self) {
+        self.finish_badly();
+        self.shared.live.lock().remove(&self.serial);
+    }
+}

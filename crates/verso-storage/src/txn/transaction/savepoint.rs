@@ -1,0 +1,120 @@
+//! Savepoints of a transaction, and the statements that failed.
+
+use super::Txn;
+use crate::StorageError;
+use crate::heap::undo;
+use crate::page::ObjectId;
+use crate::rules::{Rule, disabled};
+use crate::txn::frame::Frame;
+
+impl Txn {
+    /// Undoes the statement; under NO SAVEPOINT the whole transaction must be rolled back if it has written.
+    ///
+    /// # Errors
+    /// `MustRollback` when undo failed.
+    pub fn abort_statement(&mut self) -> Result<(), StorageError> {
+        let undone = self.undo_statement();
+        // The client's error may tell of what the statement has read.
+        let settled = self.settle();
+        undone.and(settled)
+    }
+
+    pub(super) fn undo_statement(&mut self) -> Result<(), StorageError> {
+        self.unique.abandon(self.statements.len());
+        self.statements.pop();
+        if !self.options.savepoints {
+            self.must_rollback |= self.has_writes() && !disabled(Rule::F5);
+            return Ok(());
+        }
+        let Some(at) = self.frames.iter().rposition(|frame| frame.statement) else { return Ok(()) };
+        self.undo_from(at)?;
+        self.shared.locks.look_again(&self.owner);
+        Ok(())
+    }
+
+    /// Undoes and removes the frames from `at` on.
+    pub(super) fn undo_from(&mut self, at: usize) -> Result<(), StorageError> {
+        while self.frames.len() > at + 1 {
+            let frame = self.frames.pop().expect("more than one");
+            frame.release_into(self.frames.last_mut().expect("not the last"), &mut self.images);
+        }
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let images_from = frame.images_from;
+        let undone = undo::undo_frame(self, frame);
+        self.images.truncate(images_from);
+        if undone.is_err() {
+            self.must_rollback = true;
+        }
+        undone
+    }
+
+    /// Opens a named savepoint.
+    ///
+    /// # Errors
+    /// `MustRollback` in that state; `SavepointsOff` under NO SAVEPOINT.
+    pub fn savepoint(&mut self, name: &str) -> Result<(), StorageError> {
+        self.accept_writes()?;
+        if !self.options.savepoints {
+            return Err(StorageError::SavepointsOff);
+        }
+        self.frames.push(Frame {
+            name: Some(name.to_owned()),
+            images_from: self.images.end(),
+            locks_from: self.owner.next_mark(),
+            ..Frame::default()
+        });
+        Ok(())
+    }
+
+    /// Gives all locks of the transaction back. What it has done is undone, and it begins anew, its number kept.
+    pub fn release_locks(&mut self) {
+        self.locked.clear();
+        self.shared.locks.release_since(&self.owner, 0);
+    }
+
+    /// The lock on a table stays until the end of the transaction, also past a rollback to a savepoint: for changes of
+    /// definitions.
+    pub fn pin_lock(&mut self, object: ObjectId) {
+        self.shared.locks.pin_table(&self.owner, object);
+    }
+
+    pub(super) fn find_savepoint(&self, name: &str) -> Result<usize, StorageError> {
+        let found = self.frames.iter().rposition(|frame| frame.name.as_deref() == Some(name));
+        found.ok_or_else(|| StorageError::NoSuchSavepoint(name.to_owned()))
+    }
+
+    /// Undoes everything since the savepoint, which stays.
+    ///
+    /// # Errors
+    /// `NoSuchSavepoint`; `MustRollback` when undo failed.
+    pub fn rollback_to(&mut self, name: &str) -> Result<(), StorageError> {
+        let at = self.find_savepoint(name)?;
+        let mark = self.frames[at].locks_from;
+        self.undo_from(at)?;
+        if !disabled(Rule::T3Savepoint) {
+            self.locked.clear();
+            self.shared.locks.release_since(&self.owner, mark);
+        }
+        self.frames.push(Frame {
+            name: Some(name.to_owned()),
+            images_from: self.images.end(),
+            locks_from: self.owner.next_mark(),
+            ..Frame::default()
+        });
+        Ok(())
+    }
+
+    /// Forgets the savepoint and those after it; what was done since stays.
+    ///
+    /// # Errors
+    /// `NoSuchSavepoint`.
+    pub fn release(&mut self, name: &str) -> Result<(), StorageError> {
+        let at = self.find_savepoint(name)?;
+        while self.frames.len() > at {
+            let frame = self.frames.pop().expect("at least one more");
+            let parent = self.frames.last_mut().expect("savepoints stand above the transaction's frame");
+            frame.release_into(parent, &mut self.images);
+        }
+        Ok(())
+    }
+}
