@@ -38,6 +38,32 @@ fn a_snapshot_sees_what_was_committed_before_it() {
 }
 
 #[test]
+fn t1_commits_are_published_in_the_order_of_their_numbers_as_far_as_the_log_is_durable() {
+    let transactions = fresh();
+    let [a, b, c] = [(); 3].map(|()| transactions.begin_write());
+    assert_eq!(transactions.mark_committing(a, Lsn(20)), Lsn(20));
+    // Appended before, marked after: it is published behind the other, and needs as much of the log.
+    assert_eq!(transactions.mark_committing(b, Lsn(10)), Lsn(20));
+    assert_eq!(transactions.mark_committing(c, Lsn(30)), Lsn(30));
+    let states = || [a, b, c].map(|txn| transactions.state(txn));
+    transactions.publish_durable(Lsn(10));
+    assert_eq!(states(), [TxnState::Active; 3]);
+    transactions.publish_durable(Lsn(20));
+    assert_eq!(states(), [TxnState::Committed, TxnState::Committed, TxnState::Active]);
+    assert!(transactions.is_logged(c) && !transactions.is_logged(a));
+    let now = transactions.register();
+    let shown = view(&transactions, &now, TxnId::NONE);
+    assert!(shown.visible(a) && shown.visible(b) && !shown.visible(c));
+    let met = Arc::default();
+    let change = view(&transactions, &now, TxnId::NONE).with_logged(&now, &met);
+    assert!(change.visible(a) && !met.load(Ordering::Relaxed));
+    assert!(change.visible(c) && met.load(Ordering::Relaxed));
+    transactions.publish_durable(Lsn(30));
+    assert!(change.visible(c) && !shown.visible(c));
+    assert_eq!(transactions.logged_end(), None);
+}
+
+#[test]
 fn a_dirty_view_sees_all_but_the_dead() {
     let transactions = fresh();
     let registration = transactions.register();
