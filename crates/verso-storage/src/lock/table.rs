@@ -26,7 +26,7 @@ pub(super) const RANGES_MAX: usize = 1024;
 pub(super) enum Tag {
     Table(ObjectId),
     Advisory(AdvisoryKey),
-    /// Only its queue stands here; holders are in [`Records`].
+    /// Only its queue stands here; holders are in `lock/record.rs`.
     Record(ObjectId, RecordId),
 }
 
