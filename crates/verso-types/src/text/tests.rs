@@ -1,4 +1,4 @@
-//! Text against what PostgreSQL 15 answered (DateStyle ISO, MDY; TimeZone America/New_York), and round trips.
+//! Text against what PostgreSQL 15 answered, settings named as by 18 (DateStyle ISO, MDY; TimeZone America/New_York), and round trips.
 
 use proptest::prelude::*;
 
