@@ -767,7 +767,8 @@ fn choose_cut(node: &Node<'_>, string: &[u8]) -> (usize, Vec<u8>) {
         bytes.saturating_sub(gained) <= node.room_between(node.low(), Some(fence))
     };
     let at = if node.is_leaf() { node.find(string).0 } else { 0 };
-    if at > 0 {
+    // A left part of less than half would not be a full page.
+    if at > 0 && at * 2 >= count {
         let before = node.string(at - 1);
         let fence = separator(&before, string);
         if (at == count || follows(&before, string)) && fits(at, &fence) {
