@@ -13,6 +13,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -37,7 +38,7 @@ use crate::page::bytes::u64_at;
 use crate::page::{Flaw, PageKind, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
-use crate::txn::frame::ImageRun;
+use crate::txn::frame::{ImageRun, OwnValue};
 use crate::txn::transaction::Txn;
 use crate::txn::{ReadView, TxnState};
 use crate::version::entry::VersionPointer;
@@ -541,7 +542,11 @@ impl Heap {
             mini.use_reserve();
         }
         let mut voids = Vec::new();
-        for (group, saved) in &links {
+        let linked = links.iter().map(|(group, saved)| (&**group, &**saved, purge, None));
+        let kept_alone = kept.iter().map(|value: &OwnValue| {
+            (slice::from_ref(&value.record.slot), slice::from_ref(&value.column), false, Some(*value))
+        });
+        for (group, saved, purge, own_value) in linked.chain(kept_alone) {
             self.link(
                 shared,
                 txn,
@@ -557,27 +562,7 @@ impl Heap {
                 slots,
                 &mut owners,
                 &mut voids,
-                None,
-            )?;
-        }
-        for value in &kept {
-            let (group, saved) = ([value.record.slot], [value.column]);
-            self.link(
-                shared,
-                txn,
-                &mut mini,
-                home,
-                layout,
-                page_index,
-                &group,
-                &saved,
-                is_delete,
-                false,
-                columns,
-                slots,
-                &mut owners,
-                &mut voids,
-                Some(*value),
+                own_value,
             )?;
         }
         let stays = links.is_empty() && kept.is_empty();

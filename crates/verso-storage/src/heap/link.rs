@@ -174,28 +174,26 @@ impl Heap {
             // Too much for one version page: fewer records, or, for a single one, fewer columns in a chain (V3).
             if group.len() > 1 {
                 let (left, right) = group.split_at(group.len() / 2);
-                self.link(
-                    shared, txn, mini, home, layout, page_index, left, saved, delete, keys, updated, slots,
-                    owners, voids, own_value,
-                )?;
-                return self.link(
-                    shared, txn, mini, home, layout, page_index, right, saved, delete, keys, updated, slots,
-                    owners, voids, own_value,
-                );
+                for group in [left, right] {
+                    self.link(
+                        shared, txn, mini, home, layout, page_index, group, saved, delete, keys, updated,
+                        slots, owners, voids, own_value,
+                    )?;
+                }
+                return Ok(());
             }
             if saved.len() > 1 {
                 if keys {
                     maintain::note_split(shared, txn, mini, self, home, layout, page_index, group[0], saved)?;
                 }
                 let (left, right) = saved.split_at(saved.len() / 2);
-                self.link(
-                    shared, txn, mini, home, layout, page_index, group, left, delete, keys, updated, slots,
-                    owners, voids, own_value,
-                )?;
-                return self.link(
-                    shared, txn, mini, home, layout, page_index, group, right, delete, keys, updated, slots,
-                    owners, voids, own_value,
-                );
+                for saved in [left, right] {
+                    self.link(
+                        shared, txn, mini, home, layout, page_index, group, saved, delete, keys, updated,
+                        slots, owners, voids, own_value,
+                    )?;
+                }
+                return Ok(());
             }
         }
         let writer = txn.slot.as_mut().expect("begin_write gave one");

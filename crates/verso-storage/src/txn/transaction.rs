@@ -245,9 +245,7 @@ impl Txn {
         self.settle()?;
         let (registration, view) = self.take_view()?;
         self.statements.push((registration, view));
-        if self.options.savepoints {
-            self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
-        }
+        self.open_statement_frame();
         Ok(())
     }
 
@@ -265,9 +263,7 @@ impl Txn {
         }
         let statement = self.view_taken(true);
         self.statements.push(statement);
-        if self.options.savepoints {
-            self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
-        }
+        self.open_statement_frame();
         Ok(())
     }
 
@@ -302,9 +298,7 @@ impl Txn {
         }
         self.settle()?;
         self.statements.push((held.registration, held.view));
-        if self.options.savepoints {
-            self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
-        }
+        self.open_statement_frame();
         Ok(())
     }
 
@@ -523,11 +517,7 @@ impl Txn {
 
     fn release_down_to_statement(&mut self) {
         while self.frames.len() > 1 {
-            let frame = self.frames.pop().expect("more than one");
-            let statement = frame.statement;
-            let parent = self.frames.last_mut().expect("the transaction's own frame");
-            frame.release_into(parent, &mut self.images);
-            if statement {
+            if self.release_innermost() {
                 break;
             }
         }

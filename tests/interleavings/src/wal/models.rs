@@ -66,21 +66,27 @@ impl Log {
     }
 }
 
+/// Committers among whom nothing fails; the log behind the last of them.
+fn all_commit(committers: usize) -> Arc<Log> {
+    let log = Log::new();
+    let others: Vec<_> = (1..committers)
+        .map(|_| {
+            let log = Arc::clone(&log);
+            thread::spawn(move || log.commit(false).expect("nothing fails"))
+        })
+        .collect();
+    log.commit(false).expect("nothing fails");
+    for other in others {
+        other.join().expect("loom reports what went wrong");
+    }
+    assert_eq!(log.durable.load(Ordering::Acquire), committers as u64);
+    log
+}
+
 /// Three committers: one writes at a time, and each finds its own on disk when it is told so.
 pub fn commits() {
     explore(3, || {
-        let log = Log::new();
-        let others: Vec<_> = (0..2)
-            .map(|_| {
-                let log = Arc::clone(&log);
-                thread::spawn(move || log.commit(false).expect("nothing fails"))
-            })
-            .collect();
-        log.commit(false).expect("nothing fails");
-        for other in others {
-            other.join().expect("loom reports what went wrong");
-        }
-        assert_eq!(log.durable.load(Ordering::Acquire), 3);
+        let log = all_commit(3);
         assert_eq!(log.disk.get(), 3);
     });
 }
@@ -88,18 +94,7 @@ pub fn commits() {
 /// Four committers, so that one may wait behind an heir while a fourth takes the lead before him.
 pub fn crowd() {
     explore(2, || {
-        let log = Log::new();
-        let others: Vec<_> = (0..3)
-            .map(|_| {
-                let log = Arc::clone(&log);
-                thread::spawn(move || log.commit(false).expect("nothing fails"))
-            })
-            .collect();
-        log.commit(false).expect("nothing fails");
-        for other in others {
-            other.join().expect("loom reports what went wrong");
-        }
-        assert_eq!(log.durable.load(Ordering::Acquire), 4);
+        all_commit(4);
     });
 }
 

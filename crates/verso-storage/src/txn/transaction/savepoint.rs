@@ -32,11 +32,35 @@ impl Txn {
         Ok(())
     }
 
+    /// Opens the frame of a statement, if the transaction keeps frames.
+    pub(super) fn open_statement_frame(&mut self) {
+        if self.options.savepoints {
+            self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
+        }
+    }
+
+    fn open_named_frame(&mut self, name: &str) {
+        self.frames.push(Frame {
+            name: Some(name.to_owned()),
+            images_from: self.images.end(),
+            locks_from: self.owner.next_mark(),
+            ..Frame::default()
+        });
+    }
+
+    /// Merges the innermost frame into the one around it, which there is; whether it was a statement's.
+    pub(super) fn release_innermost(&mut self) -> bool {
+        let frame = self.frames.pop().expect("a frame within the transaction's own");
+        let statement = frame.statement;
+        let parent = self.frames.last_mut().expect("the transaction's own frame");
+        frame.release_into(parent, &mut self.images);
+        statement
+    }
+
     /// Undoes and removes the frames from `at` on.
     pub(super) fn undo_from(&mut self, at: usize) -> Result<(), StorageError> {
         while self.frames.len() > at + 1 {
-            let frame = self.frames.pop().expect("more than one");
-            frame.release_into(self.frames.last_mut().expect("not the last"), &mut self.images);
+            self.release_innermost();
         }
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         let images_from = frame.images_from;
@@ -57,12 +81,7 @@ impl Txn {
         if !self.options.savepoints {
             return Err(StorageError::SavepointsOff);
         }
-        self.frames.push(Frame {
-            name: Some(name.to_owned()),
-            images_from: self.images.end(),
-            locks_from: self.owner.next_mark(),
-            ..Frame::default()
-        });
+        self.open_named_frame(name);
         Ok(())
     }
 
@@ -95,12 +114,7 @@ impl Txn {
             self.locked.clear();
             self.shared.locks.release_since(&self.owner, mark);
         }
-        self.frames.push(Frame {
-            name: Some(name.to_owned()),
-            images_from: self.images.end(),
-            locks_from: self.owner.next_mark(),
-            ..Frame::default()
-        });
+        self.open_named_frame(name);
         Ok(())
     }
 
@@ -111,9 +125,7 @@ impl Txn {
     pub fn release(&mut self, name: &str) -> Result<(), StorageError> {
         let at = self.find_savepoint(name)?;
         while self.frames.len() > at {
-            let frame = self.frames.pop().expect("at least one more");
-            let parent = self.frames.last_mut().expect("savepoints stand above the transaction's frame");
-            frame.release_into(parent, &mut self.images);
+            self.release_innermost();
         }
         Ok(())
     }
