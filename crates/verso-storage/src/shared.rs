@@ -102,6 +102,18 @@ impl Shared {
         Ok(Arc::clone(self.heaps.lock().entry(object).or_insert(heap)))
     }
 
+    /// The table with this number, if it is there: what refers to a table may outlive it.
+    ///
+    /// # Errors
+    /// What reading its root and directory says.
+    pub fn heap_if_there(&self, object: ObjectId) -> Result<Option<Arc<Heap>>, StorageError> {
+        match self.heap(object) {
+            Ok(heap) => Ok(Some(heap)),
+            Err(StorageError::NoSuchObject(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn load_indexes(&self, heap: &Heap) -> Result<(), StorageError> {
         let listed = heap::root::indexes(&self.core().pool.read(heap.root)?);
         let mut indexes = Vec::with_capacity(listed.len());

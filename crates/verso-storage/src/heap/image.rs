@@ -222,11 +222,8 @@ fn copy_out(
     images: &mut ImageStore,
 ) -> Result<(), StorageError> {
     for (table, page_index, undo) in frame.pages_mut() {
-        let heap = match shared.heap(table) {
-            Ok(heap) => heap,
-            Err(StorageError::NoSuchObject(_)) => continue, // created and freed within the frame
-            Err(error) => return Err(error),
-        };
+        // It may have been created and freed within the frame.
+        let Some(heap) = shared.heap_if_there(table)? else { continue };
         let Some(page) = heap.page_at(page_index) else { continue };
         fetch(log, page, undo)?;
         for image in &mut undo.images {

@@ -55,11 +55,8 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
         .collect();
     let mut log = shared.core().wal.lookup();
     for (table, pages) in frame.take_tables() {
-        let heap = match shared.heap(table) {
-            Ok(heap) => heap,
-            Err(StorageError::NoSuchObject(_)) => continue, // created and freed within the frame
-            Err(error) => return Err(error),
-        };
+        // It may have been created and freed within the frame.
+        let Some(heap) = shared.heap_if_there(table)? else { continue };
         for (page_index, mut undo) in pages {
             let Some(page) = heap.page_at(page_index) else { continue };
             image::fetch(&mut log, page, &mut undo)?;
@@ -109,11 +106,7 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
 /// not stepped back, got another one.
 fn is_left_over(shared: &Shared, value: &OwnValue) -> Result<bool, StorageError> {
     let OwnValue { table, record, column, raw } = *value;
-    let heap = match shared.heap(table) {
-        Ok(heap) => heap,
-        Err(StorageError::NoSuchObject(_)) => return Ok(false),
-        Err(error) => return Err(error),
-    };
+    let Some(heap) = shared.heap_if_there(table)? else { return Ok(false) };
     let Some(id) = heap.page_at(record.page_index) else { return Ok(false) };
     let page = shared.core().pool.read(id)?;
     let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, table, flaw))?;

@@ -274,11 +274,7 @@ fn allocate(txn: &mut Txn, shared: &Shared, index: &Index) -> Result<PageId, Sto
 /// Frees an index, and takes it from its table's list.
 pub(crate) fn free(shared: &Shared, object: ObjectId, root_page: PageId) -> Result<u64, StorageError> {
     let spec = Index::read_spec(&shared.core().pool, object, root_page)?;
-    let heap = match shared.heap(spec.table) {
-        Ok(heap) => Some(heap),
-        Err(StorageError::NoSuchObject(_)) => None,
-        Err(error) => return Err(error),
-    };
+    let heap = shared.heap_if_there(spec.table)?;
     let _gate = heap.as_ref().map(|heap| heap.indexes.close());
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();

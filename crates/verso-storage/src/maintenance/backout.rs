@@ -65,10 +65,8 @@ pub fn back_out(shared: &Shared, txn: TxnId, pace: Pace) -> Result<u64, StorageE
         if created.contains(table) {
             continue;
         }
-        match shared.heap(*table) {
-            Ok(heap) => undo::back_out_page(shared, &heap, *page_index, txn)?,
-            Err(StorageError::NoSuchObject(_)) => {}
-            Err(error) => return Err(error),
+        if let Some(heap) = shared.heap_if_there(*table)? {
+            undo::back_out_page(shared, &heap, *page_index, txn)?;
         }
     }
     // Behind the undo, for which a void entry is one that a savepoint's undo left, and before anybody may purge.

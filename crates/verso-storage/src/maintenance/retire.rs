@@ -56,13 +56,11 @@ fn purge_page(shared: &Shared, id: PageId) -> Result<(), StorageError> {
             shared.free_object(entry.table())?;
             continue;
         }
-        match shared.heap(entry.table()) {
-            Ok(heap) if entry.needs_purge() || heap.indexes.any() => {
-                purge_entry(shared, &heap, id, *offset, entry)?;
-            }
-            Ok(_) => {}
-            Err(StorageError::NoSuchObject(_)) => {} // dropped meanwhile, with everything in it
-            Err(error) => return Err(error),
+        // It may have been dropped meanwhile, with everything in it.
+        if let Some(heap) = shared.heap_if_there(entry.table())?
+            && (entry.needs_purge() || heap.indexes.any())
+        {
+            purge_entry(shared, &heap, id, *offset, entry)?;
         }
     }
     Ok(())
