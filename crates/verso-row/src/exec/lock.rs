@@ -1,20 +1,19 @@
 //! SELECT … FOR UPDATE and its relatives: rows are locked as they leave the query.
 //!
+//! 0. A row of a join is locked in each of the tables asked for, in their order; one that is skipped or gone in one of them
+//!    is left out, and what was locked of it before stays locked.
 //! 1. Behind LIMIT only as many rows are locked as it lets through; rows skipped (SKIP LOCKED) do not count.
 //! 2. A row that another transaction has changed since the snapshot is a conflict: READ COMMITTED runs the statement
 //!    again, which then sees the row as it is; other levels fail (40001).
 
-use std::sync::Arc;
-
-use verso_catalog::TableDef;
-use verso_storage::{RecordId, RecordLockMode, WaitPolicy};
+use verso_storage::RecordId;
 use verso_types::{Batch, ColumnData, Value};
 
 use super::ExecContext;
 use super::operator::Operator;
 use crate::error::{ExecError, Result};
 use crate::expr::RowExpr;
-use crate::plan::TypedExpr;
+use crate::plan::{RowLock, TypedExpr};
 
 /// A record's place as a value.
 pub(crate) fn record_number(record: RecordId) -> i64 {
@@ -26,12 +25,10 @@ pub(crate) fn record_of(number: i64) -> RecordId {
     RecordId { page_index: (number >> 16) as u32, slot: number as u16 }
 }
 
-/// Locks the rows of its input, whose last column is the record's place.
+/// Locks the rows of its input, whose last columns are the places of the records.
 pub(crate) struct LockOperator {
     input: Box<dyn Operator>,
-    table: Arc<TableDef>,
-    mode: RecordLockMode,
-    wait: WaitPolicy,
+    locks: Vec<RowLock>,
     /// LIMIT and OFFSET above.
     bound: Vec<RowExpr>,
     left: u64,
@@ -40,30 +37,36 @@ pub(crate) struct LockOperator {
 }
 
 impl LockOperator {
-    pub fn new(
-        input: Box<dyn Operator>,
-        batch: Batch,
-        table: &Arc<TableDef>,
-        mode: RecordLockMode,
-        wait: WaitPolicy,
-        bound: &[TypedExpr],
-    ) -> Self {
+    pub fn new(input: Box<dyn Operator>, batch: Batch, locks: &[RowLock], bound: &[TypedExpr]) -> Self {
         Self {
             input,
-            table: Arc::clone(table),
-            mode,
-            wait,
+            locks: locks.to_vec(),
             bound: bound.iter().map(RowExpr::compile).collect(),
             left: u64::MAX,
             batch,
             next: 0,
         }
     }
+
+    /// Locks what the rows from `next` to `end` are made of, table by table; the rows that were locked in all of them.
+    fn lock(&self, cx: &ExecContext<'_>, end: usize) -> Result<Vec<u32>> {
+        let first = self.batch.columns.len().saturating_sub(self.locks.len());
+        let mut rows: Vec<u32> = (self.next as u32..end as u32).collect();
+        for (lock, column) in self.locks.iter().zip(&self.batch.columns[first..]) {
+            let ColumnData::I64(places) = &column.data else {
+                return Err(ExecError::raised("XX000", "rows to lock without their places"));
+            };
+            let records: Vec<RecordId> = rows.iter().map(|row| record_of(places[*row as usize])).collect();
+            let locked = cx.tables.lock_rows(&lock.table, &records, lock.mode, lock.wait)?;
+            rows = locked.into_iter().map(|position| rows[position as usize]).collect();
+        }
+        Ok(rows)
+    }
 }
 
 impl Operator for LockOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        cx.tables.check_may_lock(self.mode)?;
+        self.locks.iter().try_for_each(|lock| cx.tables.check_may_lock(lock.mode))?;
         self.left = if self.bound.is_empty() { u64::MAX } else { 0 };
         for expr in &self.bound {
             let count = match expr.eval_constant(&cx.eval())? {
@@ -90,13 +93,7 @@ impl Operator for LockOperator {
                 }
             }
             let end = (self.batch.rows as u64).min((self.next as u64).saturating_add(self.left)) as usize;
-            let Some(ColumnData::I64(places)) = self.batch.columns.last().map(|column| &column.data) else {
-                return Err(ExecError::raised("XX000", "rows to lock without their places"));
-            };
-            let records: Vec<RecordId> =
-                places[self.next..end].iter().map(|place| record_of(*place)).collect();
-            let locked = cx.tables.lock_rows(&self.table, &records, self.mode, self.wait)?;
-            let selection: Vec<u32> = locked.iter().map(|row| self.next as u32 + row).collect();
+            let selection = self.lock(cx, end)?;
             self.next = end;
             if selection.is_empty() {
                 continue;

@@ -73,9 +73,9 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             let input = sorted.unwrap_or_else(|| compile(input, executor));
             Box::new(LimitOperator::new(input, limit.as_ref(), offset.as_ref()))
         }
-        Plan::LockRows { input, table, mode, wait, bound } => {
+        Plan::LockRows { input, locks, bound } => {
             let batch = Batch::of_types(&types_of(input));
-            Box::new(LockOperator::new(compile(input, executor), batch, table, *mode, *wait, bound))
+            Box::new(LockOperator::new(compile(input, executor), batch, locks, bound))
         }
         Plan::Distinct { input } => {
             Box::new(DistinctOperator::new(compile(input, executor), types_of(input)))

@@ -22,7 +22,8 @@ mod statement;
 pub use access::{IndexAccess, KeyMatch};
 pub use expr::{ExprKind, SubqueryTest, TypedExpr};
 pub use query::{
-    AggregateCall, JoinKind, Origin, OutputColumn, Plan, RECORD_COLUMN, SetCall, SetOperation, SortKey,
+    AggregateCall, JoinKind, Origin, OutputColumn, Plan, RECORD_COLUMN, RowLock, SetCall, SetOperation,
+    SortKey,
 };
 pub use routine::{
     PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlInto, PlReturn, PlStatement,

@@ -152,16 +152,13 @@ pub enum Plan {
         /// How many are skipped first.
         offset: Option<TypedExpr>,
     },
-    /// The rows of the input, locked (`FOR UPDATE` and its relatives). The input's last column is the place of the record.
+    /// The rows of the input, locked (`FOR UPDATE` and its relatives). The input's last columns are the places of the
+    /// records, one a lock.
     LockRows {
         /// The input.
         input: Box<Plan>,
-        /// The table whose rows they are.
-        table: Arc<TableDef>,
-        /// How strongly.
-        mode: RecordLockMode,
-        /// What to do about rows that others have locked.
-        wait: WaitPolicy,
+        /// What is locked of each row, in this order.
+        locks: Vec<RowLock>,
         /// At most so many rows are wanted, the sum of these (`LIMIT`, `OFFSET`); empty means all.
         bound: Vec<TypedExpr>,
     },
@@ -235,6 +232,17 @@ pub enum Plan {
         /// Names and types.
         columns: Vec<OutputColumn>,
     },
+}
+
+/// How the records of one table are locked.
+#[derive(Clone, Debug)]
+pub struct RowLock {
+    /// The table.
+    pub table: Arc<TableDef>,
+    /// How strongly.
+    pub mode: RecordLockMode,
+    /// What to do about records that others have locked.
+    pub wait: WaitPolicy,
 }
 
 /// What becomes of rows without a partner.

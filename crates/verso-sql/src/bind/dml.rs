@@ -324,7 +324,7 @@ impl Binder<'_> {
         from: &FromItem,
         filter: Option<&Expr>,
     ) -> Result<(Plan, Scope), SqlError> {
-        let other = self.from(Some(from))?;
+        let other = self.from(Some(from), &[])?;
         let twice = other.scope.tables.iter().filter_map(|table| table.name.as_deref());
         if let Some(name) = twice.into_iter().find(|name| target.table(name).is_some()) {
             let text = format!("table name \"{name}\" specified more than once");

@@ -18,15 +18,18 @@ use verso_types::{CastKind, SqlType};
 use super::Binder;
 use super::call::Found;
 use super::context::{Clause, Context};
+use super::lock::{self, Locking, Mark, Wanted};
 use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::scope::{Correlation, Scope};
 use crate::errors::{SqlError, sqlstate};
-use crate::syntax::{self, FromItem, FromSource, Join, JoinCondition, Name, QualifiedName};
+use crate::syntax::{self, FromItem, FromSource, Join, JoinCondition, LockClause, Name, QualifiedName};
 
 /// What FROM yields.
 pub(super) struct Input {
     pub(super) plan: Plan,
     pub(super) scope: Scope,
+    /// What of it is locked.
+    pub(super) marks: Vec<Mark>,
 }
 
 impl Binder<'_> {
@@ -52,38 +55,64 @@ impl Binder<'_> {
         Err(SqlError::new(sqlstate::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")).at(at))
     }
 
-    /// Binds FROM; without one there is a single row without columns.
-    pub(super) fn from(&self, item: Option<&FromItem>) -> Result<Input, SqlError> {
+    /// Binds FROM; without one there is a single row without columns. What `locks` ask for is marked.
+    pub(super) fn from(&self, item: Option<&FromItem>, locks: &[LockClause]) -> Result<Input, SqlError> {
         match item {
-            Some(item) => self.item(item),
+            Some(item) => self.item(item, locks),
             None => {
                 let plan = Plan::Values { rows: vec![Vec::new()], columns: Vec::new() };
-                Ok(Input { plan, scope: Scope::default() })
+                Ok(Input { plan, scope: Scope::default(), marks: Vec::new() })
             }
         }
     }
 
-    fn item(&self, item: &FromItem) -> Result<Input, SqlError> {
+    fn item(&self, item: &FromItem, locks: &[LockClause]) -> Result<Input, SqlError> {
+        let wanted = |own: Option<&str>| match locks {
+            [] => None,
+            locks => Wanted::of(locks, item.alias.as_ref().map(|alias| alias.text.as_str()).or(own)),
+        };
+        let mut marks = Vec::new();
         let (plan, own_name, single) = match &item.source {
-            FromSource::Join(join) => return self.join(join),
-            FromSource::Table(name) => (self.relation(name)?, Some(name.name.text.as_str()), false),
+            FromSource::Join(join) => return self.join(join, locks),
+            FromSource::Table(name) => {
+                let own = name.name.text.as_str();
+                let mut plan = self.relation(name)?;
+                if let Some(wanted) = wanted(Some(own)) {
+                    marks.extend(wanted.relation(&mut plan)?);
+                }
+                (plan, Some(own), false)
+            }
             FromSource::Function(call, _) => {
+                let own = call.name.name.text.as_str();
                 let (plan, single) = self.function_scan(call)?;
-                (plan, Some(call.name.name.text.as_str()), single)
+                if let Some(wanted) = wanted(Some(own)) {
+                    wanted.refuse_named("a function")?;
+                }
+                (plan, Some(own), single)
             }
             FromSource::Query(query, _) => {
-                let plan = match self.outer {
+                let wanted = wanted(None);
+                let clause = wanted.as_ref().map(Wanted::clause);
+                let locking = Locking { locks: clause.as_slice().into(), export: clause.is_some() };
+                let (plan, inside) = match self.outer {
                     Some(outer) if !item.lateral => {
                         let hidden = Correlation { hidden: outer.hidden || outer.lateral, ..*outer };
-                        Binder { outer: Some(&hidden), ..self.clone() }.query(query)?
+                        Binder { outer: Some(&hidden), ..self.clone() }.query_locked(query, &[], locking)?
                     }
-                    _ => self.query(query)?,
+                    _ => self.query_locked(query, &[], locking)?,
                 };
+                if let Some(wanted) = wanted {
+                    marks = inside;
+                    marks.push(wanted.whole());
+                }
                 (plan, None, false)
             }
         };
         let mut columns: Vec<(Arc<str>, SqlType)> =
             plan.output().into_iter().map(|column| (column.name, column.ty)).collect();
+        // Places of records have no names.
+        let places =
+            columns.split_off(columns.len() - marks.iter().filter(|mark| mark.row.is_some()).count());
         let table: Option<Arc<str>> =
             item.alias.as_ref().map(|alias| alias.text.as_str()).or(own_name).map(Arc::from);
         // `generate_series(1, 3) AS g`: the alias names the one column, too.
@@ -103,13 +132,15 @@ impl Binder<'_> {
             *name = alias.text.as_str().into();
         }
         let hidden = item.alias.as_ref().and(own_name).map(Arc::from);
-        Ok(Input { plan, scope: Scope::of(table, hidden, columns) })
+        let mut scope = Scope::of(table, hidden, columns);
+        scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(""), ty)));
+        Ok(Input { plan, scope, marks })
     }
 
     // ── joins ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    fn join(&self, join: &Join) -> Result<Input, SqlError> {
-        let left = self.item(&join.left)?;
+    fn join(&self, join: &Join, locks: &[LockClause]) -> Result<Input, SqlError> {
+        let left = self.item(&join.left, locks)?;
         let refs = RefCell::default();
         let right = {
             let before = Correlation {
@@ -119,7 +150,7 @@ impl Binder<'_> {
                 hidden: false,
                 lateral: true,
             };
-            Binder { outer: Some(&before), ..self.clone() }.item(&join.right)?
+            Binder { outer: Some(&before), ..self.clone() }.item(&join.right, locks)?
         };
         let outer = refs.into_inner();
         let twice = right.scope.tables.iter().filter_map(|table| table.name.as_deref());
@@ -134,6 +165,7 @@ impl Binder<'_> {
             syntax::JoinKind::Full => JoinKind::Full,
         };
         let mut scope = both(&left.scope, &right.scope);
+        let marks = lock::joined(left.marks, right.marks, left.scope.columns.len(), kind)?;
         let filter = match &join.condition {
             JoinCondition::None => None,
             JoinCondition::On(condition) => {
@@ -165,7 +197,7 @@ impl Binder<'_> {
         } else {
             Plan::Apply { left, right, outer, kind, filter }
         };
-        Ok(Input { plan, scope })
+        Ok(Input { plan, scope, marks })
     }
 
     /// USING: the condition; in `scope` each pair of columns becomes one, in front of the others.

@@ -10,6 +10,7 @@
 //! | [`aggregate`] | grouping: aggregates pulled out, everything else over the keys |
 //! | [`query`] | SELECT, VALUES, UNION and its relatives |
 //! | [`from`] | tables, functions and joins in FROM |
+//! | [`lock`] | FOR UPDATE and its relatives |
 //! | [`subquery`] | queries within expressions |
 //! | [`with`] | WITH |
 //! | [`copy`] | COPY |
@@ -29,6 +30,7 @@ mod copy;
 mod dml;
 mod expr;
 mod from;
+mod lock;
 mod names;
 mod parameter;
 mod plpgsql;

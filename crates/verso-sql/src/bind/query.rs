@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
-use verso_row::plan::{ExprKind as K, OutputColumn, Plan, RECORD_COLUMN, SetOperation, SortKey, TypedExpr};
-use verso_storage::{RecordLockMode, WaitPolicy};
+use verso_row::plan::{ExprKind as K, OutputColumn, Plan, RowLock, SetOperation, SortKey, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
@@ -16,6 +14,7 @@ use super::aggregate::over_groups;
 use super::coerce::exactly;
 use super::context::{Clause, Context};
 use super::from::Input;
+use super::lock::{self, Locking, Mark};
 use super::names::output_name;
 use super::resolve::{common_type, shown};
 use super::scope::Scope;
@@ -23,10 +22,7 @@ use super::walk::{map_columns, same};
 use super::with::inline_shared;
 use crate::errors::{SqlError, sqlstate};
 use crate::rewrite::rewrite;
-use crate::syntax::{
-    Expr, ExprKind, Literal, LockClause, LockStrength, LockWait, OrderItem, Query, QueryBody, Select,
-    SelectItem, SetOperator,
-};
+use crate::syntax::{Expr, ExprKind, Literal, OrderItem, Query, QueryBody, Select, SelectItem, SetOperator};
 
 /// An output column, bound.
 pub(super) struct Item {
@@ -43,29 +39,55 @@ impl Binder<'_> {
 
     /// Binds a query whose untyped literals become the target's types where there are targets, else text.
     pub(super) fn query_for(&self, query: &Query, targets: &[SqlType]) -> Result<Plan, SqlError> {
-        if query.with.is_empty() {
-            return Ok(rewrite(self.body(query, targets)?));
-        }
-        let inside = self.with(&query.with)?;
-        Ok(rewrite(inline_shared(inside.body(query, targets)?)))
+        Ok(self.query_locked(query, targets, Locking::default())?.0)
     }
 
-    fn body(&self, query: &Query, targets: &[SqlType]) -> Result<Plan, SqlError> {
-        if let ([lock, ..], false) = (query.locks.as_slice(), matches!(query.body, QueryBody::Select(_))) {
-            let text = format!("{} of anything but a SELECT from a table", lock.strength.as_str());
-            return Err(SqlError::unsupported(text).at(lock.at));
+    /// The same with locks that a query around it asks for.
+    pub(super) fn query_locked(
+        &self,
+        query: &Query,
+        targets: &[SqlType],
+        around: Locking<'_>,
+    ) -> Result<(Plan, Vec<Mark>), SqlError> {
+        if query.with.is_empty() {
+            let (plan, marks) = self.body(query, targets, around)?;
+            return Ok((rewrite(plan), marks));
         }
+        let inside = self.with(&query.with)?;
+        let (plan, marks) = inside.body(query, targets, around)?;
+        Ok((rewrite(inline_shared(plan)), marks))
+    }
+
+    fn body(
+        &self,
+        query: &Query,
+        targets: &[SqlType],
+        around: Locking<'_>,
+    ) -> Result<(Plan, Vec<Mark>), SqlError> {
+        let locking = around.with(query);
+        let mut marks = Vec::new();
         let plan = match &query.body {
-            QueryBody::Select(select) => self.select(select, &query.order_by, &query.locks, targets)?,
+            QueryBody::Select(select) => {
+                let plan;
+                (plan, marks) = self.select(select, &query.order_by, &locking, targets)?;
+                plan
+            }
             QueryBody::Values(rows) => {
+                if let Some(lock) = query.locks.first() {
+                    return Err(lock::not_applied(lock.strength, "VALUES"));
+                }
                 let plan = self.values(rows)?;
                 self.order_output(plan, &query.order_by)?
             }
             QueryBody::Nested(inner) => {
-                let plan = self.query_for(inner, targets)?;
+                let plan;
+                (plan, marks) = self.query_locked(inner, targets, locking)?;
                 self.order_output(plan, &query.order_by)?
             }
             QueryBody::Set { operator, all, left, right } => {
+                if let Some(lock) = locking.locks.first() {
+                    return Err(lock::not_allowed(lock.strength, "UNION/INTERSECT/EXCEPT"));
+                }
                 let plan = self.set_operation(*operator, *all, left, right, targets)?;
                 self.order_output(plan, &query.order_by)?
             }
@@ -73,7 +95,7 @@ impl Binder<'_> {
         let limit = self.count(query.limit.as_ref(), Clause::Limit)?;
         let offset = self.count(query.offset.as_ref(), Clause::Offset)?;
         if limit.is_none() && offset.is_none() {
-            return Ok(plan);
+            return Ok((plan, marks));
         }
         let mut plan = plan;
         if let (Some(limit), Plan::Project { input, .. }) = (&limit, &mut plan)
@@ -82,7 +104,7 @@ impl Binder<'_> {
             bound.push(limit.clone());
             bound.extend(offset.clone());
         }
-        Ok(Plan::Limit { input: Box::new(plan), limit, offset })
+        Ok((Plan::Limit { input: Box::new(plan), limit, offset }, marks))
     }
 
     /// LIMIT or OFFSET.
@@ -206,14 +228,11 @@ impl Binder<'_> {
         &self,
         select: &Select,
         order_by: &[OrderItem],
-        locks: &[LockClause],
+        locking: &Locking<'_>,
         targets: &[SqlType],
-    ) -> Result<Plan, SqlError> {
-        let Input { mut plan, scope } = self.from(select.from.as_ref())?;
-        let lock = row_lock(locks, select, &plan, &scope)?;
-        if let (Some(_), Plan::TableScan { columns, .. }) = (&lock, &mut plan) {
-            columns.push(RECORD_COLUMN);
-        }
+    ) -> Result<(Plan, Vec<Mark>), SqlError> {
+        let Input { plan, scope, mut marks } = self.from(select.from.as_ref(), &locking.locks)?;
+        lock::check(&locking.locks, select, &scope)?;
         let filter = self.filter(select.filter.as_ref(), &scope)?;
         let mut cx = Context::new(&scope, Clause::Select);
         let mut items = self.items(&select.items, &mut cx)?;
@@ -272,14 +291,11 @@ impl Binder<'_> {
         let grouped = !aggregates.is_empty() || !keys.is_empty() || having.is_some();
         let names: Vec<Arc<str>> = items.iter().map(|item| Arc::clone(&item.name)).collect();
         let mut exprs: Vec<TypedExpr> = items.into_iter().map(|item| item.expr).chain(hidden).collect();
-        if let Some((clause, ..)) = &lock {
-            if grouped {
-                let what = if keys.is_empty() { "aggregate functions" } else { "GROUP BY clause" };
-                let text = format!("{} is not allowed with {what}", clause.as_str());
-                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
-            }
-            exprs.push(TypedExpr::column(scope.columns.len(), SqlType::Int8));
+        if let (Some(lock), true) = (locking.locks.first(), grouped) {
+            return Err(lock::not_allowed(lock.strength, "aggregate functions"));
         }
+        let places = exprs.len();
+        let locked = lock::places(&mut marks, &mut exprs);
         if grouped {
             for expr in exprs.iter_mut().chain(having.as_mut()) {
                 over_groups(expr, &keys, &plain_columns)?;
@@ -295,8 +311,14 @@ impl Binder<'_> {
                 plan = Plan::Filter { input: Box::new(plan), predicate };
             }
         }
-        let lock = lock.map(|(_, table, mode, wait)| (table, mode, wait));
-        Ok(finish(plan, exprs, names, select.distinct, sort, lock))
+        if locking.export {
+            let hidden = locked.iter().map(|_| Arc::from(""));
+            let names = names.into_iter().chain(hidden).collect();
+            debug_assert!(sort.is_empty() && places + locked.len() == exprs.len());
+            return Ok((Plan::Project { input: Box::new(plan), exprs, names }, marks));
+        }
+        marks.iter_mut().for_each(|mark| mark.row = None);
+        Ok((finish(plan, exprs, names, select.distinct, sort, locked), marks))
     }
 
     /// WHERE.
@@ -434,52 +456,6 @@ impl Binder<'_> {
     }
 }
 
-/// How strongly the rows of which table are locked, and how long one waits for them; the clause's name comes first.
-type RowLock = (LockStrength, Arc<TableDef>, RecordLockMode, WaitPolicy);
-
-/// What FOR UPDATE and its relatives ask for.
-fn row_lock(
-    locks: &[LockClause],
-    select: &Select,
-    source: &Plan,
-    scope: &Scope,
-) -> Result<Option<RowLock>, SqlError> {
-    let Some(strongest) = locks.iter().max_by_key(|lock| lock.strength) else { return Ok(None) };
-    let clause = strongest.strength;
-    if select.distinct {
-        let text = format!("{} is not allowed with DISTINCT clause", clause.as_str());
-        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
-    }
-    for name in locks.iter().flat_map(|lock| &lock.of) {
-        if scope.table(&name.text).is_none() {
-            let text =
-                format!("relation \"{}\" in {} clause not found in FROM clause", name.text, clause.as_str());
-            return Err(SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(name.at.start));
-        }
-    }
-    let table = match source {
-        Plan::TableScan { table, .. } if !table.is_system() => Arc::clone(table),
-        Plan::Values { .. } if select.from.is_none() => return Ok(None),
-        _ => {
-            let text = format!("{} of anything but a SELECT from a table", clause.as_str());
-            return Err(SqlError::unsupported(text).at(strongest.at));
-        }
-    };
-    let mode = match clause {
-        LockStrength::KeyShare => RecordLockMode::KeyShare,
-        LockStrength::Share => RecordLockMode::Share,
-        LockStrength::NoKeyUpdate => RecordLockMode::NoKeyUpdate,
-        LockStrength::Update => RecordLockMode::Update,
-    };
-    let asks = |wait: LockWait| locks.iter().any(|lock| lock.wait == wait);
-    let wait = match (asks(LockWait::NoWait), asks(LockWait::SkipLocked)) {
-        (true, _) => WaitPolicy::NoWait,
-        (false, true) => WaitPolicy::SkipLocked,
-        (false, false) => WaitPolicy::Block,
-    };
-    Ok(Some((clause, table, mode, wait)))
-}
-
 /// The columns used, in the table's order; the expressions are renumbered to them.
 pub(super) fn prune(exprs: &mut [&mut TypedExpr]) -> Vec<usize> {
     let mut used = Vec::new();
@@ -504,7 +480,7 @@ fn finish(
     names: Vec<Arc<str>>,
     distinct: bool,
     sort: Vec<(usize, bool, bool)>,
-    lock: Option<(Arc<TableDef>, RecordLockMode, WaitPolicy)>,
+    locks: Vec<RowLock>,
 ) -> Plan {
     let width = names.len();
     let types: Vec<SqlType> = exprs.iter().map(|expr| expr.ty.clone()).collect();
@@ -530,8 +506,8 @@ fn finish(
         };
         plan = Plan::Sort { input: Box::new(plan), keys: sort.into_iter().map(key).collect() };
     }
-    if let Some((table, mode, wait)) = lock {
-        plan = Plan::LockRows { input: Box::new(plan), table, mode, wait, bound: Vec::new() };
+    if !locks.is_empty() {
+        plan = Plan::LockRows { input: Box::new(plan), locks, bound: Vec::new() };
     }
     if types.len() > width {
         let exprs = (0..width).map(|n| TypedExpr::column(n, types[n].clone())).collect();

@@ -22,6 +22,7 @@ mod session;
 mod source;
 mod split;
 mod table;
+mod taken;
 
 pub use plpgsql::{condition_code, parse_body};
 pub use split::{Open, Piece, split_statements};

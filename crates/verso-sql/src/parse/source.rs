@@ -5,6 +5,7 @@
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Location, Span as TokenSpan, Token, TokenWithSpan, Tokenizer};
 
+use super::taken::{Taken, TakenLock};
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::Span;
 
@@ -35,10 +36,8 @@ pub struct Source<'a> {
     tokens: Vec<TokenWithSpan>,
     /// Starts of the BETWEENs before a SYMMETRIC.
     symmetric: Vec<u32>,
-    /// Starts of the FORs before NO KEY UPDATE and KEY SHARE.
-    key_locks: Vec<u32>,
-    /// Starts of OVERRIDING … VALUE, and whether it says SYSTEM.
-    overriding: Vec<(u32, bool)>,
+    /// What the library does not know.
+    taken: Taken,
 }
 
 impl<'a> Source<'a> {
@@ -56,15 +55,8 @@ impl<'a> Source<'a> {
             let ends = std::iter::once(text.len() as u32);
             text.char_indices().map(|(at, _)| at as u32).chain(ends).collect()
         });
-        let mut source = Source {
-            text,
-            lines,
-            bytes,
-            tokens: Vec::new(),
-            symmetric: Vec::new(),
-            key_locks: Vec::new(),
-            overriding: Vec::new(),
-        };
+        let mut source =
+            Source { text, lines, bytes, tokens: Vec::new(), symmetric: Vec::new(), taken: Taken::default() };
         if let Some(at) = text.chars().position(|c| c == '\0') {
             return Err(
                 SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(at as u32)
@@ -80,50 +72,21 @@ impl<'a> Source<'a> {
                 _ => source.push(token),
             }
         }
-        source.take_out();
+        let mut tokens = std::mem::take(&mut source.tokens);
+        source.taken = Taken::out_of(&mut tokens, &source);
+        source.tokens = tokens;
         source.check_chains()?;
         Ok(source)
     }
 
-    /// Notes words that the library does not know, and takes them out: `NO KEY` and `KEY` of a lock clause,
-    /// `OVERRIDING SYSTEM VALUE`.
-    fn take_out(&mut self) {
-        let words = |tokens: &[TokenWithSpan], wanted: &[&str]| {
-            tokens.len() >= wanted.len()
-                && tokens.iter().zip(wanted).all(|(token, wanted)| {
-                    matches!(&token.token, Token::Word(word)
-                        if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
-                })
-        };
-        let mut at = 0;
-        while at < self.tokens.len() {
-            let rest = &self.tokens[at..];
-            let start = self.offset(rest[0].span.start);
-            if words(rest, &["for", "no", "key", "update"]) {
-                self.tokens.drain(at + 1..at + 3);
-                self.key_locks.push(start);
-            } else if words(rest, &["for", "key", "share"]) {
-                self.tokens.remove(at + 1);
-                self.key_locks.push(start);
-            } else if words(rest, &["overriding", "system", "value"])
-                || words(rest, &["overriding", "user", "value"])
-            {
-                self.overriding.push((start, words(rest, &["overriding", "system"])));
-                self.tokens.drain(at..at + 3);
-                continue;
-            }
-            at += 1;
-        }
-    }
-
-    /// Whether the lock clause that starts there is about keys.
-    pub fn is_key_lock(&self, start: u32) -> bool {
-        self.key_locks.contains(&start)
+    /// What the library does not say of the next lock clause behind `from`.
+    pub fn lock(&self, from: u32) -> Option<&TakenLock> {
+        self.taken.lock(from)
     }
 
     /// The first OVERRIDING between two characters, and whether it says SYSTEM.
     pub fn overriding(&self, from: u32, to: u32) -> Option<bool> {
-        self.overriding.iter().find(|(at, _)| (from..to).contains(at)).map(|(_, system)| *system)
+        self.taken.overriding(from, to)
     }
 
     /// Adds a token. `1..n`, `1..2` and `n..2` are a range of PL/pgSQL, as PostgreSQL reads them; the tokenizer sees the

@@ -9,15 +9,25 @@ use versodb::{Connection, Error};
 
 use crate::new_database;
 
-/// A connection as the runner wants it.
-struct Verso(Connection);
+/// A connection as the runner wants it; whether queries and changes of rows are prepared first.
+struct Verso(Connection, bool);
 
 impl DB for Verso {
     type Error = Error;
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
-        let rows = self.0.query(sql)?;
+        let word = sql.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+        let plain = ["SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE"].contains(&&*word);
+        let rows = if self.1 && plain && !sql.contains(';') {
+            let statement = self.0.prepare(sql)?;
+            if statement.columns().is_none() {
+                return statement.execute(&[]).map(DBOutput::StatementComplete);
+            }
+            statement.query(&[])?
+        } else {
+            self.0.query(sql)?
+        };
         if rows.columns().is_empty() && rows.len() == 0 {
             let affected = self.0.affected_rows();
             return Ok(DBOutput::StatementComplete(affected));
@@ -83,7 +93,7 @@ fn root() -> PathBuf {
 }
 
 /// Runs every file with a new database each, and fails with all that went wrong.
-fn run_all(executor: &str) {
+fn run_all(executor: &str, prepared: bool) {
     let mut failures = Vec::new();
     for file in files() {
         let (_directory, database) = new_database();
@@ -91,7 +101,7 @@ fn run_all(executor: &str) {
             let mut connection = database.connect()?;
             connection.execute("SET timezone = 'UTC'")?;
             connection.execute(&format!("SET executor = '{executor}'"))?;
-            Ok(Verso(connection))
+            Ok(Verso(connection, prepared))
         });
         runner.with_validator(same_rows);
         // On after a failure: one that stands alone does not hide the others.
@@ -106,10 +116,15 @@ fn run_all(executor: &str) {
 
 #[test]
 fn files_by_the_row_executor() {
-    run_all("row");
+    run_all("row", false);
 }
 
 #[test]
 fn files_by_the_vectorised_executor() {
-    run_all("vector");
+    run_all("vector", false);
+}
+
+#[test]
+fn files_by_prepared_statements() {
+    run_all("vector", true);
 }

@@ -5,6 +5,7 @@
 
 mod dml;
 mod expr;
+mod locks;
 mod query;
 mod types;
 

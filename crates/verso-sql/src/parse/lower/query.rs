@@ -4,11 +4,12 @@ use sqlparser::ast::{self, SetExpr, Spanned};
 
 use super::super::source::{Source, too_complex};
 use super::expr::function_call;
+use super::locks::lock_clauses;
 use super::{expr, name, qualified, refuse, refuse_at, table_name};
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{
-    Call, Cte, Expr, FromItem, FromSource, Join, JoinCondition, JoinKind, LockClause, LockStrength, LockWait,
-    Name, OrderItem, Query, QueryBody, Select, SelectItem, SetOperator, Span,
+    Call, Cte, Expr, FromItem, FromSource, Join, JoinCondition, JoinKind, Name, OrderItem, Query, QueryBody,
+    Select, SelectItem, SetOperator, Span,
 };
 
 /// Lowers a query.
@@ -28,7 +29,6 @@ pub fn query(query: ast::Query, source: &Source<'_>) -> Result<Query, SqlError> 
     } = query;
     let with = with.map(|with| with_queries(with, source)).transpose()?.unwrap_or_default();
     refuse_at(for_clause.is_some(), "FOR", source, at.start)?;
-    let locks = lock_clauses(locks, source, at)?;
     refuse(
         &[
             (settings.is_some(), "SETTINGS"),
@@ -39,39 +39,10 @@ pub fn query(query: ast::Query, source: &Source<'_>) -> Result<Query, SqlError> 
     )?;
     let body = query_body(*body, source)?;
     let (limit, offset) = range(limit_clause, fetch, source, at)?;
-    Ok(Query { with, body, order_by: order(order_by, source)?, limit, offset, locks, at })
-}
-
-/// FOR UPDATE and its relatives; `at` is the query before them.
-fn lock_clauses(
-    locks: Vec<ast::LockClause>,
-    source: &Source<'_>,
-    at: Span,
-) -> Result<Vec<LockClause>, SqlError> {
-    let mut from = at.end;
-    let mut clauses = Vec::new();
-    for ast::LockClause { lock_type, of, nonblock } in locks {
-        let place = source.find(from, "for").unwrap_or(Span { start: at.start, end: at.end });
-        from = place.end;
-        let strength = match (lock_type, source.is_key_lock(place.start)) {
-            (ast::LockType::Update, false) => LockStrength::Update,
-            (ast::LockType::Update, true) => LockStrength::NoKeyUpdate,
-            (ast::LockType::Share, false) => LockStrength::Share,
-            (ast::LockType::Share, true) => LockStrength::KeyShare,
-        };
-        let of = of.map(|table| qualified(table, source)).transpose()?;
-        clauses.push(LockClause {
-            strength,
-            of: of.into_iter().map(|table| table.name).collect(),
-            wait: match nonblock {
-                None => LockWait::Block,
-                Some(ast::NonBlock::Nowait) => LockWait::NoWait,
-                Some(ast::NonBlock::SkipLocked) => LockWait::SkipLocked,
-            },
-            at: place.start,
-        });
-    }
-    Ok(clauses)
+    let order_by = order(order_by, source)?;
+    // Behind all queries inside of this one.
+    let locks = lock_clauses(locks, source, at.start)?;
+    Ok(Query { with, body, order_by, limit, offset, locks, at })
 }
 
 fn query_body(body: SetExpr, source: &Source<'_>) -> Result<QueryBody, SqlError> {

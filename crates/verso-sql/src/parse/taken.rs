@@ -1,0 +1,116 @@
+//! Clauses that the library does not know: noted with their places, and taken out of the tokens.
+//!
+//! | text | what the library is given |
+//! |---|---|
+//! | `FOR NO KEY UPDATE OF a, b`, `FOR KEY SHARE` | `FOR UPDATE`, `FOR SHARE` |
+//! | `OVERRIDING SYSTEM VALUE` | nothing |
+
+use std::cell::Cell;
+
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::cursor::{fold, truncate};
+use super::source::Source;
+use crate::syntax::Name;
+
+/// What was taken out of a text.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    locks: Vec<TakenLock>,
+    /// Starts of OVERRIDING … VALUE, and whether it says SYSTEM.
+    overriding: Vec<(u32, bool)>,
+}
+
+/// What the library does not say of a lock clause.
+#[derive(Debug)]
+pub struct TakenLock {
+    /// The FOR.
+    pub start: u32,
+    /// NO KEY UPDATE, KEY SHARE.
+    pub key: bool,
+    /// OF: names, each with what stands before it and a dot.
+    pub of: Vec<Vec<Name>>,
+    used: Cell<bool>,
+}
+
+fn words(tokens: &[TokenWithSpan], wanted: &[&str]) -> bool {
+    tokens.len() >= wanted.len()
+        && tokens.iter().zip(wanted).all(|(token, wanted)| {
+            matches!(&token.token, Token::Word(word)
+                if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
+        })
+}
+
+impl Taken {
+    /// Takes the clauses out of a text's tokens; `source` knows places only yet.
+    pub fn out_of(tokens: &mut Vec<TokenWithSpan>, source: &Source<'_>) -> Taken {
+        let mut taken = Taken::default();
+        let mut at = 0;
+        while at < tokens.len() {
+            let rest = &tokens[at..];
+            let start = source.offset(rest[0].span.start);
+            let key = if words(rest, &["for", "no", "key", "update"]) {
+                tokens.drain(at + 1..at + 3);
+                true
+            } else if words(rest, &["for", "key", "share"]) {
+                tokens.remove(at + 1);
+                true
+            } else if words(rest, &["for", "update"]) || words(rest, &["for", "share"]) {
+                false
+            } else {
+                if words(rest, &["overriding", "system", "value"])
+                    || words(rest, &["overriding", "user", "value"])
+                {
+                    taken.overriding.push((start, words(rest, &["overriding", "system"])));
+                    tokens.drain(at..at + 3);
+                    continue;
+                }
+                at += 1;
+                continue;
+            };
+            let mut of = Vec::new();
+            if words(tokens.get(at + 2..).unwrap_or_default(), &["of"])
+                && let Some((names, count)) = name_list(&tokens[at + 3..], source)
+            {
+                of = names;
+                tokens.drain(at + 2..at + 3 + count);
+            }
+            taken.locks.push(TakenLock { start, key, of, used: Cell::new(false) });
+            at += 2;
+        }
+        taken
+    }
+
+    /// The next lock clause behind `from` that nobody has asked for. A query asks when all queries inside of it have.
+    pub fn lock(&self, from: u32) -> Option<&TakenLock> {
+        let free = |lock: &&TakenLock| !lock.used.get();
+        let found = self.locks.iter().filter(free).find(|lock| lock.start >= from);
+        let found = found.or_else(|| self.locks.iter().find(free))?;
+        found.used.set(true);
+        Some(found)
+    }
+
+    /// The first OVERRIDING between two characters, and whether it says SYSTEM.
+    pub fn overriding(&self, from: u32, to: u32) -> Option<bool> {
+        self.overriding.iter().find(|(at, _)| (from..to).contains(at)).map(|(_, system)| *system)
+    }
+}
+
+/// `a, b.c, …`, and how many tokens that is; none where it is something else.
+fn name_list(tokens: &[TokenWithSpan], source: &Source<'_>) -> Option<(Vec<Vec<Name>>, usize)> {
+    let mut list = vec![Vec::new()];
+    let mut count = 0;
+    loop {
+        let token = tokens.get(count)?;
+        let Token::Word(word) = &token.token else { return None };
+        let text = if word.quote_style.is_some() { word.value.clone() } else { fold(&word.value) };
+        list.last_mut()?.push(Name { text: truncate(text), at: source.span(token.span) });
+        count += 1;
+        match tokens.get(count).map(|token| &token.token) {
+            Some(Token::Comma) => list.push(Vec::new()),
+            Some(Token::Period) => {}
+            _ => return Some((list, count)),
+        }
+        count += 1;
+    }
+}
