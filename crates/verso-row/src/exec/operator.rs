@@ -8,7 +8,7 @@ use super::combine::{RecursiveOperator, SetOperator, SharedOperator, WorkOperato
 use super::distinct::DistinctOperator;
 use super::join::{ApplyOperator, JoinOperator};
 use super::lock::LockOperator;
-use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator};
+use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator, SingleOperator};
 use super::sort::{Bound, SortOperator};
 use super::source::{ExternalOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
 use crate::error::Result;
@@ -80,6 +80,7 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Distinct { input } => {
             Box::new(DistinctOperator::new(compile(input, executor), types_of(input)))
         }
+        Plan::Single { input } => Box::new(SingleOperator::new(compile(input, executor))),
         Plan::Append { inputs } => {
             Box::new(AppendOperator::new(inputs.iter().map(|input| compile(input, executor)).collect()))
         }

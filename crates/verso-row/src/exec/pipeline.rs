@@ -1,10 +1,10 @@
-//! Operators that pass rows on: projection, filter, limit, append.
+//! Operators that pass rows on: projection, filter, limit, append, single rows.
 
 use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::ExecContext;
 use super::operator::Operator;
-use crate::error::Result;
+use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
 use crate::plan::TypedExpr;
 
@@ -176,3 +176,40 @@ impl Operator for AppendOperator {
         self.inputs.iter_mut().for_each(|input| input.close());
     }
 }
+
+/// Refuses a second row.
+pub(crate) struct SingleOperator {
+    input: Box<dyn Operator>,
+    seen: bool,
+}
+
+impl SingleOperator {
+    pub fn new(input: Box<dyn Operator>) -> Self {
+        Self { input, seen: false }
+    }
+}
+
+impl Operator for SingleOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.seen = false;
+        self.input.open(cx)
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        if !self.input.next(cx, out)? {
+            return Ok(false);
+        }
+        if out.rows > usize::from(!self.seen) {
+            return Err(ExecError::raised("21000", SEVERAL_ROWS));
+        }
+        self.seen |= out.rows > 0;
+        Ok(true)
+    }
+
+    fn close(&mut self) {
+        self.input.close();
+    }
+}
+
+/// The message of 21000.
+pub(super) const SEVERAL_ROWS: &str = "more than one row returned by a subquery used as an expression";

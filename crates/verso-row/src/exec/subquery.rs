@@ -11,6 +11,7 @@ use std::sync::Arc;
 use verso_types::{Batch, SqlType, Value};
 
 use super::operator::{Operator, compile, types_of};
+use super::pipeline::SEVERAL_ROWS;
 use super::{ExecContext, key, spool};
 use crate::error::{ExecError, Result};
 use crate::plan::{Plan, SubqueryTest};
@@ -131,8 +132,7 @@ fn ask(
             let mut value = None;
             while operator.next(cx, &mut batch)? {
                 if batch.rows > 1 || (batch.rows == 1 && value.is_some()) {
-                    let text = "more than one row returned by a subquery used as an expression";
-                    return Err(ExecError::raised("21000", text));
+                    return Err(ExecError::raised("21000", SEVERAL_ROWS));
                 }
                 if batch.rows == 1 {
                     value = Some(first(&batch, 0));

@@ -167,6 +167,11 @@ pub enum Plan {
         /// The input.
         input: Box<Plan>,
     },
+    /// The row of the input, if it has one; a second one is an error (21000).
+    Single {
+        /// The input.
+        input: Box<Plan>,
+    },
     /// The rows of all inputs, one after the other (`UNION ALL`).
     Append {
         /// The inputs; equal types, names of the first.
@@ -360,6 +365,7 @@ impl Plan {
             | Plan::Sort { input, .. }
             | Plan::LockRows { input, .. }
             | Plan::Limit { input, .. }
+            | Plan::Single { input }
             | Plan::Distinct { input } => input.output(),
             // Rows of several origins.
             Plan::Append { inputs } => inputs.first().map(Plan::rootless).unwrap_or_default(),
@@ -402,6 +408,7 @@ impl Plan {
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::LockRows { input, .. }
+            | Plan::Single { input }
             | Plan::Distinct { input } => vec![input],
             Plan::Append { inputs } => inputs.iter().collect(),
             Plan::Join { left, right, .. }
@@ -429,6 +436,7 @@ impl Plan {
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::LockRows { input, .. }
+            | Plan::Single { input }
             | Plan::Distinct { input } => visit(input),
             Plan::Append { inputs } => inputs.iter_mut().for_each(visit),
             Plan::Join { left, right, .. }
@@ -482,6 +490,7 @@ impl Plan {
             }
             Plan::Apply { outer, filter, .. } => outer.iter().chain(filter).collect(),
             Plan::Distinct { .. }
+            | Plan::Single { .. }
             | Plan::External { .. }
             | Plan::Append { .. }
             | Plan::SetOperation { .. }
@@ -525,6 +534,7 @@ impl Plan {
             }
             Plan::Apply { outer, filter, .. } => outer.iter_mut().chain(filter).for_each(visit),
             Plan::Distinct { .. }
+            | Plan::Single { .. }
             | Plan::External { .. }
             | Plan::Append { .. }
             | Plan::SetOperation { .. }

@@ -80,8 +80,9 @@ pub struct Update {
     pub table: Arc<TableDef>,
     /// The columns read: indexes into `table.columns`. Expressions below are over these, in this order.
     pub columns: Vec<usize>,
-    /// FROM: the rows to change come from this query, each with what it was joined with. It yields all of `columns`, then
-    /// the columns of the others, then the record's place; expressions below are over these.
+    /// FROM, and where values depend on what the statement changes (rule T2): the rows to change come from this query, all
+    /// of them before the first is changed. It yields all of `columns`, then what each was joined with and what was computed
+    /// of it, then the record's place; expressions below are over these.
     pub joined: Option<Plan>,
     /// The index through which the rows are found.
     pub access: Option<IndexAccess>,

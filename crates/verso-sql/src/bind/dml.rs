@@ -1,24 +1,17 @@
-//! INSERT, UPDATE, DELETE.
+//! INSERT; what it shares with UPDATE and DELETE.
 
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, TableDef};
-use verso_row::exec::{checks_over, key_columns_read};
 use verso_row::plan::{
-    Check, ConflictUpdate, Delete, ExprKind as K, Insert, JoinKind, OnConflict, OutputColumn, Plan,
-    RECORD_COLUMN, Returning, SetCall, TypedExpr, Update,
+    Check, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, Returning, SetCall, TypedExpr,
 };
 use verso_types::SqlType;
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::from::both;
-use super::query::prune;
 use super::scope::Scope;
-use super::walk::map_columns;
-use super::with::inline_shared;
 use crate::errors::{SqlError, sqlstate};
-use crate::rewrite::rewrite;
 use crate::syntax::{
     self, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem,
 };
@@ -141,7 +134,7 @@ impl Binder<'_> {
         let Some(update) = &clause.update else { return Ok(OnConflict { indexes, update: None }) };
         let scope = table_scope(table, alias).with_second("excluded");
         let filter = self.filter(update.filter.as_ref(), &scope)?;
-        let assignments = self.assignments(&update.assignments, table, &scope)?;
+        let assignments = self.assignments(&update.assignments, table, &scope, None)?;
         Ok(OnConflict { indexes, update: Some(ConflictUpdate { assignments, filter }) })
     }
 
@@ -223,193 +216,6 @@ impl Binder<'_> {
         self.stored_default(&table.columns[index])
     }
 
-    // ── UPDATE ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-    pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
-        let (table, scope) = self.target_scope(&update.table)?;
-        if let Some(from) = &update.from {
-            return self.update_joined(update, table, &scope, from);
-        }
-        let mut filter = self.filter(update.filter.as_ref(), &scope)?;
-        let mut assignments = self.assignments(&update.assignments, &table, &scope)?;
-        // RETURNING sees the new values: of assigned columns those assigned, of others those read.
-        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
-        let shift = table.columns.len();
-        let alias = update.table.alias.as_ref();
-        let mut returning = self.returning(&update.returning, &table, alias, |expr| {
-            map_columns(expr, &mut |column| {
-                assigned.iter().position(|assigned| *assigned == column).map_or(column, |n| shift + n)
-            });
-        })?;
-        let mut kept: Vec<TypedExpr> = Vec::new(); // what RETURNING needs of the read columns
-        if let Some(returning) = &mut returning {
-            for expr in &mut returning.exprs {
-                map_columns(expr, &mut |column| {
-                    if column < shift {
-                        kept.push(TypedExpr::column(column, table.columns[column].ty.clone()));
-                    }
-                    column
-                });
-            }
-        }
-        reads_itself(assignments.iter().map(|(_, value)| value).chain(&filter), &table)?;
-        let checks = self.checks(&table)?;
-        let mut needed = key_columns_read(&table, Some(&assigned));
-        for check in &checks {
-            let mut used = Vec::new();
-            check.condition.any(&mut |part| {
-                if let K::Column(column) = part.kind {
-                    used.push(column);
-                }
-                false
-            });
-            if used.iter().any(|column| assigned.contains(column)) {
-                needed.extend(used.into_iter().filter(|column| !assigned.contains(column)));
-            }
-        }
-        kept.extend(needed.into_iter().map(|at| TypedExpr::column(at, table.columns[at].ty.clone())));
-        let values = assignments.iter_mut().map(|(_, value)| value);
-        let mut exprs: Vec<&mut TypedExpr> = values.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
-        let columns = prune(&mut exprs);
-        if let Some(returning) = &mut returning {
-            for expr in &mut returning.exprs {
-                map_columns(expr, &mut |column| match column.checked_sub(shift) {
-                    Some(n) => columns.len() + n,
-                    None => columns.binary_search(&column).unwrap_or(column),
-                });
-            }
-        }
-        let checks = checks_over(checks, &columns, &assigned);
-        Ok(Update { table, columns, joined: None, access: None, filter, assignments, checks, returning })
-    }
-
-    /// UPDATE … FROM.
-    fn update_joined(
-        &self,
-        update: &syntax::Update,
-        table: Arc<TableDef>,
-        target: &Scope,
-        from: &FromItem,
-    ) -> Result<Update, SqlError> {
-        let (plan, scope) = self.joined(&table, target, from, update.filter.as_ref())?;
-        let assignments = self.assignments(&update.assignments, &table, &scope)?;
-        reads_itself(assignments.iter().map(|(_, value)| value), &table)?;
-        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
-        let width = scope.columns.len();
-        let returning = self.returning_of(&update.returning, &scope, |expr| {
-            map_columns(expr, &mut |column| {
-                assigned.iter().position(|assigned| *assigned == column).map_or(column, |n| width + n)
-            });
-        })?;
-        let read: Vec<usize> = (0..width).collect();
-        let checks = checks_over(self.checks(&table)?, &read, &assigned);
-        let columns = (0..table.columns.len()).collect();
-        Ok(Update {
-            table,
-            columns,
-            joined: Some(plan),
-            access: None,
-            filter: None,
-            assignments,
-            checks,
-            returning,
-        })
-    }
-
-    /// The rows of a table joined with FROM or USING: all of its columns, those of the others, the record's place.
-    fn joined(
-        &self,
-        table: &Arc<TableDef>,
-        target: &Scope,
-        from: &FromItem,
-        filter: Option<&Expr>,
-    ) -> Result<(Plan, Scope), SqlError> {
-        let other = self.from(Some(from), &[])?;
-        let twice = other.scope.tables.iter().filter_map(|table| table.name.as_deref());
-        if let Some(name) = twice.into_iter().find(|name| target.table(name).is_some()) {
-            let text = format!("table name \"{name}\" specified more than once");
-            return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text));
-        }
-        let scope = both(target, &other.scope);
-        let filter = self.filter(filter, &scope)?;
-        // The place stands behind the table's own columns.
-        let (own, width) = (table.columns.len(), scope.columns.len());
-        let place = |column: usize| if column < own { column } else { column + 1 };
-        let columns = (0..own).chain([RECORD_COLUMN]).collect();
-        let left = Box::new(Plan::TableScan { table: Arc::clone(table), columns, filter: None });
-        let right = Box::new(other.plan);
-        let mut plan = Plan::Join { left, right, kind: JoinKind::Inner, equal: Vec::new(), filter: None };
-        if let Some(mut predicate) = filter {
-            map_columns(&mut predicate, &mut |column| place(column));
-            plan = Plan::Filter { input: Box::new(plan), predicate };
-        }
-        let mut exprs: Vec<TypedExpr> = (0..width)
-            .map(|column| TypedExpr::column(place(column), scope.columns[column].1.clone()))
-            .collect();
-        exprs.push(TypedExpr::column(own, SqlType::Int8));
-        let mut names: Vec<Arc<str>> = scope.columns.iter().map(|(name, _)| Arc::clone(name)).collect();
-        names.push("record".into());
-        Ok((rewrite(inline_shared(Plan::Project { input: Box::new(plan), exprs, names })), scope))
-    }
-
-    /// SET over the columns of a scope.
-    fn assignments(
-        &self,
-        given: &[(Name, Expr)],
-        table: &Arc<TableDef>,
-        scope: &Scope,
-    ) -> Result<Vec<(usize, TypedExpr)>, SqlError> {
-        let mut cx = Context::new(scope, Clause::Set);
-        let mut assignments: Vec<(usize, TypedExpr)> = Vec::new();
-        for (name, value) in given {
-            let index = target_column(table, name)?;
-            if assignments.iter().any(|(column, _)| *column == index) {
-                let text = format!("multiple assignments to same column \"{}\"", name.text);
-                return Err(SqlError::syntax(text));
-            }
-            let column = &table.columns[index];
-            let value = match &value.kind {
-                ExprKind::Default => self.column_default(table, index)?,
-                _ if column.identity == Some(Identity::Always) => {
-                    let text = format!("column \"{}\" can only be updated to DEFAULT", column.name);
-                    return Err(SqlError::new("428C9", text).with_detail(format!(
-                        "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
-                        column.name
-                    )));
-                }
-                _ => {
-                    let bound = self.expr(value, &mut cx)?;
-                    self.assign(bound, value.at.start, &column.name, &column.ty)?
-                }
-            };
-            assignments.push((index, value));
-        }
-        Ok(assignments)
-    }
-
-    // ── DELETE ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-    pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
-        let (table, scope) = self.target_scope(&delete.table)?;
-        if let Some(using) = &delete.using {
-            let (plan, scope) = self.joined(&table, &scope, using, delete.filter.as_ref())?;
-            let returning = self.returning_of(&delete.returning, &scope, |_| {})?;
-            let columns = (0..table.columns.len()).collect();
-            return Ok(Delete { table, columns, joined: Some(plan), access: None, filter: None, returning });
-        }
-        let mut filter = self.filter(delete.filter.as_ref(), &scope)?;
-        let mut returning = self.returning(&delete.returning, &table, delete.table.alias.as_ref(), |_| {})?;
-        reads_itself(filter.iter(), &table)?;
-        let mut kept: Vec<TypedExpr> = key_columns_read(&table, None)
-            .into_iter()
-            .map(|at| TypedExpr::column(at, table.columns[at].ty.clone()))
-            .collect();
-        let returned = returning.iter_mut().flat_map(|returning| returning.exprs.iter_mut());
-        let mut exprs: Vec<&mut TypedExpr> = returned.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
-        let columns = prune(&mut exprs);
-        Ok(Delete { table, columns, joined: None, access: None, filter, returning })
-    }
-
     // ── shared ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// A table to change: no system table.
@@ -423,7 +229,7 @@ impl Binder<'_> {
         self.table(name)
     }
 
-    fn target_scope(&self, item: &FromItem) -> Result<(Arc<TableDef>, Scope), SqlError> {
+    pub(super) fn target_scope(&self, item: &FromItem) -> Result<(Arc<TableDef>, Scope), SqlError> {
         let FromSource::Table(name) = &item.source else {
             return Err(SqlError::internal("the target of a change is a table"));
         };
@@ -433,7 +239,7 @@ impl Binder<'_> {
     }
 
     /// RETURNING over the full row; `renumber` adapts its columns.
-    fn returning(
+    pub(super) fn returning(
         &self,
         items: &[SelectItem],
         table: &TableDef,
@@ -444,7 +250,7 @@ impl Binder<'_> {
     }
 
     /// RETURNING over the columns of a scope.
-    fn returning_of(
+    pub(super) fn returning_of(
         &self,
         items: &[SelectItem],
         scope: &Scope,
@@ -473,7 +279,7 @@ fn table_scope(table: &TableDef, alias: Option<&Name>) -> Scope {
     )
 }
 
-fn target_column(table: &TableDef, name: &Name) -> Result<usize, SqlError> {
+pub(super) fn target_column(table: &TableDef, name: &Name) -> Result<usize, SqlError> {
     table.column(&name.text).ok_or_else(|| {
         let text = format!("column \"{}\" of relation \"{}\" does not exist", name.text, table.name);
         SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(name.at.start)
@@ -530,31 +336,6 @@ fn check_width(
         }
         None => Ok(()),
     }
-}
-
-/// Refuses a subquery that would see what its own statement has done already (rule T2): one over the changed table that is
-/// run anew for later rows. One that depends on no row, and is asked for every row, runs before the first change.
-fn reads_itself<'e>(exprs: impl Iterator<Item = &'e TypedExpr>, table: &TableDef) -> Result<(), SqlError> {
-    fn again(expr: &TypedExpr, table: &TableDef, maybe_late: bool) -> bool {
-        let late = maybe_late || matches!(expr.kind, K::Case { .. } | K::Coalesce(_) | K::And(_) | K::Or(_));
-        if let K::Subquery { plan, outer, .. } = &expr.kind
-            && (late || !outer.is_empty())
-            && reads(plan, table)
-        {
-            return true;
-        }
-        let mut found = false;
-        expr.for_each_child(&mut |child| found |= again(child, table, late));
-        found
-    }
-    let mut exprs = exprs;
-    if exprs.any(|expr| again(expr, table, false)) {
-        return Err(SqlError::unsupported("a subquery over the changed table that depends on its rows")
-            .with_hint(
-                "Collect the new values in another table first, or read the table in FROM of an INSERT.",
-            ));
-    }
-    Ok(())
 }
 
 /// Whether a plan may read what is written to the table (rule T2): it scans it, or calls a function that may.

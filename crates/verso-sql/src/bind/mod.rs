@@ -14,7 +14,7 @@
 //! | [`subquery`] | queries within expressions |
 //! | [`with`] | WITH |
 //! | [`copy`] | COPY |
-//! | [`dml`] | INSERT, UPDATE, DELETE |
+//! | [`dml`], [`change`] | INSERT; UPDATE, DELETE |
 //! | [`plpgsql`] | bodies of functions |
 //! | [`parameter`] | types of parameters that nobody declared |
 //! | [`walk`] | walks over typed expressions |
@@ -24,6 +24,7 @@
 
 mod aggregate;
 mod call;
+mod change;
 mod coerce;
 mod context;
 mod copy;

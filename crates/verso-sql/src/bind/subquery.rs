@@ -17,6 +17,16 @@ use crate::syntax::{Expr, Query};
 impl Binder<'_> {
     /// Binds a query in the scope of an expression; what it needs of the row there comes beside it.
     fn correlated(&self, query: &Query, cx: &mut Context<'_>) -> Result<(Plan, Vec<TypedExpr>), SqlError> {
+        self.correlated_for(query, &[], cx)
+    }
+
+    /// The same for columns of these types.
+    pub(super) fn correlated_for(
+        &self,
+        query: &Query,
+        targets: &[SqlType],
+        cx: &mut Context<'_>,
+    ) -> Result<(Plan, Vec<TypedExpr>), SqlError> {
         if cx.clause == Clause::Default {
             let text = "cannot use subquery in DEFAULT expression";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(query.at.start));
@@ -30,7 +40,7 @@ impl Binder<'_> {
                 hidden: false,
                 lateral: false,
             };
-            Binder { outer: Some(&around), ..self.clone() }.query(query)?
+            Binder { outer: Some(&around), ..self.clone() }.query_for(query, targets)?
         };
         let outer = refs.into_inner();
         outer.iter().for_each(|expr| cx.uses(expr, query.at.start));
@@ -92,7 +102,7 @@ impl Binder<'_> {
     }
 }
 
-fn subquery(
+pub(super) fn subquery(
     plan: Plan,
     outer: Vec<TypedExpr>,
     test: SubqueryTest,

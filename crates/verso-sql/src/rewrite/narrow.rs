@@ -94,6 +94,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Vec<usize> {
         }
         // Rows are compared as a whole, counted against each other, or made elsewhere.
         Plan::Distinct { .. }
+        | Plan::Single { .. }
         | Plan::Append { .. }
         | Plan::SetOperation { .. }
         | Plan::Recursive { .. }

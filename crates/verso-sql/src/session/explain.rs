@@ -322,6 +322,10 @@ fn plan(operator: &Plan, depth: usize, lines: &mut Vec<String>) {
             lines.push(format!("{indent}Distinct"));
             plan(input, depth + 1, lines);
         }
+        Plan::Single { input } => {
+            lines.push(format!("{indent}Single Row"));
+            plan(input, depth + 1, lines);
+        }
         Plan::External { columns: _ } => lines.push(format!("{indent}External Rows")),
         Plan::Append { inputs } => {
             lines.push(format!("{indent}Append"));

@@ -215,9 +215,18 @@ pub enum ConflictTarget {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConflictUpdate {
     /// SET.
-    pub assignments: Vec<(Name, Expr)>,
+    pub assignments: Vec<Assignment>,
     /// WHERE.
     pub filter: Option<Expr>,
+}
+
+/// An item of SET.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Assignment {
+    /// `a = x`; `(a, b) = (x, y)` is two of them.
+    Value(Name, Expr),
+    /// `(a, b) = (SELECT …)`.
+    Row(Vec<Name>, Box<Query>),
 }
 
 /// UPDATE.
@@ -226,7 +235,7 @@ pub struct Update {
     /// The table, as a FROM item.
     pub table: FromItem,
     /// SET.
-    pub assignments: Vec<(Name, Expr)>,
+    pub assignments: Vec<Assignment>,
     /// FROM.
     pub from: Option<FromItem>,
     /// WHERE.

@@ -3,13 +3,13 @@
 use sqlparser::ast::{self, Spanned};
 
 use super::super::source::Source;
-use super::expr::one_name;
+use super::expr::{function_call, one_name};
 use super::query::{from_list, select_items, table_with_joins, unwrap_parentheses};
 use super::{expr, name, query, refuse, refuse_at, table_name};
-use crate::errors::SqlError;
+use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{
-    ConflictTarget, ConflictUpdate, Delete, Expr, FromItem, FromSource, Insert, Name, OnConflict, SelectItem,
-    Statement, Update,
+    Assignment, ConflictTarget, ConflictUpdate, Delete, Expr, FromItem, FromSource, Insert, OnConflict,
+    SelectItem, Statement, Update,
 };
 
 /// Lowers a statement that began with INSERT, UPDATE or DELETE.
@@ -182,36 +182,47 @@ fn update(statement: ast::Update, source: &Source<'_>) -> Result<Update, SqlErro
     })
 }
 
-/// SET: columns and their values; `(a, b) = (x, y)` is two of them.
-fn set(assignments: Vec<ast::Assignment>, source: &Source<'_>) -> Result<Vec<(Name, Expr)>, SqlError> {
+/// SET.
+fn set(assignments: Vec<ast::Assignment>, source: &Source<'_>) -> Result<Vec<Assignment>, SqlError> {
     let mut all = Vec::new();
     for ast::Assignment { target, value } in assignments {
         let columns = match target {
             ast::AssignmentTarget::ColumnName(column) => {
-                all.push((one_name(column, source)?, expr(value, source)?));
+                all.push(Assignment::Value(one_name(column, source)?, expr(value, source)?));
                 continue;
             }
             ast::AssignmentTarget::Tuple(columns) => columns,
         };
         let at = source.span(value.span()).start;
-        let values = match value {
-            ast::Expr::Tuple(values) => values,
-            ast::Expr::Nested(value) if columns.len() == 1 => vec![*value],
-            ast::Expr::Subquery(_) => return Err(SqlError::unsupported("SET (a, b) = (SELECT …)").at(at)),
+        let columns =
+            columns.into_iter().map(|column| one_name(column, source)).collect::<Result<Vec<_>, _>>()?;
+        let values: Vec<Expr> = match value {
+            ast::Expr::Tuple(values) => {
+                values.into_iter().map(|value| expr(value, source)).collect::<Result<_, _>>()?
+            }
+            ast::Expr::Subquery(inner) => {
+                all.push(Assignment::Row(columns, Box::new(query(*inner, source)?)));
+                continue;
+            }
+            ast::Expr::Function(function) if is_row(&function) => function_call(function, source)?.0.args,
             _ => {
                 let text =
                     "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
-                return Err(SqlError::unsupported(text).at(at));
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
             }
         };
         if columns.len() != values.len() {
             return Err(SqlError::syntax("number of columns does not match number of values").at(at));
         }
-        for (column, value) in columns.into_iter().zip(values) {
-            all.push((one_name(column, source)?, expr(value, source)?));
-        }
+        all.extend(columns.into_iter().zip(values).map(|(column, value)| Assignment::Value(column, value)));
     }
     Ok(all)
+}
+
+/// `ROW(…)`, which the library takes for a call.
+fn is_row(function: &ast::Function) -> bool {
+    let [ast::ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return false };
+    name.quote_style.is_none() && name.value.eq_ignore_ascii_case("row")
 }
 
 fn delete(statement: ast::Delete, source: &Source<'_>) -> Result<Delete, SqlError> {
