@@ -1,8 +1,8 @@
 //! Inserting records.
 //!
 //! Records go to the data page of the transaction's writer slot, as many as fit at a time; an insert has no version
-//! entry but is *noted* (V1), so that a dead inserter is found. Notes of records that follow each other are extended in
-//! place.
+//! entry but is *noted* (V1), so that a dead inserter is found. A note stands for its page: it names the records that went
+//! there first, and who looks for the others finds their writer beside them.
 
 use std::sync::Arc;
 
@@ -24,7 +24,6 @@ use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::transaction::Txn;
 use crate::version::entry::{EntryKind, NewEntry};
-use crate::version::store::InsertNote;
 use crate::wal::RecordKind;
 
 impl Heap {
@@ -224,7 +223,7 @@ impl Heap {
         Ok(references)
     }
 
-    /// Notes the inserts, extending the last note where they follow it.
+    /// Notes that the transaction inserts into a page, if its last note was of another one.
     fn note<'e>(
         &'e self,
         shared: &'e Shared,
@@ -238,16 +237,8 @@ impl Heap {
         }
         let id: TxnId = txn.id;
         let writer = txn.slot.as_mut().expect("begin_write gave one");
-        let set = Slots::from_list(slots);
-        if let (Some(note), Slots::Run { first, count }) = (writer.note, set)
-            && note.place == (self.object, page_index)
-            && note.first + note.count == first
-        {
-            let handle = mini.write(note.pointer.page())?;
-            let mut payload = (note.pointer.offset() as u16).to_le_bytes().to_vec();
-            payload.extend_from_slice(&(note.count + count).to_le_bytes());
-            mini.apply(handle, RecordKind::NOTE_EXTEND, &payload)?;
-            writer.note = Some(InsertNote { count: note.count + count, ..note });
+        let place = Some((self.object, page_index));
+        if writer.note == place {
             return Ok(());
         }
         let entry = NewEntry {
@@ -255,21 +246,16 @@ impl Heap {
             table: self.object,
             writer: id,
             page_index,
-            slots: set,
+            slots: Slots::from_list(slots),
             prior: &[],
             columns: &[],
             column_count: 0,
             purge: false,
             own: false,
         };
-        let pointer = shared.versions.append(mini, &shared.space, &shared.transactions, writer, &entry)?;
+        shared.versions.append(mini, &shared.space, &shared.transactions, writer, &entry)?;
         mini.use_reserve();
-        writer.note = match set {
-            Slots::Run { first, count } => {
-                Some(InsertNote { place: (self.object, page_index), pointer, first, count })
-            }
-            _ => None,
-        };
+        writer.note = place;
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! One record behind the others of its page: what an INSERT of a single row does, over and over.
 //!
-//! The row goes to the page that the writer slot used last, at its next unused slot, and the insert note is extended.
+//! The row goes to the page that the writer slot used last, which its insert note names, at the next unused slot.
 //! Whatever is not so simple is left to [`super::insert`]: another page, a slot to be used again, values that need
 //! collecting garbage or a page of their own, the first note of a page.
 //!
@@ -23,10 +23,8 @@ use crate::index::maintain;
 use crate::mini::Mini;
 use crate::page::bytes::{checked_slice, checked_u16, checked_u64, put_u16, put_u64, u16_at, u32_at, u64_at};
 use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, TxnId, header};
-use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::transaction::Txn;
-use crate::version::store::InsertNote;
 use crate::wal::RecordKind;
 
 /// The page that a writer slot's last record of a table went to.
@@ -57,10 +55,8 @@ impl Heap {
     ) -> Result<Option<RecordId>, StorageError> {
         let id = txn.id;
         let writer = txn.slot.as_mut().expect("begin_write gave one");
-        let (Some(target), Some(note)) = (writer.target, writer.note) else { return Ok(None) };
-        let next = note.first + note.count;
-        if target.table != self.object || note.place != (self.object, target.index) || disabled(Rule::V1Note)
-        {
+        let Some(target) = writer.target else { return Ok(None) };
+        if target.table != self.object || writer.note != Some((self.object, target.index)) {
             return Ok(None);
         }
         let mut need = 0;
@@ -77,22 +73,16 @@ impl Heap {
         // Before all latches; an index that is built meanwhile waits for it.
         let gate = indexed.then(|| self.indexes.enter());
         let Some(page) = shared.core().pool.try_write(target.page)? else { return Ok(None) };
-        if need > shared.page_size / 2 || !self.takes(&page, &target, next, need) {
+        if need > shared.page_size / 2 || !self.takes(&page, &target, need) {
             return Ok(None);
         }
+        let next = u16_at(&page, SLOT_HIGH);
         let mut mini = Mini::begin(shared.core(), id);
         if writer.promised(&shared.core().wal) {
             mini.promised();
         }
         let home = mini.take(page);
-        let note_page = mini.write(note.pointer.page())?;
-        let count = note.count + 1;
-        mini.apply_with(note_page, RecordKind::NOTE_EXTEND, |out| {
-            out.extend_from_slice(&(note.pointer.offset() as u16).to_le_bytes());
-            out.extend_from_slice(&count.to_le_bytes());
-        })?;
         mini.apply_with(home, RecordKind::DATA_APPEND, |out| encode(out, id, next, rows))?;
-        writer.note = Some(InsertNote { count, ..note });
         let record = RecordId { page_index: target.index, slot: next };
         let list = gate.as_ref().map(|_| self.indexes.look());
         let indexes: &[_] = list.as_ref().map_or(&[], |list| list);
@@ -123,13 +113,13 @@ impl Heap {
         Ok(Some(record))
     }
 
-    /// Whether the page is still what the target says and takes a row at slot `next` with `need` variable bytes.
-    fn takes(&self, page: &[u8], target: &InsertTarget, next: u16, need: usize) -> bool {
+    /// Whether the page is still what the target says and takes a row behind the others with `need` variable bytes.
+    fn takes(&self, page: &[u8], target: &InsertTarget, need: usize) -> bool {
+        let next = u16_at(page, SLOT_HIGH);
         let used = usize::from(u16_at(page, LIVE_COUNT)) + usize::from(u16_at(page, DELETED_COUNT));
         header::kind(page) == Some(PageKind::Data)
             && header::owner(page) == self.object
             && u32_at(page, PAGE_INDEX) == target.index
-            && u16_at(page, SLOT_HIGH) == next
             && next < u16_at(page, CAPACITY)
             // No slot before it is free: those are used again first.
             && used == usize::from(next)

@@ -40,9 +40,6 @@ const OLD_VALUES: usize = 256 << 10;
 pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
     let shared = Arc::clone(&txn.shared);
     let id = txn.id;
-    if let Some(slot) = txn.slot.as_mut() {
-        slot.note = None; // a note extended later would name slots that others may hold by then
-    }
     let voids: Vec<(Voidable, bool)> = std::mem::take(&mut frame.voids)
         .into_iter()
         .map(|void| {

@@ -39,19 +39,6 @@ pub struct PageInfo {
     pub all_committed: bool,
 }
 
-/// The last insert note of a slot: extended in place while the records follow each other.
-#[derive(Clone, Copy, Debug)]
-pub struct InsertNote {
-    /// Table and data page.
-    pub place: (ObjectId, u32),
-    /// The note.
-    pub pointer: VersionPointer,
-    /// Slots it covers.
-    pub first: u16,
-    /// How many.
-    pub count: u16,
-}
-
 /// What one transaction at a time writes to.
 #[derive(Debug, Default)]
 pub struct WriterSlot {
@@ -59,8 +46,8 @@ pub struct WriterSlot {
     page: Option<(PageId, usize)>,
     /// Whose entries the page is known to hold.
     noted: TxnId,
-    /// Last insert note.
-    pub note: Option<InsertNote>,
+    /// Table and data page of the transaction's last insert note, which stands for all it inserts there.
+    pub note: Option<(ObjectId, u32)>,
     /// Whether its transaction dropped an object: its page is closed with it, so that nobody's later entries keep the
     /// object's pages from being free.
     dropped: bool,

@@ -94,7 +94,7 @@ record_kinds! {
     VERSION_INIT = 64, Init, "version init";
     /// A version entry behind the others of its page.
     VERSION_APPEND = 65, Page, "version append";
-    /// An insert note covers more slots.
+    /// An insert note names more slots. Not written any more.
     NOTE_EXTEND = 66, Page, "note extend";
     /// A version entry was undone: nothing is purged for it.
     VERSION_VOID = 67, Page, "version void";
