@@ -37,7 +37,7 @@ impl Heap {
         rows: &Batch,
         mut records: Option<&mut Vec<RecordId>>,
     ) -> Result<(), StorageError> {
-        let id = txn.begin_write()?;
+        let id = txn.begin_insert()?;
         let shared = Arc::clone(&txn.shared);
         if rows.rows == 1
             && let Some(record) = self.append_row(&shared, txn, rows)?

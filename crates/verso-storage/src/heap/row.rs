@@ -99,10 +99,7 @@ impl Heap {
         if next % OBSERVED == 0 {
             self.observe(1, need);
         }
-        if let Some(frame) = txn.frame() {
-            let undo = frame.page(self.object, target.index);
-            frame.records += u64::from(undo.bits.insert(next));
-        }
+        txn.inserted(self.object, record);
         if let Some(reader) = &txn.reader {
             reader.wrote(self.object, target.index, Slots::Run { first: next, count: 1 })?;
         }

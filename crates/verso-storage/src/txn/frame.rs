@@ -239,6 +239,12 @@ impl Frame {
         self.tables.iter().map(|(_, pages)| pages.page_count()).sum()
     }
 
+    /// Notes a record that was inserted.
+    pub fn inserted(&mut self, table: ObjectId, record: RecordId) {
+        let undo = self.page(table, record.page_index);
+        self.records += u64::from(undo.bits.insert(record.slot));
+    }
+
     /// What is known of a page, to be added to.
     pub fn page(&mut self, table: ObjectId, page_index: u32) -> &mut PageUndo {
         let at = self.position(table).unwrap_or_else(|| {

@@ -24,6 +24,7 @@ use crate::txn::frame::Frame;
 use crate::txn::image_store::ImageStore;
 use crate::txn::live::LiveTxn;
 use crate::txn::ssi::Reader;
+use crate::txn::transaction::savepoint::UnopenedFrame;
 use crate::txn::{ReadView, Registration};
 use crate::version::entry::{EntryKind, NewEntry, VersionPointer};
 use crate::version::store::WriterSlot;
@@ -101,6 +102,8 @@ pub struct Txn {
     pub(crate) slot: Option<WriterSlot>,
     /// The transaction's own frame first; none under NO SAVEPOINT.
     pub(crate) frames: Vec<Frame>,
+    /// The innermost frame, as long as it holds next to nothing.
+    unopened: Option<UnopenedFrame>,
     snapshot: Option<Registration>,
     statements: Vec<(Option<Registration>, ReadView)>,
     /// Of the statement before, left idle for the next one.
@@ -155,6 +158,7 @@ impl Txn {
             id: TxnId::NONE,
             slot: None,
             frames,
+            unopened: None,
             snapshot: None,
             statements: Vec::new(),
             idle: None,
@@ -453,6 +457,7 @@ impl Txn {
 
     /// The frame that changes go to.
     pub(crate) fn frame(&mut self) -> Option<&mut Frame> {
+        self.open_frame();
         self.frames.last_mut()
     }
 
@@ -516,6 +521,9 @@ impl Txn {
     }
 
     fn release_down_to_statement(&mut self) {
+        if self.release_unopened() {
+            return;
+        }
         while self.frames.len() > 1 {
             if self.release_innermost() {
                 break;
@@ -535,6 +543,12 @@ impl Txn {
 
     /// Gives the transaction a number and a writer slot at its first write.
     pub(crate) fn begin_write(&mut self) -> Result<TxnId, StorageError> {
+        self.open_frame();
+        self.begin_insert()
+    }
+
+    /// As [`Txn::begin_write`] for who only inserts, and asks for the frame by [`Txn::frame`] or [`Txn::inserted`].
+    pub(crate) fn begin_insert(&mut self) -> Result<TxnId, StorageError> {
         self.accept_writes()?;
         if self.id == TxnId::NONE {
             self.take_snapshot()?;

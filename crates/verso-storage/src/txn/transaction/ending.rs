@@ -150,6 +150,7 @@ impl Txn {
             return Ok(());
         }
         self.ended = true;
+        self.open_frame();
         self.statements.clear();
         self.shared.rollbacks.fetch_add(1, Ordering::Relaxed);
         if self.id == TxnId::NONE {

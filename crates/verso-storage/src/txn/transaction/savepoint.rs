@@ -1,11 +1,18 @@
 //! Savepoints of a transaction, and the statements that failed.
+//!
+//! Most statements of a transaction change one record or none, so a statement's frame is made when it has something to
+//! hold: more than one inserted record, which its parent then takes over by itself.
 
 use super::Txn;
 use crate::StorageError;
 use crate::heap::undo;
-use crate::page::ObjectId;
+use crate::page::{ObjectId, RecordId};
 use crate::rules::{Rule, disabled};
 use crate::txn::frame::Frame;
+
+/// The frame of a statement that has changed nothing, or inserted this one record.
+#[derive(Debug, Default)]
+pub(super) struct UnopenedFrame(Option<(ObjectId, RecordId)>);
 
 impl Txn {
     /// Undoes the statement; under NO SAVEPOINT the whole transaction must be rolled back if it has written.
@@ -20,6 +27,7 @@ impl Txn {
     }
 
     pub(super) fn undo_statement(&mut self) -> Result<(), StorageError> {
+        self.open_frame();
         self.unique.abandon(self.statements.len());
         self.statements.pop();
         if !self.options.savepoints {
@@ -35,11 +43,46 @@ impl Txn {
     /// Opens the frame of a statement, if the transaction keeps frames.
     pub(super) fn open_statement_frame(&mut self) {
         if self.options.savepoints {
-            self.frames.push(Frame { statement: true, images_from: self.images.end(), ..Frame::default() });
+            self.open_frame();
+            self.unopened = Some(UnopenedFrame::default());
         }
     }
 
+    /// Makes the innermost frame one like the others.
+    pub(super) fn open_frame(&mut self) {
+        let Some(UnopenedFrame(inserted)) = self.unopened.take() else { return };
+        let mut frame = Frame { statement: true, images_from: self.images.end(), ..Frame::default() };
+        if let Some((table, record)) = inserted {
+            frame.inserted(table, record);
+        }
+        self.frames.push(frame);
+    }
+
+    /// Notes a record that the transaction has inserted, for undo.
+    pub(crate) fn inserted(&mut self, table: ObjectId, record: RecordId) {
+        match &mut self.unopened {
+            Some(UnopenedFrame(first @ None)) => *first = Some((table, record)),
+            _ => {
+                if let Some(frame) = self.frame() {
+                    frame.inserted(table, record);
+                }
+            }
+        }
+    }
+
+    /// Merges the innermost frame into the one around it, if it was never opened; whether it was not.
+    pub(super) fn release_unopened(&mut self) -> bool {
+        let Some(UnopenedFrame(inserted)) = self.unopened.take() else { return false };
+        if let (Some((table, record)), Some(parent)) = (inserted, self.frames.last_mut())
+            && !disabled(Rule::F2Release)
+        {
+            parent.inserted(table, record);
+        }
+        true
+    }
+
     fn open_named_frame(&mut self, name: &str) {
+        self.open_frame();
         self.frames.push(Frame {
             name: Some(name.to_owned()),
             images_from: self.images.end(),
@@ -107,6 +150,7 @@ impl Txn {
     /// # Errors
     /// `NoSuchSavepoint`; `MustRollback` when undo failed.
     pub fn rollback_to(&mut self, name: &str) -> Result<(), StorageError> {
+        self.open_frame();
         let at = self.find_savepoint(name)?;
         let mark = self.frames[at].locks_from;
         self.undo_from(at)?;
@@ -123,6 +167,7 @@ impl Txn {
     /// # Errors
     /// `NoSuchSavepoint`.
     pub fn release(&mut self, name: &str) -> Result<(), StorageError> {
+        self.open_frame();
         let at = self.find_savepoint(name)?;
         while self.frames.len() > at {
             self.release_innermost();
