@@ -16,14 +16,15 @@ use crate::plan::{Check, ExprKind, TypedExpr};
 /// The checks of a statement, compiled.
 pub(crate) struct RowChecks {
     table: Arc<TableDef>,
-    /// The columns that new values are stored in: indexes into `table.columns`.
-    targets: Vec<usize>,
+    /// Columns of the new values that take no NULL, with their indexes in `table.columns`.
+    not_null: Vec<(usize, usize)>,
     /// True where the condition is false.
     broken: Vec<(Arc<str>, Predicate)>,
     selection: Vec<u32>,
 }
 
 impl RowChecks {
+    /// Checks of new values that are stored in `targets`, indexes into `table.columns`.
     pub fn new(table: &Arc<TableDef>, targets: &[usize], checks: &[Check], executor: Executor) -> Self {
         let broken = |check: &Check| {
             let arg = Box::new(check.condition.clone());
@@ -33,7 +34,12 @@ impl RowChecks {
         };
         Self {
             table: Arc::clone(table),
-            targets: targets.to_vec(),
+            not_null: targets
+                .iter()
+                .copied()
+                .enumerate()
+                .filter(|(_, target)| table.columns[*target].not_null)
+                .collect(),
             broken: checks.iter().map(broken).collect(),
             selection: Vec::new(),
         }
@@ -53,12 +59,10 @@ impl RowChecks {
         rows: &Batch,
         shown: impl FnOnce(usize) -> Vec<Value>,
     ) -> Result<()> {
-        let Self { table, targets, broken, selection } = self;
-        let null = targets
+        let Self { table, not_null, broken, selection } = self;
+        let null = not_null
             .iter()
-            .zip(&values.columns)
-            .filter(|(target, column)| table.columns[**target].not_null && column.nulls.any())
-            .filter_map(|(target, column)| Some((column.nulls.iter().next()?, *target)))
+            .filter_map(|(at, target)| Some((values.columns.get(*at)?.nulls.iter().next()?, *target)))
             .min();
         // Row, and which check of that row; an error of a condition counts as that condition.
         let mut first: Option<(usize, usize, Result<Arc<str>>)> = None;

@@ -107,7 +107,7 @@ impl ExprList {
     /// Of the first expression that fails; `out` is of no use then.
     pub fn push_row(&self, cx: &EvalContext<'_>, input: RowInput<'_>, out: &mut Batch) -> Result<()> {
         for ((expr, column), ty) in self.rows.iter().zip(&mut out.columns).zip(&self.types) {
-            column.push_value(&expr.eval(cx, input)?, ty)?;
+            expr.push(cx, input, column, ty)?;
         }
         out.rows += 1;
         Ok(())

@@ -1,6 +1,6 @@
 //! Expressions as closures over one row.
 
-use verso_types::{Batch, CastKind, SqlType, TimeZone, Value, cast, cmp_sql, eq_sql};
+use verso_types::{Batch, CastKind, Column, SqlType, TimeZone, Value, cast, cmp_sql, eq_sql};
 
 use super::like::LikePattern;
 use crate::context::EvalContext;
@@ -22,6 +22,8 @@ type Closure = Box<dyn Fn(&EvalContext<'_>, RowInput<'_>) -> Result<Value> + Sen
 /// A compiled expression.
 pub struct RowExpr {
     eval: Closure,
+    /// It is nothing but this parameter.
+    parameter: Option<usize>,
 }
 
 impl std::fmt::Debug for RowExpr {
@@ -34,7 +36,30 @@ impl RowExpr {
     /// Compiles an expression.
     #[must_use]
     pub fn compile(expr: &TypedExpr) -> Self {
-        Self { eval: compile(expr) }
+        let parameter = match expr.kind {
+            ExprKind::Parameter(index) => Some(index),
+            _ => None,
+        };
+        Self { eval: compile(expr), parameter }
+    }
+
+    /// Appends the value for one row to a column of type `ty`.
+    /// # Errors
+    /// Whatever the functions in it report.
+    #[inline]
+    pub fn push(
+        &self,
+        cx: &EvalContext<'_>,
+        input: RowInput<'_>,
+        column: &mut Column,
+        ty: &SqlType,
+    ) -> Result<()> {
+        match self.parameter {
+            // Without a value in between.
+            Some(index) => column.push_value(cx.params.get(index).unwrap_or(&Value::Null), ty)?,
+            None => column.push_value(&self.eval(cx, input)?, ty)?,
+        }
+        Ok(())
     }
 
     /// The value for one row.
