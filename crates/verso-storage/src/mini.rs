@@ -291,7 +291,9 @@ impl<'e> Mini<'e> {
         kind: RecordKind,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), StorageError> {
-        self.reserve(RESERVE_BYTES)?;
+        if !self.promised {
+            self.reserve(RESERVE_BYTES)?;
+        }
         let taken = &mut self.pages[handle.0 as usize];
         let id = taken.page.id();
         // Before the change (C2).
@@ -387,6 +389,7 @@ impl<'e> Mini<'e> {
     ///
     /// # Errors
     /// `Poisoned`: pages were changed, but the log does not take the group.
+    #[inline]
     pub fn commit(self) -> Result<(Lsn, Lsn), StorageError> {
         self.commit_with(|_, _| ())
     }
@@ -395,7 +398,13 @@ impl<'e> Mini<'e> {
     ///
     /// # Errors
     /// As [`Mini::commit`].
+    #[inline]
     pub fn commit_with(mut self, effect: impl FnOnce(Lsn, Lsn)) -> Result<(Lsn, Lsn), StorageError> {
+        self.finish(effect)
+    }
+
+    /// Where it stands: it is large, and need not be moved.
+    fn finish(&mut self, effect: impl FnOnce(Lsn, Lsn)) -> Result<(Lsn, Lsn), StorageError> {
         let core = self.core;
         let gate = core.gate.enter();
         let (start, end) = if self.group.is_empty() {
@@ -424,20 +433,20 @@ impl<'e> Mini<'e> {
                 break;
             }
         }
-        for effect in self.effects.drain(..) {
+        for effect in std::mem::take(&mut self.effects) {
             effect(start, end);
         }
         effect(start, end);
         // Latches first: a page to discard may be among those taken. Still within the gate, because a discarded page
         // no longer holds the redo point back, which is right only once the log knows of its end.
         self.pages.clear();
-        for (first, count) in self.discards.drain(..) {
+        for (first, count) in std::mem::take(&mut self.discards) {
             core.pool.discard_run(first, count);
         }
         if let Some(space) = self.space.take() {
             space.finish();
         }
-        for effect in self.last.drain(..) {
+        for effect in std::mem::take(&mut self.last) {
             effect();
         }
         drop(gate);

@@ -123,7 +123,7 @@ impl Shared {
                 indexes.push(Arc::new(Index::load(&self.core().pool, object, root, heap.columns())?));
             }
         }
-        heap.indexes.set(indexes);
+        heap.indexes.set(&mut heap.indexes.close(), indexes);
         Ok(())
     }
 

@@ -61,17 +61,17 @@ impl Heap {
         }
         let mut need = 0;
         for column in &rows.columns {
-            if column.data.bytes().is_some() && !column.is_null(0) {
-                let length = column.bytes_at(0).len();
+            // A NULL has no bytes.
+            if let Some(bytes) = column.data.bytes() {
+                let length = bytes.get(0).len();
                 if length > shared.page_size / 4 {
                     return Ok(None);
                 }
                 need += length;
             }
         }
-        let indexed = self.indexes.any();
         // Before all latches; an index that is built meanwhile waits for it.
-        let gate = indexed.then(|| self.indexes.enter());
+        let gate = self.indexes.any().then(|| self.indexes.enter());
         let Some(page) = shared.core().pool.try_write(target.page)? else { return Ok(None) };
         if need > shared.page_size / 2 || !self.takes(&page, &target, need) {
             return Ok(None);
@@ -84,19 +84,17 @@ impl Heap {
         let home = mini.take(page);
         mini.apply_with(home, RecordKind::DATA_APPEND, |out| encode(out, id, next, rows))?;
         let record = RecordId { page_index: target.index, slot: next };
-        let list = gate.as_ref().map(|_| self.indexes.look());
-        let indexes: &[_] = list.as_ref().map_or(&[], |list| list);
+        let indexes: &[_] = gate.as_ref().map_or(&[], |list| list);
         let entries = &mut txn.index_entries;
         let added =
             maintain::add_within(shared, &mut mini, indexes, rows, record, entries, &mut writer.leaves);
         let indexed = indexes.len();
-        drop(list);
         // What was applied is committed, also where an index cannot be read (M3).
         let lsns = mini.commit()?;
         writer.used(lsns);
         drop(gate);
         txn.wrote(lsns);
-        if next % OBSERVED == 0 {
+        if next.is_multiple_of(OBSERVED) {
             self.observe(1, need);
         }
         txn.inserted(self.object, record);
@@ -123,14 +121,20 @@ impl Heap {
             && page.get(COLUMNS..COLUMNS + self.descriptors().len()) == Some(self.descriptors())
             && usize::from(u16_at(page, COLUMN_COUNT)) * 4 == self.descriptors().len()
             && Arrays::of(page).is_some_and(|arrays| {
-                usize::from(u16_at(page, VARIABLE_START)).saturating_sub(arrays.end(page)) >= need
+                let widths = self.columns().iter().map(|spec| spec.physical.width().unwrap_or(REFERENCE));
+                usize::from(u16_at(page, VARIABLE_START)).saturating_sub(arrays.end(widths)) >= need
             })
     }
 }
 
+/// Bytes that a value of variable length takes in its column's array.
+const REFERENCE: usize = 8;
+
 fn encode(out: &mut Vec<u8>, writer: TxnId, slot: u16, rows: &Batch) {
-    out.extend_from_slice(&writer.0.to_le_bytes());
-    out.extend_from_slice(&slot.to_le_bytes());
+    let mut head = [0; 10];
+    put_u64(&mut head, 0, writer.0);
+    put_u16(&mut head, 8, slot);
+    out.extend_from_slice(&head);
     let nulls = out.len();
     out.resize(nulls + rows.columns.len().div_ceil(8), 0);
     for (index, column) in rows.columns.iter().enumerate() {
@@ -138,11 +142,10 @@ fn encode(out: &mut Vec<u8>, writer: TxnId, slot: u16, rows: &Batch) {
             out[nulls + index / 8] |= 1 << (index % 8);
             continue;
         }
-        let bytes = column.raw_at(0);
-        if column.data.bytes().is_some() {
-            out.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+        if let Some(bytes) = column.data.bytes() {
+            out.extend_from_slice(&(bytes.get(0).len() as u16).to_le_bytes());
         }
-        out.extend_from_slice(bytes);
+        column.append_raw(0, out);
     }
 }
 
@@ -174,21 +177,26 @@ impl Arrays {
         self.nulls + self.columns * self.bitmap
     }
 
-    /// Bytes per element of each column, and whether it is of variable length. An unknown type has no width.
-    fn widths<'p>(&self, page: &'p [u8]) -> impl Iterator<Item = (Option<usize>, bool)> + use<'p> {
-        page[COLUMNS..COLUMNS + self.columns * 4].chunks_exact(4).map(|descriptor| {
-            let physical = physical_from_code(descriptor[2]);
-            let width = physical.map(|physical| physical.width().unwrap_or(8));
-            (width, physical.is_some_and(|physical| physical.width().is_none()))
-        })
+    /// Bytes of the array of elements of this width.
+    fn bytes(&self, width: usize) -> usize {
+        (self.capacity * width).next_multiple_of(8)
     }
 
-    /// First byte behind the arrays.
-    fn end(&self, page: &[u8]) -> usize {
-        let bytes = |(width, _): (Option<usize>, bool)| {
-            (self.capacity * width.unwrap_or(page.len())).next_multiple_of(8)
-        };
-        self.data() + self.widths(page).map(bytes).sum::<usize>()
+    /// First byte behind the arrays of columns of these widths.
+    fn end(&self, widths: impl Iterator<Item = usize>) -> usize {
+        self.data() + widths.map(|width| self.bytes(width)).sum::<usize>()
+    }
+}
+
+/// Copies `value` to `place`; of the widths of columns that are not of variable length.
+fn put_fixed(page: &mut [u8], place: usize, value: &[u8]) {
+    // Without a call for the usual ones.
+    match *value {
+        [a] => page[place] = a,
+        [a, b] => page[place..place + 2].copy_from_slice(&[a, b]),
+        [a, b, c, d] => page[place..place + 4].copy_from_slice(&[a, b, c, d]),
+        [a, b, c, d, e, f, g, h] => page[place..place + 8].copy_from_slice(&[a, b, c, d, e, f, g, h]),
+        _ => page[place..place + value.len()].copy_from_slice(value),
     }
 }
 
@@ -204,24 +212,25 @@ pub(super) fn redo(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     let first = 10 + nulls.len();
     let is_null = |column: usize| nulls[column / 8] >> (column % 8) & 1 == 1;
     // M2: everything is looked at before anything changes.
-    let (mut at, mut need) = (first, 0);
-    for (column, (width, variable)) in arrays.widths(page).enumerate() {
-        let width = width.ok_or_else(|| Flaw::from("unknown column type in a data page"))?;
-        if is_null(column) {
-            continue;
-        }
-        if variable {
-            let length = usize::from(checked_u16(payload, at)?);
-            need += length;
-            at += 2 + length;
-        } else {
-            at += width;
+    let (mut at, mut need, mut end) = (first, 0, arrays.data());
+    for (column, descriptor) in page[COLUMNS..COLUMNS + arrays.columns * 4].chunks_exact(4).enumerate() {
+        let physical = physical_from_code(descriptor[2]);
+        let fixed = physical.ok_or_else(|| Flaw::from("unknown column type in a data page"))?.width();
+        end += arrays.bytes(fixed.unwrap_or(REFERENCE));
+        match fixed {
+            _ if is_null(column) => {}
+            Some(width) => at += width,
+            None => {
+                let length = usize::from(checked_u16(payload, at)?);
+                need += length;
+                at += 2 + length;
+            }
         }
     }
     if at != payload.len() {
         return Err(Flaw::from("a row of another size"));
     }
-    let (end, mut start) = (arrays.end(page), usize::from(u16_at(page, VARIABLE_START)));
+    let mut start = usize::from(u16_at(page, VARIABLE_START));
     if end > page.len() || start > page.len() || start < end + need {
         return Err(Flaw::new(format!("{need} bytes of values do not fit")));
     }
@@ -229,13 +238,13 @@ pub(super) fn redo(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     for column in 0..arrays.columns {
         let physical = physical_from_code(page[COLUMNS + column * 4 + 2]);
         let fixed = physical.and_then(|physical| physical.width());
-        let width = fixed.unwrap_or(8);
+        let width = fixed.unwrap_or(REFERENCE);
         let place = data + row * width;
-        data += (arrays.capacity * width).next_multiple_of(8);
+        data += arrays.bytes(width);
         if is_null(column) {
             page[arrays.nulls + column * arrays.bitmap + row / 8] |= 1 << (row % 8);
         } else if fixed.is_some() {
-            page[place..place + width].copy_from_slice(&payload[at..at + width]);
+            put_fixed(page, place, &payload[at..at + width]);
             at += width;
         } else {
             let length = u16_at(payload, at);

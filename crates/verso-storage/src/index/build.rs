@@ -61,7 +61,7 @@ pub(crate) fn create(
 ) -> Result<(), StorageError> {
     let shared = Arc::clone(&txn.shared);
     let index = Arc::new(Index::new(object, root_page, spec, heap.columns())?);
-    let _gate = heap.indexes.close();
+    let mut gate = heap.indexes.close();
     {
         let mut mini = Mini::begin(shared.core(), txn.id);
         let root = mini.write(root_page)?;
@@ -89,7 +89,7 @@ pub(crate) fn create(
     let root = mini.write(heap.root)?;
     let objects: Vec<ObjectId> = list.iter().map(|index| index.object()).collect();
     mini.apply(root, RecordKind::PATCH, &root::index_list(&objects))?;
-    let lsns = mini.commit_with(|_, _| heap.indexes.set(list))?;
+    let lsns = mini.commit_with(|_, _| heap.indexes.set(&mut gate, list))?;
     txn.wrote(lsns);
     Ok(())
 }
@@ -275,7 +275,7 @@ fn allocate(txn: &mut Txn, shared: &Shared, index: &Index) -> Result<PageId, Sto
 pub(crate) fn free(shared: &Shared, object: ObjectId, root_page: PageId) -> Result<u64, StorageError> {
     let spec = Index::read_spec(&shared.core().pool, object, root_page)?;
     let heap = shared.heap_if_there(spec.table)?;
-    let _gate = heap.as_ref().map(|heap| heap.indexes.close());
+    let mut gate = heap.as_ref().map(|heap| heap.indexes.close());
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     let mut rest = Vec::new();
@@ -288,8 +288,8 @@ pub(crate) fn free(shared: &Shared, object: ObjectId, root_page: PageId) -> Resu
     let pages = shared.space.free_owner(&mut mini, object)?;
     mini.commit_with(|_, _| {
         shared.roots.lock().remove(&object);
-        if let Some(heap) = &heap {
-            heap.indexes.set(rest);
+        if let (Some(heap), Some(gate)) = (&heap, &mut gate) {
+            heap.indexes.set(gate, rest);
         }
     })?;
     Ok(pages)

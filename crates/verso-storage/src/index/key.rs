@@ -71,11 +71,25 @@ pub fn encode_row(
 ) -> Result<bool, TypeError> {
     let mut any_null = false;
     for (part, column) in parts.iter().zip(columns) {
-        let null = column.is_null(row);
-        any_null |= null;
-        part.order().encode_raw((!null).then(|| column.raw_at(row)), out)?;
+        any_null |= encode_part(part, column, row, out)?;
     }
     Ok(any_null)
+}
+
+/// Appends the part of row `row`. Returns whether it is NULL.
+///
+/// # Errors
+/// As [`encode_row`].
+#[inline]
+pub fn encode_part(
+    part: &KeyPart,
+    column: &Column,
+    row: usize,
+    out: &mut Vec<u8>,
+) -> Result<bool, TypeError> {
+    let null = column.is_null(row);
+    part.order().encode_raw((!null).then(|| column.raw_at(row)), out)?;
+    Ok(null)
 }
 
 /// Keys between two bounds. A bound may be a prefix of keys: it then stands for all keys that begin with it.

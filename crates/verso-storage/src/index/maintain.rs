@@ -21,7 +21,7 @@ use verso_types::{Batch, Column};
 
 use super::Index;
 use super::entries::Entries;
-use super::key::encode_row;
+use super::key::{encode_part, encode_row};
 use super::stale::{self, OldKeys};
 use super::tree::{LeafHints, Rival};
 use super::unique::check_record;
@@ -193,9 +193,11 @@ fn encode_entry(
     entries: &mut Entries,
 ) -> Result<(), verso_types::TypeError> {
     entries.clear();
-    let columns: KeyColumns<'_> = index.ordinals.iter().map(|ordinal| &rows.columns[*ordinal]).collect();
     entries.push_with(record, |out| {
-        let any_null = encode_row(&index.spec().parts, &columns, row, out)?;
+        let mut any_null = false;
+        for (part, ordinal) in index.spec().parts.iter().zip(&index.ordinals) {
+            any_null |= encode_part(part, &rows.columns[*ordinal], row, out)?;
+        }
         Ok(index.is_free(any_null))
     })
 }

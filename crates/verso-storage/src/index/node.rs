@@ -350,6 +350,16 @@ pub fn encode_cell(out: &mut Vec<u8>, child: Option<PageId>, suffix: &[u8]) {
     out.extend_from_slice(suffix);
 }
 
+/// Payload of [`RecordKind::INDEX_INSERT`] for one entry of a leaf.
+pub fn insert_one_payload(out: &mut Vec<u8>, index: usize, cell: &[u8]) {
+    let mut head = [0; 6];
+    put_u16(&mut head, 0, 1);
+    put_u16(&mut head, 2, index as u16);
+    put_u16(&mut head, 4, cell.len() as u16);
+    out.extend_from_slice(&head);
+    out.extend_from_slice(cell);
+}
+
 /// Payload of [`RecordKind::INDEX_FENCE`]: the first `keep` entries stay, the range ends at `high`.
 pub fn fence_payload(out: &mut Vec<u8>, keep: usize, next: PageId, high: Option<&[u8]>) {
     out.extend_from_slice(&(keep as u16).to_le_bytes());
@@ -402,22 +412,26 @@ fn format(page: &mut [u8], level: u16, next: PageId, low: &[u8], high: Option<&[
 
 /// Adds a cell at `index`; room was checked.
 #[inline]
-fn place(page: &mut [u8], index: usize, child: usize, parts: [&[u8]; 2]) {
+fn place(page: &mut [u8], index: usize, child: usize, cell: &[u8]) {
     let count = usize::from(u16_at(page, COUNT));
-    let length = parts[0].len() + parts[1].len();
-    let start = usize::from(u16_at(page, START)) - length;
-    page[start..start + parts[0].len()].copy_from_slice(parts[0]);
-    page[start + parts[0].len()..start + length].copy_from_slice(parts[1]);
+    let start = usize::from(u16_at(page, START)) - cell.len();
+    page[start..start + cell.len()].copy_from_slice(cell);
     let (slot, end) = (SLOTS + index * SLOT, SLOTS + count * SLOT);
     if slot < end {
         page.copy_within(slot..end, slot + SLOT);
     }
-    let head = head(&page[start + child.min(length)..start + length]);
-    put_u16(page, slot, start as u16);
-    put_u16(page, slot + 2, length as u16);
-    put_u32(page, slot + 4, head);
+    put_slot(page, slot, start, cell.len(), head(&cell[child.min(cell.len())..]));
     put_u16(page, START, start as u16);
     put_u16(page, COUNT, (count + 1) as u16);
+}
+
+#[inline]
+fn put_slot(page: &mut [u8], slot: usize, start: usize, length: usize, head: u32) {
+    let mut bytes = [0; SLOT];
+    put_u16(&mut bytes, 0, start as u16);
+    put_u16(&mut bytes, 2, length as u16);
+    put_u32(&mut bytes, 4, head);
+    page[slot..slot + SLOT].copy_from_slice(&bytes);
 }
 
 fn init(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
@@ -446,7 +460,7 @@ fn init(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     at = first;
     for index in 0..count {
         let length = usize::from(u16_at(payload, at));
-        place(page, index, child, [&payload[at + 2..at + 2 + length], &[]]);
+        place(page, index, child, &payload[at + 2..at + 2 + length]);
         at += 2 + length;
     }
     Ok(())
@@ -467,7 +481,7 @@ fn compact(page: &mut [u8], need: usize) -> Result<(), Flaw> {
     check_room(page, node.low(), node.high(), node.used() + need)?;
     format(page, node.level(), node.next(), node.low(), node.high());
     for index in 0..node.count() {
-        place(page, index, node.child, [node.cell(index), &[]]);
+        place(page, index, node.child, node.cell(index));
     }
     Ok(())
 }
@@ -475,6 +489,20 @@ fn compact(page: &mut [u8], need: usize) -> Result<(), Flaw> {
 /// Payload: `count u16`, then per entry `index u16 | length u16 | cell`, each index as it is when those before are in.
 fn insert(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     let node = Node::of(page)?;
+    // One entry, most of the time.
+    if let [1, 0, a, b, c, d, cell @ ..] = payload {
+        let (index, length) =
+            (usize::from(u16::from_le_bytes([*a, *b])), usize::from(u16::from_le_bytes([*c, *d])));
+        let (child, need) = (node.child, SLOT + length);
+        if length != cell.len() || index > node.count() || length < child || need > node.room() {
+            return Err(Flaw::from("an entry does not fit the index page"));
+        }
+        if need > node.room() - usize::from(u16_at(page, GARBAGE)) {
+            compact(page, need)?;
+        }
+        place(page, index, child, cell);
+        return Ok(());
+    }
     let (child, room, before) = (node.child, node.room(), node.count());
     let count = usize::from(checked_u16(payload, 0)?);
     let (mut at, mut need) = (2, 0);
@@ -497,7 +525,7 @@ fn insert(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     at = 2;
     for _ in 0..count {
         let (index, length) = (usize::from(u16_at(payload, at)), usize::from(u16_at(payload, at + 2)));
-        place(page, index, child, [&payload[at + 4..at + 4 + length], &[]]);
+        place(page, index, child, &payload[at + 4..at + 4 + length]);
         at += 4 + length;
     }
     Ok(())
@@ -558,13 +586,21 @@ fn fence(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     let lead = node.prefix().get(node.prefix - put_back..);
     let lead = lead.ok_or_else(|| Flaw::from("a prefix longer than the low fence"))?;
     format(page, node.level(), PageId(next), low, high);
-    let mut cell = Vec::new();
+    let mut start = usize::from(u16_at(page, START));
     for index in 0..keep {
-        let (child, suffix) = (&node.cell(index)[..node.child], node.suffix(index));
-        cell.clear();
-        cell.extend_from_slice(lead);
-        cell.extend_from_slice(&suffix[cut..]);
-        place(page, index, node.child, [child, &cell]);
+        let (child, suffix) = node.cell(index).split_at(node.child);
+        let suffix = &suffix[cut..];
+        let length = child.len() + lead.len() + suffix.len();
+        start -= length;
+        let (to_child, rest) = page[start..start + length].split_at_mut(child.len());
+        let (to_lead, to_suffix) = rest.split_at_mut(lead.len());
+        to_child.copy_from_slice(child);
+        to_lead.copy_from_slice(lead);
+        to_suffix.copy_from_slice(suffix);
+        let head = head(&page[start + child.len()..start + length]);
+        put_slot(page, SLOTS + index * SLOT, start, length, head);
     }
+    put_u16(page, START, start as u16);
+    put_u16(page, COUNT, keep as u16);
     Ok(())
 }

@@ -13,14 +13,18 @@ const STRIPES: usize = 4;
 /// The list of indexes, locked.
 pub(crate) type IndexList<'s> = RwLockReadGuard<'s, Arc<[Arc<Index>]>>;
 
+/// The gate, closed.
+pub(crate) type ClosedGate<'s> = StripedWriteGuard<'s, Arc<[Arc<Index>]>, STRIPES>;
+
 /// A table's indexes, in memory.
 ///
-/// The gate keeps an index from being built, replaced or freed while somebody changes it. It comes before all latches.
+/// The gate keeps an index from being built, replaced or freed while somebody changes it. It comes before all latches. The
+/// list stands behind it, for who has passed it, and by itself, for who only reads.
 #[derive(Default)]
 pub struct IndexSet {
     any: AtomicBool,
     list: StripedRwLock<Arc<[Arc<Index>]>, STRIPES>,
-    gate: StripedRwLock<(), STRIPES>,
+    gate: StripedRwLock<Arc<[Arc<Index>]>, STRIPES>,
 }
 
 impl IndexSet {
@@ -35,27 +39,23 @@ impl IndexSet {
         Arc::clone(&self.list.read())
     }
 
-    /// All of them, for a moment in which the list is not taken again; it does not change meanwhile.
+    /// For who changes records and their keys: all of them, which stay as they are meanwhile.
     #[inline]
-    pub(crate) fn look(&self) -> IndexList<'_> {
-        self.list.read()
-    }
-
-    /// For who changes records and their keys.
-    #[inline]
-    pub(crate) fn enter(&self) -> RwLockReadGuard<'_, ()> {
+    pub(crate) fn enter(&self) -> IndexList<'_> {
         self.gate.read()
     }
 
     /// For who builds, replaces or frees an index.
-    pub(crate) fn close(&self) -> StripedWriteGuard<'_, (), STRIPES> {
+    pub(crate) fn close(&self) -> ClosedGate<'_> {
         self.gate.write()
     }
 
     /// Replaces them.
-    pub(crate) fn set(&self, indexes: Vec<Arc<Index>>) {
+    pub(crate) fn set(&self, gate: &mut ClosedGate<'_>, indexes: Vec<Arc<Index>>) {
+        let indexes: Arc<[Arc<Index>]> = indexes.into();
         let mut list = self.list.write();
         self.any.store(!indexes.is_empty(), Ordering::Release);
-        list.set(indexes.into());
+        gate.set(Arc::clone(&indexes));
+        list.set(indexes);
     }
 }

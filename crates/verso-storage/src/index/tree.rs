@@ -283,11 +283,20 @@ impl Index {
         if checked && !holds_key(&node, string, key) {
             return Ok(false);
         }
-        if SLOT + node.truncated(string).len() > node.room() {
+        let cell = node.truncated(string);
+        if SLOT + cell.len() > node.room() {
             return Ok(false);
         }
+        let (index, found) = node.find(string);
+        let same = |at: usize| node.suffix(at).starts_with(node.truncated(key));
+        let known =
+            found || checked && ((index > 0 && same(index - 1)) || (index < node.count() && same(index)));
         let leaf = mini.take(leaf);
-        Ok(self.add_here(mini, leaf, entries, 0, unique, rivals)? == 1)
+        if known {
+            return Ok(self.add_here(mini, leaf, entries, 0, unique, rivals)? == 1);
+        }
+        mini.apply_with(leaf, RecordKind::INDEX_INSERT, |out| node::insert_one_payload(out, index, cell))?;
+        Ok(true)
     }
 
     /// Adds entries from `first` on that belong to the latched leaf, as many as fit; how many are done.

@@ -44,9 +44,10 @@ impl Group {
     pub fn new(txn: TxnId) -> Group {
         let mut bytes =
             SPARES.try_with(|spares| spares.borrow_mut().pop()).ok().flatten().unwrap_or_default();
+        let mut header = [0; GROUP_HEADER];
+        put_u64(&mut header, 8, txn.0);
         bytes.clear();
-        bytes.resize(GROUP_HEADER, 0);
-        put_u64(&mut bytes, 8, txn.0);
+        bytes.extend_from_slice(&header);
         Group { bytes, record_count: 0 }
     }
 
@@ -59,6 +60,7 @@ impl Group {
 
     /// Adds a record whose payload `write` appends to the buffer it is given (which holds other bytes before).
     /// Returns the place of the payload for [`Group::payload`].
+    #[inline]
     pub fn push_with(&mut self, kind: RecordKind, page: PageId, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let start = self.begin_record(kind, page);
         write(&mut self.bytes);
@@ -68,9 +70,11 @@ impl Group {
     }
 
     fn begin_record(&mut self, kind: RecordKind, page: PageId) -> usize {
-        self.bytes.push(kind.0);
-        self.bytes.extend_from_slice(&page.0.to_le_bytes());
-        self.bytes.extend_from_slice(&[0; 4]);
+        // Its length follows when it is known.
+        let mut header = [0; RECORD_HEADER];
+        header[0] = kind.0;
+        put_u32(&mut header, 1, page.0);
+        self.bytes.extend_from_slice(&header);
         self.bytes.len()
     }
 

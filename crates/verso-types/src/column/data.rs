@@ -176,6 +176,12 @@ impl ColumnData {
         each!(self, v => v.resize(v.len() + count, Default::default()), b => b.push_empty(count))
     }
 
+    /// The bytes of value `i`, little-endian.
+    #[inline]
+    pub fn raw_at(&self, i: usize) -> &[u8] {
+        each!(self, v => v[i..=i].as_bytes(), b => b.get(i))
+    }
+
     /// Bytes of memory held.
     pub fn heap_bytes(&self) -> usize {
         let width = self.physical().width().unwrap_or(1);

@@ -134,15 +134,25 @@ impl Column {
         }
     }
 
-    /// The bytes of value `i` in any layout, little-endian.
-    pub fn raw_at(&self, i: usize) -> &[u8] {
-        match (&self.data, self.physical().width()) {
-            (ColumnData::Bytes(bytes), _) => bytes.get(i),
-            (data, width) => {
-                let width = width.expect("all but bytes have a width");
-                &data.fixed_bytes().expect("all but bytes are fixed")[i * width..][..width]
-            }
+    /// Appends the bytes of value `i` in any layout, little-endian.
+    #[inline]
+    pub fn append_raw(&self, i: usize, out: &mut Vec<u8>) {
+        match &self.data {
+            ColumnData::Bool(values) => out.push(values[i]),
+            ColumnData::I16(values) => out.extend_from_slice(&values[i].to_le_bytes()),
+            ColumnData::I32(values) => out.extend_from_slice(&values[i].to_le_bytes()),
+            ColumnData::I64(values) => out.extend_from_slice(&values[i].to_le_bytes()),
+            ColumnData::I128(values) => out.extend_from_slice(&values[i].to_le_bytes()),
+            ColumnData::F32(values) => out.extend_from_slice(&values[i].to_le_bytes()),
+            ColumnData::F64(values) => out.extend_from_slice(&values[i].to_le_bytes()),
+            ColumnData::Bytes(values) => out.extend_from_slice(values.get(i)),
         }
+    }
+
+    /// The bytes of value `i` in any layout, little-endian.
+    #[inline]
+    pub fn raw_at(&self, i: usize) -> &[u8] {
+        self.data.raw_at(i)
     }
 
     /// The rows `selection` names, in its order (repeats allowed), as a new column.
