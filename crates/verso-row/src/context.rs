@@ -40,6 +40,13 @@ pub trait SessionServices {
     fn database_name(&self) -> Arc<str>;
     /// What `version()` says.
     fn version(&self) -> Arc<str>;
+    /// The place of the record of a table on which a cursor stands.
+    /// # Errors
+    /// 34000 where there is no such cursor, 24000 where it is on no row of that table.
+    fn cursor_place(&self, cursor: &str, table: &TableDef) -> Result<i64> {
+        let _ = table;
+        Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist")))
+    }
     /// The value of a setting, by its lower-case name.
     fn setting(&self, name: &str) -> Option<String>;
     /// The session's last `nextval` of the sequence with this oid.

@@ -21,6 +21,7 @@ mod check;
 mod combine;
 mod conflict;
 mod context;
+mod current;
 mod distinct;
 mod foreign;
 mod insert;

@@ -5,6 +5,7 @@ use verso_types::{Batch, SqlType};
 use super::ExecContext;
 use super::aggregate::AggregateOperator;
 use super::combine::{RecursiveOperator, SetOperator, SharedOperator, WorkOperator};
+use super::current::CurrentOperator;
 use super::distinct::DistinctOperator;
 use super::join::{ApplyOperator, JoinOperator};
 use super::lock::LockOperator;
@@ -41,6 +42,7 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::IndexScan { table, columns, access, filter } => {
             Box::new(ScanOperator::new(table, columns, Some(access), filter.as_ref(), executor))
         }
+        Plan::CurrentRow { table, columns, cursor } => Box::new(CurrentOperator::new(table, columns, cursor)),
         Plan::SystemScan { view, args, columns, output } => {
             Box::new(SystemOperator::new(*view, args, columns, output))
         }

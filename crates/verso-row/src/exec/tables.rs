@@ -32,6 +32,11 @@ pub trait Tables {
         let _ = (table, key, columns, out);
         Err(StorageError::NoSuchObject(index.object).into())
     }
+    /// Reads a row by its place into `out`, as the statement sees it; whether it is there.
+    fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool> {
+        let _ = (record, columns, out);
+        Err(StorageError::NoSuchObject(table.heap).into())
+    }
     /// Whether ranges of an index are so large a part of the table that it is read faster whole.
     fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool> {
         let _ = (table, index, ranges);

@@ -25,8 +25,13 @@ pub struct OutputColumn {
 pub struct Origin {
     /// `attrelid`.
     pub table: u32,
-    /// `attnum`.
+    /// `attnum`; [`Origin::RECORD`] for the place of a record.
     pub column: u16,
+}
+
+impl Origin {
+    /// Stands for the place of a record.
+    pub const RECORD: u16 = u16::MAX;
 }
 
 impl OutputColumn {
@@ -92,6 +97,15 @@ pub enum Plan {
         access: IndexAccess,
         /// Keeps the rows for which it is true; over the yielded columns.
         filter: Option<TypedExpr>,
+    },
+    /// The row on which a cursor stands, as it is now, if it is still there.
+    CurrentRow {
+        /// The table.
+        table: Arc<TableDef>,
+        /// Which columns are yielded, as those of a scan.
+        columns: Vec<usize>,
+        /// The cursor.
+        cursor: Arc<str>,
     },
     /// Rows of a system view, made by the session.
     SystemScan {
@@ -342,11 +356,15 @@ impl Plan {
             | Plan::FunctionScan { columns, .. }
             | Plan::External { columns } => columns.clone(),
             Plan::SystemScan { output, .. } => output.clone(),
-            Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } => columns
+            Plan::TableScan { table, columns, .. }
+            | Plan::IndexScan { table, columns, .. }
+            | Plan::CurrentRow { table, columns, .. } => columns
                 .iter()
                 .map(|&index| {
-                    OutputColumn::of_table(table, index)
-                        .unwrap_or_else(|| OutputColumn::new("record", SqlType::Int8))
+                    OutputColumn::of_table(table, index).unwrap_or_else(|| {
+                        let origin = Some(Origin { table: table.oid.0, column: Origin::RECORD });
+                        OutputColumn { origin, ..OutputColumn::new("record", SqlType::Int8) }
+                    })
                 })
                 .collect(),
             Plan::Project { input, exprs, names } => {
@@ -399,6 +417,7 @@ impl Plan {
             | Plan::External { .. }
             | Plan::TableScan { .. }
             | Plan::IndexScan { .. }
+            | Plan::CurrentRow { .. }
             | Plan::SystemScan { .. }
             | Plan::FunctionScan { .. }
             | Plan::WorkTable { .. } => Vec::new(),
@@ -426,6 +445,7 @@ impl Plan {
             | Plan::External { .. }
             | Plan::TableScan { .. }
             | Plan::IndexScan { .. }
+            | Plan::CurrentRow { .. }
             | Plan::SystemScan { .. }
             | Plan::FunctionScan { .. }
             | Plan::WorkTable { .. }
@@ -490,6 +510,7 @@ impl Plan {
             }
             Plan::Apply { outer, filter, .. } => outer.iter().chain(filter).collect(),
             Plan::Distinct { .. }
+            | Plan::CurrentRow { .. }
             | Plan::Single { .. }
             | Plan::External { .. }
             | Plan::Append { .. }
@@ -534,6 +555,7 @@ impl Plan {
             }
             Plan::Apply { outer, filter, .. } => outer.iter_mut().chain(filter).for_each(visit),
             Plan::Distinct { .. }
+            | Plan::CurrentRow { .. }
             | Plan::Single { .. }
             | Plan::External { .. }
             | Plan::Append { .. }

@@ -3,7 +3,8 @@
 //! 1. A change looks at its table row by row where that gives what the state at its start says (rule T2). Otherwise a query
 //!    finds all rows first, with the new values and what RETURNING says of them: where there is FROM or USING, where a
 //!    subquery reads what the statement changes, and for `SET (a, b) = (SELECT …)`, which runs once a row.
-//! 2. A subquery that depends on no row, and is asked for every row, runs before the first change.
+//! 2. WHERE CURRENT OF is a query, too: it finds the row on which the cursor stands.
+//! 3. A subquery that depends on no row, and is asked for every row, runs before the first change.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use super::walk::map_columns;
 use super::with::inline_shared;
 use crate::errors::{SqlError, sqlstate};
 use crate::rewrite::rewrite;
-use crate::syntax::{self, Assignment, Expr, ExprKind, FromItem};
+use crate::syntax::{self, Assignment, Expr, ExprKind, FromItem, Name};
 
 /// `(SELECT …)` for several columns; what it needs of the row comes beside it.
 pub(super) struct RowSource {
@@ -104,6 +105,7 @@ impl Binder<'_> {
     pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
         let (table, scope) = self.target_scope(&update.table)?;
         if update.from.is_none()
+            && update.current.is_none()
             && let Some(update) = self.update_in_place(update, &table, &scope)?
         {
             return Ok(update);
@@ -192,7 +194,10 @@ impl Binder<'_> {
         table: Arc<TableDef>,
         target: &Scope,
     ) -> Result<Update, SqlError> {
-        let mut found = self.found(&table, target, update.from.as_ref(), update.filter.as_ref())?;
+        let mut found = {
+            let syntax::Update { from, filter, current, .. } = update;
+            self.found(&table, target, from.as_ref(), filter.as_ref(), current.as_ref())?
+        };
         let mut sources = Vec::new();
         let mut assignments =
             self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
@@ -237,10 +242,15 @@ impl Binder<'_> {
         target: &Scope,
         from: Option<&FromItem>,
         filter: Option<&Expr>,
+        current: Option<&Name>,
     ) -> Result<Found, SqlError> {
         let own = table.columns.len();
         let columns = (0..own).chain([RECORD_COLUMN]).collect();
-        let plan = Plan::TableScan { table: Arc::clone(table), columns, filter: None };
+        let table = Arc::clone(table);
+        let plan = match current {
+            Some(cursor) => Plan::CurrentRow { table, columns, cursor: cursor.text.as_str().into() },
+            None => Plan::TableScan { table, columns, filter: None },
+        };
         let mut found = Found { plan, scope: target.clone(), own };
         if let Some(from) = from {
             let other = self.from(Some(from), &[])?;
@@ -345,11 +355,15 @@ impl Binder<'_> {
     pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
         let (table, scope) = self.target_scope(&delete.table)?;
         if delete.using.is_none()
+            && delete.current.is_none()
             && let Some(delete) = self.delete_in_place(delete, &table, &scope)?
         {
             return Ok(delete);
         }
-        let found = self.found(&table, &scope, delete.using.as_ref(), delete.filter.as_ref())?;
+        let found = {
+            let syntax::Delete { using, filter, current, .. } = delete;
+            self.found(&table, &scope, using.as_ref(), filter.as_ref(), current.as_ref())?
+        };
         let mut returning = self.returning_of(&delete.returning, &found.scope, |_| {})?;
         let mut returned = Vec::new();
         if returns_changes(returning.as_ref(), &table)

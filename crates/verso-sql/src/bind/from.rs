@@ -93,7 +93,8 @@ impl Binder<'_> {
             FromSource::Query(query, _) => {
                 let wanted = wanted(None);
                 let clause = wanted.as_ref().map(Wanted::clause);
-                let locking = Locking { locks: clause.as_slice().into(), export: clause.is_some() };
+                let locking =
+                    Locking { locks: clause.as_slice().into(), export: clause.is_some(), places: false };
                 let (plan, inside) = match self.outer {
                     Some(outer) if !item.lateral => {
                         let hidden = Correlation { hidden: outer.hidden || outer.lateral, ..*outer };

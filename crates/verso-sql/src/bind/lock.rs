@@ -25,6 +25,8 @@ pub(super) struct Locking<'q> {
     pub(super) locks: Cow<'q, [LockClause]>,
     /// The query around it locks: the places come out as further columns.
     pub(super) export: bool,
+    /// It is that of a cursor: the places come out, whether locked or not.
+    pub(super) places: bool,
 }
 
 impl<'q> Locking<'q> {
@@ -44,7 +46,8 @@ impl<'q> Locking<'q> {
             (own, []) => Cow::Borrowed(own),
             (own, around) => Cow::Owned(own.iter().chain(around).cloned().collect()),
         };
-        Locking { locks, export }
+        let places = self.places && !matches!(query.body, QueryBody::Values(_) | QueryBody::Set { .. });
+        Locking { locks, export, places }
     }
 }
 
@@ -176,6 +179,19 @@ pub(super) fn joined(
     right.iter_mut().filter_map(|mark| mark.row.as_mut()).for_each(|(column, _)| *column += width);
     left.append(&mut right);
     Ok(left)
+}
+
+/// Marks the table of a cursor's query, if there is just one.
+pub(super) fn positioned(plan: &mut Plan, scope: &mut Scope, marks: &mut Vec<Mark>) {
+    let Plan::TableScan { table, columns, .. } = plan else { return };
+    if table.is_system() {
+        return;
+    }
+    let (mode, wait) = (RecordLockMode::KeyShare, WaitPolicy::Block);
+    let row = Some((columns.len(), RowLock { table: Arc::clone(table), mode, wait }));
+    marks.push(Mark { strength: LockStrength::KeyShare, row });
+    columns.push(RECORD_COLUMN);
+    scope.columns.push((Arc::from(""), SqlType::Int8));
 }
 
 /// Adds the places of the records to what a query computes; the marks then have them where they come out.

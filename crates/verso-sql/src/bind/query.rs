@@ -39,7 +39,7 @@ impl Binder<'_> {
 
     /// Binds a query whose untyped literals become the target's types where there are targets, else text.
     pub(super) fn query_for(&self, query: &Query, targets: &[SqlType]) -> Result<Plan, SqlError> {
-        Ok(self.query_locked(query, targets, Locking::default())?.0)
+        Ok(self.query_locked(query, targets, Locking { places: query.places, ..Locking::default() })?.0)
     }
 
     /// The same with locks that a query around it asks for.
@@ -231,7 +231,10 @@ impl Binder<'_> {
         locking: &Locking<'_>,
         targets: &[SqlType],
     ) -> Result<(Plan, Vec<Mark>), SqlError> {
-        let Input { plan, scope, mut marks } = self.from(select.from.as_ref(), &locking.locks)?;
+        let Input { mut plan, mut scope, mut marks } = self.from(select.from.as_ref(), &locking.locks)?;
+        if locking.places && locking.locks.is_empty() {
+            lock::positioned(&mut plan, &mut scope, &mut marks);
+        }
         lock::check(&locking.locks, select, &scope)?;
         let filter = self.filter(select.filter.as_ref(), &scope)?;
         let mut cx = Context::new(&scope, Clause::Select);
@@ -294,6 +297,9 @@ impl Binder<'_> {
         if let (Some(lock), true) = (locking.locks.first(), grouped) {
             return Err(lock::not_allowed(lock.strength, "aggregate functions"));
         }
+        if grouped || select.distinct {
+            marks.clear();
+        }
         let places = exprs.len();
         let locked = lock::places(&mut marks, &mut exprs);
         if grouped {
@@ -318,7 +324,9 @@ impl Binder<'_> {
             return Ok((Plan::Project { input: Box::new(plan), exprs, names }, marks));
         }
         marks.iter_mut().for_each(|mark| mark.row = None);
-        Ok((finish(plan, exprs, names, select.distinct, sort, locked), marks))
+        let shown = if locking.places { locked.len() } else { 0 };
+        let locks = if locking.locks.is_empty() { Vec::new() } else { locked };
+        Ok((finish(plan, exprs, names, select.distinct, sort, locks, shown), marks))
     }
 
     /// WHERE.
@@ -473,7 +481,8 @@ pub(super) fn prune(exprs: &mut [&mut TypedExpr]) -> Vec<usize> {
     used
 }
 
-/// Project, Distinct and Sort over the input; hidden sort columns are behind the named ones and taken away again.
+/// Project, Distinct and Sort over the input; hidden columns are behind the named ones and taken away again, but for the
+/// last `shown`.
 fn finish(
     input: Plan,
     exprs: Vec<TypedExpr>,
@@ -481,6 +490,7 @@ fn finish(
     distinct: bool,
     sort: Vec<(usize, bool, bool)>,
     locks: Vec<RowLock>,
+    shown: usize,
 ) -> Plan {
     let width = names.len();
     let types: Vec<SqlType> = exprs.iter().map(|expr| expr.ty.clone()).collect();
@@ -506,11 +516,14 @@ fn finish(
         };
         plan = Plan::Sort { input: Box::new(plan), keys: sort.into_iter().map(key).collect() };
     }
-    if !locks.is_empty() {
+    let locked = !locks.is_empty();
+    if locked {
         plan = Plan::LockRows { input: Box::new(plan), locks, bound: Vec::new() };
     }
-    if types.len() > width {
-        let exprs = (0..width).map(|n| TypedExpr::column(n, types[n].clone())).collect();
+    if locked || types.len() > width + shown {
+        let kept = (0..width).chain(types.len() - shown..types.len());
+        let exprs = kept.map(|n| TypedExpr::column(n, types[n].clone())).collect();
+        let names = names.into_iter().chain((0..shown).map(|_| Arc::from(""))).collect();
         plan = Plan::Project { input: Box::new(plan), exprs, names };
     }
     plan

@@ -44,6 +44,7 @@ pub fn parse_script(text: &str) -> Result<Vec<Parsed>, SqlError> {
             statements.push(Parsed { statement: parse_tokens(&source, tokens)?, at });
         }
     }
+    source.check_taken()?;
     Ok(statements)
 }
 
@@ -53,6 +54,7 @@ pub fn parse_expression(text: &str) -> Result<Expr, SqlError> {
     let mut cursor = Cursor::new(&source, source.tokens());
     let expr = cursor.expr()?;
     cursor.finish()?;
+    source.check_taken()?;
     Ok(expr)
 }
 

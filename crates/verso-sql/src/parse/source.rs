@@ -7,7 +7,7 @@ use sqlparser::tokenizer::{Location, Span as TokenSpan, Token, TokenWithSpan, To
 
 use super::taken::{Taken, TakenLock};
 use crate::errors::{SqlError, sqlstate};
-use crate::syntax::Span;
+use crate::syntax::{Name, Span};
 
 /// The dialect everything is tokenized and parsed with. Our own statements are parsed before the library sees them,
 /// so PostgreSQL's own dialect serves unchanged.
@@ -82,6 +82,18 @@ impl<'a> Source<'a> {
     /// What the library does not say of the next lock clause behind `from`.
     pub fn lock(&self, from: u32) -> Option<&TakenLock> {
         self.taken.lock(from)
+    }
+
+    /// The cursor of WHERE CURRENT OF in the statement with this character.
+    pub fn current_of(&self, from: u32) -> Option<Name> {
+        let first = self.tokens.partition_point(|token| self.offset(token.span.start) < from);
+        let end = self.tokens[first..].iter().find(|token| token.token == Token::SemiColon);
+        self.taken.current_of(from, end.map_or(u32::MAX, |token| self.offset(token.span.start)))
+    }
+
+    /// Refuses clauses that were noted, and belong to no statement that has such ones.
+    pub fn check_taken(&self) -> Result<(), SqlError> {
+        self.taken.check()
     }
 
     /// The first OVERRIDING between two characters, and whether it says SYSTEM.

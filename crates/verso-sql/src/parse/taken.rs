@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `FOR NO KEY UPDATE OF a, b`, `FOR KEY SHARE` | `FOR UPDATE`, `FOR SHARE` |
 //! | `OVERRIDING SYSTEM VALUE` | nothing |
+//! | `WHERE CURRENT OF c` | nothing |
 
 use std::cell::Cell;
 
@@ -11,6 +12,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::cursor::{fold, truncate};
 use super::source::Source;
+use crate::errors::SqlError;
 use crate::syntax::Name;
 
 /// What was taken out of a text.
@@ -19,6 +21,16 @@ pub(super) struct Taken {
     locks: Vec<TakenLock>,
     /// Starts of OVERRIDING … VALUE, and whether it says SYSTEM.
     overriding: Vec<(u32, bool)>,
+    current: Vec<CurrentOf>,
+}
+
+/// WHERE CURRENT OF.
+#[derive(Debug)]
+struct CurrentOf {
+    /// The OF.
+    at: u32,
+    cursor: Name,
+    used: Cell<bool>,
 }
 
 /// What the library does not say of a lock clause.
@@ -45,7 +57,7 @@ impl Taken {
     /// Takes the clauses out of a text's tokens; `source` knows places only yet.
     pub fn out_of(tokens: &mut Vec<TokenWithSpan>, source: &Source<'_>) -> Taken {
         let mut taken = Taken::default();
-        let mut at = 0;
+        let (mut at, mut depth) = (0, 0);
         while at < tokens.len() {
             let rest = &tokens[at..];
             let start = source.offset(rest[0].span.start);
@@ -63,6 +75,23 @@ impl Taken {
                 {
                     taken.overriding.push((start, words(rest, &["overriding", "system"])));
                     tokens.drain(at..at + 3);
+                    continue;
+                }
+                match rest[0].token {
+                    Token::LParen => depth += 1,
+                    Token::RParen => depth -= 1,
+                    Token::SemiColon => depth = 0,
+                    _ => {}
+                }
+                if depth == 0
+                    && words(rest, &["where", "current", "of"])
+                    && let Some((mut names, 1)) = name_list(&rest[3..], source)
+                    && ends_statement(&rest[4..])
+                    && let Some(cursor) = names.pop().and_then(|mut parts| parts.pop())
+                {
+                    let at_of = source.offset(rest[2].span.start);
+                    taken.current.push(CurrentOf { at: at_of, cursor, used: Cell::new(false) });
+                    tokens.drain(at..at + 4);
                     continue;
                 }
                 at += 1;
@@ -90,10 +119,31 @@ impl Taken {
         Some(found)
     }
 
+    /// The cursor of WHERE CURRENT OF between two characters.
+    pub fn current_of(&self, from: u32, to: u32) -> Option<Name> {
+        let found = self.current.iter().find(|current| (from..to).contains(&current.at))?;
+        found.used.set(true);
+        Some(found.cursor.clone())
+    }
+
+    /// Refuses a WHERE CURRENT OF that no statement has asked for.
+    pub fn check(&self) -> Result<(), SqlError> {
+        match self.current.iter().find(|current| !current.used.get()) {
+            Some(current) => Err(SqlError::syntax("syntax error at or near \"OF\"").at(current.at)),
+            None => Ok(()),
+        }
+    }
+
     /// The first OVERRIDING between two characters, and whether it says SYSTEM.
     pub fn overriding(&self, from: u32, to: u32) -> Option<bool> {
         self.overriding.iter().find(|(at, _)| (from..to).contains(at)).map(|(_, system)| *system)
     }
+}
+
+/// Whether nothing follows that a condition may have.
+fn ends_statement(tokens: &[TokenWithSpan]) -> bool {
+    words(tokens, &["returning"])
+        || matches!(tokens.first().map(|token| &token.token), None | Some(Token::SemiColon | Token::EOF))
 }
 
 /// `a, b.c, …`, and how many tokens that is; none where it is something else.

@@ -101,6 +101,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Vec<usize> {
         | Plan::Values { .. }
         | Plan::External { .. }
         | Plan::IndexScan { .. }
+        | Plan::CurrentRow { .. }
         | Plan::FunctionScan { .. }
         | Plan::Shared { .. }
         | Plan::WorkTable { .. } => {

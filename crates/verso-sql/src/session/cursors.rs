@@ -13,12 +13,13 @@ use super::Session;
 use super::api::{CommandTag, Notice, OutputColumn, StatementSink};
 use super::job::{Done, Job};
 use super::portal::{Nowhere, Portal, PortalEnd};
+use super::position::Places;
 use super::prepared::Prepared;
 use super::run::Results;
 use super::transaction::{Block, tag};
 use crate::bind::Binder;
 use crate::errors::{SqlError, sqlstate};
-use crate::syntax::{Cursor, Direction, Expr, Fetch, Name, Prepare};
+use crate::syntax::{Cursor, Direction, Expr, Fetch, Name, Prepare, Statement};
 
 /// An open cursor.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub(super) struct SqlCursor {
     /// The transaction it was declared in, until that has committed.
     transaction: Option<u64>,
     depth: usize,
+    place: Places,
 }
 
 impl Session {
@@ -175,16 +177,22 @@ impl Session {
             let text = format!("cursor \"{name}\" already exists");
             return Err(SqlError::new(sqlstate::DUPLICATE_CURSOR, text));
         }
-        let parsed = Some((*cursor.query).clone());
+        let mut parsed = (*cursor.query).clone();
+        if let Statement::Query(query) = &mut parsed.statement {
+            query.places = true;
+        }
+        let locks = matches!(&parsed.statement, Statement::Query(query) if !query.locks.is_empty());
         let types: Vec<_> = job.params.iter().map(|value| Some(verso_types::text::type_of(value))).collect();
-        let prepared = Arc::new(self.prepare_parsed(job.shown().into(), parsed, &types)?);
+        let prepared = Arc::new(self.prepare_parsed(job.shown().into(), Some(parsed), &types)?);
         let mut portal = self.bind(&prepared, job.params.to_vec())?;
         portal.set_name(name);
         self.ensure_active_for(false)?;
+        let place = self.places(&portal, locks)?;
         self.open_portal(&mut portal, cursor.hold, sink)?;
         let depth = self.active.as_ref().map_or(0, super::transaction::Active::depth);
         let transaction = Some(self.transaction_serial());
-        let mut open = SqlCursor { portal, rows: None, position: 0, hold: cursor.hold, transaction, depth };
+        let hold = cursor.hold;
+        let mut open = SqlCursor { portal, rows: None, position: 0, hold, transaction, depth, place };
         if cursor.scroll {
             let mut batches = Vec::new();
             self.advance(&mut open.portal, 0, &mut Collect(&mut batches))?;
@@ -257,11 +265,16 @@ impl Session {
             let end = self.advance(&mut cursor.portal, skip.unsigned_abs(), &mut Nowhere)?;
             cursor.position += skip;
             if end.1 != PortalEnd::Suspended {
-                sink.begin(cursor.portal.columns().unwrap_or_default())?;
+                cursor.place.leave();
+                sink.begin(cursor.columns().unwrap_or_default())?;
                 return Ok(0);
             }
         }
-        let (count, _) = self.advance(&mut cursor.portal, take.unsigned_abs(), sink)?;
+        let mut placed = cursor.place.watch(sink);
+        let (count, _) = self.advance(&mut cursor.portal, take.unsigned_abs(), &mut placed)?;
+        if count == 0 || count < take.unsigned_abs() || take == 0 {
+            cursor.place.leave();
+        }
         cursor.position += count.cast_signed();
         Ok(count)
     }
@@ -284,6 +297,7 @@ impl Session {
         self.cursors.retain(|_, cursor| {
             let keeps = cursor.transaction.is_none() || committed && cursor.hold;
             cursor.transaction = None;
+            cursor.place.end();
             keeps
         });
     }
@@ -297,7 +311,12 @@ impl Session {
 impl SqlCursor {
     /// What its rows are made of.
     pub(super) fn columns(&self) -> Option<&[OutputColumn]> {
-        self.portal.columns()
+        Some(self.place.visible(self.portal.columns()?))
+    }
+
+    /// Where it stands.
+    pub(super) fn place(&self) -> &Places {
+        &self.place
     }
 
     /// Moves over the collected rows and sends those passed.
@@ -307,7 +326,7 @@ impl SqlCursor {
         direction: Direction,
         sink: &mut dyn StatementSink,
     ) -> Result<u64, SqlError> {
-        sink.begin(self.portal.columns().unwrap_or_default())?;
+        sink.begin(self.columns().unwrap_or_default())?;
         let last = rows.rows as i64;
         let (at, end) = (self.position, last + 1);
         let one = |number: i64| (number.clamp(0, end), vec![number]);
@@ -322,13 +341,14 @@ impl SqlCursor {
             Direction::Absolute(number) => one(number),
         };
         self.position = position;
+        self.place.stand(rows, position);
         let selection: Vec<u32> = numbers
             .into_iter()
             .filter(|number| (1..=last).contains(number))
             .map(|number| (number - 1) as u32)
             .collect();
         if !selection.is_empty() {
-            sink.batch(&rows.gather(&selection))?;
+            sink.batch(&self.place.without(rows.gather(&selection)))?;
         }
         Ok(selection.len() as u64)
     }

@@ -322,6 +322,9 @@ fn plan(operator: &Plan, depth: usize, lines: &mut Vec<String>) {
             lines.push(format!("{indent}Distinct"));
             plan(input, depth + 1, lines);
         }
+        Plan::CurrentRow { table, cursor, .. } => {
+            lines.push(format!("{indent}Current Row of {cursor} on {}", table.name));
+        }
         Plan::Single { input } => {
             lines.push(format!("{indent}Single Row"));
             plan(input, depth + 1, lines);

@@ -48,6 +48,7 @@ mod measure;
 mod normal;
 mod opened;
 mod portal;
+mod position;
 mod prepared;
 mod ready;
 mod registry;

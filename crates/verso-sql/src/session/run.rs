@@ -125,6 +125,7 @@ impl Session {
         }
         active.changed_schema |= changes_schema(job.statement);
         self.set_aside_for(job)?;
+        self.note_position(job.statement);
         let types: Vec<SqlType> = match job.prepared {
             Some(_) => Vec::new(),
             None => job.params.iter().map(type_of).collect(),

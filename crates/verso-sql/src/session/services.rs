@@ -14,6 +14,7 @@ use verso_types::TimeZone;
 
 use super::api::Notice;
 use super::instance::Instance;
+use super::position::Position;
 use super::registry::SessionInfo;
 use super::settings::Settings;
 use crate::bind::{Binder, bind_block, bind_function};
@@ -53,6 +54,8 @@ pub struct Services {
     pub(super) deferred: RefCell<super::constraints::Deferred>,
     /// Tables over which the running statement has had conflicts.
     pub(super) contended: RefCell<Vec<ObjectId>>,
+    /// Where the cursor of WHERE CURRENT OF stands.
+    pub(super) position: RefCell<Option<Position>>,
     sequences: RefCell<HashMap<u32, i64>>,
     last_sequence: Cell<Option<i64>>,
     /// State of the session's random numbers once `setseed` was called.
@@ -85,6 +88,7 @@ impl Services {
             opened: super::opened::OpenTables::default(),
             deferred: RefCell::default(),
             contended: RefCell::default(),
+            position: RefCell::default(),
             sequences: RefCell::default(),
             last_sequence: Cell::new(None),
             seed: Cell::new(None),
@@ -196,6 +200,13 @@ impl SessionServices for Services {
 
     fn version(&self) -> Arc<str> {
         format!("PostgreSQL 18.0 (Verso {})", env!("CARGO_PKG_VERSION")).into()
+    }
+
+    fn cursor_place(&self, cursor: &str, table: &TableDef) -> verso_row::error::Result<i64> {
+        let position = self.position.borrow();
+        let place = position.as_ref().and_then(|position| position.place(cursor, table));
+        place
+            .unwrap_or_else(|| Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist"))))
     }
 
     fn setting(&self, name: &str) -> Option<String> {

@@ -111,6 +111,15 @@ impl Tables for EngineTables<'_> {
         Ok(found?)
     }
 
+    fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool> {
+        self.lock(table, TableLockMode::AccessShare)?;
+        let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let mut rows = ScanBatch::default();
+        let found = self.heap(table)?.fetch(&self.txn.borrow(), record, &ids, &mut rows)?;
+        *out = rows.batch;
+        Ok(found)
+    }
+
     fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool> {
         let txn = self.txn.borrow();
         // A serializable transaction conflicts with less where it reads through the index.

@@ -120,6 +120,8 @@ pub struct Query {
     pub offset: Option<Expr>,
     /// FOR UPDATE and its relatives.
     pub locks: Vec<LockClause>,
+    /// The query of a cursor: the places of its rows come out as further columns.
+    pub places: bool,
     /// All of its text.
     pub at: Span,
 }

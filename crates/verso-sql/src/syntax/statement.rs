@@ -240,6 +240,8 @@ pub struct Update {
     pub from: Option<FromItem>,
     /// WHERE.
     pub filter: Option<Expr>,
+    /// WHERE CURRENT OF.
+    pub current: Option<Name>,
     /// RETURNING.
     pub returning: Vec<SelectItem>,
 }
@@ -253,6 +255,8 @@ pub struct Delete {
     pub using: Option<FromItem>,
     /// WHERE.
     pub filter: Option<Expr>,
+    /// WHERE CURRENT OF.
+    pub current: Option<Name>,
     /// RETURNING.
     pub returning: Vec<SelectItem>,
 }

@@ -178,6 +178,7 @@ fn update(statement: ast::Update, source: &Source<'_>) -> Result<Update, SqlErro
         assignments: set(assignments, source)?,
         from,
         filter: selection.map(|filter| expr(filter, source)).transpose()?,
+        current: source.current_of(token.start),
         returning: returning_items(returning, source)?,
     })
 }
@@ -265,6 +266,7 @@ fn delete(statement: ast::Delete, source: &Source<'_>) -> Result<Delete, SqlErro
         table,
         using: using.map(|using| from_list(using, source)).transpose()?.flatten(),
         filter: selection.map(|filter| expr(filter, source)).transpose()?,
+        current: source.current_of(token.start),
         returning: returning_items(returning, source)?,
     })
 }

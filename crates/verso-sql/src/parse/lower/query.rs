@@ -42,7 +42,7 @@ pub fn query(query: ast::Query, source: &Source<'_>) -> Result<Query, SqlError> 
     let order_by = order(order_by, source)?;
     // Behind all queries inside of this one.
     let locks = lock_clauses(locks, source, at.start)?;
-    Ok(Query { with, body, order_by, limit, offset, locks, at })
+    Ok(Query { with, body, order_by, limit, offset, locks, places: false, at })
 }
 
 fn query_body(body: SetExpr, source: &Source<'_>) -> Result<QueryBody, SqlError> {
@@ -83,6 +83,7 @@ fn query_body(body: SetExpr, source: &Source<'_>) -> Result<QueryBody, SqlError>
                     limit: None,
                     offset: None,
                     locks: vec![],
+                    places: false,
                     at,
                 };
                 Ok(Box::new(query))

@@ -35,7 +35,7 @@ pub fn parse_body(text: &str) -> Result<PlBlock, SqlError> {
     let block = body.block(label)?;
     body.accept_token(&Token::SemiColon);
     match body.peek() {
-        None => Ok(block),
+        None => source.check_taken().map(|()| block),
         Some(_) => Err(body.unexpected()),
     }
 }
