@@ -534,7 +534,9 @@ impl Session {
     fn fail_transaction(&mut self) {
         match self.active.take() {
             Some(mut active) if active.block == Block::Explicit => {
-                active.fail();
+                if active.fail() {
+                    self.undo_failed(&mut active);
+                }
                 self.active = Some(active);
             }
             Some(active) => {

@@ -7,6 +7,8 @@
 //!                                    └──► MustRollback (25V01) ────┘   NO SAVEPOINT: queries still run
 //! ```
 //!
+//! X3. A statement that fails undoes its transaction at once, up to the last savepoint if there is one, and gives back the
+//!     locks taken since; ROLLBACK is what the client then has to say. Under NO SAVEPOINT all stays until ROLLBACK.
 //! X1. A transaction block lasts to COMMIT or ROLLBACK; one statement alone is a transaction of its own. X2. Several
 //!     statements of one text, and those of an extended-protocol series up to its Sync, are one *implicit* block: it
 //!     commits at the end, a failure undoes it all, BEGIN makes it an explicit one, COMMIT and ROLLBACK end it with a
@@ -147,9 +149,11 @@ impl Active {
         })
     }
 
-    /// Remembers that a statement failed.
-    pub(super) fn fail(&mut self) {
+    /// Remembers that a statement failed; whether that is news, and nothing can be read any more.
+    pub(super) fn fail(&mut self) -> bool {
+        let was_good = self.condition == Condition::Good;
         self.condition = if self.modes.savepoints { Condition::Failed } else { Condition::MustRollback };
+        was_good && self.modes.savepoints
     }
 }
 
@@ -440,6 +444,26 @@ impl Session {
         let warning = "there is no transaction in progress";
         let notice = Notice::warning(sqlstate::NO_ACTIVE_TRANSACTION, warning);
         self.services.notices.borrow_mut().push(notice);
+    }
+
+    /// Undoes what a failed transaction cannot keep: what came behind its last savepoint, or all of it. Its locks go with
+    /// that, so that nobody waits for a client that does not know of the failure yet (X3).
+    pub(super) fn undo_failed(&mut self, active: &mut Active) {
+        // The client has the statement's error; one that comes on top of it shows in whatever is done next.
+        if let Some(last) = active.savepoints.last() {
+            let depth = active.savepoints.len() - 1;
+            let _ = active.txn.get_mut().rollback_to(&last.name);
+            self.close_portals_above(depth);
+            self.end_cursors_above(depth);
+            return;
+        }
+        self.close_portals();
+        self.end_cursors(false);
+        self.services.deferred.take();
+        // Another one, which does nothing, stands for it until the client says ROLLBACK.
+        let nothing = TxnOptions { read_only: true, ..active.modes.options() };
+        let failed = active.txn.replace(self.services.instance.engine.begin(nothing));
+        let _ = failed.rollback();
     }
 
     /// Ends a transaction that was taken out of the session.
