@@ -30,7 +30,7 @@ pub use split::{Open, Piece, split_statements};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::errors::SqlError;
-use crate::syntax::{Expr, Parsed, Span, Statement};
+use crate::syntax::{CreateTableAs, Expr, Parsed, Span, Statement};
 use cursor::Cursor;
 use source::Source;
 
@@ -96,20 +96,37 @@ fn parse_tokens(source: &Source<'_>, tokens: &[TokenWithSpan]) -> Result<Stateme
     let mut cursor = Cursor::new(source, tokens);
     let statement = statement(&mut cursor)?;
     cursor.finish()?;
+    source.check_into()?;
     Ok(statement)
+}
+
+/// A query as a statement; SELECT … INTO makes a table.
+fn query(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let query = cursor.query()?;
+    Ok(match cursor.source().take_into()? {
+        None => Statement::Query(query),
+        Some(name) => Statement::CreateTableAs(CreateTableAs {
+            name,
+            columns: Vec::new(),
+            if_not_exists: false,
+            options: Vec::new(),
+            query,
+            with_data: true,
+        }),
+    })
 }
 
 /// Parses the statement that starts here, up to where it ends.
 pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     if matches!(cursor.peek(), Token::LParen) {
-        return cursor.query().map(Statement::Query);
+        return query(cursor);
     }
     let Some(word) = cursor.word() else { return Err(cursor.unexpected()) };
     match word.as_str() {
         "create" | "alter" | "drop" if role::is_next(cursor) => role::statement(cursor, &word),
         "copy" => copy::copy(cursor),
         "unload" => copy::unload(cursor),
-        "select" | "values" | "with" | "table" => cursor.query().map(Statement::Query),
+        "select" | "values" | "with" | "table" => query(cursor),
         "insert" | "update" | "delete" => {
             let source = cursor.source();
             let start = cursor.here().start;

@@ -2,12 +2,14 @@
 //!
 //! The tokenizer speaks of lines and columns, errors of characters; this is where one becomes the other.
 
+use std::cell::RefCell;
+
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Location, Span as TokenSpan, Token, TokenWithSpan, Tokenizer};
 
 use super::taken::{Taken, TakenLock};
 use crate::errors::{SqlError, sqlstate};
-use crate::syntax::{Name, Span};
+use crate::syntax::{Name, QualifiedName, Span};
 
 /// The dialect everything is tokenized and parsed with. Our own statements are parsed before the library sees them,
 /// so PostgreSQL's own dialect serves unchanged.
@@ -38,6 +40,8 @@ pub struct Source<'a> {
     symmetric: Vec<u32>,
     /// What the library does not know.
     taken: Taken,
+    /// Tables of SELECT … INTO that no statement has asked for.
+    into: RefCell<Vec<QualifiedName>>,
 }
 
 impl<'a> Source<'a> {
@@ -55,8 +59,15 @@ impl<'a> Source<'a> {
             let ends = std::iter::once(text.len() as u32);
             text.char_indices().map(|(at, _)| at as u32).chain(ends).collect()
         });
-        let mut source =
-            Source { text, lines, bytes, tokens: Vec::new(), symmetric: Vec::new(), taken: Taken::default() };
+        let mut source = Source {
+            text,
+            lines,
+            bytes,
+            tokens: Vec::new(),
+            symmetric: Vec::new(),
+            taken: Taken::default(),
+            into: RefCell::default(),
+        };
         if let Some(at) = text.chars().position(|c| c == '\0') {
             return Err(
                 SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(at as u32)
@@ -89,6 +100,44 @@ impl<'a> Source<'a> {
         let first = self.tokens.partition_point(|token| self.offset(token.span.start) < from);
         let end = self.tokens[first..].iter().find(|token| token.token == Token::SemiColon);
         self.taken.current_of(from, end.map_or(u32::MAX, |token| self.offset(token.span.start)))
+    }
+
+    /// A SELECT … INTO this table was met.
+    pub fn note_into(&self, table: QualifiedName) {
+        self.into.borrow_mut().push(table);
+    }
+
+    /// How many were met.
+    pub fn tables_made(&self) -> usize {
+        self.into.borrow().len()
+    }
+
+    /// The table of SELECT … INTO of the query that was just parsed.
+    ///
+    /// # Errors
+    /// 42601 within parentheses.
+    pub fn take_into(&self) -> Result<Option<QualifiedName>, SqlError> {
+        let Some(table) = self.into.borrow_mut().pop() else { return Ok(None) };
+        let at = table.at().start;
+        let end = self.tokens.partition_point(|token| self.offset(token.span.start) < at);
+        let mut depth = 0;
+        for token in &self.tokens[..end] {
+            match token.token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth -= 1,
+                Token::SemiColon => depth = 0,
+                _ => {}
+            }
+        }
+        if depth > 0 { Err(into_refused().at(at)) } else { Ok(Some(table)) }
+    }
+
+    /// Refuses a SELECT … INTO that no statement has asked for.
+    pub fn check_into(&self) -> Result<(), SqlError> {
+        match self.into.borrow().first() {
+            Some(table) => Err(into_refused().at(table.at().start)),
+            None => Ok(()),
+        }
     }
 
     /// Refuses clauses that were noted, and belong to no statement that has such ones.
@@ -299,6 +348,11 @@ impl<'a> Source<'a> {
         }
         Ok(())
     }
+}
+
+/// `42601` for a SELECT … INTO within another statement.
+pub fn into_refused() -> SqlError {
+    SqlError::syntax("SELECT ... INTO is not allowed here")
 }
 
 /// `54001` as PostgreSQL says it.

@@ -141,7 +141,7 @@ fn what_verso_lacks_is_refused_by_name_and_place() {
         ("SELECT a FROM t GROUP BY ROLLUP (a)", "ROLLUP", 34),
         ("CREATE INDEX i ON t ((a + 1))", "an index on an expression", 22),
         ("CREATE TABLE t (a json)", "type json", 19),
-        ("CREATE TABLE t AS SELECT 1", "CREATE TABLE … AS", 16),
+        ("CREATE TABLE t AS EXECUTE p", "CREATE TABLE … AS EXECUTE", 19),
         ("CREATE TABLE t (a int) TABLESPACE x", "CREATE TABLE … TABLESPACE", 24),
         ("ALTER TABLE t ENABLE TRIGGER x", "ALTER TABLE … ENABLE TRIGGER", 15),
         ("DO $$ BEGIN COMMIT; END $$", "COMMIT inside a function or block", 13),

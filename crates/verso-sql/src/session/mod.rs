@@ -57,6 +57,7 @@ mod run;
 mod services;
 mod settings;
 mod system;
+mod table_as;
 mod tables;
 mod tables_ddl;
 mod transaction;
@@ -496,6 +497,7 @@ impl Session {
             | Statement::Do(_)
             | Statement::Explain { .. }
             | Statement::CreateTable(_)
+            | Statement::CreateTableAs(_)
             | Statement::CreateSequence(_)
             | Statement::CreateFunction(_)
             | Statement::Drop(_)
@@ -594,6 +596,7 @@ pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Update(_) => "UPDATE",
         Statement::Delete(_) => "DELETE",
         Statement::CreateTable(_) => "CREATE TABLE",
+        Statement::CreateTableAs(_) => "CREATE TABLE AS",
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
         Statement::CreateFunction(_) => "CREATE FUNCTION",
         Statement::Drop(drop) => match drop.kind {

@@ -282,6 +282,7 @@ impl Frame<'_> {
                 tag("DO")
             }
             Statement::Copy(copy) => self.copy(&binder, copy, results)?,
+            Statement::CreateTableAs(create) => self.create_table_as(&binder, create, job.params)?,
             Statement::Explain { analyze, statement } => {
                 let bound = binder.statement(statement)?;
                 self.explain(&bound, *analyze, job.params, results)?

@@ -32,11 +32,11 @@ fn texts(names: &[Name]) -> Vec<Arc<str>> {
     names.iter().map(text).collect()
 }
 
-fn schema(name: &QualifiedName) -> Option<Arc<str>> {
+pub(super) fn schema(name: &QualifiedName) -> Option<Arc<str>> {
     name.schema_text().map(Arc::from)
 }
 
-fn options(given: &[(String, String)]) -> TableOptions {
+pub(super) fn options(given: &[(String, String)]) -> TableOptions {
     TableOptions {
         given: given.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
     }

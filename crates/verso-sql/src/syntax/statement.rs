@@ -3,8 +3,8 @@
 use verso_types::SqlType;
 
 use super::{
-    AlterTable, Copy, CreateIndex, CreateTable, Cursor, Expr, Fetch, FromItem, LockTable, Name, PlBlock,
-    Prepare, QualifiedName, Query, RoleStatement, SelectItem, SetConstraints, Span,
+    AlterTable, Copy, CreateIndex, CreateTable, CreateTableAs, Cursor, Expr, Fetch, FromItem, LockTable,
+    Name, PlBlock, Prepare, QualifiedName, Query, RoleStatement, SelectItem, SetConstraints, Span,
 };
 
 /// A statement and its place in the script.
@@ -30,6 +30,8 @@ pub enum Statement {
     Delete(Delete),
     /// CREATE TABLE.
     CreateTable(CreateTable),
+    /// CREATE TABLE AS, SELECT INTO.
+    CreateTableAs(CreateTableAs),
     /// CREATE SEQUENCE.
     CreateSequence(CreateSequence),
     /// CREATE FUNCTION.

@@ -3,7 +3,7 @@
 use verso_catalog::{Identity, ReferentialAction};
 use verso_types::SqlType;
 
-use super::{CreateSequence, Expr, Name, QualifiedName};
+use super::{CreateSequence, Expr, Name, QualifiedName, Query};
 
 /// CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,23 @@ pub struct CreateTable {
     pub elements: Vec<TableElement>,
     /// WITH (…): names and texts of values.
     pub options: Vec<(String, String)>,
+}
+
+/// CREATE TABLE … AS, SELECT … INTO.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTableAs {
+    /// The table's name.
+    pub name: QualifiedName,
+    /// Names of its first columns; the others have those of the query.
+    pub columns: Vec<Name>,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// WITH (…): names and texts of values.
+    pub options: Vec<(String, String)>,
+    /// What it is made from.
+    pub query: Query,
+    /// Not WITH NO DATA.
+    pub with_data: bool,
 }
 
 /// What stands between the parentheses of CREATE TABLE.

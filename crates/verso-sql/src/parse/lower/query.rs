@@ -2,14 +2,14 @@
 
 use sqlparser::ast::{self, SetExpr, Spanned};
 
-use super::super::source::{Source, too_complex};
+use super::super::source::{Source, into_refused, too_complex};
 use super::expr::function_call;
 use super::locks::lock_clauses;
 use super::{expr, name, qualified, refuse, refuse_at, table_name};
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{
-    Call, Cte, Expr, FromItem, FromSource, Join, JoinCondition, JoinKind, Name, OrderItem, Query, QueryBody,
-    Select, SelectItem, SetOperator, Span,
+    Call, Cte, Expr, ExprKind, FromItem, FromSource, Join, JoinCondition, JoinKind, Name, OrderItem,
+    QualifiedName, Query, QueryBody, Select, SelectItem, SetOperator, Span,
 };
 
 /// Lowers a query.
@@ -88,7 +88,13 @@ fn query_body(body: SetExpr, source: &Source<'_>) -> Result<QueryBody, SqlError>
                 };
                 Ok(Box::new(query))
             };
-            Ok(QueryBody::Set { operator, all, left: side(*left)?, right: side(*right)? })
+            let left = side(*left)?;
+            let known = source.tables_made();
+            let right = side(*right)?;
+            if source.tables_made() > known {
+                return Err(into_refused().at(right.at.start));
+            }
+            Ok(QueryBody::Set { operator, all, left, right })
         }
         SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
             unsupported("a data-modifying statement inside a query")
@@ -147,8 +153,7 @@ fn select(select: ast::Select, source: &Source<'_>) -> Result<Select, SqlError> 
     } = select;
     let start = source.span(select_token.0.span).start;
     if let Some(into) = into {
-        let at = source.span(into.span()).start;
-        return Err(SqlError::unsupported("SELECT INTO").at(if at == source.end() { start } else { at }));
+        select_into(into, source, start)?;
     }
     for (present, what) in [
         (exclude.is_some(), "EXCLUDE"),
@@ -190,6 +195,27 @@ fn select(select: ast::Select, source: &Source<'_>) -> Result<Select, SqlError> 
         group_by,
         having: having.map(|having| expr(having, source)).transpose()?,
     })
+}
+
+/// Notes the table of SELECT … INTO, for who parses the statement.
+fn select_into(into: ast::SelectInto, source: &Source<'_>, start: u32) -> Result<(), SqlError> {
+    let at = source.find(start, "into").map_or(start, |word| word.start);
+    let ast::SelectInto { temporary, unlogged, table: _, targets } = into;
+    refuse(&[(temporary, "SELECT INTO TEMPORARY"), (unlogged, "SELECT INTO UNLOGGED")], at)?;
+    let mut targets = targets.into_iter().map(|target| expr(target, source));
+    let (target, None) = (targets.next().transpose()?, targets.next()) else { return Err(source.near(at)) };
+    let parts = match target.map(|target| target.kind) {
+        Some(ExprKind::Column(parts)) => parts,
+        _ => return Err(source.near(source.token_behind(at + 4))),
+    };
+    let mut parts = parts.into_iter();
+    let table = match (parts.next(), parts.next(), parts.next()) {
+        (Some(name), None, _) => QualifiedName { schema: None, name },
+        (Some(schema), Some(name), None) => QualifiedName { schema: Some(schema), name },
+        _ => return Err(SqlError::unsupported("a reference to another database").at(at)),
+    };
+    source.note_into(table);
+    Ok(())
 }
 
 /// Lowers an output list.

@@ -35,7 +35,7 @@ pub fn parse_body(text: &str) -> Result<PlBlock, SqlError> {
     let block = body.block(label)?;
     body.accept_token(&Token::SemiColon);
     match body.peek() {
-        None => source.check_taken().map(|()| block),
+        None => source.check_taken().and_then(|()| source.check_into()).map(|()| block),
         Some(_) => Err(body.unexpected()),
     }
 }

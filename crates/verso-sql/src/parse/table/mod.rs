@@ -17,18 +17,22 @@ use super::cursor::Cursor;
 use super::ddl::{if_not_exists, table_list};
 use super::string_literal;
 use crate::errors::SqlError;
-use crate::syntax::{CreateTable, LockTable, Statement, TableElement, TableLockMode};
+use crate::syntax::{
+    CreateTable, CreateTableAs, LockTable, QualifiedName, Statement, TableElement, TableLockMode,
+};
 
 /// Behind CREATE.
 pub fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.advance();
     let if_not_exists = if_not_exists(cursor)?;
     let name = cursor.qualified()?;
-    for (words, what) in [
-        (&["as"][..], "CREATE TABLE … AS"),
-        (&["of"], "CREATE TABLE … OF"),
-        (&["partition", "of"], "PARTITION OF"),
-    ] {
+    let names_only = matches!(cursor.peek(), Token::LParen)
+        && matches!(cursor.peek_at(1), Token::Word(_))
+        && matches!(cursor.peek_at(2), Token::Comma | Token::RParen);
+    if names_only || cursor.is(&["as"]) || cursor.is(&["with"]) {
+        return create_table_as(cursor, name, if_not_exists);
+    }
+    for (words, what) in [(&["of"][..], "CREATE TABLE … OF"), (&["partition", "of"], "PARTITION OF")] {
         if cursor.is(words) {
             return Err(cursor.unsupported(what));
         }
@@ -50,6 +54,36 @@ pub fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         return Err(cursor.unsupported(&format!("CREATE TABLE … {clause}")));
     }
     Ok(Statement::CreateTable(CreateTable { name, if_not_exists, elements, options }))
+}
+
+/// Behind the table's name: columns, WITH (…), AS, the query.
+fn create_table_as(
+    cursor: &mut Cursor<'_>,
+    name: QualifiedName,
+    if_not_exists: bool,
+) -> Result<Statement, SqlError> {
+    let mut columns = Vec::new();
+    if cursor.accept_token(&Token::LParen) {
+        columns = cursor.list(Cursor::name)?;
+        cursor.expect_token(&Token::RParen)?;
+    }
+    let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
+    cursor.expect(&["as"])?;
+    if cursor.is(&["execute"]) {
+        return Err(cursor.unsupported("CREATE TABLE … AS EXECUTE"));
+    }
+    if !matches!(cursor.peek(), Token::LParen)
+        && !["select", "values", "with"].iter().any(|word| cursor.is(&[word]))
+    {
+        return Err(cursor.unexpected());
+    }
+    let query = cursor.query()?;
+    let with_data = !cursor.accept(&["with", "no", "data"]);
+    if with_data {
+        cursor.accept(&["with", "data"]);
+    }
+    let create = CreateTableAs { name, columns, if_not_exists, options, query, with_data };
+    Ok(Statement::CreateTableAs(create))
 }
 
 fn table_element(cursor: &mut Cursor<'_>) -> Result<TableElement, SqlError> {
