@@ -390,7 +390,9 @@ impl Session {
             };
             services.info.end_statement(services.deadline(timeout));
         }
-        services.info.set_activity(activity, services.now());
+        // A statement's end is told roughly, and not before its beginning.
+        let now = services.now_rough().max(services.statement_started.get());
+        services.info.set_activity(activity, now);
         // Who wanted the session to end while the statement ran left it to the session.
         if services.info.ending().is_some() {
             self.abandon();
