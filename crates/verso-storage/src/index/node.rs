@@ -214,6 +214,17 @@ impl<'a> Node<'a> {
         (low, false)
     }
 
+    /// As [`Node::find`], most quickly if the string is not there and belongs at `guess`.
+    #[inline]
+    pub fn find_near(&self, string: &[u8], guess: usize) -> (usize, bool) {
+        let suffix = self.truncated(string);
+        let head = head(suffix);
+        let between = guess <= self.count
+            && (guess == 0 || self.compare(guess - 1, head, suffix).is_lt())
+            && (guess == self.count || self.compare(guess, head, suffix).is_gt());
+        if between { (guess, false) } else { self.find(string) }
+    }
+
     /// Index of the child responsible for `string`.
     #[inline]
     pub fn child_for(&self, string: &[u8]) -> usize {

@@ -190,6 +190,27 @@ fn appending_within_the_tree_leaves_full_leaves_too() {
         let pages = crate::page::bytes::u32_at(&root, crate::heap::root::DATA_PAGES);
         let full = pages as usize * 4096 / 20_002;
         assert!(full < 24, "{full} bytes an entry");
+        // What was there before stands behind the page's end, for good.
+        let leaf = index.read_leaf(shared, &key(9_999)).unwrap();
+        let node = index.node(leaf.id(), &leaf).unwrap();
+        assert_eq!(node.string(node.count() - 1), key(9_999));
+    });
+}
+
+#[test]
+fn a_place_is_found_whatever_was_guessed() {
+    with_index(|shared, index| {
+        let key = |number: u32| entry(&number.to_be_bytes(), 0);
+        let even = list(&(0..40).map(|number| key(number * 2)).collect::<Vec<_>>());
+        index.add(shared, TxnId::NONE, &even, false, &mut Vec::new()).unwrap();
+        let leaf = index.read_leaf(shared, &[]).unwrap();
+        let node = index.node(leaf.id(), &leaf).unwrap();
+        for number in 0..81 {
+            let place = (number as usize).div_ceil(2);
+            for guess in [0, place.saturating_sub(1), place, place + 1, 40, 41, 1000] {
+                assert_eq!(node.find_near(&key(number), guess), (place, number % 2 == 0 && number < 80));
+            }
+        }
     });
 }
 

@@ -64,28 +64,33 @@ pub struct Rival {
     pub record: RecordId,
 }
 
+/// Where a writer's last entry of an index went.
+#[derive(Debug)]
+struct LeafHint {
+    index: ObjectId,
+    /// None yet, at first.
+    leaf: PageId,
+    /// Behind it.
+    place: usize,
+}
+
 /// Leaves that one writer's last entries went to, a few indexes' at a time.
 #[derive(Debug, Default)]
-pub struct LeafHints(SmallVec<[(ObjectId, PageId); 4]>);
+pub struct LeafHints(SmallVec<[LeafHint; 4]>);
 
 impl LeafHints {
     /// Indexes remembered.
     const MOST: usize = 8;
 
-    fn of(&self, index: ObjectId) -> Option<PageId> {
-        self.0.iter().find(|(known, _)| *known == index).map(|(_, leaf)| *leaf)
-    }
-
-    fn set(&mut self, index: ObjectId, leaf: PageId) {
-        match self.0.iter_mut().find(|(known, _)| *known == index) {
-            Some((_, known)) => *known = leaf,
-            None => {
-                if self.0.len() == Self::MOST {
-                    self.0.remove(0);
-                }
-                self.0.push((index, leaf));
+    fn of(&mut self, index: ObjectId) -> &mut LeafHint {
+        let at = self.0.iter().position(|hint| hint.index == index).unwrap_or_else(|| {
+            if self.0.len() == Self::MOST {
+                self.0.remove(0);
             }
-        }
+            self.0.push(LeafHint { index, leaf: PageId::NONE, place: 0 });
+            self.0.len() - 1
+        });
+        &mut self.0[at]
     }
 }
 
@@ -271,23 +276,25 @@ impl Index {
         let (string, key) = (entries.entry(0), entries.key(0));
         let probe = if checked { key } else { string };
         let hint = leaves.of(self.object());
-        let leaf = match hint.and_then(|hint| self.hinted(shared, hint, probe)) {
+        let hinted = if hint.leaf.is_none() { None } else { self.hinted(shared, hint.leaf, probe) };
+        let leaf = match hinted {
             Some(leaf) => leaf,
             None => {
                 let leaf = self.write_leaf(shared, probe)?;
-                leaves.set(self.object(), leaf.id());
+                (hint.leaf, hint.place) = (leaf.id(), 0);
                 leaf
             }
         };
         let node = self.node(leaf.id(), &leaf)?;
-        if checked && !holds_key(&node, string, key) {
+        if checked && !ends_behind(&node, string, key) {
             return Ok(false);
         }
         let cell = node.truncated(string);
         if SLOT + cell.len() > node.room() {
             return Ok(false);
         }
-        let (index, found) = node.find(string);
+        let (index, found) = node.find_near(string, hint.place);
+        hint.place = index + 1;
         let same = |at: usize| node.suffix(at).starts_with(node.truncated(key));
         let known =
             found || checked && ((index > 0 && same(index - 1)) || (index < node.count() && same(index)));
@@ -727,7 +734,12 @@ impl Index {
 
 /// Whether all entries of `key` and the place of `string`, which has it, are on the leaf.
 fn holds_key(node: &Node<'_>, string: &[u8], key: &[u8]) -> bool {
-    node.low() <= key && node.high().is_none_or(|high| string < high && !high.starts_with(key))
+    node.low() <= key && ends_behind(node, string, key)
+}
+
+/// Whether all entries of `key`, which begin on the leaf, end there, and `string`, which has it, stands there.
+fn ends_behind(node: &Node<'_>, string: &[u8], key: &[u8]) -> bool {
+    node.high().is_none_or(|high| string < high && !high.starts_with(key))
 }
 
 pub(super) fn init(
@@ -765,7 +777,8 @@ fn follows(before: &[u8], string: &[u8]) -> bool {
 }
 
 /// Where a full page is cut, and the low fence of its right part. Who appends, to the tree or to a stretch of keys within
-/// it, leaves full pages behind (as in PostgreSQL's nbtree, by the places of the records). Else the halves are about equal, with a short separator.
+/// it, leaves full pages behind (as in PostgreSQL's nbtree, by the places of the records); the keys behind the stretch go to
+/// the right, for once, so that it goes on at the end of a page. Else the halves are about equal, with a short separator.
 fn choose_cut(node: &Node<'_>, string: &[u8]) -> (usize, Vec<u8>) {
     let count = node.count();
     // The left part gets a high fence, which has to fit as well.
@@ -779,7 +792,8 @@ fn choose_cut(node: &Node<'_>, string: &[u8]) -> (usize, Vec<u8>) {
     // A left part of less than half would not be a full page.
     if at > 0 && at * 2 >= count {
         let before = node.string(at - 1);
-        let fence = separator(&before, string);
+        let fence =
+            if at == count { separator(&before, string) } else { separator(string, &node.string(at)) };
         if (at == count || follows(&before, string)) && fits(at, &fence) {
             return (at, fence);
         }
