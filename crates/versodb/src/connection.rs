@@ -27,6 +27,8 @@ pub struct Connection {
 #[derive(Debug)]
 pub(crate) struct Inner {
     session: Mutex<Session>,
+    /// Of the session, for who cannot lock it.
+    handle: CancelHandle,
 }
 
 impl Inner {
@@ -67,11 +69,10 @@ impl DerefMut for Guard<'_> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         let Some(session) = self.session.take().filter(|session| session.in_transaction()) else { return };
-        let handle = session.cancel_handle();
         drop(session);
         // Whoever wanted it to end since its last statement found it in use.
         fence(Ordering::SeqCst);
-        if handle.is_ending() {
+        if self.inner.handle.is_ending() {
             self.inner.abandon();
         }
     }
@@ -87,7 +88,7 @@ impl Connection {
                     inner.abandon();
                 }
             }));
-            Inner { session: Mutex::new(session) }
+            Inner { handle: session.cancel_handle(), session: Mutex::new(session) }
         });
         Connection { inner, affected: 0 }
     }

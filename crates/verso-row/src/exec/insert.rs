@@ -72,6 +72,7 @@ impl InsertStatement {
         }
     }
 
+    #[inline]
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let Self { table, source, rows, types, checks, keys, conflict, returning } = self;
         if let Some(conflict) = conflict {
@@ -184,6 +185,7 @@ impl Target<'_> {
         if rows.rows > 0 { self.insert(cx, rows, sink) } else { Ok(()) }
     }
 
+    #[inline]
     fn insert(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
         let types = self.types;
         if self.conflict.is_some() {
@@ -199,6 +201,7 @@ impl Target<'_> {
     }
 
     /// What follows the insertion of rows.
+    #[inline]
     fn inserted(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
         let types = self.types;
         if !self.keys.is_empty() {
@@ -208,6 +211,7 @@ impl Target<'_> {
         self.changed(cx, rows, sink)
     }
 
+    #[inline]
     fn changed(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
         self.count += rows.rows as u64;
         if let Some((exprs, out)) = self.returning {

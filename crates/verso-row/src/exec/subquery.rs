@@ -5,7 +5,7 @@
 //! Q2. What is kept lasts as long as the execution of the statement: nothing outlives a change of the tables.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use verso_types::{Batch, SqlType, Value};
@@ -19,10 +19,10 @@ use crate::plan::{Plan, SubqueryTest};
 /// What a running statement keeps, by the address of the plan, which it holds on to.
 #[derive(Default)]
 pub(crate) struct StatementState {
-    subqueries: RefCell<HashMap<usize, Running>>,
+    subqueries: RefCell<BTreeMap<usize, Running>>,
     /// Rows of plans read in several places, and of the last round of recursive ones.
-    pub(super) shared: RefCell<HashMap<usize, SharedRows>>,
-    pub(super) work: RefCell<HashMap<usize, Arc<Vec<Batch>>>>,
+    pub(super) shared: RefCell<BTreeMap<usize, SharedRows>>,
+    pub(super) work: RefCell<BTreeMap<usize, Arc<Vec<Batch>>>>,
 }
 
 /// Rows of a plan, and the plan, which keeps its address.

@@ -21,6 +21,22 @@ pub struct OpenTables {
 }
 
 impl OpenTables {
+    /// Works with the table with this number, not counted: all sessions share the count. `work` opens no table.
+    ///
+    /// # Errors
+    /// As [`Engine::heap`], and those of `work`.
+    pub fn with_heap<T, E: From<StorageError>>(
+        &self,
+        engine: &Engine,
+        object: ObjectId,
+        work: impl FnOnce(&Arc<Heap>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if let Some(heap) = self.tables.borrow().iter().find(|heap| heap.object == object) {
+            return work(heap);
+        }
+        work(&self.heap(engine, object)?)
+    }
+
     /// The table with this number.
     ///
     /// # Errors

@@ -105,7 +105,8 @@ impl Reason {
     }
 }
 
-/// A session as others see it.
+/// A session as others see it, on cache lines of its own: it changes with every statement.
+#[repr(align(128))]
 pub(crate) struct SessionInfo {
     pub(crate) number: u64,
     pub(crate) connected: i64,

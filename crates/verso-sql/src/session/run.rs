@@ -293,6 +293,7 @@ impl Frame<'_> {
     }
 
     /// Runs a prepared statement, compiled before or now.
+    #[inline]
     fn prepared(
         &self,
         prepared: &Prepared,
@@ -336,6 +337,7 @@ impl Frame<'_> {
     }
 
     /// Runs a statement and hands on its rows.
+    #[inline]
     fn run(
         &self,
         planned: &Planned,

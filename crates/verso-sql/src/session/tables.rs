@@ -332,9 +332,9 @@ impl Tables for EngineTables<'_> {
     fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
-        let heap = self.heap(table)?;
-        let inserted = heap.insert(&mut self.txn.borrow_mut(), rows, None);
-        inserted.map_err(|error| self.explain(table, error, Some(rows)))
+        let insert = |heap: &Arc<Heap>| heap.insert(&mut self.txn.borrow_mut(), rows, None);
+        let inserted = self.opened.with_heap(self.engine, table.heap, insert);
+        inserted.map_err(|error: StorageError| self.explain(table, error, Some(rows)))
     }
 
     fn next_value(&self, sequence: &SequenceDef) -> Result<i64> {

@@ -38,13 +38,13 @@ impl Heap {
         mut records: Option<&mut Vec<RecordId>>,
     ) -> Result<(), StorageError> {
         let id = txn.begin_insert()?;
-        let shared = Arc::clone(&txn.shared);
         if rows.rows == 1
-            && let Some(record) = self.append_row(&shared, txn, rows)?
+            && let Some(record) = self.append_row(txn, rows)?
         {
             records.into_iter().for_each(|records| records.push(record));
             return Ok(());
         }
+        let shared = Arc::clone(&txn.shared);
         let mut row = 0;
         while row < rows.rows {
             let mut mini = Mini::begin(shared.core(), id);

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use verso_types::Batch;
 
 use super::layout::*;
@@ -49,11 +50,11 @@ impl Heap {
     /// As [`Heap::insert`].
     pub(super) fn append_row(
         self: &Arc<Self>,
-        shared: &Shared,
         txn: &mut Txn,
         rows: &Batch,
     ) -> Result<Option<RecordId>, StorageError> {
         let id = txn.id;
+        let shared: &Shared = &txn.shared;
         let writer = txn.slot.as_mut().expect("begin_write gave one");
         let Some(target) = writer.target else { return Ok(None) };
         if target.table != self.object || writer.note != Some((self.object, target.index)) {
@@ -103,7 +104,8 @@ impl Heap {
         }
         let added = added?;
         if !added.is_all_of(indexed) || txn.reader.is_some() {
-            maintain::added(shared, txn, self, rows, record, added)?;
+            let shared = Arc::clone(&txn.shared);
+            maintain::added(&shared, txn, self, rows, record, added)?;
         }
         Ok(Some(record))
     }
@@ -192,12 +194,22 @@ impl Arrays {
 fn put_fixed(page: &mut [u8], place: usize, value: &[u8]) {
     // Without a call for the usual ones.
     match *value {
-        [a] => page[place] = a,
-        [a, b] => page[place..place + 2].copy_from_slice(&[a, b]),
-        [a, b, c, d] => page[place..place + 4].copy_from_slice(&[a, b, c, d]),
         [a, b, c, d, e, f, g, h] => page[place..place + 8].copy_from_slice(&[a, b, c, d, e, f, g, h]),
+        [a, b, c, d] => page[place..place + 4].copy_from_slice(&[a, b, c, d]),
+        [a, b] => page[place..place + 2].copy_from_slice(&[a, b]),
+        [a] => page[place] = a,
         _ => page[place..place + value.len()].copy_from_slice(value),
     }
+}
+
+/// A value of a row, on its way from the log record to the page.
+struct Put {
+    /// In its column's array.
+    place: usize,
+    /// Where it begins in the record.
+    from: usize,
+    length: usize,
+    variable: bool,
 }
 
 /// Runs a record of kind 45 on a data page.
@@ -212,20 +224,28 @@ pub(super) fn redo(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     let first = 10 + nulls.len();
     let is_null = |column: usize| nulls[column / 8] >> (column % 8) & 1 == 1;
     // M2: everything is looked at before anything changes.
+    let mut puts: SmallVec<[Put; 12]> = SmallVec::new();
     let (mut at, mut need, mut end) = (first, 0, arrays.data());
     for (column, descriptor) in page[COLUMNS..COLUMNS + arrays.columns * 4].chunks_exact(4).enumerate() {
         let physical = physical_from_code(descriptor[2]);
         let fixed = physical.ok_or_else(|| Flaw::from("unknown column type in a data page"))?.width();
-        end += arrays.bytes(fixed.unwrap_or(REFERENCE));
-        match fixed {
-            _ if is_null(column) => {}
-            Some(width) => at += width,
+        let width = fixed.unwrap_or(REFERENCE);
+        let place = end + row * width;
+        end += arrays.bytes(width);
+        if is_null(column) {
+            continue;
+        }
+        let length = match fixed {
+            Some(width) => width,
             None => {
                 let length = usize::from(checked_u16(payload, at)?);
                 need += length;
-                at += 2 + length;
+                at += 2;
+                length
             }
-        }
+        };
+        puts.push(Put { place, from: at, length, variable: fixed.is_none() });
+        at += length;
     }
     if at != payload.len() {
         return Err(Flaw::from("a row of another size"));
@@ -234,25 +254,20 @@ pub(super) fn redo(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     if end > page.len() || start > page.len() || start < end + need {
         return Err(Flaw::new(format!("{need} bytes of values do not fit")));
     }
-    let (mut at, mut data) = (first, arrays.data());
-    for column in 0..arrays.columns {
-        let physical = physical_from_code(page[COLUMNS + column * 4 + 2]);
-        let fixed = physical.and_then(|physical| physical.width());
-        let width = fixed.unwrap_or(REFERENCE);
-        let place = data + row * width;
-        data += arrays.bytes(width);
-        if is_null(column) {
-            page[arrays.nulls + column * arrays.bitmap + row / 8] |= 1 << (row % 8);
-        } else if fixed.is_some() {
-            put_fixed(page, place, &payload[at..at + width]);
-            at += width;
+    for put in &puts {
+        let value = &payload[put.from..put.from + put.length];
+        if put.variable {
+            start -= value.len();
+            page[start..start + value.len()].copy_from_slice(value);
+            let slot = ValueSlot::Inline { offset: start as u16, length: value.len() as u16 };
+            put_u64(page, put.place, slot.encode());
         } else {
-            let length = u16_at(payload, at);
-            let bytes = &payload[at + 2..at + 2 + usize::from(length)];
-            start -= bytes.len();
-            page[start..start + bytes.len()].copy_from_slice(bytes);
-            put_u64(page, place, ValueSlot::Inline { offset: start as u16, length }.encode());
-            at += 2 + bytes.len();
+            put_fixed(page, put.place, value);
+        }
+    }
+    if puts.len() < arrays.columns {
+        for column in (0..arrays.columns).filter(|column| is_null(*column)) {
+            page[arrays.nulls + column * arrays.bitmap + row / 8] |= 1 << (row % 8);
         }
     }
     put_u64(page, arrays.writer + row * 8, writer);

@@ -34,8 +34,9 @@ pub struct TxnInfo {
 /// No snapshot.
 const NONE: u64 = u64::MAX;
 
-/// The figures of one open transaction.
+/// The figures of one open transaction, on cache lines of their own: they change with every statement.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct LiveTxn {
     options: TxnOptions,
     id: AtomicU64,

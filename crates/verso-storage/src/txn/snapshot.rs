@@ -35,8 +35,9 @@ pub struct Registration {
     pub(super) transactions: Arc<Transactions>,
 }
 
-/// Whether a registration holds the horizon.
+/// Whether a registration holds the horizon; each on cache lines of its own, for it changes with every statement.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(super) struct Hold(AtomicU8);
 
 impl Hold {
@@ -131,7 +132,11 @@ impl ReadView {
     /// The same view for a change: it sees what is logged only, and notes in `seen` if it met such a thing (S1).
     #[must_use]
     pub(crate) fn with_logged(mut self, registration: &Registration, seen: &Arc<AtomicBool>) -> ReadView {
-        self.logged = Some((registration.newest, Arc::clone(seen)));
+        match &mut self.logged {
+            // As it was for the statement before.
+            Some((newest, known)) if Arc::ptr_eq(known, seen) => *newest = registration.newest,
+            logged => *logged = Some((registration.newest, Arc::clone(seen))),
+        }
         self
     }
 
