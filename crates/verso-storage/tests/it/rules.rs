@@ -62,6 +62,36 @@ fn v3_a_further_column_is_kept_by_a_continuation() {
     assert_eq!(now(&engine, &heap), rows(0..100));
 }
 
+#[test]
+fn v1_rows_inserted_one_by_one_are_noted_once_and_undone_with_their_statements() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    let mut txn = engine.begin(TxnOptions::default());
+    let insert = |txn: &mut Txn, id: i64| heap.insert(txn, &batch(&rows(id..id + 1)), None).unwrap();
+    // The first page has room for names like the first row's.
+    statement(&mut txn, |txn| insert(txn, 1));
+    let noted = fetches(&engine, PageKind::Version);
+    (2..10).for_each(|id| statement(&mut txn, |txn| insert(txn, id)));
+    assert_eq!(fetches(&engine, PageKind::Version), noted, "one note for all of them");
+    // F2: the record of a statement is its parent's, of one within another, too.
+    txn.savepoint("s").unwrap();
+    statement(&mut txn, |txn| insert(txn, 10));
+    statement(&mut txn, |txn| {
+        insert(txn, 11);
+        statement(txn, |txn| insert(txn, 12));
+        insert(txn, 13);
+    });
+    txn.rollback_to("s").unwrap();
+    txn.begin_statement().unwrap();
+    insert(&mut txn, 14);
+    txn.abort_statement().unwrap();
+    statement(&mut txn, |txn| insert(txn, 10));
+    statement(&mut txn, |txn| assert_eq!(read(&heap, txn), rows(1..11)));
+    txn.rollback().unwrap();
+    assert_eq!(now(&engine, &heap), []);
+    sound(&engine);
+}
+
 /// Sets columns of one row in `every` to something that depends on `by`.
 fn set(heap: &Arc<Heap>, txn: &mut Txn, columns: &[u16], by: i64, every: usize) {
     if columns.is_empty() {
