@@ -433,21 +433,21 @@ impl<'e> Mini<'e> {
                 break;
             }
         }
-        for effect in std::mem::take(&mut self.effects) {
-            effect(start, end);
+        if !self.effects.is_empty() {
+            self.effects.drain(..).for_each(|effect| effect(start, end));
         }
         effect(start, end);
         // Latches first: a page to discard may be among those taken. Still within the gate, because a discarded page
         // no longer holds the redo point back, which is right only once the log knows of its end.
         self.pages.clear();
-        for (first, count) in std::mem::take(&mut self.discards) {
-            core.pool.discard_run(first, count);
+        if !self.discards.is_empty() {
+            self.discards.drain(..).for_each(|(first, count)| core.pool.discard_run(first, count));
         }
         if let Some(space) = self.space.take() {
             space.finish();
         }
-        for effect in std::mem::take(&mut self.last) {
-            effect();
+        if !self.last.is_empty() {
+            self.last.drain(..).for_each(|effect| effect());
         }
         drop(gate);
         Ok((start, end))

@@ -5,7 +5,8 @@
 //! Q2. What is kept lasts as long as the execution of the statement: nothing outlives a change of the tables.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use verso_types::{Batch, SqlType, Value};
@@ -19,11 +20,14 @@ use crate::plan::{Plan, SubqueryTest};
 /// What a running statement keeps, by the address of the plan, which it holds on to.
 #[derive(Default)]
 pub(crate) struct StatementState {
-    subqueries: RefCell<BTreeMap<usize, Running>>,
+    subqueries: RefCell<ByAddress<Running>>,
     /// Rows of plans read in several places, and of the last round of recursive ones.
-    pub(super) shared: RefCell<BTreeMap<usize, SharedRows>>,
-    pub(super) work: RefCell<BTreeMap<usize, Arc<Vec<Batch>>>>,
+    pub(super) shared: RefCell<ByAddress<SharedRows>>,
+    pub(super) work: RefCell<ByAddress<Arc<Vec<Batch>>>>,
 }
+
+/// Costs nothing as long as it is empty: every statement has some.
+type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<DefaultHasher>>;
 
 /// Rows of a plan, and the plan, which keeps its address.
 type SharedRows = (Arc<Plan>, Arc<Vec<Batch>>);

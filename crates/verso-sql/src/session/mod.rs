@@ -333,13 +333,11 @@ impl Session {
         let now = services.now();
         services.statement_started.set(now);
         info.statement_started.store(now, Ordering::Relaxed);
-        {
-            let mut shown = info.statement.lock();
-            match job.prepared {
-                Some(prepared) if job.shows && Arc::ptr_eq(&shown, prepared.text()) => {}
-                Some(prepared) if job.shows => *shown = Arc::clone(prepared.text()),
-                _ => *shown = job.shown().into(),
-            }
+        let shared = job.prepared.filter(|_| job.shows).map(Prepared::text);
+        let mut shown = services.shown.borrow_mut();
+        if !shared.is_some_and(|text| Arc::ptr_eq(&shown, text)) {
+            *shown = shared.map_or_else(|| job.shown().into(), Arc::clone);
+            *info.statement.lock() = Arc::clone(&shown);
         }
         info.set_activity(Activity::Active, now);
         Ok(())

@@ -32,6 +32,8 @@ pub struct Services {
     pub(super) owner: LockOwner,
     /// What others see of the session.
     pub(super) info: Arc<SessionInfo>,
+    /// The text that they are shown.
+    pub(super) shown: RefCell<Arc<str>>,
     pub(super) settings: Arc<Settings>,
     /// What RESET brings back.
     pub(super) settings_default: Arc<Settings>,
@@ -74,6 +76,7 @@ impl Services {
             env,
             owner,
             info,
+            shown: RefCell::new("".into()),
             settings: Arc::default(),
             settings_default: Arc::default(),
             identity: super::Identity::default(),

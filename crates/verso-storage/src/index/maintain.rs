@@ -142,7 +142,9 @@ pub(crate) fn add_within<'e>(
             break;
         }
         keys.done += 1;
-        keys.rivals.extend(rivals.drain(..).map(|rival| (at, rival)));
+        if !rivals.is_empty() {
+            keys.rivals.extend(rivals.drain(..).map(|rival| (at, rival)));
+        }
     }
     Ok(keys)
 }
