@@ -71,3 +71,97 @@ fn files_are_for_superusers_only() {
     assert_eq!(guest.code(&sql), "42501");
     assert_eq!(guest.code("CREATE ROLE other"), "42501");
 }
+
+/// Runs a COPY of these data: its tag or the error's code and message, then the notices.
+fn copy_in(raw: &mut super::raw::Raw, sql: &str, data: &str) -> Vec<String> {
+    raw.send(&query(sql));
+    let first = raw.next().unwrap();
+    let mut replies = vec![first];
+    if replies[0].kind == 'G' {
+        raw.send(&message('d', data.as_bytes()));
+        raw.send(&message('c', b""));
+        replies.clear();
+    }
+    replies.extend(raw.until('Z'));
+    let of = |kind: char| replies.iter().filter(move |reply| reply.kind == kind);
+    let field = |reply: &super::raw::Reply, field: char| reply.field(field).unwrap_or_default();
+    let mut said: Vec<String> = of('C').map(|reply| reply.text()).collect();
+    said.extend(of('E').map(|reply| format!("{} {}", field(reply, 'C'), field(reply, 'M'))));
+    said.extend(of('N').map(|reply| field(reply, 'M')));
+    said
+}
+
+/// Expected outcomes are those of PostgreSQL 18.
+#[test]
+fn rows_that_cannot_be_read_are_left_out_where_that_is_asked_for() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (id integer, name varchar(3), v integer)");
+    let data = "1\ta\t10\nx\tb\t20\n3\tlong\t1\n4\td\t40\n5\t\\N\t99999999999\n";
+    let skipped = "3 rows were skipped due to data type incompatibility";
+    let verbose = |line: u32, column: &str, value: &str| {
+        format!(
+            "skipping row due to data type incompatibility at line {line} for column \"{column}\": \"{value}\""
+        )
+    };
+    let mut ignore =
+        |options: &str| copy_in(&mut raw, &format!("COPY t FROM STDIN (ON_ERROR ignore{options})"), data);
+    assert_eq!(ignore(""), ["COPY 2", skipped]);
+    assert_eq!(ignore(", LOG_VERBOSITY silent"), ["COPY 2"]);
+    let lines = [verbose(2, "id", "x"), verbose(3, "name", "long"), verbose(5, "v", "99999999999")];
+    let expected: Vec<&str> =
+        ["COPY 2"].into_iter().chain(lines.iter().map(String::as_str)).chain([skipped]).collect();
+    assert_eq!(ignore(", LOG_VERBOSITY verbose"), expected);
+    assert_eq!(ignore(", REJECT_LIMIT 3"), ["COPY 2", skipped]);
+    let limit = "22P02 skipped more than REJECT_LIMIT (2) rows due to data type incompatibility";
+    assert_eq!(ignore(", REJECT_LIMIT 2"), [limit]);
+    assert_eq!(ignore(", REJECT_LIMIT 0"), ["22023 REJECT_LIMIT (0) must be greater than zero"]);
+    assert_eq!(ignore(", ON_ERROR stop"), ["42601 conflicting or redundant options"]);
+    assert_eq!(ignore(", FORMAT binary"), ["42601 only ON_ERROR STOP is allowed in BINARY mode"]);
+    let mut one = |sql: &str, data: &str| copy_in(&mut raw, sql, data);
+    let csv = "COPY t FROM STDIN (FORMAT csv, ON_ERROR 'ignore')";
+    assert_eq!(one(csv, "x,a,1\n"), ["COPY 0", "1 row was skipped due to data type incompatibility"]);
+    // What is no matter of types is an error as ever.
+    assert_eq!(one(csv, "1,a\n"), ["22P04 missing data for column \"v\""]);
+    let stop = "COPY t FROM STDIN (ON_ERROR stop)";
+    assert_eq!(one(stop, data), ["22P02 invalid input syntax for type integer: \"x\""]);
+    for (options, error) in [
+        ("FROM STDIN (ON_ERROR foo)", "22023 COPY ON_ERROR \"foo\" not recognized"),
+        ("FROM STDIN (LOG_VERBOSITY foo)", "22023 COPY LOG_VERBOSITY \"foo\" not recognized"),
+        ("FROM STDIN (REJECT_LIMIT 2)", "22023 COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE"),
+        ("TO STDOUT (ON_ERROR ignore)", "22023 COPY ON_ERROR cannot be used with COPY TO"),
+    ] {
+        assert_eq!(one(&format!("COPY t {options}"), ""), [error]);
+    }
+    assert_eq!(raw.value("SELECT count(*) FROM t"), "8");
+}
+
+/// Expected outcomes are those of PostgreSQL 18.
+#[test]
+fn a_condition_chooses_the_rows_that_go_in() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (id integer, name text, v integer DEFAULT 7, CHECK (id < 100))");
+    let mut one = |sql: &str, data: &str| copy_in(&mut raw, sql, data);
+    let data = "1\ta\t10\n200\tb\t20\n4\td\t40\n5\t\\N\t50\n";
+    assert_eq!(one("COPY t FROM STDIN WHERE v > 10 AND id < 100 AND name IS NOT NULL", data), ["COPY 1"]);
+    // Defaults are there already, constraints are looked at only then.
+    assert_eq!(
+        one("COPY t (name, id) FROM STDIN (FORMAT csv) WHERE v = 7 AND t.id = 2", "x,2\ny,3\n"),
+        ["COPY 1"]
+    );
+    assert_eq!(
+        one("COPY t FROM STDIN (ON_ERROR ignore) WHERE id < 100", "x\ta\t1\n300\tb\t1\n6\tc\t1\n"),
+        ["COPY 1", "1 row was skipped due to data type incompatibility"]
+    );
+    for (condition, error) in [
+        ("nosuch > 1", "42703 column \"nosuch\" does not exist"),
+        ("v", "42804 argument of WHERE must be type boolean, not type integer"),
+        ("v > (SELECT 1)", "0A000 cannot use subquery in COPY FROM WHERE condition"),
+        ("count(*) > 1", "42803 aggregate functions are not allowed in COPY FROM WHERE conditions"),
+    ] {
+        assert_eq!(one(&format!("COPY t FROM STDIN WHERE {condition}"), ""), [error]);
+    }
+    assert_eq!(one("COPY t TO STDOUT WHERE v > 1", ""), ["42601 WHERE clause not allowed with COPY TO"]);
+    assert_eq!(raw.value("SELECT count(*) || ' ' || sum(id) || ' ' || sum(v) FROM t"), "3 12 48");
+}

@@ -40,6 +40,8 @@ pub enum Clause {
     Check,
     /// USING of ALTER COLUMN … TYPE.
     Transform,
+    /// WHERE of COPY.
+    CopyWhere,
     /// An expression of PL/pgSQL.
     Procedure,
 }
@@ -62,6 +64,7 @@ impl Clause {
             Clause::Default => "DEFAULT expressions",
             Clause::Check => "check constraints",
             Clause::Transform => "transform expressions",
+            Clause::CopyWhere => "COPY FROM WHERE conditions",
         }
     }
 

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
+use verso_catalog::{ColumnDef, TableDef};
 use verso_row::plan::{Insert, Plan, TypedExpr};
 use verso_types::SqlType;
 
 use super::Binder;
+use super::context::{Clause, Context};
+use super::dml::table_scope;
 use crate::errors::{SqlError, sqlstate};
 use crate::session::external_rows;
-use crate::syntax::QualifiedName;
+use crate::syntax::{Expr, QualifiedName};
 
 /// Name and type of a column.
 type NamedType = (String, SqlType);
@@ -20,6 +22,7 @@ impl Binder<'_> {
         &self,
         name: &QualifiedName,
         columns: &[&str],
+        filter: Option<&Expr>,
     ) -> Result<(Insert, Vec<NamedType>), SqlError> {
         let table = self.target(name)?;
         let chosen = choose(&table, columns)?;
@@ -35,7 +38,19 @@ impl Binder<'_> {
                 None => self.column_default(&table, index)?,
             });
         }
-        let source = external_rows(&types);
+        let mut source = external_rows(&types);
+        if let Some(filter) = filter {
+            // Over the full new row, defaults included.
+            let scope = table_scope(&table, None);
+            let bound = self.expr(filter, &mut Context::new(&scope, Clause::CopyWhere))?;
+            let predicate = self.boolean(bound, filter.at.start, "WHERE")?;
+            let own = |(n, column): (usize, &ColumnDef)| TypedExpr::column(n, column.ty.clone());
+            let row = table.columns.iter().enumerate().map(own).collect();
+            let exprs = std::mem::replace(&mut values, row);
+            let names = table.columns.iter().map(|column| Arc::clone(&column.name)).collect();
+            let input = Box::new(Plan::Project { input: Box::new(source), exprs, names });
+            source = Plan::Filter { input, predicate };
+        }
         let checks = self.checks(&table)?;
         Ok((Insert { checks, ..Insert::plain(table, source, values) }, types))
     }

@@ -271,7 +271,7 @@ impl Binder<'_> {
     }
 }
 
-fn table_scope(table: &TableDef, alias: Option<&Name>) -> Scope {
+pub(super) fn table_scope(table: &TableDef, alias: Option<&Name>) -> Scope {
     Scope::of(
         Some(alias.map_or_else(|| Arc::clone(&table.name), |alias| alias.text.as_str().into())),
         alias.map(|_| Arc::clone(&table.name)),

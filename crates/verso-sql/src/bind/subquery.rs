@@ -27,8 +27,13 @@ impl Binder<'_> {
         targets: &[SqlType],
         cx: &mut Context<'_>,
     ) -> Result<(Plan, Vec<TypedExpr>), SqlError> {
-        if cx.clause == Clause::Default {
-            let text = "cannot use subquery in DEFAULT expression";
+        let refused = match cx.clause {
+            Clause::Default => Some("DEFAULT expression"),
+            Clause::CopyWhere => Some("COPY FROM WHERE condition"),
+            _ => None,
+        };
+        if let Some(place) = refused {
+            let text = format!("cannot use subquery in {place}");
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(query.at.start));
         }
         let refs = RefCell::default();

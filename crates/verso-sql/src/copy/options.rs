@@ -26,6 +26,28 @@ pub enum Header {
     Match,
 }
 
+/// What becomes of rows with values that cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// They end the COPY.
+    #[default]
+    Stop,
+    /// They are left out.
+    Ignore,
+}
+
+/// What is said of rows that are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogVerbosity {
+    /// Nothing.
+    Silent,
+    /// How many there were.
+    #[default]
+    Default,
+    /// Each of them.
+    Verbose,
+}
+
 /// Columns that an option names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Columns {
@@ -59,6 +81,12 @@ pub struct CopyOptions {
     pub force_not_null: Columns,
     /// FORCE_NULL.
     pub force_null: Columns,
+    /// ON_ERROR.
+    pub on_error: Option<OnError>,
+    /// LOG_VERBOSITY.
+    pub log_verbosity: Option<LogVerbosity>,
+    /// REJECT_LIMIT.
+    pub reject_limit: Option<u64>,
 }
 
 /// Options checked, with their defaults.
@@ -82,6 +110,12 @@ pub struct Layout {
     pub force_not_null: Vec<bool>,
     /// Columns in which NULL's text is NULL even in quotes.
     pub force_null: Vec<bool>,
+    /// What becomes of rows with values that cannot be read.
+    pub on_error: OnError,
+    /// What is said of them.
+    pub log_verbosity: LogVerbosity,
+    /// How many rows may be left out.
+    pub reject_limit: u64,
 }
 
 impl CopyOptions {
@@ -118,6 +152,18 @@ impl CopyOptions {
         }
         if !from && *header == Header::Match {
             return Err(unsupported("cannot use \"match\" with HEADER in COPY TO"));
+        }
+        let on_error = self.on_error.unwrap_or_default();
+        if !from && self.on_error.is_some() {
+            let text = "COPY ON_ERROR cannot be used with COPY TO";
+            return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+        }
+        if binary && on_error == OnError::Ignore {
+            return Err(SqlError::syntax("only ON_ERROR STOP is allowed in BINARY mode"));
+        }
+        if self.reject_limit.is_some() && on_error != OnError::Ignore {
+            let text = "COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE";
+            return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
         }
         let byte = |name: &str, text: &Option<String>, default: u8| match text.as_deref().map(str::as_bytes) {
             None => Ok(default),
@@ -160,6 +206,9 @@ impl CopyOptions {
             force_quote: flags(&self.force_quote, columns)?,
             force_not_null: flags(&self.force_not_null, columns)?,
             force_null: flags(&self.force_null, columns)?,
+            on_error,
+            log_verbosity: self.log_verbosity.unwrap_or_default(),
+            reject_limit: self.reject_limit.unwrap_or(u64::MAX),
         })
     }
 }

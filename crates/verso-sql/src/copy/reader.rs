@@ -3,7 +3,7 @@
 use verso_types::{Batch, Column, ColumnData, SqlType, TimeZone, Value, parse_binary, parse_text};
 
 use super::SIGNATURE;
-use super::options::{CopyFormat, Header, Layout};
+use super::options::{CopyFormat, Header, Layout, LogVerbosity, OnError};
 use super::records::{Fields, Records, bad};
 use crate::errors::SqlError;
 
@@ -24,6 +24,10 @@ pub struct Reader {
     begun: bool,
     /// The data said that they end.
     ended: bool,
+    /// Rows left out because of values that cannot be read.
+    skipped: u64,
+    /// What there is to say of them.
+    messages: Vec<String>,
 }
 
 /// How far reading came.
@@ -48,6 +52,8 @@ impl Reader {
             fields: Fields::default(),
             begun: false,
             ended: false,
+            skipped: 0,
+            messages: Vec::new(),
         }
     }
 
@@ -59,6 +65,35 @@ impl Reader {
     /// No more data come.
     pub fn end(&mut self) {
         self.records.end();
+    }
+
+    /// What there is to say of rows that were left out; at the end of a COPY that succeeded how many there were.
+    pub fn messages(&mut self, succeeded: bool) -> Vec<String> {
+        let mut messages = std::mem::take(&mut self.messages);
+        if succeeded && self.skipped > 0 && self.layout.log_verbosity != LogVerbosity::Silent {
+            let rows = if self.skipped == 1 { "row was" } else { "rows were" };
+            messages.push(format!("{} {rows} skipped due to data type incompatibility", self.skipped));
+        }
+        messages
+    }
+
+    /// Leaves out a row whose column has a value that cannot be read.
+    fn skip(&mut self, column: usize, shown: &str) -> Result<(), SqlError> {
+        self.skipped += 1;
+        let line = self.records.line;
+        if self.layout.log_verbosity == LogVerbosity::Verbose {
+            let name = &self.names[column];
+            self.messages.push(format!(
+                "skipping row due to data type incompatibility at line {line} for column \"{name}\": \"{shown}\""
+            ));
+        }
+        if self.skipped > self.layout.reject_limit {
+            let limit = self.layout.reject_limit;
+            let text =
+                format!("skipped more than REJECT_LIMIT ({limit}) rows due to data type incompatibility");
+            return Err(SqlError::new("22P02", text));
+        }
+        Ok(())
     }
 
     /// Adds rows to the batch, up to `rows_max`; `at_end` says that no more data come.
@@ -133,7 +168,10 @@ impl Reader {
                 let shown: String = String::from_utf8_lossy(text).chars().take(SHOWN_MAX).collect();
                 let (table, line) = (&self.table, self.records.line);
                 let context = format!("COPY {table}, line {line}, column {}: \"{shown}\"", self.names[i]);
-                return Err(error.with_context(&context));
+                // Bytes that are no text are no values of any type.
+                let skips = self.layout.on_error == OnError::Ignore && error.sqlstate != "22021";
+                let failed = if skips { self.skip(i, &shown) } else { Err(error) };
+                return failed.map(|()| true).map_err(|error| error.with_context(&context));
             }
         }
         batch.rows += 1;

@@ -4,7 +4,7 @@ use sqlparser::tokenizer::Token;
 
 use super::cursor::Cursor;
 use super::string_literal;
-use crate::copy::options::{Columns, CopyFormat, CopyOptions, Header};
+use crate::copy::options::{Columns, CopyFormat, CopyOptions, Header, LogVerbosity, OnError};
 use crate::errors::SqlError;
 use crate::syntax::{Copy, CopyPlace, CopyWhat, Statement};
 
@@ -55,10 +55,15 @@ pub fn copy(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     } else {
         while old_option(cursor, &mut options)? {}
     }
-    if cursor.is(&["where"]) {
-        return Err(cursor.unsupported("COPY WHERE"));
+    let at = cursor.here().start;
+    let mut filter = None;
+    if cursor.accept(&["where"]) {
+        if !from {
+            return Err(SqlError::syntax("WHERE clause not allowed with COPY TO").at(at));
+        }
+        filter = Some(cursor.expr()?);
     }
-    Ok(Statement::Copy(Copy { what, from, place, options }))
+    Ok(Statement::Copy(Copy { what, from, place, options, filter }))
 }
 
 /// UNLOAD TO 'file' query: COPY (query) TO 'file'.
@@ -71,7 +76,7 @@ pub fn unload(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         options.delimiter = Some(string_literal(cursor)?.0);
     }
     let what = CopyWhat::Query(Box::new(cursor.query()?));
-    Ok(Statement::Copy(Copy { what, from: false, place, options }))
+    Ok(Statement::Copy(Copy { what, from: false, place, options, filter: None }))
 }
 
 fn names(cursor: &mut Cursor<'_>) -> Result<Vec<crate::syntax::Name>, SqlError> {
@@ -152,11 +157,47 @@ fn option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<(), SqlE
                 return Err(SqlError::unsupported(format!("COPY ENCODING {name}")).at(at));
             }
         }
-        "on_error" if cursor.accept(&["stop"]) => {}
-        "on_error" => return Err(SqlError::unsupported("COPY ON_ERROR other than stop").at(at)),
+        "on_error" => {
+            let known = [("stop", OnError::Stop), ("ignore", OnError::Ignore)];
+            once(options.on_error.is_some(), at)?;
+            options.on_error = Some(choice("ON_ERROR", &known, cursor, at)?);
+        }
+        "log_verbosity" => {
+            let (silent, verbose) = (LogVerbosity::Silent, LogVerbosity::Verbose);
+            let known = [("silent", silent), ("default", LogVerbosity::Default), ("verbose", verbose)];
+            once(options.log_verbosity.is_some(), at)?;
+            options.log_verbosity = Some(choice("LOG_VERBOSITY", &known, cursor, at)?);
+        }
+        "reject_limit" => {
+            once(options.reject_limit.is_some(), at)?;
+            let limit = cursor.integer()?;
+            options.reject_limit =
+                Some(u64::try_from(limit).ok().filter(|limit| *limit > 0).ok_or_else(|| {
+                    SqlError::new("22023", format!("REJECT_LIMIT ({limit}) must be greater than zero"))
+                })?);
+        }
         _ => return Err(SqlError::syntax(format!("option \"{word}\" not recognized")).at(at)),
     }
     Ok(())
+}
+
+/// An option may stand once.
+fn once(given: bool, at: u32) -> Result<(), SqlError> {
+    if given { Err(SqlError::syntax("conflicting or redundant options").at(at)) } else { Ok(()) }
+}
+
+/// One of the words that an option takes.
+fn choice<T: Clone>(
+    option: &str,
+    known: &[(&str, T)],
+    cursor: &mut Cursor<'_>,
+    at: u32,
+) -> Result<T, SqlError> {
+    let given = value(cursor)?;
+    let found = known.iter().find(|(word, _)| given.eq_ignore_ascii_case(word));
+    found
+        .map(|(_, value)| value.clone())
+        .ok_or_else(|| SqlError::new("22023", format!("COPY {option} \"{given}\" not recognized")).at(at))
 }
 
 /// An option of the older form; false if there is none.

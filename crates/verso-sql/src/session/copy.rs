@@ -47,7 +47,7 @@ impl Frame<'_> {
         let rows = match &copy.what {
             CopyWhat::Table { name, columns } if copy.from => {
                 let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
-                let (insert, columns) = binder.copy_from(name, &names)?;
+                let (insert, columns) = binder.copy_from(name, &names, copy.filter.as_ref())?;
                 let table = insert.table.name.to_string();
                 self.copy_from(copy, &table, &Bound::Insert(insert), &columns, results)?
             }
@@ -103,6 +103,8 @@ impl Frame<'_> {
         let source = Source(RefCell::new(Rows { data, reader, at_end: false, done: false, error: None }));
         let result = self.run_external(bound, Some(&source), &mut Nowhere);
         let mut rows = source.0.into_inner();
+        let messages = rows.reader.messages(result.is_ok());
+        messages.into_iter().for_each(|message| self.skip(message));
         match (result, rows.error.take()) {
             (Err(_), Some(error)) => Err(error.into()),
             (Err(error), None) => {

@@ -1,6 +1,6 @@
 //! Statements that matter to servers: COPY and roles.
 
-use super::{Name, QualifiedName, Query};
+use super::{Expr, Name, QualifiedName, Query};
 use crate::copy::options::CopyOptions;
 
 /// COPY.
@@ -14,6 +14,8 @@ pub struct Copy {
     pub place: CopyPlace,
     /// How they look.
     pub options: CopyOptions,
+    /// WHERE: which rows go into the table.
+    pub filter: Option<Expr>,
 }
 
 /// What COPY copies.
