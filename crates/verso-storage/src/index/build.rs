@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use super::entries::Entries;
 use super::node::{self, CHILD, NewNode, SLOT};
+use super::shape::{self, count_pages, separator};
 use super::stale::{self, OldKeys};
 use super::table::{Index, IndexProgress, IndexSpec, MAX_PARTS};
-use super::tree::{count_pages, separator};
 use super::unique::held_twice;
 use super::versions::Versions;
 use crate::StorageError;
@@ -69,7 +69,7 @@ pub(crate) fn create(
         assert_eq!(tree, index.tree(), "the first page of an object stands behind its root");
         count_pages(&mut mini, root, 1)?;
         let page = mini.create(tree)?;
-        super::tree::init(&mut mini, page, &empty(&index), &[])?;
+        shape::init(&mut mini, page, &empty(&index), &[])?;
         txn.wrote(mini.commit()?);
     }
     let mut old = Vec::new();
@@ -266,7 +266,7 @@ fn allocate(txn: &mut Txn, shared: &Shared, index: &Index) -> Result<PageId, Sto
     count_pages(&mut mini, root, 1)?;
     // Initialised soon; until then nobody can name it.
     let handle = mini.create(page)?;
-    super::tree::init(&mut mini, handle, &NewNode { page, ..empty(index) }, &[])?;
+    shape::init(&mut mini, handle, &NewNode { page, ..empty(index) }, &[])?;
     txn.wrote(mini.commit()?);
     Ok(page)
 }

@@ -8,6 +8,7 @@ pub(crate) mod maintain;
 pub(crate) mod node;
 pub mod scan;
 pub mod set;
+mod shape;
 mod stale;
 pub mod table;
 mod tree;
