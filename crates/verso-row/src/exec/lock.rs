@@ -1,10 +1,10 @@
 //! SELECT … FOR UPDATE and its relatives: rows are locked as they leave the query.
 //!
-//! 0. A row of a join is locked in each of the tables asked for, in their order; one that is skipped or gone in one of them
-//!    is left out, and what was locked of it before stays locked.
 //! 1. Behind LIMIT only as many rows are locked as it lets through; rows skipped (SKIP LOCKED) do not count.
 //! 2. A row that another transaction has changed since the snapshot is a conflict: READ COMMITTED runs the statement
 //!    again, which then sees the row as it is; other levels fail (40001).
+//! 3. A row of a join is locked in each of the tables asked for, in their order; one that is skipped or gone in one of them
+//!    is left out, and what was locked of it before stays locked.
 
 use verso_storage::RecordId;
 use verso_types::{Batch, ColumnData, Value};

@@ -7,12 +7,12 @@
 //!                                    └──► MustRollback (25V01) ────┘   NO SAVEPOINT: queries still run
 //! ```
 //!
-//! X3. A statement that fails undoes its transaction at once, up to the last savepoint if there is one, and gives back the
-//!     locks taken since; ROLLBACK is what the client then has to say. Under NO SAVEPOINT all stays until ROLLBACK.
 //! X1. A transaction block lasts to COMMIT or ROLLBACK; one statement alone is a transaction of its own. X2. Several
 //!     statements of one text, and those of an extended-protocol series up to its Sync, are one *implicit* block: it
 //!     commits at the end, a failure undoes it all, BEGIN makes it an explicit one, COMMIT and ROLLBACK end it with a
-//!     warning. So PostgreSQL has it.
+//!     warning. So PostgreSQL has it. X3. A statement that fails undoes its transaction at once, up to the last savepoint
+//!     if there is one, and gives back the locks taken since; ROLLBACK is what the client then has to say. Under NO
+//!     SAVEPOINT all stays until ROLLBACK.
 
 use std::cell::RefCell;
 use std::sync::Arc;
