@@ -22,6 +22,7 @@ pub mod simulation;
 pub mod sync;
 mod threads;
 mod vfs;
+pub mod waiting;
 
 pub use clock::Clock;
 pub use env::Env;

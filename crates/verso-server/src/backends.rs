@@ -63,6 +63,23 @@ impl Backend {
     }
 }
 
+/// A connection that is there: its end, however it comes, closes the socket and tells who waits for it.
+#[derive(Debug)]
+pub struct Connected {
+    backends: Arc<Backends>,
+    number: u64,
+    /// Its socket.
+    pub socket: Arc<Socket>,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.socket.stop();
+        self.backends.known.lock().sockets.remove(&self.number);
+        self.backends.fewer.notify_all();
+    }
+}
+
 /// All of them.
 #[derive(Debug)]
 pub struct Backends {
@@ -88,23 +105,18 @@ impl Backends {
     }
 
     /// A connection comes; `None` if the server ends or far too many have come.
-    pub fn connect(&self, socket: &Arc<Socket>) -> Option<u64> {
+    pub fn connect(self: &Arc<Backends>, socket: Socket) -> Option<Connected> {
         /// Connections beyond the sessions that may at least say that they want to cancel, or hear why not.
         const SPARE: usize = 64;
+        let socket = Arc::new(socket);
         let mut known = self.known.lock();
         if known.ending || known.sockets.len() >= self.max + SPARE {
             return None;
         }
         let number = known.next_socket;
         known.next_socket += 1;
-        known.sockets.insert(number, Arc::clone(socket));
-        Some(number)
-    }
-
-    /// A connection is gone.
-    pub fn disconnect(&self, number: u64) {
-        self.known.lock().sockets.remove(&number);
-        self.fewer.notify_all();
+        known.sockets.insert(number, Arc::clone(&socket));
+        Some(Connected { backends: Arc::clone(self), number, socket })
     }
 
     /// A connection becomes session `id`.

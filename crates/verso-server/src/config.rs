@@ -29,6 +29,8 @@ pub struct Config {
     pub max_connections: usize,
     /// Statements that run at a time, outside of transaction blocks; 0 chooses by the number of processors.
     pub max_running_statements: usize,
+    /// Threads that serve sessions at a time; 0 takes one for each processor.
+    pub worker_threads: usize,
     /// How long a client may take to log in.
     pub authentication_timeout: Duration,
     /// How long running statements may go on once the server was told to end.
@@ -57,6 +59,7 @@ impl Default for Config {
             socket_mode: 0o700,
             max_connections: 100,
             max_running_statements: 0,
+            worker_threads: 0,
             authentication_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(10),
             max_message_bytes: 256 << 20,
@@ -159,6 +162,7 @@ impl Config {
                 self.max_connections =
                     number().ok().filter(|count| (1..=1_000).contains(count)).ok_or_else(invalid)? as usize;
             }
+            "worker_threads" => self.worker_threads = number()?.min(1_000) as usize,
             "max_running_statements" => self.max_running_statements = number()?.min(100_000) as usize,
             "authentication_timeout" => self.authentication_timeout = duration(value).ok_or_else(invalid)?,
             "shutdown_timeout" => self.shutdown_timeout = duration(value).ok_or_else(invalid)?,

@@ -1,10 +1,10 @@
-//! The server: PostgreSQL's protocol over TCP and Unix sockets, a thread for each connection.
+//! The server: PostgreSQL's protocol over TCP and Unix sockets, sessions served by a few threads.
 //!
 //! ```text
-//! listener ──► a thread each ──► conversation: startup ─► messages ─► Session (verso-sql)
-//!    │               │                │            │
-//!    │               │                auth         sink ─► output ─► one write per Sync
-//!    └ Backends: who is connected, cancel, terminate      Admission: who may run
+//! listener ──► startup, on a thread of its own ──► pool ──► a worker ──► messages ─► Session (verso-sql)
+//!    │            │                                 ▲          │             │
+//!    │            auth                              └──────────┘             sink ─► output ─► one write per Sync
+//!    └ Backends: who is connected, cancel, terminate
 //! ```
 //!
 //! | module | what it is |
@@ -14,14 +14,14 @@
 //! | [`auth`] | SCRAM-SHA-256 |
 //! | [`conversation`] | one client's messages, in order |
 //! | [`backends`] | who is connected |
-//! | [`admission`] | who may run a statement now |
+//! | [`workers`] | the threads that serve them: who may run a statement now |
 //! | [`config`] | what the server is told |
 //! | [`server`] | a running server: start, reload, shutdown |
 //!
-//! A thread a connection and blocking reads: a statement is on one stack from its message to its answer.
+//! A statement is on one stack from its message to its answer, and blocks where it waits: then another thread takes the
+//! worker's place.
 #![forbid(unsafe_code)]
 
-pub mod admission;
 pub mod auth;
 pub mod backends;
 pub mod config;
@@ -29,6 +29,7 @@ pub mod conversation;
 pub mod network;
 pub mod protocol;
 pub mod server;
+pub mod workers;
 
 pub use config::{Config, ConfigError};
 pub use server::{Server, ServerError, ShutdownMode};

@@ -16,7 +16,6 @@ use verso_env::{Env, JoinHandle};
 use verso_sql::{Instance, Role, Session, SqlError};
 use versodb::Database;
 
-use crate::admission::Admission;
 use crate::backends::Backends;
 use crate::config::{Config, ConfigError};
 use crate::conversation;
@@ -27,6 +26,7 @@ use crate::network::stream::{Peer, SharedSocket, Socket, Stream};
 use crate::network::tls;
 use crate::protocol::backend::Severity;
 use crate::protocol::frontend::SMALL_BYTES_MAX;
+use crate::workers::{Log, Pool};
 
 /// Statements that run at a time for each processor, where nothing else is said.
 const RUNNING_PER_PROCESSOR: usize = 8;
@@ -74,9 +74,7 @@ pub struct Shared {
     config: RwLock<Arc<Config>>,
     tls: RwLock<Option<Arc<ServerConfig>>>,
     /// Who is connected.
-    pub backends: Backends,
-    /// Who may run.
-    pub admission: Arc<Admission>,
+    pub backends: Arc<Backends>,
     /// Makes the salts of roles that do not exist.
     pub secret: [u8; 32],
     /// Which session heard of its client last; none where a thread that stays awake would hold its client up.
@@ -101,6 +99,11 @@ impl Shared {
 
     fn instance(&self) -> &Arc<Instance> {
         self.database.instance()
+    }
+
+    /// How far the log is on disk.
+    pub fn durable(&self) -> u64 {
+        self.instance().durable()
     }
 
     /// A new session.
@@ -149,6 +152,7 @@ impl Shared {
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
+    pool: Arc<Pool>,
     listeners: Arc<Listeners>,
     acceptor: Mutex<Option<JoinHandle>>,
 }
@@ -171,14 +175,17 @@ impl Server {
             0 => processors * RUNNING_PER_PROCESSOR,
             places => places,
         };
+        let workers = match config.worker_threads {
+            0 => processors,
+            workers => workers,
+        };
         let mut secret = [0; 32];
         for chunk in secret.chunks_exact_mut(8) {
             chunk.copy_from_slice(&env.random.next_u64().to_le_bytes());
         }
         let shared = Arc::new(Shared {
             database,
-            backends: Backends::new(config.max_connections),
-            admission: Arc::new(Admission::new(places)),
+            backends: Arc::new(Backends::new(config.max_connections)),
             config: RwLock::new(Arc::new(config)),
             tls: RwLock::new(tls),
             secret,
@@ -202,12 +209,18 @@ impl Server {
             config.socket_directory.as_deref(),
             config.socket_mode,
         )?);
+        let pool = Pool::new(
+            shared.env.clone(),
+            Box::new(DatabaseLog(Arc::clone(shared.instance()))),
+            workers,
+            places,
+        )?;
         let acceptor = {
-            let (shared, listeners) = (Arc::clone(&shared), Arc::clone(&listeners));
+            let (shared, pool, listeners) = (Arc::clone(&shared), Arc::clone(&pool), Arc::clone(&listeners));
             let env = shared.env.clone();
-            env.spawn("verso-accept", move || accept(&shared, &listeners))
+            env.spawn("verso-accept", move || accept(&shared, &pool, &listeners))
         };
-        Ok(Server { shared, listeners, acceptor: Mutex::new(Some(acceptor)) })
+        Ok(Server { shared, pool, listeners, acceptor: Mutex::new(Some(acceptor)) })
     }
 
     /// Where clients can connect.
@@ -274,8 +287,22 @@ impl Server {
             }
         }
         drop(self.listeners);
+        self.pool.end(patience);
         self.shared.database.clone().close()?;
         Ok(())
+    }
+}
+
+/// The log that commits wait for.
+struct DatabaseLog(Arc<Instance>);
+
+impl Log for DatabaseLog {
+    fn durable(&self) -> u64 {
+        self.0.durable()
+    }
+
+    fn flush(&self, upto: u64) -> bool {
+        self.0.flush_log(upto).is_ok()
     }
 }
 
@@ -287,10 +314,10 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-fn accept(shared: &Arc<Shared>, listeners: &Listeners) {
+fn accept(shared: &Arc<Shared>, pool: &Arc<Pool>, listeners: &Listeners) {
     loop {
         match listeners.accept() {
-            Ok(Some((socket, peer))) => welcome(shared, socket, peer),
+            Ok(Some((socket, peer))) => welcome(shared, pool, socket, peer),
             Ok(None) => return,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -301,34 +328,18 @@ fn accept(shared: &Arc<Shared>, listeners: &Listeners) {
     }
 }
 
-/// Starts the thread of a connection.
-fn welcome(shared: &Arc<Shared>, socket: Socket, peer: Peer) {
-    let socket = Arc::new(socket);
-    let Some(number) = shared.backends.connect(&socket) else { return };
+/// Starts the thread on which a connection begins.
+fn welcome(shared: &Arc<Shared>, pool: &Arc<Pool>, socket: Socket, peer: Peer) {
+    let Some(connected) = Backends::connect(&shared.backends, socket) else { return };
     let body = {
-        let (shared, socket) = (Arc::clone(shared), Arc::clone(&socket));
+        let (shared, pool) = (Arc::clone(shared), Arc::clone(pool));
         move || {
-            let _gone = Gone { shared: &shared, number };
-            let stream = Stream::Plain(SharedSocket(Arc::clone(&socket)));
+            let stream = Stream::Plain(SharedSocket::new(Arc::clone(&connected.socket)));
             let wire = Wire::new(stream, SMALL_BYTES_MAX);
-            conversation::converse(&shared, wire, &socket, peer);
-            socket.stop();
+            conversation::converse(&shared, &pool, wire, peer, connected);
         }
     };
-    if let Err(error) = shared.env.threads.try_spawn("verso-session", Box::new(body)) {
+    if let Err(error) = shared.env.threads.try_spawn("verso-login", Box::new(body)) {
         tracing::warn!(%error, %peer, "cannot start a thread for a connection");
-        shared.backends.disconnect(number);
-    }
-}
-
-/// A connection is gone, however its thread ends.
-struct Gone<'s> {
-    shared: &'s Shared,
-    number: u64,
-}
-
-impl Drop for Gone<'_> {
-    fn drop(&mut self) {
-        self.shared.backends.disconnect(self.number);
     }
 }

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod gate;
 pub mod history;
 pub mod model;
 mod rng;
@@ -25,6 +26,7 @@ mod vfs;
 mod world;
 
 pub use clock::SimClock;
+pub use gate::Gate;
 pub use rng::{Rng, SimRandom};
 pub use scheduler::{RunReport, SchedulerOptions, SimThreads, simulate};
 pub use seeds::{Seeds, seeds};

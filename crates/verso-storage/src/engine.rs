@@ -705,6 +705,19 @@ impl Engine {
         background::round(self.shared(), backout::Pace::Full)
     }
 
+    /// How far the log is on disk; see [`Committing::needs`](crate::Committing::needs).
+    pub fn durable(&self) -> Lsn {
+        self.shared().core().wal.durable()
+    }
+
+    /// Waits until the log is on disk up to there; writes it, if nobody does.
+    ///
+    /// # Errors
+    /// `Poisoned`, or the failure that makes it so.
+    pub fn flush_log(&self, upto: Lsn) -> Result<(), StorageError> {
+        self.shared().core().wal.flush(upto)
+    }
+
     /// Makes a checkpoint.
     ///
     /// # Errors

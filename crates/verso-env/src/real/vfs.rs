@@ -66,6 +66,7 @@ impl VfsFile for RealFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        crate::waiting::announce();
         self.file.sync_data()
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{MutexGuard, key_of};
 use crate::simulation::{self, Scheduler, WaitKey, WaitKind, Woken};
+use crate::waiting;
 
 /// A condition variable.
 #[derive(Default)]
@@ -23,7 +24,10 @@ impl Condvar {
     #[track_caller]
     pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
         match simulation::current() {
-            None => self.inner.wait(&mut guard.inner),
+            None => {
+                waiting::announce();
+                self.inner.wait(&mut guard.inner);
+            }
             Some(scheduler) => {
                 self.wait_simulated(&*scheduler, guard, None, Location::caller());
             }
@@ -34,7 +38,10 @@ impl Condvar {
     #[track_caller]
     pub fn wait_for<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) -> bool {
         match simulation::current() {
-            None => self.inner.wait_for(&mut guard.inner, timeout).timed_out(),
+            None => {
+                waiting::announce();
+                self.inner.wait_for(&mut guard.inner, timeout).timed_out()
+            }
             Some(scheduler) => {
                 self.wait_simulated(&*scheduler, guard, Some(timeout), Location::caller()) == Woken::TimedOut
             }

@@ -24,7 +24,7 @@ pub use striped::{StripedRwLock, StripedWriteGuard};
 use crate::simulation::{self, Scheduler, WaitKey, WaitKind, Woken};
 
 /// Rounds of [`backoff`] before a thread that spins goes to sleep.
-pub const SPIN_ROUNDS: u32 = 24;
+pub const SPIN_ROUNDS: u32 = 16;
 
 /// A point where, in a simulation, another thread may run first; nothing but a relaxed load otherwise. Goes before
 /// accesses to atomics that threads share.
@@ -36,18 +36,22 @@ pub fn pause_point() {
     }
 }
 
-/// One round of a short spin on an atomic: a few processor hints in real life, "let others go first" in a
-/// simulation. Spin loops without it would hang a simulation.
+/// One round, from 0, of a short spin on an atomic: a few processor hints in real life, and from the fifth round on the
+/// processor for others, as whoever is waited for may not be running; "let others go first" in a simulation. Spin loops
+/// without it would hang a simulation.
 #[inline]
 #[track_caller]
-pub fn backoff() {
+pub fn backoff(round: u32) {
     const HINTS: u32 = 16;
+    const AWAKE: u32 = 4;
     if let Some(scheduler) = simulation::current() {
         scheduler.pause(Location::caller(), true);
-    } else {
+    } else if round < AWAKE {
         for _ in 0..HINTS {
             std::hint::spin_loop();
         }
+    } else {
+        std::thread::yield_now();
     }
 }
 

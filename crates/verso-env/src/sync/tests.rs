@@ -18,7 +18,7 @@ fn a_mutex_excludes() {
                 for _ in 0..1000 {
                     let mut total = total.lock();
                     let seen = *total;
-                    backoff();
+                    backoff(0);
                     *total = seen + 1;
                 }
             })

@@ -51,7 +51,6 @@ impl Prepared {
 
 impl Conversation {
     pub(super) fn parse(&mut self, name: &str, sql: &str, types: &[u32]) -> Result<(), SqlError> {
-        self.admit();
         let types = types.iter().map(|oid| parameter_type(*oid)).collect::<Result<Vec<_>, _>>();
         let types = types.map_err(|error| self.failed(error))?;
         let statement = self.session.prepare(sql, &types)?;
@@ -151,7 +150,6 @@ impl Conversation {
     }
 
     pub(super) fn execute(&mut self, name: &str, rows_max: u32) -> Result<(), SqlError> {
-        self.admit();
         let Some(open) = self.prepared.portal_mut(name) else {
             return Err(self.failed(no_portal(name)));
         };

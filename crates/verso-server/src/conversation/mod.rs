@@ -29,11 +29,13 @@ use std::sync::Arc;
 use verso_sql::errors::sqlstate;
 use verso_sql::{Session, SqlError, TransactionStatus};
 
+use crate::backends::Connected;
 use crate::network::input::{Frame, Input};
-use crate::network::stream::{Peer, Socket};
+use crate::network::stream::{Peer, Waits};
 use crate::protocol::backend::{Ready, Severity};
 use crate::protocol::frontend::Message;
 use crate::server::Shared;
+use crate::workers::{Client, Pool, Turn};
 use extended::Prepared;
 use sink::WireSink;
 use startup::{REPORTED, Started};
@@ -42,10 +44,10 @@ use wire::{Wire, malformed};
 /// Bytes of answers kept back before they are sent, though the client does not wait for them.
 const SEND_BYTES: usize = 64 << 10;
 
-/// Serves a connection until it ends.
-pub fn converse(shared: &Arc<Shared>, wire: Wire, socket: &Arc<Socket>, peer: Peer) {
+/// Begins a connection on this thread, and leaves it to the pool once its client has logged in.
+pub fn converse(shared: &Arc<Shared>, pool: &Arc<Pool>, wire: Wire, peer: Peer, connected: Connected) {
     let mut connection = Some(wire);
-    let started = match startup::start(shared, &mut connection, socket, peer) {
+    let started = match startup::start(shared, &mut connection, &connected.socket, peer) {
         Ok(Some(started)) => started,
         Ok(None) => return,
         Err(error) => {
@@ -56,8 +58,9 @@ pub fn converse(shared: &Arc<Shared>, wire: Wire, socket: &Arc<Socket>, peer: Pe
             return;
         }
     };
-    let Started { session, wire, reported } = started;
-    let id = session.id();
+    let Started { mut session, wire, reported } = started;
+    let socket = Arc::clone(&connected.socket);
+    session.defer_commits();
     let mut conversation = Conversation {
         shared: Arc::clone(shared),
         wire,
@@ -67,23 +70,13 @@ pub fn converse(shared: &Arc<Shared>, wire: Wire, socket: &Arc<Socket>, peer: Pe
         settings_changed: false,
         skips: false,
         answers: true,
+        uses_blocks: false,
         body: Vec::new(),
+        _connected: connected,
     };
-    // What a panic leaves behind is dropped with the session, whose transaction is rolled back (M4).
-    let result = catch_unwind(AssertUnwindSafe(|| conversation.run()));
-    let reason = match result {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(error),
-        Err(_) => Some(SqlError::internal("the session ended by a bug of the server")),
-    };
-    if let Some(error) = &reason {
-        tracing::info!(session = id, %error, "disconnected");
-        shared.report(&mut conversation.wire, error);
-    } else {
-        tracing::info!(session = id, "disconnected");
-    }
-    if let Some(backend) = &conversation.wire.backend {
-        shared.backends.remove(backend.id);
+    conversation.ready();
+    if let Err(error) = pool.adopt(&socket, Box::new(conversation)) {
+        tracing::warn!(%error, %peer, "cannot listen to a client");
     }
 }
 
@@ -101,62 +94,154 @@ struct Conversation {
     skips: bool,
     /// The client waits for answers (M1).
     answers: bool,
+    /// A transaction block was open since the client was last waited for in vain: it keeps its worker (K3 of
+    /// [`workers`](crate::workers)).
+    uses_blocks: bool,
     /// The message that is being answered, if it was copied.
     body: Vec<u8>,
+    /// The last to go.
+    _connected: Connected,
 }
 
 /// What comes next.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
+    /// The next message.
     Message,
+    /// Nothing, until the client says more.
+    Wait,
+    /// Nothing, until the log is on disk up to there.
+    Commit(u64),
     End,
 }
 
+#[cold]
+fn broken() -> SqlError {
+    SqlError::internal("the session ended by a bug of the server")
+}
+
+impl Client for Conversation {
+    fn turn(&mut self) -> Turn {
+        self.wire.heard();
+        // What a panic leaves behind is dropped with the session, whose transaction is rolled back (M4).
+        let result = catch_unwind(AssertUnwindSafe(|| self.answer_all()));
+        let reason = match result {
+            Ok(Ok(Next::Wait | Next::Message)) => return Turn::Waits,
+            Ok(Ok(Next::Commit(upto))) => return Turn::Commits(upto),
+            Ok(Ok(Next::End)) => None,
+            Ok(Err(error)) => Some(error),
+            Err(_) => Some(broken()),
+        };
+        self.leave(reason)
+    }
+
+    fn committed(&mut self) -> Option<Turn> {
+        let result = catch_unwind(AssertUnwindSafe(|| self.settle().and_then(|()| self.send_answers())));
+        match result.unwrap_or_else(|_| Err(broken())) {
+            Err(error) => Some(self.leave(Some(error))),
+            Ok(()) => self.is_through().then_some(Turn::Waits),
+        }
+    }
+}
+
 impl Conversation {
-    /// Answers messages until the client leaves; an error ends the connection.
-    fn run(&mut self) -> Result<(), SqlError> {
-        self.ready();
+    /// The end of the connection.
+    fn leave(&mut self, reason: Option<SqlError>) -> Turn {
+        // Answers to what came before are sent, though nobody may be there to read them.
+        let reason = self.settle().err().or(reason);
+        let _ = self.send_answers();
+        let id = self.session.id();
+        if let Some(error) = &reason {
+            tracing::info!(session = id, %error, "disconnected");
+            self.shared.report(&mut self.wire, error);
+        } else {
+            tracing::info!(session = id, "disconnected");
+        }
+        if let Some(backend) = &self.wire.backend {
+            self.shared.backends.remove(backend.id);
+        }
+        Turn::Ends
+    }
+
+    /// Whether there is nothing to do until the client says more.
+    fn is_through(&self) -> bool {
+        self.wire.is_drained() && !self.wire.is_ending()
+    }
+
+    /// A commit that was not waited for is on disk before anything is sent or done.
+    fn settle(&mut self) -> Result<(), SqlError> {
+        self.session.settle().inspect_err(|_| {
+            // Who was promised a commit that did not happen hears that instead.
+            self.wire.output.clear(0);
+            self.wire.broken = true;
+        })
+    }
+
+    /// Answers messages until no more are here or the client leaves; an error ends the connection.
+    fn answer_all(&mut self) -> Result<Next, SqlError> {
         loop {
             let frame = match self.wire.input.next_frame() {
                 Ok(Some(frame)) => frame,
-                Ok(None) => {
-                    if !self.refill()? {
-                        return Ok(());
-                    }
-                    continue;
-                }
+                Ok(None) => match self.refill()? {
+                    Next::Message => continue,
+                    next => return Ok(next),
+                },
                 Err(error) => return Err(malformed(error)),
             };
             if self.wire.is_ending() {
                 return Err(self.ended());
             }
+            if !matches!(frame.kind, b'S' | b'H' | b'C') {
+                // What is no end of a series may look at what the commit has made.
+                self.settle()?;
+            }
             let next = self.dispatch(&frame);
             match next {
-                Ok(Next::Message) => {}
-                Ok(Next::End) => return Ok(()),
+                Ok(Next::Message | Next::Wait | Next::Commit(_)) => {}
+                Ok(Next::End) => return Ok(Next::End),
                 Err(error) => self.fail(frame.kind, &error)?,
             }
             if self.wire.is_ending() {
                 return Err(self.ended());
             }
             if self.wire.output.len() >= SEND_BYTES {
+                self.settle()?;
                 self.wire.send()?;
             }
         }
     }
 
-    /// Waits for more bytes; false at the end of the connection.
-    fn refill(&mut self) -> Result<bool, SqlError> {
-        if self.answers && !self.wire.output.is_empty() {
-            self.wire.send()?;
+    /// Sends the answers and takes what has come meanwhile.
+    fn refill(&mut self) -> Result<Next, SqlError> {
+        let waits = match self.session.in_transaction() {
+            true => Waits::Ever,
+            false if self.uses_blocks => Waits::Awhile,
+            false => Waits::No,
+        };
+        self.uses_blocks = waits != Waits::No;
+        if let Some(upto) = self.session.unsettled() {
+            if upto > self.shared.durable() && waits == Waits::No {
+                return Ok(Next::Commit(upto));
+            }
+            self.settle()?;
         }
-        self.answers = false;
-        self.wire.place = None;
-        match self.wire.fill() {
+        self.send_answers()?;
+        match self.wire.read(waits) {
             _ if self.wire.is_ending() => Err(self.ended()),
             // A client that just leaves has its transaction rolled back.
-            Ok(0) | Err(_) => Ok(false),
-            Ok(_) => Ok(true),
+            Ok(Some(0)) | Err(_) => Ok(Next::End),
+            Ok(Some(_)) => Ok(Next::Message),
+            Ok(None) => {
+                self.uses_blocks = false;
+                Ok(Next::Wait)
+            }
         }
+    }
+
+    /// Sends what the client waits for (M1).
+    fn send_answers(&mut self) -> Result<(), SqlError> {
+        let answers = std::mem::replace(&mut self.answers, false);
+        if answers && !self.wire.output.is_empty() { self.wire.send() } else { Ok(()) }
     }
 
     /// Answers a message where it lies, or a copy of it if the answer may read on, for COPY.
@@ -236,15 +321,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Takes a place among those who run; it is kept until the client is waited for.
-    fn admit(&mut self) {
-        if self.wire.place.is_none() && !self.session.in_transaction() {
-            self.wire.place = Some(self.shared.admission.enter());
-        }
-    }
-
     fn query(&mut self, sql: &str) -> Result<(), SqlError> {
-        self.admit();
         self.answers = true;
         self.prepared.forget_unnamed();
         let time_zone = self.session.timezone().clone();
@@ -263,10 +340,6 @@ impl Conversation {
     fn sync(&mut self) {
         self.answers = true;
         let skipped = std::mem::replace(&mut self.skips, false);
-        if self.session.in_transaction() {
-            // The series may be committed now, which waits for the disk (R3).
-            self.wire.place = None;
-        }
         if let Err(error) = self.session.sync()
             && !skipped
         {

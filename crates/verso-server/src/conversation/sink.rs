@@ -133,11 +133,6 @@ impl StatementSink for WireSink<'_> {
         self.time_zone = time_zone.clone();
     }
 
-    fn commits(&mut self) {
-        // Who waits for the disk needs no processor (R3).
-        self.wire.place = None;
-    }
-
     fn copy_out(&mut self, layout: CopyLayout) -> Result<(), SqlError> {
         self.copies = true;
         self.wire.output.copy_response(false, layout.binary, layout.columns);

@@ -31,6 +31,9 @@ pub const REPORTED: &[&str] = &[
     "search_path",
 ];
 
+/// How long a session that uses transaction blocks keeps its worker while its client says nothing.
+const KEPT: Duration = Duration::from_millis(10);
+
 /// What a client said of itself.
 struct Greeting {
     version: u32,
@@ -67,7 +70,7 @@ pub fn start(
     let started = log_in(shared, &mut wire, socket, peer, greeting);
     match started {
         Ok((session, reported)) => {
-            set_timeout(socket, None);
+            set_timeout(socket, Some(KEPT));
             wire.input.set_large(shared.config().max_message_bytes);
             Ok(Some(Started { session, wire, reported }))
         }

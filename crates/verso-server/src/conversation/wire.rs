@@ -1,4 +1,4 @@
-//! A connection as the conversation uses it: messages in, messages out, a place among those who run.
+//! A connection as the conversation uses it: messages in, messages out.
 
 use std::io;
 use std::sync::Arc;
@@ -7,11 +7,10 @@ use verso_sql::SqlError;
 use verso_sql::errors::sqlstate;
 
 use super::sink::write_all;
-use crate::admission::Place;
 use crate::backends::Backend;
 use crate::network::input::{Frame, Input};
 use crate::network::patience::Patience;
-use crate::network::stream::Stream;
+use crate::network::stream::{Stream, Waits};
 use crate::protocol::Malformed;
 use crate::protocol::backend::Output;
 
@@ -31,10 +30,10 @@ pub struct Wire {
     pub backend: Option<Arc<Backend>>,
     /// Nothing more can be said or understood.
     pub broken: bool,
-    /// The place among those who run, given back when the client is waited for.
-    pub place: Option<Place>,
     /// How the client is waited for.
     pub patience: Patience,
+    /// The last read has taken all that there was.
+    drained: bool,
 }
 
 impl Wire {
@@ -46,8 +45,8 @@ impl Wire {
             output: Output::default(),
             backend: None,
             broken: false,
-            place: None,
             patience: Patience::default(),
+            drained: false,
         }
     }
 
@@ -56,12 +55,54 @@ impl Wire {
     /// # Errors
     /// Those of the connection.
     pub fn fill(&mut self) -> io::Result<usize> {
-        self.place = None;
-        let Wire { input, stream, patience, .. } = self;
-        match stream {
-            Stream::Plain(socket) => input.fill(&mut patience.awake(socket)),
-            encrypted @ Stream::Tls(_) => input.fill(encrypted),
+        let filled = self.input.fill(&mut self.stream);
+        self.note_drained(filled.is_ok());
+        filled
+    }
+
+    /// A turn begins: something has come.
+    pub fn heard(&mut self) {
+        self.drained = false;
+    }
+
+    /// Whether all that had come is read and answered.
+    pub fn is_drained(&self) -> bool {
+        self.drained && self.input.pending() == 0
+    }
+
+    /// Reads what the client has sent; 0 at the end of the connection. If nothing more is there it is waited for; `None`
+    /// if nothing comes that long.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub fn read(&mut self, waits: Waits) -> io::Result<Option<usize>> {
+        if !self.drained
+            && let Some(count) = self.take(Waits::No)?
+        {
+            return Ok(Some(count));
         }
+        let mut patience = std::mem::take(&mut self.patience);
+        let heard = patience.stay_awake(|| self.take(Waits::No));
+        self.patience = patience;
+        match heard? {
+            None if waits != Waits::No => self.take(waits),
+            heard => Ok(heard),
+        }
+    }
+
+    /// Reads what comes while it waits; `None` if nothing does.
+    fn take(&mut self, waits: Waits) -> io::Result<Option<usize>> {
+        self.stream.set_waits(waits);
+        match self.fill() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            filled => filled.map(Some),
+        }
+    }
+
+    /// A read that could have taken more than it did has taken all. A connection that is encrypted may still have bytes
+    /// that its socket has not.
+    fn note_drained(&mut self, has_read: bool) {
+        self.drained = !has_read || !self.stream.is_encrypted() && !self.input.is_full();
     }
 
     /// Whether somebody wants this connection to end.
@@ -74,7 +115,6 @@ impl Wire {
     /// # Errors
     /// 08006 if the client is gone.
     pub fn send(&mut self) -> Result<(), SqlError> {
-        self.place = None;
         write_all(&mut self.output, &mut self.stream, OUTPUT_KEEP).map_err(|error| self.lost(&error))
     }
 
@@ -92,6 +132,10 @@ impl Wire {
                     self.broken = true;
                     return Err(malformed(error));
                 }
+            }
+            if self.backend.is_some() {
+                // Beyond its start a client may take its time.
+                self.stream.set_waits(Waits::Ever);
             }
             match self.fill() {
                 // Its end was asked for: the caller is not lost, and hears so.

@@ -48,6 +48,11 @@ impl Input {
         self.end - self.start
     }
 
+    /// Whether the last read filled the buffer, so that there may be more.
+    pub fn is_full(&self) -> bool {
+        self.end == self.buffer.len()
+    }
+
     /// Whether a message of that type comes next and its start is here already.
     pub fn next_is(&self, kind: u8) -> bool {
         self.buffer[self.start..self.end].first() == Some(&kind)

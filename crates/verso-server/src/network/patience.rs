@@ -1,23 +1,18 @@
 //! Waiting for a client without falling asleep, for the client that is alone.
 //!
-//! A thread that sleeps in a read is woken by the scheduler, which costs more than a statement that finds one row. So the
-//! only session that is busy asks for bytes again and again for some microseconds before it sleeps.
+//! A thread that sleeps is woken by the scheduler, which costs more than a statement that finds one row. So the only
+//! session that is busy asks for bytes again and again for some microseconds before its worker sleeps.
 //!
 //! A1. It does so only if it was the last one to hear of its client many times in a row, and if there is another
 //!     processor for the client: with several busy clients the processors have better things to do.
 //! A2. A client that takes longer than that is soon waited for asleep; it is tried again ever more rarely.
 
-use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 use verso_env::Clock;
-
-use super::stream::{SharedSocket, Socket};
 
 /// How long a thread stays awake.
 const AWAKE: Duration = Duration::from_micros(30);
@@ -54,9 +49,24 @@ impl Patience {
         Patience { shared: Some((last, clock)), session, ..Patience::default() }
     }
 
-    /// A reader of the socket that waits this way.
-    pub fn awake<'p>(&'p mut self, socket: &'p mut SharedSocket) -> impl Read + use<'p> {
-        Waiting { patience: self, socket }
+    /// Asks for bytes again and again for a while, if that is worth it.
+    ///
+    /// # Errors
+    /// That of `ask`.
+    pub fn stay_awake<T>(&mut self, mut ask: impl FnMut() -> io::Result<Option<T>>) -> io::Result<Option<T>> {
+        let Some((_, clock)) = self.shared.clone().filter(|_| self.tries()) else { return Ok(None) };
+        let end = clock.monotonic_nanos().saturating_add(AWAKE.as_nanos() as u64);
+        let heard = loop {
+            if let Some(heard) = ask()? {
+                break Some(heard);
+            }
+            if clock.monotonic_nanos() >= end {
+                break None;
+            }
+            std::hint::spin_loop();
+        };
+        self.tried(heard.is_some());
+        Ok(heard)
     }
 
     /// Whether the session is alone, as far as it can tell (A1).
@@ -81,47 +91,6 @@ impl Patience {
     fn tried(&mut self, success: bool) {
         self.asleep_next = if success { 0 } else { (self.asleep_next * 2).clamp(1, ASLEEP_MAX) };
         self.asleep = self.asleep_next;
-    }
-}
-
-struct Waiting<'p> {
-    patience: &'p mut Patience,
-    socket: &'p mut SharedSocket,
-}
-
-impl Waiting<'_> {
-    /// Asks for bytes until some have come or the time is up.
-    fn ask(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        let Some((_, clock)) = &self.patience.shared else { return Ok(None) };
-        let socket = match &*self.socket.0 {
-            Socket::Tcp(socket) => socket.as_fd(),
-            Socket::Unix(socket) => socket.as_fd(),
-        };
-        let end = clock.monotonic_nanos().saturating_add(AWAKE.as_nanos() as u64);
-        loop {
-            match recv(socket, &mut *buffer, RecvFlags::DONTWAIT) {
-                Ok((count, _)) => return Ok(Some(count)),
-                Err(Errno::AGAIN) => {}
-                Err(error) => return Err(error.into()),
-            }
-            if clock.monotonic_nanos() >= end {
-                return Ok(None);
-            }
-            std::hint::spin_loop();
-        }
-    }
-}
-
-impl Read for Waiting<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.patience.tries() {
-            let asked = self.ask(buffer);
-            self.patience.tried(matches!(asked, Ok(Some(_))));
-            if let Some(count) = asked? {
-                return Ok(count);
-            }
-        }
-        self.socket.read(buffer)
     }
 }
 

@@ -2,11 +2,16 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use verso_env::waiting;
 
 /// A socket of either kind; shared with whoever may end the connection.
 #[derive(Debug)]
@@ -77,22 +82,67 @@ impl Socket {
 
 /// A socket that can be read and written while others hold it, too.
 #[derive(Clone, Debug)]
-pub struct SharedSocket(pub Arc<Socket>);
+pub struct SharedSocket {
+    /// The socket.
+    pub socket: Arc<Socket>,
+    /// How long a read waits for bytes.
+    pub waits: Waits,
+}
+
+/// How long a read waits for bytes, before it fails with `WouldBlock`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Not at all.
+    No,
+    /// As long as [`Socket::set_read_timeout`] says.
+    Awhile,
+    /// Until some come.
+    Ever,
+}
+
+impl SharedSocket {
+    /// Whose reads wait for a while.
+    pub fn new(socket: Arc<Socket>) -> SharedSocket {
+        SharedSocket { socket, waits: Waits::Awhile }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
 
 impl Read for SharedSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match &*self.0 {
-            Socket::Tcp(socket) => (&*socket).read(buffer),
-            Socket::Unix(socket) => (&*socket).read(buffer),
+        if self.waits == Waits::No {
+            return Ok(recv(&*self.socket, buffer, RecvFlags::DONTWAIT)?.0);
+        }
+        // Another thread can use the processor meanwhile.
+        waiting::announce();
+        loop {
+            match recv(&*self.socket, &mut *buffer, RecvFlags::empty()) {
+                Err(Errno::AGAIN) if self.waits == Waits::Ever => {
+                    let mut polled = [PollFd::new(&*self.socket, PollFlags::IN)];
+                    poll(&mut polled, None)?;
+                }
+                result => return Ok(result?.0),
+            }
         }
     }
 }
 
 impl Write for SharedSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &*self.0 {
-            Socket::Tcp(socket) => (&*socket).write(bytes),
-            Socket::Unix(socket) => (&*socket).write(bytes),
+        match send(&*self.socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Err(Errno::AGAIN) => {
+                waiting::announce();
+                Ok(send(&*self.socket, bytes, SendFlags::NOSIGNAL)?)
+            }
+            sent => Ok(sent?),
         }
     }
 
@@ -130,6 +180,14 @@ impl Stream {
                 Ok(Stream::Tls(Box::new(StreamOwned::new(connection, socket))))
             }
             Stream::Tls(_) => Err(io::Error::other("the connection is encrypted already")),
+        }
+    }
+
+    /// Changes how long reads wait for bytes.
+    pub fn set_waits(&mut self, waits: Waits) {
+        match self {
+            Stream::Plain(socket) => socket.waits = waits,
+            Stream::Tls(stream) => stream.sock.waits = waits,
         }
     }
 

@@ -15,6 +15,7 @@ mod simple;
 #[path = "../../../versodb/tests/it/specs.rs"]
 mod specs;
 mod tls;
+mod workers;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -43,8 +44,13 @@ impl World {
 
     /// With statements run before the server starts.
     pub fn prepared(before: impl FnOnce(&Database), change: impl FnOnce(&mut Config)) -> World {
+        World::within(Env::real(), before, change)
+    }
+
+    /// In another world than the real one.
+    pub fn within(env: Env, before: impl FnOnce(&Database), change: impl FnOnce(&mut Config)) -> World {
         let directory = tempfile::tempdir().unwrap();
-        let options = Options::new().buffer_pool(16 << 20);
+        let options = Options::new().buffer_pool(16 << 20).env(env.clone());
         let database = Database::create(directory.path().join("wire.verso"), options).unwrap();
         before(&database);
         let mut config = Config {
@@ -53,7 +59,7 @@ impl World {
             ..Config::default()
         };
         change(&mut config);
-        let server = Server::start(database, config, Env::real()).unwrap();
+        let server = Server::start(database, config, env).unwrap();
         let address = server.addresses().first().copied().unwrap_or_else(|| "127.0.0.1:0".parse().unwrap());
         World { directory, server: Some(server), address }
     }

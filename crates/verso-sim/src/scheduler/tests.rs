@@ -287,14 +287,14 @@ fn a_spin_waits_for_the_other_thread_and_an_endless_one_is_reported() {
             let other = flag.clone();
             let handle = spawn("setter", move || other.store(1, Ordering::Release));
             while flag.load(Ordering::Acquire) == 0 {
-                backoff();
+                backoff(0);
             }
             handle.join().unwrap();
         });
     }
     let failure = failure_of(3, || {
         loop {
-            backoff();
+            backoff(0);
         }
     });
     assert!(failure.starts_with("livelock: one thread spins"), "{failure}");

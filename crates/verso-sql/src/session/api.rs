@@ -34,8 +34,6 @@ pub trait StatementSink {
 
     /// The session's time zone has changed; rows from now on are to be shown in this one.
     fn time_zone(&mut self, _time_zone: &TimeZone) {}
-    /// A transaction is about to commit, which may wait for the disk.
-    fn commits(&mut self) {}
 
     /// COPY TO STDOUT begins.
     ///

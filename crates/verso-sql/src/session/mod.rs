@@ -6,6 +6,7 @@
 //! | [`identity`] | who a session belongs to |
 //! | [`instance`] | what the sessions of a database share |
 //! | [`transaction`] | the transaction a session is in, and what begins and ends it |
+//! | [`settle`] | commits whose wait for the disk is left to others |
 //! | [`run`] | queries and changes: frames, restarts, results |
 //! | [`prepared`] | statements parsed and bound ahead of their execution |
 //! | [`cursors`] | PREPARE, EXECUTE, DECLARE, FETCH |
@@ -56,6 +57,7 @@ mod role;
 mod run;
 mod services;
 mod settings;
+mod settle;
 mod system;
 mod table_as;
 mod tables;
@@ -92,6 +94,7 @@ use measure::Measure;
 use ready::ReadyStatements;
 use registry::Activity;
 use services::Services;
+use settle::Commits;
 use transaction::{Active, Block, Condition, in_failed_transaction, tag};
 
 /// One client's conversation with the database. Statements run one after the other.
@@ -118,6 +121,7 @@ pub struct Session {
     ready: RefCell<ReadyStatements>,
     statistics: Option<StatementStatistics>,
     memory_max_bytes: u64,
+    commits: Commits,
 }
 
 impl std::fmt::Debug for Session {
@@ -152,6 +156,7 @@ impl Session {
             ready: RefCell::default(),
             statistics: None,
             memory_max_bytes: 0,
+            commits: Commits::default(),
         }
     }
 
@@ -303,7 +308,6 @@ impl Session {
         let measure = measures.then(|| Measure::start(self));
         let mut result = self.dispatch(job, sink);
         if result.is_ok() && job.ends {
-            sink.commits();
             result = self.end_series().and(result);
         }
         if let Err(error) = &mut result {
@@ -324,6 +328,7 @@ impl Session {
     /// Tells others what the session does now, and starts its clocks.
     fn begin_work(&mut self, job: &Job<'_>) -> Result<(), SqlError> {
         self.check_ending()?;
+        self.settle()?;
         let services = &self.services;
         let info = &services.info;
         if services.is_timed {
@@ -412,10 +417,7 @@ impl Session {
             Statement::PrepareTransaction(gid) => self.prepare_transaction(gid),
             Statement::EndPrepared { gid, commit } => self.end_prepared(gid, *commit),
             Statement::SetTransaction(modes) => self.set_transaction(modes),
-            Statement::Commit { chain } => {
-                sink.commits();
-                self.commit(*chain)
-            }
+            Statement::Commit { chain } => self.commit(*chain),
             Statement::Rollback { chain } => self.rollback(*chain),
             Statement::RollbackTo(name) => self.rollback_to(name),
             statement => {

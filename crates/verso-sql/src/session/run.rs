@@ -136,7 +136,6 @@ impl Session {
             self.framed(silent, &mut results, |frame, results| frame.statement(job, &types, results))?;
         results.finish()?;
         if let Some(active) = self.active.take_if(|active| active.block == Block::Statement) {
-            results.client().commits();
             self.end(active, true, false)?;
         }
         Ok(done)
@@ -182,7 +181,7 @@ impl Session {
             tries += 1;
             results.forget();
             self.services.notices.borrow_mut().truncate(notices);
-            verso_env::sync::backoff();
+            verso_env::sync::backoff(tries);
         }
     }
 

@@ -17,7 +17,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_storage::{CommitMode, Isolation, Txn, TxnOptions};
+use verso_storage::{Isolation, Txn, TxnOptions};
 
 use super::Session;
 use super::api::{CommandTag, Notice};
@@ -498,12 +498,13 @@ impl Session {
         let modes = active.modes;
         let txn = active.txn.into_inner();
         match ending {
-            Ending::Commit if commit => txn.commit(CommitMode::Wait)?,
+            Ending::Commit if commit => self.commit_txn(txn)?,
             Ending::Prepare { gid, by } if commit => txn.prepare(gid, by)?,
             _ => txn.rollback()?,
         }
         result?;
         if chain {
+            self.settle()?;
             self.begin_with(modes, Block::Explicit);
             self.services.transaction_started.set(self.services.statement_started.get());
         }

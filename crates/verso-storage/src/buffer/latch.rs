@@ -241,11 +241,11 @@ impl Parking {
     #[cold]
     pub(super) fn wait(&self, page: PageId, word: &Word, to_share: bool) {
         let blocked = |state: State| if to_share { state.latched_exclusively() } else { state.latched() };
-        for _ in 0..SPIN_ROUNDS {
+        for round in 0..SPIN_ROUNDS {
             if !blocked(word.state()) {
                 return;
             }
-            backoff();
+            backoff(round);
         }
         self.waits.fetch_add(1, Ordering::Relaxed);
         let (mutex, condvar) = self.bucket(page);

@@ -5,6 +5,8 @@
 mod ending;
 mod savepoint;
 
+pub use ending::Committing;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

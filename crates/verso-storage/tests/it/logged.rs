@@ -1,15 +1,13 @@
 //! Commits that are in the log and not on disk yet (T1-logged, T3-logged): changes build upon them, and nobody is shown
 //! what may still be lost.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use verso_env::sync::{Condvar, Mutex};
-use verso_env::{Env, OpenMode, Vfs, VfsFile};
-use verso_sim::{FaultPlan, World, seeds};
+use verso_env::Env;
+use verso_sim::{FaultPlan, Gate, World, seeds};
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::{
     CommitMode, Engine, EngineOptions, Isolation, RecordLockMode, StorageError, Txn, TxnOptions, TxnState,
@@ -19,92 +17,9 @@ use verso_types::{SqlType, Value};
 
 use crate::support::{COLUMNS, batch, fill, now, options, sound};
 
-/// A disk whose syncs wait while it is shut.
-#[derive(Default)]
-struct Gate {
-    /// Whether it is shut, and how many wait.
-    state: Mutex<(bool, usize)>,
-    changed: Condvar,
-}
-
-impl Gate {
-    fn set(&self, shut: bool) {
-        self.state.lock().0 = shut;
-        self.changed.notify_all();
-    }
-
-    fn pass(&self) {
-        let mut state = self.state.lock();
-        state.1 += 1;
-        self.changed.notify_all();
-        self.changed.wait_while(&mut state, |(shut, _)| *shut);
-        state.1 -= 1;
-    }
-
-    fn until_somebody_waits(&self) {
-        self.changed.wait_while(&mut self.state.lock(), |(_, waiting)| *waiting == 0);
-    }
-}
-
-struct GatedVfs(Arc<dyn Vfs>, Arc<Gate>);
-struct GatedFile(Arc<dyn VfsFile>, Arc<Gate>);
-
-impl Vfs for GatedVfs {
-    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>> {
-        Ok(Arc::new(GatedFile(self.0.open(path, mode)?, Arc::clone(&self.1))))
-    }
-    fn exists(&self, path: &Path) -> io::Result<bool> {
-        self.0.exists(path)
-    }
-    fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.0.remove_file(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.0.rename(from, to)
-    }
-    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.0.create_dir_all(path)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.0.sync_dir(path)
-    }
-    fn list_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        self.0.list_dir(path)
-    }
-    fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.0.remove_dir_all(path)
-    }
-}
-
-impl VfsFile for GatedFile {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(buf, offset)
-    }
-    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_at(buf, offset)
-    }
-    fn sync_data(&self) -> io::Result<()> {
-        self.1.pass();
-        self.0.sync_data()
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-    fn preallocate(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.0.preallocate(offset, len)
-    }
-    fn try_lock(&self) -> io::Result<bool> {
-        self.0.try_lock()
-    }
-}
-
 /// A database with `count` rows, and the gate of its disk.
 fn gated(dir: &Path, count: i64) -> (Engine, Arc<Heap>, Arc<Gate>) {
-    let (mut env, gate) = (Env::real(), Arc::new(Gate::default()));
-    env.vfs = Arc::new(GatedVfs(env.vfs, Arc::clone(&gate)));
+    let (env, gate) = Gate::before(Env::real());
     let engine = Engine::create(env, &dir.join("t.verso"), options()).unwrap();
     let mut txn = engine.begin(TxnOptions::default());
     let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
@@ -205,7 +120,7 @@ fn t3_a_change_does_not_wait_for_the_disk_of_the_one_before_it() {
                 next.commit(CommitMode::Wait).unwrap();
                 told
             });
-            gate.changed.wait_for(&mut gate.state.lock(), Duration::from_millis(20));
+            gate.changes_within(Duration::from_millis(20));
             opened.store(true, Ordering::Relaxed);
             gate.set(false);
             assert_eq!(told.join().unwrap(), seen + 2.0);

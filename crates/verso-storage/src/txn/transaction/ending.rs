@@ -21,7 +21,16 @@ impl Txn {
     ///
     /// # Errors
     /// `MustRollback`; `Poisoned` when the log failed.
-    pub fn commit(mut self, _mode: CommitMode) -> Result<(), StorageError> {
+    pub fn commit(self, mode: CommitMode) -> Result<(), StorageError> {
+        self.commit_logged(mode)?.finish()
+    }
+
+    /// Commits into the log: the rest of the commit, the wait for the disk first of all, is [`Committing::finish`]. What
+    /// tells a client of the commit comes behind that.
+    ///
+    /// # Errors
+    /// `MustRollback`; `Poisoned` when the log failed.
+    pub fn commit_logged(mut self, _mode: CommitMode) -> Result<Committing, StorageError> {
         if self.must_rollback {
             self.finish_badly();
             return Err(StorageError::MustRollback);
@@ -42,7 +51,7 @@ impl Txn {
         if self.id == TxnId::NONE {
             let settled = self.settle();
             self.leave(true);
-            return settled;
+            return settled.map(|()| Committing { txn: self, needs: Lsn::ZERO, dropped: false, done: true });
         }
         let shared = Arc::clone(&self.shared);
         let mut mini = Mini::begin(shared.core(), self.id);
@@ -52,29 +61,20 @@ impl Txn {
             self.finish_badly();
             return Err(error);
         }
-        let wal = &shared.core().wal;
-        let (mut needs, mut dropped) = (Lsn::ZERO, false);
+        let mut needs = Lsn::ZERO;
         let logged = mini.commit_with(|_, end| needs = shared.transactions.mark_committing(self.id, end));
-        let durable = logged.and_then(|_| {
-            if disabled(Rule::T1) {
-                shared.transactions.publish_durable(Lsn(u64::MAX));
-            }
-            // Changes need not wait for the disk, too: whatever they make of this one is durable behind it.
-            shared.locks.logged(&self.owner);
-            dropped = self.give_back_slot();
-            wal.flush(needs)
-        });
-        if durable.is_err() {
+        if let Err(error) = logged {
             // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
             shared.locks.fail();
-            return durable;
+            return Err(error);
         }
-        shared.transactions.publish_durable(wal.durable());
-        self.leave(true);
-        if dropped && let Err(error) = retire::retire(&shared) {
-            tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
+        if disabled(Rule::T1) {
+            shared.transactions.publish_durable(Lsn(u64::MAX));
         }
-        Ok(())
+        // Changes need not wait for the disk, too: whatever they make of this one is durable behind it.
+        shared.locks.logged(&self.owner);
+        let dropped = self.give_back_slot();
+        Ok(Committing { txn: self, needs, dropped, done: false })
     }
 
     /// Prepares the transaction under a name: it outlives this handle, its locks and a restart, until
@@ -200,6 +200,70 @@ impl Txn {
             self.shared.left_to_sweep.lock().insert(self.id);
         }
         self.shared.transactions.mark_dead(self.id);
+    }
+}
+
+/// A transaction whose commit is in the log and not yet on disk: nobody is told of it, and its locks are held. Dropped,
+/// it is finished.
+#[must_use = "the commit is waited for when it is dropped"]
+pub struct Committing {
+    txn: Txn,
+    needs: Lsn,
+    dropped: bool,
+    done: bool,
+}
+
+impl Committing {
+    /// How far the log has to be durable ([`Engine::durable`](crate::Engine::durable)) for [`Committing::finish`] not
+    /// to wait.
+    pub fn needs(&self) -> Lsn {
+        self.needs
+    }
+
+    /// Waits until the commit is on disk, and makes it visible.
+    ///
+    /// # Errors
+    /// `Poisoned` when the log failed: whether the transaction has committed is known after the next start.
+    pub fn finish(mut self) -> Result<(), StorageError> {
+        self.finish_once()
+    }
+
+    fn finish_once(&mut self) -> Result<(), StorageError> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.txn.shared);
+        let wal = &shared.core().wal;
+        if let Err(error) = wal.flush(self.needs) {
+            // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
+            shared.locks.fail();
+            return Err(error);
+        }
+        shared.transactions.publish_durable(wal.durable());
+        self.txn.leave(true);
+        if self.dropped
+            && let Err(error) = retire::retire(&shared)
+        {
+            tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Committing {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Committing")
+            .field("txn", &self.txn.id)
+            .field("needs", &self.needs)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Committing {
+    fn drop(&mut self) {
+        if let Err(error) = self.finish_once() {
+            tracing::warn!(%error, txn = self.txn.id.0, "in doubt until the next start");
+        }
     }
 }
 

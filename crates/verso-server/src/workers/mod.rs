@@ -1,0 +1,316 @@
+//! Threads that serve the sessions whose clients have said something.
+//!
+//! ```text
+//!  sockets ──► epoll ──► a worker ──► the session's turn: reads, answers, until nothing is left
+//!                ▲          │
+//!                └──────────┘   stands still (lock, disk, client)? another takes its place
+//! ```
+//!
+//! A thread for each session would be woken by each of its messages. Where the processors are busy that is most of what a
+//! short statement costs; here as many threads as there are processors go on to the next message instead.
+//!
+//! K1. One worker serves a session at a time: its socket tells one thing that it has heard (`EPOLLONESHOT`), and the next
+//!     when the turn is over. A session's messages are answered in their order.
+//! K2. A worker that waits inside of a turn, for a lock, the disk or a client, is replaced at once
+//!     ([`verso_env::waiting`]): so whoever is waited for is heard, however many wait ([`crew`]).
+//! K3. In a transaction block a session keeps its worker, and for some milliseconds after one: others may wait for its
+//!     locks, so nothing it says waits for a worker.
+//! K4. A commit does not keep its worker: the answer is sent when the log is on disk ([`commits`]).
+//! K5. One that is in its turn for longer than a few milliseconds is replaced, too, as long as not too many are: long
+//!     statements leave room for short ones, and beyond that number statements wait in the order in which they came.
+
+mod commits;
+mod crew;
+mod seat;
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use verso_env::sync::{Condvar, Mutex, MutexGuard, RwLock};
+use verso_env::{Env, waiting};
+
+use crate::network::stream::Socket;
+use commits::Commits;
+pub use commits::Log;
+use crew::{Crew, Member, Seen};
+use seat::Seat;
+
+/// How often somebody looks whether a worker is in a long turn (K5).
+const TICK: Duration = Duration::from_millis(2);
+/// Looks at workers that all listen after which nobody looks until one has a turn.
+const QUIET_MAX: u32 = 50;
+/// What the end of the pool says instead of a session's number.
+const END: u64 = u64::MAX;
+
+/// A session as the pool sees it.
+pub trait Client: Send {
+    /// Answers what has come, and returns when nothing is left.
+    fn turn(&mut self) -> Turn;
+
+    /// The log is on disk as far as the last turn wanted: says what was kept back. `None` if there is more to be done at
+    /// once, in a turn.
+    fn committed(&mut self) -> Option<Turn>;
+}
+
+/// How a turn ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The client is waited for.
+    Waits,
+    /// The log is waited for: the next turn is to come when it is on disk up to there.
+    Commits(u64),
+    /// The session is over.
+    Ends,
+}
+
+/// The workers and the sessions they serve.
+pub struct Pool {
+    env: Env,
+    epoll: OwnedFd,
+    /// Readable once the pool ends.
+    end: (UnixStream, UnixStream),
+    seats: RwLock<HashMap<u64, Arc<Seat>>>,
+    next: AtomicU64,
+    crew: Crew,
+    commits: Commits,
+    log: Box<dyn Log>,
+    /// Nobody looks after the workers just now.
+    dozes: AtomicBool,
+    dozing: Mutex<()>,
+    woken: Condvar,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Pool").field("threads", &self.crew.threads()).finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// A pool in which `workers` threads work at a time, beside up to `long_max` in long turns. They start when they are
+    /// needed.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn new(env: Env, log: Box<dyn Log>, workers: usize, long_max: usize) -> io::Result<Arc<Pool>> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let end = UnixStream::pair()?;
+        epoll::add(&epoll, &end.0, EventData::new_u64(END), EventFlags::IN)?;
+        let pool = Arc::new(Pool {
+            epoll,
+            end,
+            seats: RwLock::default(),
+            next: AtomicU64::new(0),
+            crew: Crew::new(workers, long_max),
+            commits: Commits::default(),
+            log,
+            dozes: AtomicBool::new(false),
+            dozing: Mutex::default(),
+            woken: Condvar::new(),
+            env,
+        });
+        let watched = Arc::clone(&pool);
+        pool.env.threads.try_spawn("verso-watch", Box::new(move || watched.watch()))?;
+        Ok(pool)
+    }
+
+    /// Serves a session from now on; its first turn is on this thread, at once.
+    ///
+    /// # Errors
+    /// The socket cannot be watched; the session is over.
+    pub fn adopt(self: &Arc<Pool>, socket: &Arc<Socket>, client: Box<dyn Client>) -> io::Result<()> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let seat = Arc::new(Seat { number, socket: Arc::clone(socket), client: Mutex::new(Some(client)) });
+        self.seats.write().insert(number, Arc::clone(&seat));
+        let nothing = EventFlags::ONESHOT;
+        if let Err(error) = epoll::add(&self.epoll, &**socket, EventData::new_u64(number), nothing) {
+            self.seats.write().remove(&number);
+            return Err(error.into());
+        }
+        self.crew.fill(|member| self.start(member));
+        self.serve(&seat);
+        Ok(())
+    }
+
+    /// Ends the workers, once nobody is served any more; false if that takes longer.
+    pub fn end(&self, patience: Duration) -> bool {
+        self.crew.end();
+        // The other end is ours too, so it is there.
+        let _ = self.end.1.shutdown(std::net::Shutdown::Both);
+        self.wake();
+        self.crew.wait_gone(patience)
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> usize {
+        self.crew.threads()
+    }
+
+    fn start(self: &Arc<Pool>, member: &Arc<Member>) -> bool {
+        let (pool, own) = (Arc::clone(self), Arc::clone(member));
+        let started = self.env.threads.try_spawn("verso-worker", Box::new(move || pool.work(&own)));
+        if let Err(error) = &started {
+            tracing::warn!(%error, "cannot start a worker");
+        }
+        started.is_ok()
+    }
+
+    /// The life of a worker.
+    fn work(self: &Arc<Pool>, member: &Arc<Member>) {
+        let _listening = waiting::listen({
+            let (pool, member) = (Arc::clone(self), Arc::clone(member));
+            Rc::new(move || pool.crew.stand_still(&member, |other| pool.start(other)))
+        });
+        let _working = Working { pool: self, member };
+        while self.crew.join(member) {
+            match self.listen() {
+                Ok(Some(seat)) => {
+                    member.turns();
+                    if self.dozes.load(Ordering::SeqCst) {
+                        self.wake();
+                    }
+                    self.serve(&seat);
+                    member.turns();
+                }
+                Ok(None) if self.crew.is_ending() => break,
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::error!(%error, "cannot listen to clients");
+                    self.env.clock.sleep(TICK);
+                }
+            }
+        }
+    }
+
+    /// Waits for a client that says something, and takes its session's turn; `None` if there is nothing to do.
+    fn listen(&self) -> io::Result<Option<Arc<Seat>>> {
+        let mut space = [MaybeUninit::<Event>::uninit(); 1];
+        let (events, _) = match epoll::wait(&self.epoll, &mut space, None) {
+            Err(rustix::io::Errno::INTR) => return Ok(None),
+            result => result?,
+        };
+        let Some(event) = events.first() else { return Ok(None) };
+        Ok(self.seats.read().get(&event.data.u64()).cloned())
+    }
+
+    /// Serves a session whose turn this thread has taken.
+    fn serve(&self, seat: &Arc<Seat>) {
+        let Some(upto) = self.turn(seat) else { return };
+        let mut leads = self.commits.add(upto, Arc::clone(seat));
+        while leads {
+            let seats = self.commits.lead(&*self.log);
+            // All are told before anything else is begun; who is alone is waited for awake, perhaps.
+            let alone = seats.len() == 1;
+            let rest: Vec<_> = seats.iter().filter(|seat| alone || !self.committed(seat)).collect();
+            for seat in rest {
+                if let Some(upto) = self.turn(seat) {
+                    self.commits.leave(upto, Arc::clone(seat));
+                }
+            }
+            leads = self.commits.lead_on();
+        }
+    }
+
+    /// Gives a session its turn; it ends with the wait for its client, or for the log: then how far that has to be written.
+    fn turn(&self, seat: &Seat) -> Option<u64> {
+        let mut client = seat.client.lock();
+        let turn = client.as_mut().map_or(Turn::Ends, |client| client.turn());
+        self.end_turn(seat, client, turn)
+    }
+
+    /// Lets a session answer whose commit is on disk. Whether that was all.
+    fn committed(&self, seat: &Seat) -> bool {
+        let mut client = seat.client.lock();
+        let turn = client.as_mut().map_or(Some(Turn::Ends), |client| client.committed());
+        turn.is_some_and(|turn| self.end_turn(seat, client, turn).is_none())
+    }
+
+    fn end_turn(
+        &self,
+        seat: &Seat,
+        client: MutexGuard<'_, Option<Box<dyn Client>>>,
+        turn: Turn,
+    ) -> Option<u64> {
+        match turn {
+            Turn::Commits(upto) => return Some(upto),
+            Turn::Ends => self.remove(seat, client),
+            Turn::Waits => {
+                // Somebody else may take the next turn as soon as it listens.
+                drop(client);
+                let events = EventFlags::IN | EventFlags::RDHUP | EventFlags::ONESHOT;
+                if let Err(error) =
+                    epoll::modify(&self.epoll, &*seat.socket, EventData::new_u64(seat.number), events)
+                {
+                    tracing::error!(%error, "cannot listen to a client any more");
+                    self.remove(seat, seat.client.lock());
+                }
+            }
+        }
+        None
+    }
+
+    fn remove(&self, seat: &Seat, mut client: MutexGuard<'_, Option<Box<dyn Client>>>) {
+        self.seats.write().remove(&seat.number);
+        // Closed already is as good.
+        let _ = epoll::delete(&self.epoll, &*seat.socket);
+        *client = None;
+    }
+
+    /// Looks after the workers (K5).
+    fn watch(self: &Arc<Pool>) {
+        let mut quiet = 0;
+        loop {
+            self.env.clock.sleep(TICK);
+            match self.crew.look(|member| self.start(member)) {
+                Seen::Ending => return,
+                Seen::Busy => quiet = 0,
+                Seen::Quiet if quiet < QUIET_MAX => quiet += 1,
+                Seen::Quiet => {
+                    self.dozes.store(true, Ordering::SeqCst);
+                    // Who has begun a turn before that is seen here, who begins one later sees that somebody dozes.
+                    match self.crew.look(|member| self.start(member)) {
+                        Seen::Quiet => {
+                            let mut dozing = self.dozing.lock();
+                            while self.dozes.load(Ordering::SeqCst) {
+                                self.woken.wait(&mut dozing);
+                            }
+                        }
+                        Seen::Busy | Seen::Ending => self.dozes.store(false, Ordering::SeqCst),
+                    }
+                    quiet = 0;
+                }
+            }
+        }
+    }
+
+    /// Somebody has to look again.
+    #[cold]
+    fn wake(&self) {
+        let dozing = self.dozing.lock();
+        self.dozes.store(false, Ordering::SeqCst);
+        drop(dozing);
+        self.woken.notify_one();
+    }
+}
+
+/// A worker's thread, however it ends.
+struct Working<'p> {
+    pool: &'p Pool,
+    member: &'p Arc<Member>,
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.pool.crew.leave(self.member);
+        // If it is missed, another takes its place.
+        self.pool.wake();
+    }
+}

@@ -1,0 +1,149 @@
+//! Sessions and the threads that serve them.
+
+use std::time::Duration;
+
+use verso_env::Env;
+use verso_sim::Gate;
+
+use super::World;
+use super::raw::{Raw, bind, execute, message, parse, query, sync};
+
+/// Served by one thread, as far as nobody waits.
+fn one_worker() -> World {
+    World::with(|config| config.worker_threads = 1)
+}
+
+/// Whether an answer comes within a moment.
+fn is_answered(client: &mut Raw) -> bool {
+    client.socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let answered = client.socket.peek(&mut [0]).is_ok();
+    client.socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    answered
+}
+
+#[test]
+fn whoever_is_waited_for_is_served() {
+    const WAITING: usize = 40;
+    let world = one_worker();
+    let mut holder = world.connect();
+    holder.query("CREATE TABLE t (a int PRIMARY KEY, b int); INSERT INTO t VALUES (1, 0)");
+    holder.query("BEGIN; UPDATE t SET b = b + 1");
+    let mut waiting: Vec<Raw> = (0..WAITING).map(|_| world.connect()).collect();
+    waiting.iter_mut().for_each(|client| client.send(&query("UPDATE t SET b = b + 1")));
+    assert_eq!(world.connect().value("SELECT 1"), "1");
+    holder.query("COMMIT");
+    waiting.iter_mut().for_each(|client| assert_eq!(client.until('Z').len(), 2));
+    assert_eq!(holder.value("SELECT b FROM t"), (WAITING + 1).to_string());
+}
+
+#[test]
+fn long_statements_keep_nobody_waiting() {
+    const LONG: &str =
+        "SELECT count(*) FROM generate_series(1, 100000000) AS a(n), generate_series(1, 100000000) AS b(n)";
+    let world = one_worker();
+    let mut others: Vec<Raw> = (0..3).map(|_| world.connect()).collect();
+    let mut admin = world.connect();
+    others.iter_mut().for_each(|client| client.send(&query(LONG)));
+    assert_eq!(admin.value("SELECT 1"), "1");
+    for client in &mut others {
+        let cancel = format!("SELECT pg_cancel_backend({})", client.backend);
+        // Before it has begun there is nothing to cancel.
+        while !is_answered(client) {
+            admin.value(&cancel);
+        }
+        let code = client.until('E').pop().unwrap().field('C');
+        assert_eq!(code.as_deref(), Some("57014"));
+    }
+}
+
+/// Messages in pieces, several at once, and a client that leaves in the middle.
+#[test]
+fn nothing_that_comes_is_overlooked() {
+    let world = one_worker();
+    let (mut pieces, mut many) = (world.connect(), world.connect());
+    for byte in query("SELECT 7") {
+        assert!(!is_answered_now(&pieces));
+        pieces.send(&[byte]);
+        std::thread::yield_now();
+    }
+    assert_eq!(pieces.until('Z').len(), 4);
+    let series = [parse("", "SELECT $1::int"), bind("", "", &[Some("5")]), execute("", 0), sync()].concat();
+    many.send(&series.repeat(500));
+    for _ in 0..500 {
+        many.until('Z');
+    }
+    // Answered although the client sends nothing more.
+    many.send(&[query("SELECT 1"), message('X', &[])].concat());
+    assert_eq!(many.until('Z').len(), 4);
+    assert!(many.next().is_none());
+    pieces.send(&query("SELECT 8")[..5]);
+    drop(pieces);
+    while world.server().sessions() > 0 {
+        std::thread::yield_now();
+    }
+}
+
+fn is_answered_now(client: &Raw) -> bool {
+    client.socket.set_nonblocking(true).unwrap();
+    let answered = client.socket.peek(&mut [0]).is_ok();
+    client.socket.set_nonblocking(false).unwrap();
+    answered
+}
+
+#[test]
+fn a_commit_is_told_when_it_is_on_disk_and_keeps_nobody_waiting() {
+    let (env, gate) = Gate::before(Env::real());
+    let world = World::within(env, |_| {}, |config| config.worker_threads = 1);
+    let mut reader = world.connect();
+    reader.query("CREATE TABLE t (a int PRIMARY KEY)");
+    let mut writers: Vec<Raw> = (0..20).map(|_| world.connect()).collect();
+    gate.set(true);
+    for (i, writer) in writers.iter_mut().enumerate() {
+        let sql = format!("INSERT INTO t VALUES ({i})");
+        // In all ways to commit: a statement alone, several at once, the extended protocol, a block.
+        match i % 4 {
+            0 => writer.send(&query(&sql)),
+            1 => writer.send(&query(&format!("{sql}; SELECT 1"))),
+            2 => writer.send(&[parse("", &sql), bind("", "", &[]), execute("", 0), sync()].concat()),
+            _ => {
+                writer.send(&query(&format!("BEGIN; {sql}")));
+                writer.until('Z');
+                writer.send(&query("COMMIT"));
+            }
+        }
+    }
+    gate.until_somebody_waits();
+    assert_eq!(reader.value("SELECT count(*) FROM t"), "0", "nobody sees what may be lost");
+    for writer in &mut writers {
+        assert!(!is_answered(writer), "nobody hears of what may be lost");
+    }
+    // Whoever says something more waits for his commit first.
+    writers[0].send(&query("SELECT count(*) >= 1 FROM t"));
+    assert_eq!(reader.value("SELECT 1"), "1");
+    gate.set(false);
+    for writer in &mut writers {
+        let answers = writer.until('Z');
+        assert!(answers.iter().all(|answer| answer.kind != 'E'), "{answers:?}");
+    }
+    let seen = writers[0].until('Z').into_iter().find(|answer| answer.kind == 'D').unwrap();
+    assert_eq!(seen.body.last(), Some(&b't'));
+    assert_eq!(reader.value("SELECT count(*) FROM t"), "20");
+}
+
+#[test]
+fn a_session_that_is_ended_while_its_commit_waits_hears_of_both() {
+    let (env, gate) = Gate::before(Env::real());
+    let world = World::within(env, |_| {}, |config| config.worker_threads = 1);
+    let (mut admin, mut writer) = (world.connect(), world.connect());
+    admin.query("CREATE TABLE t (a int)");
+    gate.set(true);
+    writer.send(&query("INSERT INTO t VALUES (1)"));
+    gate.until_somebody_waits();
+    assert_eq!(admin.value(&format!("SELECT pg_terminate_backend({})", writer.backend)), "t");
+    assert!(!is_answered(&mut writer));
+    gate.set(false);
+    let kinds: Vec<String> = writer.until('E').iter().map(|reply| format!("{}", reply.kind)).collect();
+    assert_eq!(kinds.concat(), "CZE");
+    assert!(writer.next().is_none());
+    assert_eq!(admin.value("SELECT count(*) FROM t"), "1");
+}

@@ -1,0 +1,69 @@
+//! Commits whose wait for the disk is left to who talks to the client.
+//!
+//! A thread that waits for the disk does nothing else. Who serves several clients lets a commit return when it is in the
+//! log, keeps the answer back, and goes on with another client until the log is on disk.
+//!
+//! C1. Nothing that a client is told after a commit, of this session or of what it has seen, leaves before
+//!     [`Session::settle`].
+//! C2. The session does nothing else before: its next statement settles first.
+
+use verso_storage::{CommitMode, Committing, Lsn, Txn};
+
+use super::{Instance, Session};
+use crate::SqlError;
+
+/// What a session does about the disk.
+#[derive(Debug, Default)]
+pub(super) struct Commits {
+    defers: bool,
+    /// The commit that is in the log.
+    logged: Option<Committing>,
+}
+
+impl Session {
+    /// From now on commits return when they are in the log: who calls this sees to C1.
+    pub fn defer_commits(&mut self) {
+        self.commits.defers = true;
+    }
+
+    /// How far the log has to be on disk before the client may hear of the last commit; none if it may.
+    pub fn unsettled(&self) -> Option<u64> {
+        self.commits.logged.as_ref().map(|logged| logged.needs().0)
+    }
+
+    /// Ends the last commit; waits until the log is on disk as far as [`Session::unsettled`] says.
+    ///
+    /// # Errors
+    /// 58030 if the log could not be written: whether the transaction has committed is not known.
+    pub fn settle(&mut self) -> Result<(), SqlError> {
+        match self.commits.logged.take() {
+            None => Ok(()),
+            Some(logged) => Ok(logged.finish()?),
+        }
+    }
+
+    /// Commits, as far as it is to be waited for.
+    pub(super) fn commit_txn(&mut self, txn: Txn) -> Result<(), SqlError> {
+        let logged = txn.commit_logged(CommitMode::Wait)?;
+        if self.commits.defers && logged.needs() > self.services.instance.engine.durable() {
+            self.commits.logged = Some(logged);
+            return Ok(());
+        }
+        Ok(logged.finish()?)
+    }
+}
+
+impl Instance {
+    /// How far the log is on disk; see [`Session::unsettled`].
+    pub fn durable(&self) -> u64 {
+        self.engine.durable().0
+    }
+
+    /// Waits until the log is on disk up to there; writes it, if nobody does.
+    ///
+    /// # Errors
+    /// 58030 if the log could not be written.
+    pub fn flush_log(&self, upto: u64) -> Result<(), SqlError> {
+        Ok(self.engine.flush_log(Lsn(upto))?)
+    }
+}
