@@ -8,7 +8,7 @@ pub use loom::sync::atomic;
 pub const SPIN_ROUNDS: u32 = 0;
 
 /// Lets others go first.
-pub fn backoff() {
+pub fn backoff(_round: u32) {
     loom::thread::yield_now();
 }
 
