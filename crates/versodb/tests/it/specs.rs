@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use verso_env::Env;
+use verso_env::{Env, JoinHandle};
 
 const LEVELS: [&str; 4] = ["read uncommitted", "read committed", "repeatable read", "serializable"];
 
@@ -59,19 +59,20 @@ struct Worker {
     receive: Receiver<Result<String, String>>,
     /// Statements sent, whose results have not come.
     open: Vec<String>,
+    thread: JoinHandle,
 }
 
 fn worker(env: &Env, mut client: Box<dyn Client>) -> Worker {
     let (send, jobs) = channel::<String>();
     let (results, receive) = channel();
-    drop(env.spawn("session", move || {
+    let thread = env.spawn("session", move || {
         for sql in jobs {
             if results.send(client.run(&sql)).is_err() {
                 return;
             }
         }
-    }));
-    Worker { send, receive, open: Vec::new() }
+    });
+    Worker { send, receive, open: Vec::new(), thread }
 }
 
 fn show(out: &mut String, session: &str, sql: &str, result: &Result<String, String>) {
@@ -131,6 +132,15 @@ fn run(env: &Env, server: &dyn Server, spec: &Spec, level: &str) -> String {
     let stuck: Vec<&String> =
         workers.iter().filter(|(_, worker)| !worker.open.is_empty()).map(|(session, _)| session).collect();
     assert!(stuck.is_empty(), "{level}: {stuck:?} still wait at the end\n{out}");
+    for Worker { send, thread, .. } in workers.into_values() {
+        drop(send);
+        thread.join().expect("a session's thread");
+    }
+    // A server hears of their end somewhat later; what they still hold is not the next level's.
+    while control.run("SELECT count(*) FROM verso_locks WHERE kind = 'advisory'").expect("the view") != "[0]"
+    {
+        std::thread::yield_now();
+    }
     out
 }
 
