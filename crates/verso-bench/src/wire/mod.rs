@@ -6,7 +6,8 @@
 //! | `select_simple` | the same as text with a literal |
 //! | `tpcb_durable` | TPC-B's five statements between BEGIN and END, every commit on disk |
 //!
-//! The load is pgbench where there is one, and a driver of our own otherwise; a peer gets the same load in the same
+//! The load is pgbench where there is one, and a driver of our own otherwise; it comes through a Unix socket, as pgbench's
+//! does by itself, or through TCP. A peer gets the same load in the same
 //! run, turn by turn, so that what else the machine does meets both. `idle_sessions_bytes` is what a thousand sessions
 //! take that have run one query and wait. W1. After the load the sums of all balances must equal the sum of the
 //! history (B3).
@@ -28,6 +29,7 @@ use crate::folder::WorkFolder;
 use crate::results::Calibration;
 use load::{Load, Workload};
 use server::RunningServer;
+pub use server::Transport;
 
 /// Options of `verso bench wire`.
 #[derive(Debug, clap::Args)]
@@ -53,6 +55,9 @@ pub struct WireOptions {
     /// Only these workloads
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub only: Vec<String>,
+    /// How Verso is reached; a peer's DSN says how the peer is
+    #[arg(long, value_enum, default_value_t = Transport::Unix)]
+    pub transport: Transport,
     /// Bytes of Verso's buffer pool
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
     pub pool_bytes: u64,
@@ -101,7 +106,7 @@ pub fn run(options: &WireOptions) -> Result<(), BenchError> {
     let calibration = calibrate(&env, folder.path())?;
     let load = Load::choose(options.own_driver);
     let server = RunningServer::start(folder.path(), options.pool_bytes)?;
-    let mut targets = vec![Target::new("verso", server.dsn())];
+    let mut targets = vec![Target::new("verso", server.dsn(options.transport))];
     for peer in &options.peers {
         let (name, dsn) = peer
             .split_once('=')

@@ -1,15 +1,25 @@
 //! A server of our own, started for the run.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::BenchError;
+
+/// How clients reach a server on the same machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Transport {
+    /// A Unix socket.
+    Unix,
+    /// TCP over the loopback.
+    Tcp,
+}
 
 /// `verso serve` in a child process.
 #[derive(Debug)]
 pub(super) struct RunningServer {
     child: Child,
+    folder: PathBuf,
     port: u16,
 }
 
@@ -22,6 +32,8 @@ impl RunningServer {
             .arg("serve")
             .arg(folder.join("wire.verso"))
             .args(["--listen", "127.0.0.1:0", "-c", "log_level=warn", "-c", "max_connections=1000"])
+            .arg("--socket")
+            .arg(folder)
             .args(["--pool-bytes", &pool_bytes.to_string()])
             .stdout(Stdio::piped())
             .stdin(Stdio::null())
@@ -31,9 +43,8 @@ impl RunningServer {
         if let Some(out) = child.stdout.take() {
             BufReader::new(out).read_line(&mut line).map_err(|error| failed(error.to_string()))?;
         }
-        let port = line.trim().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-        match port {
-            Some(port) => Ok(RunningServer { child, port }),
+        match port_of(&line) {
+            Some(port) => Ok(RunningServer { child, folder: folder.to_owned(), port }),
             None => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -43,8 +54,12 @@ impl RunningServer {
     }
 
     /// How to reach it.
-    pub fn dsn(&self) -> String {
-        format!("host=127.0.0.1 port={} user=verso dbname=verso", self.port)
+    pub fn dsn(&self, transport: Transport) -> String {
+        let host = match transport {
+            Transport::Unix => format!("'{}'", self.folder.display()),
+            Transport::Tcp => "127.0.0.1".to_owned(),
+        };
+        format!("host={host} port={} user=verso dbname=verso", self.port)
     }
 
     /// Where it listens.
@@ -75,5 +90,20 @@ impl Drop for RunningServer {
         // After an error of the run nobody else ends it; one that has ended already is as good.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// The port in the line that says where the server listens: addresses first, the socket's path last.
+fn port_of(line: &str) -> Option<u16> {
+    line.split([' ', ',']).find_map(|word| word.trim().rsplit_once(':')?.1.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_port_is_the_address_s() {
+        let line = "verso: ready: listening on 127.0.0.1:5600, /tmp/a:b/.s.PGSQL.5600\n";
+        assert_eq!(super::port_of(line), Some(5600));
+        assert_eq!(super::port_of("verso: no\n"), None);
     }
 }

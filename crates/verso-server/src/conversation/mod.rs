@@ -71,6 +71,7 @@ pub fn converse(shared: &Arc<Shared>, pool: &Arc<Pool>, wire: Wire, peer: Peer, 
         skips: false,
         answers: true,
         uses_blocks: false,
+        lost: None,
         body: Vec::new(),
         _connected: connected,
     };
@@ -97,6 +98,8 @@ struct Conversation {
     /// A transaction block was open since the client was last waited for in vain: it keeps its worker (K3 of
     /// [`workers`](crate::workers)).
     uses_blocks: bool,
+    /// A commit that was not waited for has failed.
+    lost: Option<SqlError>,
     /// The message that is being answered, if it was copied.
     body: Vec<u8>,
     /// The last to go.
@@ -135,12 +138,9 @@ impl Client for Conversation {
         self.leave(reason)
     }
 
-    fn committed(&mut self) -> Option<Turn> {
-        let result = catch_unwind(AssertUnwindSafe(|| self.settle().and_then(|()| self.send_answers())));
-        match result.unwrap_or_else(|_| Err(broken())) {
-            Err(error) => Some(self.leave(Some(error))),
-            Ok(()) => self.is_through().then_some(Turn::Waits),
-        }
+    fn committed(&mut self) {
+        let settled = catch_unwind(AssertUnwindSafe(|| self.settle()));
+        self.lost = settled.unwrap_or_else(|_| Err(broken())).err();
     }
 }
 
@@ -163,11 +163,6 @@ impl Conversation {
         Turn::Ends
     }
 
-    /// Whether there is nothing to do until the client says more.
-    fn is_through(&self) -> bool {
-        self.wire.is_drained() && !self.wire.is_ending()
-    }
-
     /// A commit that was not waited for is on disk before anything is sent or done.
     fn settle(&mut self) -> Result<(), SqlError> {
         self.session.settle().inspect_err(|_| {
@@ -179,6 +174,9 @@ impl Conversation {
 
     /// Answers messages until no more are here or the client leaves; an error ends the connection.
     fn answer_all(&mut self) -> Result<Next, SqlError> {
+        if let Some(error) = self.lost.take() {
+            return Err(error);
+        }
         loop {
             let frame = match self.wire.input.next_frame() {
                 Ok(Some(frame)) => frame,

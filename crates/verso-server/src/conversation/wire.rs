@@ -65,11 +65,6 @@ impl Wire {
         self.drained = false;
     }
 
-    /// Whether all that had come is read and answered.
-    pub fn is_drained(&self) -> bool {
-        self.drained && self.input.pending() == 0
-    }
-
     /// Reads what the client has sent; 0 at the end of the connection. If nothing more is there it is waited for; `None`
     /// if nothing comes that long.
     ///

@@ -55,9 +55,9 @@ pub trait Client: Send {
     /// Answers what has come, and returns when nothing is left.
     fn turn(&mut self) -> Turn;
 
-    /// The log is on disk as far as the last turn wanted: says what was kept back. `None` if there is more to be done at
-    /// once, in a turn.
-    fn committed(&mut self) -> Option<Turn>;
+    /// The log is on disk as far as the last turn wanted: others may know now. Neither waits nor says anything; that is the
+    /// next turn's.
+    fn committed(&mut self);
 }
 
 /// How a turn ends.
@@ -207,12 +207,15 @@ impl Pool {
         let mut leads = self.commits.add(upto, Arc::clone(seat));
         while leads {
             let seats = self.commits.lead(&*self.log);
-            // All are told before anything else is begun; who is alone is waited for awake, perhaps.
-            let alone = seats.len() == 1;
-            let rest: Vec<_> = seats.iter().filter(|seat| alone || !self.committed(seat)).collect();
-            for seat in rest {
-                if let Some(upto) = self.turn(seat) {
-                    self.commits.leave(upto, Arc::clone(seat));
+            if let [alone] = &seats[..] {
+                if let Some(upto) = self.turn(alone) {
+                    self.commits.leave(upto, Arc::clone(alone));
+                }
+            } else {
+                // Nobody's turn waits for what another's client says or takes.
+                for seat in &seats {
+                    seat.client.lock().iter_mut().for_each(|client| client.committed());
+                    self.listen_to(seat, EventFlags::OUT);
                 }
             }
             leads = self.commits.lead_on();
@@ -222,39 +225,25 @@ impl Pool {
     /// Gives a session its turn; it ends with the wait for its client, or for the log: then how far that has to be written.
     fn turn(&self, seat: &Seat) -> Option<u64> {
         let mut client = seat.client.lock();
-        let turn = client.as_mut().map_or(Turn::Ends, |client| client.turn());
-        self.end_turn(seat, client, turn)
-    }
-
-    /// Lets a session answer whose commit is on disk. Whether that was all.
-    fn committed(&self, seat: &Seat) -> bool {
-        let mut client = seat.client.lock();
-        let turn = client.as_mut().map_or(Some(Turn::Ends), |client| client.committed());
-        turn.is_some_and(|turn| self.end_turn(seat, client, turn).is_none())
-    }
-
-    fn end_turn(
-        &self,
-        seat: &Seat,
-        client: MutexGuard<'_, Option<Box<dyn Client>>>,
-        turn: Turn,
-    ) -> Option<u64> {
-        match turn {
+        match client.as_mut().map_or(Turn::Ends, |client| client.turn()) {
             Turn::Commits(upto) => return Some(upto),
             Turn::Ends => self.remove(seat, client),
             Turn::Waits => {
-                // Somebody else may take the next turn as soon as it listens.
                 drop(client);
-                let events = EventFlags::IN | EventFlags::RDHUP | EventFlags::ONESHOT;
-                if let Err(error) =
-                    epoll::modify(&self.epoll, &*seat.socket, EventData::new_u64(seat.number), events)
-                {
-                    tracing::error!(%error, "cannot listen to a client any more");
-                    self.remove(seat, seat.client.lock());
-                }
+                self.listen_to(seat, EventFlags::empty());
             }
         }
         None
+    }
+
+    /// The session's next turn comes when its client says something, or `besides`; on any thread.
+    fn listen_to(&self, seat: &Seat, besides: EventFlags) {
+        let events = EventFlags::IN | EventFlags::RDHUP | EventFlags::ONESHOT | besides;
+        let data = EventData::new_u64(seat.number);
+        if let Err(error) = epoll::modify(&self.epoll, &*seat.socket, data, events) {
+            tracing::error!(%error, "cannot listen to a client any more");
+            self.remove(seat, seat.client.lock());
+        }
     }
 
     fn remove(&self, seat: &Seat, mut client: MutexGuard<'_, Option<Box<dyn Client>>>) {

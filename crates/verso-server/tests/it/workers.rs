@@ -8,6 +8,10 @@ use verso_sim::Gate;
 use super::World;
 use super::raw::{Raw, bind, execute, message, parse, query, sync};
 
+/// Long enough that nobody waits for its end.
+const LONG: &str =
+    "SELECT count(*) FROM generate_series(1, 100000000) AS a(n), generate_series(1, 100000000) AS b(n)";
+
 /// Served by one thread, as far as nobody waits.
 fn one_worker() -> World {
     World::with(|config| config.worker_threads = 1)
@@ -38,8 +42,6 @@ fn whoever_is_waited_for_is_served() {
 
 #[test]
 fn long_statements_keep_nobody_waiting() {
-    const LONG: &str =
-        "SELECT count(*) FROM generate_series(1, 100000000) AS a(n), generate_series(1, 100000000) AS b(n)";
     let world = one_worker();
     let mut others: Vec<Raw> = (0..3).map(|_| world.connect()).collect();
     let mut admin = world.connect();
@@ -146,4 +148,27 @@ fn a_session_that_is_ended_while_its_commit_waits_hears_of_both() {
     assert_eq!(kinds.concat(), "CZE");
     assert!(writer.next().is_none());
     assert_eq!(admin.value("SELECT count(*) FROM t"), "1");
+}
+
+#[test]
+fn nobody_waits_for_what_others_do_after_the_same_flush() {
+    let (env, gate) = Gate::before(Env::real());
+    let world = World::within(env, |_| {}, |config| config.worker_threads = 1);
+    let (mut admin, mut leader, mut long, mut short) =
+        (world.connect(), world.connect(), world.connect(), world.connect());
+    admin.query("CREATE TABLE t (a int)");
+    gate.set(true);
+    leader.send(&query("INSERT INTO t VALUES (1)"));
+    gate.until_somebody_waits();
+    // What they send further on is here when their commits are on disk.
+    for (client, next) in [(&mut long, LONG), (&mut short, "SELECT 1")] {
+        client.send(&query("INSERT INTO t VALUES (1)"));
+        assert!(!is_answered(client));
+        client.send(&query(next));
+    }
+    gate.set(false);
+    short.until('Z');
+    assert_eq!(short.until('Z').len(), 4);
+    long.until('Z');
+    assert_eq!(admin.value(&format!("SELECT pg_terminate_backend({})", long.backend)), "t");
 }
