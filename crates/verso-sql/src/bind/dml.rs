@@ -11,6 +11,7 @@ use verso_types::SqlType;
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::Scope;
+use super::start::read_at_start;
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{
     self, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem,
@@ -54,7 +55,9 @@ impl Binder<'_> {
             Some(clause) => Some(Box::new(self.on_conflict(clause, &table, insert.alias.as_ref())?)),
             None => None,
         };
-        Ok(Insert { table, source, values, spool, checks, on_conflict, returning })
+        let mut insert = Insert { table, source, values, spool, checks, on_conflict, returning };
+        read_at_start(&mut insert);
+        Ok(insert)
     }
 
     /// The CHECK constraints of a table, by name, over full rows.

@@ -15,6 +15,7 @@
 //! | [`with`] | WITH |
 //! | [`copy`] | COPY |
 //! | [`dml`], [`change`] | INSERT; UPDATE, DELETE |
+//! | [`start`] | queries of an INSERT over its own table |
 //! | [`plpgsql`] | bodies of functions |
 //! | [`parameter`] | types of parameters that nobody declared |
 //! | [`walk`] | walks over typed expressions |
@@ -38,6 +39,7 @@ mod plpgsql;
 mod query;
 mod resolve;
 mod scope;
+mod start;
 mod subquery;
 mod walk;
 mod with;
