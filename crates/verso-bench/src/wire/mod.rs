@@ -105,7 +105,7 @@ pub fn run(options: &WireOptions) -> Result<(), BenchError> {
     let folder = WorkFolder::create(&parent, false)?;
     let calibration = calibrate(&env, folder.path())?;
     let load = Load::choose(options.own_driver);
-    let server = RunningServer::start(folder.path(), options.pool_bytes)?;
+    let server = RunningServer::start(folder.path(), options.pool_bytes, options.transport)?;
     let mut targets = vec![Target::new("verso", server.dsn(options.transport))];
     for peer in &options.peers {
         let (name, dsn) = peer

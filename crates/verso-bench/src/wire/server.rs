@@ -25,15 +25,17 @@ pub(super) struct RunningServer {
 
 impl RunningServer {
     /// Starts it on a new database and waits until it is ready.
-    pub fn start(folder: &Path, pool_bytes: u64) -> Result<RunningServer, BenchError> {
+    pub fn start(folder: &Path, pool_bytes: u64, transport: Transport) -> Result<RunningServer, BenchError> {
         let failed = |message: String| BenchError::Child { task: "verso serve".to_owned(), message };
         let binary = std::env::current_exe().map_err(BenchError::file("the running binary"))?;
+        // A host that does not begin with a slash would be a name.
+        let folder = folder.canonicalize().map_err(BenchError::file(folder))?;
+        let socket = (transport == Transport::Unix).then_some(&folder);
         let mut child = Command::new(&binary)
             .arg("serve")
             .arg(folder.join("wire.verso"))
             .args(["--listen", "127.0.0.1:0", "-c", "log_level=warn", "-c", "max_connections=1000"])
-            .arg("--socket")
-            .arg(folder)
+            .args(socket.iter().flat_map(|folder| ["--socket".as_ref(), folder.as_os_str()]))
             .args(["--pool-bytes", &pool_bytes.to_string()])
             .stdout(Stdio::piped())
             .stdin(Stdio::null())
@@ -44,7 +46,7 @@ impl RunningServer {
             BufReader::new(out).read_line(&mut line).map_err(|error| failed(error.to_string()))?;
         }
         match port_of(&line) {
-            Some(port) => Ok(RunningServer { child, folder: folder.to_owned(), port }),
+            Some(port) => Ok(RunningServer { child, folder, port }),
             None => {
                 let _ = child.kill();
                 let _ = child.wait();
