@@ -101,11 +101,6 @@ impl Shared {
         self.database.instance()
     }
 
-    /// How far the log is on disk.
-    pub fn durable(&self) -> u64 {
-        self.instance().durable()
-    }
-
     /// A new session.
     pub fn session(&self) -> Session {
         Session::new(Arc::clone(self.instance()))

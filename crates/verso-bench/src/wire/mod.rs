@@ -7,10 +7,9 @@
 //! | `tpcb_durable` | TPC-B's five statements between BEGIN and END, every commit on disk |
 //!
 //! The load is pgbench where there is one, and a driver of our own otherwise; it comes through a Unix socket, as pgbench's
-//! does by itself, or through TCP. A peer gets the same load in the same
-//! run, turn by turn, so that what else the machine does meets both. `idle_sessions_bytes` is what a thousand sessions
-//! take that have run one query and wait. W1. After the load the sums of all balances must equal the sum of the
-//! history (B3).
+//! does by itself, or through TCP. A peer gets the same load in the same run, turn by turn, so that what else the machine does
+//! meets both. `idle_sessions_bytes` is what a thousand sessions take that have run one query and wait. W1. After the load the
+//! sums of all balances must equal the sum of the history (B3).
 
 mod idle;
 mod load;

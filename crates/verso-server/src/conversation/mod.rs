@@ -217,11 +217,9 @@ impl Conversation {
             false => Waits::No,
         };
         self.uses_blocks = waits != Waits::No;
-        if let Some(upto) = self.session.unsettled() {
-            if upto > self.shared.durable() && waits == Waits::No {
-                return Ok(Next::Commit(upto));
-            }
-            self.settle()?;
+        match self.session.unsettled() {
+            Some(upto) if waits == Waits::No => return Ok(Next::Commit(upto)),
+            _ => self.settle()?,
         }
         self.send_answers()?;
         match self.wire.read(waits) {

@@ -149,11 +149,6 @@ impl Pool {
         self.crew.wait_gone(patience)
     }
 
-    /// How many threads there are.
-    pub fn threads(&self) -> usize {
-        self.crew.threads()
-    }
-
     fn start(self: &Arc<Pool>, member: &Arc<Member>) -> bool {
         let (pool, own) = (Arc::clone(self), Arc::clone(member));
         let started = self.env.threads.try_spawn("verso-worker", Box::new(move || pool.work(&own)));

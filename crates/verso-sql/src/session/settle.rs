@@ -26,9 +26,15 @@ impl Session {
         self.commits.defers = true;
     }
 
-    /// How far the log has to be on disk before the client may hear of the last commit; none if it may.
+    /// How far the log is still to be written before the last commit can end; none if it need not be.
     pub fn unsettled(&self) -> Option<u64> {
-        self.commits.logged.as_ref().map(|logged| logged.needs().0)
+        let logged = self.commits.logged.as_ref()?;
+        self.is_ahead(logged).then(|| logged.needs().0)
+    }
+
+    /// Whether the disk has to be waited for.
+    fn is_ahead(&self, logged: &Committing) -> bool {
+        logged.needs() > self.services.instance.engine.durable()
     }
 
     /// Ends the last commit; waits until the log is on disk as far as [`Session::unsettled`] says.
@@ -45,7 +51,7 @@ impl Session {
     /// Commits, as far as it is to be waited for.
     pub(super) fn commit_txn(&mut self, txn: Txn) -> Result<(), SqlError> {
         let logged = txn.commit_logged(CommitMode::Wait)?;
-        if self.commits.defers && logged.needs() > self.services.instance.engine.durable() {
+        if self.commits.defers && self.is_ahead(&logged) {
             self.commits.logged = Some(logged);
             return Ok(());
         }
