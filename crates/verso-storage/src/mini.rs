@@ -7,7 +7,8 @@
 //!
 //! L1 (design): the records form one group of the log, and the page latches are held until every LSN is set.
 //! M1. Do is redo: a page changes only by the redo function of a record kind, run on the latched bytes with the
-//!     payload that is logged. So replay gives the same bytes, whatever the function does.
+//!     payload that is logged. So replay gives the same bytes, whatever the function does. (Rows one behind the other
+//!     are put there by [`Mini::apply_as`], which debug builds compare with the redo function.)
 //! M2. A redo function that returns a flaw has changed nothing; everything else is validated before `apply`.
 //! M3. What was applied is committed. A mini-transaction that is dropped in between leaves pages that the log does
 //!     not know of, so it poisons the engine (and panics in debug builds).
@@ -137,18 +138,35 @@ struct Taken<'e> {
     changed: bool,
 }
 
-/// A mini-transaction under way.
-#[must_use = "a mini-transaction does nothing before commit"]
-pub struct Mini<'e> {
-    core: &'e Core,
-    group: Group,
-    pages: SmallVec<[Taken<'e>; 8]>,
+/// What mini-transactions do besides changing pages.
+#[derive(Default)]
+struct More<'e> {
     effects: Vec<Box<dyn FnOnce(Lsn, Lsn) + 'e>>,
     /// What follows when the frames of discarded pages are gone.
     last: Vec<Box<dyn FnOnce() + 'e>>,
     /// Runs of pages whose frames are dropped after the commit.
     discards: Vec<(PageId, u32)>,
     space: Option<SpaceChange<'e>>,
+}
+
+impl Taken<'_> {
+    /// The page is about to be changed (C2).
+    #[inline]
+    fn is_not_clean(&self, core: &Core) {
+        if header::flags(&self.page) & FLAG_SWEPT != 0 && header::kind(&self.page) == Some(PageKind::Data) {
+            core.clean.remove(self.page.id());
+        }
+    }
+}
+
+/// A mini-transaction under way.
+#[must_use = "a mini-transaction does nothing before commit"]
+pub struct Mini<'e> {
+    core: &'e Core,
+    group: Group,
+    pages: SmallVec<[Taken<'e>; 8]>,
+    /// Most have nothing of that.
+    more: Option<Box<More<'e>>>,
     reservation: Option<Reservation<'e>>,
     use_reserve: bool,
     /// A usual group has its room already.
@@ -166,10 +184,7 @@ impl<'e> Mini<'e> {
             core,
             group: Group::new(txn),
             pages: SmallVec::new(),
-            effects: Vec::new(),
-            last: Vec::new(),
-            discards: Vec::new(),
-            space: None,
+            more: None,
             reservation: None,
             use_reserve: false,
             promised: false,
@@ -201,17 +216,18 @@ impl<'e> Mini<'e> {
         }
     }
 
-    /// Takes in a page whose content on disk means nothing: the next record for it is an init record.
+    /// Takes in a page whose content means nothing, and is anything: the next record for it is an init record, which
+    /// empties it.
     ///
     /// # Errors
-    /// As [`BufferPool::create`].
+    /// As [`BufferPool::take_over`].
     pub fn create(&mut self, id: PageId) -> Result<PageHandle, StorageError> {
         match self.find(id) {
             Some(handle) => Ok(handle),
             None => {
                 // What it was before does not count.
                 self.core.clean.remove(id);
-                Ok(self.take(self.core.pool.create(id)?))
+                Ok(self.take(self.core.pool.take_over(id)?))
             }
         }
     }
@@ -227,6 +243,10 @@ impl<'e> Mini<'e> {
     #[must_use]
     pub fn page(&self, handle: PageHandle) -> &[u8] {
         &self.pages[handle.0 as usize].page
+    }
+
+    fn more(&mut self) -> &mut More<'e> {
+        self.more.get_or_insert_default()
     }
 
     /// Number of a page.
@@ -296,10 +316,7 @@ impl<'e> Mini<'e> {
         }
         let taken = &mut self.pages[handle.0 as usize];
         let id = taken.page.id();
-        // Before the change (C2).
-        if header::flags(&taken.page) & FLAG_SWEPT != 0 && header::kind(&taken.page) == Some(PageKind::Data) {
-            self.core.clean.remove(id);
-        }
+        taken.is_not_clean(self.core);
         let start = self.group.push_with(kind, id, write);
         let before = cfg!(debug_assertions).then(|| taken.page.to_vec());
         match self.core.redo.redo(kind, &mut taken.page, self.group.payload(start)) {
@@ -319,6 +336,35 @@ impl<'e> Mini<'e> {
                 Err(StorageError::corrupt(id, header::owner(&taken.page), flaw))
             }
         }
+    }
+
+    /// As [`Mini::apply_with`] for who knows already what the redo function of `kind` would find out: `change` does to the
+    /// page what that does with the payload which `change` appends. Debug builds do both (M1).
+    ///
+    /// # Errors
+    /// `Full`, `Poisoned`. Nothing has changed then.
+    #[inline]
+    pub fn apply_as(
+        &mut self,
+        handle: PageHandle,
+        kind: RecordKind,
+        change: impl FnOnce(&mut [u8], &mut Vec<u8>),
+    ) -> Result<(), StorageError> {
+        if !self.promised {
+            self.reserve(RESERVE_BYTES)?;
+        }
+        let taken = &mut self.pages[handle.0 as usize];
+        taken.is_not_clean(self.core);
+        let before = cfg!(debug_assertions).then(|| taken.page.to_vec());
+        let start = self.group.push_with(kind, taken.page.id(), |out| change(&mut taken.page, out));
+        taken.changed = true;
+        self.changed = true;
+        if let Some(mut redone) = before {
+            let result = self.core.redo.redo(kind, &mut redone, self.group.payload(start));
+            let same = result.is_ok() && redone[..] == taken.page[..];
+            assert!(same, "M1: {kind} of {} is not what its redo does: {result:?}", taken.page.id());
+        }
+        Ok(())
     }
 
     /// Logs a record that changes no page but state in memory; the change itself is an effect of the commit.
@@ -347,29 +393,29 @@ impl<'e> Mini<'e> {
     /// Drops the frames of `count` pages from `first` on, unwritten, after the commit. Their end is in the log by
     /// another record of this mini-transaction.
     pub(crate) fn discard_on_commit(&mut self, first: PageId, count: u32) {
-        self.discards.push((first, count));
+        self.more().discards.push((first, count));
     }
 
     /// The lock of the space map, if this mini-transaction has it.
     pub(crate) fn take_space(&mut self) -> Option<SpaceChange<'e>> {
-        self.space.take()
+        self.more.as_mut()?.space.take()
     }
 
     /// Keeps the lock of the space map until the commit.
     pub(crate) fn put_space(&mut self, space: SpaceChange<'e>) {
-        self.space = Some(space);
+        self.more().space = Some(space);
     }
 
     /// Runs `effect` with the group's first LSN and the LSN behind it, inside the gate (M4), after the LSNs are set
     /// and before the latches are released.
     pub fn on_commit(&mut self, effect: impl FnOnce(Lsn, Lsn) + 'e) {
-        self.effects.push(Box::new(effect));
+        self.more().effects.push(Box::new(effect));
     }
 
     /// Runs `effect` inside the gate, too, but at the very end: no page is latched any more and the discarded ones have
     /// lost their frames. Only now may somebody else get a page that was given up.
     pub fn on_release(&mut self, effect: impl FnOnce() + 'e) {
-        self.last.push(Box::new(effect));
+        self.more().last.push(Box::new(effect));
     }
 
     /// Bytes of the group so far.
@@ -403,7 +449,15 @@ impl<'e> Mini<'e> {
         self.finish(effect)
     }
 
-    /// Where it stands: it is large, and need not be moved.
+    /// As [`Mini::commit`] where it stands: it is large, and need not be moved. Nothing may follow but dropping it.
+    ///
+    /// # Errors
+    /// As [`Mini::commit`].
+    #[inline]
+    pub(crate) fn commit_here(&mut self) -> Result<(Lsn, Lsn), StorageError> {
+        self.finish(|_, _| ())
+    }
+
     fn finish(&mut self, effect: impl FnOnce(Lsn, Lsn)) -> Result<(Lsn, Lsn), StorageError> {
         let core = self.core;
         let gate = core.gate.enter();
@@ -433,21 +487,20 @@ impl<'e> Mini<'e> {
                 break;
             }
         }
-        if !self.effects.is_empty() {
-            self.effects.drain(..).for_each(|effect| effect(start, end));
+        let mut more = self.more.take();
+        if let Some(more) = &mut more {
+            more.effects.drain(..).for_each(|effect| effect(start, end));
         }
         effect(start, end);
         // Latches first: a page to discard may be among those taken. Still within the gate, because a discarded page
         // no longer holds the redo point back, which is right only once the log knows of its end.
         self.pages.clear();
-        if !self.discards.is_empty() {
-            self.discards.drain(..).for_each(|(first, count)| core.pool.discard_run(first, count));
-        }
-        if let Some(space) = self.space.take() {
-            space.finish();
-        }
-        if !self.last.is_empty() {
-            self.last.drain(..).for_each(|effect| effect());
+        if let Some(more) = more {
+            more.discards.into_iter().for_each(|(first, count)| core.pool.discard_run(first, count));
+            if let Some(space) = more.space {
+                space.finish();
+            }
+            more.last.into_iter().for_each(|effect| effect());
         }
         drop(gate);
         Ok((start, end))

@@ -11,9 +11,9 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::held;
 use super::latch::{DIRTY, Parking, RESIDENT, Shared, Touch, Word};
 use super::mapping::{AtomicArray, Mapping};
+use super::{held, words};
 use crate::page::{Lsn, ObjectId, PageId, PageKind, header};
 
 /// Addresses, words and first-dirty LSNs of all possible pages.
@@ -41,7 +41,7 @@ impl Memory {
             page_size,
             page_count,
             bytes: Mapping::reserve(length)?,
-            words: AtomicArray::reserve(count)?,
+            words: AtomicArray::reserve(words::reserved(count))?,
             first_dirty: AtomicArray::reserve(count)?,
             frames: AtomicArray::reserve(count)?,
             parking: Parking::new(),
@@ -69,12 +69,13 @@ impl Memory {
     /// The word of a page, if such a page can exist.
     #[inline]
     pub(super) fn find_word(&self, page: PageId) -> Option<&Word> {
-        self.words.find(page.0 as usize)
+        if page.0 < self.page_count { self.words.find(words::place_of(page)) } else { None }
     }
 
     /// The word of a page that can exist.
+    #[inline]
     pub(super) fn word(&self, page: PageId) -> &Word {
-        self.words.get(page.0 as usize)
+        self.words.get(words::place_of(page))
     }
 
     /// The page's [`F3`](self) value.

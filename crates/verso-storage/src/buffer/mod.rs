@@ -31,6 +31,7 @@ mod held;
 mod latch;
 mod mapping;
 mod stats;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -191,12 +192,16 @@ impl BufferPool {
     ///
     /// # Errors
     /// As [`BufferPool::read`].
+    #[inline]
     pub fn try_write(&self, page: PageId) -> Result<Option<ExclusivePage<'_>>, StorageError> {
         let core = &*self.core;
         core.check_usable()?;
         core.check_number(page)?;
         pause_point();
-        core.memory.try_claim(page, Touch::Count).map(|claim| core.enter(claim)).transpose()
+        match core.memory.try_claim(page, Touch::Count) {
+            Some(claim) => core.enter(claim).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Latches a page for writing whose old content does not matter, and empties it; never reads the file.

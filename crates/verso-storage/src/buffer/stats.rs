@@ -47,17 +47,18 @@ pub struct PoolStats {
     pub dirty_pages: u64,
 }
 
-/// Stripes of the fetch counters, so that threads do not share a cache line.
-const STRIPES: usize = 16;
+/// Stripes of the fetch counters that belong to one thread each, for as many threads as come first.
+const OWN: usize = 48;
+/// Stripes behind these, which the other threads share.
+const SHARED: usize = 16;
 
 #[derive(Default)]
 #[repr(align(128))]
 struct Stripe([AtomicU64; PageKind::COUNT]);
 
 /// The counters behind [`PoolStats`].
-#[derive(Default)]
 pub(super) struct Counters {
-    fetches: [Stripe; STRIPES],
+    fetches: [Stripe; OWN + SHARED],
     reads: [AtomicU64; PageKind::COUNT],
     writes: [AtomicU64; PageKind::COUNT],
     pub(super) prefetched: AtomicU64,
@@ -79,7 +80,8 @@ fn stripe() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     STRIPE.with(|stripe| {
         if stripe.get() == usize::MAX {
-            stripe.set(NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES);
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            stripe.set(if number < OWN { number } else { OWN + number % SHARED });
         }
         stripe.get()
     })
@@ -92,10 +94,34 @@ fn kind_index(page: &[u8]) -> usize {
     if number < PageKind::COUNT { number } else { 0 }
 }
 
+impl Default for Counters {
+    fn default() -> Counters {
+        Counters {
+            fetches: std::array::from_fn(|_| Stripe::default()),
+            reads: Default::default(),
+            writes: Default::default(),
+            prefetched: AtomicU64::default(),
+            write_batches: AtomicU64::default(),
+            foreground_batches: AtomicU64::default(),
+            syncs: AtomicU64::default(),
+            evictions: AtomicU64::default(),
+            discards: AtomicU64::default(),
+            frame_waits: AtomicU64::default(),
+        }
+    }
+}
+
 impl Counters {
     #[inline]
     pub(super) fn fetch(&self, page: &[u8]) {
-        self.fetches[stripe()].0[kind_index(page)].fetch_add(1, Ordering::Relaxed);
+        let stripe = stripe();
+        let count = &self.fetches[stripe].0[kind_index(page)];
+        if stripe < OWN {
+            // Nobody else writes it.
+            count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        } else {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn read(&self, page: &[u8]) {

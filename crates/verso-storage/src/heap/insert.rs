@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use verso_types::Batch;
 
+use super::append::InsertTarget;
 use super::apply;
 use super::layout::{PageLayout, SLOT_HIGH};
-use super::row::InsertTarget;
 use super::slice::encode_column;
 use super::slots::Slots;
 use super::table::Heap;
@@ -169,7 +169,7 @@ impl Heap {
                 if slot_free && apply::free_bytes(&page, &layout) >= need {
                     let slot = txn.slot.as_mut().expect("begin_write gave one");
                     slot.insert_pages.insert(self.object, index);
-                    slot.target = Some(InsertTarget { table: self.object, index, page: page.id() });
+                    slot.target = Some(InsertTarget::new(self.object, index, page.id()));
                     return Ok((index, mini.take(page)));
                 }
             }
@@ -190,7 +190,7 @@ impl Heap {
         mini.use_reserve();
         let slot = txn.slot.as_mut().expect("begin_write gave one");
         slot.insert_pages.insert(self.object, index);
-        slot.target = Some(InsertTarget { table: self.object, index, page: mini.page_id(handle) });
+        slot.target = Some(InsertTarget::new(self.object, index, mini.page_id(handle)));
         Ok((index, handle))
     }
 

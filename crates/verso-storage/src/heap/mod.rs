@@ -5,6 +5,7 @@
 //!                                              └► back pointer ─► version entry (module version)
 //! ```
 
+pub(crate) mod append;
 pub mod apply;
 pub mod change;
 pub mod companion;

@@ -1,8 +1,4 @@
-//! One record behind the others of its page: what an INSERT of a single row does, over and over.
-//!
-//! The row goes to the page that the writer slot used last, which its insert note names, at the next unused slot.
-//! Whatever is not so simple is left to [`super::insert`]: another page, a slot to be used again, values that need
-//! collecting garbage or a page of their own, the first note of a page.
+//! One record behind the others of its page, as the log has it and as the page does.
 //!
 //! Log record `DATA_APPEND`:
 //!
@@ -10,148 +6,19 @@
 //! writer u64 │ slot u16 │ null bitmap │ per column that is not NULL: its bytes, for variable ones behind their length u16
 //! ```
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
-use verso_types::Batch;
+use verso_types::{Batch, ColumnData};
 
 use super::layout::*;
-use super::slots::Slots;
-use super::table::Heap;
 use super::value_slot::ValueSlot;
-use crate::StorageError;
-use crate::index::maintain;
-use crate::mini::Mini;
-use crate::page::bytes::{checked_slice, checked_u16, checked_u64, put_u16, put_u64, u16_at, u32_at, u64_at};
-use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, TxnId, header};
-use crate::shared::Shared;
-use crate::txn::transaction::Txn;
-use crate::wal::RecordKind;
-
-/// The page that a writer slot's last record of a table went to.
-#[derive(Clone, Copy, Debug)]
-pub struct InsertTarget {
-    /// The table.
-    pub table: ObjectId,
-    /// Directory index of the page.
-    pub index: u32,
-    /// The page.
-    pub page: PageId,
-}
-
-/// Rows whose sizes enter the mean that new pages are laid out by: one in so many.
-const OBSERVED: u16 = 16;
-
-impl Heap {
-    /// Inserts the only row of `rows` at the next slot of the page used last, and its keys; the record, or `None` where
-    /// that is not enough and nothing has happened.
-    ///
-    /// # Errors
-    /// As [`Heap::insert`].
-    pub(super) fn append_row(
-        self: &Arc<Self>,
-        txn: &mut Txn,
-        rows: &Batch,
-    ) -> Result<Option<RecordId>, StorageError> {
-        let id = txn.id;
-        let shared: &Shared = &txn.shared;
-        let writer = txn.slot.as_mut().expect("begin_write gave one");
-        let Some(target) = writer.target else { return Ok(None) };
-        if target.table != self.object || writer.note != Some((self.object, target.index)) {
-            return Ok(None);
-        }
-        let mut need = 0;
-        for column in &rows.columns {
-            // A NULL has no bytes.
-            if let Some(bytes) = column.data.bytes() {
-                let length = bytes.get(0).len();
-                if length > shared.page_size / 4 {
-                    return Ok(None);
-                }
-                need += length;
-            }
-        }
-        // Before all latches; an index that is built meanwhile waits for it.
-        let gate = self.indexes.any().then(|| self.indexes.enter());
-        let Some(page) = shared.core().pool.try_write(target.page)? else { return Ok(None) };
-        if need > shared.page_size / 2 || !self.takes(&page, &target, need) {
-            return Ok(None);
-        }
-        let next = u16_at(&page, SLOT_HIGH);
-        let mut mini = Mini::begin(shared.core(), id);
-        if writer.promised(&shared.core().wal) {
-            mini.promised();
-        }
-        let home = mini.take(page);
-        mini.apply_with(home, RecordKind::DATA_APPEND, |out| encode(out, id, next, rows))?;
-        let record = RecordId { page_index: target.index, slot: next };
-        let indexes: &[_] = gate.as_ref().map_or(&[], |list| list);
-        let entries = &mut txn.index_entries;
-        let added =
-            maintain::add_within(shared, &mut mini, indexes, rows, record, entries, &mut writer.leaves);
-        let indexed = indexes.len();
-        // What was applied is committed, also where an index cannot be read (M3).
-        let lsns = mini.commit()?;
-        writer.used(lsns);
-        drop(gate);
-        txn.wrote(lsns);
-        if next.is_multiple_of(OBSERVED) {
-            self.observe(1, need);
-        }
-        txn.inserted(self.object, record);
-        if let Some(reader) = &txn.reader {
-            reader.wrote(self.object, target.index, Slots::Run { first: next, count: 1 })?;
-        }
-        let added = added?;
-        if !added.is_all_of(indexed) || txn.reader.is_some() {
-            let shared = Arc::clone(&txn.shared);
-            maintain::added(&shared, txn, self, rows, record, added)?;
-        }
-        Ok(Some(record))
-    }
-
-    /// Whether the page is still what the target says and takes a row behind the others with `need` variable bytes.
-    fn takes(&self, page: &[u8], target: &InsertTarget, need: usize) -> bool {
-        let next = u16_at(page, SLOT_HIGH);
-        let used = usize::from(u16_at(page, LIVE_COUNT)) + usize::from(u16_at(page, DELETED_COUNT));
-        header::kind(page) == Some(PageKind::Data)
-            && header::owner(page) == self.object
-            && u32_at(page, PAGE_INDEX) == target.index
-            && next < u16_at(page, CAPACITY)
-            // No slot before it is free: those are used again first.
-            && used == usize::from(next)
-            && page.get(COLUMNS..COLUMNS + self.descriptors().len()) == Some(self.descriptors())
-            && usize::from(u16_at(page, COLUMN_COUNT)) * 4 == self.descriptors().len()
-            && Arrays::of(page).is_some_and(|arrays| {
-                let widths = self.columns().iter().map(|spec| spec.physical.width().unwrap_or(REFERENCE));
-                usize::from(u16_at(page, VARIABLE_START)).saturating_sub(arrays.end(widths)) >= need
-            })
-    }
-}
+use crate::page::bytes::{checked_slice, checked_u16, checked_u64, put_u16, put_u64, u16_at, u64_at};
+use crate::page::{Flaw, TxnId};
 
 /// Bytes that a value of variable length takes in its column's array.
 const REFERENCE: usize = 8;
 
-fn encode(out: &mut Vec<u8>, writer: TxnId, slot: u16, rows: &Batch) {
-    let mut head = [0; 10];
-    put_u64(&mut head, 0, writer.0);
-    put_u16(&mut head, 8, slot);
-    out.extend_from_slice(&head);
-    let nulls = out.len();
-    out.resize(nulls + rows.columns.len().div_ceil(8), 0);
-    for (index, column) in rows.columns.iter().enumerate() {
-        if column.is_null(0) {
-            out[nulls + index / 8] |= 1 << (index % 8);
-            continue;
-        }
-        if let Some(bytes) = column.data.bytes() {
-            out.extend_from_slice(&(bytes.get(0).len() as u16).to_le_bytes());
-        }
-        column.append_raw(0, out);
-    }
-}
-
 /// Where the arrays of a data page begin; those of the columns follow one from the other.
+#[derive(Clone, Debug)]
 struct Arrays {
     columns: usize,
     capacity: usize,
@@ -179,14 +46,101 @@ impl Arrays {
         self.nulls + self.columns * self.bitmap
     }
 
+    /// The row has no value in this column.
+    fn set_null(&self, page: &mut [u8], column: usize, row: usize) {
+        page[self.nulls + column * self.bitmap + row / 8] |= 1 << (row % 8);
+    }
+
+    /// What a new row changes besides its values, of which the lowest variable byte is at `start`.
+    #[inline]
+    fn finish(&self, page: &mut [u8], row: usize, writer: u64, start: usize) {
+        put_u64(page, self.writer + row * 8, writer);
+        put_u64(page, self.writer + (self.capacity + row) * 8, 0);
+        page[self.live + row / 8] |= 1 << (row % 8);
+        put_u16(page, VARIABLE_START, start as u16);
+        put_u16(page, SLOT_HIGH, row as u16 + 1);
+        let live = u16_at(page, LIVE_COUNT);
+        put_u16(page, LIVE_COUNT, live + 1);
+        let greatest = u64_at(page, MAX_WRITER).max(writer);
+        put_u64(page, MAX_WRITER, greatest);
+        super::apply::clear_flags(page);
+    }
+
     /// Bytes of the array of elements of this width.
     fn bytes(&self, width: usize) -> usize {
         (self.capacity * width).next_multiple_of(8)
     }
+}
 
-    /// First byte behind the arrays of columns of these widths.
-    fn end(&self, widths: impl Iterator<Item = usize>) -> usize {
-        self.data() + widths.map(|width| self.bytes(width)).sum::<usize>()
+/// Where the arrays of a data page are, the columns' among them, for who appends one row after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    arrays: Arrays,
+    columns: SmallVec<[usize; 12]>,
+    /// First byte behind them.
+    end: usize,
+}
+
+impl Places {
+    /// Those of a page with columns of these descriptors; `None` when they do not fit it.
+    pub(super) fn of(page: &[u8], specs: &[ColumnSpec]) -> Option<Places> {
+        let arrays = Arrays::of(page)?;
+        let mut end = arrays.data();
+        let mut columns = SmallVec::new();
+        for spec in specs {
+            columns.push(end);
+            end += arrays.bytes(spec.physical.width().unwrap_or(REFERENCE));
+        }
+        (columns.len() == arrays.columns && end <= page.len()).then_some(Places { arrays, columns, end })
+    }
+
+    /// Whether the page has another slot behind those used, and room for `need` variable bytes.
+    #[inline]
+    pub(super) fn take(&self, page: &[u8], need: usize) -> bool {
+        usize::from(u16_at(page, SLOT_HIGH)) < self.arrays.capacity
+            && usize::from(u16_at(page, VARIABLE_START)).saturating_sub(self.end) >= need
+    }
+
+    /// Puts the only row of `rows` behind the others of a page that [takes](Places::take) it, as [`redo`] does with the
+    /// payload that goes to `out`.
+    #[inline]
+    pub(super) fn append(&self, page: &mut [u8], out: &mut Vec<u8>, writer: TxnId, rows: &Batch) {
+        let slot = u16_at(page, SLOT_HIGH);
+        let row = usize::from(slot);
+        let mut head = [0; 10];
+        put_u64(&mut head, 0, writer.0);
+        put_u16(&mut head, 8, slot);
+        out.extend_from_slice(&head);
+        let nulls = out.len();
+        out.resize(nulls + rows.columns.len().div_ceil(8), 0);
+        let mut start = usize::from(u16_at(page, VARIABLE_START));
+        for (index, (column, array)) in rows.columns.iter().zip(&self.columns).enumerate() {
+            if column.is_null(0) {
+                out[nulls + index / 8] |= 1 << (index % 8);
+                self.arrays.set_null(page, index, row);
+                continue;
+            }
+            let mut fixed = |value: &[u8]| {
+                out.extend_from_slice(value);
+                put_fixed(page, array + row * value.len(), value);
+            };
+            match &column.data {
+                ColumnData::Bool(values) => fixed(&[values[0]]),
+                ColumnData::I16(values) => fixed(&values[0].to_le_bytes()),
+                ColumnData::I32(values) => fixed(&values[0].to_le_bytes()),
+                ColumnData::I64(values) => fixed(&values[0].to_le_bytes()),
+                ColumnData::I128(values) => fixed(&values[0].to_le_bytes()),
+                ColumnData::F32(values) => fixed(&values[0].to_le_bytes()),
+                ColumnData::F64(values) => fixed(&values[0].to_le_bytes()),
+                ColumnData::Bytes(values) => {
+                    let value = values.get(0);
+                    out.extend_from_slice(&(value.len() as u16).to_le_bytes());
+                    out.extend_from_slice(value);
+                    put_variable(page, array + row * REFERENCE, &mut start, value);
+                }
+            }
+        }
+        self.arrays.finish(page, row, writer.0, start);
     }
 }
 
@@ -200,6 +154,15 @@ fn put_fixed(page: &mut [u8], place: usize, value: &[u8]) {
         [a] => page[place] = a,
         _ => page[place..place + value.len()].copy_from_slice(value),
     }
+}
+
+/// Puts a value in front of those at `start`, and where it is to `place`.
+#[inline]
+fn put_variable(page: &mut [u8], place: usize, start: &mut usize, value: &[u8]) {
+    *start -= value.len();
+    page[*start..*start + value.len()].copy_from_slice(value);
+    let slot = ValueSlot::Inline { offset: *start as u16, length: value.len() as u16 };
+    put_u64(page, place, slot.encode());
 }
 
 /// A value of a row, on its way from the log record to the page.
@@ -257,29 +220,17 @@ pub(super) fn redo(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     for put in &puts {
         let value = &payload[put.from..put.from + put.length];
         if put.variable {
-            start -= value.len();
-            page[start..start + value.len()].copy_from_slice(value);
-            let slot = ValueSlot::Inline { offset: start as u16, length: value.len() as u16 };
-            put_u64(page, put.place, slot.encode());
+            put_variable(page, put.place, &mut start, value);
         } else {
             put_fixed(page, put.place, value);
         }
     }
     if puts.len() < arrays.columns {
-        for column in (0..arrays.columns).filter(|column| is_null(*column)) {
-            page[arrays.nulls + column * arrays.bitmap + row / 8] |= 1 << (row % 8);
-        }
+        (0..arrays.columns)
+            .filter(|column| is_null(*column))
+            .for_each(|column| arrays.set_null(page, column, row));
     }
-    put_u64(page, arrays.writer + row * 8, writer);
-    put_u64(page, arrays.writer + (arrays.capacity + row) * 8, 0);
-    page[arrays.live + row / 8] |= 1 << (row % 8);
-    put_u16(page, VARIABLE_START, start as u16);
-    put_u16(page, SLOT_HIGH, slot + 1);
-    let live = u16_at(page, LIVE_COUNT);
-    put_u16(page, LIVE_COUNT, live + 1);
-    let greatest = u64_at(page, MAX_WRITER).max(writer);
-    put_u64(page, MAX_WRITER, greatest);
-    super::apply::clear_flags(page);
+    arrays.finish(page, row, writer, start);
     Ok(())
 }
 
@@ -290,7 +241,10 @@ mod tests {
 
     use super::super::apply;
     use super::super::slice::encode_column;
+    use super::super::slots::Slots;
     use super::*;
+    use crate::page::{ObjectId, PageId};
+    use crate::wal::RecordKind;
 
     const COLUMNS_OF_TEST: [(SqlType, ColumnSpec); 4] = [
         (SqlType::Int8, ColumnSpec { id: 1, physical: Physical::I64 }),
@@ -325,10 +279,11 @@ mod tests {
     }
 
     proptest! {
-        /// A row appended alone leaves the page as the general insert leaves it, byte for byte.
+        /// A row appended alone leaves the page as the general insert leaves it, byte for byte, and so does its log record.
         #[test]
         fn an_appended_row_is_an_inserted_row(rows in prop::collection::vec(any::<(Option<i64>, Option<String>, Option<bool>, Option<String>)>(), 1..20)) {
             let (mut inserted, mut appended) = (empty_page(), empty_page());
+            let places = Places::of(&appended, &COLUMNS_OF_TEST.map(|(_, spec)| spec)).unwrap();
             for (slot, row) in rows.iter().enumerate() {
                 let (batch, slot) = (batch(row), [slot as u16]);
                 let mut payload = 77u64.to_le_bytes().to_vec();
@@ -338,14 +293,17 @@ mod tests {
                     encode_column(&mut payload, spec.id, column, 0..1, None);
                 }
                 let general = apply::redo(RecordKind::DATA_INSERT, &mut inserted, &payload);
-                payload.clear();
-                encode(&mut payload, TxnId(77), slot[0], &batch);
-                let row = apply::redo(RecordKind::DATA_APPEND, &mut appended, &payload);
-                prop_assert_eq!(general.is_ok(), row.is_ok());
-                prop_assert!(inserted == appended);
-                if row.is_err() {
+                let need = batch.columns.iter().filter_map(|column| column.data.bytes()).map(|bytes| bytes.get(0).len()).sum();
+                prop_assert_eq!(general.is_ok(), places.take(&appended, need));
+                if general.is_err() {
                     break;
                 }
+                payload.clear();
+                let mut redone = appended.clone();
+                places.append(&mut appended, &mut payload, TxnId(77), &batch);
+                prop_assert!(inserted == appended);
+                prop_assert!(apply::redo(RecordKind::DATA_APPEND, &mut redone, &payload).is_ok());
+                prop_assert!(redone == appended);
             }
         }
 

@@ -156,7 +156,9 @@ impl Heap {
         if let Some(mean) = (bytes * 16).checked_div(records) {
             let old = self.mean_variable.load(Ordering::Relaxed);
             let mean = if old == 0 { mean as u64 } else { (old * 7 + mean as u64) / 8 };
-            self.mean_variable.store(mean, Ordering::Relaxed);
+            if mean != old {
+                self.mean_variable.store(mean, Ordering::Relaxed);
+            }
         }
     }
 

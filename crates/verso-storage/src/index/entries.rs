@@ -85,6 +85,24 @@ impl Entries {
         }
     }
 
+    /// Makes the entry of `record` the only one, which needs no sorting; as [`Entries::push_with`].
+    ///
+    /// # Errors
+    /// What `write` returns; there is none then.
+    #[inline]
+    pub fn set_with<E>(
+        &mut self,
+        record: RecordId,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        self.clear();
+        let free = write(&mut self.bytes)?;
+        self.bytes.extend_from_slice(&record_bytes(record));
+        let length = u16::try_from(self.bytes.len()).unwrap_or(u16::MAX);
+        self.items.push(Item { head: 0, start: 0, length, free });
+        Ok(())
+    }
+
     /// Adds a key's entry.
     pub fn push(&mut self, key: &[u8], record: RecordId, free: bool) {
         let start = self.bytes.len();

@@ -21,9 +21,10 @@ use verso_types::{Batch, Column};
 
 use super::Index;
 use super::entries::Entries;
+use super::hint::LeafHints;
 use super::key::{encode_part, encode_row};
 use super::stale::{self, OldKeys};
-use super::tree::{LeafHints, Rival};
+use super::tree::Rival;
 use super::unique::check_record;
 use super::versions::{Versions, slice_value};
 use crate::StorageError;
@@ -194,8 +195,7 @@ fn encode_entry(
     record: RecordId,
     entries: &mut Entries,
 ) -> Result<(), verso_types::TypeError> {
-    entries.clear();
-    entries.push_with(record, |out| {
+    entries.set_with(record, |out| {
         let mut any_null = false;
         for (part, ordinal) in index.spec().parts.iter().zip(&index.ordinals) {
             any_null |= encode_part(part, &rows.columns[*ordinal], row, out)?;

@@ -3,6 +3,7 @@
 mod build;
 mod check;
 pub(crate) mod entries;
+mod hint;
 pub mod key;
 pub(crate) mod maintain;
 pub(crate) mod node;
@@ -15,11 +16,11 @@ mod tree;
 pub(crate) mod unique;
 mod versions;
 
+pub use hint::LeafHints;
 pub use key::{KeyPart, KeyRange};
 pub use scan::{IndexScan, IndexScanSpec};
 pub use set::IndexSet;
 pub use table::{Index, IndexProgress, IndexSpec, IndexStatistics};
-pub use tree::LeafHints;
 
 pub(crate) use build::{create, free, validate};
 pub(crate) use check::check;

@@ -116,6 +116,7 @@ impl<'a> Node<'a> {
         PageId(u32_at(self.page, NEXT))
     }
 
+    #[inline]
     fn piece(&self, at: usize) -> &'a [u8] {
         let (offset, length) = (usize::from(u16_at(self.page, at)), usize::from(u16_at(self.page, at + 2)));
         self.page.get(offset..offset + length).unwrap_or_default()
@@ -225,6 +226,22 @@ impl<'a> Node<'a> {
         if between { (guess, false) } else { self.find(string) }
     }
 
+    /// Whether `entry` goes behind all others of the leaf, which is responsible for it and for all that begins with `key`, as
+    /// the entry does, and has room at once. No entry there, or on another leaf, begins with `key` then.
+    #[inline]
+    pub fn ends_before(&self, entry: &[u8], key: &[u8]) -> bool {
+        let within = match self.high() {
+            None => true,
+            // A prefix longer than the key would be the beginning of both fences.
+            Some(high) => entry < high && !high.starts_with(key) && entry.starts_with(self.prefix()),
+        };
+        let suffix = self.truncated(key);
+        within
+            && self.count > 0
+            && self.compare(self.count - 1, head(suffix), suffix).is_lt()
+            && self.room_at_once() >= SLOT + entry.len()
+    }
+
     /// Index of the child responsible for `string`.
     #[inline]
     pub fn child_for(&self, string: &[u8]) -> usize {
@@ -239,6 +256,12 @@ impl<'a> Node<'a> {
     pub fn room(&self) -> usize {
         usize::from(u16_at(self.page, START)) - SLOTS - self.count * SLOT
             + usize::from(u16_at(self.page, GARBAGE))
+    }
+
+    /// Bytes for further slots and cells without moving any.
+    #[inline]
+    pub fn room_at_once(&self) -> usize {
+        usize::from(u16_at(self.page, START)) - SLOTS - self.count * SLOT
     }
 
     /// Bytes that slots and cells could take between these fences.
@@ -403,6 +426,11 @@ fn decode_fence<'a>(payload: &'a [u8], at: &mut usize) -> Result<Option<&'a [u8]
 /// An empty node with fences; room was checked.
 fn format(page: &mut [u8], level: u16, next: PageId, low: &[u8], high: Option<&[u8]>) {
     page[NEXT..].fill(0);
+    format_empty(page, level, next, low, high);
+}
+
+/// As [`format`] for a page of zeroes behind its header.
+fn format_empty(page: &mut [u8], level: u16, next: PageId, low: &[u8], high: Option<&[u8]>) {
     put_u32(page, NEXT, next.0);
     put_u16(page, LEVEL, level);
     let mut start = page.len();
@@ -436,6 +464,13 @@ fn place(page: &mut [u8], index: usize, child: usize, cell: &[u8]) {
     put_u16(page, COUNT, (count + 1) as u16);
 }
 
+/// Adds an entry to a leaf that has [room at once](Node::room_at_once) for it, as [`redo`] does with the payload of
+/// [`insert_one_payload`].
+#[inline]
+pub fn place_one(page: &mut [u8], index: usize, cell: &[u8]) {
+    place(page, index, 0, cell);
+}
+
 #[inline]
 fn put_slot(page: &mut [u8], slot: usize, start: usize, length: usize, head: u32) {
     let mut bytes = [0; SLOT];
@@ -467,7 +502,7 @@ fn init(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     check_room(page, low, high, need)?;
     let kind = if level == 0 { PageKind::IndexLeaf } else { PageKind::IndexInner };
     header::init(page, PageId(id), kind, ObjectId(owner), 0);
-    format(page, level, PageId(next), low, high);
+    format_empty(page, level, PageId(next), low, high);
     at = first;
     for index in 0..count {
         let length = usize::from(u16_at(payload, at));

@@ -16,12 +16,13 @@ use std::sync::atomic::Ordering;
 use smallvec::SmallVec;
 
 use super::entries::Entries;
+use super::hint::LeafHints;
 use super::node::{self, Node, SLOT};
 use super::table::Index;
 use crate::StorageError;
 use crate::buffer::{ExclusivePage, SharedPage};
 use crate::mini::{Mini, PageHandle};
-use crate::page::{Flaw, Lsn, ObjectId, PageId, RecordId, TxnId, header};
+use crate::page::{Flaw, Lsn, PageId, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::wal::RecordKind;
@@ -56,36 +57,6 @@ pub struct Rival {
     pub item: u32,
     /// Whose entry has the same key.
     pub record: RecordId,
-}
-
-/// Where a writer's last entry of an index went.
-#[derive(Debug)]
-struct LeafHint {
-    index: ObjectId,
-    /// None yet, at first.
-    leaf: PageId,
-    /// Behind it.
-    place: usize,
-}
-
-/// Leaves that one writer's last entries went to, a few indexes' at a time.
-#[derive(Debug, Default)]
-pub struct LeafHints(SmallVec<[LeafHint; 4]>);
-
-impl LeafHints {
-    /// Indexes remembered.
-    const MOST: usize = 8;
-
-    fn of(&mut self, index: ObjectId) -> &mut LeafHint {
-        let at = self.0.iter().position(|hint| hint.index == index).unwrap_or_else(|| {
-            if self.0.len() == Self::MOST {
-                self.0.remove(0);
-            }
-            self.0.push(LeafHint { index, leaf: PageId::NONE, place: 0 });
-            self.0.len() - 1
-        });
-        &mut self.0[at]
-    }
 }
 
 impl Index {
@@ -136,15 +107,6 @@ impl Index {
             }
             page = below;
         }
-    }
-
-    /// The page of a hint, latched exclusively, if it is the leaf responsible for `string` and nobody has it. Who goes on
-    /// where it was before needs no way down: a leaf of this index says itself what it is for.
-    fn hinted<'e>(&self, shared: &'e Shared, hint: PageId, string: &[u8]) -> Option<ExclusivePage<'e>> {
-        let page = shared.core().pool.try_write(hint).ok()??;
-        let is_leaf = header::owner(&page) == self.object()
-            && Node::of(&page).is_ok_and(|node| node.is_leaf() && node.covers(string));
-        is_leaf.then_some(page)
     }
 
     /// The leaf responsible for `string`, latched exclusively.
@@ -261,12 +223,24 @@ impl Index {
         let (string, key) = (entries.entry(0), entries.key(0));
         let probe = if checked { key } else { string };
         let hint = leaves.of(self.object());
-        let hinted = if hint.leaf.is_none() { None } else { self.hinted(shared, hint.leaf, probe) };
+        let hinted =
+            if hint.leaf.is_none() { None } else { self.hinted_as_left(shared, hint, string, probe) };
         let leaf = match hinted {
-            Some(leaf) => leaf,
+            Some((leaf, true)) => {
+                let index = hint.place;
+                hint.add_at(index);
+                let cell = &string[Node::of(&leaf).map_or(0, |node| node.prefix().len())..];
+                let leaf = mini.take(leaf);
+                mini.apply_as(leaf, RecordKind::INDEX_INSERT, |page, out| {
+                    node::insert_one_payload(out, index, cell);
+                    node::place_one(page, index, cell);
+                })?;
+                return Ok(true);
+            }
+            Some((leaf, false)) => leaf,
             None => {
                 let leaf = self.write_leaf(shared, probe)?;
-                (hint.leaf, hint.place) = (leaf.id(), 0);
+                hint.turn_to(leaf.id());
                 leaf
             }
         };
@@ -279,15 +253,24 @@ impl Index {
             return Ok(false);
         }
         let (index, found) = node.find_near(string, hint.place);
-        hint.place = index + 1;
+        hint.add_at(index);
         let same = |at: usize| node.suffix(at).starts_with(node.truncated(key));
         let known =
             found || checked && ((index > 0 && same(index - 1)) || (index < node.count() && same(index)));
+        let at_once = SLOT + cell.len() <= node.room_at_once();
         let leaf = mini.take(leaf);
         if known {
             return Ok(self.add_here(mini, leaf, entries, 0, unique, rivals)? == 1);
         }
-        mini.apply_with(leaf, RecordKind::INDEX_INSERT, |out| node::insert_one_payload(out, index, cell))?;
+        if at_once {
+            mini.apply_as(leaf, RecordKind::INDEX_INSERT, |page, out| {
+                node::insert_one_payload(out, index, cell);
+                node::place_one(page, index, cell);
+            })?;
+        } else {
+            let payload = |out: &mut Vec<u8>| node::insert_one_payload(out, index, cell);
+            mini.apply_with(leaf, RecordKind::INDEX_INSERT, payload)?;
+        }
         Ok(true)
     }
 

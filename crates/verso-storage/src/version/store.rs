@@ -17,7 +17,7 @@ use verso_env::sync::{Mutex, RwLockReadGuard, StripedRwLock, StripedWriteGuard};
 use super::entry::{EntryKind, NewEntry, VersionPointer};
 use super::page as version_page;
 use crate::StorageError;
-use crate::heap::row::InsertTarget;
+use crate::heap::append::InsertTarget;
 use crate::index::LeafHints;
 use crate::mini::Mini;
 use crate::page::bytes::checked_slice;

@@ -113,9 +113,8 @@ struct Shared {
     /// Serialises the making of spares.
     preparing: Mutex<()>,
     tail: Mutex<Tail>,
-    queue: Mutex<Queue>,
+    hot: Hot,
     work: Condvar,
-    appended: AtomicU64,
     written: AtomicU64,
     durable: AtomicU64,
     /// Bytes that can be written without a new file.
@@ -126,6 +125,14 @@ struct Shared {
     reserved: Arc<AtomicU64>,
     poisoned: AtomicBool,
     counters: Counters,
+}
+
+/// What every append changes, by itself: others look at the rest all the time.
+#[repr(C, align(128))]
+struct Hot {
+    /// Where the next group will start.
+    appended: AtomicU64,
+    queue: Mutex<Queue>,
 }
 
 /// A promise of room in the log; given back when dropped.
@@ -222,9 +229,11 @@ impl Wal {
             room: AtomicU64::new(tail.room()),
             pins: Arc::default(),
             tail: Mutex::new(tail),
-            queue: Mutex::new(Queue::new(end, options.chunk_bytes, options.buffer_count)),
+            hot: Hot {
+                appended: AtomicU64::new(end.0),
+                queue: Mutex::new(Queue::new(end, options.chunk_bytes, options.buffer_count)),
+            },
             work: Condvar::new(),
-            appended: AtomicU64::new(end.0),
             written: AtomicU64::new(end.0),
             durable: AtomicU64::new(end.0),
             reserved: Arc::default(),
@@ -266,7 +275,7 @@ impl Wal {
         }
         let bytes = group.finish();
         let shared = &*self.shared;
-        let mut queue = shared.queue.lock();
+        let mut queue = shared.hot.queue.lock();
         loop {
             shared.check()?;
             if queue.takes(bytes.len()) {
@@ -279,11 +288,11 @@ impl Wal {
             // Every buffer is full: help the log writer rather than wait for its turn.
             drop(queue);
             shared.write_one(&mut shared.tail.lock())?;
-            queue = shared.queue.lock();
+            queue = shared.hot.queue.lock();
         }
         let (start, end) = queue.push(bytes);
         inside(start, end);
-        shared.appended.store(end.0, Ordering::Release);
+        shared.hot.appended.store(end.0, Ordering::Release);
         Ok((start, end))
     }
 
@@ -346,7 +355,7 @@ impl Wal {
     /// Where the next group will start.
     #[must_use]
     pub fn appended(&self) -> Lsn {
-        Lsn(self.shared.appended.load(Ordering::Acquire))
+        Lsn(self.shared.hot.appended.load(Ordering::Acquire))
     }
 
     /// Refuses everything from now on: what is in memory and what is on disk may differ.
@@ -378,8 +387,8 @@ impl Wal {
         let counters = &self.shared.counters;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         WalStats {
-            groups: self.shared.queue.lock().groups,
-            bytes: get(&self.shared.appended) - self.shared.first.0,
+            groups: self.shared.hot.queue.lock().groups(),
+            bytes: get(&self.shared.hot.appended) - self.shared.first.0,
             chunks: get(&counters.chunks),
             bytes_written: get(&counters.bytes_written),
             flushes: get(&counters.flushes),
@@ -435,7 +444,7 @@ impl Wal {
 
     /// Ends the log writer; what is not flushed is not written. Happens on drop, too.
     pub fn stop(&self) {
-        self.shared.queue.lock().stopped = true;
+        self.shared.hot.queue.lock().stopped = true;
         self.shared.work.notify_all();
         let writer = self.writer.lock().take();
         if writer.is_some_and(|writer| writer.join().is_err()) {
@@ -470,7 +479,7 @@ impl Shared {
 
     fn unwritten(&self) -> u64 {
         let written = self.written.load(Ordering::Relaxed);
-        self.appended.load(Ordering::Relaxed).saturating_sub(written)
+        self.hot.appended.load(Ordering::Relaxed).saturating_sub(written)
     }
 
     /// Room kept beyond what is promised: unused ends of segments, chunk headers and padding.
@@ -500,7 +509,7 @@ impl Shared {
         let done = || if reached() { Ok(true) } else { self.check().map(|()| false) };
         let Some(lead) = self.turns.take(upto.0, done)? else { return Ok(()) };
         let mut leader = Leader { shared: self, poison: true, lead };
-        let target = leader.lead.covers(|| self.appended.load(Ordering::Acquire));
+        let target = leader.lead.covers(|| self.hot.appended.load(Ordering::Acquire));
         assert!(upto.0 <= target, "flush up to {upto}, but the log ends at {target}");
         self.lead(target)?;
         leader.poison = false;
@@ -543,7 +552,7 @@ impl Shared {
     /// Writes the oldest full buffer; `false` if there is none.
     fn write_one(&self, tail: &mut Tail) -> Result<bool, StorageError> {
         self.check()?;
-        let Some(chunk) = self.queue.lock().full.pop_front() else { return Ok(false) };
+        let Some(chunk) = self.hot.queue.lock().full.pop_front() else { return Ok(false) };
         self.or_poison(self.write(tail, chunk))?;
         Ok(true)
     }
@@ -551,7 +560,7 @@ impl Shared {
     /// Writes the buffer that is being filled, as far as it is.
     fn write_active(&self, tail: &mut Tail) -> Result<(), StorageError> {
         let chunk = {
-            let mut queue = self.queue.lock();
+            let mut queue = self.hot.queue.lock();
             // Meanwhile others may have filled more; the order of the log comes first.
             match queue.full.pop_front() {
                 Some(chunk) => Some(chunk),
@@ -575,7 +584,7 @@ impl Shared {
         self.written.store(tail.written.0, Ordering::Release);
         self.counters.chunks.fetch_add(1, Ordering::Relaxed);
         self.counters.bytes_written.fetch_add(bytes, Ordering::Relaxed);
-        let mut queue = self.queue.lock();
+        let mut queue = self.hot.queue.lock();
         queue.give_back(chunk);
         if self.options.background && !queue.spare_wanted && room < self.room_wanted() {
             queue.spare_wanted = true;
@@ -653,7 +662,7 @@ impl Shared {
     fn write_in_background(&self) {
         loop {
             let spare_wanted = {
-                let mut queue = self.queue.lock();
+                let mut queue = self.hot.queue.lock();
                 while queue.full.is_empty() && !queue.spare_wanted && !queue.stopped && self.check().is_ok() {
                     self.work.wait(&mut queue);
                 }

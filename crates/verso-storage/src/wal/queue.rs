@@ -5,16 +5,17 @@ use std::collections::VecDeque;
 use super::chunk::ChunkBuffer;
 use crate::page::Lsn;
 
-/// Guarded by the log's `queue` lock.
+/// Guarded by the log's `queue` lock; what every append looks at stands in front, on the cache line of the lock.
+#[repr(C)]
 pub(super) struct Queue {
     /// Being filled.
     active: ChunkBuffer,
+    chunk_bytes: usize,
     /// To be written, oldest first.
     pub full: VecDeque<ChunkBuffer>,
     free: Vec<ChunkBuffer>,
-    chunk_bytes: usize,
-    /// Groups appended so far.
-    pub groups: u64,
+    /// Groups appended before the active buffer's.
+    groups: u64,
     /// The log writer shall make a spare segment.
     pub spare_wanted: bool,
     /// The log writer shall end.
@@ -35,6 +36,11 @@ impl Queue {
         }
     }
 
+    /// Groups appended so far.
+    pub fn groups(&self) -> u64 {
+        self.groups + u64::from(self.active.groups)
+    }
+
     /// Whether a group of `length` bytes goes into the active buffer. One that is longer than a buffer gets one of
     /// its own.
     pub fn takes(&self, length: usize) -> bool {
@@ -44,7 +50,6 @@ impl Queue {
     pub fn push(&mut self, group: &[u8]) -> (Lsn, Lsn) {
         let start = self.active.end();
         self.active.push(group);
-        self.groups += 1;
         (start, self.active.end())
     }
 
@@ -72,6 +77,7 @@ impl Queue {
 
     fn replace_active(&mut self, mut next: ChunkBuffer) -> ChunkBuffer {
         next.reset(self.active.end(), self.chunk_bytes);
+        self.groups += u64::from(self.active.groups);
         std::mem::replace(&mut self.active, next)
     }
 
