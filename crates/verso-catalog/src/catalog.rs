@@ -188,6 +188,13 @@ impl Catalog {
         Ok(())
     }
 
+    /// Whether a view of this number, of a transaction that has not changed the schema, sees this version. `false` where
+    /// that is not known at once.
+    #[inline]
+    pub fn is_seen(&self, version: u64, number: u64) -> bool {
+        self.settled.version(self.announced.load(Ordering::Acquire), number) == Some(version)
+    }
+
     fn snapshot_of(&self, txn: &Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
         let number = self.visible_version(txn)?;
         let mut cache = self.cache.lock();

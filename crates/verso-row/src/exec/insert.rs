@@ -9,11 +9,13 @@ use verso_types::{Batch, SqlType, Value};
 
 use super::check::RowChecks;
 use super::conflict::ConflictClause;
+use super::direct::DirectRow;
 use super::foreign::ForeignKeys;
 use super::operator::{Operator, compile, types_of};
 use super::source::ONE_ROW;
 use super::spool::Spool;
 use super::statement::{Sink, column_types};
+use super::tables::Tables;
 use super::{BATCH_ROWS, ExecContext};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, RowInput};
@@ -29,6 +31,8 @@ pub(crate) struct InsertStatement {
     keys: ForeignKeys,
     conflict: Option<ConflictClause>,
     returning: Option<(ExprList, Batch)>,
+    /// Where the short way will do.
+    direct: Option<DirectRow>,
 }
 
 enum Source {
@@ -41,7 +45,12 @@ enum Source {
 impl InsertStatement {
     pub fn new(insert: &Insert, executor: Executor) -> Self {
         let types = column_types(&insert.table);
-        let source = match full_rows(insert) {
+        let rows = full_rows(insert);
+        let direct = match rows.as_deref() {
+            Some([row]) => DirectRow::of(insert, row),
+            _ => None,
+        };
+        let source = match rows {
             Some(rows) => {
                 Source::Rows(rows.iter().map(|row| ExprList::compile(row, Executor::Row)).collect())
             }
@@ -60,13 +69,15 @@ impl InsertStatement {
         });
         let all: Vec<usize> = (0..types.len()).collect();
         let conflict = insert.on_conflict.as_ref();
+        let keys = ForeignKeys::of_insert(&insert.table);
         Self {
             table: Arc::clone(&insert.table),
             source,
             rows: Batch::of_types(&types),
             types,
             checks: RowChecks::new(&insert.table, &all, &insert.checks, executor),
-            keys: ForeignKeys::of_insert(&insert.table),
+            direct: direct.filter(|_| keys.is_empty()),
+            keys,
             conflict: conflict.map(|clause| ConflictClause::new(insert, clause, executor)),
             returning,
         }
@@ -74,7 +85,7 @@ impl InsertStatement {
 
     #[inline]
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { table, source, rows, types, checks, keys, conflict, returning } = self;
+        let Self { table, source, rows, types, checks, keys, conflict, returning, .. } = self;
         if let Some(conflict) = conflict {
             conflict.begin();
         }
@@ -121,7 +132,7 @@ impl InsertStatement {
         sets: &[Vec<Value>],
         sink: &mut dyn Sink,
     ) -> Option<Result<u64>> {
-        let Self { table, source, rows, types, checks, keys, conflict, returning } = self;
+        let Self { table, source, rows, types, checks, keys, conflict, returning, .. } = self;
         let Source::Rows(lists) = source else { return None };
         if let Some(conflict) = conflict {
             conflict.begin();
@@ -143,6 +154,20 @@ impl InsertStatement {
             Ok(target.count)
         };
         Some(add_all())
+    }
+
+    /// Whether [`InsertStatement::run_direct`] may do.
+    pub fn is_direct(&self) -> bool {
+        self.direct.is_some()
+    }
+
+    /// Adds the row by the short way; `None` where that will not do, and nothing has happened.
+    #[inline]
+    pub fn run_direct(&mut self, params: &[Value], tables: &dyn Tables) -> Option<Result<u64>> {
+        let direct = self.direct.as_ref()?;
+        self.rows.clear();
+        direct.push(params, &self.types, &mut self.rows)?;
+        Some(tables.insert(&self.table, &self.rows).map(|()| 1))
     }
 
     pub fn close(&mut self) {

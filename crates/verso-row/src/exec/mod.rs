@@ -22,6 +22,7 @@ mod combine;
 mod conflict;
 mod context;
 mod current;
+mod direct;
 mod distinct;
 mod foreign;
 mod insert;

@@ -8,6 +8,7 @@ use super::change::{DeleteStatement, UpdateStatement};
 use super::insert::InsertStatement;
 use super::operator::{Operator, compile, types_of};
 use super::subquery::StatementState;
+use super::tables::Tables;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::plan::Statement;
@@ -80,6 +81,21 @@ impl Compiled {
             }
             Kind::Update(update) => update.run(cx, sink),
             Kind::Delete(delete) => delete.run(cx, sink),
+        }
+    }
+
+    /// Whether the statement adds one row, by a short way that [`Compiled::run_direct`] goes.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        matches!(&self.kind, Kind::Insert(insert) if insert.is_direct())
+    }
+
+    /// As [`Compiled::run`] by the short way; `None` where that will not do, and nothing has happened.
+    #[inline]
+    pub fn run_direct(&mut self, params: &[Value], tables: &dyn Tables) -> Option<Result<u64>> {
+        match &mut self.kind {
+            Kind::Insert(insert) => insert.run_direct(params, tables),
+            Kind::Query { .. } | Kind::Update(_) | Kind::Delete(_) => None,
         }
     }
 

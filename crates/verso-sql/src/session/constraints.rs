@@ -113,14 +113,7 @@ pub(super) fn duplicate(
 impl Frame<'_> {
     /// What the executors see of storage.
     pub(super) fn tables(&self) -> EngineTables<'_> {
-        EngineTables {
-            engine: &self.services.instance.engine,
-            txn: self.txn,
-            opened: &self.services.opened,
-            deferred: &self.services.deferred,
-            contended: &self.services.contended,
-            time_zone: &self.services.settings.time_zone,
-        }
+        self.services.tables(self.txn)
     }
 
     /// Checks a foreign key for the rows that are there.

@@ -8,7 +8,9 @@
 //! | [`transaction`] | the transaction a session is in, and what begins and ends it |
 //! | [`settle`] | commits whose wait for the disk is left to others |
 //! | [`run`] | queries and changes: frames, restarts, results |
+//! | [`direct`] | the short way of an INSERT of one row |
 //! | [`prepared`] | statements parsed and bound ahead of their execution |
+//! | [`arguments`] | values for their parameters |
 //! | [`cursors`] | PREPARE, EXECUTE, DECLARE, FETCH |
 //! | [`cache`] | texts that were executed before |
 //! | [`normal`] | texts without their literals |
@@ -35,11 +37,13 @@
 //!     client sees the results of the last run only. S3. Every statement ends its frame, whatever happens in it.
 
 mod api;
+mod arguments;
 mod cache;
 mod constraints;
 mod copy;
 mod cursors;
 mod ddl;
+mod direct;
 mod explain;
 mod identity;
 mod instance;
@@ -335,7 +339,11 @@ impl Session {
             info.start_statement(services.deadline(services.settings.statement_timeout_ms));
         }
         info.clear();
-        let now = services.now();
+        // What goes the short way does not ask for the time.
+        let now = match self.may_be_direct(job) {
+            true => services.now_rough().max(services.transaction_started.get()),
+            false => services.now(),
+        };
         services.statement_started.set(now);
         info.statement_started.store(now, Ordering::Relaxed);
         let shared = job.prepared.filter(|_| job.shows).map(Prepared::text);
@@ -344,7 +352,7 @@ impl Session {
             *shown = shared.map_or_else(|| job.shown().into(), Arc::clone);
             *info.statement.lock() = Arc::clone(&shown);
         }
-        info.set_activity(Activity::Active, now);
+        info.set_active(now);
         Ok(())
     }
 
@@ -406,6 +414,12 @@ impl Session {
     fn dispatch(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
         if job.prepared.is_some_and(Prepared::is_plain) {
             self.check_condition(job.statement)?;
+            if self.may_be_direct(job) {
+                if let Some(done) = self.direct(job)? {
+                    return Ok(done);
+                }
+                self.services.statement_started.set(self.services.now());
+            }
             return self.transactional(job, sink);
         }
         self.other(job, sink)

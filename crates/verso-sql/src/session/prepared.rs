@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use verso_catalog::CatalogSnapshot;
-use verso_row::plan::Statement as Bound;
-use verso_types::text::type_of;
-use verso_types::{CastKind, SqlType, TimeZone, Value, cast, cast_kind, parse_text};
+use verso_row::plan::{Plan, Statement as Bound};
+use verso_types::{SqlType, TimeZone};
 
 use super::Session;
 use super::api::OutputColumn;
@@ -30,12 +29,14 @@ pub struct Prepared {
     text: Arc<str>,
     /// None for an empty text.
     pub(super) parsed: Option<Parsed>,
-    params: Vec<SqlType>,
+    pub(super) params: Vec<SqlType>,
     columns: Option<Arc<[OutputColumn]>>,
     /// A query or a change of rows: what has a plan.
     plain: bool,
     /// A query that changes nothing.
     only_reads: bool,
+    /// An INSERT of one row.
+    row: bool,
     /// Of a statement of the cache: the types its literals have. What nobody has seen may change with the catalog.
     literals: Option<Vec<Option<SqlType>>>,
     /// The catalog has made other types of the parameters.
@@ -70,6 +71,11 @@ impl Planned {
             columns,
             bound,
         }
+    }
+
+    /// Whether it is an INSERT of one row, given by VALUES.
+    fn inserts_row(&self) -> bool {
+        matches!(&self.bound, Bound::Insert(insert) if matches!(&insert.source, Plan::Values { rows, .. } if rows.len() == 1))
     }
 
     /// The first word of its tag.
@@ -114,12 +120,6 @@ impl Prepared {
         self.stale.load(Ordering::Relaxed)
     }
 
-    /// Whether the values are of the parameters' number and types as they are.
-    pub(super) fn takes(&self, values: &[Value]) -> bool {
-        values.len() == self.params.len()
-            && values.iter().zip(&self.params).all(|(value, ty)| fits(value, ty))
-    }
-
     /// Unlike that of any other prepared statement of this process.
     pub(super) fn number(&self) -> u64 {
         self.number
@@ -133,6 +133,12 @@ impl Prepared {
     /// Whether it is a query that changes nothing.
     pub(super) fn only_reads(&self) -> bool {
         self.only_reads
+    }
+
+    /// Whether it is an INSERT of one row, given by VALUES.
+    #[inline]
+    pub(super) fn is_row(&self) -> bool {
+        self.row
     }
 
     /// Whether the statement ends a transaction, so that a failed one accepts it.
@@ -224,6 +230,7 @@ impl Session {
             columns: None,
             plain: false,
             only_reads: false,
+            row: false,
             literals: None,
             stale: AtomicBool::new(false),
             plan: Mutex::new(None),
@@ -243,8 +250,9 @@ impl Session {
                 })?;
                 let columns = planned.returns.then(|| Arc::clone(&planned.columns));
                 let only_reads = planned.streams;
+                let row = planned.inserts_row();
                 let plan = Mutex::new(keep.then(|| Arc::new(planned)));
-                return Ok(Prepared { params, columns, plain: true, only_reads, plan, ..nothing });
+                return Ok(Prepared { params, columns, plain: true, only_reads, row, plan, ..nothing });
             }
             Statement::Execute { name, .. } => {
                 let columns = self.statement(&name.text)?.columns.clone();
@@ -290,83 +298,6 @@ impl Session {
         txn.rollback()?;
         work(self, &snapshot, true)
     }
-
-    /// Values as the parameters' types want them: texts are read, numbers widened.
-    pub(super) fn arguments(
-        &self,
-        prepared: &Prepared,
-        mut values: Vec<Value>,
-    ) -> Result<Vec<Value>, SqlError> {
-        if values.len() != prepared.params.len() {
-            let text = format!(
-                "bind message supplies {} parameters, but prepared statement \"\" requires {}",
-                values.len(),
-                prepared.params.len()
-            );
-            return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
-        }
-        self.read_arguments(prepared, &mut values).map_err(|(_, error)| error)?;
-        Ok(values)
-    }
-
-    /// Brings values to the parameters' types; which one could not be.
-    pub(super) fn read_arguments(
-        &self,
-        prepared: &Prepared,
-        values: &mut [Value],
-    ) -> Result<(), (usize, SqlError)> {
-        for (index, (value, to)) in values.iter_mut().zip(&prepared.params).enumerate() {
-            if !fits(value, to) {
-                let time_zone = &self.services.settings.time_zone;
-                *value = convert(value, to, time_zone, index).map_err(|error| (index, error))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether a value is one of the type as it is.
-fn fits(value: &Value, ty: &SqlType) -> bool {
-    match (value, ty) {
-        (Value::Null, _)
-        | (Value::Bool(_), SqlType::Bool)
-        | (Value::Int2(_), SqlType::Int2)
-        | (Value::Int4(_), SqlType::Int4)
-        | (Value::Int8(_), SqlType::Int8)
-        | (Value::Float4(_), SqlType::Float4)
-        | (Value::Float8(_), SqlType::Float8)
-        | (Value::Numeric(_), SqlType::Numeric(None))
-        | (Value::Text(_), SqlType::Text | SqlType::Varchar(None))
-        | (Value::Bytes(_), SqlType::Bytea)
-        | (Value::Date(_), SqlType::Date)
-        | (Value::Time(_), SqlType::Time)
-        | (Value::Timestamp(_), SqlType::Timestamp)
-        | (Value::Timestamptz(_), SqlType::Timestamptz)
-        | (Value::Interval(_), SqlType::Interval)
-        | (Value::Uuid(_), SqlType::Uuid) => true,
-        _ => type_of(value) == *ty,
-    }
-}
-
-fn convert(value: &Value, to: &SqlType, time_zone: &TimeZone, index: usize) -> Result<Value, SqlError> {
-    let from = type_of(value);
-    let converted = match value {
-        Value::Text(text) => parse_text(to, text, time_zone),
-        value if from.same_base(to) => return Ok(value.clone()),
-        value if cast_kind(&from, to).is_some_and(|kind| kind <= CastKind::Assignment) => {
-            cast(value, &from, to, CastKind::Assignment, time_zone)
-        }
-        _ => {
-            let text = format!(
-                "parameter ${} is of type {} but a value of type {} was given",
-                index + 1,
-                to.pg_name(),
-                from.pg_name()
-            );
-            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
-        }
-    };
-    Ok(converted?)
 }
 
 /// Whether a failed transaction accepts the statement.

@@ -177,6 +177,13 @@ impl SessionInfo {
         self.changed.store(now, Ordering::Relaxed);
     }
 
+    /// The session now runs a statement. Who does not see that yet calls the hook in vain (G2), as if it had been earlier.
+    #[inline]
+    pub(crate) fn set_active(&self, now: i64) {
+        self.activity.store(Activity::Active as u8, Ordering::Release);
+        self.changed.store(now, Ordering::Relaxed);
+    }
+
     /// Ends what runs for this reason; a weaker reason does not replace one that ends the session.
     pub(crate) fn interrupt(&self, reason: Reason) {
         self.mark(reason);

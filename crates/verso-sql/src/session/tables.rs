@@ -17,6 +17,7 @@ use verso_types::{Batch, SqlType, TimeZone, Value};
 
 use super::constraints::{Deferred, duplicate};
 use super::opened::OpenTables;
+use super::services::Services;
 
 /// A larger part of a table than this is read faster whole: rows through an index cost several times as much each.
 const LARGE_SHARE: f64 = 0.2;
@@ -35,6 +36,20 @@ pub struct EngineTables<'t> {
     pub contended: &'t RefCell<Vec<ObjectId>>,
     /// For values in the details of errors.
     pub time_zone: &'t TimeZone,
+}
+
+impl Services {
+    /// The tables for a transaction of the session.
+    pub(super) fn tables<'t>(&'t self, txn: &'t RefCell<Txn>) -> EngineTables<'t> {
+        EngineTables {
+            engine: &self.instance.engine,
+            txn,
+            opened: &self.opened,
+            deferred: &self.deferred,
+            contended: &self.contended,
+            time_zone: &self.settings.time_zone,
+        }
+    }
 }
 
 impl EngineTables<'_> {

@@ -2,6 +2,7 @@
 
 mod cache;
 mod cursors;
+mod direct;
 mod experiment;
 mod prepared;
 mod statements;

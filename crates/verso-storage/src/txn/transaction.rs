@@ -273,6 +273,25 @@ impl Txn {
         Ok(())
     }
 
+    /// As [`Txn::begin_change`] for a statement that adds a row and reads nothing: it takes no snapshot. Where somebody has
+    /// the same key, the check takes one. The number that a snapshot of now would have; `None` where the statement has to
+    /// begin like any other, which is so at other levels than READ COMMITTED and within other statements.
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    #[inline]
+    pub fn begin_row(&mut self) -> Result<Option<u64>, StorageError> {
+        let plain = self.options.isolation == Isolation::ReadCommitted && self.statements.is_empty();
+        if !plain || !self.unique.is_empty() {
+            return Ok(None);
+        }
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        self.open_statement_frame();
+        Ok(Some(self.shared.transactions.counter()))
+    }
+
     /// Whether the running statement sees what is logged only.
     pub(crate) fn sees_logged(&self) -> bool {
         self.statements.last().is_some_and(|(_, view)| view.sees_logged())
