@@ -407,6 +407,12 @@ impl Engine {
         Txn::new(Arc::clone(self.shared()), options, Some(owner))
     }
 
+    /// Begins the next transaction of the session to which `txn` belonged, which has ended by
+    /// [`Txn::finish_commit`]: what it has left is used again.
+    pub fn begin_again(&self, txn: &mut Txn, options: TxnOptions) {
+        txn.begin_again(options);
+    }
+
     /// The session with this number (not 0) as an owner of locks.
     pub fn lock_owner(&self, session: u64) -> LockOwner {
         self.shared().locks.register(session)
@@ -618,7 +624,7 @@ impl Engine {
 
     /// Open transactions.
     pub fn transactions(&self) -> Vec<crate::TxnInfo> {
-        self.shared().live.lock().values().map(|live| live.info()).collect()
+        self.shared().live.lock().values().filter_map(|live| live.info()).collect()
     }
 
     /// Counters.
@@ -705,7 +711,7 @@ impl Engine {
         background::round(self.shared(), backout::Pace::Full)
     }
 
-    /// How far the log is on disk; see [`Committing::needs`](crate::Committing::needs).
+    /// How far the log is on disk; see [`Txn::needs`].
     pub fn durable(&self) -> Lsn {
         self.shared().core().wal.durable()
     }

@@ -189,7 +189,7 @@ impl Session {
         self.ensure_active_for(false)?;
         let place = self.places(&portal, locks)?;
         self.open_portal(&mut portal, cursor.hold, sink)?;
-        let depth = self.active.as_ref().map_or(0, super::transaction::Active::depth);
+        let depth = self.active.as_ref().map_or(0, |active| active.depth());
         let transaction = Some(self.transaction_serial());
         let hold = cursor.hold;
         let mut open = SqlCursor { portal, rows: None, position: 0, hold, transaction, depth, place };

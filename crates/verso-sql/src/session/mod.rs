@@ -104,7 +104,10 @@ use transaction::{Active, Block, Condition, in_failed_transaction, tag};
 /// One client's conversation with the database. Statements run one after the other.
 pub struct Session {
     /// Before the services: its transaction ends before the session's locks go.
-    active: Option<Active>,
+    active: Option<Box<Active>>,
+    /// Likewise, and the one that ended last, for the next to begin with what it has left.
+    commits: Commits,
+    spare: Option<Box<Active>>,
     services: Services,
     autocommit: bool,
     /// Statements now are parts of an implicit block (X2).
@@ -125,7 +128,6 @@ pub struct Session {
     ready: RefCell<ReadyStatements>,
     statistics: Option<StatementStatistics>,
     memory_max_bytes: u64,
-    commits: Commits,
 }
 
 impl std::fmt::Debug for Session {
@@ -149,6 +151,8 @@ impl Session {
         Session {
             services: Services::new(instance),
             active: None,
+            commits: Commits::default(),
+            spare: None,
             autocommit: true,
             series: false,
             transactions: 0,
@@ -160,7 +164,6 @@ impl Session {
             ready: RefCell::default(),
             statistics: None,
             memory_max_bytes: 0,
-            commits: Commits::default(),
         }
     }
 

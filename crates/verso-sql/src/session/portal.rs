@@ -276,7 +276,7 @@ impl Session {
     }
 
     fn lives(&self, hold: bool) -> Lives {
-        let depth = self.active.as_ref().map_or(0, Active::depth);
+        let depth = self.active.as_ref().map_or(0, |active| active.depth());
         Lives { transaction: Some(self.transaction_serial()), depth, hold }
     }
 

@@ -7,17 +7,18 @@
 //!     [`Session::settle`].
 //! C2. The session does nothing else before: its next statement settles first.
 
-use verso_storage::{CommitMode, Committing, Lsn, Txn};
+use verso_storage::{CommitMode, Lsn, Txn};
 
+use super::transaction::Active;
 use super::{Instance, Session};
 use crate::SqlError;
 
 /// What a session does about the disk.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Commits {
     defers: bool,
-    /// The commit that is in the log.
-    logged: Option<Committing>,
+    /// The transaction whose commit is in the log.
+    logged: Option<Box<Active>>,
 }
 
 impl Session {
@@ -29,33 +30,42 @@ impl Session {
     /// How far the log is still to be written before the last commit can end; none if it need not be.
     pub fn unsettled(&self) -> Option<u64> {
         let logged = self.commits.logged.as_ref()?;
-        self.is_ahead(logged).then(|| logged.needs().0)
+        self.ahead(&logged.txn.borrow())
     }
 
-    /// Whether the disk has to be waited for.
-    fn is_ahead(&self, logged: &Committing) -> bool {
-        logged.needs() > self.services.instance.engine.durable()
+    /// How far the disk has to be waited for, if it has to.
+    fn ahead(&self, logged: &Txn) -> Option<u64> {
+        let needs = logged.needs();
+        (needs > self.services.instance.engine.durable()).then_some(needs.0)
     }
 
     /// Ends the last commit; waits until the log is on disk as far as [`Session::unsettled`] says.
     ///
     /// # Errors
     /// 58030 if the log could not be written: whether the transaction has committed is not known.
+    #[inline]
     pub fn settle(&mut self) -> Result<(), SqlError> {
         match self.commits.logged.take() {
             None => Ok(()),
-            Some(logged) => Ok(logged.finish()?),
+            Some(logged) => self.finish_commit(logged),
         }
     }
 
+    fn finish_commit(&mut self, mut logged: Box<Active>) -> Result<(), SqlError> {
+        logged.txn.get_mut().finish_commit()?;
+        self.spare = Some(logged);
+        Ok(())
+    }
+
     /// Commits, as far as it is to be waited for.
-    pub(super) fn commit_txn(&mut self, txn: Txn) -> Result<(), SqlError> {
-        let logged = txn.commit_logged(CommitMode::Wait)?;
-        if self.commits.defers && self.is_ahead(&logged) {
-            self.commits.logged = Some(logged);
+    pub(super) fn commit_txn(&mut self, mut active: Box<Active>) -> Result<(), SqlError> {
+        let txn = active.txn.get_mut();
+        txn.commit_logged(CommitMode::Wait)?;
+        if self.commits.defers && self.ahead(txn).is_some() {
+            self.commits.logged = Some(active);
             return Ok(());
         }
-        Ok(logged.finish()?)
+        self.finish_commit(active)
     }
 }
 

@@ -126,6 +126,28 @@ enum Ending<'a> {
 }
 
 impl Active {
+    fn new(txn: Txn, modes: Modes) -> Active {
+        Active {
+            txn: RefCell::new(txn),
+            block: Block::Statement,
+            pristine: true,
+            condition: Condition::Good,
+            savepoints: Vec::new(),
+            settings: None,
+            changed_schema: false,
+            serial: 0,
+            modes,
+        }
+    }
+
+    /// All but the transaction itself begins anew.
+    fn begin(&mut self, serial: u64, block: Block, modes: Modes) {
+        (self.serial, self.block, self.modes) = (serial, block, modes);
+        (self.pristine, self.condition, self.changed_schema) = (true, Condition::Good, false);
+        self.savepoints.clear();
+        self.settings = None;
+    }
+
     /// Whether a failed statement is run again on a new snapshot.
     pub(super) fn restarts(&self) -> bool {
         let level =
@@ -310,7 +332,15 @@ impl Session {
         if self.only_reads {
             options.savepoints = false; // there is nothing to undo
         }
-        let mut txn = self.services.instance.engine.begin_for(&self.services.owner, options);
+        let engine = &self.services.instance.engine;
+        let mut active = match self.spare.take() {
+            Some(mut spare) => {
+                engine.begin_again(spare.txn.get_mut(), options);
+                spare
+            }
+            None => Box::new(Active::new(engine.begin_for(&self.services.owner, options), modes)),
+        };
+        let txn = active.txn.get_mut();
         let settings = &self.services.settings;
         if self.services.is_timed {
             let deadline = self.services.deadline(settings.transaction_timeout_ms);
@@ -318,21 +348,11 @@ impl Session {
             txn.set_lock_timeout(settings.lock_timeout());
         }
         txn.set_deferrable(modes.deferrable);
-        let txn = RefCell::new(txn);
         let started = self.services.statement_started.get();
         self.services.info.transaction_started.store(started, std::sync::atomic::Ordering::Relaxed);
         self.services.transaction.set(Some((modes.isolation.as_str(), modes.read_only, modes.savepoints)));
-        self.active = Some(Active {
-            txn,
-            block,
-            pristine: true,
-            condition: Condition::Good,
-            savepoints: Vec::new(),
-            settings: None,
-            changed_schema: false,
-            serial: self.transactions,
-            modes,
-        });
+        active.begin(self.transactions, block, modes);
+        self.active = Some(active);
     }
 
     /// BEGIN.
@@ -467,11 +487,11 @@ impl Session {
     }
 
     /// Ends a transaction that was taken out of the session.
-    pub(super) fn end(&mut self, active: Active, commit: bool, chain: bool) -> Result<(), SqlError> {
+    pub(super) fn end(&mut self, active: Box<Active>, commit: bool, chain: bool) -> Result<(), SqlError> {
         self.end_as(active, if commit { Ending::Commit } else { Ending::Rollback }, chain)
     }
 
-    fn end_as(&mut self, active: Active, ending: Ending<'_>, chain: bool) -> Result<(), SqlError> {
+    fn end_as(&mut self, mut active: Box<Active>, ending: Ending<'_>, chain: bool) -> Result<(), SqlError> {
         let commit = !matches!(ending, Ending::Rollback);
         self.services.transaction.set(None);
         self.services.info.transaction_started.store(0, std::sync::atomic::Ordering::Relaxed);
@@ -491,16 +511,15 @@ impl Session {
         if !self.cursors.is_empty() {
             self.end_cursors(commit);
         }
-        if let Some(ChangedSettings { before, after }) = active.settings {
+        if let Some(ChangedSettings { before, after }) = active.settings.take() {
             self.services.settings = if commit { after } else { before };
             self.settings_changed();
         }
         let modes = active.modes;
-        let txn = active.txn.into_inner();
         match ending {
-            Ending::Commit if commit => self.commit_txn(txn)?,
-            Ending::Prepare { gid, by } if commit => txn.prepare(gid, by)?,
-            _ => txn.rollback()?,
+            Ending::Commit if commit => self.commit_txn(active)?,
+            Ending::Prepare { gid, by } if commit => active.txn.into_inner().prepare(gid, by)?,
+            _ => active.txn.into_inner().rollback()?,
         }
         result?;
         if chain {

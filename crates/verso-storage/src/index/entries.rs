@@ -49,6 +49,12 @@ impl Entries {
         self.items.clear();
     }
 
+    /// Gives back memory beyond so many bytes.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        self.bytes.shrink_to(bytes);
+        self.items.shrink_to(bytes / size_of::<Item>());
+    }
+
     /// How many.
     #[inline]
     pub fn len(&self) -> usize {

@@ -39,6 +39,12 @@ pub struct UniqueChecks {
 }
 
 impl UniqueChecks {
+    /// Nothing is deferred or to be looked at any more.
+    pub(crate) fn clear(&mut self) {
+        self.deferred.clear();
+        self.due.clear();
+    }
+
     /// Whether keys of `index` are checked at the end of the transaction.
     pub(crate) fn is_deferred(&self, index: ObjectId) -> bool {
         !self.deferred.is_empty() && self.deferred.contains(&index)

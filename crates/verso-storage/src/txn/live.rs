@@ -3,7 +3,7 @@
 //! The transaction stores its figures here at the end of each statement, without a lock; who lists the open transactions
 //! reads them whenever it likes, each figure by itself.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use super::transaction::{Isolation, TxnOptions, TxnStatistics};
 use crate::page::{Lsn, TxnId};
@@ -38,7 +38,8 @@ const NONE: u64 = u64::MAX;
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct LiveTxn {
-    options: TxnOptions,
+    /// The options, in bits, and whether it is open.
+    options: AtomicU8,
     id: AtomicU64,
     snapshot: AtomicU64,
     undo_bitmap_bytes: AtomicU64,
@@ -51,7 +52,7 @@ impl LiveTxn {
     /// One that has done nothing yet.
     pub fn new(options: TxnOptions) -> LiveTxn {
         LiveTxn {
-            options,
+            options: AtomicU8::new(bits_of(options)),
             id: AtomicU64::new(TxnId::NONE.0),
             snapshot: AtomicU64::new(NONE),
             undo_bitmap_bytes: AtomicU64::new(0),
@@ -59,6 +60,17 @@ impl LiveTxn {
             log_bytes: AtomicU64::new(0),
             first_lsn: AtomicU64::new(Lsn::ZERO.0),
         }
+    }
+
+    /// The next transaction of the same handle begins.
+    pub fn begin(&self, options: TxnOptions) {
+        self.publish(TxnId::NONE, None, &TxnStatistics::default());
+        self.options.store(bits_of(options), Ordering::Release);
+    }
+
+    /// It has ended, and another may begin.
+    pub fn end(&self) {
+        self.options.store(ENDED, Ordering::Release);
     }
 
     /// Tells where the transaction stands.
@@ -72,20 +84,75 @@ impl LiveTxn {
         put(&self.first_lsn, figures.first_lsn.0);
     }
 
-    /// What it told last.
-    pub fn info(&self) -> TxnInfo {
+    /// What it told last; none if it has ended.
+    pub fn info(&self) -> Option<TxnInfo> {
+        let bits = self.options.load(Ordering::Acquire);
+        let options = (bits != ENDED).then(|| options_of(bits))?;
         let get = |from: &AtomicU64| from.load(Ordering::Relaxed);
         let id = TxnId(get(&self.id));
-        TxnInfo {
+        Some(TxnInfo {
             id: (id != TxnId::NONE).then_some(id),
-            isolation: self.options.isolation,
-            savepoints: self.options.savepoints,
-            read_only: self.options.read_only,
+            isolation: options.isolation,
+            savepoints: options.savepoints,
+            read_only: options.read_only,
             snapshot: Some(get(&self.snapshot)).filter(|number| *number != NONE),
             undo_bitmap_bytes: get(&self.undo_bitmap_bytes),
             undo_image_bytes: get(&self.undo_image_bytes),
             log_bytes: get(&self.log_bytes),
             first_lsn: Lsn(get(&self.first_lsn)),
+        })
+    }
+}
+
+/// Bits of no transaction's options.
+const ENDED: u8 = u8::MAX;
+const SAVEPOINTS: u8 = 4;
+const READ_ONLY: u8 = 8;
+
+fn bits_of(options: TxnOptions) -> u8 {
+    let level = match options.isolation {
+        Isolation::ReadUncommitted => 0,
+        Isolation::ReadCommitted => 1,
+        Isolation::Snapshot => 2,
+        Isolation::Serializable => 3,
+    };
+    let flag = |set, bit| if set { bit } else { 0 };
+    level | flag(options.savepoints, SAVEPOINTS) | flag(options.read_only, READ_ONLY)
+}
+
+fn options_of(bits: u8) -> TxnOptions {
+    let isolation = match bits & 3 {
+        0 => Isolation::ReadUncommitted,
+        1 => Isolation::ReadCommitted,
+        2 => Isolation::Snapshot,
+        _ => Isolation::Serializable,
+    };
+    TxnOptions { isolation, savepoints: bits & SAVEPOINTS != 0, read_only: bits & READ_ONLY != 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_tells_of_its_open_transaction_only() {
+        for isolation in [
+            Isolation::ReadUncommitted,
+            Isolation::ReadCommitted,
+            Isolation::Snapshot,
+            Isolation::Serializable,
+        ] {
+            for (savepoints, read_only) in [(false, true), (true, false)] {
+                let options = TxnOptions { isolation, savepoints, read_only };
+                let live = LiveTxn::new(TxnOptions::default());
+                live.publish(TxnId(7), Some(3), &TxnStatistics { log_bytes: 9, ..TxnStatistics::default() });
+                live.end();
+                assert!(live.info().is_none());
+                live.begin(options);
+                let info = live.info().unwrap();
+                assert_eq!((info.isolation, info.savepoints, info.read_only), (isolation, savepoints, read_only));
+                assert_eq!((info.id, info.snapshot, info.log_bytes), (None, None, 0));
+            }
         }
     }
 }

@@ -49,6 +49,11 @@ impl Hold {
         Arc::new(Hold(AtomicU8::new(Hold::HELD)))
     }
 
+    /// Holds the horizon whatever was before; for who knows that nobody else asks.
+    pub fn hold(&self) {
+        self.0.store(Hold::HELD, Ordering::SeqCst);
+    }
+
     /// Takes an idle one away for good; `false` if it is not idle.
     pub fn end_if_idle(&self) -> bool {
         self.change(Hold::IDLE, Hold::GONE)

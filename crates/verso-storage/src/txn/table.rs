@@ -109,6 +109,11 @@ impl State {
         self.counter + self.logged.len() as u64
     }
 
+    fn next_key(&mut self) -> u64 {
+        self.next_registration += 1;
+        self.next_registration
+    }
+
     /// Forgets the oldest registrations that hold nothing any more.
     fn forget_idle(&mut self) {
         while let Some(oldest) = self.registered.first_entry() {
@@ -343,6 +348,24 @@ impl Transactions {
         self.registration(&mut state, number, oldest_active, all_below)
     }
 
+    /// Makes an earlier registration one of this moment, whether it is idle or not (V6).
+    pub(super) fn register_again(&self, registration: &mut Registration) {
+        let mut state = self.state.lock();
+        state.registered.remove(&(registration.number, registration.key));
+        registration.number = state.counter;
+        registration.newest = state.newest();
+        registration.oldest_active = state.oldest_active();
+        registration.all_below = state.oldest_unfinished();
+        registration.key = state.next_key();
+        // Nobody else knows of it now.
+        registration.hold.hold();
+        if !disabled(Rule::V6) {
+            let Registration { number, key, oldest_active, all_below, .. } = *registration;
+            let registered = Registered { oldest_active, all_below, hold: Arc::clone(&registration.hold) };
+            state.registered.insert((number, key), registered);
+        }
+    }
+
     fn registration(
         self: &Arc<Self>,
         state: &mut State,
@@ -350,8 +373,7 @@ impl Transactions {
         oldest_active: TxnId,
         all_below: TxnId,
     ) -> Registration {
-        let key = state.next_registration;
-        state.next_registration += 1;
+        let key = state.next_key();
         let hold = Hold::held();
         if !disabled(Rule::V6) {
             let registered = Registered { oldest_active, all_below, hold: Arc::clone(&hold) };

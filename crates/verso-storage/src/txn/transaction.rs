@@ -5,8 +5,6 @@
 mod ending;
 mod savepoint;
 
-pub use ending::Committing;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,6 +24,7 @@ use crate::txn::frame::Frame;
 use crate::txn::image_store::ImageStore;
 use crate::txn::live::LiveTxn;
 use crate::txn::ssi::Reader;
+use crate::txn::transaction::ending::Logged;
 use crate::txn::transaction::savepoint::UnopenedFrame;
 use crate::txn::{ReadView, Registration};
 use crate::version::entry::{EntryKind, NewEntry, VersionPointer};
@@ -112,6 +111,8 @@ pub struct Txn {
     idle: Option<(Registration, ReadView)>,
     must_rollback: bool,
     ended: bool,
+    /// Its commit is in the log, and not waited for yet.
+    logged: Option<Logged>,
     first_lsn: Lsn,
     log_bytes: u64,
     /// Images of all frames (F3).
@@ -166,6 +167,7 @@ impl Txn {
             idle: None,
             must_rollback: false,
             ended: false,
+            logged: None,
             first_lsn: Lsn::ZERO,
             log_bytes: 0,
             images: ImageStore::default(),
@@ -184,6 +186,24 @@ impl Txn {
             unique: UniqueChecks::default(),
             index_entries: Entries::default(),
         }
+    }
+
+    /// The next transaction of the same session, behind one that has ended: as new, with the memory and the idle
+    /// snapshot of the last one.
+    pub(crate) fn begin_again(&mut self, options: TxnOptions) {
+        debug_assert!(self.ended && self.logged.is_none(), "begun again before its end");
+        self.options = options;
+        self.id = TxnId::NONE;
+        if options.savepoints {
+            self.frames.push(Frame::default());
+        }
+        self.must_rollback = false;
+        self.ended = false;
+        (self.first_lsn, self.log_bytes) = (Lsn::ZERO, 0);
+        self.lock_timeout = None;
+        self.deferrable = false;
+        self.bitmaps = (0, 0);
+        self.live.begin(options);
     }
 
     /// Its number, once it has written.
@@ -421,12 +441,18 @@ impl Txn {
         let dirty = self.options.isolation == Isolation::ReadUncommitted;
         match &self.snapshot {
             None => {
-                let idle = self.idle.take();
-                let again = idle.filter(|(idle, view)| idle.take_up(changes) && view.is_dirty() == dirty);
-                let (registration, view) = match again {
-                    Some((registration, view)) => (registration, view.with_own(self.id)),
-                    None => {
-                        let registration = transactions.register();
+                let (registration, view) = match self.idle.take() {
+                    Some((idle, view)) if view.is_dirty() == dirty && idle.take_up(changes) => {
+                        (idle, view.with_own(self.id))
+                    }
+                    idle => {
+                        let registration = match idle {
+                            Some((mut idle, _)) => {
+                                transactions.register_again(&mut idle);
+                                idle
+                            }
+                            None => transactions.register(),
+                        };
                         let view = ReadView::new(transactions, &registration, self.id, dirty);
                         (registration, view)
                     }

@@ -16,21 +16,26 @@ use crate::rules::{Rule, disabled};
 use crate::txn::prepared;
 use crate::wal::RecordKind;
 
+/// Bytes of memory that an ended transaction keeps for the next one, for each use.
+const SCRATCH_KEEP: usize = 4 << 10;
+
 impl Txn {
     /// Makes everything durable and visible.
     ///
     /// # Errors
     /// `MustRollback`; `Poisoned` when the log failed.
-    pub fn commit(self, mode: CommitMode) -> Result<(), StorageError> {
-        self.commit_logged(mode)?.finish()
+    pub fn commit(mut self, mode: CommitMode) -> Result<(), StorageError> {
+        self.commit_logged(mode)?;
+        self.finish_commit()
     }
 
-    /// Commits into the log: the rest of the commit, the wait for the disk first of all, is [`Committing::finish`]. What
-    /// tells a client of the commit comes behind that.
+    /// Commits into the log; the rest of the commit, the wait for the disk first of all, is [`Txn::finish_commit`]. What
+    /// tells a client of the commit comes behind that: until then nobody is told of it, and its locks are held. It is made
+    /// up for when the transaction is dropped.
     ///
     /// # Errors
     /// `MustRollback`; `Poisoned` when the log failed.
-    pub fn commit_logged(mut self, _mode: CommitMode) -> Result<Committing, StorageError> {
+    pub fn commit_logged(&mut self, _mode: CommitMode) -> Result<(), StorageError> {
         if self.must_rollback {
             self.finish_badly();
             return Err(StorageError::MustRollback);
@@ -51,7 +56,7 @@ impl Txn {
         if self.id == TxnId::NONE {
             let settled = self.settle();
             self.leave(true);
-            return settled.map(|()| Committing { txn: self, needs: Lsn::ZERO, dropped: false, done: true });
+            return settled;
         }
         let shared = Arc::clone(&self.shared);
         let mut mini = Mini::begin(shared.core(), self.id);
@@ -74,7 +79,36 @@ impl Txn {
         // Changes need not wait for the disk, too: whatever they make of this one is durable behind it.
         shared.locks.logged(&self.owner);
         let dropped = self.give_back_slot();
-        Ok(Committing { txn: self, needs, dropped, done: false })
+        self.logged = Some(Logged { needs, dropped });
+        Ok(())
+    }
+
+    /// How far the log has to be durable ([`Engine::durable`](crate::Engine::durable)) for [`Txn::finish_commit`] not to
+    /// wait.
+    pub fn needs(&self) -> Lsn {
+        self.logged.as_ref().map_or(Lsn::ZERO, |logged| logged.needs)
+    }
+
+    /// Waits until the commit is on disk, and makes it visible. The session's next transaction may begin with what is
+    /// left ([`Engine::begin_again`](crate::Engine::begin_again)).
+    ///
+    /// # Errors
+    /// `Poisoned` when the log failed: whether the transaction has committed is known after the next start.
+    pub fn finish_commit(&mut self) -> Result<(), StorageError> {
+        let Some(Logged { needs, dropped }) = self.logged.take() else { return Ok(()) };
+        let shared = Arc::clone(&self.shared);
+        let wal = &shared.core().wal;
+        if let Err(error) = wal.flush(needs) {
+            // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
+            shared.locks.fail();
+            return Err(error);
+        }
+        shared.transactions.publish_durable(wal.durable());
+        self.leave(true);
+        if dropped && let Err(error) = retire::retire(&shared) {
+            tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
+        }
+        Ok(())
     }
 
     /// Prepares the transaction under a name: it outlives this handle, its locks and a restart, until
@@ -124,11 +158,26 @@ impl Txn {
             self.shared.versions.ended(self.id, &self.shared.transactions);
         }
         self.snapshot = None;
+        self.live.end();
         // Its state says already that it ended, so nobody who goes on now sees it active.
         self.shared.locks.end(&self.owner);
         if let Err(error) = self.images.clear(&self.shared) {
             tracing::warn!(%error, txn = self.id.0, "pages of undo images stay allocated until the next start");
         }
+        self.forget();
+    }
+
+    /// Forgets what only an open transaction needs; memory for some records stays for the next one.
+    fn forget(&mut self) {
+        self.frames.clear();
+        self.unopened = None;
+        self.statements.clear();
+        self.locked.clear();
+        self.unique.clear();
+        self.scratch.clear();
+        self.scratch.shrink_to(SCRATCH_KEEP);
+        self.index_entries.clear();
+        self.index_entries.shrink_to(SCRATCH_KEEP);
     }
 
     /// Undoes everything (F4, F5).
@@ -203,72 +252,19 @@ impl Txn {
     }
 }
 
-/// A transaction whose commit is in the log and not yet on disk: nobody is told of it, and its locks are held. Dropped,
-/// it is finished.
-#[must_use = "the commit is waited for when it is dropped"]
-pub struct Committing {
-    txn: Txn,
+/// A commit that is in the log.
+pub(super) struct Logged {
+    /// How far that has to be on disk.
     needs: Lsn,
+    /// It has dropped an object.
     dropped: bool,
-    done: bool,
-}
-
-impl Committing {
-    /// How far the log has to be durable ([`Engine::durable`](crate::Engine::durable)) for [`Committing::finish`] not
-    /// to wait.
-    pub fn needs(&self) -> Lsn {
-        self.needs
-    }
-
-    /// Waits until the commit is on disk, and makes it visible.
-    ///
-    /// # Errors
-    /// `Poisoned` when the log failed: whether the transaction has committed is known after the next start.
-    pub fn finish(mut self) -> Result<(), StorageError> {
-        self.finish_once()
-    }
-
-    fn finish_once(&mut self) -> Result<(), StorageError> {
-        if std::mem::replace(&mut self.done, true) {
-            return Ok(());
-        }
-        let shared = Arc::clone(&self.txn.shared);
-        let wal = &shared.core().wal;
-        if let Err(error) = wal.flush(self.needs) {
-            // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
-            shared.locks.fail();
-            return Err(error);
-        }
-        shared.transactions.publish_durable(wal.durable());
-        self.txn.leave(true);
-        if self.dropped
-            && let Err(error) = retire::retire(&shared)
-        {
-            tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
-        }
-        Ok(())
-    }
-}
-
-impl std::fmt::Debug for Committing {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Committing")
-            .field("txn", &self.txn.id)
-            .field("needs", &self.needs)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Drop for Committing {
-    fn drop(&mut self) {
-        if let Err(error) = self.finish_once() {
-            tracing::warn!(%error, txn = self.txn.id.0, "in doubt until the next start");
-        }
-    }
 }
 
 impl Drop for Txn {
     fn drop(&mut self) {
+        if let Err(error) = self.finish_commit() {
+            tracing::warn!(%error, txn = self.id.0, "in doubt until the next start");
+        }
         self.finish_badly();
         self.shared.live.lock().remove(&self.serial);
     }
