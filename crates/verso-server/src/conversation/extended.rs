@@ -19,7 +19,12 @@ pub struct Prepared {
     /// The portal that has no name, which most statements use.
     portal: Option<OpenPortal>,
     portals: BTreeMap<Box<str>, OpenPortal>,
+    /// Memory for the parameters of the next one.
+    params: Vec<Value>,
 }
+
+/// Parameters for which memory is kept.
+const PARAMS_KEEP: usize = 64;
 
 #[derive(Debug)]
 struct OpenPortal {
@@ -31,13 +36,23 @@ impl Prepared {
     /// A simple query takes the unnamed ones away.
     pub fn forget_unnamed(&mut self) {
         self.unnamed = None;
-        self.portal = None;
+        self.close_unnamed();
     }
 
     /// The transaction has ended (M3).
     pub fn forget_portals(&mut self) {
-        self.portal = None;
-        self.portals.clear();
+        self.close_unnamed();
+        if !self.portals.is_empty() {
+            self.portals.clear();
+        }
+    }
+
+    fn close_unnamed(&mut self) {
+        if let Some(open) = self.portal.take() {
+            self.params = open.portal.into_params();
+            self.params.clear();
+            self.params.shrink_to(PARAMS_KEEP);
+        }
     }
 
     fn portal(&self, name: &str) -> Option<&OpenPortal> {
@@ -72,6 +87,9 @@ impl Conversation {
             let text = format!("cursor \"{}\" already exists", bind.portal);
             return Err(self.failed(SqlError::new(sqlstate::DUPLICATE_CURSOR, text)));
         }
+        if bind.portal.is_empty() {
+            self.prepared.close_unnamed();
+        }
         let params = self.parameters(&statement, bind).map_err(|error| self.failed(error))?;
         let columns = statement.columns().map_or(0, <[_]>::len);
         let formats = result_formats(bind.results, columns).map_err(|error| self.failed(error))?;
@@ -86,7 +104,7 @@ impl Conversation {
         Ok(())
     }
 
-    fn parameters(&self, statement: &Statement, bind: &Bind<'_>) -> Result<Vec<Value>, SqlError> {
+    fn parameters(&mut self, statement: &Statement, bind: &Bind<'_>) -> Result<Vec<Value>, SqlError> {
         let types = statement.params();
         if bind.count != types.len() {
             let text = format!(
@@ -114,7 +132,11 @@ impl Conversation {
             };
             value.map_err(|error| error.with_context(&format!("unnamed portal parameter ${}", i + 1)))
         };
-        bind.values().zip(types).enumerate().map(read).collect()
+        let mut params = std::mem::take(&mut self.prepared.params);
+        for value in bind.values().zip(types).enumerate() {
+            params.push(read(value)?);
+        }
+        Ok(params)
     }
 
     pub(super) fn describe(&mut self, target: Target, name: &str) -> Result<(), SqlError> {
@@ -174,7 +196,7 @@ impl Conversation {
             Target::Statement => {
                 self.session.forget_statement(name);
             }
-            Target::Portal if name.is_empty() => self.prepared.portal = None,
+            Target::Portal if name.is_empty() => self.prepared.close_unnamed(),
             Target::Portal => drop(self.prepared.portals.remove(name)),
         }
         self.wire.output.close_complete();

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use verso_sql::errors::sqlstate;
 use verso_sql::{CommandTag, CopyLayout, Notice, OutputColumn, SqlError, StatementSink};
-use verso_types::{Batch, SqlType, TimeZone};
+use verso_types::{Batch, TimeZone};
 
 use super::wire::Wire;
 use crate::protocol::backend::Output;
@@ -43,7 +43,6 @@ pub struct WireSink<'c> {
     time_zone: TimeZone,
     /// Simple protocol: columns are described, and each statement's end is said, as it comes.
     simple: bool,
-    types: Vec<SqlType>,
     copies: bool,
     /// Statements that ended.
     pub completed: usize,
@@ -68,25 +67,17 @@ impl<'c> WireSink<'c> {
         time_zone: TimeZone,
         simple: bool,
     ) -> WireSink<'c> {
-        WireSink {
-            wire,
-            formats,
-            time_zone,
-            simple,
-            types: Vec::new(),
-            copies: false,
-            completed: 0,
-            settings_changed: false,
-        }
+        WireSink { wire, formats, time_zone, simple, copies: false, completed: 0, settings_changed: false }
     }
 
     fn rows(&mut self, batch: &Batch) -> Result<(), SqlError> {
-        let count = (self.types.len() as u16).to_be_bytes();
-        let (types, formats, time_zone) = (&self.types, self.formats, &self.time_zone);
+        let (formats, time_zone) = (self.formats, &self.time_zone);
         for row in 0..batch.rows {
-            self.wire.output.message(b'D', |out| {
+            let Wire { output, types, .. } = &mut *self.wire;
+            let count = (types.len() as u16).to_be_bytes();
+            output.message(b'D', |out| {
                 out.extend_from_slice(&count);
-                for (i, (column, ty)) in batch.columns.iter().zip(types).enumerate() {
+                for (i, (column, ty)) in batch.columns.iter().zip(&*types).enumerate() {
                     match formats.of(i) {
                         Format::Text => column.put_text(row, ty, time_zone, out),
                         Format::Binary => column.put_binary(row, ty, out),
@@ -103,8 +94,8 @@ impl<'c> WireSink<'c> {
 
 impl StatementSink for WireSink<'_> {
     fn begin(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
-        self.types.clear();
-        self.types.extend(columns.iter().map(|column| column.ty.clone()));
+        self.wire.types.clear();
+        self.wire.types.extend(columns.iter().map(|column| column.ty.clone()));
         if self.simple {
             self.wire.output.row_description(columns, |_| Format::Text);
         }

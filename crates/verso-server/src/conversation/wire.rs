@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use verso_sql::SqlError;
 use verso_sql::errors::sqlstate;
+use verso_types::SqlType;
 
 use super::sink::write_all;
 use crate::backends::Backend;
@@ -26,6 +27,8 @@ pub struct Wire {
     pub input: Input,
     /// What is to go.
     pub output: Output,
+    /// Types of the columns of the result that is being sent.
+    pub types: Vec<SqlType>,
     /// Who may end this connection from outside; once the client is known.
     pub backend: Option<Arc<Backend>>,
     /// Nothing more can be said or understood.
@@ -43,6 +46,7 @@ impl Wire {
             stream,
             input: Input::new(message_bytes_max),
             output: Output::default(),
+            types: Vec::new(),
             backend: None,
             broken: false,
             patience: Patience::default(),

@@ -3,12 +3,15 @@
 //! An object's number is never given to another one, so what is found here is right for as long as a catalog names it.
 
 use std::cell::{Cell, RefCell};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use verso_storage::heap::Heap;
+use verso_storage::heap::{Heap, ScanBatch};
 use verso_storage::index::Index;
 use verso_storage::{Engine, ObjectId, StorageError};
 
+/// Rows for which memory is kept.
+const ROWS_KEPT: usize = 16;
 /// Tables remembered.
 const TABLES_MAX: usize = 32;
 
@@ -18,9 +21,52 @@ pub struct OpenTables {
     tables: RefCell<Vec<Arc<Heap>>>,
     /// The next one to be forgotten.
     oldest: Cell<usize>,
+    /// What reading a row by its key works with.
+    row: Cell<Option<Box<RowBatch>>>,
+}
+
+/// A batch for one row, and the columns wanted of it.
+#[derive(Default)]
+pub struct RowBatch {
+    /// Ids of the columns.
+    pub columns: Vec<u16>,
+    /// The row.
+    pub rows: ScanBatch,
+}
+
+/// A batch that goes back when it is dropped, for the next one, unless it has become large.
+pub struct LentRow<'o> {
+    row: Option<Box<RowBatch>>,
+    from: &'o OpenTables,
+}
+
+impl Deref for LentRow<'_> {
+    type Target = RowBatch;
+
+    fn deref(&self) -> &RowBatch {
+        self.row.as_ref().expect("there until it is dropped")
+    }
+}
+
+impl DerefMut for LentRow<'_> {
+    fn deref_mut(&mut self) -> &mut RowBatch {
+        self.row.as_mut().expect("there until it is dropped")
+    }
+}
+
+impl Drop for LentRow<'_> {
+    fn drop(&mut self) {
+        let row = self.row.take();
+        self.from.row.set(row.filter(|row| row.rows.records.capacity() <= ROWS_KEPT));
+    }
 }
 
 impl OpenTables {
+    /// Lends a batch for a row, as it was left.
+    pub fn row(&self) -> LentRow<'_> {
+        LentRow { row: Some(self.row.take().unwrap_or_default()), from: self }
+    }
+
     /// Works with the table with this number, not counted: all sessions share the count. `work` opens no table.
     ///
     /// # Errors

@@ -110,6 +110,11 @@ impl Portal {
         self.prepared.columns()
     }
 
+    /// Its parameters' memory, for another one.
+    pub fn into_params(self) -> Vec<Value> {
+        self.params
+    }
+
     /// Gives it the name that errors have.
     pub fn set_name(&mut self, name: &str) {
         self.name = name.into();

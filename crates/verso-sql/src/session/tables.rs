@@ -16,7 +16,7 @@ use verso_storage::{
 use verso_types::{Batch, SqlType, TimeZone, Value};
 
 use super::constraints::{Deferred, duplicate};
-use super::opened::OpenTables;
+use super::opened::{LentRow, OpenTables, RowBatch};
 use super::services::Services;
 
 /// A larger part of a table than this is read faster whole: rows through an index cost several times as much each.
@@ -103,8 +103,7 @@ impl Tables for EngineTables<'_> {
         let (_, scan, columns) = self.open(table, columns)?;
         let heap = self.heap_for_change(table)?;
         let scan = Rows::Heap(scan);
-        let (txn, contended) = (self.txn, self.contended);
-        Ok(Box::new(Changer { txn, contended, heap, scan, columns, rows: ScanBatch::default() }))
+        Ok(Box::new(Changer::new(self, heap, scan, columns)))
     }
 
     fn get(
@@ -118,10 +117,12 @@ impl Tables for EngineTables<'_> {
         self.lock(table, TableLockMode::AccessShare)?;
         let heap = self.heap(table)?;
         let index = self.opened.index(self.engine, &heap, index.object)?;
-        let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let mut rows = ScanBatch::default();
+        let mut row = self.opened.row();
+        let RowBatch { columns: ids, rows } = &mut *row;
+        ids.clear();
+        ids.extend(columns.iter().map(|at| table.columns[*at].id));
         std::mem::swap(out, &mut rows.batch);
-        let found = heap.get(&self.txn.borrow(), &index, key, &ids, &mut rows);
+        let found = heap.get(&self.txn.borrow(), &index, key, ids, rows);
         std::mem::swap(out, &mut rows.batch);
         Ok(found?)
     }
@@ -183,8 +184,7 @@ impl Tables for EngineTables<'_> {
         } else {
             Rows::Index(scan)
         };
-        let (txn, contended) = (self.txn, self.contended);
-        Ok(Box::new(Changer { txn, contended, heap, scan, columns, rows: ScanBatch::default() }))
+        Ok(Box::new(Changer::new(self, heap, scan, columns)))
     }
 
     fn get_for_change<'t>(
@@ -198,11 +198,12 @@ impl Tables for EngineTables<'_> {
         self.defer_unique(table);
         let heap = self.heap_for_change(table)?;
         let index = self.opened.index(self.engine, &heap, index.object)?;
-        let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let mut rows = ScanBatch::default();
-        let found = heap.get(&self.txn.borrow(), &index, key, &columns, &mut rows)?;
-        let (txn, contended) = (self.txn, self.contended);
-        Ok(Box::new(Changer { txn, contended, heap, scan: Rows::Found(found), columns, rows }))
+        let ids = columns.iter().map(|at| table.columns[*at].id);
+        let mut changer = Box::new(Changer::new(self, heap, Rows::Found(false), ids));
+        let RowBatch { columns, rows } = &mut *changer.row;
+        let found = changer.heap.get(&self.txn.borrow(), &index, key, columns, rows)?;
+        changer.scan = Rows::Found(found);
+        Ok(changer)
     }
 
     fn change_found<'t>(
@@ -221,8 +222,7 @@ impl Tables for EngineTables<'_> {
             rows
         };
         let scan = Rows::Collected(found.into_iter().map(rows).collect::<Vec<_>>().into_iter());
-        let (txn, contended) = (self.txn, self.contended);
-        Ok(Box::new(Changer { txn, contended, heap, scan, columns, rows: ScanBatch::default() }))
+        Ok(Box::new(Changer::new(self, heap, scan, columns)))
     }
 
     fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
@@ -554,20 +554,30 @@ impl TableCursor for Reader {
 }
 
 struct Changer<'t> {
-    txn: &'t RefCell<Txn>,
-    contended: &'t RefCell<Vec<ObjectId>>,
+    tables: &'t EngineTables<'t>,
     heap: Arc<Heap>,
     scan: Rows,
-    /// Ids of the columns read.
-    columns: Vec<u16>,
-    rows: ScanBatch,
+    /// The columns read, and the rows.
+    row: LentRow<'t>,
 }
 
-impl Changer<'_> {
+impl<'t> Changer<'t> {
+    fn new(
+        tables: &'t EngineTables<'t>,
+        heap: Arc<Heap>,
+        scan: Rows,
+        columns: impl IntoIterator<Item = u16>,
+    ) -> Changer<'t> {
+        let mut row = tables.opened.row();
+        row.columns.clear();
+        row.columns.extend(columns);
+        Changer { tables, heap, scan, row }
+    }
+
     /// Remembers the table of a conflict.
     fn done(&self, result: std::result::Result<(), StorageError>) -> Result<()> {
         if let Err(StorageError::Conflict { .. }) = result {
-            self.contended.borrow_mut().push(self.heap.object);
+            self.tables.contended.borrow_mut().push(self.heap.object);
         }
         Ok(result?)
     }
@@ -575,19 +585,19 @@ impl Changer<'_> {
 
 impl ChangeCursor for Changer<'_> {
     fn next(&mut self) -> Result<bool> {
-        self.scan.next(&mut self.rows)
+        self.scan.next(&mut self.row.rows)
     }
 
     fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
-        let record = *self.rows.records.get(row as usize)?;
+        let record = *self.row.rows.records.get(row as usize)?;
         let (ids, types): (Vec<u16>, Vec<SqlType>) = all_columns(table).into_iter().unzip();
         let mut rows = ScanBatch::default();
-        let found = self.heap.fetch(&self.txn.borrow(), record, &ids, &mut rows).ok()?;
+        let found = self.heap.fetch(&self.tables.txn.borrow(), record, &ids, &mut rows).ok()?;
         found.then(|| rows.batch.row(0, &types))
     }
 
     fn batch(&self) -> &Batch {
-        &self.rows.batch
+        &self.row.rows.batch
     }
 
     fn update(
@@ -597,23 +607,26 @@ impl ChangeCursor for Changer<'_> {
         values: &Batch,
         stale: Option<&mut Vec<u32>>,
     ) -> Result<()> {
-        let txn = &mut self.txn.borrow_mut();
+        let txn = &mut self.tables.txn.borrow_mut();
         self.done(match stale.filter(|_| txn.isolation().by_statement()) {
-            Some(stale) => self.heap.update_unless_stale(txn, &self.rows, selection, columns, values, stale),
-            None => self.heap.update(txn, &self.rows, selection, columns, values),
+            Some(stale) => {
+                self.heap.update_unless_stale(txn, &self.row.rows, selection, columns, values, stale)
+            }
+            None => self.heap.update(txn, &self.row.rows, selection, columns, values),
         })
     }
 
     fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()> {
-        let txn = &mut self.txn.borrow_mut();
+        let txn = &mut self.tables.txn.borrow_mut();
         self.done(match stale.filter(|_| txn.isolation().by_statement()) {
-            Some(stale) => self.heap.delete_unless_stale(txn, &self.rows, selection, stale),
-            None => self.heap.delete(txn, &self.rows, selection),
+            Some(stale) => self.heap.delete_unless_stale(txn, &self.row.rows, selection, stale),
+            None => self.heap.delete(txn, &self.row.rows, selection),
         })
     }
 
     fn reread(&mut self, rows: &[u32]) -> Result<()> {
-        let records: Vec<_> = rows.iter().map(|row| self.rows.records[*row as usize]).collect();
-        Ok(self.heap.fetch_newest(&self.txn.borrow(), &records, &self.columns, &mut self.rows)?)
+        let records: Vec<_> = rows.iter().map(|row| self.row.rows.records[*row as usize]).collect();
+        let row = &mut *self.row;
+        Ok(self.heap.fetch_newest(&self.tables.txn.borrow(), &records, &row.columns, &mut row.rows)?)
     }
 }

@@ -150,7 +150,10 @@ mod tests {
                 assert!(live.info().is_none());
                 live.begin(options);
                 let info = live.info().unwrap();
-                assert_eq!((info.isolation, info.savepoints, info.read_only), (isolation, savepoints, read_only));
+                assert_eq!(
+                    (info.isolation, info.savepoints, info.read_only),
+                    (isolation, savepoints, read_only)
+                );
                 assert_eq!((info.id, info.snapshot, info.log_bytes), (None, None, 0));
             }
         }
