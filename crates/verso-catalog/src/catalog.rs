@@ -14,6 +14,8 @@
 //! C3. A snapshot is never loaded in the middle of a change.
 //! C5. As long as nothing is announced, every view that is at least as young as one that saw all announced changes
 //!     ended sees the same number: then the row need not be read.
+//! C6. Whoever is to change a table's rows locks it, and then asks whether the definition that it knows is still the newest
+//!     one ([`Catalog::is_current`]): the one who kept it waiting may have given the table another heap.
 //! C4. READ UNCOMMITTED reads the catalog as READ COMMITTED does, but for its own changes.
 
 use std::collections::VecDeque;
@@ -24,7 +26,7 @@ use parking_lot::Mutex;
 use verso_storage::heap::ScanBatch;
 use verso_storage::{Engine, Isolation, RecordId, Sequence, StorageError, Txn, TxnId, TxnOptions};
 
-use crate::definition::Oid;
+use crate::definition::{Oid, TableDef};
 use crate::error::CatalogError;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG};
 use crate::store;
@@ -163,14 +165,44 @@ impl Catalog {
     /// `Corrupt` if the system tables contradict each other; those of storage.
     pub fn snapshot(&self, txn: &Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
         if txn.isolation() == Isolation::ReadUncommitted && !self.changed_by(txn) {
-            let mut committed = self.engine.begin(internal(true));
-            committed.begin_statement()?;
-            let snapshot = self.snapshot_of(&committed)?;
-            committed.end_statement()?;
-            committed.commit(verso_storage::CommitMode::Wait)?;
-            return Ok(snapshot);
+            return self.committed();
         }
         self.snapshot_of(txn)
+    }
+
+    /// What is committed at this moment.
+    fn committed(&self) -> Result<Arc<CatalogSnapshot>, CatalogError> {
+        let mut committed = self.engine.begin(internal(true));
+        committed.begin_statement()?;
+        let snapshot = self.snapshot_of(&committed)?;
+        committed.end_statement()?;
+        committed.commit(verso_storage::CommitMode::Wait)?;
+        Ok(snapshot)
+    }
+
+    /// Whether rows of a table, which the transaction has locked, may be changed as the catalog of this version says
+    /// (C6). Costs a few loads, unless somebody has just changed the schema or is about to.
+    ///
+    /// # Errors
+    /// As [`Catalog::snapshot`].
+    pub fn is_current(&self, table: &TableDef, version: u64, txn: &Txn) -> Result<bool, CatalogError> {
+        let announced = self.announced.load(Ordering::Acquire);
+        if self.settled.version(announced, u64::MAX) == Some(version) || self.changed_by(txn) {
+            return Ok(true);
+        }
+        let newest = self.committed()?;
+        let unique = |table: &TableDef| -> Vec<_> {
+            table.indexes.iter().filter(|index| index.unique).map(|index| index.oid).collect()
+        };
+        let same = |now: Arc<TableDef>| {
+            now.name == table.name
+                && now.heap == table.heap
+                && now.columns == table.columns
+                && now.constraints == table.constraints
+                && now.referenced_by == table.referenced_by
+                && unique(&now) == unique(table)
+        };
+        Ok(newest.version == version || newest.table_by_oid(table.oid).is_some_and(same))
     }
 
     /// As [`Catalog::snapshot`], for who keeps the last one: most of the time the same is right again, and costs no more

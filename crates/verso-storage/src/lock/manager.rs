@@ -23,6 +23,8 @@ use crate::txn::{Transactions, TxnState};
 
 /// Counters of strong table locks; tables share them.
 const STRIPES: usize = 256;
+/// What is waited for in one go, when only time is: clocks take no more than some centuries.
+const SLEEP_MAX: Duration = Duration::from_secs(3600);
 
 /// All locks of an open database.
 pub struct LockManager {
@@ -556,6 +558,23 @@ impl LockManager {
             state.wake_queue(tag, &active);
         }
         result
+    }
+
+    /// Waits for nobody, until the time is over or the owner is cancelled.
+    pub(super) fn sleep(&self, owner: &OwnerCore, duration: Duration) -> Result<(), StorageError> {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let deadline = self.clock.monotonic_nanos().saturating_add(nanos);
+        let mut state = self.state.lock();
+        loop {
+            if owner.cancel.load(Ordering::Acquire) {
+                return Err(StorageError::Cancelled);
+            }
+            match deadline.saturating_sub(self.clock.monotonic_nanos()) {
+                0 => return Ok(()),
+                // No longer than a condition variable can wait.
+                nanos => owner.wake.wait_for(&mut state, Duration::from_nanos(nanos).min(SLEEP_MAX)),
+            };
+        }
     }
 
     /// Ends all waits, now and to come, with `Poisoned`: a transaction whose commit failed keeps its locks, because nobody

@@ -11,10 +11,12 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use verso_env::sync::{Condvar, Mutex};
 
 use super::manager::LockManager;
+use crate::StorageError;
 use crate::page::{ObjectId, TxnId};
 
 /// Weak table locks that an owner holds by itself.
@@ -92,6 +94,16 @@ impl LockOwner {
     /// Ends what the owner does or waits for, from another thread.
     pub fn cancel_handle(&self) -> CancelHandle {
         CancelHandle::new(&self.core, Arc::downgrade(&self.manager))
+    }
+}
+
+impl LockOwner {
+    /// Waits, unless cancelled meanwhile.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn sleep(&self, duration: Duration) -> Result<(), StorageError> {
+        self.manager.sleep(&self.core, duration)
     }
 }
 

@@ -112,6 +112,20 @@ fn a_wait_ends_with_the_holder_with_time_or_when_cancelled() {
     assert_eq!(manager.list(), []);
 }
 
+#[test]
+fn who_sleeps_wakes_with_time_or_when_cancelled() {
+    let (env, _, manager) = fresh();
+    let owner = Arc::new(manager.register(1));
+    owner.sleep(Duration::from_micros(1)).unwrap();
+    let handle = owner.cancel_handle();
+    let other = Arc::clone(&owner);
+    let sleeper = env.spawn("sleeper", move || {
+        assert!(matches!(other.sleep(Duration::MAX), Err(StorageError::Cancelled)));
+    });
+    handle.cancel();
+    sleeper.join().unwrap();
+}
+
 /// Each of `count` transactions waits for the next; the last closes the cycle.
 fn ring(count: usize) {
     let (env, transactions, manager) = fresh();

@@ -347,6 +347,23 @@ impl Txn {
         Ok(())
     }
 
+    /// As [`Txn::begin_statement`], but the statement sees what is committed at this moment, whatever the level: for changes
+    /// of definitions, which are about all rows that there are.
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    pub fn begin_statement_now(&mut self) -> Result<(), StorageError> {
+        self.begin_statement()?;
+        if !self.options.isolation.by_statement()
+            && let Some(statement) = self.statements.pop()
+        {
+            let (registration, view) = self.view_of_now();
+            drop(statement);
+            self.statements.push((Some(registration), view));
+        }
+        Ok(())
+    }
+
     /// As [`Txn::end_statement`]; the statement's view is kept, so that its scans may go on later.
     ///
     /// # Errors
@@ -358,6 +375,13 @@ impl Txn {
         self.statements.push((None, view.clone()));
         self.end_statement()?;
         Ok(HeldView { registration, view })
+    }
+
+    /// Lets the running statement see what the one around it sees, and the other way round; a second call puts that back.
+    pub fn exchange_views(&mut self) {
+        if let [.., outer, inner] = self.statements.as_mut_slice() {
+            std::mem::swap(outer, inner);
+        }
     }
 
     /// Fails a serializable transaction that was chosen to give way.
@@ -381,6 +405,12 @@ impl Txn {
             registration
         });
         Ok(())
+    }
+
+    /// Accepts no changes any more; `false` if there are some already.
+    pub fn become_read_only(&mut self) -> bool {
+        self.options.read_only |= !self.has_writes();
+        self.options.read_only
     }
 
     /// Whether the transaction, if it is serializable and read-only, waits for a snapshot with which it cannot fail.
@@ -644,6 +674,17 @@ impl Txn {
             None => self.locked.push((object, 1 << mode as u8)),
         }
         Ok(true)
+    }
+
+    /// Whether it is known to hold this lock on a table.
+    #[inline]
+    pub fn knows_lock(&self, object: ObjectId, mode: TableLockMode) -> bool {
+        self.locked.iter().any(|(locked, modes)| *locked == object && modes >> mode as u8 & 1 == 1)
+    }
+
+    /// Asks the lock manager again when it wants a lock on the table next time, though it may hold it.
+    pub fn forget_lock(&mut self, object: ObjectId) {
+        self.locked.retain(|(locked, _)| *locked != object);
     }
 
     /// Waits until another transaction has ended; at once if it has.
