@@ -4,7 +4,8 @@
 //!    the insert fail, and the row looks again.
 //! 2. Under a snapshot of the whole transaction a row that another has inserted meanwhile cannot be seen: that is a
 //!    serialization failure.
-//! 3. DO UPDATE changes a row once per statement (21000).
+//! 3. DO UPDATE meets a row once per statement, or not after it has inserted or changed it (21000).
+//! 4. The row that is there is the newest one; what queries in DO UPDATE read is what the statement reads (T2).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -143,14 +144,20 @@ impl ConflictClause {
                 continue;
             }
             let Some(update) = &mut self.update else { return Ok(None) };
-            let before = cursor.batch().gather(&[0]);
-            let Some(after) = update.new_row(cx, &before, row, types)? else { return Ok(None) };
             if self.touched.contains(&mine) {
                 let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
                 let hint = "Ensure that no rows proposed for insertion within the same command have duplicate \
                             constrained values.";
                 return Err(TypeError::new("21000", message).with_hint(hint).into());
             }
+            let before = cursor.batch().gather(&[0]);
+            let mut after = None;
+            let mut compute = || {
+                after = update.new_row(cx, &before, row, types)?;
+                Ok(())
+            };
+            cx.tables.under_outer_view(&mut compute)?;
+            let Some(after) = after else { return Ok(None) };
             cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
             drop(cursor);
             let value = |batch: &Batch, column: usize| batch.columns[column].value(0, &types[column]);

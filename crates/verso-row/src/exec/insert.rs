@@ -33,6 +33,8 @@ pub(crate) struct InsertStatement {
     returning: Option<(ExprList, Batch)>,
     /// Where the short way will do.
     direct: Option<DirectRow>,
+    /// Whether a query of the source reads the table.
+    reads_own: bool,
 }
 
 enum Source {
@@ -80,6 +82,7 @@ impl InsertStatement {
             keys,
             conflict: conflict.map(|clause| ConflictClause::new(insert, clause, executor)),
             returning,
+            reads_own: insert.spool,
         }
     }
 
@@ -125,7 +128,7 @@ impl InsertStatement {
     }
 
     /// Runs the statement for each set of parameters; the rows of many sets reach the table together. None where the
-    /// source is a query.
+    /// source is a query, or asks for what the sets before have inserted.
     pub fn run_sets(
         &mut self,
         cx: &ExecContext<'_>,
@@ -134,6 +137,9 @@ impl InsertStatement {
     ) -> Option<Result<u64>> {
         let Self { table, source, rows, types, checks, keys, conflict, returning, .. } = self;
         let Source::Rows(lists) = source else { return None };
+        if self.reads_own {
+            return None;
+        }
         if let Some(conflict) = conflict {
             conflict.begin();
         }
@@ -259,9 +265,13 @@ impl Target<'_> {
 }
 
 /// The full rows of an INSERT … VALUES: the values with the source's expressions put in place of its columns. Not
-/// where a column is used twice (it would be computed twice) or left out (its errors would be lost).
+/// where a column is used twice (it would be computed twice) or left out (its errors would be lost), and not where rows
+/// would be computed after others are there, which they read.
 fn full_rows(insert: &Insert) -> Option<Vec<Vec<TypedExpr>>> {
     let Plan::Values { rows, columns } = &insert.source else { return None };
+    if insert.spool && rows.len() > BATCH_ROWS {
+        return None; // its queries must not see the first batch (T2)
+    }
     let mut used = HashSet::new();
     let mut once = true;
     for value in &insert.values {

@@ -153,6 +153,10 @@ pub trait Tables {
     fn end_statement(&self) -> Result<()>;
     /// Undoes what the statement did.
     fn abort_statement(&self) -> Result<()>;
+    /// Runs `work` as the statement around the running one sees the tables.
+    fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        work()
+    }
     /// Whether savepoints can be set (not under NO SAVEPOINT).
     fn savepoints(&self) -> bool;
     /// Opens a named frame.

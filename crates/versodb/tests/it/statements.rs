@@ -63,6 +63,27 @@ fn statements_work_in_their_connections_transaction() {
 }
 
 #[test]
+fn values_of_many_rows_see_none_of_them() {
+    let (_directory, database) = new_database();
+    let mut connection = database.connect().unwrap();
+    connection.execute("CREATE TABLE t (a bigint); INSERT INTO t VALUES (7)").unwrap();
+    let rows = ["((SELECT count(*) FROM t))"; 3_000].join(", ");
+    assert_eq!(connection.execute(&format!("INSERT INTO t VALUES {rows}")).unwrap(), 3_000);
+    let rows = connection.query("SELECT min(a), max(a), count(*) FROM t WHERE a <> 7").unwrap().into_rows();
+    let row: Vec<i64> = (0..3).map(|at| rows[0].get(at).unwrap()).collect();
+    assert_eq!(row, [1, 1, 3_000]);
+    // Sets of parameters are executions, one after the other.
+    connection.execute("DELETE FROM t").unwrap();
+    let insert = connection.prepare("INSERT INTO t SELECT count(*) + $1 FROM t").unwrap();
+    assert_eq!(insert.execute_batch((0..3).map(|_| params![0_i64])).unwrap(), 3);
+    let insert = connection.prepare("INSERT INTO t VALUES ((SELECT count(*) FROM t) + $1)").unwrap();
+    assert_eq!(insert.execute_batch((0..2_000).map(|_| params![0_i64])).unwrap(), 2_000);
+    let rows = connection.query("SELECT count(DISTINCT a), max(a) FROM t").unwrap().into_rows();
+    let row: Vec<i64> = (0..2).map(|at| rows[0].get(at).unwrap()).collect();
+    assert_eq!(row, [2_003, 2_002]);
+}
+
+#[test]
 fn several_threads_share_a_statement_and_take_turns() {
     let (_directory, database) = new_database();
     let mut connection = database.connect().unwrap();
