@@ -113,7 +113,7 @@ pub(super) fn duplicate(
 impl Frame<'_> {
     /// What the executors see of storage.
     pub(super) fn tables(&self) -> EngineTables<'_> {
-        self.services.tables(self.txn)
+        self.services.tables(self.txn, self.catalog.version)
     }
 
     /// Checks a foreign key for the rows that are there.

@@ -16,6 +16,7 @@ use verso_env::{OpenMode, VfsFile};
 use verso_row::error::ExecError;
 use verso_row::plan::{OutputColumn, Plan, Statement as Bound};
 use verso_row::{ExecContext, ExternalRows, Sink, execute};
+use verso_storage::TableLockMode;
 use verso_types::{Batch, SqlType};
 
 use super::api::{CommandTag, CopyLayout, StatementSink};
@@ -48,6 +49,8 @@ impl Frame<'_> {
             CopyWhat::Table { name, columns } if copy.from => {
                 let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
                 let (insert, columns) = binder.copy_from(name, &names, copy.filter.as_ref())?;
+                // Before the first of its data has come it may still run again.
+                self.tables().lock(&insert.table, TableLockMode::RowExclusive)?;
                 let table = insert.table.name.to_string();
                 self.copy_from(copy, &table, &Bound::Insert(insert), &columns, results)?
             }

@@ -41,7 +41,7 @@ impl Session {
         let Some(ready) = ready.filter(|ready| ready.compiled.is_direct()) else { return Ok(None) };
         let Some(number) = active.txn.get_mut().begin_row()? else { return Ok(None) };
         let inserted = if services.instance.catalog.is_seen(version, number) {
-            ready.compiled.run_direct(job.params, &services.tables(&active.txn))
+            ready.compiled.run_direct(job.params, &services.tables(&active.txn, version))
         } else {
             None
         };

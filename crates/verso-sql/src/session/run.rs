@@ -379,6 +379,19 @@ impl Frame<'_> {
         work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.txn.borrow_mut().begin_statement()?;
+        self.within(work)
+    }
+
+    /// The same over all that is committed, for work on a table that nobody else can get at.
+    pub(super) fn inside_now<T>(
+        &self,
+        work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.txn.borrow_mut().begin_statement_now()?;
+        self.within(work)
+    }
+
+    fn within<T>(&self, work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
         let result = self.seeing(work);
         if result.is_ok() {
             self.txn.borrow_mut().end_statement()?;

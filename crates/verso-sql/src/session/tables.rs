@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef};
+use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef};
 use verso_row::context::AdvisoryCall;
 use verso_row::error::{ExecError, Result};
 use verso_row::exec::{ChangeCursor, TableCursor, Tables};
@@ -34,19 +34,22 @@ pub struct EngineTables<'t> {
     pub deferred: &'t RefCell<Deferred>,
     /// Tables with rows that others have changed since the statement's snapshot, for who runs it again.
     pub contended: &'t RefCell<Vec<ObjectId>>,
+    /// The definitions, and the version of them that the statement was bound with.
+    pub catalog: (&'t Catalog, u64),
     /// For values in the details of errors.
     pub time_zone: &'t TimeZone,
 }
 
 impl Services {
-    /// The tables for a transaction of the session.
-    pub(super) fn tables<'t>(&'t self, txn: &'t RefCell<Txn>) -> EngineTables<'t> {
+    /// The tables for a transaction of the session, whose statement knows this version of the catalog.
+    pub(super) fn tables<'t>(&'t self, txn: &'t RefCell<Txn>, version: u64) -> EngineTables<'t> {
         EngineTables {
             engine: &self.instance.engine,
             txn,
             opened: &self.opened,
             deferred: &self.deferred,
             contended: &self.contended,
+            catalog: (&self.instance.catalog, version),
             time_zone: &self.settings.time_zone,
         }
     }
@@ -80,9 +83,29 @@ impl EngineTables<'_> {
         Ok(heap)
     }
 
-    fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
-        self.engine.lock_table(&mut self.txn.borrow_mut(), table.heap, mode, WaitPolicy::Block)?;
+    /// Locks a table. A definition that changed while others had it locked is a conflict, unless it is only read: then
+    /// the rows are there still, as the statement's snapshot has them.
+    pub(super) fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
+        let mut txn = self.txn.borrow_mut();
+        if txn.knows_lock(table.heap, mode) {
+            return Ok(());
+        }
+        self.engine.lock_table(&mut txn, table.heap, mode, WaitPolicy::Block)?;
+        if mode != TableLockMode::AccessShare {
+            self.check_definition(&mut txn, table)?;
+        }
         Ok(())
+    }
+
+    /// Whether the table, just locked, is still what the statement takes it for.
+    pub(super) fn check_definition(&self, txn: &mut Txn, table: &TableDef) -> Result<()> {
+        let (catalog, version) = self.catalog;
+        if table.is_system() || catalog.is_current(table, version, txn)? {
+            return Ok(());
+        }
+        txn.forget_lock(table.heap);
+        let record = RecordId { page_index: 0, slot: 0 };
+        Err(StorageError::Conflict { record, by: TxnId::NONE }.into())
     }
 }
 
@@ -353,10 +376,12 @@ impl Tables for EngineTables<'_> {
     }
 
     fn next_value(&self, sequence: &SequenceDef) -> Result<i64> {
+        self.refuse_read_only("nextval()")?;
         Ok(self.engine.sequence(sequence.object)?.next_value()?)
     }
 
     fn set_value(&self, sequence: &SequenceDef, value: i64, is_called: bool) -> Result<()> {
+        self.refuse_read_only("setval()")?;
         Ok(self.engine.sequence(sequence.object)?.set_value(value, is_called)?)
     }
 
@@ -391,6 +416,13 @@ impl Tables for EngineTables<'_> {
         Ok(self.txn.borrow_mut().abort_statement()?)
     }
 
+    fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.txn.borrow_mut().exchange_views();
+        let done = work();
+        self.txn.borrow_mut().exchange_views();
+        done
+    }
+
     fn savepoints(&self) -> bool {
         self.txn.borrow().savepoints()
     }
@@ -409,6 +441,15 @@ impl Tables for EngineTables<'_> {
 }
 
 impl EngineTables<'_> {
+    /// Refuses a function that changes something in a READ ONLY transaction.
+    fn refuse_read_only(&self, what: &str) -> Result<()> {
+        if !self.txn.borrow().is_read_only() {
+            return Ok(());
+        }
+        let message = format!("cannot execute {what} in a read-only transaction");
+        Err(ExecError::raised("25006", message))
+    }
+
     /// Names the constraint and the key that are double.
     fn explain(&self, table: &TableDef, error: StorageError, rows: Option<&Batch>) -> ExecError {
         let StorageError::Unique { index, record } = error else { return error.into() };

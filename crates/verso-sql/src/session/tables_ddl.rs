@@ -324,7 +324,7 @@ impl Frame<'_> {
             }
             AlterAction::NotNull { column, not_null } => {
                 if *not_null {
-                    self.refuse_nulls(&table, &[text(column)])?;
+                    self.refuse_nulls_there(&table, &[text(column)])?;
                 }
                 self.alter(name, &TableChange::NotNull { column: text(column), not_null: *not_null })
             }
@@ -341,11 +341,11 @@ impl Frame<'_> {
                     table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
                 let new = self.new_constraint(&binder, &table.name, &columns, constraint)?;
                 if let NewConstraintKind::Unique { columns, primary: true, .. } = &new.kind {
-                    self.refuse_nulls(&table, columns)?;
+                    self.refuse_nulls_there(&table, columns)?;
                 }
                 self.alter(name, &TableChange::AddConstraint(new))?;
                 let known: HashSet<_> = table.constraints.iter().map(|known| known.oid).collect();
-                self.inside(|frame| {
+                self.inside_now(|frame| {
                     let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
                     let table = binder.table(name)?;
                     let added = table.constraints.iter().find(|one| !known.contains(&one.oid));
@@ -485,8 +485,8 @@ impl Frame<'_> {
         let source = Plan::TableScan { table: Arc::clone(old), columns: all, filter: None };
         let copy = Arc::new(copy);
         let insert = Bound::Insert(Insert::plain(Arc::clone(&copy), source, values));
-        self.inside(|frame| frame.count(&insert))?;
-        self.inside(|frame| {
+        self.inside_now(|frame| frame.count(&insert))?;
+        self.inside_now(|frame| {
             let required: Vec<_> = new.columns.iter().filter(|column| column.not_null).collect();
             let required: Vec<Arc<str>> = required.iter().map(|column| Arc::clone(&column.name)).collect();
             frame.refuse_nulls(&copy, &required)?;
@@ -538,11 +538,18 @@ impl Frame<'_> {
                 return Err(SqlError::new(sqlstate::LOCK_NOT_AVAILABLE, text).into());
             }
             locked?;
+            self.tables().check_definition(&mut self.txn.borrow_mut(), &table)?;
         }
         Ok(tag("LOCK TABLE"))
     }
 
     // ── rows that are there ──────────────────────────────────────────────────────────────────────────────────────
+
+    /// The same for a table that others may be changing: when they are done.
+    fn refuse_nulls_there(&self, table: &Arc<TableDef>, columns: &[Arc<str>]) -> Result<(), Failure> {
+        self.tables().lock(table, TableLockMode::AccessExclusive)?;
+        self.inside_now(|frame| frame.refuse_nulls(table, columns))
+    }
 
     /// Refuses NULLs in columns that are to take none (23502).
     fn refuse_nulls(&self, table: &Arc<TableDef>, columns: &[Arc<str>]) -> Result<(), Failure> {
