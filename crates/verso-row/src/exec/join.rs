@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use verso_types::{Batch, Column, SqlType};
 
-use super::operator::Operator;
+use super::operator::{Bounded, Operator};
 use super::{BATCH_ROWS, ExecContext, key, spool};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate};
@@ -33,6 +33,8 @@ pub(crate) struct JoinOperator {
     /// The left input has ended; right rows up to this one have been looked at.
     tail: Option<usize>,
     selection: Vec<u32>,
+    /// Not all pairs may be wanted.
+    bounded: bool,
 }
 
 /// The right input.
@@ -86,6 +88,7 @@ impl JoinOperator {
             probe: Probe::default(),
             tail: None,
             selection: Vec::new(),
+            bounded: false,
         }
     }
 
@@ -132,7 +135,10 @@ impl JoinOperator {
     }
 
     /// Reads the next left rows and finds their first candidates. False at the end.
-    fn read_left(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
+    fn read_left(&mut self, cx: &ExecContext<'_>, bounded: bool) -> Result<bool> {
+        if bounded {
+            self.left.bound(1); // one row may be enough
+        }
         if !self.left.next(cx, &mut self.probe.rows)? {
             return Ok(false);
         }
@@ -254,19 +260,25 @@ impl Operator for JoinOperator {
             keys: Batch::of_types(self.left_keys.types()),
             ..Probe::default()
         };
+        self.bounded = false;
         self.hash_right(cx)?;
         self.left.open(cx)
+    }
+
+    fn bound(&mut self, _: u64) {
+        self.bounded = true;
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         if self.tail.is_some() {
             return Ok(self.lonely_right(out));
         }
+        let bounded = std::mem::take(&mut self.bounded);
         let needs_left = self.kind.pads_right() || self.build.rows.rows > 0;
         loop {
             cx.check_cancelled()?;
             if !self.probe.active {
-                let more = needs_left && self.read_left(cx)?;
+                let more = needs_left && self.read_left(cx, bounded)?;
                 if !more {
                     self.tail = Some(0);
                     return Ok(self.lonely_right(out));
@@ -314,6 +326,7 @@ pub(crate) struct ApplyOperator {
     values: Option<Vec<verso_types::Value>>,
     matched: bool,
     selection: Vec<u32>,
+    bounded: Bounded,
 }
 
 impl ApplyOperator {
@@ -339,13 +352,38 @@ impl ApplyOperator {
             values: None,
             matched: false,
             selection: Vec::new(),
+            bounded: Bounded::default(),
         }
     }
 
+    /// Adds what comes next of a left row's partners. False at the end.
+    fn add_pairs(&mut self, cx: &ExecContext<'_>, bounded: bool, out: &mut Batch) -> Result<bool> {
+        cx.check_cancelled()?;
+        let Some(values) = &self.values else { return self.advance(cx, bounded) };
+        if bounded {
+            self.right.bound(1); // one row may be enough
+        }
+        if self.right.next(&cx.with_outer(values), &mut self.right_rows)? {
+            self.pairs(cx)?;
+            self.matched |= self.pairs.rows > 0;
+            out.append(&self.pairs);
+            return Ok(true);
+        }
+        self.right.close();
+        self.values = None;
+        if !self.matched && self.kind == JoinKind::Left {
+            self.lonely(out);
+        }
+        Ok(true)
+    }
+
     /// Goes to the next left row and opens the right input for it. False at the end.
-    fn advance(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
+    fn advance(&mut self, cx: &ExecContext<'_>, bounded: bool) -> Result<bool> {
         self.row += 1;
         while self.row >= self.left_rows.rows {
+            if bounded {
+                self.left.bound(1);
+            }
             if !self.left.next(cx, &mut self.left_rows)? {
                 return Ok(false);
             }
@@ -393,26 +431,22 @@ impl Operator for ApplyOperator {
         self.left.open(cx)
     }
 
+    fn bound(&mut self, rows: u64) {
+        self.bounded.set(rows);
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         out.clear();
-        while out.rows < BATCH_ROWS {
-            cx.check_cancelled()?;
-            let Some(values) = &self.values else {
-                if self.advance(cx)? {
-                    continue;
+        let bound = self.bounded.begin()?;
+        let wanted = bound.unwrap_or(u64::MAX).min(BATCH_ROWS as u64);
+        while (out.rows as u64) < wanted {
+            match self.add_pairs(cx, bound.is_some(), out) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    self.bounded.failed(error, out.rows, bound)?;
+                    break;
                 }
-                break;
-            };
-            if self.right.next(&cx.with_outer(values), &mut self.right_rows)? {
-                self.pairs(cx)?;
-                self.matched |= self.pairs.rows > 0;
-                out.append(&self.pairs);
-                continue;
-            }
-            self.right.close();
-            self.values = None;
-            if !self.matched && self.kind == JoinKind::Left {
-                self.lonely(out);
             }
         }
         Ok(out.rows > 0)
@@ -424,5 +458,6 @@ impl Operator for ApplyOperator {
         self.left_rows.clear();
         self.row = 0;
         self.values = None;
+        self.bounded = Bounded::default();
     }
 }

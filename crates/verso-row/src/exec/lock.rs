@@ -88,6 +88,9 @@ impl Operator for LockOperator {
             }
             if self.next >= self.batch.rows {
                 self.next = 0;
+                if self.left < u64::MAX {
+                    self.input.bound(self.left);
+                }
                 if !self.input.next(cx, &mut self.batch)? {
                     return Ok(false);
                 }

@@ -12,7 +12,7 @@ use super::lock::LockOperator;
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator, SingleOperator};
 use super::sort::{Bound, SortOperator};
 use super::source::{ExternalOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
-use crate::error::Result;
+use crate::error::{ExecError, Result};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{Plan, SortKey};
 
@@ -21,10 +21,50 @@ use crate::plan::{Plan, SortKey};
 pub(crate) trait Operator: Send {
     /// Starts, or starts again.
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()>;
+    /// The next call of `next`, and only that, is for so many rows at most. For those behind them no function is called
+    /// that does something (volatile ones), and an error of theirs ends the rows before them, to be told by the call after.
+    fn bound(&mut self, rows: u64) {
+        let _ = rows;
+    }
     /// Replaces `out` by the next rows; may be none of them. False at the end.
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool>;
     /// Lets go of what it holds; called at the end, and after errors.
     fn close(&mut self);
+}
+
+/// What is left of [`Operator::bound`] between two calls.
+#[derive(Default)]
+pub(super) struct Bounded {
+    rows: Option<u64>,
+    /// Of the row behind those that the last call has yielded.
+    late: Option<ExecError>,
+}
+
+impl Bounded {
+    /// For the next call.
+    pub fn set(&mut self, rows: u64) {
+        self.rows = Some(rows);
+    }
+
+    /// A new call: how many rows it is for.
+    pub fn begin(&mut self) -> Result<Option<u64>> {
+        self.nothing_before()?;
+        Ok(self.rows.take())
+    }
+
+    /// There are no rows to be yielded before the error after all, if there is one.
+    pub fn nothing_before(&mut self) -> Result<()> {
+        self.late.take().map_or(Ok(()), Err)
+    }
+
+    /// An error behind so many rows, in a call for at most `bound`.
+    pub fn failed(&mut self, error: ExecError, rows: usize, bound: Option<u64>) -> Result<()> {
+        if rows == 0 || bound.is_none() {
+            return Err(error);
+        }
+        self.late = Some(error);
+        Ok(())
+    }
 }
 
 /// Types of what a plan yields.

@@ -3,7 +3,7 @@
 use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::ExecContext;
-use super::operator::Operator;
+use super::operator::{Bounded, Operator};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
 use crate::plan::TypedExpr;
@@ -12,29 +12,59 @@ use crate::plan::TypedExpr;
 pub(crate) struct ProjectOperator {
     input: Box<dyn Operator>,
     batch: Batch,
+    /// The first row of the batch that is still to come.
+    row: usize,
     exprs: ExprList,
+    bounded: Bounded,
 }
 
 impl ProjectOperator {
     pub fn new(input: Box<dyn Operator>, types: &[SqlType], exprs: &[TypedExpr], executor: Executor) -> Self {
-        Self { input, batch: Batch::of_types(types), exprs: ExprList::compile(exprs, executor) }
+        let exprs = ExprList::compile(exprs, executor);
+        Self { input, batch: Batch::of_types(types), row: 0, exprs, bounded: Bounded::default() }
     }
 }
 
 impl Operator for ProjectOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.close();
         self.input.open(cx)
     }
 
+    fn bound(&mut self, rows: u64) {
+        self.bounded.set(rows);
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        if !self.input.next(cx, &mut self.batch)? {
-            return Ok(false);
+        let bound = self.bounded.begin()?;
+        if self.row >= self.batch.rows {
+            if let Some(bound) = bound {
+                self.input.bound(bound);
+            }
+            if !self.input.next(cx, &mut self.batch)? {
+                return Ok(false);
+            }
+            self.row = 0;
         }
-        self.exprs.eval(&cx.eval(), &self.batch, out)?;
-        Ok(true)
+        // Those who look at each row for itself may leave some of them for later.
+        let end = match bound {
+            Some(bound) if self.exprs.is_volatile() => {
+                self.row + usize::try_from(bound).unwrap_or(usize::MAX).min(self.batch.rows - self.row)
+            }
+            _ => self.batch.rows,
+        };
+        let rows = self.row..end;
+        self.row = end;
+        match self.exprs.eval_rows(&cx.eval(), &self.batch, rows, out) {
+            None => Ok(true),
+            Some(error) => self.bounded.failed(error, out.rows, bound).map(|()| true),
+        }
     }
 
     fn close(&mut self) {
+        self.batch.clear();
+        self.row = 0;
+        self.bounded = Bounded::default();
         self.input.close();
     }
 }
@@ -44,33 +74,47 @@ pub(crate) struct FilterOperator {
     input: Box<dyn Operator>,
     predicate: Predicate,
     selection: Vec<u32>,
+    bounded: Bounded,
 }
 
 impl FilterOperator {
     pub fn new(input: Box<dyn Operator>, predicate: &TypedExpr, executor: Executor) -> Self {
-        Self { input, predicate: Predicate::compile(predicate, executor), selection: Vec::new() }
+        let predicate = Predicate::compile(predicate, executor);
+        Self { input, predicate, selection: Vec::new(), bounded: Bounded::default() }
     }
 }
 
 impl Operator for FilterOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.bounded = Bounded::default();
         self.input.open(cx)
     }
 
+    fn bound(&mut self, rows: u64) {
+        self.bounded.set(rows);
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        while self.input.next(cx, out)? {
+        let bound = self.bounded.begin()?;
+        loop {
+            if bound.is_some() {
+                self.input.bound(1); // one row may be enough
+            }
+            if !self.input.next(cx, out)? {
+                return Ok(false);
+            }
             if let Some(error) = self.predicate.select(&cx.eval(), out, &mut self.selection) {
-                return Err(error);
+                self.bounded.failed(error, self.selection.len(), bound)?;
             }
             if !self.selection.is_empty() {
                 out.filter(&self.selection);
                 return Ok(true);
             }
         }
-        Ok(false)
     }
 
     fn close(&mut self) {
+        self.bounded = Bounded::default();
         self.input.close();
     }
 }
@@ -82,12 +126,13 @@ pub(crate) struct LimitOperator {
     offset: Option<RowExpr>,
     skip: u64,
     left: u64,
+    bound: Option<u64>,
 }
 
 impl LimitOperator {
     pub fn new(input: Box<dyn Operator>, limit: Option<&TypedExpr>, offset: Option<&TypedExpr>) -> Self {
         let (limit, offset) = (limit.map(RowExpr::compile), offset.map(RowExpr::compile));
-        Self { input, limit, offset, skip: 0, left: 0 }
+        Self { input, limit, offset, skip: 0, left: 0, bound: None }
     }
 }
 
@@ -112,13 +157,25 @@ impl Operator for LimitOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.skip = row_count(cx, self.offset.as_ref(), "2201X", "OFFSET")?.unwrap_or(0);
         self.left = row_count(cx, self.limit.as_ref(), "2201W", "LIMIT")?.unwrap_or(u64::MAX);
+        self.bound = None;
         self.input.open(cx)
     }
 
+    fn bound(&mut self, rows: u64) {
+        self.bound = Some(rows);
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        let bound = self.bound.take();
         loop {
             // what no longer counts is not computed either
-            if self.left == 0 || !self.input.next(cx, out)? {
+            if self.left == 0 {
+                return Ok(false);
+            }
+            if bound.is_some() || self.left < u64::MAX {
+                self.input.bound(self.left.min(bound.unwrap_or(u64::MAX)).saturating_add(self.skip));
+            }
+            if !self.input.next(cx, out)? {
                 return Ok(false);
             }
             let rows = out.rows as u64;
@@ -148,22 +205,31 @@ impl Operator for LimitOperator {
 pub(crate) struct AppendOperator {
     inputs: Vec<Box<dyn Operator>>,
     current: usize,
+    bound: Option<u64>,
 }
 
 impl AppendOperator {
     pub fn new(inputs: Vec<Box<dyn Operator>>) -> Self {
-        Self { inputs, current: 0 }
+        Self { inputs, current: 0, bound: None }
     }
 }
 
 impl Operator for AppendOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.current = 0;
+        (self.current, self.bound) = (0, None);
         self.inputs.iter_mut().try_for_each(|input| input.open(cx))
     }
 
+    fn bound(&mut self, rows: u64) {
+        self.bound = Some(rows);
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        let bound = self.bound.take();
         while let Some(input) = self.inputs.get_mut(self.current) {
+            if let Some(bound) = bound {
+                input.bound(bound);
+            }
             if input.next(cx, out)? {
                 return Ok(true);
             }

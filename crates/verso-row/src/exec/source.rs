@@ -8,7 +8,7 @@ use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, SqlType, Value,
 
 use super::access::{Access, Found};
 use super::lock::record_number;
-use super::operator::Operator;
+use super::operator::{Bounded, Operator};
 use super::spool::Spool;
 use super::{BATCH_ROWS, ExecContext, TableCursor};
 use crate::error::{ExecError, Result};
@@ -29,27 +29,33 @@ pub(crate) struct ValuesOperator {
     rows: Vec<ExprList>,
     types: Vec<SqlType>,
     next: usize,
+    bound: u64,
 }
 
 impl ValuesOperator {
     pub fn new(rows: &[Vec<TypedExpr>], columns: &[OutputColumn], _: Executor) -> Self {
         // one row each: closures
         let rows = rows.iter().map(|row| ExprList::compile(row, Executor::Row)).collect();
-        Self { rows, types: types(columns), next: 0 }
+        Self { rows, types: types(columns), next: 0, bound: u64::MAX }
     }
 }
 
 impl Operator for ValuesOperator {
     fn open(&mut self, _: &ExecContext<'_>) -> Result<()> {
-        self.next = 0;
+        (self.next, self.bound) = (0, u64::MAX);
         Ok(())
+    }
+
+    fn bound(&mut self, rows: u64) {
+        self.bound = rows;
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         out.clear();
         let eval = cx.eval();
+        let bound = std::mem::replace(&mut self.bound, u64::MAX).min(BATCH_ROWS as u64);
         while let Some(row) = self.rows.get(self.next)
-            && out.rows < BATCH_ROWS
+            && (out.rows as u64) < bound
         {
             let values = row.eval_row(&eval, RowInput { batch: &ONE_ROW, row: 0 })?;
             out.push_row(&values, &self.types)?;
@@ -95,6 +101,7 @@ pub(crate) struct ScanOperator {
     /// The place of each row is yielded as its last column.
     records: bool,
     cursor: Option<Box<dyn TableCursor>>,
+    bounded: Bounded,
 }
 
 impl ScanOperator {
@@ -118,6 +125,7 @@ impl ScanOperator {
             selection: Vec::new(),
             point: false,
             cursor: None,
+            bounded: Bounded::default(),
         }
     }
 }
@@ -144,6 +152,7 @@ impl Operator for ScanOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let Self { table, columns, access, cursor, point, records, whole, .. } = self;
         (*cursor, *point, *whole) = (None, false, false);
+        self.bounded = Bounded::default();
         let Some(access) = access else {
             *cursor = Some(cx.tables.scan(table, columns)?);
             return Ok(());
@@ -169,10 +178,15 @@ impl Operator for ScanOperator {
         Ok(())
     }
 
+    fn bound(&mut self, rows: u64) {
+        self.bounded.set(rows);
+    }
+
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         if self.point {
             return self.next_point(cx, out);
         }
+        let bound = self.bounded.begin()?;
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
         loop {
             cx.check_cancelled()?;
@@ -190,7 +204,7 @@ impl Operator for ScanOperator {
             let mut left = true;
             for condition in instead.into_iter().chain(&mut self.filter) {
                 if let Some(error) = condition.select(&cx.eval(), out, &mut self.selection) {
-                    return Err(error);
+                    self.bounded.failed(error, self.selection.len(), bound)?;
                 }
                 left = !self.selection.is_empty();
                 if !left {
@@ -201,11 +215,13 @@ impl Operator for ScanOperator {
             if left {
                 return Ok(true);
             }
+            self.bounded.nothing_before()?;
         }
     }
 
     fn close(&mut self) {
         self.cursor = None;
+        self.bounded = Bounded::default();
     }
 }
 

@@ -132,6 +132,14 @@ impl Compiled {
         }
     }
 
+    /// The next call of [`Compiled::next`] is for so many rows at most: what lies behind them is not computed yet, as far
+    /// as that does something or fails.
+    pub fn bound(&mut self, rows: u64) {
+        if let Kind::Query { operator, .. } = &mut self.kind {
+            operator.bound(rows);
+        }
+    }
+
     /// The next rows of an open query; may be none of them. `None` at the end. The context may be another one each
     /// time, of the same transaction and parameters.
     /// # Errors

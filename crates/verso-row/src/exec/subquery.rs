@@ -123,9 +123,14 @@ fn ask(
     let mut batch = Batch::of_types(types);
     operator.open(cx)?;
     let first = |batch: &Batch, row: usize| batch.columns[0].value(row, &types[0]);
+    // The next rows of a query of which so many decide.
+    let next = |operator: &mut dyn Operator, batch: &mut Batch, rows: u64| {
+        operator.bound(rows);
+        operator.next(cx, batch)
+    };
     match test {
         SubqueryTest::Exists => {
-            while operator.next(cx, &mut batch)? {
+            while next(operator, &mut batch, 1)? {
                 if batch.rows > 0 {
                     return Ok(Answer::Value(Value::Bool(true)));
                 }
@@ -134,7 +139,7 @@ fn ask(
         }
         SubqueryTest::Scalar => {
             let mut value = None;
-            while operator.next(cx, &mut batch)? {
+            while next(operator, &mut batch, 2)? {
                 if batch.rows > 1 || (batch.rows == 1 && value.is_some()) {
                     return Err(ExecError::raised("21000", SEVERAL_ROWS));
                 }

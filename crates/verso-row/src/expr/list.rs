@@ -1,5 +1,7 @@
 //! Expressions evaluated together over batches, by either executor.
 
+use std::ops::Range;
+
 use verso_types::{Batch, SqlType, Value};
 
 use super::depends_on_row;
@@ -32,6 +34,7 @@ pub struct ExprList {
     vectors: Vec<VectorExpr>,
     types: Vec<SqlType>,
     executor: Executor,
+    volatile: bool,
     scratch: ScratchCell,
 }
 
@@ -50,8 +53,9 @@ impl ExprList {
     #[must_use]
     pub fn compile<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>, executor: Executor) -> Self {
         let exprs: Vec<&TypedExpr> = exprs.into_iter().collect();
+        let volatile = exprs.iter().any(|expr| expr.is_volatile());
         let by_columns = executor != Executor::Row
-            && !exprs.iter().any(|expr| expr.is_volatile())
+            && !volatile
             && (executor == Executor::Vector || exprs.iter().any(|expr| depends_on_row(expr)));
         let vectors: Vec<VectorExpr> = if by_columns {
             exprs.iter().map(|expr| VectorExpr::compile(expr)).collect()
@@ -64,8 +68,14 @@ impl ExprList {
             vectors: if pays { vectors } else { Vec::new() },
             types: exprs.iter().map(|expr| expr.ty.clone()).collect(),
             executor,
+            volatile,
             scratch: ScratchCell::default(),
         }
+    }
+
+    /// Whether a function in it may do something.
+    pub fn is_volatile(&self) -> bool {
+        self.volatile
     }
 
     /// Types of the output columns.
@@ -78,15 +88,30 @@ impl ExprList {
     /// # Errors
     /// The one that evaluation row by row meets first (E1); `out` is of no use then.
     pub fn eval(&mut self, cx: &EvalContext<'_>, batch: &Batch, out: &mut Batch) -> Result<()> {
+        self.eval_rows(cx, batch, 0..batch.rows, out).map_or(Ok(()), Err)
+    }
+
+    /// As [`ExprList::eval`] for some rows of the batch: all of them unless it is volatile. An error ends the results at
+    /// its row, and comes beside them.
+    pub fn eval_rows(
+        &mut self,
+        cx: &EvalContext<'_>,
+        batch: &Batch,
+        rows: Range<usize>,
+        out: &mut Batch,
+    ) -> Option<ExecError> {
         let few = self.executor == Executor::Auto && batch.rows < FEW_ROWS;
         if !few && !self.vectors.is_empty() && self.eval_columns(cx, batch, out).is_ok() {
-            return Ok(());
+            return None;
         }
         out.clear();
-        for row in 0..batch.rows {
-            self.push_row(cx, RowInput { batch, row }, out)?;
+        for row in rows {
+            if let Err(error) = self.push_row(cx, RowInput { batch, row }, out) {
+                out.truncate(out.rows);
+                return Some(error);
+            }
         }
-        Ok(())
+        None
     }
 
     fn eval_columns(

@@ -481,6 +481,33 @@ pub(super) fn prune(exprs: &mut [&mut TypedExpr]) -> Vec<usize> {
     used
 }
 
+/// What is computed below a sort, and the expressions over that above it: what does something (a sequence's next value) is
+/// done in the order of the rows that come out, and only for these.
+fn around_sort(
+    exprs: Vec<TypedExpr>,
+    late: &[bool],
+    input: &[OutputColumn],
+) -> (Vec<TypedExpr>, Vec<TypedExpr>) {
+    let mut below: Vec<TypedExpr> = Vec::new();
+    let mut above = exprs;
+    for (expr, _) in above.iter_mut().zip(late).filter(|(_, late)| !**late) {
+        let column = TypedExpr::column(below.len(), expr.ty.clone());
+        below.push(std::mem::replace(expr, column));
+    }
+    let mut needed: Vec<(usize, usize)> = Vec::new();
+    for (expr, _) in above.iter_mut().zip(late).filter(|(_, late)| **late) {
+        map_columns(expr, &mut |column| {
+            let known = needed.iter().find(|(needed, _)| *needed == column);
+            known.map(|(_, at)| *at).unwrap_or_else(|| {
+                needed.push((column, below.len()));
+                below.push(TypedExpr::column(column, input[column].ty.clone()));
+                below.len() - 1
+            })
+        });
+    }
+    (below, above)
+}
+
 /// Project, Distinct and Sort over the input; hidden columns are behind the named ones and taken away again, but for the
 /// last `shown`.
 fn finish(
@@ -499,22 +526,36 @@ fn finish(
         && width == exprs.len()
         && exprs.iter().enumerate().all(|(n, expr)| matches!(expr.kind, K::Column(column) if column == n))
         && output.iter().zip(&names).all(|(column, name)| column.name == *name);
+    let key = |expr: TypedExpr, (_, descending, nulls_first): &(usize, bool, bool)| SortKey {
+        expr,
+        descending: *descending,
+        nulls_first: *nulls_first,
+    };
+    let hidden = (width..exprs.len()).map(|_| Arc::from("?column?"));
+    let all_names: Vec<Arc<str>> = names.iter().cloned().chain(hidden).collect();
+    let late: Vec<bool> = (exprs.iter().enumerate())
+        .map(|(n, expr)| expr.is_volatile() && !sort.iter().any(|(column, ..)| *column == n))
+        .collect();
     let mut plan = input;
-    if !unchanged {
-        let hidden = (width..exprs.len()).map(|_| Arc::from("?column?"));
-        let all_names = names.iter().cloned().chain(hidden).collect();
-        plan = Plan::Project { input: Box::new(plan), exprs, names: all_names };
-    }
-    if distinct {
-        plan = Plan::Distinct { input: Box::new(plan) };
-    }
-    if !sort.is_empty() {
-        let key = |(column, descending, nulls_first): (usize, bool, bool)| SortKey {
-            expr: TypedExpr::column(column, types[column].clone()),
-            descending,
-            nulls_first,
-        };
-        plan = Plan::Sort { input: Box::new(plan), keys: sort.into_iter().map(key).collect() };
+    if !sort.is_empty() && !distinct && late.contains(&true) {
+        let (below, above) = around_sort(exprs, &late, &output);
+        let keys = sort.iter().map(|item| key(above[item.0].clone(), item)).collect();
+        let names = below.iter().map(|_| Arc::from("?column?")).collect();
+        plan = Plan::Project { input: Box::new(plan), exprs: below, names };
+        plan = Plan::Sort { input: Box::new(plan), keys };
+        plan = Plan::Project { input: Box::new(plan), exprs: above, names: all_names };
+    } else {
+        if !unchanged {
+            plan = Plan::Project { input: Box::new(plan), exprs, names: all_names };
+        }
+        if distinct {
+            plan = Plan::Distinct { input: Box::new(plan) };
+        }
+        if !sort.is_empty() {
+            let column = |item: &(usize, bool, bool)| TypedExpr::column(item.0, types[item.0].clone());
+            let keys = sort.iter().map(|item| key(column(item), item)).collect();
+            plan = Plan::Sort { input: Box::new(plan), keys };
+        }
     }
     let locked = !locks.is_empty();
     if locked {

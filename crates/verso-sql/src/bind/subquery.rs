@@ -62,7 +62,7 @@ impl Binder<'_> {
     /// `EXISTS (query)`.
     pub(super) fn exists(&self, query: &Query, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let (plan, outer) = self.correlated(query, cx)?;
-        Ok(subquery(plan, outer, SubqueryTest::Exists, Vec::new(), SqlType::Bool))
+        Ok(subquery(rows_only(plan), outer, SubqueryTest::Exists, Vec::new(), SqlType::Bool))
     }
 
     /// `ARRAY(query)`.
@@ -115,6 +115,23 @@ pub(super) fn subquery(
     ty: SqlType,
 ) -> TypedExpr {
     TypedExpr::new(K::Subquery { plan: Arc::new(plan), outer, test, args }, ty)
+}
+
+/// The rows of a query without their columns, which nobody computes then; whether there is one depends neither on them nor
+/// on their order.
+fn rows_only(plan: Plan) -> Plan {
+    let mut input = plan;
+    loop {
+        input = match input {
+            Plan::Limit { input, limit, offset } => {
+                return Plan::Limit { input: Box::new(rows_only(*input)), limit, offset };
+            }
+            Plan::Project { input, .. } | Plan::Sort { input, .. } | Plan::Distinct { input } => *input,
+            input => {
+                return Plan::Project { input: Box::new(input), exprs: Vec::new(), names: Vec::new() };
+            }
+        };
+    }
 }
 
 /// The type of a query's one column.

@@ -220,6 +220,10 @@ impl Session {
             State::Held(held) => Self::hand_out(held, &shared, max_rows, sink),
             State::Done => {
                 *shared.lock() = State::Done;
+                if prepared.only_reads() {
+                    return Ok(PortalEnd::Complete(CommandTag::counted("SELECT", 0)));
+                }
+                self.fail_transaction();
                 let text = format!("portal \"{}\" cannot be run", portal.name);
                 Err(SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text))
             }
@@ -513,6 +517,9 @@ impl Open {
         }
         let pulled = frame.with_context(params, |cx| {
             while left > 0 {
+                if max_rows > 0 {
+                    ready.compiled.bound(left);
+                }
                 let Some(batch) = ready.compiled.next(cx)? else { return Ok(true) };
                 *rest = cut(batch, left);
                 left -= batch.rows as u64;
