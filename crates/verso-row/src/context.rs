@@ -1,6 +1,7 @@
 //! What expressions and statements may ask of the session that runs them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef};
 use verso_types::{TimeZone, Value};
@@ -35,6 +36,12 @@ pub trait SessionServices {
     /// 42501 where the session's user may not do that.
     fn signal_backend(&self, _id: i32, _terminate: bool) -> Result<bool> {
         Ok(false)
+    }
+    /// Waits, unless the statement is cancelled meanwhile.
+    /// # Errors
+    /// `Cancelled`.
+    fn sleep(&self, _duration: Duration) -> Result<()> {
+        Ok(())
     }
     /// The name of the database.
     fn database_name(&self) -> Arc<str>;

@@ -3,7 +3,7 @@
 use verso_types::{SqlType, Value};
 
 use super::define::{optional, sql_type, unexpected};
-use super::session::session_function;
+use super::session::{session_function, void};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::{AdvisoryCall, AdvisoryKey, EvalContext, Notice};
 use crate::error::Result;
@@ -25,7 +25,7 @@ fn advisory_lock(
     at_once: bool,
 ) -> Result<Value> {
     let got = cx.runtime.advisory(AdvisoryCall::Lock { key: key(args)?, shared, session, at_once })?;
-    Ok(if at_once { Value::Bool(got) } else { Value::Null })
+    Ok(if at_once { Value::Bool(got) } else { void() })
 }
 
 fn advisory_unlock(cx: &EvalContext<'_>, args: &[Value], shared: bool) -> Result<Value> {
@@ -86,7 +86,7 @@ static LOCKS: &[BuiltinFunction] = &[
         |cx, args| advisory_unlock(cx, args, true)),
     session_function!("pg_advisory_unlock_all" Volatile [] => Void = |cx, _| {
         cx.runtime.advisory(AdvisoryCall::UnlockAll)?;
-        Ok(Value::Null)
+        Ok(void())
     }),
     session_function!("pg_export_snapshot" Volatile [] => Text =
         |cx, _| Ok(Value::text(&cx.runtime.export_snapshot()?))),

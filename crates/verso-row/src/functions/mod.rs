@@ -27,6 +27,7 @@ pub use registry::{
     AggregateFunction, AggregateKind, ArgType, Body, BuiltinFunction, ResultType, ScalarFn, SetFn,
     Volatility, aggregate_candidates, all_functions, candidates, operator_candidates,
 };
+pub(crate) use session::void;
 
 /// Every table of functions.
 static TABLES: &[&[&[BuiltinFunction]]] = &[

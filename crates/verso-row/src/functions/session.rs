@@ -1,6 +1,8 @@
 //! Functions that ask the session or the database: sequences, settings, random numbers, who and what.
 
-use verso_types::{SqlType, TypeError, Value};
+use std::time::Duration;
+
+use verso_types::{SqlType, TypeError, Value, datetime};
 
 use super::define::{optional, sql_type, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -110,7 +112,7 @@ fn setseed(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         return Err(TypeError::new("22023", message).into());
     }
     cx.services.seed_random(*seed);
-    Ok(Value::Null)
+    Ok(void())
 }
 
 fn setting(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
@@ -140,6 +142,28 @@ fn signal(cx: &EvalContext<'_>, args: &[Value], terminate: bool) -> Result<Value
     }
 }
 
+fn sleep(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let moment = cx.services.clock_timestamp();
+    let until = |micros: i64| micros.saturating_sub(moment).max(0) as f64 / 1e6;
+    let seconds = match args {
+        [Value::Float8(seconds)] => *seconds,
+        [Value::Interval(interval)] => {
+            until(datetime::timestamptz_plus_interval(moment, *interval, cx.services.time_zone())?)
+        }
+        [Value::Timestamptz(moment)] => until(*moment),
+        _ => return Err(unexpected("pg_sleep", args)),
+    };
+    // What is no number, or less than nothing, is no time; what is more than can be counted lasts for ever.
+    let seconds = if seconds > 0.0 { seconds } else { 0.0 };
+    cx.services.sleep(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))?;
+    Ok(void())
+}
+
+/// What functions without a result yield: it is not NULL.
+pub(crate) fn void() -> Value {
+    Value::text("")
+}
+
 /// Known when the statement is compiled; this is for calls that are not.
 fn type_name(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::text(&verso_types::text::type_of(&args[0]).pg_name()))
@@ -163,6 +187,9 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("pg_backend_pid" Stable [] => Int4 = |cx, _| Ok(Value::Int4(cx.services.backend_id()))),
     session_function!("pg_cancel_backend" Volatile [Int4] => Bool = |cx, args| signal(cx, args, false)),
     session_function!("pg_terminate_backend" Volatile [Int4] => Bool = |cx, args| signal(cx, args, true)),
+    session_function!("pg_sleep" Volatile [Float8] => Void = sleep),
+    session_function!("pg_sleep_for" Volatile [Interval] => Void = sleep),
+    session_function!("pg_sleep_until" Volatile [Timestamptz] => Void = sleep),
     session_function!("pg_is_in_recovery" Stable [] => Bool = |_, _| Ok(Value::Bool(false))),
     session_function!("current_schema" Stable [] => Name = |_, _| Ok(Value::text("public"))),
     session_function!("current_setting" Stable [Text] => Text = setting),

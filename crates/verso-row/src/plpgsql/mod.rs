@@ -18,11 +18,12 @@ mod tests;
 
 use std::sync::Arc;
 
-use verso_catalog::FunctionDef;
+use verso_catalog::{FunctionDef, FunctionReturn};
 use verso_types::{Batch, SqlType, Value};
 
 use crate::error::{ExecError, Result};
 use crate::exec::{ExecContext, Spool};
+use crate::functions::void;
 use crate::plan::PlReturn;
 pub(crate) use program::ProgramPool;
 use run::Frame;
@@ -37,7 +38,7 @@ pub(crate) fn call_scalar(
         return Ok(Value::Null);
     }
     let frame = call(cx, function, args, Vec::new())?;
-    Ok(frame.value)
+    Ok(if function.returns == FunctionReturn::Void { void() } else { frame.value })
 }
 
 /// Calls a function for its rows, of these types. One that returns no set yields one row.

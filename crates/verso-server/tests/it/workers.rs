@@ -58,6 +58,22 @@ fn long_statements_keep_nobody_waiting() {
     }
 }
 
+#[test]
+fn who_sleeps_keeps_nobody_waiting() {
+    let world = one_worker();
+    let mut sleepers: Vec<Raw> = (0..20).map(|_| world.connect()).collect();
+    let mut admin = world.connect();
+    sleepers.iter_mut().for_each(|client| client.send(&query("SELECT pg_sleep(1000)")));
+    assert_eq!(admin.value("SELECT 1"), "1");
+    for client in &mut sleepers {
+        let cancel = format!("SELECT pg_cancel_backend({})", client.backend);
+        while !is_answered(client) {
+            admin.value(&cancel);
+        }
+        assert_eq!(client.until('E').pop().unwrap().field('C').as_deref(), Some("57014"));
+    }
+}
+
 /// Messages in pieces, several at once, and a client that leaves in the middle.
 #[test]
 fn nothing_that_comes_is_overlooked() {

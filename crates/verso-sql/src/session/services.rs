@@ -236,6 +236,10 @@ impl SessionServices for Services {
         }
     }
 
+    fn sleep(&self, duration: std::time::Duration) -> Result<(), ExecError> {
+        Ok(self.owner.sleep(duration)?)
+    }
+
     fn system_rows(&self) -> &dyn SystemRows {
         self
     }

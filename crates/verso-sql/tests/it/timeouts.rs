@@ -27,6 +27,19 @@ fn statements_end_when_they_take_too_long() {
     assert_eq!(client.value("SHOW statement_timeout"), "0");
 }
 
+#[test]
+fn a_sleep_ends_with_its_time_or_with_a_timeout() {
+    let world = World::new();
+    let mut client = world.connect();
+    assert_eq!(client.value("SELECT pg_sleep(0.001) IS NULL"), "f");
+    client.run("SELECT pg_sleep(-1), pg_sleep('NaN'), pg_sleep_for('1 ms'), pg_sleep_until('-infinity')");
+    client.run("SET statement_timeout = '20ms'");
+    let for_ever = ["pg_sleep('infinity')", "pg_sleep_for('1 year')", "pg_sleep_until('infinity')"];
+    for call in for_ever {
+        assert_eq!(client.fails(&format!("SELECT {call}")).0, "57014");
+    }
+}
+
 /// The statements that take a setting back still ran under it: what they left would hit others later.
 #[test]
 fn a_timeout_that_is_taken_back_ends_nothing() {
