@@ -201,11 +201,7 @@ impl<'b> Reader<'b> {
 
     fn text(&mut self) -> Result<Value, TypeError> {
         let bytes = std::mem::take(&mut self.rest);
-        let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
-        text.map(Value::text).ok_or_else(|| {
-            let message = "invalid byte sequence for encoding \"UTF8\"";
-            TypeError::new(sqlstate::CHARACTER_NOT_IN_REPERTOIRE, message)
-        })
+        utf8(bytes).map(Value::text)
     }
 
     fn finish(&self) -> Result<(), TypeError> {
@@ -441,6 +437,29 @@ fn put_integer(value: i64, out: &mut Vec<u8>) {
         out.push(b'-');
     }
     out.extend_from_slice(&digits[at..]);
+}
+
+/// The text that a client's bytes are.
+///
+/// # Errors
+/// 22021 for what is no UTF-8, and for NUL.
+pub fn utf8(bytes: &[u8]) -> Result<&str, TypeError> {
+    let text = std::str::from_utf8(bytes);
+    let valid = text.map_or_else(|error| error.valid_up_to(), str::len);
+    let bad = match (bytes[..valid].iter().position(|byte| *byte == 0), text) {
+        (None, Ok(text)) => return Ok(text),
+        (nul, _) => nul.unwrap_or(valid),
+    };
+    // As many bytes as the first one asks for.
+    let wanted = match bytes[bad] {
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf7 => 4,
+        _ => 1,
+    };
+    let shown: Vec<String> = bytes[bad..].iter().take(wanted).map(|byte| format!("0x{byte:02x}")).collect();
+    let message = format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "));
+    Err(TypeError::new(sqlstate::CHARACTER_NOT_IN_REPERTOIRE, message))
 }
 
 #[cfg(test)]

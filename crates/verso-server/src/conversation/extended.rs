@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use verso_sql::errors::sqlstate;
 use verso_sql::{Portal, PortalEnd, Prepared as Statement, SqlError};
+use verso_types::wire::utf8;
 use verso_types::{SqlType, Value, parse_binary, parse_text};
 
 use super::Conversation;
@@ -120,15 +121,10 @@ impl Conversation {
             let Some(bytes) = bytes else { return Ok(Value::Null) };
             let value = match bind.formats.of(i) {
                 Format::Binary => parse_binary(ty, bytes).map_err(SqlError::from),
-                Format::Text => match std::str::from_utf8(bytes) {
-                    Ok(text) if !text.contains('\0') => {
-                        parse_text(ty, text, time_zone).map_err(SqlError::from)
-                    }
-                    _ => {
-                        let text = "invalid byte sequence for encoding \"UTF8\"";
-                        Err(SqlError::new("22021", text))
-                    }
-                },
+                Format::Text => {
+                    let value = utf8(bytes).and_then(|text| parse_text(ty, text, time_zone));
+                    value.map_err(SqlError::from)
+                }
             };
             value.map_err(|error| error.with_context(&format!("unnamed portal parameter ${}", i + 1)))
         };

@@ -5,7 +5,7 @@
 //!                  Parse, Bind, Describe, Execute … Sync   ─► results, ReadyForQuery
 //! ```
 //!
-//! M1. Answers are sent when the client waits for them: after Sync, Query and Flush, once no further message is here;
+//! M1. Answers are sent when the client waits for them: after Sync, Query, Flush and errors, once no further message is here;
 //!     so a pipeline of many is answered by few writes.
 //! M2. After an error in the extended protocol everything up to Sync is skipped.
 //! M3. A portal lives until its transaction ends, the unnamed ones until they are made again or a Query comes.
@@ -307,12 +307,11 @@ impl Conversation {
         }
         tracing::debug!(session = self.session.id(), %error, "error");
         self.wire.output.error(Severity::Error, error);
+        // Nobody has to ask for it: a Flush may be among what is skipped.
+        self.answers = true;
         match kind {
             b'P' | b'B' | b'D' | b'C' | b'E' | b'H' => self.skips = true,
-            _ => {
-                self.answers = true;
-                self.ready();
-            }
+            _ => self.ready(),
         }
         Ok(())
     }

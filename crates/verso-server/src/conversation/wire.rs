@@ -162,5 +162,6 @@ pub fn ended() -> SqlError {
 /// 08P01.
 #[cold]
 pub fn malformed(error: Malformed) -> SqlError {
-    SqlError::new(sqlstate::PROTOCOL_VIOLATION, error.what)
+    let code = if error.encoding { "22021" } else { sqlstate::PROTOCOL_VIOLATION };
+    SqlError::new(code, error.what)
 }

@@ -308,8 +308,7 @@ impl<'m> Reader<'m> {
             .iter()
             .position(|byte| *byte == 0)
             .ok_or_else(|| Malformed::new("invalid string in message"))?;
-        let text = std::str::from_utf8(&self.rest[..end])
-            .map_err(|_| Malformed::new("invalid byte sequence for encoding \"UTF8\""))?;
+        let text = verso_types::wire::utf8(&self.rest[..end]).map_err(Malformed::text)?;
         self.rest = &self.rest[end + 1..];
         Ok(text)
     }

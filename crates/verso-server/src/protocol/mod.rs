@@ -25,12 +25,20 @@ pub mod frontend;
 pub struct Malformed {
     /// What is wrong with them.
     pub what: String,
+    /// They are a text in no encoding that is known (22021), within a message as it should be.
+    pub encoding: bool,
 }
 
 impl Malformed {
     /// An error that says `what`.
     #[cold]
     pub fn new(what: impl Into<String>) -> Malformed {
-        Malformed { what: what.into() }
+        Malformed { what: what.into(), encoding: false }
+    }
+
+    /// Bytes that are no text.
+    #[cold]
+    pub fn text(error: verso_types::TypeError) -> Malformed {
+        Malformed { what: error.message, encoding: true }
     }
 }

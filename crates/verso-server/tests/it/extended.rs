@@ -45,6 +45,46 @@ fn rows_come_in_portions() {
 }
 
 #[test]
+fn an_error_is_told_before_the_sync() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.send(&[parse("", "SELEC"), message('H', &[])].concat());
+    assert_eq!(raw.until('E').pop().unwrap().field('C').as_deref(), Some("42601"));
+    assert_eq!(raw.kinds(&sync()), "ZI");
+}
+
+#[test]
+fn a_query_that_has_ended_has_no_more_rows_and_a_change_is_not_run_again() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (a integer); BEGIN");
+    let twice = |sql: &str, rows: u32| {
+        [parse("", sql), bind("", "", &[]), execute("", rows), execute("", rows), sync()].concat()
+    };
+    assert_eq!(raw.kinds(&twice("SELECT 1", 0)), "12DCCZT");
+    assert_eq!(raw.kinds(&twice("SELECT 1", 2)), "12DCCZT");
+    assert_eq!(raw.kinds(&twice("INSERT INTO t VALUES (1)", 0)), "12CEZE");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_named() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let mut sends = |bytes: &[u8]| {
+        raw.send(bytes);
+        let error = raw.until('Z').into_iter().find(|reply| reply.kind == 'E').unwrap();
+        (error.field('C').unwrap(), error.field('M').unwrap())
+    };
+    let expected =
+        |bytes: &str| ("22021".to_owned(), format!("invalid byte sequence for encoding \"UTF8\": {bytes}"));
+    assert_eq!(sends(&message('Q', b"SELECT '\xe2\x28'\0")), expected("0xe2 0x28 0x27"));
+    let mut bytes = parse("", "SELECT $1::text");
+    bytes.extend(message('B', b"\0\0\0\0\0\x01\0\0\0\x02a\0\0\0"));
+    bytes.extend(sync());
+    assert_eq!(sends(&bytes), expected("0x00"));
+}
+
+#[test]
 fn after_an_error_everything_up_to_sync_is_skipped() {
     let world = World::new();
     let mut raw = world.connect();

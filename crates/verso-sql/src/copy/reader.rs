@@ -1,5 +1,6 @@
 //! The data of a COPY to rows.
 
+use verso_types::wire::utf8;
 use verso_types::{Batch, Column, ColumnData, SqlType, TimeZone, Value, parse_binary, parse_text};
 
 use super::SIGNATURE;
@@ -283,10 +284,7 @@ impl Reader {
 
 /// Reads a value and appends it.
 fn push_text(column: &mut Column, ty: &SqlType, bytes: &[u8], time_zone: &TimeZone) -> Result<(), SqlError> {
-    let text = std::str::from_utf8(bytes)
-        .ok()
-        .filter(|text| !text.contains('\0'))
-        .ok_or_else(|| SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\""))?;
+    let text = utf8(bytes)?;
     match (&mut column.data, ty) {
         (ColumnData::Bytes(data), SqlType::Text | SqlType::Varchar(None)) => data.push(bytes),
         (ColumnData::I32(data), SqlType::Int4) => {
