@@ -10,7 +10,7 @@ use std::fmt;
 
 use verso_catalog::{CatalogError, ObjectKind};
 use verso_row::error::{ExecError, Raised, Violation};
-use verso_storage::StorageError;
+use verso_storage::{StorageError, TxnId};
 use verso_types::TypeError;
 
 /// SQLSTATE codes this crate assigns, named as in PostgreSQL's errcodes list.
@@ -297,12 +297,11 @@ impl From<StorageError> for SqlError {
         use sqlstate::*;
         let message = error.to_string();
         let code = match &error {
-            StorageError::Conflict { record: _, by: _ } => {
-                return SqlError::new(
-                    SERIALIZATION_FAILURE,
-                    "could not serialize access due to concurrent update",
-                )
-                .with_detail(message);
+            StorageError::Conflict { record: _, by } => {
+                let text = "could not serialize access due to concurrent update";
+                let error = SqlError::new(SERIALIZATION_FAILURE, text);
+                // Who it was is not always known.
+                return if *by == TxnId::NONE { error } else { error.with_detail(message) };
             }
             StorageError::Deadlock { victim: _, detail } => {
                 return SqlError::new(DEADLOCK, "deadlock detected").with_detail(&**detail);
@@ -339,9 +338,21 @@ impl From<StorageError> for SqlError {
             StorageError::Full { what: _ } => DISK_FULL,
             StorageError::PoolExhausted { frames: _ } => OUT_OF_MEMORY,
             StorageError::Corrupt { page: _, owner: _, flaw: _ } => DATA_CORRUPTED,
-            StorageError::Io { what: _, source: _ } => IO_ERROR,
+            StorageError::Io { what: _, source } => match source.kind() {
+                std::io::ErrorKind::AlreadyExists => {
+                    let hint =
+                        "What is there is left alone: open it if it is a database, or choose another name.";
+                    return SqlError::new("58P02", message).with_hint(hint);
+                }
+                std::io::ErrorKind::NotFound => "58P01",
+                std::io::ErrorKind::PermissionDenied => "42501",
+                _ => IO_ERROR,
+            },
             StorageError::Locked => OBJECT_IN_USE,
-            StorageError::NotADatabase { what: _ } => OBJECT_NOT_IN_PREREQUISITE_STATE,
+            StorageError::NotADatabase { what: _ } => {
+                let hint = "A new database is made where no file is yet.";
+                return SqlError::new(OBJECT_NOT_IN_PREREQUISITE_STATE, message).with_hint(hint);
+            }
             StorageError::UnsupportedFormat { found: _, supported: _ } => FEATURE_NOT_SUPPORTED,
             StorageError::Poisoned => IO_ERROR,
             StorageError::Closed => ADMIN_SHUTDOWN,
@@ -492,7 +503,7 @@ pub fn must_rollback() -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verso_storage::page::{RecordId, TxnId};
+    use verso_storage::page::RecordId;
 
     #[test]
     fn a_position_set_first_stays() {

@@ -1,14 +1,17 @@
-//! Clauses that the library does not know: noted with their places, and taken out of the tokens.
+//! Clauses that the library does not know: noted with their places, and taken out of the tokens, or put as it knows them.
 //!
 //! | text | what the library is given |
 //! |---|---|
 //! | `FOR NO KEY UPDATE OF a, b`, `FOR KEY SHARE` | `FOR UPDATE`, `FOR SHARE` |
 //! | `OVERRIDING SYSTEM VALUE` | nothing |
 //! | `WHERE CURRENT OF c` | nothing |
+//! | `(VALUES …)` where a value may stand | `(SELECT * FROM (VALUES …))` |
+//! | `(TABLE t …)` | `(SELECT * FROM t …)` |
+//! | `SELECT 1 FOR UPDATE`, without FROM | `SELECT 1 LIMIT ALL FOR UPDATE` |
 
 use std::cell::Cell;
 
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 use super::cursor::{fold, truncate};
 use super::source::Source;
@@ -58,7 +61,21 @@ impl Taken {
     pub fn out_of(tokens: &mut Vec<TokenWithSpan>, source: &Source<'_>) -> Taken {
         let mut taken = Taken::default();
         let (mut at, mut depth) = (0, 0);
+        let mut lists = vec![false]; // per open parenthesis: a list of SELECT is under way
         while at < tokens.len() {
+            note_list(&tokens[at].token, &mut lists);
+            if lists.last() == Some(&true) && is_lock(&tokens[at..]) {
+                insert(tokens, at, [Token::make_keyword("LIMIT"), Token::make_keyword("ALL")]);
+                at += 2;
+                lists.pop();
+                lists.push(false);
+            } else if tokens[at].token == Token::LParen && is_table(&tokens[at + 1..]) {
+                tokens.remove(at + 1);
+                insert(tokens, at + 1, select_from());
+            } else if at > 0 && is_value(&tokens[at - 1].token) && is_values(&tokens[at..]) {
+                close_early(tokens, at);
+                insert(tokens, at + 1, select_from().into_iter().chain([Token::LParen]));
+            }
             let rest = &tokens[at..];
             let start = source.offset(rest[0].span.start);
             let key = if words(rest, &["for", "no", "key", "update"]) {
@@ -138,6 +155,128 @@ impl Taken {
     pub fn overriding(&self, from: u32, to: u32) -> Option<bool> {
         self.overriding.iter().find(|(at, _)| (from..to).contains(at)).map(|(_, system)| *system)
     }
+}
+
+/// Keeps in mind, per open parenthesis, whether the list of a SELECT is under way.
+fn note_list(token: &Token, lists: &mut Vec<bool>) {
+    const ENDS: [&str; 12] = [
+        "from",
+        "where",
+        "group",
+        "having",
+        "window",
+        "order",
+        "limit",
+        "offset",
+        "fetch",
+        "union",
+        "intersect",
+        "except",
+    ];
+    match token {
+        Token::LParen => lists.push(false),
+        Token::RParen if lists.len() > 1 => drop(lists.pop()),
+        Token::SemiColon => *lists = vec![false],
+        Token::Word(word) if word.quote_style.is_none() => {
+            if let Some(list) = lists.last_mut() {
+                let is = |keyword: &str| word.value.eq_ignore_ascii_case(keyword);
+                *list = is("select") || *list && !ENDS.into_iter().any(is);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a lock clause begins here.
+fn is_lock(tokens: &[TokenWithSpan]) -> bool {
+    let clauses: [&[&str]; 4] =
+        [&["for", "update"], &["for", "share"], &["for", "no", "key", "update"], &["for", "key", "share"]];
+    words(tokens, &["for"]) && clauses.into_iter().any(|clause| words(tokens, clause))
+}
+
+/// Whether a value may follow, and no table.
+fn is_value(token: &Token) -> bool {
+    const WORDS: [&str; 18] = [
+        "select",
+        "distinct",
+        "where",
+        "and",
+        "or",
+        "not",
+        "case",
+        "when",
+        "then",
+        "else",
+        "having",
+        "by",
+        "limit",
+        "offset",
+        "between",
+        "like",
+        "ilike",
+        "returning",
+    ];
+    match token {
+        Token::Word(word) => {
+            word.quote_style.is_none() && WORDS.iter().any(|keyword| word.value.eq_ignore_ascii_case(keyword))
+        }
+        Token::Comma
+        | Token::LParen
+        | Token::Eq
+        | Token::Neq
+        | Token::Lt
+        | Token::Gt
+        | Token::LtEq
+        | Token::GtEq
+        | Token::Plus
+        | Token::Minus
+        | Token::Mul
+        | Token::Div
+        | Token::Mod
+        | Token::StringConcat => true,
+        _ => false,
+    }
+}
+
+/// `(VALUES (`.
+fn is_values(tokens: &[TokenWithSpan]) -> bool {
+    match tokens {
+        [first, rest @ ..] if first.token == Token::LParen && words(rest, &["values"]) => {
+            matches!(rest.get(1).map(|token| &token.token), Some(Token::LParen))
+        }
+        _ => false,
+    }
+}
+
+/// `TABLE name`.
+fn is_table(tokens: &[TokenWithSpan]) -> bool {
+    words(tokens, &["table"]) && matches!(tokens.get(1).map(|token| &token.token), Some(Token::Word(_)))
+}
+
+fn select_from() -> [Token; 3] {
+    [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM")]
+}
+
+/// One more parenthesis before the one that closes the one at `at`.
+fn close_early(tokens: &mut Vec<TokenWithSpan>, at: usize) {
+    let mut depth = 0;
+    let ends = |token: &TokenWithSpan| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    };
+    if let Some(length) = tokens[at..].iter().position(ends) {
+        insert(tokens, at + length, [Token::RParen]);
+    }
+}
+
+/// Puts tokens that take no place before another one.
+fn insert(tokens: &mut Vec<TokenWithSpan>, at: usize, new: impl IntoIterator<Item = Token>) {
+    let place = tokens.get(at).map_or(Span::empty(), |token| Span::new(token.span.start, token.span.start));
+    tokens.splice(at..at, new.into_iter().map(|token| TokenWithSpan::new(token, place)));
 }
 
 /// Whether nothing follows that a condition may have.

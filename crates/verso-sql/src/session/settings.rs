@@ -187,7 +187,7 @@ impl Settings {
             ("client_encoding", Some(value)) if !matches!(encoding(value).as_str(), "utf8" | "unicode") => {
                 return Err(invalid(value));
             }
-            ("datestyle", Some(value)) if !fold(value).starts_with("iso") => return Err(invalid(value)),
+            ("datestyle", Some(value)) if !is_date_style(value) => return Err(invalid(value)),
             ("standard_conforming_strings", value) => {
                 if !flag(name, value, true)? {
                     return Err(invalid("off"));
@@ -251,6 +251,12 @@ impl Settings {
 /// A boolean as SHOW prints it.
 pub fn on(value: bool) -> String {
     if value { "on" } else { "off" }.to_string()
+}
+
+/// Whether dates are written and read as they always are: ISO, the month first.
+fn is_date_style(value: &str) -> bool {
+    let mut words = value.split(',').map(|word| word.trim().to_ascii_lowercase());
+    words.all(|word| matches!(&*word, "iso" | "mdy" | "us" | "noneuro" | "noneuropean"))
 }
 
 /// Whether a search path is the one there is.

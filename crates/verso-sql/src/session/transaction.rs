@@ -400,9 +400,7 @@ impl Session {
             deferrable: modes.deferrable.unwrap_or(active.modes.deferrable),
         };
         if !active.pristine {
-            let what = if modes.snapshot.is_some() { "SNAPSHOT" } else { "ISOLATION LEVEL" };
-            let text = format!("SET TRANSACTION {what} must be called before any query");
-            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+            return self.change_modes(changed, modes.snapshot.is_some());
         }
         if let Some(snapshot) = &modes.snapshot {
             self.import_snapshot(snapshot)?;
@@ -412,6 +410,32 @@ impl Session {
         let block = active.block;
         self.begin_with(changed, block);
         Ok(tag("SET"))
+    }
+
+    /// SET TRANSACTION behind the first query: what stays as it is may be said again, and what has changed nothing yet may
+    /// become READ ONLY.
+    fn change_modes(&mut self, changed: Modes, snapshot: bool) -> Result<CommandTag, SqlError> {
+        let Some(active) = &mut self.active else { return Ok(tag("SET")) };
+        let known = &active.modes;
+        let what = match () {
+            () if snapshot => "SET TRANSACTION SNAPSHOT must be called",
+            () if changed.isolation != known.isolation => "SET TRANSACTION ISOLATION LEVEL must be called",
+            () if known.read_only && !changed.read_only => "transaction read-write mode must be set",
+            () if changed.deferrable != known.deferrable => "SET TRANSACTION [NOT] DEFERRABLE must be called",
+            () if changed.savepoints != known.savepoints => "SET TRANSACTION [NO] SAVEPOINT must be called",
+            () => {
+                if changed.read_only && !known.read_only && !active.txn.borrow_mut().become_read_only() {
+                    let text = "transaction read-only mode must be set before any change";
+                    return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+                }
+                active.modes.read_only = changed.read_only;
+                let modes = &active.modes;
+                let shown = (modes.isolation.as_str(), modes.read_only, modes.savepoints);
+                self.services.transaction.set(Some(shown));
+                return Ok(tag("SET"));
+            }
+        };
+        Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, format!("{what} before any query")))
     }
 
     /// COMMIT. A failed transaction is rolled back instead, as in PostgreSQL; one under NO SAVEPOINT says so.

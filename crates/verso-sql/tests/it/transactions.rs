@@ -113,7 +113,10 @@ fn transaction_modes_are_set_at_the_start() {
     client.run("BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
     assert_eq!(client.value("SHOW TRANSACTION ISOLATION LEVEL"), "repeatable read");
     client.run("SELECT count(*) FROM t");
-    assert_eq!(client.fails("SET TRANSACTION READ ONLY").0, "25001");
+    client.run("SET TRANSACTION READ ONLY");
+    assert_eq!(client.fails("SET TRANSACTION READ WRITE").0, "25001");
+    client.run("ROLLBACK; BEGIN; SELECT count(*) FROM t");
+    assert_eq!(client.fails("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE").0, "25001");
     client.run("ROLLBACK");
     assert_eq!(
         client.run("SET TRANSACTION READ ONLY"),
