@@ -157,3 +157,37 @@ fn read_committed_runs_again_after_a_conflict() {
     assert_eq!(one.run("UPDATE t SET a = a + 10 RETURNING a"), ["13", "UPDATE 1"]);
     one.run("COMMIT");
 }
+
+/// A session's next transaction begins with what the last one has left: of its modes and locks nothing.
+#[test]
+fn a_transaction_takes_nothing_over_from_the_one_before_it() {
+    let world = World::new();
+    let (mut client, mut other) = (world.connect(), world.connect());
+    client.run("CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1)");
+    client.run("BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL work_mem = '1MB'");
+    client.run("LOCK TABLE t; SAVEPOINT s; UPDATE t SET a = 2; COMMIT");
+    other.run("SET lock_timeout = '100ms'");
+    other.run("BEGIN; LOCK TABLE t; COMMIT");
+    client.run("BEGIN READ ONLY");
+    assert_eq!(client.fails("UPDATE t SET a = 3").0, "25006");
+    client.run("ROLLBACK; BEGIN READ ONLY; SELECT a FROM t; COMMIT");
+    client.run("UPDATE t SET a = 3");
+    client.run("BEGIN NO SAVEPOINT; UPDATE t SET a = 4");
+    client.run("COMMIT; BEGIN; SAVEPOINT s; UPDATE t SET a = 5; ROLLBACK TO s");
+    assert_eq!(client.value("SELECT a FROM t"), "4");
+    client.run("COMMIT");
+    // The snapshot of one goes with it, and the next sees what was committed meanwhile.
+    client.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    assert_eq!(client.value("SELECT a FROM t"), "4");
+    other.run("UPDATE t SET a = 6");
+    assert_eq!(client.value("SELECT a FROM t"), "4");
+    client.run("COMMIT");
+    assert_eq!(client.value("SELECT a FROM t"), "6");
+    // Who is between two transactions has none.
+    let count = "SELECT count(*) FROM verso_transactions";
+    assert_eq!(other.value(count), "1");
+    client.run("BEGIN; UPDATE t SET a = 7");
+    assert_eq!(other.value(count), "2");
+    client.run("COMMIT");
+    assert_eq!(other.value(count), "1");
+}

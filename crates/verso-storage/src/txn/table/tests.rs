@@ -196,6 +196,32 @@ fn v6_an_idle_registration_holds_nothing_and_is_taken_up_only_where_it_still_is(
     drop(idle);
 }
 
+#[test]
+fn v6_a_registration_made_again_holds_the_horizon_of_its_new_moment() {
+    let transactions = fresh();
+    let commit = || transactions.publish_commit(transactions.begin_write());
+    let mut again = transactions.register();
+    let first = again.number;
+    // Still held, idle and in the list, idle and taken out of it.
+    for leave in [false, true, true] {
+        if leave {
+            again.leave_idle();
+        }
+        commit();
+        if transactions.horizon() > again.number {
+            assert!(!again.take_up(false));
+        }
+        transactions.register_again(&mut again);
+        assert_eq!(again.number, transactions.counter());
+        commit();
+        assert_eq!(transactions.horizon(), again.number, "what it stood for before holds nothing");
+    }
+    assert_eq!(again.number, first + 5);
+    let other = transactions.register();
+    drop(again);
+    assert_eq!(transactions.horizon(), other.number, "it leaves nothing behind");
+}
+
 /// Statements one after the other, most of which find their registration as they left it, while the horizon moves.
 #[test]
 fn v6_taken_up_snapshots_hold_the_horizon() {
@@ -218,9 +244,13 @@ fn v6_taken_up_snapshots_hold_the_horizon() {
     let mut taken_up = 0;
     while left.load(Ordering::Acquire) == 1 {
         let before = transactions.counter();
-        let registration = match idle.take().filter(|idle| idle.take_up(false)) {
-            Some(registration) => {
+        let registration = match idle.take() {
+            Some(registration) if registration.take_up(false) => {
                 taken_up += 1;
+                registration
+            }
+            Some(mut registration) => {
+                transactions.register_again(&mut registration);
                 registration
             }
             None => transactions.register(),
