@@ -77,6 +77,10 @@ impl Client for Prepared {
         self.connection.execute_batch("COMMIT").map_err(error)
     }
 
+    fn checkpoint(&mut self) -> Result<(), BenchError> {
+        self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").map_err(error)
+    }
+
     fn insert(&mut self, id: u64) -> Result<(), BenchError> {
         self.insert.execute((id.cast_signed(), value_of(id), name_of(id))).map(drop).map_err(error)
     }

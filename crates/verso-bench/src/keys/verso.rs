@@ -72,6 +72,10 @@ impl Client for Prepared {
         self.run("COMMIT")
     }
 
+    fn checkpoint(&mut self) -> Result<(), BenchError> {
+        self.run("CHECKPOINT")
+    }
+
     fn insert(&mut self, id: u64) -> Result<(), BenchError> {
         let row = params![id.cast_signed(), value_of(id), name_of(id)];
         self.insert.execute(&row).map(drop).map_err(error)

@@ -24,7 +24,7 @@ use crate::page::bytes::checked_slice;
 use crate::page::{Flaw, Lsn, ObjectId, PageId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::space::{ExtentKind, ExtentRun, SpaceMap, UNIT_PAGES};
-use crate::txn::{Transactions, TxnState};
+use crate::txn::Transactions;
 use crate::wal::{Promise, RecordKind, Wal};
 
 /// What is known of a page in use.
@@ -428,11 +428,12 @@ impl Inner {
         let Some(info) = self.pages.get_mut(&page) else { return };
         let (mut number, mut all_committed) = (0, true);
         for txn in &info.txns {
-            match (transactions.commit_number(*txn), transactions.state(*txn)) {
-                (Some(committed), _) => number = number.max(committed),
-                (None, TxnState::Committed) => all_committed = false, // or dead, and backed out
-                (None, _) if disabled(Rule::V4Unfinished) => {}
-                (None, _) => {
+            // One look at each: a commit may be published at any moment, and its number counts then. Who has none yet says
+            // afterwards that it has ended. The dead have one when they are backed out.
+            match transactions.commit_number(*txn) {
+                Some(committed) => number = number.max(committed),
+                None if disabled(Rule::V4Unfinished) => all_committed = false,
+                None => {
                     self.waiting.entry(*txn).or_default().push(page);
                     return;
                 }
@@ -443,5 +444,57 @@ impl Inner {
             info.txns = info.txns.iter().take(usize::from(info.purge)).copied().collect();
         }
         self.ready.insert((number, page), ());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use verso_env::Env;
+
+    use super::*;
+    use crate::txn::RestoredTransactions;
+
+    /// A page is closed at the very moment at which the commit in it is published: whoever is first, it is not ready before
+    /// snapshots without that commit are gone.
+    #[test]
+    fn v4_a_page_closed_while_its_commit_is_published_waits_for_the_commits_number() {
+        const ROUNDS: u64 = 30_000;
+        let transactions = Arc::new(Transactions::new(RestoredTransactions::default()));
+        let store = Arc::new(VersionStore::default());
+        let (go, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let publisher = {
+            let (transactions, go, done) = (Arc::clone(&transactions), Arc::clone(&go), Arc::clone(&done));
+            Env::real().spawn("publisher", move || {
+                for round in 1..=ROUNDS {
+                    while go.load(Ordering::Acquire) < round {
+                        std::hint::spin_loop();
+                    }
+                    transactions.publish_durable(Lsn(round));
+                    done.store(round, Ordering::Release);
+                }
+            })
+        };
+        for round in 1..=ROUNDS {
+            let (txn, page) = (transactions.begin_write(), PageId(round as u32));
+            transactions.mark_committing(txn, Lsn(round));
+            let info = PageInfo { txns: SmallVec::from_slice(&[txn]), ..PageInfo::default() };
+            store.inner.lock().pages.insert(page, info);
+            go.store(round, Ordering::Release);
+            // At another moment in each round.
+            for _ in 0..round % 64 {
+                std::hint::spin_loop();
+            }
+            store.inner.lock().settle(page, &transactions);
+            while done.load(Ordering::Acquire) < round {
+                std::hint::spin_loop();
+            }
+            store.ended(txn, &transactions);
+            let number = transactions.commit_number(txn).unwrap();
+            assert!(store.inner.lock().ready.remove(&(number, page)).is_some(), "round {round}");
+        }
+        publisher.join().unwrap();
     }
 }
