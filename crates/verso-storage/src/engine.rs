@@ -407,12 +407,6 @@ impl Engine {
         Txn::new(Arc::clone(self.shared()), options, Some(owner))
     }
 
-    /// Begins the next transaction of the session to which `txn` belonged, which has ended by
-    /// [`Txn::finish_commit`]: what it has left is used again.
-    pub fn begin_again(&self, txn: &mut Txn, options: TxnOptions) {
-        txn.begin_again(options);
-    }
-
     /// The session with this number (not 0) as an owner of locks.
     pub fn lock_owner(&self, session: u64) -> LockOwner {
         self.shared().locks.register(session)

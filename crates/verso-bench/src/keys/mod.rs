@@ -16,7 +16,8 @@
 //! | `scaling_2_threads` | two threads against one: lookups among all keys, or inserts of different keys (median of three pairs) |
 //! | `snapshot_slowdown` | by how much a snapshot held all the time slows down updates of a hundred hot rows |
 //!
-//! Changes are measured from a checkpoint on, in every store. Every lookup's answer and the sums behind every change are compared with what the formula gives.
+//! Changes are measured from a checkpoint on, in every store. Every lookup's answer and the sums behind every change are
+//! compared with what the formula gives.
 
 mod driver;
 mod run;

@@ -159,9 +159,8 @@ pub fn ended() -> SqlError {
     SqlError::new(sqlstate::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
 }
 
-/// 08P01.
+/// As the client is told.
 #[cold]
 pub fn malformed(error: Malformed) -> SqlError {
-    let code = if error.encoding { "22021" } else { sqlstate::PROTOCOL_VIOLATION };
-    SqlError::new(code, error.what)
+    SqlError::new(error.sqlstate, error.what)
 }

@@ -19,26 +19,28 @@
 pub mod backend;
 pub mod frontend;
 
+use verso_sql::errors::sqlstate;
+
 /// Bytes that are no message of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct Malformed {
     /// What is wrong with them.
     pub what: String,
-    /// They are a text in no encoding that is known (22021), within a message as it should be.
-    pub encoding: bool,
+    /// 08P01, or 22021 for a text in no encoding that is known within a message as it should be.
+    pub sqlstate: &'static str,
 }
 
 impl Malformed {
     /// An error that says `what`.
     #[cold]
     pub fn new(what: impl Into<String>) -> Malformed {
-        Malformed { what: what.into(), encoding: false }
+        Malformed { what: what.into(), sqlstate: sqlstate::PROTOCOL_VIOLATION }
     }
 
     /// Bytes that are no text.
     #[cold]
     pub fn text(error: verso_types::TypeError) -> Malformed {
-        Malformed { what: error.message, encoding: true }
+        Malformed { what: error.message, sqlstate: error.sqlstate }
     }
 }

@@ -332,13 +332,15 @@ impl Session {
         if self.only_reads {
             options.savepoints = false; // there is nothing to undo
         }
-        let engine = &self.services.instance.engine;
         let mut active = match self.spare.take() {
             Some(mut spare) => {
-                engine.begin_again(spare.txn.get_mut(), options);
+                spare.txn.get_mut().begin_again(options);
                 spare
             }
-            None => Box::new(Active::new(engine.begin_for(&self.services.owner, options), modes)),
+            None => {
+                let txn = self.services.instance.engine.begin_for(&self.services.owner, options);
+                Box::new(Active::new(txn, modes))
+            }
         };
         let txn = active.txn.get_mut();
         let settings = &self.services.settings;

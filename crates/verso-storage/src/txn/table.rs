@@ -109,9 +109,23 @@ impl State {
         self.counter + self.logged.len() as u64
     }
 
+    /// What a snapshot of this moment is: its number, the oldest active transaction, and below which all are committed.
+    fn moment(&self) -> (u64, TxnId, TxnId) {
+        (self.counter, self.oldest_active(), self.oldest_unfinished())
+    }
+
     fn next_key(&mut self) -> u64 {
         self.next_registration += 1;
         self.next_registration
+    }
+
+    /// Lets a registration hold the horizon (V6).
+    fn enter(&mut self, registration: &Registration) {
+        if !disabled(Rule::V6) {
+            let Registration { number, key, oldest_active, all_below, .. } = *registration;
+            let registered = Registered { oldest_active, all_below, hold: Arc::clone(&registration.hold) };
+            self.registered.insert((number, key), registered);
+        }
     }
 
     /// Forgets the oldest registrations that hold nothing any more.
@@ -343,8 +357,7 @@ impl Transactions {
     /// Registers a snapshot of this moment (V6).
     pub fn register(self: &Arc<Self>) -> Registration {
         let mut state = self.state.lock();
-        let (number, oldest_active) = (state.counter, state.oldest_active());
-        let all_below = state.oldest_unfinished();
+        let (number, oldest_active, all_below) = state.moment();
         self.registration(&mut state, number, oldest_active, all_below)
     }
 
@@ -352,18 +365,12 @@ impl Transactions {
     pub(super) fn register_again(&self, registration: &mut Registration) {
         let mut state = self.state.lock();
         state.registered.remove(&(registration.number, registration.key));
-        registration.number = state.counter;
+        (registration.number, registration.oldest_active, registration.all_below) = state.moment();
         registration.newest = state.newest();
-        registration.oldest_active = state.oldest_active();
-        registration.all_below = state.oldest_unfinished();
         registration.key = state.next_key();
         // Nobody else knows of it now.
         registration.hold.hold();
-        if !disabled(Rule::V6) {
-            let Registration { number, key, oldest_active, all_below, .. } = *registration;
-            let registered = Registered { oldest_active, all_below, hold: Arc::clone(&registration.hold) };
-            state.registered.insert((number, key), registered);
-        }
+        state.enter(registration);
     }
 
     fn registration(
@@ -374,13 +381,11 @@ impl Transactions {
         all_below: TxnId,
     ) -> Registration {
         let key = state.next_key();
-        let hold = Hold::held();
-        if !disabled(Rule::V6) {
-            let registered = Registered { oldest_active, all_below, hold: Arc::clone(&hold) };
-            state.registered.insert((number, key), registered);
-        }
-        let transactions = Arc::clone(self);
-        Registration { number, newest: state.newest(), all_below, oldest_active, key, hold, transactions }
+        let (hold, transactions) = (Hold::held(), Arc::clone(self));
+        let newest = state.newest();
+        let registration = Registration { number, newest, all_below, oldest_active, key, hold, transactions };
+        state.enter(&registration);
+        registration
     }
 
     /// The greatest number given, published or not.

@@ -188,9 +188,9 @@ impl Txn {
         }
     }
 
-    /// The next transaction of the same session, behind one that has ended: as new, with the memory and the idle
-    /// snapshot of the last one.
-    pub(crate) fn begin_again(&mut self, options: TxnOptions) {
+    /// Begins the next transaction of the same session, behind one that has ended by [`Txn::finish_commit`]: as new, with
+    /// the memory and the idle snapshot of the last one.
+    pub fn begin_again(&mut self, options: TxnOptions) {
         debug_assert!(self.ended && self.logged.is_none(), "begun again before its end");
         self.options = options;
         self.id = TxnId::NONE;
@@ -661,16 +661,15 @@ impl Txn {
         mode: TableLockMode,
         policy: WaitPolicy,
     ) -> Result<bool, StorageError> {
-        let known = self.locked.iter().position(|(locked, _)| *locked == object);
-        if known.is_some_and(|at| self.locked[at].1 >> mode as u8 & 1 == 1) {
+        if self.knows_lock(object, mode) {
             return Ok(true);
         }
         let request = self.request(policy);
         if !self.shared.locks.lock_table(&self.owner, object, mode, request)? {
             return Ok(false);
         }
-        match known {
-            Some(at) => self.locked[at].1 |= 1 << mode as u8,
+        match self.locked.iter_mut().find(|(locked, _)| *locked == object) {
+            Some((_, modes)) => *modes |= 1 << mode as u8,
             None => self.locked.push((object, 1 << mode as u8)),
         }
         Ok(true)

@@ -90,7 +90,7 @@ impl Txn {
     }
 
     /// Waits until the commit is on disk, and makes it visible. The session's next transaction may begin with what is
-    /// left ([`Engine::begin_again`](crate::Engine::begin_again)).
+    /// left ([`Txn::begin_again`]).
     ///
     /// # Errors
     /// `Poisoned` when the log failed: whether the transaction has committed is known after the next start.
