@@ -15,6 +15,8 @@ pub struct Calibration {
     pub memcpy_gb_s: f64,
     /// Durable overwrites of 4 KiB a second, in the benchmark's folder.
     pub fdatasync_per_s: f64,
+    /// How much more two threads do than one, of work that shares nothing: processors may share a core, or its clock.
+    pub two_threads: f64,
 }
 
 /// One engine in one variant: the run with the median total of several.
@@ -161,7 +163,7 @@ mod tests {
             pool_bytes: 1 << 30,
             version: "0".into(),
             machine: Machine::here(),
-            calibration: Calibration { memcpy_gb_s: 9.5, fdatasync_per_s: 1000.0 },
+            calibration: Calibration { memcpy_gb_s: 9.5, fdatasync_per_s: 1000.0, two_threads: 1.9 },
             scan: Some(Scan { rows: 10, count_sum_ms: 0.5 }),
             skipped: BTreeMap::new(),
             engines: BTreeMap::from([(

@@ -172,7 +172,7 @@ mod tests {
             pool_bytes: 1 << 30,
             version: "0".into(),
             machine: Machine::here(),
-            calibration: Calibration { memcpy_gb_s: 1.0, fdatasync_per_s: 1.0 },
+            calibration: Calibration { memcpy_gb_s: 1.0, fdatasync_per_s: 1.0, two_threads: 2.0 },
             scan: None,
             skipped: BTreeMap::from([("duckdb".to_owned(), "not here".to_owned())]),
             engines: BTreeMap::from([("verso".to_owned(), verso), ("sqlite".to_owned(), sqlite)]),

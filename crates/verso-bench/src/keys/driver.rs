@@ -12,7 +12,9 @@ const HOT_KEYS: u64 = 10_000;
 /// Rows updated again and again beside a snapshot.
 const HOT_ROWS: u64 = 100;
 /// Times that one thread inserts and then two do.
-const PAIRS: u64 = 3;
+const PAIRS: u64 = 5;
+/// Rows that a thread takes of those it shares with another.
+const BLOCK: u64 = 1_000;
 /// Lookups between two looks at the clock.
 const ROUND: u64 = 100;
 
@@ -82,6 +84,22 @@ fn fill<D: Database>(client: &mut D::Client, ids: std::ops::Range<u64>) -> Resul
         client.insert(id)?;
     }
     client.commit()
+}
+
+/// Inserts from the key `first` on, as many rows as are left in blocks: a thread whose processor is slower takes fewer.
+fn fill_shared<D: Database>(client: &mut D::Client, first: u64, left: &AtomicU64) -> Result<(), BenchError> {
+    let mut id = first;
+    client.begin()?;
+    loop {
+        let taken = left.update(Ordering::Relaxed, Ordering::Relaxed, |left| left.saturating_sub(BLOCK));
+        for next in id..id + taken.min(BLOCK) {
+            client.insert(next)?;
+        }
+        id += taken.min(BLOCK);
+        if taken <= BLOCK {
+            return client.commit();
+        }
+    }
 }
 
 fn check<D: Database>(client: &mut D::Client, rows: u64, more: u64) -> Result<(), BenchError> {
@@ -234,24 +252,22 @@ fn insert<D: Database>(env: &Env, task: &KeysTask, database: &D) -> Result<KeysF
     };
     if D::WRITERS {
         let share = rows / 2;
-        // Far apart, so that the threads meet where threads meet that have nothing to do with each other.
-        let range = |thread: u64| {
-            let first = rows * 4 * (thread + 1);
-            first..first + share
-        };
-        let part = |first: u64| {
-            move |thread: u64| {
+        let inserts = |threads: u64, ranges: u64| {
+            let left = AtomicU64::new(share * threads);
+            together(env, threads, share, |thread| {
                 let mut client = database.connect()?;
-                let ids = range(first + thread);
-                Ok(move || fill::<D>(&mut client, ids))
-            }
+                // Far apart, so that the threads meet where threads meet that have nothing to do with each other.
+                let first = rows * 4 * (ranges + thread + 1);
+                let left = &left;
+                Ok(move || fill_shared::<D>(&mut client, first, left))
+            })
         };
         let mut ratios = Vec::new();
         for pair in 0..PAIRS {
             client.checkpoint()?;
-            let one = together(env, 1, share, part(pair * 3))?;
+            let one = inserts(1, pair * 3)?;
             client.checkpoint()?;
-            let two = together(env, 2, share, part(pair * 3 + 1))?;
+            let two = inserts(2, pair * 3 + 1)?;
             ratios.push(two / one);
         }
         ratios.sort_unstable_by(f64::total_cmp);

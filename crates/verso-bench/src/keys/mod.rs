@@ -13,7 +13,7 @@
 //! | `point_uniform_us` | the same among all keys |
 //! | `insert_rows_per_s` | single-row inserts in ascending order, one transaction, its commit included |
 //! | `update_rows_per_s` | single-row updates of random keys, one transaction, its commit included |
-//! | `scaling_2_threads` | two threads against one: lookups among all keys, or inserts of different keys (median of three pairs) |
+//! | `scaling_2_threads` | two threads against one: lookups among all keys, or inserts of different keys (median of five pairs), shared out in blocks |
 //! | `snapshot_slowdown` | by how much a snapshot held all the time slows down updates of a hundred hot rows |
 //!
 //! Changes are measured from a checkpoint on, in every store. Every lookup's answer and the sums behind every change are

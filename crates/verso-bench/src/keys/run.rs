@@ -70,6 +70,7 @@ fn run(options: &KeysOptions, work: Work) -> Result<(), BenchError> {
     let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = WorkFolder::create(&parent, false)?;
     let calibration = calibration::calibrate(&Env::real(), folder.path())?;
+    println!("machine   two threads {:.2}x, of work that shares nothing", calibration.two_threads);
     let mut stores = BTreeMap::new();
     for store in [Store::Verso, Store::Sqlite].into_iter().take(if options.alone { 1 } else { 2 }) {
         let database = folder.path().join(format!("keys.{}", store.name()));

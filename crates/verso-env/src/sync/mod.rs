@@ -36,20 +36,27 @@ pub fn pause_point() {
     }
 }
 
-/// One round, from 0, of a short spin on an atomic: a few processor hints in real life, and from the fifth round on the
+/// Rounds of a spin before the processor is given to others.
+const AWAKE_ROUNDS: u32 = 10;
+
+/// Some hundred nanoseconds.
+#[inline]
+fn hints() {
+    for _ in 0..16 {
+        std::hint::spin_loop();
+    }
+}
+
+/// One round, from 0, of a short spin on an atomic: a few processor hints in real life, and after some of them the
 /// processor for others, as whoever is waited for may not be running; "let others go first" in a simulation. Spin loops
 /// without it would hang a simulation.
 #[inline]
 #[track_caller]
 pub fn backoff(round: u32) {
-    const HINTS: u32 = 16;
-    const AWAKE: u32 = 4;
     if let Some(scheduler) = simulation::current() {
         scheduler.pause(Location::caller(), true);
-    } else if round < AWAKE {
-        for _ in 0..HINTS {
-            std::hint::spin_loop();
-        }
+    } else if round < AWAKE_ROUNDS {
+        hints();
     } else {
         std::thread::yield_now();
     }

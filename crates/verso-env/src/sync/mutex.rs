@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
-use super::{Released, acquire, key_of};
+use super::{AWAKE_ROUNDS, Released, acquire, hints, key_of};
 use crate::simulation::{self, WaitKey, WaitKind};
 
 /// A mutex without poisoning.
@@ -38,10 +38,23 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let inner = match simulation::current() {
-            None => self.inner.lock(),
+            None => self.inner.try_lock().unwrap_or_else(|| self.lock_awake()),
             Some(scheduler) => acquire(&*scheduler, self.key(), Location::caller(), || self.inner.try_lock()),
         };
         self.guard(inner)
+    }
+
+    /// Stays awake for about a microsecond before it gives the processor to others, who may keep it for milliseconds: most
+    /// locks are held for less.
+    #[cold]
+    fn lock_awake(&self) -> parking_lot::MutexGuard<'_, T> {
+        for _ in 0..AWAKE_ROUNDS {
+            hints();
+            if let Some(inner) = self.inner.try_lock() {
+                return inner;
+            }
+        }
+        self.inner.lock()
     }
 
     /// Locks if it is free now.

@@ -1,5 +1,8 @@
 //! Bringing pages in: one when it is needed, a run of neighbours when that is foreseen.
 
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
 use super::Core;
 use super::evict::FreeFrame;
 use super::frame::Claim;
@@ -34,8 +37,16 @@ impl Core {
     pub(super) fn conjure(&self, claim: &mut Claim<'_>) -> Result<bool, StorageError> {
         // Memory that was not in a frame reads as zero (F2).
         let clean = !claim.resident();
+        let page = claim.page();
+        if page.0.is_multiple_of(EXTENT_PAGES) && self.frames_abound() {
+            // When the first page of an extent is created the others will follow, and the next extent's.
+            let next = page.0.saturating_add(EXTENT_PAGES);
+            if clean {
+                self.bring_memory(Some(page), page.0 + 1..next);
+            }
+            self.ahead.store(next, Ordering::Relaxed);
+        }
         if clean {
-            self.touch_extent(claim.page());
             self.ensure_frame(claim)?;
         }
         claim.word().arrive(Touch::Count);
@@ -51,19 +62,33 @@ impl Core {
         Ok(())
     }
 
-    /// When the first page of an extent is created and frames abound, the others will follow: they get frames, and
-    /// memory for all comes in one step.
-    fn touch_extent(&self, page: PageId) {
-        let end = page.0.saturating_add(EXTENT_PAGES).min(self.memory.page_count());
-        if !page.0.is_multiple_of(EXTENT_PAGES) || self.frames.free_count() < self.frames.capacity() / 2 {
-            return;
+    fn frames_abound(&self) -> bool {
+        self.frames.free_count() >= self.frames.capacity() / 2
+    }
+
+    /// As [`BufferPool::prepare_ahead`](super::BufferPool::prepare_ahead).
+    #[cold]
+    pub(super) fn prepare_ahead(&self) {
+        let first = self.ahead.swap(0, Ordering::Relaxed);
+        if first != 0 && self.frames_abound() {
+            self.bring_memory(None, first..first.saturating_add(EXTENT_PAGES));
         }
-        for claim in (page.0 + 1..end).filter_map(|next| self.claim_absent(PageId(next))) {
+    }
+
+    /// Gives those of the pages that are absent frames, hollow ones, and memory in one step, the page before them too if it
+    /// is claimed for that.
+    fn bring_memory(&self, claimed: Option<PageId>, behind: Range<u32>) {
+        let end = behind.end.min(self.memory.page_count());
+        let mut given = claimed;
+        for claim in (behind.start..end).filter_map(|next| self.claim_absent(PageId(next))) {
             let Some(frame) = self.pop_frame() else { break };
             frame.give_to(&claim, &self.memory);
             claim.word().hollow_out();
+            given = given.or(Some(claim.page()));
         }
-        self.memory.populate(page, end - page.0);
+        if let Some(first) = given {
+            self.memory.populate(first, end - first.0);
+        }
     }
 
     /// Reads those of `count` pages from `first` on that are not in memory, as far as frames are to be had without

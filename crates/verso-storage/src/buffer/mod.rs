@@ -38,7 +38,7 @@ mod tests;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use verso_env::sync::{Mutex, pause_point};
 use verso_env::{Env, JoinHandle, VfsFile};
@@ -110,6 +110,8 @@ struct Core {
     cleaner: Cleaner,
     counters: Counters,
     poisoned: AtomicBool,
+    /// First page of an extent that will be created next, most likely; 0 for none.
+    ahead: AtomicU32,
     file: Arc<dyn VfsFile>,
     doublewrite: Arc<dyn VfsFile>,
     gate: Arc<dyn LogGate>,
@@ -222,6 +224,15 @@ impl BufferPool {
     /// As [`BufferPool::create`].
     pub fn take_over(&self, page: PageId) -> Result<ExclusivePage<'_>, StorageError> {
         Ok(self.core.take_over(page)?.0)
+    }
+
+    /// Brings in the memory of the pages that will be created next, if more have been created lately than it was brought
+    /// in for. That takes a hundred microseconds for an extent: for who has just created a page and holds no latch any more.
+    #[inline]
+    pub fn prepare_ahead(&self) {
+        if self.core.ahead.load(Ordering::Relaxed) != 0 {
+            self.core.prepare_ahead();
+        }
     }
 
     /// The page was freed: its content is forgotten, its changes are never written, its frame is the next to be taken.
@@ -359,6 +370,7 @@ impl Core {
             cleaner: Cleaner::default(),
             counters: Counters::default(),
             poisoned: AtomicBool::new(false),
+            ahead: AtomicU32::new(0),
             options,
             memory,
             file,

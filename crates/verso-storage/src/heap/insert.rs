@@ -50,6 +50,7 @@ impl Heap {
             let mut mini = Mini::begin(shared.core(), id);
             let (page_index, slots) = self.insert_some(&shared, txn, &mut mini, rows, row)?;
             let lsns = mini.commit()?;
+            shared.core().pool.prepare_ahead();
             txn.wrote(lsns);
             let taken = row..row + slots.len();
             row = taken.end;

@@ -307,9 +307,11 @@ impl<'a> Node<'a> {
         room_of_empty(self.page.len(), low, high)
     }
 
-    /// Bytes that slots and cells take.
+    /// Bytes that slots and cells take: all between them and the end of the page that is neither garbage nor a fence.
     pub fn used(&self) -> usize {
-        (0..self.count).map(|index| SLOT + self.cell(index).len()).sum()
+        let rest = usize::from(u16_at(self.page, START)) + usize::from(u16_at(self.page, GARBAGE));
+        let fences = self.low().len() + self.high().map_or(0, <[u8]>::len);
+        self.count * SLOT + self.page.len().saturating_sub(rest + fences)
     }
 
     /// Proves that the page is what it says; the strings ascend within the fences (N1, N2).
@@ -374,6 +376,57 @@ mod tests {
         let mut page = vec![0; 1 << 14];
         redo(RecordKind::INDEX_INIT, &mut page, &payload).unwrap();
         page
+    }
+
+    /// A leaf between `low` and the end that has taken `strings` one by one, until the next has no room.
+    fn filled(low: &[u8], strings: impl Iterator<Item = Vec<u8>>) -> (Vec<u8>, Vec<Vec<u8>>) {
+        let new = NewNode { page: PageId(9), owner: ObjectId(7), level: 0, next: PageId(0), low, high: None };
+        let mut payload = Vec::new();
+        new.encode(&mut payload, std::iter::empty());
+        let mut page = vec![0; 1 << 12];
+        redo(RecordKind::INDEX_INIT, &mut page, &payload).unwrap();
+        let mut taken: Vec<Vec<u8>> = Vec::new();
+        for string in strings {
+            let index = taken.partition_point(|other| *other < string);
+            let mut payload = Vec::new();
+            insert_one_payload(&mut payload, index, &string);
+            if redo(RecordKind::INDEX_INSERT, &mut page, &payload).is_err() {
+                break;
+            }
+            taken.insert(index, string);
+        }
+        (page, taken)
+    }
+
+    #[test]
+    fn a_full_page_that_is_fenced_keeps_its_strings() {
+        let string = |n: u32, tail: usize| [&b"common"[..], &n.to_be_bytes(), &vec![7; tail]].concat();
+        // However many bytes are left, and whether the last string has come last.
+        for tail in 0..24 {
+            for ascending in [true, false] {
+                let number = |n: u32| if ascending { n } else { n ^ 1 };
+                let (mut page, strings) = filled(b"common", (0..).map(|n| string(number(n), tail)));
+                let used = Node::of(&page).unwrap().used();
+                let cells: usize = strings.iter().map(|string| SLOT + string.len()).sum();
+                assert_eq!(used, cells);
+                for high in [&b"common\x01"[..], b"common\x01\x02\x03\x04\x05\x06\x07", b"common\x01\x02"] {
+                    let mut payload = Vec::new();
+                    fence_payload(&mut payload, strings.len(), PageId(11), Some(high));
+                    redo(RecordKind::INDEX_FENCE, &mut page, &payload).unwrap();
+                    let node = Node::of(&page).unwrap();
+                    node.check().unwrap();
+                    assert_eq!((node.next(), node.high()), (PageId(11), Some(high)));
+                    assert_eq!(node.prefix(), b"common");
+                    let found: Vec<Vec<u8>> = (0..node.count()).map(|index| node.string(index)).collect();
+                    assert_eq!(found, strings);
+                }
+                // What became garbage can be used again.
+                let mut payload = Vec::new();
+                insert_one_payload(&mut payload, 0, b"");
+                redo(RecordKind::INDEX_INSERT, &mut page, &payload).unwrap();
+                Node::of(&page).unwrap().check().unwrap();
+            }
+        }
     }
 
     #[test]

@@ -328,7 +328,8 @@ fn choose_cut(node: &Node<'_>, string: &[u8]) -> (usize, Vec<u8>) {
     // The left part gets a high fence, which has to fit as well.
     let fits = |cut: usize, fence: &[u8]| -> bool {
         let prefix = node::prefix_of(node.low(), Some(fence));
-        let bytes: usize = (0..cut).map(|at| SLOT + node.cell(at).len()).sum();
+        let behind: usize = (cut..count).map(|at| SLOT + node.cell(at).len()).sum();
+        let bytes = node.used().saturating_sub(behind);
         let gained = prefix.saturating_sub(node.prefix().len()) * cut;
         bytes.saturating_sub(gained) <= node.room_between(node.low(), Some(fence))
     };

@@ -276,13 +276,14 @@ impl Wal {
         let bytes = group.finish();
         let shared = &*self.shared;
         let mut queue = shared.hot.queue.lock();
+        let mut rotated = false;
         loop {
             shared.check()?;
             if queue.takes(bytes.len()) {
                 break;
             }
             if queue.rotate() {
-                shared.work.notify_one();
+                rotated = true;
                 continue;
             }
             // Every buffer is full: help the log writer rather than wait for its turn.
@@ -293,6 +294,11 @@ impl Wal {
         let (start, end) = queue.push(bytes);
         inside(start, end);
         shared.hot.appended.store(end.0, Ordering::Release);
+        drop(queue);
+        if rotated {
+            // Out of the lock, which the log writer wants first of all: it may run at once, on this very processor.
+            shared.work.notify_one();
+        }
         Ok((start, end))
     }
 

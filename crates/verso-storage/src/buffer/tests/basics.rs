@@ -29,6 +29,30 @@ fn pages_survive_reopening_once_flushed() {
 }
 
 #[test]
+fn memory_of_the_pages_to_come_is_there_before_they_are_created() {
+    let world = World::new(options(64));
+    let free = || world.pool.core.frames.free_count();
+    world.create(8, 1, 1);
+    assert_eq!(free(), 64 - 8, "the extent's");
+    world.pool.prepare_ahead();
+    assert_eq!(free(), 64 - 16, "and the next one's");
+    world.pool.prepare_ahead();
+    assert_eq!(free(), 64 - 16, "once");
+    world.create(16, 2, 2);
+    world.pool.prepare_ahead();
+    assert_eq!(free(), 64 - 24, "also of pages that were prepared");
+    world.create(24, 3, 3);
+    world.create(32, 4, 4);
+    world.create(40, 5, 5);
+    assert_eq!((world.value(8), world.value(16), world.value(24)), (1, 2, 3));
+    // Frames do not abound any more: nobody's pages go for pages that may never come.
+    let before = free();
+    assert!(before < 64 / 2);
+    world.pool.prepare_ahead();
+    assert_eq!(free(), before);
+}
+
+#[test]
 fn a_database_ten_times_the_pool_works() {
     let (frames, pages) = (64, if cfg!(miri) { 100 } else { 640 });
     let world = World::new(options(frames));

@@ -290,6 +290,42 @@ fn remove(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     Ok(())
 }
 
+/// Fences a page that keeps all its cells and leaves out no less of them than before: what a longer prefix takes off them
+/// becomes garbage where they stand. So do full pages that appended entries leave behind, which nothing is added to any
+/// more. Says whether there was room for the fence at once; nothing has changed if not.
+fn fence_in_place(page: &mut [u8], next: u32, high: Option<&[u8]>, prefix: usize) -> bool {
+    let Ok(node) = Node::of(page) else { return false };
+    let (count, cut) = (node.count(), prefix - node.prefix);
+    let start = usize::from(u16_at(page, START));
+    let last = (SLOTS + count * SLOT).saturating_sub(SLOT);
+    // The cell that came last begins where the room ends.
+    let gained = if count > 0 && usize::from(u16_at(page, last)) == start { cut } else { 0 };
+    let length = high.map_or(0, <[u8]>::len);
+    if node.room_at_once() + gained < length || !node.is_leaf() {
+        return false;
+    }
+    let garbage = usize::from(u16_at(page, GARBAGE)) + node.high().map_or(0, <[u8]>::len);
+    let start = start + gained - length;
+    put_u16(page, HIGH + 2, NO_FENCE);
+    if let Some(high) = high {
+        page[start..start + length].copy_from_slice(high);
+        put_u16(page, HIGH, start as u16);
+        put_u16(page, HIGH + 2, length as u16);
+    }
+    if cut > 0 {
+        for slot in (SLOTS..SLOTS + count * SLOT).step_by(SLOT) {
+            let (offset, length) = (usize::from(u16_at(page, slot)), usize::from(u16_at(page, slot + 2)));
+            let head = head(&page[offset + cut..offset + length]);
+            put_slot(page, slot, offset + cut, length - cut, head);
+        }
+    }
+    put_u32(page, NEXT, next);
+    put_u16(page, PREFIX, prefix as u16);
+    put_u16(page, START, start as u16);
+    put_u16(page, GARBAGE, (garbage + count * cut - gained) as u16);
+    true
+}
+
 /// Payload: `keep u16 | next u32 | high fence`.
 fn fence(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     let old = page.to_vec();
@@ -312,6 +348,9 @@ fn fence(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
         need += SLOT + node.cell(index).len() + put_back - cut;
     }
     check_room(page, low, high, need)?;
+    if keep == node.count() && put_back == 0 && fence_in_place(page, next, high, prefix) {
+        return Ok(());
+    }
     let lead = node.prefix().get(node.prefix - put_back..);
     let lead = lead.ok_or_else(|| Flaw::from("a prefix longer than the low fence"))?;
     format(page, node.level(), PageId(next), low, high);
