@@ -15,9 +15,11 @@ use verso_types::{TimeZone, Value, encode_row, format_text};
 
 use super::Session;
 use super::api::CommandTag;
-use super::portal::Nowhere;
-use super::run::{Failure, Frame, Results};
-use super::tables::{EngineTables, newest_key};
+use super::failure::Failure;
+use super::frame::Frame;
+use super::results::Results;
+use super::sinks::Nowhere;
+use super::tables::newest_key;
 use super::transaction::{Active, tag};
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::SetConstraints;
@@ -111,11 +113,6 @@ pub(super) fn duplicate(
 }
 
 impl Frame<'_> {
-    /// What the executors see of storage.
-    pub(super) fn tables(&self) -> EngineTables<'_> {
-        self.services.tables(self.txn, self.catalog.version)
-    }
-
     /// Checks a foreign key for the rows that are there.
     pub(super) fn check_foreign_key(
         &self,

@@ -20,7 +20,9 @@ use verso_storage::TableLockMode;
 use verso_types::{Batch, SqlType};
 
 use super::api::{CommandTag, CopyLayout, StatementSink};
-use super::run::{Failure, Frame, Results};
+use super::failure::Failure;
+use super::frame::Frame;
+use super::results::Results;
 use crate::bind::Binder;
 use crate::copy::options::CopyFormat;
 use crate::copy::reader::{Progress, Reader};

@@ -10,13 +10,14 @@ use verso_row::plan::{Plan, Statement as Bound};
 use verso_types::{Batch, Value};
 
 use super::Session;
-use super::api::{CommandTag, Notice, OutputColumn, StatementSink};
+use super::api::{CommandTag, OutputColumn, StatementSink};
 use super::job::{Done, Job};
-use super::portal::{Nowhere, Portal, PortalEnd};
+use super::portal::{Portal, PortalEnd};
 use super::position::Places;
 use super::prepared::Prepared;
-use super::run::Results;
-use super::transaction::{Block, tag};
+use super::results::Results;
+use super::sinks::{Collect, Nowhere};
+use super::transaction::{Block, Ending, tag};
 use crate::bind::Binder;
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{Cursor, Direction, Expr, Fetch, Name, Prepare, Statement};
@@ -145,11 +146,7 @@ impl Session {
         }
         self.cursors.clear();
         self.statements.clear();
-        let defaults = Arc::clone(&self.services.settings_default);
-        self.change_settings(false, |settings| {
-            *settings = super::Settings::clone(&defaults);
-            Ok(())
-        })?;
+        self.reset_all()?;
         Ok(tag("DISCARD ALL"))
     }
 
@@ -210,7 +207,7 @@ impl Session {
         }
         self.cursors.insert(name.clone(), open);
         if let Some(active) = self.active.take_if(|active| active.block == Block::Statement) {
-            self.end(active, true, false)?;
+            self.end(active, Ending::Commit)?;
         }
         Ok(tag("DECLARE CURSOR"))
     }
@@ -367,26 +364,4 @@ fn run(at: i64, step: i64, count: i64, end: i64) -> (i64, Vec<i64>) {
         numbers.push(position);
     }
     (position, numbers)
-}
-
-/// Keeps batches.
-struct Collect<'b>(&'b mut Vec<Batch>);
-
-impl StatementSink for Collect<'_> {
-    fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
-        self.0.push(batch.clone());
-        Ok(())
-    }
-
-    fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn notice(&mut self, _: &Notice) -> Result<(), SqlError> {
-        Ok(())
-    }
 }

@@ -6,9 +6,9 @@
 //!     one, and a check of equal keys takes its own.
 
 use super::Session;
+use super::failure::Failure;
 use super::job::{Done, Job};
 use super::prepared::Prepared;
-use super::run::Failure;
 use super::transaction::Block;
 use crate::errors::SqlError;
 

@@ -1,9 +1,10 @@
 //! SWEEP, and the settings of the database.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use verso_storage::{Markers, SweepOptions, TxnOptions};
+use verso_storage::{Markers, SweepOptions};
 
 use super::Session;
 use super::api::{CommandTag, Notice};
@@ -25,22 +26,13 @@ impl Session {
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
         if parallel.is_some_and(|workers| workers > 1) {
-            let notice =
-                Notice::warning("01V10", "SWEEP runs with one worker: parallel sweep is not there yet");
-            self.services.notices.borrow_mut().push(notice);
+            self.services.warn("01V10", "SWEEP runs with one worker: parallel sweep is not there yet");
         }
         let engine = &self.services.instance.engine;
         let object = match table {
             None => None,
             Some(name) => {
-                let mut txn = engine.begin(TxnOptions {
-                    isolation: verso_storage::Isolation::ReadCommitted,
-                    savepoints: true,
-                    read_only: true,
-                });
-                txn.begin_statement()?;
-                let catalog = self.services.instance.catalog.snapshot(&txn)?;
-                txn.end_statement()?;
+                let catalog = self.with_catalog(|_, catalog, _| Ok(Arc::clone(catalog)))?;
                 let found = catalog.table(name.schema_text(), &name.name.text);
                 let missing = || {
                     SqlError::new(sqlstate::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
@@ -50,7 +42,7 @@ impl Session {
             }
         };
         let started = self.services.now();
-        let info = std::sync::Arc::clone(&self.services.info);
+        let info = Arc::clone(&self.services.info);
         let cancel = info.cancel_flag();
         let report = engine.sweep(SweepOptions { table: object, verbose }, &mut |_| {
             if cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -75,7 +67,7 @@ impl Session {
                 markers(&report.before),
                 markers(&report.after)
             );
-            self.services.notices.borrow_mut().push(Notice { severity: "INFO", ..Notice::message(message) });
+            self.services.tell(Notice { severity: "INFO", ..Notice::message(message) });
         }
         self.services.instance.remember_sweep(SweepRecord {
             started,

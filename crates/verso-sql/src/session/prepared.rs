@@ -15,7 +15,9 @@ use verso_types::{SqlType, TimeZone};
 
 use super::Session;
 use super::api::OutputColumn;
-use super::run::calls_users;
+use super::effect::{calls_users, ends_transaction};
+use super::explain::QUERY_PLAN;
+use super::set::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
 use crate::bind::{Binder, Inference};
 use crate::errors::{SqlError, sqlstate};
 use crate::parse::parse_script;
@@ -262,10 +264,10 @@ impl Session {
                 let cursor = self.cursors.get(&fetch.name.text);
                 cursor.and_then(|cursor| cursor.columns()).map(Into::into)
             }
-            Statement::Explain { .. } => Some(texts(&["QUERY PLAN"])),
-            Statement::Show(name) => Some(texts(&[&name.text])),
-            Statement::ShowAll => Some(texts(&["name", "setting", "description"])),
-            Statement::ShowStatementStatistics => Some(texts(&["statistic", "value"])),
+            Statement::Explain { .. } => Some(text_columns(&[QUERY_PLAN]).into()),
+            Statement::Show(name) => Some(text_columns(&[&name.text]).into()),
+            Statement::ShowAll => Some(text_columns(&SHOW_ALL_COLUMNS).into()),
+            Statement::ShowStatementStatistics => Some(text_columns(&STATISTICS_COLUMNS).into()),
             _ => None,
         };
         Ok(Prepared { columns, ..nothing })
@@ -298,20 +300,4 @@ impl Session {
         txn.rollback()?;
         work(self, &snapshot, true)
     }
-}
-
-/// Whether a failed transaction accepts the statement.
-pub(super) fn ends_transaction(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::Commit { .. }
-            | Statement::PrepareTransaction(_)
-            | Statement::Rollback { .. }
-            | Statement::RollbackTo(_)
-    )
-}
-
-/// Columns of texts.
-fn texts(names: &[&str]) -> Arc<[OutputColumn]> {
-    names.iter().map(|name| OutputColumn::new(*name, SqlType::Text)).collect()
 }

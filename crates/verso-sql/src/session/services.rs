@@ -122,6 +122,16 @@ impl Services {
         (timeout_ms > 0).then(|| now.saturating_add(timeout_ms.saturating_mul(1_000_000)))
     }
 
+    /// Keeps a message for the client, which hears of it at the statement's end.
+    pub(super) fn tell(&self, notice: Notice) {
+        self.notices.borrow_mut().push(notice);
+    }
+
+    /// Likewise a warning.
+    pub(super) fn warn(&self, sqlstate: &str, text: &str) {
+        self.tell(Notice::warning(sqlstate, text));
+    }
+
     /// Shows a setting of the session, the transaction or the database.
     pub(super) fn show(&self, name: &str) -> Option<String> {
         let on = |value: bool| Some(if value { "on" } else { "off" }.to_string());
@@ -273,7 +283,7 @@ impl SessionServices for Services {
             RaiseLevel::Notice => "NOTICE",
             RaiseLevel::Warning | RaiseLevel::Exception => "WARNING",
         };
-        self.notices.borrow_mut().push(Notice { severity, sqlstate, message, detail, hint });
+        self.tell(Notice { severity, sqlstate, message, detail, hint });
     }
 
     fn describe_error(&self, error: &ExecError) -> (Arc<str>, String) {

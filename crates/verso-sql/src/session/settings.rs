@@ -1,4 +1,4 @@
-//! The settings a session has: SET, SHOW, RESET, and what BEGIN takes from them.
+//! The settings a session has: their names, values and texts, and what BEGIN takes from them.
 
 use std::time::Duration;
 

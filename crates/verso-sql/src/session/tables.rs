@@ -1,4 +1,18 @@
 //! The executors' tables, over storage and one transaction.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`cursor`] | rows read, rows changed |
+//! | [`reference`] | what foreign keys ask for beyond a snapshot |
+//! | [`duplicate`] | which row a unique index refused |
+//!
+//! 1. A table is locked before it is opened. Of one that is to be changed, or whose rows are to be locked, the definition
+//!    is looked at once more behind the lock: it is a conflict if it is another one by then.
+//! 2. The transaction is borrowed for the moment of a call, so that statements of functions run in between.
+
+mod cursor;
+mod duplicate;
+mod reference;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,17 +21,19 @@ use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef};
 use verso_row::context::AdvisoryCall;
 use verso_row::error::{ExecError, Result};
 use verso_row::exec::{ChangeCursor, TableCursor, Tables};
-use verso_storage::heap::{Heap, HeapScan, ScanBatch, ScanSpec};
-use verso_storage::index::{IndexScan, IndexScanSpec, KeyRange, key};
+use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
+use verso_storage::index::{Index, KeyRange};
 use verso_storage::{
-    CommitMode, Engine, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, Txn,
-    TxnId, TxnOptions, WaitPolicy,
+    Engine, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, Txn, TxnId,
+    WaitPolicy,
 };
-use verso_types::{Batch, SqlType, TimeZone, Value};
+use verso_types::{Batch, TimeZone, Value};
 
-use super::constraints::{Deferred, duplicate};
-use super::opened::{LentRow, OpenTables, RowBatch};
+use super::constraints::Deferred;
+use super::opened::{OpenTables, RowBatch};
 use super::services::Services;
+use cursor::{Changer, Ranges, Reader, Rows};
+pub(super) use duplicate::newest_key;
 
 /// A larger part of a table than this is read faster whole: rows through an index cost several times as much each.
 const LARGE_SHARE: f64 = 0.2;
@@ -56,11 +72,11 @@ impl Services {
 }
 
 impl EngineTables<'_> {
-    fn open(&self, table: &TableDef, columns: &[usize]) -> Result<(Arc<Heap>, HeapScan, Vec<u16>)> {
-        let heap = self.heap(table)?;
-        let ids: Vec<u16> = columns.iter().map(|index| table.columns[*index].id).collect();
-        let scan = heap.scan(&self.txn.borrow(), ScanSpec { columns: &ids, pages: 0..u32::MAX });
-        Ok((heap, scan, ids))
+    /// Locks a table whose rows are to be changed, and opens it.
+    fn heap_for_change(&self, table: &TableDef) -> Result<Arc<Heap>> {
+        self.lock(table, TableLockMode::RowExclusive)?;
+        self.defer_unique(table);
+        self.heap_for_locks(table)
     }
 
     /// Tells storage which unique indexes of a table are checked at commit.
@@ -76,11 +92,15 @@ impl EngineTables<'_> {
         Ok(self.opened.heap(self.engine, table.heap)?)
     }
 
-    /// A table whose records are to be locked or changed, which is locked itself.
-    fn heap_for_change(&self, table: &TableDef) -> Result<Arc<Heap>> {
+    /// A table, itself locked, whose records are to be locked or changed.
+    fn heap_for_locks(&self, table: &TableDef) -> Result<Arc<Heap>> {
         let heap = self.heap(table)?;
         heap.set_page_locks(table.options.get("lock_level") == Some("page"));
         Ok(heap)
+    }
+
+    fn index(&self, heap: &Heap, index: &IndexDef) -> Result<Arc<Index>> {
+        Ok(self.opened.index(self.engine, heap, index.object)?)
     }
 
     /// Locks a table. A definition that changed while others had it locked is a conflict, unless it is only read: then
@@ -107,13 +127,29 @@ impl EngineTables<'_> {
         let record = RecordId { page_index: 0, slot: 0 };
         Err(StorageError::Conflict { record, by: TxnId::NONE }.into())
     }
+
+    /// Refuses a function that changes something in a READ ONLY transaction.
+    fn refuse_read_only(&self, what: &str) -> Result<()> {
+        if !self.txn.borrow().is_read_only() {
+            return Ok(());
+        }
+        let message = format!("cannot execute {what} in a read-only transaction");
+        Err(ExecError::raised("25006", message))
+    }
+}
+
+/// The ids of columns that are given by their places.
+fn column_ids(table: &TableDef, columns: &[usize]) -> Vec<u16> {
+    columns.iter().map(|at| table.columns[*at].id).collect()
 }
 
 impl Tables for EngineTables<'_> {
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
-        let (_, scan, _) = self.open(table, columns)?;
-        Ok(Box::new(Reader { scan: Rows::Heap(scan), rows: ScanBatch::default() }))
+        let columns = column_ids(table, columns);
+        let scan =
+            self.heap(table)?.scan(&self.txn.borrow(), ScanSpec { columns: &columns, pages: 0..u32::MAX });
+        Ok(Box::new(Reader::new(Rows::Heap(scan))))
     }
 
     fn scan_for_change<'t>(
@@ -121,12 +157,10 @@ impl Tables for EngineTables<'_> {
         table: &TableDef,
         columns: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
-        self.lock(table, TableLockMode::RowExclusive)?;
-        self.defer_unique(table);
-        let (_, scan, columns) = self.open(table, columns)?;
         let heap = self.heap_for_change(table)?;
-        let scan = Rows::Heap(scan);
-        Ok(Box::new(Changer::new(self, heap, scan, columns)))
+        let columns = column_ids(table, columns);
+        let scan = heap.scan(&self.txn.borrow(), ScanSpec { columns: &columns, pages: 0..u32::MAX });
+        Ok(Box::new(Changer::new(self, heap, Rows::Heap(scan), columns)))
     }
 
     fn get(
@@ -139,7 +173,7 @@ impl Tables for EngineTables<'_> {
     ) -> Result<bool> {
         self.lock(table, TableLockMode::AccessShare)?;
         let heap = self.heap(table)?;
-        let index = self.opened.index(self.engine, &heap, index.object)?;
+        let index = self.index(&heap, index)?;
         let mut row = self.opened.row();
         let RowBatch { columns: ids, rows } = &mut *row;
         ids.clear();
@@ -152,7 +186,7 @@ impl Tables for EngineTables<'_> {
 
     fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool> {
         self.lock(table, TableLockMode::AccessShare)?;
-        let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let ids = column_ids(table, columns);
         let mut rows = ScanBatch::default();
         let found = self.heap(table)?.fetch(&self.txn.borrow(), record, &ids, &mut rows)?;
         *out = rows.batch;
@@ -166,7 +200,7 @@ impl Tables for EngineTables<'_> {
             return Ok(false);
         }
         let heap = self.heap(table)?;
-        let share = self.opened.index(self.engine, &heap, index.object)?.share(&txn, ranges)?;
+        let share = self.index(&heap, index)?.share(&txn, ranges)?;
         Ok(share.is_some_and(|share| share > LARGE_SHARE))
     }
 
@@ -179,9 +213,9 @@ impl Tables for EngineTables<'_> {
         columns: &[usize],
     ) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
-        let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let ids = column_ids(table, columns);
         let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, descending, &ids)?;
-        Ok(Box::new(Reader { scan: Rows::Index(scan), rows: ScanBatch::default() }))
+        Ok(Box::new(Reader::new(Rows::Index(scan))))
     }
 
     fn index_scan_for_change<'t>(
@@ -192,21 +226,10 @@ impl Tables for EngineTables<'_> {
         columns: &[usize],
         collect: bool,
     ) -> Result<Box<dyn ChangeCursor + 't>> {
-        self.lock(table, TableLockMode::RowExclusive)?;
-        self.defer_unique(table);
         let heap = self.heap_for_change(table)?;
-        let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let mut scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, false, &columns)?;
-        let scan = if collect {
-            let mut collected = Vec::new();
-            let mut rows = ScanBatch::default();
-            while scan.next(&mut rows)? {
-                collected.push(std::mem::take(&mut rows));
-            }
-            Rows::Collected(collected.into_iter())
-        } else {
-            Rows::Index(scan)
-        };
+        let columns = column_ids(table, columns);
+        let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, false, &columns)?;
+        let scan = if collect { Rows::collect(scan)? } else { Rows::Index(scan) };
         Ok(Box::new(Changer::new(self, heap, scan, columns)))
     }
 
@@ -217,10 +240,8 @@ impl Tables for EngineTables<'_> {
         key: &[u8],
         columns: &[usize],
     ) -> Result<Box<dyn ChangeCursor + 't>> {
-        self.lock(table, TableLockMode::RowExclusive)?;
-        self.defer_unique(table);
         let heap = self.heap_for_change(table)?;
-        let index = self.opened.index(self.engine, &heap, index.object)?;
+        let index = self.index(&heap, index)?;
         let ids = columns.iter().map(|at| table.columns[*at].id);
         let mut changer = Box::new(Changer::new(self, heap, Rows::Found(false), ids));
         let RowBatch { columns, rows } = &mut *changer.row;
@@ -235,10 +256,8 @@ impl Tables for EngineTables<'_> {
         columns: &[usize],
         found: Vec<(Vec<RecordId>, Batch)>,
     ) -> Result<Box<dyn ChangeCursor + 't>> {
-        self.lock(table, TableLockMode::RowExclusive)?;
-        self.defer_unique(table);
         let heap = self.heap_for_change(table)?;
-        let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let columns = column_ids(table, columns);
         let rows = |(records, batch)| {
             let mut rows = ScanBatch::default();
             (rows.records, rows.batch) = (records, batch);
@@ -249,33 +268,7 @@ impl Tables for EngineTables<'_> {
     }
 
     fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
-        self.lock(table, TableLockMode::RowShare)?;
-        let heap = self.heap_for_change(table)?;
-        let index = self.opened.index(self.engine, &heap, index.object)?;
-        let parts = &index.spec().parts;
-        let columns: Vec<u16> = parts.iter().map(|part| part.column).collect();
-        let records: Vec<RecordId> = index.records_current(&self.txn.borrow(), wanted)?;
-        for record in records {
-            let mut rows = ScanBatch::default();
-            rows.records.push(record);
-            let mut txn = self.txn.borrow_mut();
-            let locked =
-                heap.lock_records(&mut txn, &rows, None, RecordLockMode::KeyShare, WaitPolicy::Block)?;
-            if locked.locked.is_empty() && locked.changed.is_empty() {
-                continue;
-            }
-            heap.fetch_newest(&txn, &[record], &columns, &mut rows)?;
-            if rows.batch.rows == 0 {
-                continue;
-            }
-            let stored: Vec<_> = rows.batch.columns.iter().collect();
-            let mut found = Vec::new();
-            key::encode_row(parts, &stored, 0, &mut found)?;
-            if found == wanted {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        self.lock_key(table, index, wanted)
     }
 
     fn exists_beyond_snapshot(
@@ -285,49 +278,16 @@ impl Tables for EngineTables<'_> {
         access: Option<(&IndexDef, Vec<KeyRange>)>,
         matches: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
     ) -> Result<bool> {
-        if self.txn.borrow().isolation().by_statement() {
-            return Ok(false);
-        }
-        let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
-        let heap = self.heap(table)?;
-        // Another transaction sees what was committed since; what this one made of it is looked at row by row.
-        let options = TxnOptions { isolation: Isolation::ReadCommitted, savepoints: false, read_only: true };
-        let mut newest = self.engine.begin(options);
-        newest.begin_statement()?;
-        let mut scan = match access {
-            Some((index, ranges)) => {
-                Rows::Index(Ranges::open(self, &newest, table, index, ranges, false, &ids)?)
-            }
-            None => Rows::Heap(heap.scan(&newest, ScanSpec { columns: &ids, pages: 0..u32::MAX })),
-        };
-        let mut rows = ScanBatch::default();
-        let mut row = ScanBatch::default();
-        let mut found = false;
-        while !found && scan.next(&mut rows)? {
-            for position in matches(&rows.batch)? {
-                let record = rows.records[position as usize];
-                heap.fetch_newest(&self.txn.borrow(), &[record], &ids, &mut row)?;
-                found |= row.batch.rows > 0 && !matches(&row.batch)?.is_empty();
-            }
-        }
-        drop(scan);
-        newest.end_statement()?;
-        newest.commit(CommitMode::Wait)?;
-        Ok(found)
+        self.find_beyond_snapshot(table, columns, access, matches)
     }
 
     fn check_may_lock(&self, mode: RecordLockMode) -> Result<()> {
-        if !self.txn.borrow().is_read_only() {
-            return Ok(());
-        }
-        let mode = match mode {
-            RecordLockMode::KeyShare => "KEY SHARE",
-            RecordLockMode::Share => "SHARE",
-            RecordLockMode::NoKeyUpdate => "NO KEY UPDATE",
-            RecordLockMode::Update => "UPDATE",
-        };
-        let message = format!("cannot execute SELECT FOR {mode} in a read-only transaction");
-        Err(ExecError::raised("25006", message))
+        self.refuse_read_only(match mode {
+            RecordLockMode::KeyShare => "SELECT FOR KEY SHARE",
+            RecordLockMode::Share => "SELECT FOR SHARE",
+            RecordLockMode::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
+            RecordLockMode::Update => "SELECT FOR UPDATE",
+        })
     }
 
     fn lock_rows(
@@ -338,7 +298,7 @@ impl Tables for EngineTables<'_> {
         wait: WaitPolicy,
     ) -> Result<Vec<u32>> {
         self.lock(table, TableLockMode::RowShare)?;
-        let heap = self.heap_for_change(table)?;
+        let heap = self.heap_for_locks(table)?;
         let mut rows = ScanBatch::default();
         rows.records.extend_from_slice(records);
         let mut txn = self.txn.borrow_mut();
@@ -372,7 +332,7 @@ impl Tables for EngineTables<'_> {
         self.defer_unique(table);
         let insert = |heap: &Arc<Heap>| heap.insert(&mut self.txn.borrow_mut(), rows, None);
         let inserted = self.opened.with_heap(self.engine, table.heap, insert);
-        inserted.map_err(|error: StorageError| self.explain(table, error, Some(rows)))
+        inserted.map_err(|error: StorageError| self.explain_duplicate(table, error, rows))
     }
 
     fn next_value(&self, sequence: &SequenceDef) -> Result<i64> {
@@ -437,237 +397,5 @@ impl Tables for EngineTables<'_> {
 
     fn release(&self, name: &str) -> Result<()> {
         Ok(self.txn.borrow_mut().release(name)?)
-    }
-}
-
-impl EngineTables<'_> {
-    /// Refuses a function that changes something in a READ ONLY transaction.
-    fn refuse_read_only(&self, what: &str) -> Result<()> {
-        if !self.txn.borrow().is_read_only() {
-            return Ok(());
-        }
-        let message = format!("cannot execute {what} in a read-only transaction");
-        Err(ExecError::raised("25006", message))
-    }
-
-    /// Names the constraint and the key that are double.
-    fn explain(&self, table: &TableDef, error: StorageError, rows: Option<&Batch>) -> ExecError {
-        let StorageError::Unique { index, record } = error else { return error.into() };
-        let definition = table.indexes.iter().find(|definition| definition.object == index);
-        let Some(definition) = definition else { return error.into() };
-        let key = rows.and_then(|rows| self.key_among(table, definition, index, record, rows));
-        let key = key.or_else(|| newest_key(self.engine, &self.txn.borrow(), table, definition, record));
-        duplicate(table, definition, key.as_deref(), self.time_zone)
-    }
-
-    /// The key of the row, among those to be inserted, that the record has already.
-    fn key_among(
-        &self,
-        table: &TableDef,
-        definition: &IndexDef,
-        index: ObjectId,
-        record: RecordId,
-        rows: &Batch,
-    ) -> Option<Vec<Value>> {
-        let index = self.engine.index(index).ok()?;
-        let positions: Vec<usize> =
-            definition.parts.iter().filter_map(|part| table.column_with_id(part.column)).collect();
-        let columns: Vec<&verso_types::Column> = positions.iter().map(|at| &rows.columns[*at]).collect();
-        let mut bytes = Vec::new();
-        // One row has the key for certain; of many it is the first that the record fits.
-        let fits = |row: &usize| {
-            if rows.rows == 1 {
-                return true;
-            }
-            bytes.clear();
-            key::encode_row(&index.spec().parts, &columns, *row, &mut bytes).is_ok()
-                && index
-                    .records_current(&self.txn.borrow(), &bytes)
-                    .is_ok_and(|records| records.contains(&record))
-        };
-        let row = (0..rows.rows).find(fits)?;
-        Some(positions.iter().map(|at| rows.columns[*at].value(row, &table.columns[*at].ty)).collect())
-    }
-}
-
-/// The key that the newest version of a record has.
-pub(super) fn newest_key(
-    engine: &Engine,
-    txn: &Txn,
-    table: &TableDef,
-    index: &IndexDef,
-    record: RecordId,
-) -> Option<Vec<Value>> {
-    let ids: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
-    let types: Vec<SqlType> =
-        ids.iter().filter_map(|id| Some(table.columns[table.column_with_id(*id)?].ty.clone())).collect();
-    let mut rows = ScanBatch::default();
-    engine.heap(table.heap).ok()?.fetch_newest(txn, &[record], &ids, &mut rows).ok()?;
-    (rows.batch.rows == 1 && types.len() == ids.len()).then(|| rows.batch.row(0, &types))
-}
-
-fn all_columns(table: &TableDef) -> Vec<(u16, SqlType)> {
-    table.columns.iter().map(|column| (column.id, column.ty.clone())).collect()
-}
-
-/// A scan of several ranges of an index, one behind the other.
-struct Ranges {
-    scans: std::vec::IntoIter<IndexScan>,
-    current: Option<IndexScan>,
-}
-
-impl Ranges {
-    fn open(
-        tables: &EngineTables<'_>,
-        txn: &Txn,
-        table: &TableDef,
-        index: &IndexDef,
-        mut ranges: Vec<KeyRange>,
-        descending: bool,
-        columns: &[u16],
-    ) -> Result<Ranges> {
-        let heap = tables.heap(table)?;
-        let index = tables.opened.index(tables.engine, &heap, index.object)?;
-        if descending {
-            ranges.reverse();
-        }
-        let scan = |range| heap.index_scan(txn, &index, IndexScanSpec { columns, range, descending });
-        let mut scans = ranges.into_iter().map(scan).collect::<Vec<_>>().into_iter();
-        let current = scans.next();
-        Ok(Ranges { scans, current })
-    }
-
-    fn next(&mut self, out: &mut ScanBatch) -> Result<bool> {
-        while let Some(scan) = &mut self.current {
-            if scan.next(out)? {
-                return Ok(true);
-            }
-            self.current = self.scans.next();
-        }
-        Ok(false)
-    }
-}
-
-/// Where the rows come from.
-#[expect(clippy::large_enum_variant, reason = "one a statement, in a box")]
-enum Rows {
-    Heap(HeapScan),
-    Index(Ranges),
-    /// One row, which stands in the batch already; whether it is still to come.
-    Found(bool),
-    /// Read before the first was changed.
-    Collected(std::vec::IntoIter<ScanBatch>),
-}
-
-impl Rows {
-    fn next(&mut self, out: &mut ScanBatch) -> Result<bool> {
-        match self {
-            Rows::Heap(scan) => Ok(scan.next(out)?),
-            Rows::Index(scan) => scan.next(out),
-            Rows::Found(found) => Ok(std::mem::take(found)),
-            Rows::Collected(batches) => match batches.next() {
-                Some(batch) => {
-                    *out = batch;
-                    Ok(true)
-                }
-                None => Ok(false),
-            },
-        }
-    }
-}
-
-struct Reader {
-    scan: Rows,
-    rows: ScanBatch,
-}
-
-impl TableCursor for Reader {
-    fn next(&mut self, out: &mut Batch) -> Result<bool> {
-        let more = self.scan.next(&mut self.rows)?;
-        // The scratch columns change places, so that neither side allocates anew.
-        std::mem::swap(out, &mut self.rows.batch);
-        Ok(more)
-    }
-
-    fn records(&self) -> &[RecordId] {
-        &self.rows.records
-    }
-}
-
-struct Changer<'t> {
-    tables: &'t EngineTables<'t>,
-    heap: Arc<Heap>,
-    scan: Rows,
-    /// The columns read, and the rows.
-    row: LentRow<'t>,
-}
-
-impl<'t> Changer<'t> {
-    fn new(
-        tables: &'t EngineTables<'t>,
-        heap: Arc<Heap>,
-        scan: Rows,
-        columns: impl IntoIterator<Item = u16>,
-    ) -> Changer<'t> {
-        let mut row = tables.opened.row();
-        row.columns.clear();
-        row.columns.extend(columns);
-        Changer { tables, heap, scan, row }
-    }
-
-    /// Remembers the table of a conflict.
-    fn done(&self, result: std::result::Result<(), StorageError>) -> Result<()> {
-        if let Err(StorageError::Conflict { .. }) = result {
-            self.tables.contended.borrow_mut().push(self.heap.object);
-        }
-        Ok(result?)
-    }
-}
-
-impl ChangeCursor for Changer<'_> {
-    fn next(&mut self) -> Result<bool> {
-        self.scan.next(&mut self.row.rows)
-    }
-
-    fn whole_row(&mut self, table: &TableDef, row: u32) -> Option<Vec<Value>> {
-        let record = *self.row.rows.records.get(row as usize)?;
-        let (ids, types): (Vec<u16>, Vec<SqlType>) = all_columns(table).into_iter().unzip();
-        let mut rows = ScanBatch::default();
-        let found = self.heap.fetch(&self.tables.txn.borrow(), record, &ids, &mut rows).ok()?;
-        found.then(|| rows.batch.row(0, &types))
-    }
-
-    fn batch(&self) -> &Batch {
-        &self.row.rows.batch
-    }
-
-    fn update(
-        &mut self,
-        selection: Option<&[u32]>,
-        columns: &[u16],
-        values: &Batch,
-        stale: Option<&mut Vec<u32>>,
-    ) -> Result<()> {
-        let txn = &mut self.tables.txn.borrow_mut();
-        self.done(match stale.filter(|_| txn.isolation().by_statement()) {
-            Some(stale) => {
-                self.heap.update_unless_stale(txn, &self.row.rows, selection, columns, values, stale)
-            }
-            None => self.heap.update(txn, &self.row.rows, selection, columns, values),
-        })
-    }
-
-    fn delete(&mut self, selection: Option<&[u32]>, stale: Option<&mut Vec<u32>>) -> Result<()> {
-        let txn = &mut self.tables.txn.borrow_mut();
-        self.done(match stale.filter(|_| txn.isolation().by_statement()) {
-            Some(stale) => self.heap.delete_unless_stale(txn, &self.row.rows, selection, stale),
-            None => self.heap.delete(txn, &self.row.rows, selection),
-        })
-    }
-
-    fn reread(&mut self, rows: &[u32]) -> Result<()> {
-        let records: Vec<_> = rows.iter().map(|row| self.row.rows.records[*row as usize]).collect();
-        let row = &mut *self.row;
-        Ok(self.heap.fetch_newest(&self.tables.txn.borrow(), &records, &row.columns, &mut row.rows)?)
     }
 }

@@ -6,18 +6,18 @@ use verso_catalog::{NewColumn, NewTable};
 use verso_row::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::Value;
 
-use super::api::CommandTag;
-use super::portal::Nowhere;
-use super::run::{Failure, Frame, Results};
-use super::tables_ddl::{options, schema};
-use super::transaction::tag;
+use super::{options, schema};
 use crate::bind::Binder;
 use crate::errors::{SqlError, sqlstate};
+use crate::session::api::CommandTag;
+use crate::session::failure::Failure;
+use crate::session::frame::Frame;
+use crate::session::transaction::tag;
 use crate::syntax::{CreateTableAs, Statement};
 
 impl Frame<'_> {
     /// Makes a table with the columns of a query, and fills it with its rows.
-    pub(super) fn create_table_as(
+    pub(in crate::session) fn create_table_as(
         &self,
         binder: &Binder<'_>,
         create: &CreateTableAs,
@@ -60,10 +60,7 @@ impl Frame<'_> {
             let table = table.ok_or_else(|| SqlError::internal("the new table is not there"))?;
             let values = output.iter().enumerate().map(|(n, column)| TypedExpr::column(n, column.ty.clone()));
             let insert = Insert::plain(table, source.clone(), values.collect());
-            let mut nowhere = Nowhere;
-            let mut results = Results::new(&mut nowhere);
-            results.counts_only = true;
-            frame.execute(&Bound::Insert(insert), params, &mut results)
+            frame.count(&Bound::Insert(insert), params)
         })?;
         Ok(CommandTag::counted("SELECT", rows))
     }

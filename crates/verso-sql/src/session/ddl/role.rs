@@ -5,11 +5,12 @@ use std::sync::Arc;
 use verso_catalog::{CatalogError, ObjectKind, RoleChange};
 use verso_types::datetime::parse_timestamptz;
 
-use super::api::CommandTag;
-use super::run::{Failure, Frame};
-use super::transaction::tag;
 use crate::errors::{SqlError, sqlstate};
 use crate::scram::Verifier;
+use crate::session::api::{CommandTag, Notice};
+use crate::session::failure::Failure;
+use crate::session::frame::Frame;
+use crate::session::transaction::tag;
 use crate::syntax::{RoleOptions, RoleStatement};
 
 impl Frame<'_> {
@@ -47,7 +48,7 @@ impl Frame<'_> {
                     match catalog.drop_role(txn, &name.text) {
                         Err(CatalogError::Missing { kind: ObjectKind::Role, name }) if *if_exists => {
                             let text = format!("role \"{name}\" does not exist, skipping");
-                            self.services.notices.borrow_mut().push(super::Notice::message(text));
+                            self.services.tell(Notice::message(text));
                         }
                         result => result?,
                     }
