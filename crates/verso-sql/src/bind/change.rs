@@ -5,103 +5,30 @@
 //!    subquery reads what the statement changes, and for `SET (a, b) = (SELECT …)`, which runs once a row.
 //! 2. WHERE CURRENT OF is a query, too: it finds the row on which the cursor stands.
 //! 3. A subquery that depends on no row, and is asked for every row, runs before the first change.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`found`] | the query that finds all rows first |
+//! | [`assignments`] | SET |
+
+mod assignments;
+mod found;
 
 use std::sync::Arc;
 
-use verso_catalog::{Identity, TableDef};
+use verso_catalog::TableDef;
 use verso_row::exec::{checks_over, key_columns_read};
-use verso_row::plan::{
-    Delete, ExprKind as K, JoinKind, Plan, RECORD_COLUMN, Returning, SubqueryTest, TypedExpr, Update,
-};
-use verso_types::SqlType;
+use verso_row::plan::{Delete, ExprKind as K, Returning, TypedExpr, Update};
 
 use super::Binder;
-use super::context::{Clause, Context};
-use super::dml::{reads, target_column};
-use super::from::both;
-use super::query::prune;
+use super::dml::reads;
 use super::scope::Scope;
-use super::subquery::subquery;
-use super::walk::map_columns;
-use super::with::inline_shared;
-use crate::errors::{SqlError, sqlstate};
-use crate::rewrite::rewrite;
-use crate::syntax::{self, Assignment, Expr, ExprKind, FromItem, Name};
-
-/// `(SELECT …)` for several columns; what it needs of the row comes beside it.
-pub(super) struct RowSource {
-    plan: Plan,
-    outer: Vec<TypedExpr>,
-}
-
-/// The rows of a change, as a query finds them: the table's columns, their places, the columns of the others.
-struct Found {
-    plan: Plan,
-    scope: Scope,
-    /// Columns of the table.
-    own: usize,
-}
-
-impl Found {
-    /// The plan's column that a column of the scope is.
-    fn column(&self, column: usize) -> usize {
-        if column < self.own { column } else { column + 1 }
-    }
-
-    /// Over the columns of the plan.
-    fn over(&self, mut expr: TypedExpr) -> TypedExpr {
-        map_columns(&mut expr, &mut |column| self.column(column));
-        expr
-    }
-
-    /// One more value for each row from each of these queries.
-    fn add(&mut self, sources: Vec<RowSource>) {
-        for RowSource { plan, outer } in sources {
-            let outer: Vec<TypedExpr> = outer.into_iter().map(|expr| self.over(expr)).collect();
-            let left = Box::new(std::mem::replace(&mut self.plan, Plan::Append { inputs: Vec::new() }));
-            let right = Box::new(Plan::Single { input: Box::new(plan) });
-            let kind = JoinKind::Left;
-            self.plan = if outer.is_empty() {
-                Plan::Join { left, right, kind, equal: Vec::new(), filter: None }
-            } else {
-                Plan::Apply { left, right, outer, kind, filter: None }
-            };
-        }
-    }
-
-    /// The columns of the scope, `values` over them, `returned` over both, and the places.
-    fn plan(self, values: Vec<TypedExpr>, returned: Vec<TypedExpr>) -> Plan {
-        let mut exprs: Vec<TypedExpr> = (self.scope.columns.iter().enumerate())
-            .map(|(column, (_, ty))| TypedExpr::column(self.column(column), ty.clone()))
-            .collect();
-        let mut names: Vec<Arc<str>> = self
-            .scope
-            .columns
-            .iter()
-            .map(|(name, _)| Arc::clone(name))
-            .chain(values.iter().map(|_| "".into()))
-            .collect();
-        exprs.extend(values.into_iter().map(|value| self.over(value)));
-        exprs.push(TypedExpr::column(self.own, SqlType::Int8));
-        names.push("record".into());
-        let types: Vec<SqlType> = exprs.iter().map(|expr| expr.ty.clone()).collect();
-        let mut plan = Plan::Project { input: Box::new(self.plan), exprs, names };
-        if !returned.is_empty() {
-            let mut exprs: Vec<TypedExpr> =
-                types.into_iter().enumerate().map(|(n, ty)| TypedExpr::column(n, ty)).collect();
-            let place = exprs.pop();
-            exprs.extend(returned);
-            exprs.extend(place);
-            let names = exprs.iter().map(|_| "".into()).collect();
-            plan = Plan::Project { input: Box::new(plan), exprs, names };
-        }
-        rewrite(inline_shared(plan))
-    }
-}
+use super::walk::{columns_of, map_columns, prune};
+use crate::errors::SqlError;
+use crate::syntax;
 
 impl Binder<'_> {
-    // ── UPDATE ───────────────────────────────────────────────────────────────────────────────────────────────────
-
+    /// UPDATE.
     pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
         let (table, scope) = self.target_scope(&update.table)?;
         if update.from.is_none()
@@ -151,13 +78,7 @@ impl Binder<'_> {
         let checks = self.checks(&table)?;
         let mut needed = key_columns_read(&table, Some(&assigned));
         for check in &checks {
-            let mut used = Vec::new();
-            check.condition.any(&mut |part| {
-                if let K::Column(column) = part.kind {
-                    used.push(column);
-                }
-                false
-            });
+            let used = columns_of(&check.condition);
             if used.iter().any(|column| assigned.contains(column)) {
                 needed.extend(used.into_iter().filter(|column| !assigned.contains(column)));
             }
@@ -235,123 +156,7 @@ impl Binder<'_> {
         Ok(Update { table, columns, joined, access: None, filter: None, assignments, checks, returning })
     }
 
-    /// The rows of a table joined with FROM or USING that the condition lets through.
-    fn found(
-        &self,
-        table: &Arc<TableDef>,
-        target: &Scope,
-        from: Option<&FromItem>,
-        filter: Option<&Expr>,
-        current: Option<&Name>,
-    ) -> Result<Found, SqlError> {
-        let own = table.columns.len();
-        let columns = (0..own).chain([RECORD_COLUMN]).collect();
-        let table = Arc::clone(table);
-        let plan = match current {
-            Some(cursor) => Plan::CurrentRow { table, columns, cursor: cursor.text.as_str().into() },
-            None => Plan::TableScan { table, columns, filter: None },
-        };
-        let mut found = Found { plan, scope: target.clone(), own };
-        if let Some(from) = from {
-            let other = self.from(Some(from), &[])?;
-            let twice = other.scope.tables.iter().filter_map(|table| table.name.as_deref());
-            if let Some(name) = twice.into_iter().find(|name| target.table(name).is_some()) {
-                let text = format!("table name \"{name}\" specified more than once");
-                return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text));
-            }
-            found.scope = both(target, &other.scope);
-            let (left, right) = (Box::new(found.plan), Box::new(other.plan));
-            found.plan = Plan::Join { left, right, kind: JoinKind::Inner, equal: Vec::new(), filter: None };
-        }
-        if let Some(predicate) = self.filter(filter, &found.scope)? {
-            let predicate = found.over(predicate);
-            found.plan = Plan::Filter { input: Box::new(found.plan), predicate };
-        }
-        Ok(found)
-    }
-
-    /// SET over the columns of a scope. What queries for several columns yield stands behind these columns, in the order of
-    /// `rows`; without `rows` each column has a query of its own.
-    pub(super) fn assignments(
-        &self,
-        given: &[Assignment],
-        table: &Arc<TableDef>,
-        scope: &Scope,
-        mut rows: Option<&mut Vec<RowSource>>,
-    ) -> Result<Vec<(usize, TypedExpr)>, SqlError> {
-        let mut cx = Context::new(scope, Clause::Set);
-        let mut assignments: Vec<(usize, TypedExpr)> = Vec::new();
-        let mut width = scope.columns.len();
-        let add = |assignments: &mut Vec<(usize, TypedExpr)>, index: usize, value: TypedExpr| {
-            if assignments.iter().any(|(column, _)| *column == index) {
-                let text = format!("multiple assignments to same column \"{}\"", table.columns[index].name);
-                return Err(SqlError::syntax(text));
-            }
-            assignments.push((index, value));
-            Ok(())
-        };
-        for item in given {
-            match item {
-                Assignment::Value(name, value) => {
-                    let index = target_column(table, name)?;
-                    let column = &table.columns[index];
-                    let value = match &value.kind {
-                        ExprKind::Default => self.column_default(table, index)?,
-                        _ if column.identity == Some(Identity::Always) => return Err(only_default(column)),
-                        _ => {
-                            let bound = self.expr(value, &mut cx)?;
-                            self.assign(bound, value.at.start, &column.name, &column.ty)?
-                        }
-                    };
-                    add(&mut assignments, index, value)?;
-                }
-                Assignment::Row(names, query) => {
-                    let at = query.at.start;
-                    let targets: Vec<usize> =
-                        names.iter().map(|name| target_column(table, name)).collect::<Result<_, _>>()?;
-                    let types: Vec<SqlType> =
-                        targets.iter().map(|index| table.columns[*index].ty.clone()).collect();
-                    let (plan, outer) = self.correlated_for(query, &types, &mut cx)?;
-                    let output = plan.output();
-                    if output.len() != targets.len() {
-                        let text = "number of columns does not match number of values";
-                        return Err(SqlError::syntax(text).at(at));
-                    }
-                    if rows.is_none() && plan.is_volatile() {
-                        let what = "SET (a, b) = (SELECT …) with a volatile function in ON CONFLICT";
-                        return Err(SqlError::unsupported(what).at(at));
-                    }
-                    for (n, (index, source)) in targets.iter().zip(&output).enumerate() {
-                        let column = &table.columns[*index];
-                        if column.identity == Some(Identity::Always) {
-                            return Err(only_default(column));
-                        }
-                        let value = match rows {
-                            Some(_) => TypedExpr::column(width + n, source.ty.clone()),
-                            None => {
-                                let one = Plan::Project {
-                                    input: Box::new(plan.clone()),
-                                    exprs: vec![TypedExpr::column(n, source.ty.clone())],
-                                    names: vec![Arc::clone(&source.name)],
-                                };
-                                let test = SubqueryTest::Scalar;
-                                subquery(rewrite(one), outer.clone(), test, Vec::new(), source.ty.clone())
-                            }
-                        };
-                        add(&mut assignments, *index, self.assign(value, at, &column.name, &column.ty)?)?;
-                    }
-                    if let Some(rows) = &mut rows {
-                        width += output.len();
-                        rows.push(RowSource { plan, outer });
-                    }
-                }
-            }
-        }
-        Ok(assignments)
-    }
-
-    // ── DELETE ───────────────────────────────────────────────────────────────────────────────────────────────────
-
+    /// DELETE.
     pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
         let (table, scope) = self.target_scope(&delete.table)?;
         if delete.using.is_none()
@@ -398,13 +203,6 @@ impl Binder<'_> {
         let columns = prune(&mut exprs);
         Ok(Some(Delete { table, columns, joined: None, access: None, filter, returning }))
     }
-}
-
-/// `428C9`.
-fn only_default(column: &verso_catalog::ColumnDef) -> SqlError {
-    let text = format!("column \"{}\" can only be updated to DEFAULT", column.name);
-    SqlError::new("428C9", text)
-        .with_detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
 }
 
 /// The expressions of RETURNING, to be computed with the rows; it then only reads them, from column `first` on.

@@ -8,7 +8,8 @@
 //! | [`context`] | where an expression stands |
 //! | [`expr`], [`call`] | expressions; calls of functions and aggregates |
 //! | [`aggregate`] | grouping: aggregates pulled out, everything else over the keys |
-//! | [`query`] | SELECT, VALUES, UNION and its relatives |
+//! | [`query`] | queries as a whole, VALUES, LIMIT |
+//! | [`select`], [`set_operation`], [`order`] | SELECT; UNION and its relatives; ORDER BY |
 //! | [`from`] | tables, functions and joins in FROM |
 //! | [`lock`] | FOR UPDATE and its relatives |
 //! | [`subquery`] | queries within expressions |
@@ -34,11 +35,14 @@ mod expr;
 mod from;
 mod lock;
 mod names;
+mod order;
 mod parameter;
 mod plpgsql;
 mod query;
 mod resolve;
 mod scope;
+mod select;
+mod set_operation;
 mod start;
 mod subquery;
 mod walk;

@@ -86,3 +86,20 @@ fn optional(a: Option<&TypedExpr>, b: Option<&TypedExpr>) -> bool {
         _ => false,
     }
 }
+
+/// The columns used, in the table's order; the expressions are renumbered to them.
+pub(super) fn prune(exprs: &mut [&mut TypedExpr]) -> Vec<usize> {
+    let mut used = Vec::new();
+    for expr in exprs.iter_mut() {
+        map_columns(expr, &mut |column| {
+            used.push(column);
+            column
+        });
+    }
+    used.sort_unstable();
+    used.dedup();
+    for expr in exprs.iter_mut() {
+        map_columns(expr, &mut |column| used.binary_search(&column).unwrap_or(column));
+    }
+    used
+}
