@@ -3,13 +3,13 @@
 use sqlparser::tokenizer::Token;
 use verso_types::SqlType;
 
-use super::control::within;
+use super::block::function_body;
 use super::cursor::Cursor;
-use super::{parse_body, string_literal};
+use super::string_literal;
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{
-    CreateFunction, CreateSequence, Drop, DropFunction, DropKind, FunctionBody, Name, QualifiedName, Returns,
-    Statement, Truncate, Volatility,
+    CreateFunction, CreateSequence, Drop, DropFunction, DropKind, Name, QualifiedName, Returns, Statement,
+    Truncate, Volatility,
 };
 
 /// CREATE.
@@ -232,14 +232,13 @@ fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statemen
         }
         .at(language.at.start));
     }
-    let block = parse_body(&text).map_err(|error| within(error, at.start, start))?;
     Ok(Statement::CreateFunction(CreateFunction {
         name,
         or_replace,
         args,
         returns,
         language,
-        body: FunctionBody { text, at, start, block: Some(Box::new(block)) },
+        body: function_body(text, at, start)?,
         volatility: volatility.unwrap_or(Volatility::Volatile),
         strict: strict.unwrap_or(false),
     }))

@@ -11,6 +11,7 @@
 //! L1. Nothing is dropped: what cannot be lowered is refused with 0A000, naming the clause.
 //! L2. No text panics or overflows the stack: nesting is bounded by the parser, chains by [`source::Source`].
 
+mod block;
 mod control;
 mod copy;
 mod cursor;
@@ -19,10 +20,12 @@ mod lower;
 mod plpgsql;
 mod role;
 mod session;
+mod setting;
 mod source;
 mod split;
 mod table;
 mod taken;
+mod transaction;
 
 pub use plpgsql::{condition_code, parse_body};
 pub use split::{Open, Piece, split_statements};

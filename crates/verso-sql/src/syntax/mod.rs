@@ -8,19 +8,25 @@
 //! S2. Names are folded as SQL folds them: unquoted ones in lower case.
 //! S3. Left-deep chains of operators stay left-deep, but AND and OR are flat, so that long ones do not nest.
 
+mod dml;
 mod expr;
+mod object;
 mod plpgsql;
 mod server;
 mod session;
 mod statement;
 mod table;
+mod transaction;
 
+pub use dml::*;
 pub use expr::*;
+pub use object::*;
 pub use plpgsql::*;
 pub use server::*;
 pub use session::{Cursor, Direction, Fetch, Prepare};
 pub use statement::*;
 pub use table::*;
+pub use transaction::*;
 
 /// A place in the text: characters from 0, half open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

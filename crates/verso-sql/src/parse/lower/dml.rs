@@ -4,7 +4,9 @@ use sqlparser::ast::{self, Spanned};
 
 use super::super::source::Source;
 use super::expr::{function_call, one_name};
-use super::query::{from_list, select_items, table_with_joins, unwrap_parentheses};
+use super::from::{from_list, table_with_joins};
+use super::query::unwrap_parentheses;
+use super::select::select_items;
 use super::{expr, name, query, refuse, refuse_at, table_name};
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{

@@ -5,8 +5,10 @@
 
 mod dml;
 mod expr;
+mod from;
 mod locks;
 mod query;
+mod select;
 mod types;
 
 pub use dml::dml;

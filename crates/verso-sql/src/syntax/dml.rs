@@ -1,0 +1,92 @@
+//! INSERT, UPDATE, DELETE.
+
+use super::{Expr, FromItem, Name, QualifiedName, Query, SelectItem};
+
+/// INSERT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Insert {
+    /// Where to.
+    pub table: QualifiedName,
+    /// `AS alias`.
+    pub alias: Option<Name>,
+    /// The columns named.
+    pub columns: Vec<Name>,
+    /// What; `None` is DEFAULT VALUES.
+    pub source: Option<Query>,
+    /// OVERRIDING SYSTEM VALUE (true) or USER VALUE (false).
+    pub overriding: Option<bool>,
+    /// ON CONFLICT.
+    pub on_conflict: Option<OnConflict>,
+    /// RETURNING.
+    pub returning: Vec<SelectItem>,
+}
+
+/// ON CONFLICT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnConflict {
+    /// Which conflicts; without one, all.
+    pub target: Option<ConflictTarget>,
+    /// DO UPDATE; `None` is DO NOTHING.
+    pub update: Option<ConflictUpdate>,
+    /// Where it starts.
+    pub at: u32,
+}
+
+/// The conflicts that ON CONFLICT is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConflictTarget {
+    /// Those of the unique index on these columns.
+    Columns(Vec<Name>),
+    /// Those of a constraint.
+    Constraint(Name),
+}
+
+/// DO UPDATE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConflictUpdate {
+    /// SET.
+    pub assignments: Vec<Assignment>,
+    /// WHERE.
+    pub filter: Option<Expr>,
+}
+
+/// An item of SET.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Assignment {
+    /// `a = x`; `(a, b) = (x, y)` is two of them.
+    Value(Name, Expr),
+    /// `(a, b) = (SELECT …)`.
+    Row(Vec<Name>, Box<Query>),
+}
+
+/// UPDATE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    /// The table, as a FROM item.
+    pub table: FromItem,
+    /// SET.
+    pub assignments: Vec<Assignment>,
+    /// FROM.
+    pub from: Option<FromItem>,
+    /// WHERE.
+    pub filter: Option<Expr>,
+    /// WHERE CURRENT OF.
+    pub current: Option<Name>,
+    /// RETURNING.
+    pub returning: Vec<SelectItem>,
+}
+
+/// DELETE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delete {
+    /// The table, as a FROM item.
+    pub table: FromItem,
+    /// USING.
+    pub using: Option<FromItem>,
+    /// WHERE.
+    pub filter: Option<Expr>,
+    /// WHERE CURRENT OF.
+    pub current: Option<Name>,
+    /// RETURNING.
+    pub returning: Vec<SelectItem>,
+}

@@ -1,0 +1,128 @@
+//! Sequences and functions; DROP and TRUNCATE of whatever there is.
+
+use verso_types::SqlType;
+
+use super::{Name, PlBlock, QualifiedName, Span};
+
+/// CREATE SEQUENCE; what is not given follows from the type and the direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateSequence {
+    /// Its name.
+    pub name: QualifiedName,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// AS smallint, integer or bigint.
+    pub ty: SqlType,
+    /// START WITH.
+    pub start: Option<i64>,
+    /// INCREMENT BY.
+    pub increment: Option<i64>,
+    /// MINVALUE.
+    pub min: Option<i64>,
+    /// MAXVALUE.
+    pub max: Option<i64>,
+    /// CYCLE.
+    pub cycle: bool,
+}
+
+/// CREATE FUNCTION.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateFunction {
+    /// Its name.
+    pub name: QualifiedName,
+    /// OR REPLACE.
+    pub or_replace: bool,
+    /// The arguments; a name may be missing.
+    pub args: Vec<(Option<Name>, SqlType)>,
+    /// What it returns.
+    pub returns: Returns,
+    /// Its language.
+    pub language: Name,
+    /// Its text.
+    pub body: FunctionBody,
+    /// How its result may change.
+    pub volatility: Volatility,
+    /// NULL in, NULL out.
+    pub strict: bool,
+}
+
+/// RETURNS.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Returns {
+    /// RETURNS t.
+    Type(SqlType),
+    /// RETURNS SETOF t.
+    Set(SqlType),
+    /// RETURNS TABLE (…).
+    Table(Vec<(Name, SqlType)>),
+}
+
+/// IMMUTABLE, STABLE, VOLATILE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volatility {
+    /// Same arguments, same result, always.
+    Immutable,
+    /// Same within a statement.
+    Stable,
+    /// May change any time.
+    Volatile,
+}
+
+/// The text of a function and where it starts in the statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionBody {
+    /// The source.
+    pub text: String,
+    /// The literal that holds it.
+    pub at: Span,
+    /// Place of the text's first character where the literal has no escapes.
+    pub start: Option<u32>,
+    /// Parsed, where the language is PL/pgSQL.
+    pub block: Option<Box<PlBlock>>,
+}
+
+/// DROP TABLE, DROP SEQUENCE, DROP INDEX.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drop {
+    /// What kind.
+    pub kind: DropKind,
+    /// Which.
+    pub names: Vec<QualifiedName>,
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// CASCADE.
+    pub cascade: bool,
+}
+
+/// What DROP removes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropKind {
+    /// A table.
+    Table,
+    /// A sequence.
+    Sequence,
+    /// An index.
+    Index,
+}
+
+/// DROP FUNCTION.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DropFunction {
+    /// Which, with argument types where given.
+    pub functions: Vec<(QualifiedName, Option<Vec<SqlType>>)>,
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// CASCADE.
+    pub cascade: bool,
+}
+
+/// TRUNCATE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Truncate {
+    /// Which tables.
+    pub tables: Vec<QualifiedName>,
+    /// RESTART IDENTITY.
+    pub restart_identity: bool,
+    /// CASCADE.
+    pub cascade: bool,
+}
