@@ -16,6 +16,7 @@
 
 mod access;
 mod aggregate;
+mod apply;
 mod change;
 mod check;
 mod combine;

@@ -4,10 +4,11 @@ use verso_types::{Batch, SqlType};
 
 use super::ExecContext;
 use super::aggregate::AggregateOperator;
+use super::apply::ApplyOperator;
 use super::combine::{RecursiveOperator, SetOperator, SharedOperator, WorkOperator};
 use super::current::CurrentOperator;
 use super::distinct::DistinctOperator;
-use super::join::{ApplyOperator, JoinOperator};
+use super::join::JoinOperator;
 use super::lock::LockOperator;
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator, SingleOperator};
 use super::sort::{Bound, SortOperator};

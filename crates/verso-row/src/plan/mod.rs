@@ -15,16 +15,16 @@
 
 mod access;
 mod expr;
+mod output;
 mod query;
 mod routine;
 mod statement;
+mod walk;
 
 pub use access::{IndexAccess, KeyMatch};
 pub use expr::{ExprKind, SubqueryTest, TypedExpr};
-pub use query::{
-    AggregateCall, JoinKind, Origin, OutputColumn, Plan, RECORD_COLUMN, RowLock, SetCall, SetOperation,
-    SortKey,
-};
+pub use output::{Origin, OutputColumn, RECORD_COLUMN};
+pub use query::{AggregateCall, JoinKind, Plan, RowLock, SetCall, SetOperation, SortKey};
 pub use routine::{
     PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlInto, PlReturn, PlStatement,
     PlStatementKind, PlVariable, RaiseLevel,

@@ -3,7 +3,9 @@
 use verso_types::decimal::{POW10, rescale_i128};
 use verso_types::{CastKind, ColumnData, NumericSpec, Physical, SqlType};
 
-use super::{Evaluation, Node, Repr, Scratch, Vector, strict};
+use super::eval::{Evaluation, strict};
+use super::scratch::{Scratch, Vector};
+use super::{Node, Repr};
 use crate::functions::kernel::{self, ElementError, ElementResult, Operand, Trap};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;

@@ -2,7 +2,9 @@
 
 use verso_types::{Column, Physical};
 
-use super::{Evaluation, Node, Scratch, Vector};
+use super::Node;
+use super::eval::Evaluation;
+use super::scratch::{Scratch, Vector};
 use crate::functions::kernel::Trap;
 
 /// AND (`stop` is false) and OR (`stop` is true) of all arguments.

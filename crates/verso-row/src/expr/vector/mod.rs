@@ -8,6 +8,13 @@
 //! A numeric travels as a scaled integer whose scale is known when the expression is compiled, whatever
 //! its SQL type says ([`Repr`]); it becomes a `numeric` of bytes only where it leaves the expression.
 //!
+//! | module | what it is |
+//! |---|---|
+//! | [`compile`] | from a typed expression to nodes |
+//! | [`eval`] | nodes over a batch |
+//! | [`scratch`] | their results |
+//! | [`cast`], [`compare`], [`logic`], [`numeric`], [`text`] | kinds of nodes |
+//!
 //! X1. A node either yields a column with the rows' right values or traps (rule K2); after a trap nothing of
 //!     the batch's results is used.
 //! X2. What has no kernel is a [`Node::Rows`]: its closure, called for each row.
@@ -15,17 +22,22 @@
 mod cast;
 mod compare;
 mod compile;
+mod eval;
 mod logic;
 mod numeric;
+mod scratch;
 mod text;
 
-use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, Physical, SqlType, Value};
+use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, Physical, SqlType};
 
-use super::row::{RowExpr, RowInput};
+use super::row::RowExpr;
 use crate::context::EvalContext;
 use crate::expr::like::LikePattern;
-use crate::functions::kernel::{CompareOp, KernelFn, Operand, Trap};
+use crate::functions::kernel::{CompareOp, KernelFn, Trap};
 use crate::plan::TypedExpr;
+use eval::Evaluation;
+pub(crate) use scratch::Scratch;
+use scratch::Vector;
 
 /// How the values of a node stand in its column.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,69 +105,6 @@ enum Node {
     Rows { expr: RowExpr, ty: SqlType },
 }
 
-/// The result of a node.
-enum Vector<'a> {
-    /// A column of the input.
-    Borrowed(&'a Column),
-    /// A column of the scratch.
-    Owned(Column),
-    /// One value for all rows.
-    Constant(Column),
-}
-
-impl Vector<'_> {
-    fn operand(&self) -> Operand<'_> {
-        match self {
-            Vector::Borrowed(column) => Operand::Column(&column.data),
-            Vector::Owned(column) => Operand::Column(&column.data),
-            Vector::Constant(column) => Operand::Constant(&column.data),
-        }
-    }
-
-    /// The NULLs of a column; constants have none here.
-    fn nulls(&self) -> Option<&NullMask> {
-        match self {
-            Vector::Borrowed(column) => Some(&column.nulls),
-            Vector::Owned(column) => Some(&column.nulls),
-            Vector::Constant(_) => None,
-        }
-    }
-
-    fn is_null_constant(&self) -> bool {
-        matches!(self, Vector::Constant(column) if column.nulls.any())
-    }
-}
-
-/// Columns to be filled again.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    free: Vec<Column>,
-}
-
-impl Scratch {
-    /// An empty column.
-    fn take(&mut self, physical: Physical) -> Column {
-        match self.free.iter().position(|column| column.physical() == physical) {
-            Some(index) => self.free.swap_remove(index),
-            None => Column::new(physical),
-        }
-    }
-
-    fn give(&mut self, mut column: Column) {
-        // a handful per layout is all that an expression needs
-        if self.free.len() < 32 {
-            column.clear();
-            self.free.push(column);
-        }
-    }
-
-    fn drop_vector(&mut self, vector: Vector<'_>) {
-        if let Vector::Owned(column) = vector {
-            self.give(column);
-        }
-    }
-}
-
 /// A compiled expression.
 pub(crate) struct VectorExpr {
     root: Node,
@@ -167,12 +116,6 @@ impl std::fmt::Debug for VectorExpr {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "VectorExpr({:?})", self.repr)
     }
-}
-
-/// What a node is evaluated over.
-struct Evaluation<'a, 'b> {
-    cx: &'b EvalContext<'b>,
-    batch: &'a Batch,
 }
 
 impl VectorExpr {
@@ -287,146 +230,6 @@ fn repeat(one: &Column, rows: usize, out: &mut Column) {
         };
     }
     fixed!(Bool, I16, I32, I64, I128, F32, F64);
-}
-
-/// The arguments of a strict node: the union of their NULLs, or the one NULL that makes every row NULL.
-enum Strict<'a> {
-    Rows(Vec<Vector<'a>>, NullMask),
-    Null,
-}
-
-impl Node {
-    fn eval<'a>(&self, over: &Evaluation<'a, '_>, scratch: &mut Scratch) -> Result<Vector<'a>, Trap> {
-        let rows = over.batch.rows;
-        match self {
-            Node::Column(index) => Ok(Vector::Borrowed(&over.batch.columns[*index])),
-            Node::Constant { expr, repr } => {
-                let value = expr.eval_constant(over.cx).map_err(|_| Trap)?;
-                constant(&value, repr, scratch).map(Vector::Constant)
-            }
-            Node::Kernel { kernel, args, out } => {
-                strict(args, *out, over, scratch, |args, nulls, rows, out| {
-                    let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
-                    kernel(&operands, nulls, rows, out)
-                })
-            }
-            Node::Compare { op, order, args } => {
-                strict(&args[..], Physical::Bool, over, scratch, |args, nulls, rows, out| {
-                    compare::compare(*op, *order, &args[0].operand(), &args[1].operand(), nulls, rows, out)
-                })
-            }
-            Node::Numeric { op, args } => {
-                strict(args, op.physical(), over, scratch, |args, nulls, rows, out| {
-                    let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
-                    op.apply(&operands, nulls, rows, out)
-                })
-            }
-            Node::Cast { cast, arg } => cast.eval(arg, over, scratch),
-            Node::Connective { args, stop } => logic::connective(args, *stop, over, scratch),
-            Node::Not(arg) => strict(
-                std::slice::from_ref(&**arg),
-                Physical::Bool,
-                over,
-                scratch,
-                |args, nulls, rows, out| {
-                    crate::functions::kernel::unary::<u8, u8>(&[args[0].operand()], nulls, rows, out, |v| {
-                        Ok(v ^ 1)
-                    })
-                },
-            ),
-            Node::IsNull { arg, negated } => logic::is_null(arg, *negated, over, scratch),
-            Node::Like { arg, pattern, negated } => {
-                strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, rows, out| {
-                    text::like(&args[0].operand(), pattern, *negated, rows, out)
-                })
-            }
-            Node::Concat(args) => strict(args, Physical::Bytes, over, scratch, |args, _, rows, out| {
-                let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
-                text::concat(&operands, rows, out)
-            }),
-            Node::Rows { expr, ty } => {
-                let mut out = scratch.take(ty.physical());
-                for row in 0..rows {
-                    let value = expr.eval(over.cx, RowInput { batch: over.batch, row }).map_err(|_| Trap)?;
-                    out.push_value(&value, ty).map_err(|_| Trap)?;
-                }
-                Ok(Vector::Owned(out))
-            }
-        }
-    }
-}
-
-/// Evaluates the arguments of a strict node and fills a column with `fill`. All arguments constant: one value.
-fn strict<'a>(
-    args: &[Node],
-    physical: Physical,
-    over: &Evaluation<'a, '_>,
-    scratch: &mut Scratch,
-    fill: impl FnOnce(&[Vector<'a>], &NullMask, usize, &mut ColumnData) -> Result<(), Trap>,
-) -> Result<Vector<'a>, Trap> {
-    match strict_args(args, over, scratch)? {
-        Strict::Null => {
-            let mut out = scratch.take(physical);
-            out.push_null();
-            Ok(Vector::Constant(out))
-        }
-        Strict::Rows(args, nulls) => {
-            let mut out = scratch.take(physical);
-            let constant = args.iter().all(|arg| matches!(arg, Vector::Constant(_)));
-            fill(&args, &nulls, if constant { 1 } else { over.batch.rows }, &mut out.data)?;
-            out.nulls = nulls;
-            args.into_iter().for_each(|arg| scratch.drop_vector(arg));
-            Ok(if constant { Vector::Constant(out) } else { Vector::Owned(out) })
-        }
-    }
-}
-
-fn strict_args<'a>(
-    args: &[Node],
-    over: &Evaluation<'a, '_>,
-    scratch: &mut Scratch,
-) -> Result<Strict<'a>, Trap> {
-    let mut vectors = Vec::with_capacity(args.len());
-    let mut nulls = NullMask::default();
-    let mut null = false;
-    for arg in args {
-        let vector = arg.eval(over, scratch)?;
-        null |= vector.is_null_constant();
-        if let Some(mask) = vector.nulls()
-            && mask.any()
-        {
-            nulls.union(mask);
-        }
-        vectors.push(vector);
-    }
-    Ok(if null { Strict::Null } else { Strict::Rows(vectors, nulls) })
-}
-
-/// A column of one value in the representation asked for.
-fn constant(value: &Value, repr: &Repr, scratch: &mut Scratch) -> Result<Column, Trap> {
-    let mut column = scratch.take(repr.physical());
-    match (value, repr) {
-        (Value::Null, _) => column.push_null(),
-        (value, Repr::Native(ty)) => column.push_value(value, ty).map_err(|_| Trap)?,
-        (Value::Numeric(decimal), Repr::Scaled64(scale)) => {
-            let scaled = exact_rescale(decimal, *scale)?;
-            column.data.i64s_mut().ok_or(Trap)?.push(i64::try_from(scaled).map_err(|_| Trap)?);
-        }
-        (Value::Numeric(decimal), Repr::Scaled128(scale)) => {
-            column.data.i128s_mut().ok_or(Trap)?.push(exact_rescale(decimal, *scale)?);
-        }
-        _ => return Err(Trap),
-    }
-    Ok(column)
-}
-
-/// The unscaled integer at a scale that loses nothing.
-fn exact_rescale(decimal: &Decimal, scale: u8) -> Result<i128, Trap> {
-    if decimal.scale() != scale {
-        // the scale is part of the value, so another one would show
-        return Err(Trap);
-    }
-    Ok(decimal.unscaled())
 }
 
 /// How many nodes an expression compiles to, and how many of them run row by row.

@@ -1,0 +1,164 @@
+//! Apply: for each left row the right input is opened anew, with what it needs of that row handed in (P5).
+//!
+//! A1. Pairs come out in the order of the left input; where the right one has none for a left row, a left join yields
+//!     the row alone.
+//! A2. Nothing is held but one batch of each input: a right input that is an index scan makes this an index nested loop.
+
+use verso_types::{Batch, Column, SqlType, Value};
+
+use super::operator::{Bounded, Operator};
+use super::{BATCH_ROWS, ExecContext};
+use crate::error::Result;
+use crate::expr::{Executor, ExprList, Predicate, RowInput};
+use crate::plan::{JoinKind, TypedExpr};
+
+/// For each left row the rows of a plan that depends on it.
+pub(crate) struct ApplyOperator {
+    left: Box<dyn Operator>,
+    right: Box<dyn Operator>,
+    kind: JoinKind,
+    outer: ExprList,
+    filter: Option<Predicate>,
+    left_rows: Batch,
+    right_rows: Batch,
+    pairs: Batch,
+    /// The left row whose partners are being read.
+    row: usize,
+    values: Option<Vec<Value>>,
+    matched: bool,
+    selection: Vec<u32>,
+    bounded: Bounded,
+}
+
+impl ApplyOperator {
+    pub fn new(
+        left: (Box<dyn Operator>, Vec<SqlType>),
+        right: (Box<dyn Operator>, Vec<SqlType>),
+        kind: JoinKind,
+        outer: &[TypedExpr],
+        filter: Option<&TypedExpr>,
+        executor: Executor,
+    ) -> Self {
+        let types: Vec<SqlType> = left.1.iter().chain(&right.1).cloned().collect();
+        Self {
+            kind,
+            outer: ExprList::compile(outer, Executor::Row), // one row each: closures
+            filter: filter.map(|filter| Predicate::compile(filter, executor)),
+            left_rows: Batch::of_types(&left.1),
+            right_rows: Batch::of_types(&right.1),
+            pairs: Batch::of_types(&types),
+            left: left.0,
+            right: right.0,
+            row: 0,
+            values: None,
+            matched: false,
+            selection: Vec::new(),
+            bounded: Bounded::default(),
+        }
+    }
+
+    /// Adds what comes next of a left row's partners. False at the end.
+    fn add_pairs(&mut self, cx: &ExecContext<'_>, bounded: bool, out: &mut Batch) -> Result<bool> {
+        cx.check_cancelled()?;
+        let Some(values) = &self.values else { return self.advance(cx, bounded) };
+        if bounded {
+            self.right.bound(1); // one row may be enough
+        }
+        if self.right.next(&cx.with_outer(values), &mut self.right_rows)? {
+            self.pairs(cx)?;
+            self.matched |= self.pairs.rows > 0;
+            out.append(&self.pairs);
+            return Ok(true);
+        }
+        self.right.close();
+        self.values = None;
+        if !self.matched && self.kind == JoinKind::Left {
+            self.lonely(out);
+        }
+        Ok(true)
+    }
+
+    /// Goes to the next left row and opens the right input for it. False at the end.
+    fn advance(&mut self, cx: &ExecContext<'_>, bounded: bool) -> Result<bool> {
+        self.row += 1;
+        while self.row >= self.left_rows.rows {
+            if bounded {
+                self.left.bound(1);
+            }
+            if !self.left.next(cx, &mut self.left_rows)? {
+                return Ok(false);
+            }
+            self.row = 0;
+        }
+        let input = RowInput { batch: &self.left_rows, row: self.row };
+        let values = self.outer.eval_row(&cx.eval(), input)?;
+        self.matched = false;
+        self.right.open(&cx.with_outer(&values))?;
+        self.values = Some(values);
+        Ok(true)
+    }
+
+    /// The partners in `right_rows` that pass the filter.
+    fn pairs(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let rows = self.right_rows.rows;
+        self.pairs.clear();
+        let (left, right) = self.pairs.columns.split_at_mut(self.left_rows.columns.len());
+        let repeated = vec![self.row as u32; rows];
+        self.left_rows.columns.iter().zip(left).for_each(|(from, to)| from.gather_into(&repeated, to));
+        self.right_rows.columns.iter().zip(right).for_each(|(from, to)| to.append(from));
+        self.pairs.rows = rows;
+        if let Some(filter) = &mut self.filter {
+            if let Some(error) = filter.select(&cx.eval(), &self.pairs, &mut self.selection) {
+                return Err(error);
+            }
+            self.pairs.filter(&self.selection);
+        }
+        Ok(())
+    }
+
+    /// The left row alone.
+    fn lonely(&self, out: &mut Batch) {
+        let (left, right) = out.columns.split_at_mut(self.left_rows.columns.len());
+        let row = [self.row as u32];
+        self.left_rows.columns.iter().zip(left).for_each(|(from, to)| from.gather_into(&row, to));
+        right.iter_mut().for_each(Column::push_null);
+        out.rows += 1;
+    }
+}
+
+impl Operator for ApplyOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.close();
+        self.left.open(cx)
+    }
+
+    fn bound(&mut self, rows: u64) {
+        self.bounded.set(rows);
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        out.clear();
+        let bound = self.bounded.begin()?;
+        let wanted = bound.unwrap_or(u64::MAX).min(BATCH_ROWS as u64);
+        while (out.rows as u64) < wanted {
+            match self.add_pairs(cx, bound.is_some(), out) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    self.bounded.failed(error, out.rows, bound)?;
+                    break;
+                }
+            }
+        }
+        Ok(out.rows > 0)
+    }
+
+    fn close(&mut self) {
+        self.left.close();
+        self.right.close();
+        self.left_rows.clear();
+        self.row = 0;
+        self.values = None;
+        self.bounded = Bounded::default();
+    }
+}

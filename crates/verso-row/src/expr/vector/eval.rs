@@ -1,0 +1,160 @@
+//! Nodes evaluated over a batch.
+//!
+//! A strict node is NULL wherever one of its arguments is: their NULLs are united before its kernel fills the column. What
+//! depends on no column is one value until somebody needs it in every row.
+
+use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, Physical, Value};
+
+use super::scratch::{Scratch, Vector};
+use super::{Node, Repr, compare, logic, text};
+use crate::context::EvalContext;
+use crate::expr::row::RowInput;
+use crate::functions::kernel::{Operand, Trap, unary};
+
+/// What a node is evaluated over.
+pub(super) struct Evaluation<'a, 'b> {
+    pub(super) cx: &'b EvalContext<'b>,
+    pub(super) batch: &'a Batch,
+}
+
+impl Node {
+    pub(super) fn eval<'a>(
+        &self,
+        over: &Evaluation<'a, '_>,
+        scratch: &mut Scratch,
+    ) -> Result<Vector<'a>, Trap> {
+        let rows = over.batch.rows;
+        match self {
+            Node::Column(index) => Ok(Vector::Borrowed(&over.batch.columns[*index])),
+            Node::Constant { expr, repr } => {
+                let value = expr.eval_constant(over.cx).map_err(|_| Trap)?;
+                constant(&value, repr, scratch).map(Vector::Constant)
+            }
+            Node::Kernel { kernel, args, out } => {
+                strict(args, *out, over, scratch, |args, nulls, rows, out| {
+                    let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
+                    kernel(&operands, nulls, rows, out)
+                })
+            }
+            Node::Compare { op, order, args } => {
+                strict(&args[..], Physical::Bool, over, scratch, |args, nulls, rows, out| {
+                    compare::compare(*op, *order, &args[0].operand(), &args[1].operand(), nulls, rows, out)
+                })
+            }
+            Node::Numeric { op, args } => {
+                strict(args, op.physical(), over, scratch, |args, nulls, rows, out| {
+                    let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
+                    op.apply(&operands, nulls, rows, out)
+                })
+            }
+            Node::Cast { cast, arg } => cast.eval(arg, over, scratch),
+            Node::Connective { args, stop } => logic::connective(args, *stop, over, scratch),
+            Node::Not(arg) => strict(
+                std::slice::from_ref(&**arg),
+                Physical::Bool,
+                over,
+                scratch,
+                |args, nulls, rows, out| {
+                    unary::<u8, u8>(&[args[0].operand()], nulls, rows, out, |v| Ok(v ^ 1))
+                },
+            ),
+            Node::IsNull { arg, negated } => logic::is_null(arg, *negated, over, scratch),
+            Node::Like { arg, pattern, negated } => {
+                strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, rows, out| {
+                    text::like(&args[0].operand(), pattern, *negated, rows, out)
+                })
+            }
+            Node::Concat(args) => strict(args, Physical::Bytes, over, scratch, |args, _, rows, out| {
+                let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
+                text::concat(&operands, rows, out)
+            }),
+            Node::Rows { expr, ty } => {
+                let mut out = scratch.take(ty.physical());
+                for row in 0..rows {
+                    let value = expr.eval(over.cx, RowInput { batch: over.batch, row }).map_err(|_| Trap)?;
+                    out.push_value(&value, ty).map_err(|_| Trap)?;
+                }
+                Ok(Vector::Owned(out))
+            }
+        }
+    }
+}
+
+/// The arguments of a strict node: the union of their NULLs, or the one NULL that makes every row NULL.
+enum Strict<'a> {
+    Rows(Vec<Vector<'a>>, NullMask),
+    Null,
+}
+
+/// Evaluates the arguments of a strict node and fills a column with `fill`. All arguments constant: one value.
+pub(super) fn strict<'a>(
+    args: &[Node],
+    physical: Physical,
+    over: &Evaluation<'a, '_>,
+    scratch: &mut Scratch,
+    fill: impl FnOnce(&[Vector<'a>], &NullMask, usize, &mut ColumnData) -> Result<(), Trap>,
+) -> Result<Vector<'a>, Trap> {
+    match strict_args(args, over, scratch)? {
+        Strict::Null => {
+            let mut out = scratch.take(physical);
+            out.push_null();
+            Ok(Vector::Constant(out))
+        }
+        Strict::Rows(args, nulls) => {
+            let mut out = scratch.take(physical);
+            let constant = args.iter().all(|arg| matches!(arg, Vector::Constant(_)));
+            fill(&args, &nulls, if constant { 1 } else { over.batch.rows }, &mut out.data)?;
+            out.nulls = nulls;
+            args.into_iter().for_each(|arg| scratch.drop_vector(arg));
+            Ok(if constant { Vector::Constant(out) } else { Vector::Owned(out) })
+        }
+    }
+}
+
+fn strict_args<'a>(
+    args: &[Node],
+    over: &Evaluation<'a, '_>,
+    scratch: &mut Scratch,
+) -> Result<Strict<'a>, Trap> {
+    let mut vectors = Vec::with_capacity(args.len());
+    let mut nulls = NullMask::default();
+    let mut null = false;
+    for arg in args {
+        let vector = arg.eval(over, scratch)?;
+        null |= vector.is_null_constant();
+        if let Some(mask) = vector.nulls()
+            && mask.any()
+        {
+            nulls.union(mask);
+        }
+        vectors.push(vector);
+    }
+    Ok(if null { Strict::Null } else { Strict::Rows(vectors, nulls) })
+}
+
+/// A column of one value in the representation asked for.
+fn constant(value: &Value, repr: &Repr, scratch: &mut Scratch) -> Result<Column, Trap> {
+    let mut column = scratch.take(repr.physical());
+    match (value, repr) {
+        (Value::Null, _) => column.push_null(),
+        (value, Repr::Native(ty)) => column.push_value(value, ty).map_err(|_| Trap)?,
+        (Value::Numeric(decimal), Repr::Scaled64(scale)) => {
+            let scaled = exact_rescale(decimal, *scale)?;
+            column.data.i64s_mut().ok_or(Trap)?.push(i64::try_from(scaled).map_err(|_| Trap)?);
+        }
+        (Value::Numeric(decimal), Repr::Scaled128(scale)) => {
+            column.data.i128s_mut().ok_or(Trap)?.push(exact_rescale(decimal, *scale)?);
+        }
+        _ => return Err(Trap),
+    }
+    Ok(column)
+}
+
+/// The unscaled integer at a scale that loses nothing.
+fn exact_rescale(decimal: &Decimal, scale: u8) -> Result<i128, Trap> {
+    if decimal.scale() != scale {
+        // the scale is part of the value, so another one would show
+        return Err(Trap);
+    }
+    Ok(decimal.unscaled())
+}

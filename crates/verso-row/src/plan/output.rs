@@ -1,0 +1,125 @@
+//! What plans yield: names and types of columns, and the tables' columns that they are.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_types::SqlType;
+
+use super::{ExprKind, Plan, TypedExpr};
+
+/// Name and type of a column that a plan yields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputColumn {
+    /// The name shown to the user; need not be unique.
+    pub name: Arc<str>,
+    /// The type.
+    pub ty: SqlType,
+    /// The column of a table that it is, unchanged.
+    pub origin: Option<Origin>,
+}
+
+/// A column of a table, as `pg_attribute` numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// `attrelid`.
+    pub table: u32,
+    /// `attnum`; [`Origin::RECORD`] for the place of a record.
+    pub column: u16,
+}
+
+impl Origin {
+    /// Stands for the place of a record.
+    pub const RECORD: u16 = u16::MAX;
+}
+
+impl OutputColumn {
+    /// A column of this name and type, of no table.
+    #[must_use]
+    pub fn new(name: impl Into<Arc<str>>, ty: SqlType) -> Self {
+        Self { name: name.into(), ty, origin: None }
+    }
+
+    /// Column `index` of a table.
+    #[must_use]
+    pub fn of_table(table: &TableDef, index: usize) -> Option<Self> {
+        let column = table.columns.get(index)?;
+        let origin = Some(Origin { table: table.oid.0, column: column.id });
+        Some(Self { name: Arc::clone(&column.name), ty: column.ty.clone(), origin })
+    }
+
+    /// What an expression over such columns is.
+    pub(super) fn of_expr(expr: &TypedExpr, name: Arc<str>, origins: &[Option<Origin>]) -> Self {
+        let origin = match expr.kind {
+            ExprKind::Column(index) => origins.get(index).copied().flatten(),
+            _ => None,
+        };
+        Self { name, ty: expr.ty.clone(), origin }
+    }
+}
+
+/// Stands in a scan's columns, as the last one, for the record's place: a bigint that means something to
+/// [`Plan::LockRows`] only.
+pub const RECORD_COLUMN: usize = usize::MAX;
+
+impl Plan {
+    /// Names and types of what the plan yields.
+    #[must_use]
+    pub fn output(&self) -> Vec<OutputColumn> {
+        match self {
+            Plan::Values { columns, .. }
+            | Plan::FunctionScan { columns, .. }
+            | Plan::External { columns } => columns.clone(),
+            Plan::SystemScan { output, .. } => output.clone(),
+            Plan::TableScan { table, columns, .. }
+            | Plan::IndexScan { table, columns, .. }
+            | Plan::CurrentRow { table, columns, .. } => columns
+                .iter()
+                .map(|&index| {
+                    OutputColumn::of_table(table, index).unwrap_or_else(|| {
+                        let origin = Some(Origin { table: table.oid.0, column: Origin::RECORD });
+                        OutputColumn { origin, ..OutputColumn::new("record", SqlType::Int8) }
+                    })
+                })
+                .collect(),
+            Plan::Project { input, exprs, names } => {
+                let origins = input.origins();
+                let columns = exprs.iter().zip(names);
+                columns.map(|(expr, name)| OutputColumn::of_expr(expr, Arc::clone(name), &origins)).collect()
+            }
+            Plan::Aggregate { input, group_by, aggregates } => {
+                let origins = input.origins();
+                let keys = group_by.iter().map(|key| OutputColumn::of_expr(key, "?column?".into(), &origins));
+                let calls =
+                    aggregates.iter().map(|call| OutputColumn::new(Arc::clone(&call.name), call.ty.clone()));
+                keys.chain(calls).collect()
+            }
+            Plan::Filter { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::LockRows { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::Single { input }
+            | Plan::Distinct { input } => input.output(),
+            // Rows of several origins.
+            Plan::Append { inputs } => inputs.first().map(Plan::rootless).unwrap_or_default(),
+            Plan::Join { left, right, .. } | Plan::Apply { left, right, .. } => {
+                left.output().into_iter().chain(right.output()).collect()
+            }
+            Plan::SetOperation { left, .. } => left.rootless(),
+            Plan::Shared { plan } => plan.output(),
+            Plan::Recursive { base, .. } => base.rootless(),
+            Plan::WorkTable { columns, .. } => columns.clone(),
+        }
+    }
+
+    /// The output, of no table.
+    fn rootless(&self) -> Vec<OutputColumn> {
+        let mut output = self.output();
+        output.iter_mut().for_each(|column| column.origin = None);
+        output
+    }
+
+    /// The tables' columns that its own are.
+    fn origins(&self) -> Vec<Option<Origin>> {
+        self.output().iter().map(|column| column.origin).collect()
+    }
+}

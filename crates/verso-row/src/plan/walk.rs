@@ -1,0 +1,197 @@
+//! Walks over plans: an operator's inputs and expressions, and questions about whole trees.
+
+use super::{ExprKind, Plan, SetCall, TypedExpr};
+use crate::functions::Volatility;
+
+impl Plan {
+    /// The operators whose rows this one reads.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<&Plan> {
+        match self {
+            Plan::Values { .. }
+            | Plan::External { .. }
+            | Plan::TableScan { .. }
+            | Plan::IndexScan { .. }
+            | Plan::CurrentRow { .. }
+            | Plan::SystemScan { .. }
+            | Plan::FunctionScan { .. }
+            | Plan::WorkTable { .. } => Vec::new(),
+            Plan::Project { input, .. }
+            | Plan::Filter { input, .. }
+            | Plan::Aggregate { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::LockRows { input, .. }
+            | Plan::Single { input }
+            | Plan::Distinct { input } => vec![input],
+            Plan::Append { inputs } => inputs.iter().collect(),
+            Plan::Join { left, right, .. }
+            | Plan::Apply { left, right, .. }
+            | Plan::SetOperation { left, right, .. } => vec![left, right],
+            Plan::Shared { plan } => vec![plan],
+            Plan::Recursive { base, step, .. } => vec![base, step],
+        }
+    }
+
+    /// Calls `visit` on the operators whose rows this one reads and owns, to change them; shared ones are left out.
+    pub fn for_each_input_mut(&mut self, visit: &mut dyn FnMut(&mut Plan)) {
+        match self {
+            Plan::Values { .. }
+            | Plan::External { .. }
+            | Plan::TableScan { .. }
+            | Plan::IndexScan { .. }
+            | Plan::CurrentRow { .. }
+            | Plan::SystemScan { .. }
+            | Plan::FunctionScan { .. }
+            | Plan::WorkTable { .. }
+            | Plan::Shared { .. } => {}
+            Plan::Project { input, .. }
+            | Plan::Filter { input, .. }
+            | Plan::Aggregate { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::LockRows { input, .. }
+            | Plan::Single { input }
+            | Plan::Distinct { input } => visit(input),
+            Plan::Append { inputs } => inputs.iter_mut().for_each(visit),
+            Plan::Join { left, right, .. }
+            | Plan::Apply { left, right, .. }
+            | Plan::SetOperation { left, right, .. } => {
+                visit(left);
+                visit(right);
+            }
+            Plan::Recursive { base, step, .. } => {
+                visit(base);
+                visit(step);
+            }
+        }
+    }
+
+    /// The expressions of this operator, not of its inputs.
+    #[must_use]
+    pub fn exprs(&self) -> Vec<&TypedExpr> {
+        match self {
+            Plan::Values { rows, .. } => rows.iter().flatten().collect(),
+            Plan::TableScan { filter, .. } => filter.iter().collect(),
+            Plan::IndexScan { access, filter, .. } => access.exprs().chain(filter).collect(),
+            Plan::LockRows { bound, .. } => bound.iter().collect(),
+            Plan::SystemScan { args, .. } => args.iter().collect(),
+            Plan::FunctionScan {
+                call: SetCall::Builtin { args, .. } | SetCall::User { args, .. }, ..
+            } => args.iter().collect(),
+            Plan::Project { exprs, .. } => exprs.iter().collect(),
+            Plan::Filter { predicate, .. } => vec![predicate],
+            Plan::Aggregate { group_by, aggregates, .. } => group_by
+                .iter()
+                .chain(aggregates.iter().flat_map(|call| call.args.iter().chain(&call.filter)))
+                .collect(),
+            Plan::Sort { keys, .. } => keys.iter().map(|key| &key.expr).collect(),
+            Plan::Limit { limit, offset, .. } => limit.iter().chain(offset).collect(),
+            Plan::Join { equal, filter, .. } => {
+                equal.iter().flat_map(|(left, right)| [left, right]).chain(filter).collect()
+            }
+            Plan::Apply { outer, filter, .. } => outer.iter().chain(filter).collect(),
+            Plan::Distinct { .. }
+            | Plan::CurrentRow { .. }
+            | Plan::Single { .. }
+            | Plan::External { .. }
+            | Plan::Append { .. }
+            | Plan::SetOperation { .. }
+            | Plan::Shared { .. }
+            | Plan::Recursive { .. }
+            | Plan::WorkTable { .. } => Vec::new(),
+        }
+    }
+
+    /// Calls `visit` on the expressions of this operator, not of its inputs, to change them.
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut TypedExpr)) {
+        match self {
+            Plan::Values { rows, .. } => rows.iter_mut().flatten().for_each(visit),
+            Plan::TableScan { filter, .. } => filter.iter_mut().for_each(visit),
+            Plan::IndexScan { access, filter, .. } => {
+                access.for_each_expr_mut(visit);
+                filter.iter_mut().for_each(visit);
+            }
+            Plan::LockRows { bound, .. } => bound.iter_mut().for_each(visit),
+            Plan::SystemScan { args, .. } => args.iter_mut().for_each(visit),
+            Plan::FunctionScan {
+                call: SetCall::Builtin { args, .. } | SetCall::User { args, .. }, ..
+            } => args.iter_mut().for_each(visit),
+            Plan::Project { exprs, .. } => exprs.iter_mut().for_each(visit),
+            Plan::Filter { predicate, .. } => visit(predicate),
+            Plan::Aggregate { group_by, aggregates, .. } => {
+                group_by.iter_mut().for_each(&mut *visit);
+                aggregates
+                    .iter_mut()
+                    .flat_map(|call| call.args.iter_mut().chain(&mut call.filter))
+                    .for_each(visit);
+            }
+            Plan::Sort { keys, .. } => keys.iter_mut().for_each(|key| visit(&mut key.expr)),
+            Plan::Limit { limit, offset, .. } => limit.iter_mut().chain(offset).for_each(visit),
+            Plan::Join { equal, filter, .. } => {
+                for (left, right) in equal {
+                    visit(left);
+                    visit(right);
+                }
+                filter.iter_mut().for_each(visit);
+            }
+            Plan::Apply { outer, filter, .. } => outer.iter_mut().chain(filter).for_each(visit),
+            Plan::Distinct { .. }
+            | Plan::CurrentRow { .. }
+            | Plan::Single { .. }
+            | Plan::External { .. }
+            | Plan::Append { .. }
+            | Plan::SetOperation { .. }
+            | Plan::Shared { .. }
+            | Plan::Recursive { .. }
+            | Plan::WorkTable { .. } => {}
+        }
+    }
+
+    /// Whether `test` holds for this operator, one that it reads, or one of a query within their expressions.
+    pub fn any(&self, test: &mut dyn FnMut(&Plan) -> bool) -> bool {
+        if test(self) {
+            return true;
+        }
+        let in_expr = |expr: &TypedExpr, test: &mut dyn FnMut(&Plan) -> bool| {
+            expr.any(&mut |part| match &part.kind {
+                ExprKind::Subquery { plan, .. } => plan.any(test),
+                _ => false,
+            })
+        };
+        self.exprs().into_iter().any(|expr| in_expr(expr, test))
+            || self.inputs().into_iter().any(|input| input.any(test))
+    }
+
+    /// Whether `test` holds for an expression of the whole tree, or any part of one.
+    pub fn any_expr(&self, test: &mut dyn FnMut(&TypedExpr) -> bool) -> bool {
+        self.any(&mut |plan| plan.exprs().into_iter().any(|expr| expr.any(test)))
+    }
+
+    /// Whether running it twice may give two answers.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        self.any(&mut |part| match part {
+            Plan::FunctionScan { call: SetCall::User { .. }, .. } => true,
+            Plan::FunctionScan { call: SetCall::Builtin { function, .. }, .. }
+                if function.volatility == Volatility::Volatile =>
+            {
+                true
+            }
+            _ => part.exprs().into_iter().any(TypedExpr::is_volatile),
+        })
+    }
+
+    /// Whether it needs values of a query around it (P5).
+    #[must_use]
+    pub fn uses_outer(&self) -> bool {
+        let own = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, ExprKind::Outer(_)));
+        if self.exprs().into_iter().any(own) {
+            return true;
+        }
+        match self {
+            Plan::Apply { left, .. } => left.uses_outer(), // the right side's are the apply's own
+            other => other.inputs().into_iter().any(Plan::uses_outer),
+        }
+    }
+}
