@@ -3,8 +3,8 @@
 //! Nothing here may panic: bytes that pass a checksum may still be junk.
 #![allow(dead_code, reason = "each target uses its part")]
 
+use verso_storage::engine_core::PageRedo;
 use verso_storage::heap::layout::PageLayout;
-use verso_storage::mini::PageRedo;
 use verso_storage::page::header;
 use verso_storage::shared::REDO;
 use verso_storage::version::entry::EntryKind;

@@ -4,6 +4,7 @@
 pub mod buffer;
 pub mod clean;
 pub mod engine;
+pub mod engine_core;
 pub mod error;
 pub mod heap;
 pub mod index;
@@ -21,6 +22,7 @@ pub mod version;
 pub mod wal;
 
 pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableSpace};
+pub use engine_core::{CheckpointGate, Core, PageRedo, RedoTable};
 pub use error::StorageError;
 pub use heap::ColumnSpec;
 pub use index::{Index, IndexProgress, IndexScan, IndexScanSpec, IndexSpec, KeyPart, KeyRange};
@@ -30,7 +32,7 @@ pub use lock::{
 };
 pub use maintenance::check::{CheckProblem, CheckProgress, CheckReport};
 pub use maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
-pub use mini::{CheckpointGate, Core, Mini, PageHandle, PageRedo, RedoTable};
+pub use mini::{Mini, PageHandle};
 pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
 pub use sequence::{Sequence, SequenceSpec};
 pub use txn::live::TxnInfo;

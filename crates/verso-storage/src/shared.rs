@@ -9,10 +9,10 @@ use verso_env::sync::Mutex;
 
 use crate::StorageError;
 use crate::engine::EngineOptions;
+use crate::engine_core::{Core, RedoTable};
 use crate::heap::{self, Heap};
 use crate::index::{self, Index};
 use crate::lock::LockManager;
-use crate::mini::{Core, RedoTable};
 use crate::page::{ObjectId, PageId, TxnId};
 use crate::recovery::Store;
 use crate::space::SpaceMap;

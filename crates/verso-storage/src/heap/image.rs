@@ -16,7 +16,7 @@ use super::slice::encode_from_page;
 use super::slots::{SlotSet, Slots};
 use super::table::Heap;
 use crate::StorageError;
-use crate::mini::Core;
+use crate::engine_core::Core;
 use crate::page::{Flaw, Lsn, PageId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;

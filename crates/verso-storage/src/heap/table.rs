@@ -10,14 +10,16 @@ use verso_env::sync::{Mutex, RwLock};
 
 use super::apply;
 use super::layout::{self, ColumnSpec, PageLayout};
+use super::read::{HeapScan, ScanBatch, ScanSpec, prepare, read_page};
 use super::root::{self, DATA_PAGES, DIRECTORY, directory_capacity};
 use crate::StorageError;
 use crate::buffer::BufferPool;
 use crate::index::IndexSet;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u32_at;
-use crate::page::{Flaw, ObjectId, PageId, PageKind, header};
+use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, header};
 use crate::space::SpaceMap;
+use crate::txn::transaction::Txn;
 use crate::wal::RecordKind;
 
 /// A stored table.
@@ -224,5 +226,43 @@ impl Heap {
             directory.push(page);
         });
         Ok((index, handle))
+    }
+}
+
+impl Heap {
+    /// Scans the table as the transaction's current statement sees it.
+    pub fn scan(self: &Arc<Self>, txn: &Txn, spec: ScanSpec<'_>) -> HeapScan {
+        let (registration, view) = txn.view_or_now();
+        if let Some(reader) = view.reader() {
+            reader.reads_table(self.object);
+        }
+        HeapScan {
+            shared: Arc::clone(&txn.shared),
+            heap: Arc::clone(self),
+            view,
+            _registration: registration,
+            cancel: Arc::clone(&txn.cancel),
+            columns: spec.columns.to_vec(),
+            next: spec.pages.start,
+            end: spec.pages.end.min(self.page_count()),
+        }
+    }
+
+    /// Reads one record into `out`; whether it is visible.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn fetch(
+        &self,
+        txn: &Txn,
+        record: RecordId,
+        columns: &[u16],
+        out: &mut ScanBatch,
+    ) -> Result<bool, StorageError> {
+        let (_registration, view) = txn.view_or_now();
+        prepare(self, columns, out);
+        read_page(&txn.shared, self, &view, record.page_index, Some(&[record.slot]), columns, out)?;
+        out.batch.rows = out.records.len();
+        Ok(!out.records.is_empty())
     }
 }

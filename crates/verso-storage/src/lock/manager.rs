@@ -1,17 +1,16 @@
-//! The lock manager: getting, waiting, releasing.
+//! The lock manager: owners, and getting locks.
 //!
 //! T3-logged. From the moment when the commit of a transaction is in the log, changes at READ COMMITTED pass its record
 //!     locks, explicit ones too, and see what it has done (S1): to them it has ended. To everybody else it holds all its
 //!     locks until it is published. Who passes a lock notes that, as if he had seen a change of the transaction.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use verso_env::Clock;
 use verso_env::sync::{Condvar, Mutex, MutexGuard};
 
-use super::graph;
 use super::mode::{RecordLockMode, TableLockMode, WaitPolicy};
 use super::owner::{CancelHandle, LockOwner, Near, OwnerCore};
 use super::table::{OwnerState, State, TableRecords, Tag, Want};
@@ -19,29 +18,27 @@ use crate::StorageError;
 use crate::heap::Heap;
 use crate::page::{ObjectId, RecordId, TxnId};
 use crate::rules::{Rule, disabled};
-use crate::txn::{Transactions, TxnState};
+use crate::txn::Transactions;
 
 /// Counters of strong table locks; tables share them.
 const STRIPES: usize = 256;
-/// What is waited for in one go, when only time is: clocks take no more than some centuries.
-const SLEEP_MAX: Duration = Duration::from_secs(3600);
 
 /// All locks of an open database.
 pub struct LockManager {
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     /// Strong table locks held or wanted, by stripe (O1).
-    strong: [AtomicU32; STRIPES],
+    pub(super) strong: [AtomicU32; STRIPES],
     /// Owners that wait; who ends a transaction looks here first.
-    waiting: AtomicUsize,
+    pub(super) waiting: AtomicUsize,
     /// Waits so far.
-    waits: AtomicU64,
+    pub(super) waits: AtomicU64,
     /// How often somebody has stepped back from records.
-    steps_back: AtomicU64,
+    pub(super) steps_back: AtomicU64,
     /// The engine has failed: what is waited for may never come.
-    failed: AtomicBool,
-    transactions: Arc<Transactions>,
-    clock: Arc<dyn Clock>,
-    this: Weak<LockManager>,
+    pub(super) failed: AtomicBool,
+    pub(super) transactions: Arc<Transactions>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) this: Weak<LockManager>,
 }
 
 /// When records were looked at, told by how often somebody had stepped back from some.
@@ -174,61 +171,16 @@ impl LockManager {
         granted
     }
 
-    /// Gives an advisory lock of the session back; whether it was held.
-    pub(super) fn release_one(&self, owner: &OwnerCore, tag: Tag, mode: u8) -> bool {
-        let mut state = self.state.lock();
-        let Some(entry) = state.tags.get_mut(&tag) else { return false };
-        let own = |granted: &&mut super::table::Granted| {
-            granted.owner == owner.id && granted.mode == mode && granted.session > 0
-        };
-        let Some(granted) = entry.granted.iter_mut().find(own) else { return false };
-        granted.session -= 1;
-        self.drop_unheld(&mut state, owner.id, tag);
-        true
-    }
-
-    /// Gives all advisory locks of the session back.
-    pub(crate) fn release_session(&self, owner: &OwnerCore) {
-        self.release_where(owner, |granted| granted.session = 0);
-    }
-
-    /// Whether the owner keeps others.
-    fn release_where(&self, owner: &OwnerCore, clear: impl Fn(&mut super::table::Granted)) -> bool {
-        let mut state = self.state.lock();
-        let tags = state.owners.get(&owner.id).map(|owner| owner.tags.clone()).unwrap_or_default();
-        for tag in tags {
-            if let Some(entry) = state.tags.get_mut(&tag) {
-                entry.granted.iter_mut().filter(|granted| granted.owner == owner.id).for_each(&clear);
+    /// The owner's lock on a table stays until the end of the transaction, also past a rollback to a savepoint.
+    pub(crate) fn pin_table(&self, owner: &OwnerCore, object: ObjectId) {
+        for (table, _, since) in &mut owner.near.lock().tables {
+            if *table == object {
+                *since = 0;
             }
-            self.drop_unheld(&mut state, owner.id, tag);
         }
-        state.owners.get(&owner.id).is_some_and(|owner| !owner.tags.is_empty())
-    }
-
-    /// Removes grants that no scope holds any more and wakes who waited for them.
-    fn drop_unheld(&self, state: &mut State, owner: u64, tag: Tag) {
-        let mut gone = false;
-        let mut left = false;
-        if let Some(entry) = state.tags.get_mut(&tag) {
-            entry.granted.retain(|granted| {
-                let its = granted.owner == owner;
-                let keep = !its || granted.session + granted.txn > 0;
-                if !keep {
-                    gone = true;
-                    if let Some(object) = self.strong_object(tag, granted.mode) {
-                        self.stripe(object).fetch_sub(1, Ordering::SeqCst);
-                    }
-                }
-                left |= its && keep;
-                keep
-            });
-        }
-        if gone {
-            if !left && let Some(owner) = state.owners.get_mut(&owner) {
-                owner.tags.retain(|held| *held != tag);
-            }
-            state.wake_queue(tag, &|txn, passes| self.is_active(txn, passes));
-            state.drop_if_empty(tag);
+        let mut state = self.state.lock();
+        if let Some(entry) = state.tags.get_mut(&Tag::Table(object)) {
+            entry.granted.iter_mut().filter(|held| held.owner == owner.id).for_each(|held| held.since = 0);
         }
     }
 
@@ -328,263 +280,6 @@ impl LockManager {
         self.block(&mut state, owner, Want::End(txn), request)
     }
 
-    // ── the end of a transaction ─────────────────────────────────────────────────────────────────────────────
-
-    /// The owner's transaction has ended, which its state says already: its locks go and who waited for it goes on.
-    pub(crate) fn end(&self, owner: &OwnerCore) {
-        let txn = owner.txn();
-        owner.txn.store(0, Ordering::Release);
-        owner.mark.store(0, Ordering::Relaxed);
-        let elsewhere = {
-            let mut near = owner.near.lock();
-            near.tables.clear();
-            std::mem::take(&mut near.elsewhere)
-        };
-        // Either the waiter sees the new state, or we see that somebody waits.
-        fence(Ordering::SeqCst);
-        if elsewhere {
-            self.release_records(owner.id, 0);
-            let session_locks = self.release_where(owner, |granted| granted.txn = 0);
-            owner.near.lock().elsewhere |= session_locks;
-        }
-        if txn != TxnId::NONE && self.waiting.load(Ordering::SeqCst) > 0 {
-            let state = self.state.lock();
-            self.wake_who_waits_for(&state, txn, false);
-        }
-        owner.logged.store(false, Ordering::Release);
-        owner.saw_logged.store(false, Ordering::Relaxed);
-    }
-
-    /// The commit of the owner's transaction is in the log, which its state says already: changes that waited for it go
-    /// on (T3-logged).
-    pub(crate) fn logged(&self, owner: &OwnerCore) {
-        owner.logged.store(true, Ordering::Release);
-        // Either the waiter sees that, or we see that somebody waits.
-        fence(Ordering::SeqCst);
-        if self.waiting.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        let state = self.state.lock();
-        self.wake_who_waits_for(&state, owner.txn(), true);
-        let Some(known) = state.owners.get(&owner.id).filter(|_| owner.near.lock().elsewhere) else { return };
-        let active = |txn, passes| self.is_active(txn, passes);
-        known.pages.iter().for_each(|(object, page)| state.wake_queues(*object, Some(*page), &active));
-        known.ranges.iter().for_each(|object| state.wake_queues(*object, None, &active));
-    }
-
-    /// Wakes those who wait for a transaction, or only those who pass one whose commit is logged. Who stands behind others
-    /// sleeps on: when they leave the queue they wake him.
-    fn wake_who_waits_for(&self, state: &State, txn: TxnId, passing: bool) {
-        let active = |txn, passes| self.is_active(txn, passes);
-        for (id, other) in &state.owners {
-            let Some(want) = &other.want else { continue };
-            let concerned = match *want {
-                Want::End(of) => of == txn && !passing,
-                Want::Record { writer, passes, .. } => writer == txn && (passes || !passing),
-                Want::Lock { .. } => false,
-            };
-            if concerned && !state.is_blocked(*id, want, &active) {
-                other.core.wake.notify_all();
-            }
-        }
-    }
-
-    /// The owner's transaction was rolled back to a savepoint: what was locked at its mark or later goes, and who waited
-    /// for a record that it had changed looks again.
-    pub(crate) fn release_since(&self, owner: &OwnerCore, mark: u32) {
-        let elsewhere = {
-            let mut near = owner.near.lock();
-            near.tables.retain(|(.., since)| *since < mark);
-            near.elsewhere
-        };
-        if elsewhere {
-            self.release_records(owner.id, mark);
-            self.release_where(owner, |granted| {
-                if granted.since >= mark {
-                    granted.txn = 0;
-                }
-            });
-        }
-        self.look_again(owner);
-    }
-
-    /// The owner's transaction has stepped back from records that it had changed: who waits for one of them looks whether
-    /// it is free now.
-    pub(crate) fn look_again(&self, owner: &OwnerCore) {
-        let txn = owner.txn();
-        self.steps_back.fetch_add(1, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        if txn == TxnId::NONE || self.waiting.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        let mut state = self.state.lock();
-        for other in state.owners.values_mut() {
-            if let Some(Want::Record { writer, .. }) = &mut other.want
-                && *writer == txn
-            {
-                *writer = TxnId::NONE;
-                other.core.wake.notify_all();
-            }
-        }
-    }
-
-    /// The owner's lock on a table stays until the end of the transaction, also past a rollback to a savepoint.
-    pub(crate) fn pin_table(&self, owner: &OwnerCore, object: ObjectId) {
-        for (table, _, since) in &mut owner.near.lock().tables {
-            if *table == object {
-                *since = 0;
-            }
-        }
-        let mut state = self.state.lock();
-        if let Some(entry) = state.tags.get_mut(&Tag::Table(object)) {
-            entry.granted.iter_mut().filter(|held| held.owner == owner.id).for_each(|held| held.since = 0);
-        }
-    }
-
-    /// Releases the owner's record locks that bear `since` or a later mark.
-    fn release_records(&self, owner: u64, since: u32) {
-        let mut state = self.state.lock();
-        let Some(known) = state.owners.get_mut(&owner) else { return };
-        let pages = std::mem::take(&mut known.pages);
-        let mut ranges = std::mem::take(&mut known.ranges);
-        let mut touched: Vec<(ObjectId, Option<u32>)> = ranges.iter().map(|object| (*object, None)).collect();
-        let mut left = Vec::new();
-        for (object, page) in pages {
-            let Some(table) = state.records.get_mut(&object) else { continue };
-            table.unlock_page(page, |lock| lock.owner == owner && lock.since >= since);
-            if table.pages.get(&page).is_some_and(|locks| locks.iter().any(|lock| lock.owner == owner)) {
-                left.push((object, page));
-            }
-            touched.push((object, Some(page)));
-        }
-        ranges.retain(|object| {
-            let Some(table) = state.records.get_mut(object) else { return false };
-            table.unlock_ranges(owner, since);
-            table.ranges.keys().any(|(holder, _)| *holder == owner)
-        });
-        if let Some(known) = state.owners.get_mut(&owner) {
-            (known.pages, known.ranges) = (left, ranges);
-        }
-        for (object, page) in &touched {
-            state.wake_queues(*object, *page, &|txn, passes| self.is_active(txn, passes));
-        }
-        for (object, _) in touched {
-            if state.records.get(&object).is_some_and(|table| table.count.load(Ordering::Relaxed) == 0) {
-                state.records.remove(&object);
-            }
-        }
-    }
-
-    // ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────
-
-    /// Whether a transaction has not ended: for those who pass one whose commit is logged, and for those who do not.
-    fn is_active(&self, txn: TxnId, passes: bool) -> bool {
-        matches!(self.transactions.state(txn), TxnState::Active | TxnState::Limbo)
-            && !(passes && self.transactions.is_logged(txn))
-    }
-
-    /// Waits until nobody blocks `want`. A queue is joined, and left by the caller.
-    fn block(
-        &self,
-        state: &mut MutexGuard<'_, State>,
-        owner: &Arc<OwnerCore>,
-        want: Want,
-        request: Request,
-    ) -> Result<bool, StorageError> {
-        // The owner of a transaction in doubt may be gone, so that nobody seems to be in the way.
-        if self.failed.load(Ordering::Acquire) {
-            return Err(StorageError::Poisoned);
-        }
-        let active = |txn, passes| self.is_active(txn, passes);
-        if !state.is_blocked(owner.id, &want, &active) {
-            // A place in the queue all the same, for the caller has yet to take what it may have now.
-            if matches!(want, Want::Record { .. }) {
-                state.enqueue(owner.id, &want, false);
-            }
-            return Ok(true);
-        }
-        match request.policy {
-            WaitPolicy::NoWait => return Err(StorageError::LockNotAvailable),
-            WaitPolicy::SkipLocked => return Ok(false),
-            WaitPolicy::Block => {}
-        }
-        let deadline = request.timeout.map(|timeout| {
-            self.clock.monotonic_nanos().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
-        });
-        state.enqueue(owner.id, &want, false);
-        if let Some(owner) = state.owners.get_mut(&owner.id) {
-            debug_assert!(owner.want.is_none(), "an owner waits for one thing at a time (O2)");
-            owner.want = Some(want);
-        }
-        if let Some(tag) = want.tag().filter(|tag| state.is_followed(owner.id, *tag)) {
-            // Who holds what this one wants goes before it, and so perhaps before those behind it, too.
-            state.wake_queue(tag, &active);
-        }
-        self.waits.fetch_add(1, Ordering::Relaxed);
-        self.waiting.fetch_add(1, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        let result = loop {
-            // Whom it waits for may have stepped back from the record meanwhile.
-            let want = state.owners.get(&owner.id).and_then(|owner| owner.want).unwrap_or(want);
-            if !state.is_blocked(owner.id, &want, &active) {
-                break Ok(true);
-            }
-            if owner.cancel.load(Ordering::Acquire) {
-                break Err(StorageError::Cancelled);
-            }
-            if self.failed.load(Ordering::Acquire) {
-                break Err(StorageError::Poisoned);
-            }
-            if let Some(detail) = graph::cycle(state, owner.id, &active) {
-                let victim = owner.txn();
-                break Err(StorageError::Deadlock { victim, detail: detail.into() });
-            }
-            match deadline.map(|deadline| deadline.saturating_sub(self.clock.monotonic_nanos())) {
-                None => owner.wake.wait(state),
-                Some(0) => break Err(StorageError::LockTimeout),
-                Some(nanos) => {
-                    owner.wake.wait_for(state, Duration::from_nanos(nanos));
-                }
-            }
-        };
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
-        if let Some(owner) = state.owners.get_mut(&owner.id) {
-            owner.want = None;
-        }
-        if result.is_err()
-            && let Some(tag) = want.tag()
-            && state.dequeue(owner.id, tag)
-        {
-            state.wake_queue(tag, &active);
-        }
-        result
-    }
-
-    /// Waits for nobody, until the time is over or the owner is cancelled.
-    pub(super) fn sleep(&self, owner: &OwnerCore, duration: Duration) -> Result<(), StorageError> {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let deadline = self.clock.monotonic_nanos().saturating_add(nanos);
-        let mut state = self.state.lock();
-        loop {
-            if owner.cancel.load(Ordering::Acquire) {
-                return Err(StorageError::Cancelled);
-            }
-            match deadline.saturating_sub(self.clock.monotonic_nanos()) {
-                0 => return Ok(()),
-                // No longer than a condition variable can wait.
-                nanos => owner.wake.wait_for(&mut state, Duration::from_nanos(nanos).min(SLEEP_MAX)),
-            };
-        }
-    }
-
-    /// Ends all waits, now and to come, with `Poisoned`: a transaction whose commit failed keeps its locks, because nobody
-    /// knows whether it is committed.
-    pub(crate) fn fail(&self) {
-        self.failed.store(true, Ordering::Release);
-        let state = self.state.lock();
-        state.owners.values().for_each(|owner| owner.core.wake.notify_all());
-    }
-
     // ── odds and ends ────────────────────────────────────────────────────────────────────────────────────────
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -595,7 +290,7 @@ impl LockManager {
         &self.strong[object.0 as usize % STRIPES]
     }
 
-    fn strong_object(&self, tag: Tag, mode: u8) -> Option<ObjectId> {
+    pub(super) fn strong_object(&self, tag: Tag, mode: u8) -> Option<ObjectId> {
         match tag {
             Tag::Table(object) if TableLockMode::ALL[usize::from(mode)].is_strong() => Some(object),
             _ => None,

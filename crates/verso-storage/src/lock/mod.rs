@@ -18,6 +18,8 @@
 //! | [`manager`] | getting, waiting, releasing |
 //! | [`graph`] | deadlocks |
 //! | [`record`] | locking records |
+//! | [`wait`] | waiting, cancelling, time limits |
+//! | [`release`] | giving back, and who goes on then |
 //! | [`advisory`] | advisory locks |
 //! | [`handover`] | locks of prepared transactions |
 //! | [`info`] | what views show |
@@ -42,7 +44,9 @@ mod manager;
 mod mode;
 mod owner;
 mod record;
+mod release;
 mod table;
+mod wait;
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use verso_env::{Env, VfsFile};
 use super::superblock::Superblock;
 use crate::StorageError;
 use crate::buffer::ExclusivePage;
-use crate::mini::Core;
+use crate::engine_core::Core;
 use crate::page::bytes::checked_u32;
 use crate::page::{Flaw, Lsn, ObjectId, PageId, TxnId};
 use crate::space::{UNIT_PAGES, freed_pages};

@@ -7,7 +7,8 @@ use verso_env::Env;
 use verso_sim::{Rng, World, seeds};
 
 use super::*;
-use crate::mini::{PageHandle, RedoTable};
+use crate::engine_core::RedoTable;
+use crate::mini::PageHandle;
 use crate::page::bytes::{checked_u16, checked_u32, put_u64, u64_at};
 use crate::page::{Flaw, PageKind, header};
 use crate::space::{self, ExtentKind, ExtentRun};

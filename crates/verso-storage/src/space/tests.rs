@@ -8,7 +8,7 @@ use verso_sim::{FaultPlan, Rng, World, seeds};
 use super::*;
 use crate::Lsn;
 use crate::buffer::PoolOptions;
-use crate::mini::RedoTable;
+use crate::engine_core::RedoTable;
 use crate::page::TxnId;
 use crate::recovery::{StateRedo, Store, StoreOptions};
 use crate::wal::WalOptions;

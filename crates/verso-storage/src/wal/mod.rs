@@ -24,19 +24,24 @@ mod chunk;
 mod group;
 mod log;
 mod lookup;
+mod options;
 mod queue;
 mod reader;
 mod record;
+mod room;
 mod segment;
 mod tail;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod writer;
 
 pub use chunk::{CHUNK_HEADER, DatabaseId, LOG_FORMAT, SECTOR};
 pub use group::{GROUP_HEADER, Group, GroupView, MAX_GROUP, RECORD_HEADER, RecordView};
-pub use log::{FIRST_LSN, Promise, Reservation, Wal, WalOptions, WalStats};
+pub use log::{FIRST_LSN, Wal};
 pub use lookup::{LogLookup, LogPin};
+pub use options::{WalOptions, WalStats};
 pub(crate) use reader::corrupt;
 pub use reader::{LogImage, LogOrigin};
 pub use record::{RecordKind, RecordShape};
+pub use room::{Promise, Reservation};

@@ -15,7 +15,8 @@ use verso_env::{Env, Vfs};
 
 use super::GroupView;
 use super::chunk::{CHUNK_HEADER, ChunkHeader, DatabaseId, SECTOR, SegmentHeader, verify_chunk};
-use super::log::{Wal, WalOptions};
+use super::log::Wal;
+use super::options::WalOptions;
 use super::segment::{self, Segment};
 use super::tail::{LiveSegment, Tail};
 use crate::StorageError;

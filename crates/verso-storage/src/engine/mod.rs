@@ -1,0 +1,357 @@
+//! The engine: one open database.
+//!
+//! ```text
+//! open: store (file, log, recovery) ─► restore state kept in memory ─► what was under way is dead ─► threads
+//! use:  objects (tables, sequences, indexes) · transactions · housekeeping, sweep, checkpoints · reports
+//! ```
+
+mod objects;
+mod options;
+mod report;
+mod restore;
+
+pub use options::EngineOptions;
+pub use report::{EngineStatistics, SpaceReport, TableSpace};
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use verso_env::sync::Mutex;
+use verso_env::{Env, JoinHandle};
+
+use crate::StorageError;
+use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
+use crate::maintenance::check::{CheckProgress, CheckReport};
+use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
+use crate::maintenance::{background, backout, check, retire, sweep};
+use crate::mini::Mini;
+use crate::page::{Lsn, ObjectId, PageId, TxnId};
+use crate::recovery::{CheckpointTarget, Checkpointer, CheckpointerOptions, RecoveryReport, Store};
+use crate::rules::{Rule, disabled};
+use crate::sequence::Sequence;
+use crate::shared::{REDO, Shared};
+use crate::space::ExtentKind;
+use crate::txn::transaction::{Txn, TxnOptions};
+use crate::txn::{Markers, Transactions, TxnState, prepared};
+use crate::wal::RecordKind;
+use options::store_options;
+use restore::{Restoring, restore_versions};
+
+/// One open database. Clones share it.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    sequences: Mutex<HashMap<ObjectId, Arc<Sequence>>>,
+    threads: Mutex<Vec<JoinHandle>>,
+    checkpointer: Mutex<Option<Checkpointer>>,
+    recovery: Option<RecoveryReport>,
+}
+
+struct Target(std::sync::Weak<Shared>);
+
+impl CheckpointTarget for Target {
+    fn redo_bytes(&self) -> u64 {
+        self.0.upgrade().map_or(0, |shared| shared.store.redo_bytes())
+    }
+
+    fn checkpoint(&self) -> Result<(), StorageError> {
+        let shared = self.0.upgrade().ok_or(StorageError::Closed)?;
+        shared.store.checkpoint(|| shared.collect()).map(|_| ())
+    }
+}
+
+impl Engine {
+    /// Object ids below this are for the catalog.
+    pub const FIRST_USER_OBJECT: u32 = 1000;
+
+    /// Creates a database.
+    ///
+    /// # Errors
+    /// As [`Store::create`].
+    pub fn create(env: Env, path: &Path, options: EngineOptions) -> Result<Engine, StorageError> {
+        let store = Store::create(&env, path, &store_options(&options, None), &REDO)?;
+        let restoring = Restoring::of_new_database();
+        Engine::start(env, store, options, restoring, None)
+    }
+
+    /// Opens a database and recovers it if it was not closed.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open(env: Env, path: &Path, options: EngineOptions) -> Result<Engine, StorageError> {
+        let mut restoring = Restoring::of_new_database();
+        let (store, report) = Store::open(&env, path, &store_options(&options, None), &REDO, &mut restoring)?;
+        Engine::start(env, store, options, restoring, Some(report))
+    }
+
+    fn start(
+        env: Env,
+        store: Store,
+        options: EngineOptions,
+        restoring: Restoring,
+        recovery: Option<RecoveryReport>,
+    ) -> Result<Engine, StorageError> {
+        let space = store.load_space(crate::space::RESERVE_UNITS)?;
+        let page_size = store.core.pool.page_size();
+        let Restoring { mut transactions, active, mut left_to_sweep, next_object, versions, .. } = restoring;
+        // What was under way has failed.
+        if !disabled(Rule::DeadAtRestart) {
+            transactions.dead.extend(active.iter().copied());
+        }
+        left_to_sweep.retain(|txn| transactions.dead.contains(txn));
+        let unfinished = transactions.dead.iter().chain(transactions.limbo.keys()).copied().collect();
+        let limbo = transactions.limbo.clone();
+        let versions = restore_versions(&store, &space, versions, &unfinished)?;
+        let temporary: Vec<_> =
+            space.extents_of_kind(ExtentKind::Temp).into_iter().map(|(_, run)| run).collect();
+        if !temporary.is_empty() && !disabled(Rule::F3Restart) {
+            let mut mini = Mini::begin(&store.core, TxnId::NONE);
+            space.free_runs(&mut mini, &temporary)?;
+            mini.commit()?;
+        }
+        let roots: HashMap<ObjectId, PageId> = space.roots().into_iter().collect();
+        let greatest = roots.keys().map(|object| object.0 + 1).max().unwrap_or(0);
+        let transactions = Arc::new(Transactions::new(transactions));
+        versions.close_all(&transactions);
+        let seed = env.random.next_u64() as u16;
+        let shared = Arc::new(Shared {
+            store,
+            space,
+            locks: LockManager::new(Arc::clone(&transactions), Arc::clone(&env.clock)),
+            ssi: Arc::default(),
+            prepared: Mutex::default(),
+            exported: Mutex::default(),
+            transactions,
+            versions,
+            page_size,
+            roots: Mutex::new(roots),
+            heaps: Mutex::default(),
+            next_object: AtomicU32::new(next_object.max(greatest)),
+            next_incarnation: AtomicU16::new(seed),
+            auto_backout: AtomicBool::new(options.auto_backout),
+            sweep_interval: AtomicU64::new(options.sweep_interval),
+            closed: AtomicBool::new(false),
+            commits: AtomicU64::new(0),
+            rollbacks: AtomicU64::new(0),
+            sweeping: Mutex::new(()),
+            left_to_sweep: Mutex::new(left_to_sweep),
+            live: Mutex::default(),
+            env: env.clone(),
+            options: options.clone(),
+        });
+        prepared::restore(&shared, limbo)?;
+        for txn in active {
+            let mut mini = Mini::begin(shared.core(), txn);
+            mini.use_reserve();
+            mini.state(RecordKind::DEAD, &[])?;
+            mini.commit()?;
+        }
+        if recovery.is_some() {
+            shared.store.checkpoint(|| shared.collect())?;
+        }
+        let mut threads = Vec::new();
+        let mut checkpointer = None;
+        if options.background {
+            let weak = Arc::downgrade(&shared);
+            threads.push(env.spawn("verso-housekeeping", move || background::run(&weak)));
+            let checkpoints = CheckpointerOptions {
+                interval: Duration::from_millis(options.checkpoint_interval_ms),
+                log_bytes: options.checkpoint_log_bytes,
+                ..CheckpointerOptions::default()
+            };
+            let started = Checkpointer::start(&env, checkpoints, Arc::new(Target(Arc::downgrade(&shared))));
+            checkpointer = Some(started?);
+        }
+        Ok(Engine {
+            inner: Arc::new(Inner {
+                shared,
+                sequences: Mutex::default(),
+                threads: Mutex::new(threads),
+                checkpointer: Mutex::new(checkpointer),
+                recovery,
+            }),
+        })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.inner.shared
+    }
+
+    /// Closes the database cleanly; its file can be copied then. Transactions still open are rolled back by their owners
+    /// without effect on the file.
+    ///
+    /// # Errors
+    /// `Poisoned`, `Io`, `Full`.
+    pub fn close(&self) -> Result<(), StorageError> {
+        let shared = self.shared();
+        if shared.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        if let Some(checkpointer) = self.inner.checkpointer.lock().take() {
+            checkpointer.stop();
+        }
+        for thread in std::mem::take(&mut *self.inner.threads.lock()) {
+            let _ = thread.join();
+        }
+        shared.versions.close_idle(&shared.transactions);
+        retire::retire(shared)?;
+        shared.store.close(|| shared.collect())
+    }
+
+    /// The outside world it lives in.
+    pub fn env(&self) -> &Env {
+        &self.shared().env
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &EngineOptions {
+        &self.shared().options
+    }
+
+    /// What recovery did when the database was opened; `None` after creation.
+    pub fn recovery(&self) -> Option<&RecoveryReport> {
+        self.inner.recovery.as_ref()
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&self, options: TxnOptions) -> Txn {
+        Txn::new(Arc::clone(self.shared()), options, None)
+    }
+
+    /// Begins a transaction of a session: it locks in the session's name, and the session's handle cancels it. A session
+    /// has one transaction at a time.
+    pub fn begin_for(&self, owner: &LockOwner, options: TxnOptions) -> Txn {
+        Txn::new(Arc::clone(self.shared()), options, Some(owner))
+    }
+
+    /// The session with this number (not 0) as an owner of locks.
+    pub fn lock_owner(&self, session: u64) -> LockOwner {
+        self.shared().locks.register(session)
+    }
+
+    pub(crate) fn locks_of(&self) -> &Arc<LockManager> {
+        &self.shared().locks
+    }
+
+    /// Locks a table until the transaction ends. `false` when others have it and the policy is to go on without. A lock
+    /// held already costs a look at the transaction's own list; one of the weak modes, while nobody asks for a strong one,
+    /// a mutex of the session's own.
+    ///
+    /// # Errors
+    /// `Deadlock`, `Cancelled`, `LockTimeout`, `LockNotAvailable`.
+    pub fn lock_table(
+        &self,
+        txn: &mut Txn,
+        object: ObjectId,
+        mode: TableLockMode,
+        policy: WaitPolicy,
+    ) -> Result<bool, StorageError> {
+        txn.lock_table(object, mode, policy)
+    }
+
+    /// Every lock held or waited for.
+    pub fn locks(&self) -> Vec<LockInfo> {
+        self.shared().locks.list()
+    }
+
+    /// Next, OIT, OAT, OST.
+    pub fn markers(&self) -> Markers {
+        self.shared().transactions.markers()
+    }
+
+    /// What became of a transaction.
+    pub fn txn_state(&self, txn: TxnId) -> TxnState {
+        self.shared().transactions.state(txn)
+    }
+
+    /// The commit number of a transaction, if it is committed: snapshots from this number on see it. 0 is long ago.
+    pub fn commit_number(&self, txn: TxnId) -> Option<u64> {
+        self.shared().transactions.commit_number(txn)
+    }
+
+    /// Open transactions.
+    pub fn transactions(&self) -> Vec<crate::TxnInfo> {
+        self.shared().live.lock().values().filter_map(|live| live.info()).collect()
+    }
+
+    /// Sweeps.
+    ///
+    /// # Errors
+    /// As [`sweep::sweep`].
+    pub fn sweep(
+        &self,
+        options: SweepOptions,
+        progress: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
+    ) -> Result<SweepReport, StorageError> {
+        sweep::sweep(self.shared(), &options, progress)
+    }
+
+    /// Does what the housekeeping thread does, once; for tests and for engines without one.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`, `Poisoned`.
+    pub fn housekeeping(&self) -> Result<(), StorageError> {
+        background::round(self.shared(), backout::Pace::Full)
+    }
+
+    /// How far the log is on disk; see [`Txn::needs`].
+    pub fn durable(&self) -> Lsn {
+        self.shared().core().wal.durable()
+    }
+
+    /// Waits until the log is on disk up to there; writes it, if nobody does.
+    ///
+    /// # Errors
+    /// `Poisoned`, or the failure that makes it so.
+    pub fn flush_log(&self, upto: Lsn) -> Result<(), StorageError> {
+        self.shared().core().wal.flush(upto)
+    }
+
+    /// Makes a checkpoint.
+    ///
+    /// # Errors
+    /// `Poisoned`, `Io`, `Full`.
+    pub fn checkpoint(&self) -> Result<(), StorageError> {
+        let shared = self.shared();
+        shared.store.checkpoint(|| shared.collect()).map(|_| ())
+    }
+
+    /// Proves the numbered invariants.
+    ///
+    /// # Errors
+    /// As [`check::check`].
+    pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport, StorageError> {
+        check::check(self.shared(), progress)
+    }
+
+    /// Switches background back-out.
+    pub fn set_auto_backout(&self, on: bool) {
+        self.shared().auto_backout.store(on, Ordering::Relaxed);
+    }
+
+    /// Sets the interval of sweeps that start by themselves; 0 = never.
+    pub fn set_sweep_interval(&self, interval: u64) {
+        self.shared().sweep_interval.store(interval, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Without `close` the file stays as after a crash, which recovery handles; only the threads end here.
+        self.shared.closed.store(true, Ordering::Release);
+        if let Some(checkpointer) = self.checkpointer.lock().take() {
+            checkpointer.stop();
+        }
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Tables, sequences and indexes: made, dropped, found by their numbers.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Engine;
+use crate::StorageError;
+use crate::heap::layout::ColumnSpec;
+use crate::heap::{Heap, root};
+use crate::index::{self, Index, IndexProgress, IndexSpec};
+use crate::mini::Mini;
+use crate::page::ObjectId;
+use crate::sequence::{self, Sequence, SequenceSpec};
+use crate::space::ExtentKind;
+use crate::txn::frame::Voidable;
+use crate::txn::transaction::{Txn, note_object};
+use crate::version::entry::EntryKind;
+use crate::wal::RecordKind;
+
+impl Engine {
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// `Full`, `TooLarge` for too many or too wide columns.
+    pub fn create_heap(&self, txn: &mut Txn, columns: &[ColumnSpec]) -> Result<ObjectId, StorageError> {
+        let object = ObjectId(self.shared().next_object.fetch_add(1, Ordering::AcqRel));
+        self.create_heap_with_id(txn, object, columns)?;
+        Ok(object)
+    }
+
+    /// Creates a table of the catalog under a number below [`Engine::FIRST_USER_OBJECT`].
+    ///
+    /// # Errors
+    /// As [`Engine::create_heap`].
+    pub fn create_heap_with_id(
+        &self,
+        txn: &mut Txn,
+        object: ObjectId,
+        columns: &[ColumnSpec],
+    ) -> Result<(), StorageError> {
+        let page_size = self.shared().page_size;
+        let width = crate::heap::layout::PageLayout::new(columns.iter().copied(), 1).end;
+        let too_large = |what: &str, size: usize, limit: usize| StorageError::TooLarge {
+            what: what.into(),
+            size: size as u64,
+            limit: limit as u64,
+        };
+        if columns.len() > root::MAX_COLUMNS {
+            return Err(too_large("the list of columns", columns.len() * 4, root::MAX_COLUMNS * 4));
+        }
+        if width > page_size {
+            return Err(too_large("a row", width, page_size));
+        }
+        self.create_object(txn, object, root::TABLE, columns, None)
+    }
+
+    /// Creates a sequence.
+    ///
+    /// # Errors
+    /// `Full`.
+    pub fn create_sequence(&self, txn: &mut Txn, spec: SequenceSpec) -> Result<ObjectId, StorageError> {
+        let object = ObjectId(self.shared().next_object.fetch_add(1, Ordering::AcqRel));
+        let body = sequence::body(&spec, spec.start, false);
+        self.create_object(txn, object, root::SEQUENCE, &[], Some(body))?;
+        Ok(object)
+    }
+
+    fn create_object(
+        &self,
+        txn: &mut Txn,
+        object: ObjectId,
+        kind: u8,
+        columns: &[ColumnSpec],
+        body: Option<Vec<u8>>,
+    ) -> Result<(), StorageError> {
+        let id = txn.begin_write()?;
+        let shared = Arc::clone(self.shared());
+        let mut mini = Mini::begin(shared.core(), id);
+        // The note first: allocations that may fail come before any change.
+        note_object(&shared, txn, &mut mini, EntryKind::CreateObject, object)?;
+        mini.use_reserve();
+        let run = shared.space.allocate(&mut mini, object, ExtentKind::Object, 1, true)?;
+        let handle = mini.create(run.first)?;
+        mini.apply(
+            handle,
+            RecordKind::ROOT_INIT,
+            &root::init_payload(run.first, object, run.pages, kind, columns),
+        )?;
+        if let Some(body) = body {
+            mini.apply(handle, RecordKind::PATCH, &body)?;
+        }
+        let lsns = mini.commit_with(|_, _| {
+            shared.roots.lock().insert(object, run.first);
+        })?;
+        txn.wrote(lsns);
+        if let Some(frame) = txn.frame() {
+            frame.created.push(object);
+        }
+        Ok(())
+    }
+
+    /// Drops a table or sequence: its pages go back after the commit, behind the horizon.
+    ///
+    /// # Errors
+    /// `NoSuchObject`, `Full`.
+    pub fn drop_object(&self, txn: &mut Txn, object: ObjectId) -> Result<(), StorageError> {
+        let shared = Arc::clone(self.shared());
+        if !shared.roots.lock().contains_key(&object) {
+            return Err(StorageError::NoSuchObject(object));
+        }
+        let id = txn.begin_write()?;
+        let mut mini = Mini::begin(shared.core(), id);
+        let pointer = note_object(&shared, txn, &mut mini, EntryKind::DropObject, object)?;
+        let lsns = mini.commit()?;
+        txn.wrote(lsns);
+        if let Some(frame) = txn.frame() {
+            frame.voids.push(Voidable { pointer, own_value: None });
+        }
+        Ok(())
+    }
+
+    /// The table with this number.
+    ///
+    /// # Errors
+    /// `NoSuchObject`, `Corrupt`, `Io`.
+    pub fn heap(&self, object: ObjectId) -> Result<Arc<Heap>, StorageError> {
+        self.shared().heap(object)
+    }
+
+    /// The sequence with this number.
+    ///
+    /// # Errors
+    /// `NoSuchObject`, `Corrupt`, `Io`.
+    pub fn sequence(&self, object: ObjectId) -> Result<Arc<Sequence>, StorageError> {
+        let root =
+            self.shared().roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
+        let mut sequences = self.inner.sequences.lock();
+        if let Some(sequence) = sequences.get(&object) {
+            return Ok(Arc::clone(sequence));
+        }
+        let sequence = Arc::new(Sequence::load(self.shared(), object, root)?);
+        sequences.insert(object, Arc::clone(&sequence));
+        Ok(sequence)
+    }
+
+    /// Creates an index and fills it with what the table holds. The caller holds a lock on the table that keeps writers
+    /// away; `progress` may end it early.
+    ///
+    /// # Errors
+    /// `Unique` when two records have the same key of a unique index; `Cancelled`; `NoSuchObject`, `TooLarge`, `Full`.
+    pub fn create_index(
+        &self,
+        txn: &mut Txn,
+        spec: IndexSpec,
+        progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<ObjectId, StorageError> {
+        let shared = Arc::clone(self.shared());
+        let heap = shared.heap(spec.table)?;
+        let object = ObjectId(shared.next_object.fetch_add(1, Ordering::AcqRel));
+        index::validate(&heap, object, &spec)?;
+        let mut body = Vec::new();
+        root::patch(&mut body, root::BODY, &spec.encode());
+        self.create_object(txn, object, root::INDEX, &[], Some(body))?;
+        let root = shared.roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
+        index::create(txn, &heap, object, root, spec, progress)?;
+        Ok(object)
+    }
+
+    /// The index with this number.
+    ///
+    /// # Errors
+    /// `NoSuchObject`, `Corrupt`, `Io`.
+    pub fn index(&self, object: ObjectId) -> Result<Arc<Index>, StorageError> {
+        let missing = || StorageError::NoSuchObject(object);
+        let shared = self.shared();
+        let root = shared.roots.lock().get(&object).copied().ok_or_else(missing)?;
+        if shared.object_kind(root)? != root::INDEX {
+            return Err(missing());
+        }
+        let spec = Index::read_spec(&shared.core().pool, object, root)?;
+        let list = shared.heap(spec.table)?.indexes.list();
+        list.iter().find(|index| index.object() == object).cloned().ok_or_else(missing)
+    }
+}

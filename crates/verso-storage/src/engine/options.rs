@@ -1,0 +1,67 @@
+//! How an engine runs.
+
+use crate::buffer::PoolOptions;
+use crate::recovery::StoreOptions;
+use crate::wal::WalOptions;
+
+/// How an engine runs.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Bytes of a page, at creation: 4, 8, 16 or 32 KiB.
+    pub page_size: u32,
+    /// Bytes of the buffer pool.
+    pub buffer_pool_bytes: u64,
+    /// The database never grows beyond this.
+    pub max_database_bytes: u64,
+    /// Bytes of the log's ring buffer.
+    pub log_buffer_bytes: u64,
+    /// The page cleaner stops below this share of dirty frames, in per cent.
+    pub lru_min_dirty: u8,
+    /// The page cleaner starts above this share of dirty frames, in per cent.
+    pub lru_max_dirty: u8,
+    /// Whether dead transactions are backed out in the background.
+    pub auto_backout: bool,
+    /// OST − OIT beyond which a sweep starts by itself; 0 = never.
+    pub sweep_interval: u64,
+    /// Longest time between checkpoints.
+    pub checkpoint_interval_ms: u64,
+    /// Most log that recovery may have to read before a checkpoint is made.
+    pub checkpoint_log_bytes: u64,
+    /// Rollback undoes up to this many records at once (F4).
+    pub eager_rollback_records: u64,
+    /// Whether housekeeping and checkpoints run on threads of their own; tests that replay switch it off.
+    pub background: bool,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions {
+            page_size: 16 << 10,
+            buffer_pool_bytes: 256 << 20,
+            max_database_bytes: 1 << 40,
+            log_buffer_bytes: 4 << 20,
+            lru_min_dirty: 50,
+            lru_max_dirty: 60,
+            auto_backout: true,
+            sweep_interval: 20_000,
+            checkpoint_interval_ms: 300_000,
+            checkpoint_log_bytes: 256 << 20,
+            eager_rollback_records: 1000,
+            background: true,
+        }
+    }
+}
+
+/// As store, pool and log take them.
+pub(super) fn store_options(options: &EngineOptions, page_size: Option<usize>) -> StoreOptions {
+    let pool = PoolOptions {
+        page_size: options.page_size as usize,
+        capacity_bytes: options.buffer_pool_bytes,
+        max_database_bytes: options.max_database_bytes,
+        lru_min_dirty: options.lru_min_dirty,
+        lru_max_dirty: options.lru_max_dirty,
+    };
+    let mut wal = WalOptions { background: options.background, ..WalOptions::default() };
+    wal.buffer_count = (options.log_buffer_bytes as usize / wal.chunk_bytes).max(2);
+    StoreOptions { pool, page_size, wal }
+}

@@ -1,0 +1,127 @@
+//! What an engine tells of itself: counters, and where pages are.
+
+use std::sync::atomic::Ordering;
+
+use super::Engine;
+use crate::StorageError;
+use crate::buffer::PoolStats;
+use crate::heap::layout::{FLAG_ALL_VISIBLE, FLAG_SWEPT};
+use crate::heap::root;
+use crate::page::{ObjectId, PageKind, header};
+use crate::space::ExtentKind;
+use crate::wal::WalStats;
+
+/// Where the file's pages are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SpaceReport {
+    /// Bytes of a page.
+    pub page_size: u64,
+    /// Pages of the file.
+    pub total_pages: u64,
+    /// Pages in no extent.
+    pub free_pages: u64,
+    /// Version pages in use.
+    pub version_pages: u64,
+    /// Pages of scratch extents.
+    pub temporary_pages: u64,
+}
+
+/// Where a table's pages are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TableSpace {
+    /// Pages of its extents.
+    pub pages: u64,
+    /// Data pages.
+    pub data_pages: u64,
+    /// Pages of values that outgrew their data pages, old ones included.
+    pub companion_pages: u64,
+    /// Pages of long values, old ones included.
+    pub overflow_pages: u64,
+    /// Pages that nobody uses: never used ones of its newest extent, and those given back.
+    pub free_pages: u64,
+    /// Directory pages.
+    pub directory_pages: u64,
+    /// Data pages that sweep need not visit.
+    pub swept_pages: u64,
+    /// Data pages whose records every snapshot sees.
+    pub all_visible_pages: u64,
+}
+
+/// Counters since the engine was opened.
+#[derive(Clone, Debug)]
+pub struct EngineStatistics {
+    /// The buffer pool's.
+    pub pool: PoolStats,
+    /// The log's.
+    pub log: WalStats,
+    /// Commits.
+    pub commits: u64,
+    /// Rollbacks.
+    pub rollbacks: u64,
+}
+
+impl Engine {
+    /// Counters.
+    pub fn statistics(&self) -> EngineStatistics {
+        let shared = self.shared();
+        EngineStatistics {
+            pool: shared.core().pool.stats(),
+            log: shared.core().wal.stats(),
+            commits: shared.commits.load(Ordering::Relaxed),
+            rollbacks: shared.rollbacks.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Resident bytes of the buffer pool.
+    pub fn pool_resident_bytes(&self) -> u64 {
+        self.shared().core().pool.resident_bytes()
+    }
+
+    /// Where the file's pages are.
+    pub fn space(&self) -> SpaceReport {
+        let shared = self.shared();
+        let stats = shared.space.stats();
+        let temporary = shared.space.extents_of_kind(ExtentKind::Temp);
+        SpaceReport {
+            page_size: shared.page_size as u64,
+            total_pages: stats.total_pages,
+            free_pages: stats.free_pages,
+            version_pages: shared.versions.in_use() as u64,
+            temporary_pages: temporary.iter().map(|(_, run)| u64::from(run.pages)).sum(),
+        }
+    }
+
+    /// Where a table's pages are; reads every page of it.
+    ///
+    /// # Errors
+    /// `NoSuchObject`, `Corrupt`, `Io`.
+    pub fn table_space(&self, object: ObjectId) -> Result<TableSpace, StorageError> {
+        let shared = self.shared();
+        let heap = self.heap(object)?;
+        let runs = shared.space.extents_of(object);
+        let mut space =
+            TableSpace { pages: runs.iter().map(|run| u64::from(run.pages)).sum(), ..TableSpace::default() };
+        space.data_pages = u64::from(heap.page_count());
+        space.directory_pages = space.data_pages.div_ceil(root::directory_capacity(shared.page_size) as u64);
+        for index in 0..heap.page_count() {
+            let Some(id) = heap.page_at(index) else { break };
+            let flags = header::flags(&shared.core().pool.read_for_scan(id)?);
+            space.swept_pages += u64::from(flags & FLAG_SWEPT != 0);
+            space.all_visible_pages += u64::from(flags & FLAG_ALL_VISIBLE != 0);
+        }
+        let never_used = root::unused(&shared.core().pool.read_for_scan(heap.root)?).0;
+        space.free_pages = never_used.len() as u64;
+        for id in runs.iter().flat_map(|run| run.page_ids()).filter(|id| !never_used.contains(&id.0)) {
+            let page = shared.core().pool.read_for_scan(id)?;
+            match header::kind(&page) {
+                Some(PageKind::Companion) => space.companion_pages += 1,
+                Some(PageKind::Overflow) if root::next_unused(&page, object).is_some() => {
+                    space.free_pages += 1
+                }
+                Some(PageKind::Overflow) => space.overflow_pages += 1,
+                _ => {}
+            }
+        }
+        Ok(space)
+    }
+}

@@ -1,0 +1,141 @@
+//! State kept in memory, as recovery restores it from the checkpoint and the log behind it.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::Engine;
+use crate::StorageError;
+use crate::mini::Mini;
+use crate::page::bytes::{checked_u32, checked_u64};
+use crate::page::{Flaw, Lsn, ObjectId, PageId, PageKind, TxnId, header};
+use crate::recovery::{StateRedo, Store};
+use crate::rules::{Rule, disabled};
+use crate::space::{ExtentKind, SpaceMap, UNIT_PAGES};
+use crate::txn::{RestoredTransactions, Transactions};
+use crate::version;
+use crate::version::store::{RestoredVersions, VersionStore};
+use crate::wal::RecordKind;
+
+/// What recovery learns of the state kept in memory.
+#[derive(Default)]
+pub(super) struct Restoring {
+    pub(super) transactions: RestoredTransactions,
+    pub(super) active: BTreeSet<TxnId>,
+    /// Transactions that began behind the checkpoint and logged something: in any order, for an id is given before its
+    /// first group is logged.
+    seen: HashSet<TxnId>,
+    /// Next transaction of the checkpoint.
+    first: u64,
+    pub(super) left_to_sweep: BTreeSet<TxnId>,
+    pub(super) next_object: u32,
+    pub(super) versions: RestoredVersions,
+}
+
+impl Restoring {
+    /// The state before the first record of the log.
+    pub(super) fn of_new_database() -> Restoring {
+        Restoring { next_object: Engine::FIRST_USER_OBJECT, ..Restoring::default() }
+    }
+}
+
+impl StateRedo for Restoring {
+    fn checkpoint(&mut self, mut state: &[u8]) -> Result<(), Flaw> {
+        let (transactions, active) = Transactions::decode(&mut state)?;
+        self.transactions = transactions;
+        self.active = active.into_iter().collect();
+        self.first = self.transactions.next;
+        self.next_object = checked_u32(state, 0)?;
+        let count = checked_u32(state, 4)? as usize;
+        for index in 0..count {
+            self.left_to_sweep.insert(TxnId(checked_u64(state, 8 + index * 8)?));
+        }
+        let mut rest = state.get(8 + count * 8..).ok_or_else(|| Flaw::from("checkpoint state cut short"))?;
+        self.versions = RestoredVersions::decode(&mut rest)?;
+        Ok(())
+    }
+
+    fn group(&mut self, txn: TxnId, _end: Lsn) {
+        if txn != TxnId::NONE && txn.0 >= self.first && self.seen.insert(txn) {
+            self.active.insert(txn);
+            self.transactions.next = self.transactions.next.max(txn.0 + 1);
+        }
+    }
+
+    fn state(&mut self, kind: RecordKind, txn: TxnId, _end: Lsn, payload: &[u8]) -> Result<(), Flaw> {
+        match kind {
+            RecordKind::COMMIT | RecordKind::ROLLED_BACK => {
+                self.active.remove(&txn);
+                self.transactions.limbo.remove(&txn);
+            }
+            RecordKind::PREPARED => {
+                self.active.remove(&txn);
+                self.transactions.limbo.insert(txn, payload.to_vec());
+            }
+            RecordKind::DEAD => {
+                self.active.remove(&txn);
+                self.transactions.limbo.remove(&txn);
+                self.transactions.dead.insert(txn);
+                if payload.first() == Some(&1) {
+                    self.left_to_sweep.insert(txn);
+                }
+            }
+            RecordKind::BACKED_OUT => {
+                let txn = TxnId(checked_u64(payload, 0)?);
+                self.transactions.dead.remove(&txn);
+                self.active.remove(&txn); // a full log may lack its end
+            }
+            RecordKind::VERSION_RANGE => self.versions.note(payload)?,
+            RecordKind::SWEPT => {}
+            other => return Err(Flaw::new(format!("unknown state record {other}"))),
+        }
+        Ok(())
+    }
+}
+
+/// V8: keeps pages that name a dead transaction or hold a purge list; frees every other extent of version pages.
+pub(super) fn restore_versions(
+    store: &Store,
+    space: &SpaceMap,
+    restored: RestoredVersions,
+    dead: &BTreeSet<TxnId>,
+) -> Result<VersionStore, StorageError> {
+    let extents: BTreeSet<u32> = space
+        .extents_of_kind(ExtentKind::Version)
+        .into_iter()
+        .flat_map(|(_, run)| run.page_ids().map(|page| page.0 / UNIT_PAGES * UNIT_PAGES))
+        .collect();
+    let mut kept = restored.pages;
+    kept.retain(|page, info| {
+        extents.contains(&(page.0 / UNIT_PAGES * UNIT_PAGES))
+            && (info.purge || disabled(Rule::V8Free) || info.txns.iter().any(|txn| dead.contains(txn)))
+    });
+    for (page, info) in &mut kept {
+        let bytes = store.core.pool.read(*page)?;
+        if header::kind(&bytes) != Some(PageKind::Version) {
+            return Err(StorageError::corrupt(*page, ObjectId::SYSTEM, "not a version page"));
+        }
+        let entries = version::page::entries(&bytes)
+            .map_err(|flaw| StorageError::corrupt(*page, ObjectId::SYSTEM, flaw))?;
+        for (_, entry) in entries {
+            if !info.txns.contains(&entry.writer()) {
+                info.txns.push(entry.writer());
+            }
+        }
+    }
+    let busy: BTreeSet<u32> = kept.keys().map(|page| page.0 / UNIT_PAGES * UNIT_PAGES).collect();
+    let whole: Vec<crate::space::ExtentRun> = extents
+        .difference(&busy)
+        .map(|first| crate::space::ExtentRun { first: PageId(*first), pages: UNIT_PAGES })
+        .collect();
+    if !whole.is_empty() {
+        let mut mini = Mini::begin(&store.core, TxnId::NONE);
+        space.free_runs(&mut mini, &whole)?;
+        mini.commit()?;
+    }
+    let free: Vec<PageId> = busy
+        .iter()
+        .flat_map(|first| (0..UNIT_PAGES).map(move |offset| PageId(first + offset)))
+        .filter(|page| !kept.contains_key(page))
+        .collect();
+    let incarnation = (store.core.wal.appended().0 >> 9) as u16;
+    Ok(VersionStore::restore(kept, free.into_iter(), incarnation))
+}

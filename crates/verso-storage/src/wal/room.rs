@@ -1,0 +1,218 @@
+//! Room on disk, promised before it is needed.
+//!
+//! ```text
+//! room = rest of the segment in use + spares   ≥   appended, not yet written + promised + slack + kept for undo
+//! ```
+//!
+//! R1. A mini-transaction has its room before it changes anything, so a full disk refuses a change and never breaks one.
+//! R2. What gives room back (undo, back-out, checkpoints) may use room that nobody else gets.
+//! R3. Spares are made by the log writer ahead of need; who is promised room that is not there makes one himself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::chunk::{CHUNK_HEADER, SECTOR, disk_len};
+use super::log::{Shared, Wal};
+use super::segment;
+use super::tail::Tail;
+use crate::StorageError;
+use crate::page::Lsn;
+use crate::rules::{Rule, disabled};
+
+/// A promise of room in the log; given back when dropped.
+#[must_use]
+pub struct Reservation<'w> {
+    shared: &'w Shared,
+    bytes: u64,
+}
+
+impl Reservation<'_> {
+    /// Whether a group of `bytes` has its room already.
+    pub(crate) fn covers(&self, bytes: u64) -> bool {
+        self.bytes >= bytes + (CHUNK_HEADER + SECTOR) as u64
+    }
+}
+
+/// Room for the groups of a writer that appends many small ones: he need not ask for each, and shares nothing with
+/// others until the promise is used up. Given back when dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct Promise {
+    reserved: Arc<AtomicU64>,
+    bytes: u64,
+    /// Of what may be appended under it.
+    left: u64,
+}
+
+impl Promise {
+    /// Most bytes of one group.
+    pub const GROUP_MAX: u64 = 256 << 10;
+    /// All groups under one promise.
+    const BETWEEN: u64 = 256 << 10;
+
+    /// Whether a group of [`Promise::GROUP_MAX`] has room.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.left > 0
+    }
+
+    /// So much was appended under it. All of it stays reserved, for who asks meanwhile counts what was appended and not yet
+    /// written by itself.
+    pub fn used(&mut self, bytes: u64) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.reserved.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        self.shared.reserved.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Wal {
+    /// Promises room on disk for a group of up to `bytes`, beside the room kept for undo.
+    ///
+    /// # Errors
+    /// `Full` when the disk has no more; `Poisoned`.
+    pub fn reserve(&self, bytes: u64) -> Result<Reservation<'_>, StorageError> {
+        self.promise(bytes, self.shared.kept())
+    }
+
+    /// As [`Wal::reserve`], out of the room kept for undo, back-out and checkpoints, which give room back.
+    ///
+    /// # Errors
+    /// As [`Wal::reserve`].
+    pub fn reserve_kept(&self, bytes: u64) -> Result<Reservation<'_>, StorageError> {
+        self.promise(bytes, 0)
+    }
+
+    /// Promises room for many small groups of one writer, beside the room kept for undo; none when the disk has no more, or
+    /// the log is poisoned.
+    #[must_use]
+    pub fn promise_many(&self) -> Option<Promise> {
+        let reservation = self.reserve(Promise::GROUP_MAX + Promise::BETWEEN).ok()?;
+        let bytes = reservation.bytes;
+        // What was added stays.
+        std::mem::forget(reservation);
+        Some(Promise { reserved: Arc::clone(&self.shared.reserved), bytes, left: Promise::BETWEEN })
+    }
+
+    fn promise(&self, bytes: u64, kept: u64) -> Result<Reservation<'_>, StorageError> {
+        let shared = &*self.shared;
+        shared.check()?;
+        // A group of its own chunk, padded.
+        let bytes = bytes + (CHUNK_HEADER + SECTOR) as u64;
+        let reservation = Reservation { shared, bytes };
+        let before = shared.reserved.fetch_add(bytes, Ordering::Relaxed);
+        let wanted = before + bytes + shared.slack() + kept;
+        if shared.room.load(Ordering::Relaxed) < shared.unwritten() + wanted {
+            shared.ensure_room(wanted)?;
+        }
+        Ok(reservation)
+    }
+
+    /// Gives segments wholly before `redo` back for reuse, or removes them when there are enough. Recovery must not
+    /// start before `redo` any more: the superblock that says so is durable.
+    ///
+    /// # Errors
+    /// What the file system reports; the log itself is not harmed.
+    pub fn recycle(&self, redo: Lsn) -> Result<(), StorageError> {
+        self.shared.recycle(redo)
+    }
+}
+
+impl Shared {
+    pub(super) fn unwritten(&self) -> u64 {
+        let written = self.written.load(Ordering::Relaxed);
+        self.hot.appended.load(Ordering::Relaxed).saturating_sub(written)
+    }
+
+    /// Room kept beyond what is promised: unused ends of segments, chunk headers and padding.
+    pub(super) fn slack(&self) -> u64 {
+        3 * disk_len(self.options.chunk_bytes)
+    }
+
+    /// Room that only undo, back-out and checkpoints may use.
+    pub(super) fn kept(&self) -> u64 {
+        if disabled(Rule::LogRoom) {
+            return 0;
+        }
+        self.options.segment_bytes_first
+    }
+
+    /// With less room the log writer makes a spare ahead of need.
+    pub(super) fn room_wanted(&self) -> u64 {
+        2 * self.slack() + self.kept() + self.options.segment_bytes_first
+    }
+
+    /// Makes spares until `bytes` fit beside what is appended and not yet written.
+    pub(super) fn ensure_room(&self, bytes: u64) -> Result<(), StorageError> {
+        let _one = self.preparing.lock();
+        loop {
+            let (number, size) = {
+                let mut tail = self.tail.lock();
+                let room = tail.room();
+                self.room.store(room, Ordering::Relaxed);
+                if room >= self.unwritten() + bytes {
+                    return Ok(());
+                }
+                tail.next_number += 1;
+                (tail.next_number - 1, tail.next_size)
+            };
+            // Out of the lock: flushes go on meanwhile.
+            let spare = segment::create(&*self.env.vfs, &self.dir, number, size)?;
+            self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
+            let mut tail = self.tail.lock();
+            tail.next_size = (size * 2).min(self.options.segment_bytes_max);
+            tail.spares.push_back(spare);
+        }
+    }
+
+    /// Makes a spare of at least `bytes` while holding the tail.
+    pub(super) fn add_spare(&self, tail: &mut Tail, bytes: u64) -> Result<(), StorageError> {
+        let size = tail.next_size.max(bytes.next_multiple_of(SECTOR as u64));
+        let spare = segment::create(&*self.env.vfs, &self.dir, tail.next_number, size)?;
+        self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
+        tail.next_number += 1;
+        tail.next_size = (tail.next_size * 2).min(self.options.segment_bytes_max);
+        tail.spares.push_back(spare);
+        Ok(())
+    }
+
+    pub(super) fn recycle(&self, redo: Lsn) -> Result<(), StorageError> {
+        let vfs = &*self.env.vfs;
+        let mut tail = self.tail.lock();
+        let redo = self.pins.oldest().map_or(redo, |pinned| pinned.min(redo));
+        let mut changed = false;
+        // A segment ends where the next one starts; the last is in use.
+        while tail.live.get(1).is_some_and(|next| next.start <= redo) {
+            let mut old = tail.live.pop_front().expect("there are two").segment;
+            let from = segment::path_of(&self.dir, old.number);
+            let spare_bytes: u64 = tail.spares.iter().map(|spare| spare.size).sum();
+            if spare_bytes + old.size > self.options.spare_bytes_max.max(old.size) {
+                vfs.remove_file(&from).map_err(|e| StorageError::io("removing a log segment", e))?;
+                continue;
+            }
+            old.number = tail.next_number;
+            old.overwritable = old.size;
+            tail.next_number += 1;
+            let to = segment::path_of(&self.dir, old.number);
+            vfs.rename(&from, &to).map_err(|e| StorageError::io("renaming a log segment", e))?;
+            tail.spares.push_back(old);
+            changed = true;
+            self.counters.segments_recycled.fetch_add(1, Ordering::Relaxed);
+        }
+        if changed {
+            // Before anything is written to a spare its new name must be durable; the tail is still held.
+            self.or_poison(self.sync_names())?;
+        }
+        self.room.store(tail.room(), Ordering::Relaxed);
+        Ok(())
+    }
+}

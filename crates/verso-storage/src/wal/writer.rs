@@ -1,0 +1,157 @@
+//! From the buffers to the disk: who waits for a group leads a flush, a thread of its own drains full buffers.
+
+use std::sync::atomic::Ordering;
+
+use super::chunk::{ChunkBuffer, SECTOR, SegmentHeader, disk_len};
+use super::log::Shared;
+use super::tail::Tail;
+use super::turns::Lead;
+use crate::StorageError;
+use crate::page::Lsn;
+use crate::rules::{Rule, disabled};
+
+/// A flush of at most this much is one of many small ones to come.
+const SMALL_FLUSH_BYTES: u64 = 64 << 10;
+
+/// Poisons the log when a flush fails or panics, before those who wait for it look again.
+struct Leader<'s> {
+    shared: &'s Shared,
+    poison: bool,
+    lead: Lead<'s>,
+}
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        if self.poison && !disabled(Rule::FailedSync) {
+            self.shared.poison();
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn flush(&self, upto: Lsn) -> Result<(), StorageError> {
+        let reached = || self.durable.load(Ordering::Acquire) >= upto.0;
+        if reached() {
+            return Ok(());
+        }
+        // Groups that were durable before a failure stay so.
+        let done = || if reached() { Ok(true) } else { self.check().map(|()| false) };
+        let Some(lead) = self.turns.take(upto.0, done)? else { return Ok(()) };
+        let mut leader = Leader { shared: self, poison: true, lead };
+        let target = leader.lead.covers(|| self.hot.appended.load(Ordering::Acquire));
+        assert!(upto.0 <= target, "flush up to {upto}, but the log ends at {target}");
+        self.lead(target)?;
+        leader.poison = false;
+        Ok(())
+    }
+
+    /// Writes what was appended up to `target` and syncs it. Only one thread at a time is here.
+    fn lead(&self, target: u64) -> Result<(), StorageError> {
+        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        let (files, names, written) = {
+            let mut tail = self.tail.lock();
+            let before = tail.written.0;
+            while tail.written.0 < target {
+                if !self.write_one(&mut tail)? {
+                    self.write_active(&mut tail)?;
+                }
+            }
+            if tail.written.0 - before <= SMALL_FLUSH_BYTES {
+                tail.zero_ahead()?;
+            }
+            tail.unsynced_bytes = 0;
+            let names = std::mem::take(&mut tail.unsynced_names);
+            (std::mem::take(&mut tail.unsynced), names, tail.written)
+        };
+        if names {
+            self.sync_names()?;
+        }
+        for file in files {
+            self.counters.fsyncs.fetch_add(1, Ordering::Relaxed);
+            file.sync_data().map_err(|e| StorageError::io("syncing the log", e))?;
+        }
+        self.durable.fetch_max(written.0, Ordering::AcqRel);
+        Ok(())
+    }
+
+    pub(super) fn sync_names(&self) -> Result<(), StorageError> {
+        self.env.vfs.sync_dir(&self.dir).map_err(|e| StorageError::io("syncing the log folder", e))
+    }
+
+    /// Writes the oldest full buffer; `false` if there is none.
+    pub(super) fn write_one(&self, tail: &mut Tail) -> Result<bool, StorageError> {
+        self.check()?;
+        let Some(chunk) = self.hot.queue.lock().full.pop_front() else { return Ok(false) };
+        self.or_poison(self.write(tail, chunk))?;
+        Ok(true)
+    }
+
+    /// Writes the buffer that is being filled, as far as it is.
+    fn write_active(&self, tail: &mut Tail) -> Result<(), StorageError> {
+        let chunk = {
+            let mut queue = self.hot.queue.lock();
+            // Meanwhile others may have filled more; the order of the log comes first.
+            match queue.full.pop_front() {
+                Some(chunk) => Some(chunk),
+                None => queue.take_active(),
+            }
+        };
+        chunk.map_or(Ok(()), |chunk| self.or_poison(self.write(tail, chunk)))
+    }
+
+    fn write(&self, tail: &mut Tail, mut chunk: ChunkBuffer) -> Result<(), StorageError> {
+        let bytes = disk_len(chunk.len());
+        if !tail.fits(bytes) {
+            // Reservations make this rare: a group beyond what its mini-transaction reserved.
+            self.add_spare(tail, bytes + SECTOR as u64)?;
+        }
+        let header =
+            SegmentHeader { database: self.database, epoch: self.epoch, start: chunk.start, number: 0 };
+        tail.write(&mut chunk, header)?;
+        let room = tail.room();
+        self.room.store(room, Ordering::Relaxed);
+        self.written.store(tail.written.0, Ordering::Release);
+        self.counters.chunks.fetch_add(1, Ordering::Relaxed);
+        self.counters.bytes_written.fetch_add(bytes, Ordering::Relaxed);
+        let mut queue = self.hot.queue.lock();
+        queue.give_back(chunk);
+        if self.options.background && !queue.spare_wanted && room < self.room_wanted() {
+            queue.spare_wanted = true;
+            self.work.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Body of the log writer's thread.
+    pub(super) fn write_in_background(&self) {
+        loop {
+            let spare_wanted = {
+                let mut queue = self.hot.queue.lock();
+                while queue.full.is_empty() && !queue.spare_wanted && !queue.stopped && self.check().is_ok() {
+                    self.work.wait(&mut queue);
+                }
+                if queue.stopped || self.check().is_err() {
+                    return;
+                }
+                std::mem::take(&mut queue.spare_wanted)
+            };
+            let unsynced = {
+                let mut tail = self.tail.lock();
+                match self.write_one(&mut tail) {
+                    Ok(_) => tail.unsynced_bytes,
+                    Err(_) => return, // poisoned: whoever waits is told
+                }
+            };
+            if spare_wanted {
+                // Ahead of need, so that nobody waits for it; a full disk is reported to who needs the room.
+                let _ = self.ensure_room(self.room_wanted());
+            }
+            if unsynced >= self.options.sync_bytes {
+                let written = Lsn(self.written.load(Ordering::Acquire));
+                if self.flush(written).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
