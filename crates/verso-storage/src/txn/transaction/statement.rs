@@ -1,0 +1,344 @@
+//! Statements of a transaction, and what they see: a snapshot of their own or the transaction's.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Isolation, Txn, TxnStatistics};
+use crate::StorageError;
+use crate::index::unique;
+use crate::page::TxnId;
+use crate::rules::{Rule, disabled};
+use crate::txn::frame::Frame;
+use crate::txn::{ReadView, Registration};
+
+/// What a statement saw, kept beyond its end: scans begun in it stay valid as long as this lives.
+#[derive(Debug)]
+pub struct HeldView {
+    /// Holds the horizon; none where the transaction's own snapshot does.
+    registration: Option<Registration>,
+    view: ReadView,
+}
+
+impl Txn {
+    /// Opens a statement: takes the snapshot its level asks for, and a frame. Statements nest.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn begin_statement(&mut self) -> Result<(), StorageError> {
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        self.check_serializable()?;
+        self.settle()?;
+        let (registration, view) = self.take_view()?;
+        self.statements.push((registration, view));
+        self.open_statement_frame();
+        Ok(())
+    }
+
+    /// As [`Txn::begin_statement`] for a statement that changes rows and tells its client nothing of what it reads. At
+    /// READ COMMITTED it does not wait for commits that are in the log already, and sees them (T1-logged).
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    pub fn begin_change(&mut self) -> Result<(), StorageError> {
+        if self.options.isolation != Isolation::ReadCommitted || disabled(Rule::T1Logged) {
+            return self.begin_statement();
+        }
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        let statement = self.view_taken(true);
+        self.statements.push(statement);
+        self.open_statement_frame();
+        Ok(())
+    }
+
+    /// As [`Txn::begin_change`] for a statement that adds a row and reads nothing: it takes no snapshot. Where somebody has
+    /// the same key, the check takes one. The number that a snapshot of now would have; `None` where the statement has to
+    /// begin like any other, which is so at other levels than READ COMMITTED and within other statements.
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    #[inline]
+    pub fn begin_row(&mut self) -> Result<Option<u64>, StorageError> {
+        let plain = self.options.isolation == Isolation::ReadCommitted && self.statements.is_empty();
+        if !plain || !self.unique.is_empty() {
+            return Ok(None);
+        }
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        self.open_statement_frame();
+        Ok(Some(self.shared.transactions.counter()))
+    }
+
+    /// Whether the running statement sees what is logged only.
+    pub(crate) fn sees_logged(&self) -> bool {
+        self.statements.last().is_some_and(|(_, view)| view.sees_logged())
+    }
+
+    /// Waits until everything is durable and published that the transaction may have seen, if it has seen any commit that
+    /// was not: before it shows its client anything.
+    pub(super) fn settle(&self) -> Result<(), StorageError> {
+        if !self.owner.saw_logged.load(Ordering::Relaxed) || disabled(Rule::T1Settle) {
+            return Ok(());
+        }
+        let shared = &self.shared;
+        if let Some(end) = shared.transactions.logged_end() {
+            let wal = &shared.core().wal;
+            wal.flush(end)?;
+            shared.transactions.publish_durable(wal.durable());
+        }
+        self.owner.saw_logged.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// As [`Txn::begin_statement`], under a view that an earlier statement left.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn begin_statement_under(&mut self, held: HeldView) -> Result<(), StorageError> {
+        if self.shared.closed.load(Ordering::Relaxed) {
+            return Err(StorageError::Closed);
+        }
+        self.settle()?;
+        self.statements.push((held.registration, held.view));
+        self.open_statement_frame();
+        Ok(())
+    }
+
+    /// As [`Txn::begin_statement`], but the statement sees what is committed at this moment, whatever the level: for changes
+    /// of definitions, which are about all rows that there are.
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    pub fn begin_statement_now(&mut self) -> Result<(), StorageError> {
+        self.begin_statement()?;
+        if !self.options.isolation.by_statement()
+            && let Some(statement) = self.statements.pop()
+        {
+            let (registration, view) = self.view_of_now();
+            drop(statement);
+            self.statements.push((Some(registration), view));
+        }
+        Ok(())
+    }
+
+    /// As [`Txn::end_statement`]; the statement's view is kept, so that its scans may go on later.
+    ///
+    /// # Errors
+    /// As [`Txn::end_statement`]; `Closed` without a statement.
+    pub fn end_statement_holding(&mut self) -> Result<HeldView, StorageError> {
+        self.check_statement()?;
+        let (registration, view) = self.statements.pop().ok_or(StorageError::Closed)?;
+        // Ended below; the entry that goes is a copy that protects nothing.
+        self.statements.push((None, view.clone()));
+        self.end_statement()?;
+        Ok(HeldView { registration, view })
+    }
+
+    /// Lets the running statement see what the one around it sees, and the other way round; a second call puts that back.
+    pub fn exchange_views(&mut self) {
+        if let [.., outer, inner] = self.statements.as_mut_slice() {
+            std::mem::swap(outer, inner);
+        }
+    }
+
+    /// Fails a serializable transaction that was chosen to give way.
+    pub(crate) fn check_serializable(&self) -> Result<(), StorageError> {
+        self.reader.as_ref().map_or(Ok(()), |reader| reader.check())
+    }
+
+    /// Takes the snapshot of the transaction, where the level has one, if that has not been done.
+    pub(super) fn take_snapshot(&mut self) -> Result<(), StorageError> {
+        if self.snapshot.is_some() || self.options.isolation.by_statement() {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        self.snapshot = Some(if self.options.isolation != Isolation::Serializable {
+            shared.transactions.register()
+        } else if self.options.read_only && self.deferrable {
+            shared.ssi.begin_deferrable(&shared.transactions, &self.cancel)?
+        } else {
+            let (registration, reader) = shared.ssi.begin(&shared.transactions, self.options.read_only);
+            self.reader = reader;
+            registration
+        });
+        Ok(())
+    }
+
+    /// Lets other transactions see what this one sees: the name of its snapshot, good until this one ends.
+    ///
+    /// # Errors
+    /// As [`Txn::begin_statement`].
+    pub fn export_snapshot(&mut self) -> Result<String, StorageError> {
+        self.take_snapshot()?;
+        let shared = Arc::clone(&self.shared);
+        let current = self.statements.last().map(|(_, view)| view.number());
+        let number = self.snapshot.as_ref().map(|registration| registration.number).or(current);
+        let registration = match number {
+            Some(number) => {
+                shared.transactions.register_number(number).ok_or(StorageError::SnapshotTooOld)?
+            }
+            None => shared.transactions.register(),
+        };
+        let epoch = shared.core().wal.epoch();
+        let name = format!("{epoch:08X}-{:016X}-{}", registration.number, self.exported.len() + 1);
+        let name = format!("{name}-{}", self.serial);
+        shared.exported.lock().insert(name.clone(), registration);
+        self.exported.push(name.clone());
+        Ok(name)
+    }
+
+    /// Takes over an exported snapshot, by its name, or one of this life of the database by its commit number. Only
+    /// before anything was read, at the level `Snapshot`.
+    ///
+    /// # Errors
+    /// `NoSuchSnapshot`; `SnapshotTooOld` when the number lies behind the horizon.
+    pub fn import_snapshot(&mut self, name: &str) -> Result<(), StorageError> {
+        let unknown = || StorageError::NoSuchSnapshot(name.to_owned());
+        if self.snapshot.is_some() || self.options.isolation != Isolation::Snapshot {
+            return Err(unknown());
+        }
+        let shared = &self.shared;
+        let number = match name.parse::<u64>() {
+            Ok(number) => number,
+            Err(_) => shared.exported.lock().get(name).map(|snapshot| snapshot.number).ok_or_else(unknown)?,
+        };
+        let registration = shared.transactions.register_number(number);
+        self.snapshot = Some(registration.ok_or(StorageError::SnapshotTooOld)?);
+        Ok(())
+    }
+
+    fn take_view(&mut self) -> Result<(Option<Registration>, ReadView), StorageError> {
+        self.take_snapshot()?;
+        Ok(self.view_taken(false))
+    }
+
+    fn view_taken(&mut self, changes: bool) -> (Option<Registration>, ReadView) {
+        let transactions = &self.shared.transactions;
+        let dirty = self.options.isolation == Isolation::ReadUncommitted;
+        match &self.snapshot {
+            None => {
+                let (registration, view) = match self.idle.take() {
+                    Some((idle, view)) if view.is_dirty() == dirty && idle.take_up(changes) => {
+                        (idle, view.with_own(self.id))
+                    }
+                    idle => {
+                        let registration = match idle {
+                            Some((mut idle, _)) => {
+                                transactions.register_again(&mut idle);
+                                idle
+                            }
+                            None => transactions.register(),
+                        };
+                        let view = ReadView::new(transactions, &registration, self.id, dirty);
+                        (registration, view)
+                    }
+                };
+                let view = if changes {
+                    view.with_logged(&registration, &self.owner.saw_logged)
+                } else {
+                    view.without_logged()
+                };
+                (Some(registration), view)
+            }
+            Some(registration) => {
+                let view = ReadView::new(transactions, registration, self.id, false);
+                (None, view.with_reader(self.reader.clone()))
+            }
+        }
+    }
+
+    /// What the current statement sees; outside of a statement a view of now, with what keeps it valid.
+    pub(crate) fn view_or_now(&self) -> (Option<Registration>, ReadView) {
+        if let Some((_, view)) = self.statements.last()
+            && !disabled(Rule::T2)
+        {
+            return (None, view.clone().with_own(self.id));
+        }
+        let transactions = &self.shared.transactions;
+        if let Some(registration) = &self.snapshot {
+            let view = ReadView::new(transactions, registration, self.id, false);
+            return (None, view.with_reader(self.reader.clone()));
+        }
+        let (registration, view) = self.view_of_now();
+        (Some(registration), view)
+    }
+
+    /// What is committed at this moment.
+    pub(crate) fn view_of_now(&self) -> (Registration, ReadView) {
+        let transactions = &self.shared.transactions;
+        let registration = transactions.register();
+        let view = ReadView::new(transactions, &registration, self.id, false);
+        let view =
+            if self.sees_logged() { view.with_logged(&registration, &self.owner.saw_logged) } else { view };
+        (registration, view)
+    }
+
+    /// The commit number up to which the statement under way sees others; none outside of statements.
+    pub fn snapshot_number(&self) -> Option<u64> {
+        self.statements.last().map(|(_, view)| view.number())
+    }
+
+    fn check_statement(&mut self) -> Result<(), StorageError> {
+        if self.unique.is_empty() {
+            return Ok(());
+        }
+        let checked = unique::check_due(self, Some(self.statements.len()));
+        if checked.is_err() {
+            self.abort_statement()?;
+        }
+        checked
+    }
+
+    /// Closes the statement: its frame merges into the one around it.
+    ///
+    /// # Errors
+    /// `Unique` when it has left a unique key double, or what waiting for another writer of the key says: the statement is
+    /// undone and closed then. `Serialization`: the transaction was chosen to give way, and the statement is to be aborted.
+    pub fn end_statement(&mut self) -> Result<(), StorageError> {
+        self.check_serializable()?;
+        self.check_statement()?;
+        if let Some((Some(registration), view)) = self.statements.pop() {
+            registration.leave_idle();
+            self.idle = Some((registration, view));
+        }
+        self.release_down_to_statement();
+        if self.id != TxnId::NONE && self.statements.is_empty() {
+            self.publish_figures();
+        }
+        Ok(())
+    }
+
+    /// Tells monitoring where the transaction stands. The bitmaps are counted again only when the frames know of many
+    /// more pages than last time: counting walks over all of them.
+    fn publish_figures(&mut self) {
+        let pages = self.frames.iter().map(Frame::pages).sum::<usize>();
+        let (counted, _) = self.bitmaps;
+        if pages < counted || pages > counted + counted / 8 {
+            let bytes = self.frames.iter().map(|frame| frame.bitmap_bytes() as u64).sum();
+            self.bitmaps = (pages, bytes);
+        }
+        let figures = TxnStatistics {
+            undo_bitmap_bytes: self.bitmaps.1,
+            undo_image_bytes: self.images.end(),
+            log_bytes: self.log_bytes,
+            first_lsn: self.first_lsn,
+        };
+        let snapshot = self.snapshot.as_ref().map(|registration| registration.number);
+        self.live.publish(self.id, snapshot, &figures);
+    }
+
+    fn release_down_to_statement(&mut self) {
+        if self.release_unopened() {
+            return;
+        }
+        while self.frames.len() > 1 {
+            if self.release_innermost() {
+                break;
+            }
+        }
+    }
+}
