@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic and copies files")]
 
 mod check;
+mod columns;
 mod companions;
 mod faults;
 mod images;

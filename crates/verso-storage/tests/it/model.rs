@@ -6,7 +6,9 @@
 //! ```
 //!
 //! Besides what the runner asks for, `Tables` adds what must not change an answer: statements that fail halfway, bulk
-//! updates that write back what was read, sweeps, checkpoints, back-outs.
+//! updates that write back what was read (`disturb`), sweeps, checkpoints, back-outs.
+
+mod disturb;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,27 +16,17 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use verso_env::Env;
-use verso_sim::model::{ColumnShape, Ending, Mix, Model, Refusal, Row, Runner, Subject, difference};
+use verso_sim::model::{Ending, Mix, Model, Refusal, Row, Runner, Subject, difference};
 use verso_sim::{FaultPlan, Rng, World, seeds};
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::index::key::encode_row;
 use verso_storage::{
-    ColumnSpec, CommitMode, Engine, EngineOptions, Index, IndexScanSpec, IndexSpec, Isolation, KeyPart,
-    KeyRange, ObjectId, RecordId, StorageError, SweepOptions, Txn, TxnOptions,
+    CommitMode, Engine, EngineOptions, Index, IndexScanSpec, IndexSpec, Isolation, KeyPart, KeyRange,
+    ObjectId, StorageError, SweepOptions, Txn, TxnOptions,
 };
-use verso_types::{Batch, Column, KeyType, Physical, SqlType, Value};
+use verso_types::{Column, KeyType};
 
-/// The columns of every table, as storage and as the model know them.
-pub const COLUMNS: [(ColumnSpec, ColumnShape); 5] = [
-    (ColumnSpec { id: 1, physical: Physical::I64 }, ColumnShape::Fixed(8)),
-    (ColumnSpec { id: 2, physical: Physical::Bytes }, ColumnShape::Bytes(40)),
-    (ColumnSpec { id: 4, physical: Physical::I16 }, ColumnShape::Fixed(2)),
-    (ColumnSpec { id: 5, physical: Physical::Bytes }, ColumnShape::Bytes(6000)),
-    (ColumnSpec { id: 9, physical: Physical::I128 }, ColumnShape::Fixed(16)),
-];
-pub const TABLE_COUNT: u32 = 2;
-pub const PAGE_SIZE: u32 = 4096;
-
+use crate::columns::{COLUMNS, PAGE_SIZE, TABLE_COUNT, batch, ids, record, rid, rows_of};
 /// The indexes of a table: one of a single column, one of two, one that few values crowd.
 fn indexes(table: ObjectId) -> [IndexSpec; 3] {
     let first = KeyPart::ascending(1, KeyType::I64);
@@ -42,10 +34,6 @@ fn indexes(table: ObjectId) -> [IndexSpec; 3] {
     let small = KeyPart::ascending(4, KeyType::I16);
     let of = |parts: Vec<KeyPart>| IndexSpec { table, parts, unique: false, nulls_distinct: true };
     [of(vec![first]), of(vec![name, first]), of(vec![KeyPart { descending: true, ..small }, name])]
-}
-
-pub fn ids() -> Vec<u16> {
-    COLUMNS.iter().map(|(spec, _)| spec.id).collect()
 }
 
 fn mix(rng: &mut Rng) -> Mix {
@@ -94,58 +82,6 @@ fn refusal(error: StorageError) -> Refusal {
         StorageError::Conflict { .. } => Refusal::Changed,
         other => Refusal::Failed(other.to_string()),
     }
-}
-
-fn rid(record: RecordId) -> u64 {
-    u64::from(record.page_index) << 16 | u64::from(record.slot)
-}
-
-fn record(rid: u64) -> RecordId {
-    RecordId { page_index: (rid >> 16) as u32, slot: rid as u16 }
-}
-
-fn push(column: &mut Column, physical: Physical, bytes: Option<&Vec<u8>>) {
-    let (value, ty) = match (bytes, physical) {
-        (None, _) => return column.push_null(),
-        (Some(bytes), Physical::I16) => {
-            (Value::Int2(i16::from_le_bytes(bytes.as_slice().try_into().unwrap())), SqlType::Int2)
-        }
-        (Some(bytes), Physical::I64) => {
-            (Value::Int8(i64::from_le_bytes(bytes.as_slice().try_into().unwrap())), SqlType::Int8)
-        }
-        (Some(bytes), Physical::I128) => {
-            (Value::Uuid(u128::from_le_bytes(bytes.as_slice().try_into().unwrap())), SqlType::Uuid)
-        }
-        (Some(bytes), _) => (Value::Bytes(bytes.as_slice().into()), SqlType::Bytea),
-    };
-    column.push_value(&value, &ty).unwrap();
-}
-
-pub fn bytes(column: &Column, physical: Physical, row: usize) -> Option<Vec<u8>> {
-    let ty = match physical {
-        Physical::I16 => SqlType::Int2,
-        Physical::I64 => SqlType::Int8,
-        Physical::I128 => SqlType::Uuid,
-        _ => SqlType::Bytea,
-    };
-    match column.value(row, &ty) {
-        Value::Null => None,
-        Value::Int2(value) => Some(value.to_le_bytes().into()),
-        Value::Int8(value) => Some(value.to_le_bytes().into()),
-        Value::Uuid(value) => Some(value.to_le_bytes().into()),
-        Value::Bytes(value) => Some(value.to_vec()),
-        other => panic!("{other:?} from a column of {physical:?}"),
-    }
-}
-
-pub fn batch(rows: &[&Row], ordinals: &[usize]) -> Batch {
-    let columns = ordinals.iter().map(|ordinal| {
-        let physical = COLUMNS[*ordinal].0.physical;
-        let mut column = Column::new(physical);
-        rows.iter().for_each(|row| push(&mut column, physical, row[*ordinal].as_ref()));
-        column
-    });
-    Batch::from_columns(columns.collect())
 }
 
 impl Tables {
@@ -198,9 +134,7 @@ impl Tables {
         let mut scan = self.heap(table).scan(txn, ScanSpec { columns: &ids, pages: 0..u32::MAX });
         let (mut out, mut rows) = (ScanBatch::default(), BTreeMap::new());
         while scan.next(&mut out)? {
-            for (at, record) in out.records.iter().enumerate() {
-                let columns = COLUMNS.iter().zip(&out.batch.columns);
-                let row = columns.map(|((spec, _), column)| bytes(column, spec.physical, at)).collect();
+            for (row, record) in rows_of(&out).into_iter().zip(&out.records) {
                 assert_eq!(rows.insert(rid(*record), row), None, "{record} twice in one scan");
             }
         }
@@ -232,12 +166,10 @@ impl Tables {
                 .iter()
                 .map(|part| &out.batch.columns[ids.iter().position(|id| *id == part.column).unwrap()])
                 .collect();
-            for (at, record) in out.records.iter().enumerate() {
+            for (at, (row, record)) in rows_of(&out).into_iter().zip(&out.records).enumerate() {
                 let mut key = Vec::new();
                 encode_row(parts, &columns, at, &mut key).unwrap();
                 keys.push(key);
-                let columns = COLUMNS.iter().zip(&out.batch.columns);
-                let row = columns.map(|((spec, _), column)| bytes(column, spec.physical, at)).collect();
                 assert_eq!(rows.insert(rid(*record), row), None, "{record} twice in one scan");
             }
         }
@@ -262,98 +194,6 @@ impl Tables {
                 Err(refusal(error))
             }
         }
-    }
-
-    /// What changes no answer: now and then a statement that fails halfway, or one that writes back what it read.
-    fn disturb(&self, work: &mut Work) -> Result<(), Refusal> {
-        let mut rng = self.rng.lock().fork();
-        if !work.no_savepoint && rng.one_in(5) {
-            work.txn.begin_statement().map_err(refusal)?;
-            let failed = self.scribble(work, &mut rng);
-            work.txn.abort_statement().map_err(refusal)?;
-            match failed {
-                Ok(()) | Err(StorageError::Conflict { .. }) => {}
-                Err(error) => return Err(refusal(error)),
-            }
-        }
-        if rng.one_in(5) {
-            self.statement(work, |work| self.write_back(work, &mut rng))?;
-        }
-        Ok(())
-    }
-
-    /// Changes own records and adds some, also in nested statements.
-    fn scribble(&self, work: &mut Work, rng: &mut Rng) -> Result<(), StorageError> {
-        for _ in 0..rng.between(1, 4) {
-            let nested = rng.one_in(3);
-            if nested {
-                work.txn.begin_statement()?;
-            }
-            let result = self.scribble_once(work, rng);
-            if nested && (result.is_err() || rng.one_in(3)) {
-                work.txn.abort_statement()?;
-            } else if nested {
-                work.txn.end_statement()?;
-            }
-            match result {
-                Ok(()) => {}
-                Err(StorageError::Conflict { .. }) if nested => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    fn scribble_once(&self, work: &mut Work, rng: &mut Rng) -> Result<(), StorageError> {
-        let ordinals: Vec<usize> = (0..COLUMNS.len()).collect();
-        let some_row = |rng: &mut Rng| -> Row {
-            let lens = COLUMNS.map(|(_, shape)| match shape {
-                ColumnShape::Fixed(len) => len,
-                ColumnShape::Bytes(most) => rng.index(most + 1),
-            });
-            lens.into_iter().map(|len| (!rng.one_in(8)).then(|| rng.bytes(len))).collect()
-        };
-        if work.own.is_empty() || rng.one_in(4) {
-            let rows: Vec<Row> = (0..rng.between(1, 6)).map(|_| some_row(rng)).collect();
-            let rows: Vec<&Row> = rows.iter().collect();
-            let table = rng.below(u64::from(TABLE_COUNT)) as u32;
-            return self.heap(table).insert(&mut work.txn, &batch(&rows, &ordinals), None);
-        }
-        let (table, rid) = *rng.pick(&work.own);
-        let mut out = ScanBatch::default();
-        if !self.heap(table).fetch(&work.txn, record(rid), &ids(), &mut out)? {
-            return Ok(());
-        }
-        if rng.one_in(4) {
-            return self.heap(table).delete(&mut work.txn, &out, None);
-        }
-        let ordinals: Vec<usize> = ordinals.into_iter().filter(|_| rng.one_in(2)).collect();
-        let ids: Vec<u16> = ordinals.iter().map(|ordinal| COLUMNS[*ordinal].0.id).collect();
-        let row = some_row(rng);
-        self.heap(table).update(&mut work.txn, &out, None, &ids, &batch(&[&row], &ordinals))
-    }
-
-    /// Updates own rows of a table in bulk to what they are.
-    fn write_back(&self, work: &mut Work, rng: &mut Rng) -> Result<(), StorageError> {
-        let Some((table, _)) = work.own.last().copied() else { return Ok(()) };
-        let ordinals: Vec<usize> = (0..COLUMNS.len()).filter(|_| rng.one_in(2)).collect();
-        if ordinals.is_empty() {
-            return Ok(());
-        }
-        let ids: Vec<u16> = ordinals.iter().map(|ordinal| COLUMNS[*ordinal].0.id).collect();
-        let mut scan = self.heap(table).scan(&work.txn, ScanSpec { columns: &ids, pages: 0..u32::MAX });
-        let mut out = ScanBatch::default();
-        while scan.next(&mut out)? {
-            let own = |row: &u32| work.own.contains(&(table, rid(out.records[*row as usize])));
-            let selection: Vec<u32> = (0..out.records.len() as u32).filter(own).collect();
-            if selection.is_empty() {
-                continue;
-            }
-            let columns = out.batch.columns.iter().map(|column| column.gather(&selection));
-            let values = Batch::from_columns(columns.collect());
-            self.heap(table).update(&mut work.txn, &out, Some(&selection), &ids, &values)?;
-        }
-        Ok(())
     }
 }
 
