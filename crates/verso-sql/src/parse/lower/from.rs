@@ -70,6 +70,7 @@ pub(super) fn table_with_joins(
     Ok(left)
 }
 
+/// Lowers one item without the joins behind it.
 fn from_item(factor: ast::TableFactor, source: &Source<'_>) -> Result<FromItem, SqlError> {
     use ast::TableFactor as F;
     let span = source.span(factor.span());
@@ -136,12 +137,20 @@ fn from_item(factor: ast::TableFactor, source: &Source<'_>) -> Result<FromItem, 
             }
             table_with_joins(*inner, source)
         }
-        F::TableFunction { expr: _, alias: _ } => unsupported("TABLE(…)"),
+        refused => unsupported(refused_item(&refused)),
+    }
+}
+
+/// What an item of FROM that Verso does not have is called.
+fn refused_item(factor: &ast::TableFactor) -> &'static str {
+    use ast::TableFactor as F;
+    match factor {
+        F::TableFunction { expr: _, alias: _ } => "TABLE(…)",
         F::UNNEST { alias: _, array_exprs: _, with_offset: _, with_offset_alias: _, with_ordinality: _ } => {
-            unsupported("UNNEST")
+            "UNNEST"
         }
-        F::JsonTable { json_expr: _, json_path: _, columns: _, alias: _ } => unsupported("JSON_TABLE"),
-        F::OpenJsonTable { json_expr: _, json_path: _, columns: _, alias: _ } => unsupported("OPENJSON"),
+        F::JsonTable { json_expr: _, json_path: _, columns: _, alias: _ } => "JSON_TABLE",
+        F::OpenJsonTable { json_expr: _, json_path: _, columns: _, alias: _ } => "OPENJSON",
         F::Pivot {
             table: _,
             aggregate_functions: _,
@@ -149,11 +158,9 @@ fn from_item(factor: ast::TableFactor, source: &Source<'_>) -> Result<FromItem, 
             value_source: _,
             default_on_null: _,
             alias: _,
-        } => unsupported("PIVOT"),
-        F::Unpivot { table: _, value: _, name: _, columns: _, null_inclusion: _, alias: _ } => {
-            unsupported("UNPIVOT")
-        }
-        F::UnpivotExpr { expression: _, value_alias: _, attribute_alias: _ } => unsupported("UNPIVOT"),
+        } => "PIVOT",
+        F::Unpivot { table: _, value: _, name: _, columns: _, null_inclusion: _, alias: _ } => "UNPIVOT",
+        F::UnpivotExpr { expression: _, value_alias: _, attribute_alias: _ } => "UNPIVOT",
         F::MatchRecognize {
             table: _,
             partition_by: _,
@@ -164,12 +171,13 @@ fn from_item(factor: ast::TableFactor, source: &Source<'_>) -> Result<FromItem, 
             pattern: _,
             symbols: _,
             alias: _,
-        } => unsupported("MATCH_RECOGNIZE"),
-        F::XmlTable { namespaces: _, row_expression: _, passing: _, columns: _, alias: _ } => {
-            unsupported("XMLTABLE")
-        }
+        } => "MATCH_RECOGNIZE",
+        F::XmlTable { namespaces: _, row_expression: _, passing: _, columns: _, alias: _ } => "XMLTABLE",
         F::SemanticView { name: _, dimensions: _, metrics: _, facts: _, where_clause: _, alias: _ } => {
-            unsupported("SEMANTIC_VIEW")
+            "SEMANTIC_VIEW"
+        }
+        F::Table { .. } | F::Derived { .. } | F::Function { .. } | F::NestedJoin { .. } => {
+            "this item of FROM"
         }
     }
 }
