@@ -13,7 +13,8 @@ use verso_env::sync::{Condvar, Mutex, MutexGuard};
 
 use super::mode::{RecordLockMode, TableLockMode, WaitPolicy};
 use super::owner::{CancelHandle, LockOwner, Near, OwnerCore};
-use super::table::{OwnerState, State, TableRecords, Tag, Want};
+use super::pages::TableRecords;
+use super::table::{OwnerState, State, Tag, Want};
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::page::{ObjectId, RecordId, TxnId};

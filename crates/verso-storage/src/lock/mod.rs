@@ -18,6 +18,7 @@
 //! | [`manager`] | getting, waiting, releasing |
 //! | [`graph`] | deadlocks |
 //! | [`record`] | locking records |
+//! | [`pages`] | record locks of one table |
 //! | [`wait`] | waiting, cancelling, time limits |
 //! | [`release`] | giving back, and who goes on then |
 //! | [`advisory`] | advisory locks |
@@ -43,6 +44,7 @@ mod info;
 mod manager;
 mod mode;
 mod owner;
+mod pages;
 mod record;
 mod release;
 mod table;

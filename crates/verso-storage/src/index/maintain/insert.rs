@@ -1,0 +1,197 @@
+//! Keys of inserted records, and who else has them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use verso_types::Batch;
+
+use crate::StorageError;
+use crate::heap::Heap;
+use crate::index::Index;
+use crate::index::entries::Entries;
+use crate::index::hint::LeafHints;
+use crate::index::key::{encode_part, encode_row};
+use crate::index::tree::Rival;
+use crate::index::unique::check_record;
+use crate::mini::Mini;
+use crate::page::RecordId;
+use crate::shared::Shared;
+use crate::txn::transaction::Txn;
+
+use super::{KeyColumns, bad_key};
+
+/// Records were inserted: adds their keys and, in unique indexes, looks who else has them (I2).
+pub(crate) fn inserted(
+    shared: &Shared,
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    rows: &Batch,
+    taken: Range<usize>,
+    page_index: u32,
+    slots: &[u16],
+) -> Result<(), StorageError> {
+    let mut entries = std::mem::take(&mut txn.index_entries);
+    let result = insert_all(shared, txn, heap, rows, taken, page_index, slots, &mut entries);
+    txn.index_entries = entries;
+    result
+}
+
+#[allow(clippy::too_many_arguments, reason = "the caller's, and what it keeps between calls")]
+fn insert_all(
+    shared: &Shared,
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    rows: &Batch,
+    taken: Range<usize>,
+    page_index: u32,
+    slots: &[u16],
+    entries: &mut Entries,
+) -> Result<(), StorageError> {
+    let mut rivals: Vec<Rival> = Vec::new();
+    for index in heap.indexes.list().iter() {
+        entries.clear();
+        rivals.clear();
+        let columns: KeyColumns<'_> = index.ordinals.iter().map(|ordinal| &rows.columns[*ordinal]).collect();
+        for (row, slot) in taken.clone().zip(slots) {
+            let record = RecordId { page_index, slot: *slot };
+            entries
+                .push_with(record, |out| {
+                    let any_null = encode_row(&index.spec().parts, &columns, row, out)?;
+                    Ok(index.is_free(any_null))
+                })
+                .map_err(|error| bad_key(heap, error))?;
+        }
+        entries.sort();
+        {
+            let _gate = heap.indexes.enter();
+            let written = index.add(shared, txn.id, entries, false, &mut rivals)?;
+            txn.wrote(written.lsns());
+        }
+        if let Some(reader) = &txn.reader {
+            reader.wrote_keys(heap.object, index.object(), entries.iter())?;
+        }
+        settle_rivals(txn, heap, index, entries, &rivals)?;
+    }
+    Ok(())
+}
+
+/// Keys that a mini-transaction has added along with their record.
+#[derive(Default)]
+pub(crate) struct AddedKeys {
+    /// Indexes from the front of the list that have the record's entry.
+    done: usize,
+    /// Which of them, and who else has the same key there.
+    rivals: SmallVec<[(usize, Rival); 2]>,
+}
+
+impl AddedKeys {
+    /// Whether all of so many indexes have the key, and nobody else has the same.
+    #[inline]
+    pub(crate) fn is_all_of(&self, indexes: usize) -> bool {
+        self.rivals.is_empty() && self.done == indexes
+    }
+}
+
+/// Adds the keys of one record, which the mini-transaction inserts, to as many indexes in turn as take them without
+/// changing their structure. The gate of the indexes is held; [`added`] follows when the mini-transaction is committed.
+pub(crate) fn add_within<'e>(
+    shared: &'e Shared,
+    mini: &mut Mini<'e>,
+    indexes: &[Arc<Index>],
+    rows: &Batch,
+    record: RecordId,
+    entries: &mut Entries,
+    leaves: &mut LeafHints,
+) -> Result<AddedKeys, StorageError> {
+    let mut keys = AddedKeys::default();
+    let mut rivals = Vec::new();
+    for (at, index) in indexes.iter().enumerate() {
+        // A key that cannot be made is an error of the statement, which the general way tells.
+        if encode_entry(index, rows, 0, record, entries).is_err()
+            || !index.add_within(shared, mini, entries, leaves, &mut rivals)?
+        {
+            break;
+        }
+        keys.done += 1;
+        if !rivals.is_empty() {
+            keys.rivals.extend(rivals.drain(..).map(|rival| (at, rival)));
+        }
+    }
+    Ok(keys)
+}
+
+/// What follows [`add_within`]: the other indexes, a look at who has the same keys (I2), and what a serializable
+/// transaction wrote.
+pub(crate) fn added(
+    shared: &Shared,
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    rows: &Batch,
+    record: RecordId,
+    keys: AddedKeys,
+) -> Result<(), StorageError> {
+    let indexes = heap.indexes.list();
+    let mut entries = std::mem::take(&mut txn.index_entries);
+    let mut rest = || {
+        let mut rivals = Vec::new();
+        for (at, index) in indexes.iter().enumerate() {
+            encode_entry(index, rows, 0, record, &mut entries).map_err(|error| bad_key(heap, error))?;
+            rivals.clear();
+            if at < keys.done {
+                let its = keys.rivals.iter().filter(|(of, _)| *of == at);
+                rivals.extend(its.map(|(_, rival)| *rival));
+            } else {
+                let _gate = heap.indexes.enter();
+                let written = index.add(shared, txn.id, &entries, false, &mut rivals)?;
+                txn.wrote(written.lsns());
+            }
+            if let Some(reader) = &txn.reader {
+                reader.wrote_keys(heap.object, index.object(), entries.iter())?;
+            }
+            settle_rivals(txn, heap, index, &entries, &rivals)?;
+        }
+        Ok(())
+    };
+    let result = rest();
+    txn.index_entries = entries;
+    result
+}
+
+/// Makes `entries` the one entry of a row.
+fn encode_entry(
+    index: &Index,
+    rows: &Batch,
+    row: usize,
+    record: RecordId,
+    entries: &mut Entries,
+) -> Result<(), verso_types::TypeError> {
+    entries.set_with(record, |out| {
+        let mut any_null = false;
+        for (part, ordinal) in index.spec().parts.iter().zip(&index.ordinals) {
+            any_null |= encode_part(part, &rows.columns[*ordinal], row, out)?;
+        }
+        Ok(index.is_free(any_null))
+    })
+}
+
+/// Looks at who else has the keys that were added (I2): now, or later where the constraint is deferred.
+fn settle_rivals(
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    index: &Arc<Index>,
+    entries: &Entries,
+    rivals: &[Rival],
+) -> Result<(), StorageError> {
+    let deferred = txn.unique.is_deferred(index.object());
+    for rival in rivals {
+        let item = rival.item as usize;
+        if deferred {
+            let depth = txn.statement_depth();
+            txn.unique.note(heap, index, entries.record(item), entries.key(item), depth);
+        } else {
+            check_record(txn, heap, index, entries.key(item), rival.record)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! Keeping a table's indexes in step with its records.
+//!
+//! ```text
+//! insert, update   heap ─► log ─► entries of the new keys              (a crash in between leaves a dead writer)
+//! undo, back-out   entries the undone versions had ─► out ─► heap      (a crash in between: back-out begins again)
+//! purge            entries the superseded version had ─► out, unless another version has them
+//! ```
+//!
+//! I3. An entry is removed only with the home page latched, and only if no reachable version of the record has its key.
+//! I4. Undo compares the keys of the home record before with those after. A key that one transaction supersedes twice is
+//!     in no version entry, so nobody would purge it: it goes at once, before the change, and undo brings it back.
+//!
+//! A version entry that holds key columns holds all of that index, so a purge knows the whole key.
+//! Latches: home page, then the trees'; never the other way round.
+
+mod change;
+mod insert;
+mod purge;
+mod undo;
+
+use smallvec::SmallVec;
+use verso_types::Column;
+
+use crate::StorageError;
+use crate::heap::Heap;
+use crate::page::Flaw;
+
+pub(crate) use change::{after_change, before_change, concerned, note_split, saved_columns};
+pub(crate) use insert::{add_within, added, inserted};
+pub(crate) use purge::{before_free, purge};
+pub(crate) use undo::{after_undo, before_undo};
+
+/// Columns in the order of a key's parts.
+type KeyColumns<'a> = SmallVec<[&'a Column; 4]>;
+
+/// A key that does not fit its index.
+fn bad_key(heap: &Heap, error: verso_types::TypeError) -> StorageError {
+    StorageError::corrupt(heap.root, heap.object, Flaw::new(error.message))
+}
