@@ -2,7 +2,8 @@
 //!
 //! 1. A deferred foreign key keeps the keys concerned, each once; at commit each is looked at as things then stand, so a
 //!    key noted by what was rolled back since does no harm.
-//! 2. SET CONSTRAINTS lasts until the transaction ends.
+//! 2. SET CONSTRAINTS lasts until the transaction ends or goes back to a savepoint before it. As that may bring back what
+//!    it has found in order, the commit looks at everything again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,13 +25,20 @@ use super::transaction::{Active, tag};
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::SetConstraints;
 
+/// What SET CONSTRAINTS has said.
+#[derive(Clone, Debug, Default)]
+pub struct Modes {
+    /// Of ALL.
+    all: Option<bool>,
+    /// Of single ones, since then.
+    named: HashMap<Oid, bool>,
+}
+
 /// What a transaction puts off to its commit.
 #[derive(Debug, Default)]
 pub struct Deferred {
-    /// SET CONSTRAINTS ALL.
-    all: Option<bool>,
-    /// SET CONSTRAINTS name.
-    named: HashMap<Oid, bool>,
+    /// Whether constraints are put off.
+    pub(super) modes: Modes,
     seen: HashSet<(Oid, Vec<u8>)>,
     keys: Vec<(Arc<ConstraintDef>, Vec<Value>, bool)>,
     /// Storage has been told to put off a unique index.
@@ -39,7 +47,8 @@ pub struct Deferred {
 
 impl Deferred {
     fn asked(&self, constraint: Oid, deferrable: bool, initially: bool) -> bool {
-        deferrable && self.named.get(&constraint).copied().or(self.all).unwrap_or(initially)
+        let Modes { all, named } = &self.modes;
+        deferrable && named.get(&constraint).copied().or(*all).unwrap_or(initially)
     }
 
     /// Whether a constraint is checked at commit.
@@ -66,19 +75,13 @@ impl Deferred {
         self.keys.is_empty() && !self.unique
     }
 
-    /// Takes the keys of constraints that are not deferred any more; at commit all of them.
+    /// At commit all keys, before only those of constraints that are not deferred any more, which stay.
     fn due(&mut self, commit: bool) -> Vec<(Arc<ConstraintDef>, Vec<Value>, bool)> {
-        let keys = std::mem::take(&mut self.keys);
-        self.seen.clear();
-        let mut due = Vec::new();
-        for (constraint, key, referenced) in keys {
-            if commit || !self.is_deferred(&constraint) {
-                due.push((constraint, key, referenced));
-            } else {
-                self.note(&constraint, &key, referenced);
-            }
+        if commit {
+            self.seen.clear();
+            return std::mem::take(&mut self.keys);
         }
-        due
+        self.keys.iter().filter(|(constraint, ..)| !self.is_deferred(constraint)).cloned().collect()
     }
 }
 
@@ -126,8 +129,7 @@ impl Frame<'_> {
     pub(super) fn set_constraints(&self, set: &SetConstraints) -> Result<CommandTag, Failure> {
         if set.names.is_empty() {
             let mut deferred = self.services.deferred.borrow_mut();
-            deferred.all = Some(set.deferred);
-            deferred.named.clear();
+            deferred.modes = Modes { all: Some(set.deferred), named: HashMap::new() };
         }
         for name in &set.names {
             let found: Vec<Arc<ConstraintDef>> = self
@@ -145,7 +147,7 @@ impl Frame<'_> {
                     let text = format!("constraint \"{}\" is not deferrable", constraint.name);
                     return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
                 }
-                self.services.deferred.borrow_mut().named.insert(constraint.oid, set.deferred);
+                self.services.deferred.borrow_mut().modes.named.insert(constraint.oid, set.deferred);
             }
         }
         // Those that are deferred no more are checked at once.
@@ -157,7 +159,7 @@ impl Frame<'_> {
             }
         }
         if !set.deferred {
-            let checked = self.txn.borrow_mut().check_unique_now();
+            let checked = self.txn.borrow_mut().check_unique_so_far();
             checked.map_err(|error| self.explain_unique(error))?;
             self.check_due(false)?;
         }

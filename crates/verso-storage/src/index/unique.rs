@@ -175,8 +175,17 @@ pub(super) fn held_twice(
     Ok(None)
 }
 
+/// Until when what was checked in order stays so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checked {
+    /// For good.
+    Over,
+    /// Until the transaction goes back to a savepoint: it stays due.
+    SoFar,
+}
+
 /// Checks what is due at the end of a statement of this depth, or everything.
-pub(crate) fn check_due(txn: &mut Txn, depth: Option<usize>) -> Result<(), StorageError> {
+pub(crate) fn check_due(txn: &mut Txn, depth: Option<usize>, checked: Checked) -> Result<(), StorageError> {
     let (due, later): (Vec<Due>, Vec<Due>) = std::mem::take(&mut txn.unique.due)
         .into_iter()
         .partition(|due| depth.is_none() || due.depth == depth);
@@ -199,12 +208,9 @@ pub(crate) fn check_due(txn: &mut Txn, depth: Option<usize>) -> Result<(), Stora
             break;
         }
     }
-    match failed {
-        None => Ok(()),
-        Some(error) => {
-            // The caller undoes the statement or the transaction; deferred checks stay due until then.
-            txn.unique.due.extend(due.into_iter().filter(|due| due.depth.is_none()));
-            Err(error)
-        }
+    if failed.is_some() || checked == Checked::SoFar {
+        // If it failed the caller undoes the statement or the transaction; deferred checks stay due until then.
+        txn.unique.due.extend(due.into_iter().filter(|due| due.depth.is_none()));
     }
+    failed.map_or(Ok(()), Err)
 }

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use crate::StorageError;
 use crate::heap::image;
 use crate::index::entries::Entries;
-use crate::index::unique::{self, UniqueChecks};
+use crate::index::unique::{self, Checked, UniqueChecks};
 use crate::lock::{CancelHandle, LockOwner, OwnerCore, TableLockMode, WaitPolicy};
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, TxnId};
@@ -384,7 +384,15 @@ impl Txn {
     /// # Errors
     /// `Unique`; `Deadlock`, `Cancelled` while waiting for another transaction.
     pub fn check_unique_now(&mut self) -> Result<(), StorageError> {
-        if self.unique.is_empty() { Ok(()) } else { unique::check_due(self, None) }
+        if self.unique.is_empty() { Ok(()) } else { unique::check_due(self, None, Checked::Over) }
+    }
+
+    /// The same in the midst of a transaction, which may still go back to a savepoint: the commit looks again.
+    ///
+    /// # Errors
+    /// As [`Txn::check_unique_now`].
+    pub fn check_unique_so_far(&mut self) -> Result<(), StorageError> {
+        if self.unique.is_empty() { Ok(()) } else { unique::check_due(self, None, Checked::SoFar) }
     }
 }
 

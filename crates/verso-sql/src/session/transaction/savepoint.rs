@@ -1,6 +1,7 @@
 //! SAVEPOINT, ROLLBACK TO, RELEASE.
 //!
-//! Storage keeps the savepoints of what was written; here are those of the session: its settings, portals and cursors.
+//! Storage keeps the savepoints of what was written; here are those of the session: its settings, what SET CONSTRAINTS
+//! has said, portals and cursors.
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use super::{Active, Block, Condition, in_failed_transaction, tag};
 use crate::errors::{SqlError, sqlstate};
 use crate::session::Session;
 use crate::session::api::CommandTag;
+use crate::session::constraints::Modes as ConstraintModes;
 use crate::session::set::ChangedSettings;
 use crate::session::settings::Settings;
 use crate::syntax::{Name, TransactionModes};
@@ -17,6 +19,8 @@ pub(super) struct Savepoint {
     pub(super) name: String,
     settings: Arc<Settings>,
     changed: Option<ChangedSettings>,
+    /// What SET CONSTRAINTS had said.
+    constraints: ConstraintModes,
 }
 
 impl Active {
@@ -32,6 +36,7 @@ impl Session {
     /// SAVEPOINT.
     pub(in crate::session) fn savepoint(&mut self, name: &Name) -> Result<CommandTag, SqlError> {
         let settings = Arc::clone(&self.services.settings);
+        let constraints = self.services.deferred.borrow().modes.clone();
         let active = self.block_with_savepoints("SAVEPOINT")?;
         if active.condition != Condition::Good {
             return Err(in_failed_transaction());
@@ -42,6 +47,7 @@ impl Session {
             name: name.text.clone(),
             settings,
             changed: active.settings.clone(),
+            constraints,
         });
         Ok(tag("SAVEPOINT"))
     }
@@ -56,6 +62,7 @@ impl Session {
         let savepoint = &active.savepoints[found];
         active.settings.clone_from(&savepoint.changed);
         let settings = Arc::clone(&savepoint.settings);
+        self.services.deferred.borrow_mut().modes = savepoint.constraints.clone();
         if !Arc::ptr_eq(&settings, &self.services.settings) {
             self.services.settings = settings;
             self.settings_changed();

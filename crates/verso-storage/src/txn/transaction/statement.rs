@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::{Isolation, Txn, TxnStatistics};
 use crate::StorageError;
-use crate::index::unique;
+use crate::index::unique::{self, Checked};
 use crate::page::TxnId;
 use crate::rules::{Rule, disabled};
 use crate::txn::frame::Frame;
@@ -286,7 +286,7 @@ impl Txn {
         if self.unique.is_empty() {
             return Ok(());
         }
-        let checked = unique::check_due(self, Some(self.statements.len()));
+        let checked = unique::check_due(self, Some(self.statements.len()), Checked::Over);
         if checked.is_err() {
             self.abort_statement()?;
         }
