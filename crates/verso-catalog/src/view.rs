@@ -36,6 +36,10 @@ pub enum SystemView {
     PreparedTransactions,
     /// `pg_stat_activity`: who is connected, with PostgreSQL's columns.
     Activity,
+    /// `pg_cursors`: the cursors of this session.
+    Cursors,
+    /// `pg_prepared_statements`: those of this session.
+    PreparedStatements,
     /// `pg_roles`: the roles, without their passwords.
     Roles,
 }
@@ -59,7 +63,7 @@ pub trait SystemRows {
 
 impl SystemView {
     /// All of them.
-    pub const ALL: [SystemView; 15] = [
+    pub const ALL: [SystemView; 17] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
@@ -74,6 +78,8 @@ impl SystemView {
         SystemView::PgLocks,
         SystemView::PreparedTransactions,
         SystemView::Activity,
+        SystemView::Cursors,
+        SystemView::PreparedStatements,
         SystemView::Roles,
     ];
 
@@ -94,6 +100,8 @@ impl SystemView {
             SystemView::PgLocks => "pg_locks",
             SystemView::PreparedTransactions => "pg_prepared_xacts",
             SystemView::Activity => "pg_stat_activity",
+            SystemView::Cursors => "pg_cursors",
+            SystemView::PreparedStatements => "pg_prepared_statements",
             SystemView::Roles => "pg_roles",
         }
     }
@@ -247,6 +255,17 @@ impl SystemView {
                 ("query", Text),
                 ("backend_type", Text),
             ],
+            SystemView::Cursors => &[
+                ("name", Text),
+                ("statement", Text),
+                ("is_holdable", Bool),
+                ("is_binary", Bool),
+                ("is_scrollable", Bool),
+                ("creation_time", Timestamptz),
+            ],
+            SystemView::PreparedStatements => {
+                return prepared_statement_columns();
+            }
             SystemView::Roles => &[
                 ("rolname", Name),
                 ("rolsuper", Bool),
@@ -264,6 +283,20 @@ impl SystemView {
         };
         columns.iter().map(|(name, ty)| ViewColumn { name, ty: ty.clone() }).collect()
     }
+}
+
+/// Of `pg_prepared_statements`; the types are names, as PostgreSQL shows its `regtype[]`.
+fn prepared_statement_columns() -> Vec<ViewColumn> {
+    let column = |name, ty| ViewColumn { name, ty };
+    let names = || SqlType::Array(Box::new(SqlType::Text));
+    vec![
+        column("name", SqlType::Text),
+        column("statement", SqlType::Text),
+        column("prepare_time", SqlType::Timestamptz),
+        column("parameter_types", names()),
+        column("result_types", names()),
+        column("from_sql", SqlType::Bool),
+    ]
 }
 
 #[cfg(test)]

@@ -56,6 +56,13 @@ pub trait SessionServices {
     }
     /// The value of a setting, by its lower-case name.
     fn setting(&self, name: &str) -> Option<String>;
+    /// Sets a setting, by its lower-case name, once the statement is done; `None` brings its default back. What it then is.
+    /// # Errors
+    /// Those of SET.
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String> {
+        let _ = (value, local);
+        Err(ExecError::raised("42704", format!("unrecognized configuration parameter \"{name}\"")))
+    }
     /// The session's last `nextval` of the sequence with this oid.
     fn sequence_value(&self, sequence: u32) -> Option<i64>;
     /// The session's last `nextval` of any sequence.
@@ -132,6 +139,11 @@ pub trait Runtime {
     /// The name under which other transactions can take over this one's snapshot.
     fn export_snapshot(&self) -> Result<String> {
         Err(verso_types::TypeError::new("0A000", "snapshots cannot be exported here").into())
+    }
+    /// The transaction's id; one that has none yet gets it if `assign`.
+    fn transaction_id(&self, assign: bool) -> Result<Option<u64>> {
+        let _ = assign;
+        Ok(None)
     }
 }
 

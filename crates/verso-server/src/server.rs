@@ -187,6 +187,7 @@ impl Server {
             last: (processors > 1).then(Arc::default),
             env,
         });
+        shared.instance().set_connections_max(shared.config().max_connections);
         // Session settings are checked now, not by the first client.
         let mut session = shared.session();
         for (name, value) in &shared.config().session_defaults {

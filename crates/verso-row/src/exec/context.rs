@@ -204,6 +204,10 @@ impl Runtime for ExecContext<'_> {
         self.tables.export_snapshot()
     }
 
+    fn transaction_id(&self, assign: bool) -> Result<Option<u64>> {
+        self.tables.transaction_id(assign)
+    }
+
     fn sequence_oid(&self, sequence: &str) -> Result<u32> {
         Ok(self.sequence(sequence)?.oid.0)
     }

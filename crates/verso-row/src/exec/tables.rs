@@ -146,6 +146,11 @@ pub trait Tables {
     fn export_snapshot(&self) -> Result<String> {
         Err(TypeError::new("0A000", "snapshots cannot be exported here").into())
     }
+    /// The transaction's id; one that has none yet gets it if `assign`.
+    fn transaction_id(&self, assign: bool) -> Result<Option<u64>> {
+        let _ = assign;
+        Ok(None)
+    }
 
     /// Opens a statement's frame and takes its snapshot; statements nest.
     fn begin_statement(&self) -> Result<()>;

@@ -131,6 +131,21 @@ fn setting(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     }
 }
 
+/// `set_config(name, value, is_local)`.
+fn set_setting(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let value = match args {
+        [Value::Null, ..] => {
+            return Err(TypeError::new("22004", "SET requires parameter name".to_owned()).into());
+        }
+        [Value::Text(_), Value::Text(value), _] => Some(&**value),
+        [Value::Text(_), Value::Null, _] => None,
+        _ => return Err(unexpected("set_config", args)),
+    };
+    let local = matches!(args[2], Value::Bool(true));
+    let value = cx.services.set_setting(&name(args)?.to_lowercase(), value, local)?;
+    Ok(Value::text(&value))
+}
+
 fn user(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
     Ok(Value::Text(cx.services.user_name()))
 }
@@ -157,6 +172,12 @@ fn sleep(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let seconds = if seconds > 0.0 { seconds } else { 0.0 };
     cx.services.sleep(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))?;
     Ok(void())
+}
+
+/// The transaction's id; PostgreSQL's `xid8` is a number here.
+fn transaction_id(cx: &EvalContext<'_>, assign: bool) -> Result<Value> {
+    let id = cx.runtime.transaction_id(assign)?;
+    Ok(id.map_or(Value::Null, |id| Value::Int8(id.cast_signed())))
 }
 
 /// What functions without a result yield: it is not NULL.
@@ -190,10 +211,26 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("pg_sleep" Volatile [Float8] => Void = sleep),
     session_function!("pg_sleep_for" Volatile [Interval] => Void = sleep),
     session_function!("pg_sleep_until" Volatile [Timestamptz] => Void = sleep),
+    session_function!("txid_current" Stable [] => Int8 = |cx, _| transaction_id(cx, true)),
+    session_function!("txid_current_if_assigned" Stable [] => Int8 = |cx, _| transaction_id(cx, false)),
+    session_function!("pg_current_xact_id" Stable [] => Int8 = |cx, _| transaction_id(cx, true)),
+    session_function!("pg_current_xact_id_if_assigned" Stable [] => Int8 =
+        |cx, _| transaction_id(cx, false)),
     session_function!("pg_is_in_recovery" Stable [] => Bool = |_, _| Ok(Value::Bool(false))),
     session_function!("current_schema" Stable [] => Name = |_, _| Ok(Value::text("public"))),
     session_function!("current_setting" Stable [Text] => Text = setting),
     session_function!("current_setting" Stable [Text, Bool] => Text = setting),
+    BuiltinFunction {
+        name: "set_config",
+        operator: None,
+        args: &[ArgType::Exact(SqlType::Text), ArgType::Exact(SqlType::Text), ArgType::Exact(SqlType::Bool)],
+        variadic: false,
+        result: ResultType::Fixed(SqlType::Text),
+        strict: false,
+        volatility: Volatility::Volatile,
+        body: Body::Scalar(set_setting),
+        kernel: None,
+    },
     BuiltinFunction {
         name: "pg_typeof",
         operator: None,

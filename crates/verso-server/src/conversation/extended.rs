@@ -9,7 +9,7 @@ use verso_types::wire::utf8;
 use verso_types::{SqlType, Value, parse_binary, parse_text};
 
 use super::Conversation;
-use super::sink::{ResultFormats, WireSink, changes_settings};
+use super::sink::{ResultFormats, WireSink};
 use crate::protocol::frontend::{Bind, Format, Formats, Target};
 
 /// Statements and portals of a conversation. Named statements are the session's: SQL's PREPARE, EXECUTE and DEALLOCATE
@@ -177,10 +177,7 @@ impl Conversation {
         let end = self.session.run_portal(&mut open.portal, rows_max.into(), last, &mut sink)?;
         match end {
             PortalEnd::Suspended => self.wire.output.portal_suspended(),
-            PortalEnd::Complete(tag) => {
-                self.settings_changed |= changes_settings(&tag.text);
-                self.wire.output.command_complete(&tag.text);
-            }
+            PortalEnd::Complete(tag) => self.wire.output.command_complete(&tag.text),
             PortalEnd::Empty => self.wire.output.empty_query(),
         }
         Ok(())

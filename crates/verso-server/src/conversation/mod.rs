@@ -67,7 +67,7 @@ pub fn converse(shared: &Arc<Shared>, pool: &Arc<Pool>, wire: Wire, peer: Peer, 
         session,
         prepared: Prepared::default(),
         reported,
-        settings_changed: false,
+        told_epoch: 0,
         skips: false,
         answers: true,
         uses_blocks: false,
@@ -89,8 +89,8 @@ struct Conversation {
     prepared: Prepared,
     /// Settings as the client was told.
     reported: Vec<String>,
-    /// Some of them may have changed since.
-    settings_changed: bool,
+    /// When that was, as the session counts changes of its settings.
+    told_epoch: u64,
     /// An error happened; everything up to Sync is skipped (M2).
     skips: bool,
     /// The client waits for answers (M1).
@@ -322,8 +322,7 @@ impl Conversation {
         let time_zone = self.session.timezone().clone();
         let mut sink = WireSink::simple(&mut self.wire, time_zone);
         let result = self.session.execute(sql, &[], &mut sink);
-        let (completed, changed) = (sink.completed, sink.settings_changed);
-        self.settings_changed |= changed;
+        let completed = sink.completed;
         result?;
         if completed == 0 {
             self.wire.output.empty_query();
@@ -346,7 +345,9 @@ impl Conversation {
     /// ReadyForQuery, and before it the settings that have changed.
     fn ready(&mut self) {
         let status = self.session.status();
-        if self.settings_changed {
+        let epoch = self.session.settings_epoch();
+        if self.told_epoch != epoch {
+            self.told_epoch = epoch;
             for (name, told) in REPORTED.iter().zip(&mut self.reported) {
                 let value = self.session.show(name).unwrap_or_default();
                 if value != *told {
@@ -354,8 +355,6 @@ impl Conversation {
                     *told = value;
                 }
             }
-            // The end of a transaction may bring old values back.
-            self.settings_changed = status != TransactionStatus::Idle;
         }
         self.wire.output.ready(match status {
             TransactionStatus::Idle => {

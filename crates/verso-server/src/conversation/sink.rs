@@ -46,8 +46,6 @@ pub struct WireSink<'c> {
     copies: bool,
     /// Statements that ended.
     pub completed: usize,
-    /// A statement changed settings.
-    pub settings_changed: bool,
 }
 
 impl<'c> WireSink<'c> {
@@ -67,7 +65,7 @@ impl<'c> WireSink<'c> {
         time_zone: TimeZone,
         simple: bool,
     ) -> WireSink<'c> {
-        WireSink { wire, formats, time_zone, simple, copies: false, completed: 0, settings_changed: false }
+        WireSink { wire, formats, time_zone, simple, copies: false, completed: 0 }
     }
 
     fn rows(&mut self, batch: &Batch) -> Result<(), SqlError> {
@@ -108,7 +106,6 @@ impl StatementSink for WireSink<'_> {
 
     fn complete(&mut self, tag: &CommandTag) -> Result<(), SqlError> {
         self.completed += 1;
-        self.settings_changed |= changes_settings(&tag.text);
         if self.simple {
             self.wire.output.command_complete(&tag.text);
         }
@@ -170,11 +167,6 @@ impl StatementSink for WireSink<'_> {
             }
         }
     }
-}
-
-/// Whether a statement with that tag may have changed settings that clients are told about.
-pub fn changes_settings(tag: &str) -> bool {
-    matches!(tag, "SET" | "RESET" | "DISCARD ALL")
 }
 
 impl std::fmt::Debug for WireSink<'_> {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use verso_row::plan::{Plan, Statement as Bound};
-use verso_types::{Batch, Value};
+use verso_types::{Batch, SqlType, Value};
 
 use super::Session;
 use super::api::{CommandTag, OutputColumn, StatementSink};
@@ -22,9 +22,22 @@ use crate::bind::Binder;
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{Cursor, Direction, Expr, Fetch, Name, Prepare, Statement};
 
+/// A prepared statement that has a name.
+#[derive(Debug)]
+pub(super) struct Named {
+    prepared: Arc<Prepared>,
+    /// By PREPARE, not by the protocol.
+    from_sql: bool,
+    /// When.
+    at: i64,
+}
+
 /// An open cursor.
 #[derive(Debug)]
 pub(super) struct SqlCursor {
+    /// The text of its DECLARE, and when that was.
+    text: Box<str>,
+    at: i64,
     portal: Portal,
     /// All rows, of one with SCROLL.
     rows: Option<Batch>,
@@ -42,13 +55,13 @@ impl Session {
     /// PREPARE.
     pub(super) fn prepare_named(&mut self, job: &Job<'_>, prepare: &Prepare) -> Result<CommandTag, SqlError> {
         let name = &prepare.name.text;
-        if self.statements.contains_key(name) {
+        if self.services.statements.contains_key(name) {
             let text = format!("prepared statement \"{name}\" already exists");
             return Err(SqlError::new(sqlstate::DUPLICATE_STATEMENT, text));
         }
         let parsed = Some((*prepare.statement).clone());
         let prepared = self.prepare_parsed(job.shown().into(), parsed, &prepare.types)?;
-        self.statements.insert(name.clone(), Arc::new(prepared));
+        self.keep_statement(name, Arc::new(prepared), true);
         Ok(tag("PREPARE"))
     }
 
@@ -103,7 +116,7 @@ impl Session {
     /// # Errors
     /// 26000.
     pub fn statement(&self, name: &str) -> Result<&Arc<Prepared>, SqlError> {
-        self.statements.get(name).ok_or_else(|| {
+        self.services.statements.get(name).map(|named| &named.prepared).ok_or_else(|| {
             let text = format!("prepared statement \"{name}\" does not exist");
             SqlError::new(sqlstate::INVALID_STATEMENT_NAME, text)
         })
@@ -114,27 +127,32 @@ impl Session {
     /// # Errors
     /// 42P05 if there is one of that name.
     pub fn name_statement(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<(), SqlError> {
-        if self.statements.contains_key(name) {
+        if self.services.statements.contains_key(name) {
             let text = format!("prepared statement \"{name}\" already exists");
             return Err(SqlError::new(sqlstate::DUPLICATE_STATEMENT, text));
         }
-        self.statements.insert(name.to_string(), prepared);
+        self.keep_statement(name, prepared, false);
         Ok(())
+    }
+
+    fn keep_statement(&mut self, name: &str, prepared: Arc<Prepared>, from_sql: bool) {
+        let named = Named { prepared, from_sql, at: self.services.now_rough() };
+        self.services.statements.insert(name.to_string(), named);
     }
 
     /// Forgets a named statement; whether there was one.
     pub fn forget_statement(&mut self, name: &str) -> bool {
-        self.statements.remove(name).is_some()
+        self.services.statements.remove(name).is_some()
     }
 
     /// DEALLOCATE.
     pub(super) fn deallocate(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
         let Some(name) = name else {
-            self.statements.clear();
+            self.services.statements.clear();
             return Ok(tag("DEALLOCATE ALL"));
         };
         self.statement(&name.text)?;
-        self.statements.remove(&name.text);
+        self.services.statements.remove(&name.text);
         Ok(tag("DEALLOCATE"))
     }
 
@@ -144,15 +162,17 @@ impl Session {
             let text = "DISCARD ALL cannot run inside a transaction block";
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
-        self.cursors.clear();
-        self.statements.clear();
+        self.services.cursors.clear();
+        self.services.statements.clear();
+        self.services.forget_sequences();
+        self.services.instance.engine.advisory_unlock_all(&self.services.owner);
         self.reset_all()?;
         Ok(tag("DISCARD ALL"))
     }
 
     /// What a cursor of DECLARE yields; none where there is no such cursor.
     pub fn cursor_columns(&self, name: &str) -> Option<&[OutputColumn]> {
-        self.cursors.get(name)?.columns()
+        self.services.cursors.get(name)?.columns()
     }
 
     // ── cursors ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -170,7 +190,7 @@ impl Session {
             let text = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
         }
-        if self.cursors.contains_key(name) {
+        if self.services.cursors.contains_key(name) {
             let text = format!("cursor \"{name}\" already exists");
             return Err(SqlError::new(sqlstate::DUPLICATE_CURSOR, text));
         }
@@ -189,7 +209,9 @@ impl Session {
         let depth = self.active.as_ref().map_or(0, |active| active.depth());
         let transaction = Some(self.transaction_serial());
         let hold = cursor.hold;
-        let mut open = SqlCursor { portal, rows: None, position: 0, hold, transaction, depth, place };
+        let (text, at) = (job.shown().into(), self.services.statement_started.get());
+        let mut open =
+            SqlCursor { text, at, portal, rows: None, position: 0, hold, transaction, depth, place };
         if cursor.scroll {
             let mut batches = Vec::new();
             self.advance(&mut open.portal, 0, &mut Collect(&mut batches))?;
@@ -205,7 +227,7 @@ impl Session {
             }
             open.rows = Some(rows);
         }
-        self.cursors.insert(name.clone(), open);
+        self.services.cursors.insert(name.clone(), open);
         if let Some(active) = self.active.take_if(|active| active.block == Block::Statement) {
             self.end(active, Ending::Commit)?;
         }
@@ -219,7 +241,7 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<CommandTag, SqlError> {
         let name = &fetch.name.text;
-        let Some(mut cursor) = self.cursors.remove(name) else {
+        let Some(mut cursor) = self.services.cursors.remove(name) else {
             let text = format!("cursor \"{name}\" does not exist");
             return Err(SqlError::new(sqlstate::INVALID_CURSOR_NAME, text));
         };
@@ -233,7 +255,7 @@ impl Session {
             }
             None => self.fetch_forward(&mut cursor, fetch.direction, sink),
         };
-        self.cursors.insert(name.clone(), cursor);
+        self.services.cursors.insert(name.clone(), cursor);
         let count = count?;
         let word = if fetch.moves { "MOVE" } else { "FETCH" };
         Ok(CommandTag { text: format!("{word} {count}"), rows: count })
@@ -279,10 +301,10 @@ impl Session {
     /// CLOSE.
     pub(super) fn close_cursor(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
         let Some(name) = name else {
-            self.cursors.clear();
+            self.services.cursors.clear();
             return Ok(tag("CLOSE CURSOR ALL"));
         };
-        if self.cursors.remove(&name.text).is_none() {
+        if self.services.cursors.remove(&name.text).is_none() {
             let text = format!("cursor \"{}\" does not exist", name.text);
             return Err(SqlError::new(sqlstate::INVALID_CURSOR_NAME, text));
         }
@@ -291,7 +313,7 @@ impl Session {
 
     /// When a transaction ends, its cursors do, but for those that are held (C2).
     pub(super) fn end_cursors(&mut self, committed: bool) {
-        self.cursors.retain(|_, cursor| {
+        self.services.cursors.retain(|_, cursor| {
             let keeps = cursor.transaction.is_none() || committed && cursor.hold;
             cursor.transaction = None;
             cursor.place.end();
@@ -301,11 +323,38 @@ impl Session {
 
     /// ROLLBACK TO ends those declared behind the savepoint.
     pub(super) fn end_cursors_above(&mut self, depth: usize) {
-        self.cursors.retain(|_, cursor| cursor.transaction.is_none() || cursor.depth <= depth);
+        self.services.cursors.retain(|_, cursor| cursor.transaction.is_none() || cursor.depth <= depth);
     }
 }
 
+impl Named {
+    /// As `pg_prepared_statements` shows it.
+    pub(super) fn row(&self, name: &str) -> Vec<Value> {
+        let columns = self.prepared.columns();
+        vec![
+            Value::text(name),
+            Value::Text(Arc::clone(self.prepared.text())),
+            Value::Timestamptz(self.at),
+            type_names(self.prepared.params().iter()),
+            columns.map_or(Value::Null, |columns| type_names(columns.iter().map(|column| &column.ty))),
+            Value::Bool(self.from_sql),
+        ]
+    }
+}
+
+fn type_names<'t>(types: impl Iterator<Item = &'t SqlType>) -> Value {
+    Value::Array(types.map(|ty| Value::text(&ty.pg_name())).collect())
+}
+
 impl SqlCursor {
+    /// As `pg_cursors` shows it.
+    pub(super) fn row(&self, name: &str) -> Vec<Value> {
+        let scrolls = Value::Bool(self.rows.is_some());
+        let flags = [Value::Bool(self.hold), Value::Bool(false), scrolls];
+        let head = [Value::text(name), Value::text(&self.text)];
+        head.into_iter().chain(flags).chain([Value::Timestamptz(self.at)]).collect()
+    }
+
     /// What its rows are made of.
     pub(super) fn columns(&self) -> Option<&[OutputColumn]> {
         Some(self.place.visible(self.portal.columns()?))

@@ -1,6 +1,7 @@
 //! Who a session belongs to, and what a server needs to know of it beside statements.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use verso_catalog::Role;
 use verso_row::ExecError;
@@ -68,6 +69,11 @@ impl Session {
         self.services.show(&name.to_ascii_lowercase())
     }
 
+    /// Grows whenever settings change, also where the end of a transaction brings old values back.
+    pub fn settings_epoch(&self) -> u64 {
+        self.services.epoch
+    }
+
     /// Sets a setting at the session's start: RESET brings it back to this.
     ///
     /// # Errors
@@ -132,14 +138,25 @@ impl Services {
     }
 }
 
-/// Settings that a client sees but nobody can change.
-pub(super) fn fixed_setting(identity: &Identity, name: &str) -> Option<String> {
-    let on = |value: bool| settings::on(value);
-    Some(match name {
-        "is_superuser" => on(identity.superuser),
-        "session_authorization" => identity.user.to_string(),
-        "in_hot_standby" => on(false),
-        "integer_datetimes" => on(true),
+/// Settings that a client sees but nobody can change: some drivers and tools ask for them.
+pub(super) fn fixed_setting(services: &Services, name: &str) -> Option<String> {
+    let on = |value: bool| Some(settings::on(value));
+    let identity = &services.identity;
+    let text = match name {
+        "is_superuser" => return on(identity.superuser),
+        "session_authorization" => &*identity.user,
+        "in_hot_standby" | "default_transaction_deferrable" | "transaction_deferrable" => return on(false),
+        "integer_datetimes" | "data_checksums" | "row_security" | "fsync" => return on(true),
+        "block_size" => return Some(services.instance.engine.space().page_size.to_string()),
+        "lc_collate" | "lc_ctype" | "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => "C",
+        "max_connections" => {
+            let connections = services.instance.connections_max.load(Ordering::Relaxed);
+            return (connections > 0).then(|| connections.to_string());
+        }
+        "max_identifier_length" => "63",
+        "max_index_keys" => "32",
+        "wal_level" => "replica",
         _ => return None,
-    })
+    };
+    Some(text.to_string())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use verso_catalog::Catalog;
@@ -32,6 +33,8 @@ pub struct Instance {
     functions: Mutex<HashMap<(u32, u64), Arc<PlFunction>>>,
     /// What ALTER DATABASE SET changed.
     pub(crate) database: Mutex<DatabaseSettings>,
+    /// Connections that a server takes, for SHOW; 0 where there is none.
+    pub(crate) connections_max: AtomicUsize,
     /// Sweeps asked for by statements, oldest first.
     pub(crate) sweeps: Mutex<Vec<super::system::SweepRecord>>,
 }
@@ -108,8 +111,14 @@ impl Instance {
             statements: StatementCache::default(),
             functions: Mutex::default(),
             database: Mutex::new(DatabaseSettings { sweep_interval, auto_backout }),
+            connections_max: AtomicUsize::new(0),
             sweeps: Mutex::default(),
         }
+    }
+
+    /// Says how many connections the server takes that has the database open.
+    pub fn set_connections_max(&self, connections: usize) {
+        self.connections_max.store(connections, Ordering::Relaxed);
     }
 
     /// Finds a bound function or binds it.

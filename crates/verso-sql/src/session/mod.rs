@@ -94,7 +94,6 @@ pub use settings::{SETTINGS, Settings};
 pub use transaction::TransactionStatus;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -104,7 +103,6 @@ use verso_types::{TimeZone, Value};
 use crate::errors::SqlError;
 use crate::parse::parse_script;
 use cache::OwnStatements;
-use cursors::SqlCursor;
 use job::Job;
 use ready::ReadyStatements;
 use services::Services;
@@ -126,10 +124,6 @@ pub struct Session {
     transactions: u64,
     /// The transaction about to begin is one query.
     only_reads: bool,
-    /// Prepared statements with a name.
-    statements: BTreeMap<String, Arc<Prepared>>,
-    /// Cursors that are open.
-    cursors: BTreeMap<String, SqlCursor>,
     /// Texts this session has executed.
     own: OwnStatements,
     /// Portals that may have to be set aside or closed.
@@ -167,8 +161,6 @@ impl Session {
             series: false,
             transactions: 0,
             only_reads: false,
-            statements: BTreeMap::new(),
-            cursors: BTreeMap::new(),
             own: OwnStatements::default(),
             portals: Vec::new(),
             ready: RefCell::default(),

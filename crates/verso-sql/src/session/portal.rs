@@ -286,7 +286,9 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<PortalEnd, SqlError> {
         self.begin_work(job)?;
+        self.services.asked.take();
         let mut result = self.pull_within(job, state, open, Some(max_rows), false, sink);
+        result = result.and_then(|end| self.change_asked_settings().map(|()| end));
         if let Err(error) = &mut result {
             self.fail_work(error);
         }

@@ -137,7 +137,7 @@ impl Session {
             _ => return,
         };
         let Some(name) = name else { return };
-        let position = self.cursors.get(&name.text).map(|cursor| {
+        let position = self.services.cursors.get(&name.text).map(|cursor| {
             let Places { tables, locks, row, view: _, held } = cursor.place();
             let cursor = name.text.clone();
             Position { cursor, tables: tables.clone(), locks: *locks, held: *held, row: row.clone() }

@@ -261,7 +261,7 @@ impl Session {
                 return Ok(Prepared { columns, ..nothing });
             }
             Statement::Fetch(fetch) if !fetch.moves => {
-                let cursor = self.cursors.get(&fetch.name.text);
+                let cursor = self.services.cursors.get(&fetch.name.text);
                 cursor.and_then(|cursor| cursor.columns()).map(Into::into)
             }
             Statement::Explain { .. } => Some(text_columns(&[QUERY_PLAN]).into()),

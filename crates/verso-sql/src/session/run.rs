@@ -60,6 +60,7 @@ impl Session {
         let done =
             self.framed(silent, &mut results, |frame, results| frame.statement(job, &types, results))?;
         results.finish()?;
+        self.change_asked_settings()?;
         if let Some(active) = self.active.take_if(|active| active.block == Block::Statement) {
             self.end(active, Ending::Commit)?;
         }
@@ -79,6 +80,7 @@ impl Session {
         let mut tries = 0;
         self.services.contended.borrow_mut().clear();
         loop {
+            self.services.asked.take();
             if tries > RESTARTS_MAX {
                 self.lock_contended(active)?;
             }

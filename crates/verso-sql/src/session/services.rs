@@ -1,7 +1,7 @@
 //! What running expressions and functions ask of their session.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef};
@@ -13,6 +13,7 @@ use verso_storage::{LockOwner, ObjectId};
 use verso_types::TimeZone;
 
 use super::api::Notice;
+use super::cursors::{Named, SqlCursor};
 use super::instance::Instance;
 use super::position::Position;
 use super::registry::SessionInfo;
@@ -23,6 +24,14 @@ use crate::parse::parse_body;
 
 /// Microseconds from 1970 to 2000, PostgreSQL's epoch.
 pub(super) const EPOCH_MICROS: i64 = 946_684_800_000_000;
+
+/// Changes of settings by `set_config`, which hold for the session once their statement is done.
+pub(super) struct AskedSettings {
+    /// Name, value, and whether only for the transaction.
+    pub(super) changes: Vec<(String, Option<String>, bool)>,
+    /// As they will then be.
+    settings: Settings,
+}
 
 /// The session's state that statements read while they run; changed through cells, as expressions only borrow it.
 pub struct Services {
@@ -38,6 +47,8 @@ pub struct Services {
     /// What RESET brings back.
     pub(super) settings_default: Arc<Settings>,
     pub(super) identity: super::Identity,
+    /// What `set_config` asks for in the running statement.
+    pub(super) asked: RefCell<Option<AskedSettings>>,
     /// Grows with every change of the settings.
     pub(super) epoch: u64,
     /// A timeout was set once, so that deadlines are kept: also while none is set, to take back those that were.
@@ -58,6 +69,10 @@ pub struct Services {
     pub(super) contended: RefCell<Vec<ObjectId>>,
     /// Where the cursor of WHERE CURRENT OF stands.
     pub(super) position: RefCell<Option<Position>>,
+    /// Prepared statements with a name.
+    pub(super) statements: BTreeMap<String, Named>,
+    /// Cursors that are open.
+    pub(super) cursors: BTreeMap<String, SqlCursor>,
     sequences: RefCell<HashMap<u32, i64>>,
     last_sequence: Cell<Option<i64>>,
     /// State of the session's random numbers once `setseed` was called.
@@ -80,6 +95,7 @@ impl Services {
             settings: Arc::default(),
             settings_default: Arc::default(),
             identity: super::Identity::default(),
+            asked: RefCell::default(),
             epoch: 0,
             is_timed: false,
             transaction_started: Cell::new(connected),
@@ -92,6 +108,8 @@ impl Services {
             deferred: RefCell::default(),
             contended: RefCell::default(),
             position: RefCell::default(),
+            statements: BTreeMap::new(),
+            cursors: BTreeMap::new(),
             sequences: RefCell::default(),
             last_sequence: Cell::new(None),
             seed: Cell::new(None),
@@ -109,6 +127,12 @@ impl Services {
     /// The moment.
     pub(super) fn now(&self) -> i64 {
         self.env.clock.unix_micros() - EPOCH_MICROS
+    }
+
+    /// No sequence was used in the session.
+    pub(super) fn forget_sequences(&self) {
+        self.sequences.borrow_mut().clear();
+        self.last_sequence.set(None);
     }
 
     /// The moment or a few milliseconds before it, cheaper to be had.
@@ -149,7 +173,10 @@ impl Services {
             }
             "sweep_interval" => Some(database.sweep_interval.to_string()),
             "auto_backout" => on(database.auto_backout),
-            name => super::identity::fixed_setting(&self.identity, name).or_else(|| self.settings.show(name)),
+            name => super::identity::fixed_setting(self, name).or_else(|| {
+                let asked = self.asked.borrow();
+                asked.as_ref().map_or(&*self.settings, |asked| &asked.settings).show(name)
+            }),
         }
     }
 
@@ -229,6 +256,21 @@ impl SessionServices for Services {
 
     fn setting(&self, name: &str) -> Option<String> {
         self.show(name)
+    }
+
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, ExecError> {
+        let mut asked = self.asked.borrow_mut();
+        let asked = asked.get_or_insert_with(|| AskedSettings {
+            changes: Vec::new(),
+            settings: Settings::clone(&self.settings),
+        });
+        let set = match value {
+            Some(value) => asked.settings.set(name, Some(value)),
+            None => asked.settings.reset(name, &self.settings_default),
+        };
+        set.map_err(|error| ExecError::raised(error.sqlstate, error.message))?;
+        asked.changes.push((name.to_string(), value.map(str::to_string), local));
+        Ok(asked.settings.show(name).unwrap_or_default())
     }
 
     fn sequence_value(&self, sequence: u32) -> Option<i64> {

@@ -41,8 +41,24 @@ impl Session {
             self.services.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
             return Ok(tag("SET"));
         }
-        self.change_settings(local, |settings| settings.set(name, value))?;
+        self.change_setting(name, value, local)?;
         Ok(tag("SET"))
+    }
+
+    /// Changes one; without a value to what the session began with.
+    fn change_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
+        let defaults = Arc::clone(&self.services.settings_default);
+        self.change_settings(local, |settings| match value {
+            Some(value) => settings.set(name, Some(value)),
+            None => settings.reset(name, &defaults),
+        })
+    }
+
+    /// What `set_config` asked for in a statement that is done.
+    pub(super) fn change_asked_settings(&mut self) -> Result<(), SqlError> {
+        let Some(asked) = self.services.asked.get_mut().take() else { return Ok(()) };
+        let mut changes = asked.changes.iter();
+        changes.try_for_each(|(name, value, local)| self.change_setting(name, value.as_deref(), *local))
     }
 
     /// SET SESSION CHARACTERISTICS: what later transactions begin with.
@@ -58,7 +74,7 @@ impl Session {
 
     /// RESET.
     pub(super) fn reset(&mut self, name: &str) -> Result<CommandTag, SqlError> {
-        self.change_settings(false, |settings| settings.set(name, None))?;
+        self.change_setting(name, None, false)?;
         Ok(tag("RESET"))
     }
 

@@ -1,5 +1,6 @@
 //! The settings a session has: their names, values and texts, and what BEGIN takes from them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use verso_row::Executor;
@@ -65,6 +66,8 @@ pub struct Settings {
     pub idle_in_transaction_timeout_ms: u64,
     /// How long a transaction may last.
     pub transaction_timeout_ms: u64,
+    /// Of the client's own making: names with a period.
+    pub custom: BTreeMap<String, String>,
 }
 
 impl Default for Settings {
@@ -83,6 +86,7 @@ impl Default for Settings {
             lock_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
             transaction_timeout_ms: 0,
+            custom: BTreeMap::new(),
         }
     }
 }
@@ -114,7 +118,18 @@ impl Settings {
         })
     }
 
-    /// Sets one; `None` is its default.
+    /// Brings one back to what it is in `defaults`.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn reset(&mut self, name: &str, defaults: &Settings) -> Result<(), SqlError> {
+        self.set(name, defaults.show(name).as_deref())
+    }
+
+    /// Sets one; `None` is what it is without a configuration.
+    ///
+    /// # Errors
+    /// 22023 for a value that it cannot have, 42704 if there is none of that name, 55P02 if nobody can change it.
     pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         let default = Settings::default();
         let invalid = |value: &str| {
@@ -209,6 +224,9 @@ impl Settings {
                 let text = format!("parameter \"{name}\" cannot be changed");
                 return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text));
             }
+            (name, value) if name.contains('.') => {
+                self.custom.insert(name.to_string(), value.unwrap_or_default().to_string());
+            }
             _ => return Err(unknown(name)),
         }
         Ok(())
@@ -243,7 +261,7 @@ impl Settings {
             "extra_float_digits" => "1".to_string(),
             "server_version_num" => "180000".to_string(),
             "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),
-            _ => return None,
+            name => self.custom.get(name)?.clone(),
         })
     }
 }

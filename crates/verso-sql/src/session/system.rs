@@ -85,6 +85,10 @@ impl SystemRows for Services {
             SystemView::PreparedTransactions => self.prepared_rows(),
             SystemView::Progress => Vec::new(), // nothing runs in the background of a statement yet
             SystemView::Activity => self.activity_rows(),
+            SystemView::Cursors => self.cursors.iter().map(|(name, cursor)| cursor.row(name)).collect(),
+            SystemView::PreparedStatements => {
+                self.statements.iter().map(|(name, statement)| statement.row(name)).collect()
+            }
             // A catalog that cannot be read has told so to whoever looked for a table.
             SystemView::Roles => self
                 .instance

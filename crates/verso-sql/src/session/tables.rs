@@ -364,6 +364,12 @@ impl Tables for EngineTables<'_> {
         Ok(self.txn.borrow_mut().export_snapshot()?)
     }
 
+    fn transaction_id(&self, assign: bool) -> Result<Option<u64>> {
+        let mut txn = self.txn.borrow_mut();
+        let id = if assign { Some(txn.assign_id()?) } else { txn.id() };
+        Ok(id.map(|id| id.0))
+    }
+
     fn begin_statement(&self) -> Result<()> {
         Ok(self.txn.borrow_mut().begin_statement()?)
     }

@@ -28,6 +28,115 @@ fn settings_are_shown_set_and_reset() {
 }
 
 #[test]
+fn settings_are_set_by_a_function() {
+    let world = World::new();
+    let mut client = world.connect();
+    assert_eq!(client.value("SELECT set_config('lock_timeout', '3s', false)"), "3s");
+    assert_eq!(client.value("SHOW lock_timeout"), "3s");
+    // Of this transaction only; outside of a block that is the statement.
+    client.run("SELECT set_config('lock_timeout', '4s', true)");
+    assert_eq!(client.value("SHOW lock_timeout"), "3s");
+    client.run("BEGIN; SELECT set_config('lock_timeout', '4s', true)");
+    assert_eq!(client.value("SELECT current_setting('lock_timeout')"), "4s");
+    client.run("COMMIT");
+    assert_eq!(client.value("SHOW lock_timeout"), "3s");
+    client.run("BEGIN; SELECT set_config('lock_timeout', '5s', false); ROLLBACK");
+    assert_eq!(client.value("SHOW lock_timeout"), "3s");
+    client.run("SELECT set_config('lock_timeout', NULL, false)");
+    assert_eq!(client.value("SHOW lock_timeout"), "0");
+    assert_eq!(client.fails("SELECT set_config('lock_timeout', 'soon', false)").0, "22023");
+    assert_eq!(client.fails("SELECT set_config('nosuch', '1', false)").0, "42704");
+    assert_eq!(client.fails("SELECT set_config(NULL, '1', false)").0, "22004");
+    // What fails later leaves nothing behind.
+    assert_eq!(client.fails("SELECT set_config('lock_timeout', '9s', false), 1 / (SELECT 0)").0, "22012");
+    client.run("SELECT 1");
+    assert_eq!(client.value("SHOW lock_timeout"), "0");
+    // Names with a period are the client's own.
+    client.run("SELECT set_config('app.user', 'ann', false); SET app.other = 'bob'");
+    assert_eq!(client.value("SELECT current_setting('app.user') || current_setting('app.other')"), "annbob");
+    assert_eq!(client.run("SELECT current_setting('app.none', true) IS NULL")[0], "t");
+    assert_eq!(client.fails("SELECT current_setting('app.none')").0, "42704");
+}
+
+#[test]
+fn a_reset_brings_back_what_the_session_began_with() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.session.set_default("lock_timeout", "7s").expect("known");
+    client.run("SET lock_timeout = '1s'; RESET lock_timeout");
+    assert_eq!(client.value("SHOW lock_timeout"), "7s");
+    client.run("SET lock_timeout = '1s'; SET lock_timeout TO DEFAULT");
+    assert_eq!(client.value("SHOW lock_timeout"), "7s");
+}
+
+#[test]
+fn discard_all_gives_back_locks_and_forgets_sequences() {
+    let world = World::new();
+    let (mut client, mut other) = (world.connect(), world.connect());
+    client.run("CREATE SEQUENCE s; SELECT nextval('s'); SELECT pg_advisory_lock(7)");
+    assert_eq!(other.value("SELECT pg_try_advisory_lock(7)"), "f");
+    client.run("DISCARD ALL");
+    assert_eq!(other.value("SELECT pg_try_advisory_lock(7)"), "t");
+    assert_eq!(client.fails("SELECT lastval()").0, "55000");
+    assert_eq!(client.fails("SELECT currval('s')").0, "55000");
+}
+
+#[test]
+fn arrays_are_parameters_whatever_is_in_them() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int[]); PREPARE put (int[]) AS INSERT INTO t VALUES ($1)");
+    client.run("EXECUTE put('{}'); EXECUTE put('{NULL}'); EXECUTE put('{1,NULL}')");
+    assert_eq!(client.run("SELECT a FROM t"), ["{}", "{NULL}", "{1,NULL}", "SELECT 3"]);
+    let prepared = client.session.prepare("SELECT $1::int[]", &[]).expect("known types");
+    for (given, shown) in
+        [(&[][..], "{}"), (&[Value::Null], "{NULL}"), (&[Value::Int4(1), Value::Null], "{1,NULL}")]
+    {
+        let portal = client.session.bind(&prepared, vec![Value::Array(given.into())]);
+        assert!(portal.is_ok(), "{shown}: {:?}", portal.err());
+    }
+}
+
+#[test]
+fn an_array_to_be_looked_through_has_the_type_of_what_is_looked_for() {
+    let world = World::new();
+    let client = &mut world.connect().session;
+    let array = verso_types::SqlType::Array(Box::new(verso_types::SqlType::Int4));
+    let prepared = client.prepare("SELECT 1 = ANY ($1), 1 <> ALL ($2)", &[]).expect("known types");
+    assert_eq!(prepared.params(), [array.clone(), array]);
+}
+
+#[test]
+fn what_a_session_has_prepared_and_opened_is_shown() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("PREPARE add_one (int) AS SELECT $1 + 1");
+    assert_eq!(
+        client.run("SELECT name, parameter_types, result_types, from_sql FROM pg_prepared_statements"),
+        ["add_one|{integer}|{integer}|t", "SELECT 1"]
+    );
+    client.run("BEGIN; DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT 1; DECLARE d CURSOR FOR SELECT 2");
+    assert_eq!(
+        client.run("SELECT name, is_holdable, is_scrollable FROM pg_cursors ORDER BY name"),
+        ["c|t|t", "d|f|f", "SELECT 2"]
+    );
+    client.run("COMMIT");
+    assert_eq!(client.value("SELECT name FROM pg_cursors"), "c");
+}
+
+#[test]
+fn a_transaction_has_one_id() {
+    let world = World::new();
+    let mut client = world.connect();
+    assert_eq!(client.value("SELECT txid_current_if_assigned() IS NULL"), "t");
+    client.run("BEGIN");
+    let id = client.value("SELECT txid_current()");
+    assert_eq!(client.value("SELECT pg_current_xact_id_if_assigned()"), id);
+    client.run("COMMIT");
+    assert_ne!(client.value("SELECT pg_current_xact_id()"), id);
+}
+
+#[test]
 fn system_views_answer() {
     let world = World::new();
     let mut client = world.connect();

@@ -206,6 +206,14 @@ impl Txn {
         (self.id != TxnId::NONE).then_some(self.id)
     }
 
+    /// Its id, which it gets now if it has written nothing yet.
+    ///
+    /// # Errors
+    /// `ReadOnly` and others of a write.
+    pub fn assign_id(&mut self) -> Result<TxnId, StorageError> {
+        self.begin_write()
+    }
+
     /// What it sees of others.
     pub fn isolation(&self) -> Isolation {
         self.options.isolation

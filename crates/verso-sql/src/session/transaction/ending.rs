@@ -174,7 +174,7 @@ impl Session {
         if !commit && !self.portals.is_empty() {
             self.close_portals();
         }
-        if !self.cursors.is_empty() {
+        if !self.services.cursors.is_empty() {
             self.end_cursors(commit);
         }
         if let Some(ChangedSettings { before, after }) = active.settings.take() {

@@ -62,7 +62,8 @@ impl Session {
         let savepoint = &active.savepoints[found];
         active.settings.clone_from(&savepoint.changed);
         let settings = Arc::clone(&savepoint.settings);
-        self.services.deferred.borrow_mut().modes = savepoint.constraints.clone();
+        let constraints = savepoint.constraints.clone();
+        self.services.deferred.borrow_mut().modes = constraints;
         if !Arc::ptr_eq(&settings, &self.services.settings) {
             self.services.settings = settings;
             self.settings_changed();
