@@ -321,6 +321,16 @@ impl Session {
         });
     }
 
+    /// Whether the open transaction has declared a cursor that would outlive it.
+    pub(super) fn declares_held_cursors(&self) -> bool {
+        self.services.cursors.values().any(|cursor| cursor.hold && cursor.transaction.is_some())
+    }
+
+    /// RELEASE hands on those declared behind the savepoint to what is around it.
+    pub(super) fn keep_cursors_at(&mut self, depth: usize) {
+        self.services.cursors.values_mut().for_each(|cursor| cursor.depth = cursor.depth.min(depth));
+    }
+
     /// ROLLBACK TO ends those declared behind the savepoint.
     pub(super) fn end_cursors_above(&mut self, depth: usize) {
         self.services.cursors.retain(|_, cursor| cursor.transaction.is_none() || cursor.depth <= depth);

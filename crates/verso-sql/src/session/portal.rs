@@ -208,7 +208,7 @@ impl Session {
     fn run_whole(
         &mut self,
         job: &Job<'_>,
-        state: &Mutex<State>,
+        state: &Arc<Mutex<State>>,
         max_rows: u64,
         sink: &mut dyn StatementSink,
     ) -> Result<PortalEnd, SqlError> {
@@ -220,6 +220,7 @@ impl Session {
             return Ok(PortalEnd::Complete(tag));
         };
         let held = Held { columns, batches, tag: Some(tag), lives: self.lives(false) };
+        self.portals.push(Arc::downgrade(state));
         held.hand_out(state, max_rows, sink)
     }
 

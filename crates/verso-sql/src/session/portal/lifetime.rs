@@ -71,6 +71,17 @@ impl Session {
         self.close_portals_where(|lives| lives.depth > depth);
     }
 
+    /// RELEASE hands on those opened behind the savepoint to what is around it.
+    pub(in crate::session) fn keep_portals_at(&mut self, depth: usize) {
+        for state in self.portals.iter().filter_map(Weak::upgrade) {
+            match &mut *state.lock() {
+                State::Open(open) => open.lives.depth = open.lives.depth.min(depth),
+                State::Held(held) => held.lives.depth = held.lives.depth.min(depth),
+                State::Ready | State::Done | State::Closed => {}
+            }
+        }
+    }
+
     fn close_portals_where(&mut self, closes: impl Fn(&Lives) -> bool) {
         for state in self.portals.iter().filter_map(Weak::upgrade) {
             let mut state = state.lock();

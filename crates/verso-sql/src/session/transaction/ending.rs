@@ -107,6 +107,11 @@ impl Session {
             let text = format!("transaction identifier \"{gid}\" is too long or empty");
             return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
         }
+        if self.declares_held_cursors() {
+            self.end(active, Ending::Rollback)?;
+            let text = "cannot PREPARE a transaction that has created a cursor WITH HOLD";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
         let user = verso_row::SessionServices::user_name(&self.services);
         self.end(active, Ending::Prepare { gid, by: &user })?;
         Ok(tag("PREPARE TRANSACTION"))

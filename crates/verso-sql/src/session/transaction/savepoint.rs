@@ -82,6 +82,8 @@ impl Session {
         let found = active.find_savepoint(name)?;
         active.txn.get_mut().release(&name.text)?;
         active.savepoints.truncate(found);
+        self.keep_portals_at(found);
+        self.keep_cursors_at(found);
         Ok(tag("RELEASE"))
     }
 
