@@ -136,7 +136,8 @@ impl Reader {
         let Some(record) = self.records.next(&self.layout)? else { return Ok(false) };
         let bytes = self.records.bytes(&record);
         let header = !std::mem::replace(&mut self.begun, true) && self.layout.header != Header::None;
-        if bytes == b"\\." && !header {
+        // In CSV it is a value like any other.
+        if bytes == b"\\." && !header && self.layout.format == CopyFormat::Text {
             self.ended = true;
             return Ok(false);
         }

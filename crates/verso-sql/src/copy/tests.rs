@@ -121,6 +121,12 @@ fn an_empty_csv_field_is_null_and_a_quoted_one_is_not() {
     assert_eq!(of(&csv, b"1,\n"), Value::Null);
     assert_eq!(of(&csv, b"1,\"\"\n"), Value::text(""));
     assert_eq!(of(&csv, b"1,a\"b,c\"d\n"), Value::text("ab,cd"));
+    // Only the text format ends with it.
+    assert_eq!(
+        read(&csv, b"1,a\n2,\\.\n\\.,c\n", 100).unwrap_err().message,
+        "invalid input syntax for type integer: \"\\.\""
+    );
+    assert_eq!(of(&csv, b"2,\\.\n"), Value::text("\\."));
     let all = CopyOptions { force_null: Columns::All, ..csv.clone() };
     assert_eq!(of(&all, b"1,\"\"\n"), Value::Null);
     let named = CopyOptions { force_not_null: Columns::Named(vec!["b".into()]), ..csv };
