@@ -79,6 +79,52 @@ static MIXED: &[BuiltinFunction] = mixed!(
     "=" Equal, "<>" NotEqual, "<" Less, "<=" LessOrEqual, ">" Greater, ">=" GreaterOrEqual
 );
 
+/// `value op ANY (array)`, or ALL: NULL where that depends on a NULL.
+fn quantified(args: &[Value], op: CompareOp, all: bool) -> Value {
+    let [value, Value::Array(elements)] = args else { return Value::Null };
+    let mut unknown = false;
+    for element in elements.iter() {
+        if value.is_null() || element.is_null() {
+            unknown = true;
+        } else if op.holds(cmp_sql(value, element)) != all {
+            return Value::Bool(!all);
+        }
+    }
+    if unknown { Value::Null } else { Value::Bool(all) }
+}
+
+/// Comparisons with the elements of an array; as operators whose names nobody can write.
+macro_rules! quantified {
+    ($($any:literal $all:literal $compare:ident),*) => {
+        &[$(
+            quantified!($any, $compare, false),
+            quantified!($all, $compare, true),
+        )*]
+    };
+    ($name:literal, $compare:ident, $all:literal) => {
+        BuiltinFunction {
+            name: "",
+            operator: Some($name),
+            args: &[ArgType::AnyElement, ArgType::AnyArray],
+            variadic: false,
+            result: ResultType::Fixed(SqlType::Bool),
+            strict: false,
+            volatility: Volatility::Immutable,
+            body: Body::Scalar(|_, args| Ok(quantified(args, CompareOp::$compare, $all))),
+            kernel: None,
+        }
+    };
+}
+
+static QUANTIFIED: &[BuiltinFunction] = quantified!(
+    "= ANY" "= ALL" Equal,
+    "<> ANY" "<> ALL" NotEqual,
+    "< ANY" "< ALL" Less,
+    "<= ANY" "<= ALL" LessOrEqual,
+    "> ANY" "> ALL" Greater,
+    ">= ANY" ">= ALL" GreaterOrEqual
+);
+
 /// The extreme of the arguments that are not NULL.
 fn extreme(args: &[Value], keep: CompareOp) -> Value {
     let mut best = &Value::Null;
@@ -118,4 +164,4 @@ macro_rules! extreme_of {
 static EXTREMES: &[BuiltinFunction] = &[extreme_of!("greatest", greatest), extreme_of!("least", least)];
 
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 3] = [COMPARISONS, MIXED, EXTREMES];
+pub(super) static TABLES: [&[BuiltinFunction]; 4] = [COMPARISONS, MIXED, QUANTIFIED, EXTREMES];

@@ -75,6 +75,8 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
         | (Value::Timestamptz(_), SqlType::Timestamptz)
         | (Value::Interval(_), SqlType::Interval)
         | (Value::Uuid(_), SqlType::Uuid) => true,
+        // What an array without values is made of cannot be seen.
+        (Value::Array(values), SqlType::Array(element)) => values.iter().all(|value| fits(value, element)),
         _ => type_of(value) == *ty,
     }
 }

@@ -11,7 +11,7 @@ use verso_types::SqlType;
 
 use self::call::{array_subquery, builtin, keyword_call, rounding};
 use self::literal::{cast, literal, start_of_type, typed};
-use self::operator::{binary, distinct, in_subquery, like, signed_powers, test, truth, unary};
+use self::operator::{binary, distinct, in_subquery, like, quantified, signed_powers, test, truth, unary};
 use super::super::source::Source;
 use super::{data_type, name};
 use crate::errors::SqlError;
@@ -265,13 +265,15 @@ fn single(e: ast::Expr, source: &Source<'_>) -> Result<Expr, SqlError> {
         E::AnyOp { left, compare_op, right, is_some: _ } => {
             return match (compare_op, *right) {
                 (BinaryOperator::Eq, E::Subquery(query)) => in_subquery(*left, *query, false, source),
-                _ => refused("ANY", *left, source),
+                (_, E::Subquery(_)) => refused("ANY", *left, source),
+                (op, array) => quantified(*left, &op, "ANY", array, source),
             };
         }
         E::AllOp { left, compare_op, right } => {
             return match (compare_op, *right) {
                 (BinaryOperator::NotEq, E::Subquery(query)) => in_subquery(*left, *query, true, source),
-                _ => refused("ALL", *left, source),
+                (_, E::Subquery(_)) => refused("ALL", *left, source),
+                (op, array) => quantified(*left, &op, "ALL", array, source),
             };
         }
         E::Collate { expr, collation: _ } => return refused("COLLATE", *expr, source),

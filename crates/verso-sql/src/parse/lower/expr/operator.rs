@@ -50,6 +50,22 @@ pub(super) fn binary(
     Ok(node(kind, at, point))
 }
 
+/// `a = ANY (array)`: an operator named `= ANY`.
+pub(super) fn quantified(
+    left: ast::Expr,
+    op: &BinaryOperator,
+    word: &str,
+    array: ast::Expr,
+    source: &Source<'_>,
+) -> Result<Expr, SqlError> {
+    let (left, right) = (expr(left, source)?, expr(array, source)?);
+    let symbol = op.to_string();
+    let point = source.find(left.at.end, &symbol).map_or(left.at.end, |found| found.start);
+    let at = left.at.to(right.at);
+    let op = format!("{symbol} {word}");
+    Ok(node(ExprKind::Binary { op, left: Box::new(left), right: Box::new(right) }, at, point))
+}
+
 /// `a IN (query)`; on its left one value or a row of them.
 pub(super) fn in_subquery(
     arg: ast::Expr,
