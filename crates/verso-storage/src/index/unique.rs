@@ -143,12 +143,13 @@ pub(crate) fn check_record(
         }
         // Keeps the versions of those who are active now while they are looked at.
         let (_registration, _view) = txn.view_or_now();
+        let seen = shared.locks.seen();
         match holder(shared, heap, index, key, record, txn.id)? {
             Holder::Nobody => return Ok(()),
             Holder::Current => return Err(StorageError::Unique { index: index.object(), record }),
             Holder::Active(other) => {
                 drop(_registration);
-                txn.wait_end(other)?;
+                txn.wait_end(other, seen)?;
             }
         }
     }

@@ -267,18 +267,23 @@ impl LockManager {
         }
     }
 
-    /// Waits for the end of a transaction.
+    /// Waits until a transaction has ended, or has stepped back from records since `seen`: the caller looks again.
     ///
     /// # Errors
     /// `Deadlock`, `Cancelled`, `LockTimeout`.
     pub(crate) fn wait_end(
         &self,
         owner: &Arc<OwnerCore>,
-        txn: TxnId,
+        (txn, seen): (TxnId, Seen),
         request: Request,
     ) -> Result<bool, StorageError> {
         let mut state = self.state.lock();
-        self.block(&mut state, owner, Want::End(txn), request)
+        // As in `wait_record`.
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let is_old = self.steps_back.load(Ordering::SeqCst) != seen.0;
+        let ended = if is_old { Ok(true) } else { self.block(&mut state, owner, Want::End(txn), request) };
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        ended
     }
 
     // ── odds and ends ────────────────────────────────────────────────────────────────────────────────────────

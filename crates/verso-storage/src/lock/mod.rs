@@ -56,7 +56,7 @@ mod tests;
 pub use advisory::AdvisoryKey;
 pub use info::{LockInfo, LockTarget};
 pub use manager::LockManager;
-pub(crate) use manager::{Place, Request};
+pub(crate) use manager::{Place, Request, Seen};
 pub use mode::{RecordLockMode, TableLockMode, WaitPolicy};
 pub(crate) use owner::OwnerCore;
 pub use owner::{CancelHandle, LockOwner};

@@ -87,8 +87,8 @@ impl LockManager {
         self.look_again(owner);
     }
 
-    /// The owner's transaction has stepped back from records that it had changed: who waits for one of them looks whether
-    /// it is free now.
+    /// The owner's transaction has stepped back from records that it had changed: who waits for one of them, or for a key that
+    /// it had, looks whether it is free now.
     pub(crate) fn look_again(&self, owner: &OwnerCore) {
         let txn = owner.txn();
         self.steps_back.fetch_add(1, Ordering::SeqCst);
@@ -98,7 +98,7 @@ impl LockManager {
         }
         let mut state = self.state.lock();
         for other in state.owners.values_mut() {
-            if let Some(Want::Record { writer, .. }) = &mut other.want
+            if let Some(Want::Record { writer, .. } | Want::End(writer)) = &mut other.want
                 && *writer == txn
             {
                 *writer = TxnId::NONE;

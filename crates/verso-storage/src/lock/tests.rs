@@ -93,11 +93,11 @@ fn a_wait_ends_with_the_holder_with_time_or_when_cancelled() {
     let (a, b) = (Arc::new(manager.register(1)), manager.register(2));
     let id = begin(&transactions, &b);
     let short = Request { timeout: Some(Duration::from_millis(1)), ..WAIT };
-    assert!(matches!(manager.wait_end(&a.core, id, short), Err(StorageError::LockTimeout)));
+    assert!(matches!(manager.wait_end(&a.core, (id, manager.seen()), short), Err(StorageError::LockTimeout)));
     let handle = a.cancel_handle();
     let waiter = |result: fn(Result<bool, StorageError>)| {
         let (other, a) = (Arc::clone(&manager), Arc::clone(&a));
-        let thread = env.spawn("waiter", move || result(other.wait_end(&a.core, id, WAIT)));
+        let thread = env.spawn("waiter", move || result(other.wait_end(&a.core, (id, other.seen()), WAIT)));
         until_waiting(&manager, 1);
         thread
     };
@@ -136,14 +136,14 @@ fn ring(count: usize) {
         let (other, transactions) = (Arc::clone(&manager), Arc::clone(&transactions));
         let (owner, id, holder) = (Arc::clone(&owners[index]), ids[index], ids[index + 1]);
         waiters.push(env.spawn("waiter", move || {
-            other.wait_end(&owner.core, holder, WAIT).unwrap();
+            other.wait_end(&owner.core, (holder, other.seen()), WAIT).unwrap();
             transactions.publish_commit(id);
             other.end(&owner.core);
         }));
     }
     until_waiting(&manager, count - 1);
     let last = count - 1;
-    match manager.wait_end(&owners[last].core, ids[0], WAIT) {
+    match manager.wait_end(&owners[last].core, (ids[0], manager.seen()), WAIT) {
         Err(StorageError::Deadlock { victim, detail }) => {
             assert_eq!(victim, ids[last]);
             assert_eq!(detail.lines().count(), count, "{detail}");
@@ -175,7 +175,8 @@ fn deadlocks_cross_kinds_of_locks() {
     let key = Tag::Advisory(AdvisoryKey::Two(1, 2));
     manager.acquire(&a.core, key, TableLockMode::Exclusive as u8, true, NOW).unwrap();
     let (other, waiter) = (Arc::clone(&manager), Arc::clone(&a));
-    let thread = env.spawn("waiter", move || assert!(other.wait_end(&waiter.core, id, WAIT).unwrap()));
+    let thread =
+        env.spawn("waiter", move || assert!(other.wait_end(&waiter.core, (id, other.seen()), WAIT).unwrap()));
     until_waiting(&manager, 1);
     let closed = manager.acquire(&b.core, key, TableLockMode::Share as u8, false, WAIT);
     match closed {

@@ -19,7 +19,7 @@ use crate::StorageError;
 use crate::heap::image;
 use crate::index::entries::Entries;
 use crate::index::unique::{self, Checked, UniqueChecks};
-use crate::lock::{CancelHandle, LockOwner, OwnerCore, TableLockMode, WaitPolicy};
+use crate::lock::{CancelHandle, LockOwner, OwnerCore, Seen, TableLockMode, WaitPolicy};
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, TxnId};
 use crate::shared::Shared;
@@ -367,13 +367,13 @@ impl Txn {
         self.locked.retain(|(locked, _)| *locked != object);
     }
 
-    /// Waits until another transaction has ended; at once if it has.
+    /// Waits until another transaction has ended, or has stepped back from records since `seen`; at once if it has.
     ///
     /// # Errors
     /// `Deadlock`, `Cancelled`, `LockTimeout`.
-    pub fn wait_end(&self, other: TxnId) -> Result<(), StorageError> {
+    pub(crate) fn wait_end(&self, other: TxnId, seen: Seen) -> Result<(), StorageError> {
         let request = self.request(WaitPolicy::Block);
-        self.shared.locks.wait_end(&self.owner, other, request).map(drop)
+        self.shared.locks.wait_end(&self.owner, (other, seen), request).map(drop)
     }
 
     /// How long it waits for each lock (`LockTimeout` then); for ever by default.

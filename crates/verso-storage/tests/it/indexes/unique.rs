@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use verso_env::sync::pause_point;
 use verso_sim::{World, seeds};
 
 use super::*;
@@ -109,25 +110,57 @@ fn nulls_are_distinct_unless_they_are_not() {
     }
 }
 
+/// An empty table in a simulated world.
+fn empty(env: &verso_env::Env) -> Table {
+    let engine = Engine::create(env.clone(), &World::dir().join("t.verso"), options()).unwrap();
+    let mut txn = engine.begin(TxnOptions::default());
+    let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+    let [first, second] = specs(object);
+    let first = engine.create_index(&mut txn, first, &mut go_on).unwrap();
+    let second = engine.create_index(&mut txn, second, &mut go_on).unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    Table {
+        heap: engine.heap(object).unwrap(),
+        primary: engine.index(first).unwrap(),
+        second: engine.index(second).unwrap(),
+        engine,
+    }
+}
+
+#[test]
+fn i2_who_waits_for_a_key_goes_on_when_its_row_is_undone() {
+    for seed in seeds(30) {
+        World::new(seed).run(|env| {
+            let table = Arc::new(empty(env));
+            let mut txn = table.begin();
+            txn.savepoint("before").unwrap();
+            table.insert(&mut txn, &[row(7)]).unwrap();
+            let other = Arc::clone(&table);
+            let waiter = env.spawn("waiter", move || {
+                let mut txn = other.begin();
+                other.insert(&mut txn, &[row(7)]).unwrap();
+                txn.commit(CommitMode::Wait).unwrap();
+            });
+            while table.engine.locks().iter().all(|lock| lock.granted) {
+                pause_point();
+            }
+            txn.rollback_to("before").unwrap();
+            // With this one open: a simulation in which all wait says so.
+            waiter.join().unwrap();
+            txn.rollback().unwrap();
+            assert_eq!(table.now(), [row(7)]);
+            table.settled();
+        });
+    }
+}
+
 #[test]
 fn i2_of_two_racers_exactly_the_later_sees_the_other() {
     for seed in seeds(30) {
         let world = World::new(seed);
         let mut rng = world.rng();
         world.run(|env| {
-            let engine = Engine::create(env.clone(), &World::dir().join("t.verso"), options()).unwrap();
-            let mut txn = engine.begin(TxnOptions::default());
-            let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
-            let [first, second] = specs(object);
-            let first = engine.create_index(&mut txn, first, &mut go_on).unwrap();
-            let second = engine.create_index(&mut txn, second, &mut go_on).unwrap();
-            txn.commit(CommitMode::Wait).unwrap();
-            let table = Arc::new(Table {
-                heap: engine.heap(object).unwrap(),
-                primary: engine.index(first).unwrap(),
-                second: engine.index(second).unwrap(),
-                engine,
-            });
+            let table = Arc::new(empty(env));
             let outcomes = Arc::new(parking_lot::Mutex::new(Vec::new()));
             let deadlocks = Arc::new(AtomicUsize::new(0));
             let gives_up: Vec<bool> = (0..4).map(|_| rng.one_in(3)).collect();
