@@ -111,7 +111,7 @@ impl<'e> Mini<'e> {
     /// Latches a page exclusively and takes it in. A page that was taken already is not latched twice.
     ///
     /// # Errors
-    /// As [`BufferPool::write`].
+    /// As [`BufferPool::write`](crate::buffer::BufferPool::write).
     pub fn write(&mut self, id: PageId) -> Result<PageHandle, StorageError> {
         match self.find(id) {
             Some(handle) => Ok(handle),
@@ -123,7 +123,7 @@ impl<'e> Mini<'e> {
     /// empties it.
     ///
     /// # Errors
-    /// As [`BufferPool::take_over`].
+    /// As [`BufferPool::take_over`](crate::buffer::BufferPool::take_over).
     pub fn create(&mut self, id: PageId) -> Result<PageHandle, StorageError> {
         match self.find(id) {
             Some(handle) => Ok(handle),
@@ -334,7 +334,7 @@ impl<'e> Mini<'e> {
     }
 
     /// Appends the group, sets the LSNs of the changed pages, runs the effects, releases the latches. Durable only
-    /// after [`Wal::flush`] up to the second LSN returned.
+    /// after [`Wal::flush`](crate::wal::Wal::flush) up to the second LSN returned.
     ///
     /// # Errors
     /// `Poisoned`: pages were changed, but the log does not take the group.

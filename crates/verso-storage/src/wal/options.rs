@@ -53,7 +53,7 @@ pub struct WalStats {
     pub chunks: u64,
     /// Bytes written to segment files, headers and padding included.
     pub bytes_written: u64,
-    /// Calls of [`Wal::flush`] that found something to do.
+    /// Calls of [`Wal::flush`](crate::wal::Wal::flush) that found something to do.
     pub flushes: u64,
     /// Calls of fsync on segment files.
     pub fsyncs: u64,
