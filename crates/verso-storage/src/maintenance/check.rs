@@ -81,6 +81,7 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
             Ok(heap) => heaps.push(heap),
             Err(StorageError::NoSuchObject(_)) => {}
             Err(_) if shared.object_kind(root).is_ok_and(|kind| kind != heap::root::TABLE) => {}
+            Err(_) if is_gone(shared, object) => {}
             Err(error) => report.problems.push(CheckProblem {
                 page: root,
                 table: object,
@@ -93,6 +94,7 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
     // Keeps every version that the chains lead to while they are followed.
     let _registration = shared.transactions.register();
     for heap in heaps {
+        let known = report.problems.len();
         let mut moved = Moved::default();
         for index in 0..heap.page_count() {
             let Some(id) = heap.page_at(index) else { break };
@@ -120,6 +122,7 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
         }
         for one in heap.indexes.list().iter() {
             match index::check(shared, &heap, one) {
+                _ if is_gone(shared, one.object()) => {}
                 Ok(problems) => report.problems.extend(problems),
                 Err(error @ (StorageError::Poisoned | StorageError::Closed)) => return Err(error),
                 Err(error) => report.problems.push(CheckProblem {
@@ -130,6 +133,9 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
                 }),
             }
         }
+        if is_gone(shared, heap.object) {
+            report.problems.truncate(known);
+        }
     }
     if let Err(error) = check_versions(shared, &mut report) {
         if matches!(error, StorageError::Poisoned | StorageError::Closed) {
@@ -139,6 +145,12 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
         report.problems.push(CheckProblem { page, table, rule: "V8", message });
     }
     Ok(report)
+}
+
+/// Whether an object was dropped, or its creation undone, since the check has begun: it has no pages any more, and what was
+/// found in them says nothing.
+fn is_gone(shared: &Shared, object: ObjectId) -> bool {
+    shared.space.extents_of(object).is_empty()
 }
 
 /// Values outside of their records' pages that were met.

@@ -149,3 +149,27 @@ fn an_extent_of_another_owner_is_found() {
         put_u32(page, last, 4242);
     });
 }
+
+#[test]
+fn a_table_that_goes_while_it_is_looked_at_is_no_problem() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    let object = engine.create_heap(&mut txn, heap.columns()).unwrap();
+    let rows: Vec<Row> = (0..500).map(|id| (id, Some("text".to_owned()), 0.0)).collect();
+    engine.heap(object).unwrap().insert(&mut txn, &batch(&rows), None).unwrap();
+    txn.end_statement().unwrap();
+    let mut creation = Some(txn);
+    let report = engine
+        .check(&mut |_| {
+            // Its creation is undone when the first page was looked at.
+            if let Some(txn) = creation.take() {
+                txn.rollback().unwrap();
+                engine.housekeeping().unwrap();
+            }
+        })
+        .unwrap();
+    assert!(creation.is_none() && engine.heap(object).is_err());
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
