@@ -7,7 +7,7 @@ use std::path::Path;
 use verso_env::{Env, OpenMode};
 
 use crate::BenchError;
-use crate::results::Calibration;
+use crate::results::{Calibration, median};
 
 const COPY_BYTES: usize = 64 << 20;
 const COPIES: u32 = 8;
@@ -42,9 +42,7 @@ fn two_threads(env: &Env) -> f64 {
         });
         (env.clock.monotonic_nanos() - start).max(1)
     };
-    let mut ratios: Vec<f64> = (0..PAIRS).map(|_| 2.0 * timed(1) as f64 / timed(2) as f64).collect();
-    ratios.sort_unstable_by(f64::total_cmp);
-    ratios[PAIRS / 2]
+    median((0..PAIRS).map(|_| 2.0 * timed(1) as f64 / timed(2) as f64))
 }
 
 /// What a database does for a row, without one: a name made up, copied to some place, a number computed.

@@ -19,6 +19,13 @@ pub struct Calibration {
     pub two_threads: f64,
 }
 
+/// The middle one, of an even number the greater of the two; 0 of none.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
 /// One engine in one variant: the run with the median total of several.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measured {

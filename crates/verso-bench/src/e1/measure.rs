@@ -7,6 +7,7 @@ use crate::e1::Variant;
 use crate::e1::expected::Checker;
 use crate::e1::subject::Subject;
 use crate::memory::Sampler;
+use crate::results::median;
 use crate::{BenchError, Measured};
 
 /// Scans before the first pass, and after the end; the median counts.
@@ -21,7 +22,7 @@ pub fn measure(
 ) -> Result<Measured, BenchError> {
     let mut measured = Measured::default();
     subject.prepare()?;
-    measured.scan_before_ms = Some(median(&scans(env, subject, task.rows, 0)?));
+    measured.scan_before_ms = Some(median(scans(env, subject, task.rows, 0)?));
 
     let counters_before = subject.counters()?;
     let probe = subject.memory_probe();
@@ -55,7 +56,7 @@ pub fn measure(
     };
     let scans = scans(env, subject, task.rows, passes_kept)?;
     measured.scan_first_ms = scans.first().copied();
-    measured.scan_after_ms = Some(median(&scans));
+    measured.scan_after_ms = Some(median(scans.iter().copied()));
 
     if let Some(peak) = sampler.map(Sampler::finish) {
         measured.mem_peak_bytes = Some(peak);
@@ -83,12 +84,6 @@ fn timed(env: &Env, work: impl FnOnce() -> Result<(), BenchError>) -> Result<f64
 /// Milliseconds of scans in a row.
 fn scans(env: &Env, subject: &mut dyn Subject, rows: u64, passes: u32) -> Result<Vec<f64>, BenchError> {
     (0..SCANS).map(|_| checked_scan(env, subject, rows, passes)).collect()
-}
-
-fn median(times: &[f64]) -> f64 {
-    let mut times = times.to_vec();
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 fn checked_scan(env: &Env, subject: &mut dyn Subject, rows: u64, passes: u32) -> Result<f64, BenchError> {

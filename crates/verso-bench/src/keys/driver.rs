@@ -6,6 +6,7 @@ use verso_env::Env;
 
 use super::{KeysFigures, KeysTask, Work, value_of};
 use crate::BenchError;
+use crate::results::median;
 
 /// Keys of the hot set.
 const HOT_KEYS: u64 = 10_000;
@@ -270,8 +271,7 @@ fn insert<D: Database>(env: &Env, task: &KeysTask, database: &D) -> Result<KeysF
             let two = inserts(2, pair * 3 + 1)?;
             ratios.push(two / one);
         }
-        ratios.sort_unstable_by(f64::total_cmp);
-        figures.scaling_2_threads = Some(ratios[ratios.len() / 2]);
+        figures.scaling_2_threads = Some(median(ratios));
     }
     if task.snapshot_seconds > 0 && D::WRITERS {
         client.checkpoint()?;

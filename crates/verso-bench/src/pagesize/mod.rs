@@ -21,6 +21,7 @@ use crate::child::{self, ChildTask, Step};
 use crate::e1::{Engine, Variant};
 use crate::folder::{WorkFolder, copy_database, remove_database};
 use crate::machine::Machine;
+use crate::results::median;
 use crate::{BenchError, Calibration, calibration};
 
 /// The command line of `verso bench pagesize`.
@@ -154,13 +155,8 @@ fn round(options: &PageSizeOptions, size: u32, folder: &Path) -> Result<PageFigu
     })
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
 fn medians(rounds: &[PageFigures]) -> PageFigures {
-    let of = |figure: fn(&PageFigures) -> f64| median(rounds.iter().map(figure).collect());
+    let of = |figure: fn(&PageFigures) -> f64| median(rounds.iter().map(figure));
     PageFigures {
         pass_ms: of(|round| round.pass_ms),
         total_ms: of(|round| round.total_ms),

@@ -24,7 +24,7 @@ pub(super) const PAGES_MAX: usize = 4096;
 pub(super) enum Tag {
     Table(ObjectId),
     Advisory(AdvisoryKey),
-    /// Only its queue stands here; holders are in `lock/record.rs`.
+    /// Only its queue stands here; holders are in `lock/pages.rs`.
     Record(ObjectId, RecordId),
 }
 
