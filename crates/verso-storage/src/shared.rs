@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use verso_env::Env;
 use verso_env::sync::Mutex;
@@ -10,6 +10,7 @@ use verso_env::sync::Mutex;
 use crate::StorageError;
 use crate::engine::EngineOptions;
 use crate::engine_core::{Core, RedoTable};
+use crate::heap::overflow::Incarnations;
 use crate::heap::{self, Heap};
 use crate::index::{self, Index};
 use crate::lock::LockManager;
@@ -62,8 +63,8 @@ pub struct Shared {
     pub heaps: Mutex<HashMap<ObjectId, Arc<Heap>>>,
     /// Next object to be created.
     pub next_object: AtomicU32,
-    /// Incarnation of the next overflow chain.
-    pub next_incarnation: AtomicU16,
+    /// Incarnations of overflow chains.
+    pub incarnations: Incarnations,
     /// Whether dead transactions are backed out in the background.
     pub auto_backout: AtomicBool,
     /// OST − OIT beyond which a sweep starts by itself; 0 = never.

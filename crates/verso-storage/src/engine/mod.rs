@@ -17,13 +17,14 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use verso_env::sync::Mutex;
 use verso_env::{Env, JoinHandle};
 
 use crate::StorageError;
+use crate::heap::overflow::Incarnations;
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
 use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
@@ -135,7 +136,7 @@ impl Engine {
             roots: Mutex::new(roots),
             heaps: Mutex::default(),
             next_object: AtomicU32::new(next_object.max(greatest)),
-            next_incarnation: AtomicU16::new(seed),
+            incarnations: Incarnations::from(seed),
             auto_backout: AtomicBool::new(options.auto_backout),
             sweep_interval: AtomicU64::new(options.sweep_interval),
             closed: AtomicBool::new(false),

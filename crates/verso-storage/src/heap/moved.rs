@@ -3,8 +3,6 @@
 //! A reference is the raw value slot. An update hands it to the back version uncopied; whoever overwrites the last one
 //! frees what it stands for.
 
-use std::sync::atomic::Ordering;
-
 use verso_types::Column;
 
 use super::layout::ColumnPlace;
@@ -38,8 +36,7 @@ pub fn put<'e>(
     if value.len() <= shared.page_size / 4 {
         return companion::put(mini, shared, heap, root, value);
     }
-    let incarnation = shared.next_incarnation.fetch_add(1, Ordering::Relaxed);
-    overflow::write(mini, &shared.space, heap.object, root, incarnation, value)
+    overflow::write(mini, &shared.space, heap.object, root, shared.incarnations.next(), value)
 }
 
 /// Appends the value that a reference stands for to `out`.

@@ -3,6 +3,8 @@
 //! `header 32 (24: next page u32, 28: bytes from this page to the end of the value u32) │ bytes`. The first page's
 //! incarnation stands in the value slot, so a stale reference shows.
 
+use std::sync::atomic::{AtomicU16, Ordering};
+
 use crate::StorageError;
 use crate::buffer::BufferPool;
 use crate::mini::{Mini, PageHandle};
@@ -17,12 +19,36 @@ use super::value_slot::ValueSlot;
 const NEXT: usize = 24;
 const REMAINING: usize = 28;
 
+/// The incarnation of a page that was given back; no chain has it.
+pub const GIVEN_BACK: u16 = u16::MAX;
+
+/// Numbers the chains of an engine, so that a reference to one that was freed does not fit the next on its page.
+#[derive(Debug)]
+pub struct Incarnations(AtomicU16);
+
+impl Incarnations {
+    /// Counts on from `seed`, which should differ from start to start.
+    pub fn from(seed: u16) -> Incarnations {
+        Incarnations(AtomicU16::new(seed))
+    }
+
+    /// The next chain's.
+    pub fn next(&self) -> u16 {
+        loop {
+            let incarnation = self.0.fetch_add(1, Ordering::Relaxed);
+            if incarnation != GIVEN_BACK {
+                return incarnation;
+            }
+        }
+    }
+}
+
 /// Runs a record of kinds 48 and 49.
 pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
     let (id, owner) = (PageId(checked_u32(payload, 0)?), ObjectId(checked_u32(payload, 4)?));
     let next = checked_u32(payload, 8)?;
     if kind == RecordKind::PAGE_FREE {
-        header::init(page, id, PageKind::Overflow, owner, u16::MAX);
+        header::init(page, id, PageKind::Overflow, owner, GIVEN_BACK);
         put_u32(page, NEXT, next);
         return Ok(());
     }
@@ -182,4 +208,16 @@ pub fn free(
         };
     }
     pages.into_iter().try_for_each(|page| root::free_page(mini, object, root, page))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_chain_looks_like_a_page_given_back() {
+        let incarnations = Incarnations::from(GIVEN_BACK - 2);
+        let given: Vec<u16> = (0..5).map(|_| incarnations.next()).collect();
+        assert_eq!(given, [GIVEN_BACK - 2, GIVEN_BACK - 1, 0, 1, 2]);
+    }
 }

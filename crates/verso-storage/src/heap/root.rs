@@ -18,6 +18,7 @@
 use verso_types::Physical;
 
 use super::layout::{ColumnSpec, physical_code, physical_from_code};
+use super::overflow;
 use crate::StorageError;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{checked_u16, checked_u32, put_u16, put_u32, u16_at, u32_at};
@@ -127,7 +128,7 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
         RecordKind::COMPANION_INIT | RecordKind::COMPANION_PUT | RecordKind::COMPANION_FREE => {
             super::companion::redo(kind, page, payload)
         }
-        RecordKind::OVERFLOW_INIT | RecordKind::PAGE_FREE => super::overflow::redo(kind, page, payload),
+        RecordKind::OVERFLOW_INIT | RecordKind::PAGE_FREE => overflow::redo(kind, page, payload),
         _ => Err(Flaw::new(format!("log record of unknown kind {}", kind.0))),
     }
 }
@@ -141,7 +142,7 @@ pub fn unused(page: &[u8]) -> (std::ops::Range<u32>, PageId) {
 /// The page behind one in the list of those given back; `None` when this one is not in the list.
 pub fn next_unused(page: &[u8], owner: ObjectId) -> Option<PageId> {
     let listed = header::kind(page) == Some(PageKind::Overflow)
-        && header::incarnation(page) == u16::MAX
+        && header::incarnation(page) == overflow::GIVEN_BACK
         && header::owner(page) == owner;
     listed.then(|| PageId(u32_at(page, FREE_NEXT)))
 }
