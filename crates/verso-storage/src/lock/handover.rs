@@ -66,6 +66,9 @@ impl LockManager {
                 owner.ranges.push(object);
             }
         }
+        if let Some(awaited) = state.awaited.get(&from.txn()) {
+            awaited.owner.set(Some(to.id));
+        }
         to.begin(from.txn());
         from.begin(TxnId::NONE);
     }

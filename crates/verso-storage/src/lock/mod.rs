@@ -16,6 +16,7 @@
 //! | [`owner`] | sessions as holders; cancelling |
 //! | [`table`] | the common table |
 //! | [`manager`] | getting, waiting, releasing |
+//! | [`awaited`] | who waits for which transaction |
 //! | [`graph`] | deadlocks |
 //! | [`record`] | locking records |
 //! | [`pages`] | record locks of one table |
@@ -38,6 +39,7 @@
 //! latched under it. Order of mutexes: the manager's, then an owner's.
 
 mod advisory;
+mod awaited;
 mod graph;
 mod handover;
 mod info;

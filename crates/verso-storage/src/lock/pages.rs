@@ -57,15 +57,27 @@ impl TableRecords {
         ranges.add(first, last, since);
     }
 
-    /// Removes what `gone` says of the locks of an owner on a page.
-    pub(super) fn unlock_page(&mut self, page: u32, gone: impl Fn(&PageLock) -> bool) {
+    /// Removes what `gone` says of the locks of an owner on a page; the records that were locked by it.
+    pub(super) fn unlock_page(
+        &mut self,
+        page: u32,
+        gone: impl Fn(&PageLock) -> bool,
+    ) -> SmallVec<[SlotSet; 1]> {
+        let mut unlocked = SmallVec::new();
         if let Some(locks) = self.pages.get_mut(&page) {
-            locks.retain(|lock| !gone(lock));
+            locks.retain(|lock| {
+                let gone = gone(lock);
+                if gone {
+                    unlocked.push(std::mem::take(&mut lock.slots));
+                }
+                !gone
+            });
             if locks.is_empty() {
                 self.pages.remove(&page);
                 self.count.fetch_sub(1, Ordering::Relaxed);
             }
         }
+        unlocked
     }
 
     /// Removes the ranges of an owner that bear `since` or a later mark.

@@ -5,8 +5,8 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::manager::LockManager;
 use super::owner::OwnerCore;
-use super::table::{Granted, State, Tag, Want};
-use crate::page::{ObjectId, TxnId};
+use super::table::{Granted, State, Tag};
+use crate::page::TxnId;
 
 impl LockManager {
     /// The owner's transaction has ended, which its state says already: its locks go and who waited for it goes on.
@@ -27,8 +27,8 @@ impl LockManager {
             owner.near.lock().elsewhere |= session_locks;
         }
         if txn != TxnId::NONE && self.waiting.load(Ordering::SeqCst) > 0 {
-            let state = self.state.lock();
-            self.wake_who_waits_for(&state, txn, false);
+            let mut state = self.state.lock();
+            state.wake_who_waits_for(txn, true, &|txn, passes| self.is_active(txn, passes));
         }
         owner.logged.store(false, Ordering::Release);
         owner.saw_logged.store(false, Ordering::Relaxed);
@@ -43,29 +43,15 @@ impl LockManager {
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let state = self.state.lock();
-        self.wake_who_waits_for(&state, owner.txn(), true);
+        let mut state = self.state.lock();
+        let active = |txn, passes| self.is_active(txn, passes);
+        state.wake_who_waits_for(owner.txn(), false, &active);
         let Some(known) = state.owners.get(&owner.id).filter(|_| owner.near.lock().elsewhere) else { return };
-        let active = |txn, passes| self.is_active(txn, passes);
-        known.pages.iter().for_each(|(object, page)| state.wake_queues(*object, Some(*page), &active));
-        known.ranges.iter().for_each(|object| state.wake_queues(*object, None, &active));
-    }
-
-    /// Wakes those who wait for a transaction, or only those who pass one whose commit is logged. Who stands behind others
-    /// sleeps on: when they leave the queue they wake him.
-    fn wake_who_waits_for(&self, state: &State, txn: TxnId, passing: bool) {
-        let active = |txn, passes| self.is_active(txn, passes);
-        for (id, other) in &state.owners {
-            let Some(want) = &other.want else { continue };
-            let concerned = match *want {
-                Want::End(of) => of == txn && !passing,
-                Want::Record { writer, passes, .. } => writer == txn && (passes || !passing),
-                Want::Lock { .. } => false,
-            };
-            if concerned && !state.is_blocked(*id, want, &active) {
-                other.core.wake.notify_all();
-            }
+        for (object, page) in &known.pages {
+            let locks = state.page_locks(*object, *page).iter().filter(|lock| lock.owner == owner.id);
+            locks.for_each(|lock| state.wake_queues(*object, *page, &lock.slots, &active));
         }
+        known.ranges.iter().for_each(|object| state.wake_all_queues(*object, &active));
     }
 
     /// The owner's transaction was rolled back to a savepoint: what was locked at its mark or later goes, and who waited
@@ -96,15 +82,7 @@ impl LockManager {
         if txn == TxnId::NONE || self.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let mut state = self.state.lock();
-        for other in state.owners.values_mut() {
-            if let Some(Want::Record { writer, .. } | Want::End(writer)) = &mut other.want
-                && *writer == txn
-            {
-                *writer = TxnId::NONE;
-                other.core.wake.notify_all();
-            }
-        }
+        self.state.lock().step_back(txn);
     }
 
     /// Releases the owner's record locks that bear `since` or a later mark.
@@ -113,15 +91,15 @@ impl LockManager {
         let Some(known) = state.owners.get_mut(&owner) else { return };
         let pages = std::mem::take(&mut known.pages);
         let mut ranges = std::mem::take(&mut known.ranges);
-        let mut touched: Vec<(ObjectId, Option<u32>)> = ranges.iter().map(|object| (*object, None)).collect();
-        let mut left = Vec::new();
+        let touched_whole = ranges.clone();
+        let (mut touched, mut left) = (Vec::new(), Vec::new());
         for (object, page) in pages {
             let Some(table) = state.records.get_mut(&object) else { continue };
-            table.unlock_page(page, |lock| lock.owner == owner && lock.since >= since);
+            let unlocked = table.unlock_page(page, |lock| lock.owner == owner && lock.since >= since);
             if table.pages.get(&page).is_some_and(|locks| locks.iter().any(|lock| lock.owner == owner)) {
                 left.push((object, page));
             }
-            touched.push((object, Some(page)));
+            touched.push((object, page, unlocked));
         }
         ranges.retain(|object| {
             let Some(table) = state.records.get_mut(object) else { return false };
@@ -131,10 +109,12 @@ impl LockManager {
         if let Some(known) = state.owners.get_mut(&owner) {
             (known.pages, known.ranges) = (left, ranges);
         }
-        for (object, page) in &touched {
-            state.wake_queues(*object, *page, &|txn, passes| self.is_active(txn, passes));
+        let active = |txn, passes| self.is_active(txn, passes);
+        for (object, page, unlocked) in &touched {
+            unlocked.iter().for_each(|slots| state.wake_queues(*object, *page, slots, &active));
         }
-        for (object, _) in touched {
+        touched_whole.iter().for_each(|object| state.wake_all_queues(*object, &active));
+        for object in touched.iter().map(|(object, ..)| *object).chain(touched_whole) {
             if state.records.get(&object).is_some_and(|table| table.count.load(Ordering::Relaxed) == 0) {
                 state.records.remove(&object);
             }

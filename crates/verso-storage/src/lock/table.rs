@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use smallvec::SmallVec;
 
 use super::advisory::AdvisoryKey;
+use super::awaited::Awaited;
 use super::mode::{RecordLockMode, TableLockMode};
 use super::owner::OwnerCore;
 use super::pages::{PageLock, PageLocks, TableRecords};
+use crate::heap::slots::SlotSet;
 use crate::page::{ObjectId, RecordId, TxnId};
 use crate::rules::{Rule, disabled};
 
@@ -110,6 +112,10 @@ pub(super) struct State {
     pub(super) tags: BTreeMap<Tag, Entry>,
     pub(super) records: BTreeMap<ObjectId, TableRecords>,
     pub(super) owners: BTreeMap<u64, OwnerState>,
+    /// What waits for transactions (A2).
+    pub(super) awaited: BTreeMap<TxnId, Awaited>,
+    /// Owners that want something.
+    pub(super) wanting: usize,
     pub(super) next_owner: u64,
 }
 
@@ -181,20 +187,7 @@ impl State {
         active: IsActive<'_>,
         owner_of: impl FnOnce(TxnId) -> Option<u64>,
     ) -> Option<u64> {
-        let (writer, passes) = match *want {
-            Want::End(txn) => (txn, false),
-            Want::Record { writer, passes, .. } => (writer, passes),
-            Want::Lock { .. } => return None,
-        };
-        if writer == TxnId::NONE || !active(writer, passes) {
-            return None;
-        }
-        owner_of(writer).filter(|by| *by != owner)
-    }
-
-    /// Who runs a transaction. Looks at all owners.
-    pub(super) fn owner_of(&self, txn: TxnId) -> Option<u64> {
-        self.owners.values().find(|other| other.core.txn() == txn).map(|other| other.core.id)
+        State::awaited_by(want, active).and_then(owner_of).filter(|by| *by != owner)
     }
 
     /// Whether the commit of an owner's transaction is logged, so that changes do not wait for it.
@@ -204,6 +197,11 @@ impl State {
 
     /// Those in the way who stand before `owner` in the queue, or before the place it would get.
     pub(super) fn ahead(&self, owner: u64, want: &Want) -> impl Iterator<Item = u64> {
+        self.ahead_at(owner, want).map(|(_, waiter)| waiter)
+    }
+
+    /// As [`State::ahead`], with their places.
+    pub(super) fn ahead_at(&self, owner: u64, want: &Want) -> impl Iterator<Item = (usize, u64)> {
         let tag = want.tag();
         let entry = tag.and_then(|tag| self.tags.get(&tag)).filter(|_| !disabled(Rule::T3Fifo));
         let queue = entry.map(|entry| &entry.queue).filter(|queue| !queue.is_empty());
@@ -216,8 +214,9 @@ impl State {
             .take_while(move |(waiter, mode)| {
                 *waiter != owner && tag.is_some_and(|tag| conflicts(tag, *mode) & held == 0)
             })
-            .filter(move |(_, mode)| excluded >> mode & 1 == 1)
-            .map(|(waiter, _)| *waiter)
+            .enumerate()
+            .filter(move |(_, (_, mode))| excluded >> mode & 1 == 1)
+            .map(|(place, (waiter, _))| (place, *waiter))
     }
 
     /// How many stand before `owner` in the queue; all of them if it does not stand there.
@@ -408,13 +407,31 @@ impl State {
         }
     }
 
-    /// Wakes those in the queues of records of a page, or of all pages of a table, whom nobody blocks any more.
-    pub(super) fn wake_queues(&self, object: ObjectId, page: Option<u32>, active: IsActive<'_>) {
-        let at = |page_index: u32, slot: u16| Tag::Record(object, RecordId { page_index, slot });
-        let range = match page {
-            Some(page) => at(page, 0)..=at(page, u16::MAX),
-            None => at(0, 0)..=at(u32::MAX, u16::MAX),
+    /// Queues of records of a page.
+    pub(super) fn queues_of(
+        &self,
+        object: ObjectId,
+        page_index: u32,
+        slots: &SlotSet,
+    ) -> impl Iterator<Item = Tag> {
+        let (first, last) = match slots {
+            SlotSet::Run { first, count } => (*first, first.saturating_add(count.saturating_sub(1))),
+            SlotSet::Bits(_) => (0, u16::MAX),
         };
+        let at = |slot: u16| Tag::Record(object, RecordId { page_index, slot });
+        let tags = self.tags.range(at(first)..=at(last)).map(|(tag, _)| *tag);
+        tags.filter(move |tag| matches!(tag, Tag::Record(_, record) if slots.contains(record.slot)))
+    }
+
+    /// Wakes those in the queues of records of a page whom nobody blocks any more.
+    pub(super) fn wake_queues(&self, object: ObjectId, page: u32, slots: &SlotSet, active: IsActive<'_>) {
+        self.queues_of(object, page, slots).for_each(|tag| self.wake_queue(tag, active));
+    }
+
+    /// Wakes those in the queues of a table's records whom nobody blocks any more.
+    pub(super) fn wake_all_queues(&self, object: ObjectId, active: IsActive<'_>) {
+        let at = |page_index: u32, slot: u16| Tag::Record(object, RecordId { page_index, slot });
+        let range = at(0, 0)..=at(u32::MAX, u16::MAX);
         self.tags.range(range).for_each(|(tag, _)| self.wake_queue(*tag, active));
     }
 }

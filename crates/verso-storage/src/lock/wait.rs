@@ -54,10 +54,11 @@ impl LockManager {
             self.clock.monotonic_nanos().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
         });
         state.enqueue(owner.id, &want, false);
-        if let Some(owner) = state.owners.get_mut(&owner.id) {
-            debug_assert!(owner.want.is_none(), "an owner waits for one thing at a time (O2)");
-            owner.want = Some(want);
-        }
+        debug_assert!(
+            state.owners.get(&owner.id).is_none_or(|owner| owner.want.is_none()),
+            "an owner waits for one thing at a time (O2)"
+        );
+        state.set_want(owner.id, Some(want));
         if let Some(tag) = want.tag().filter(|tag| state.is_followed(owner.id, *tag)) {
             // Who holds what this one wants goes before it, and so perhaps before those behind it, too.
             state.wake_queue(tag, &active);
@@ -90,9 +91,7 @@ impl LockManager {
             }
         };
         self.waiting.fetch_sub(1, Ordering::SeqCst);
-        if let Some(owner) = state.owners.get_mut(&owner.id) {
-            owner.want = None;
-        }
+        state.set_want(owner.id, None);
         if result.is_err()
             && let Some(tag) = want.tag()
             && state.dequeue(owner.id, tag)

@@ -249,6 +249,54 @@ fn ssi_remembers_what_it_has_summed_up() {
     assert!(matches!(end, Err(StorageError::Serialization { .. })), "{end:?}");
 }
 
+/// Two transactions have each what the other one wants: changed records, records locked one by one, and whole pages.
+#[test]
+fn t3_a_circle_is_found_whatever_it_is_made_of() {
+    type Take = fn(&Arc<Heap>, &mut Txn, i64);
+    let changed: Take = |heap, txn, id| bump(heap, txn, "", 1.0, |row| row == id).unwrap();
+    let locked: Take = |heap, txn, id| {
+        let mut scan = heap.scan(txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+        let mut out = ScanBatch::default();
+        while scan.next(&mut out).unwrap() {
+            let ids = out.batch.columns[0].data.i64s().unwrap();
+            let selection: Vec<u32> = (0..ids.len() as u32).filter(|row| ids[*row as usize] == id).collect();
+            heap.lock_records(txn, &out, Some(&selection), RecordLockMode::Update, WaitPolicy::Block)
+                .unwrap();
+        }
+    };
+    // Rows of one page, and of two.
+    for (others, last) in [(changed, 1), (locked, 1), (locked, 499)] {
+        for pages in [false, true] {
+            if pages && last == 1 {
+                continue; // one lock
+            }
+            let dir = tempfile::tempdir().unwrap();
+            let (engine, heap) = create(dir.path());
+            fill(&engine, &heap, 0..500);
+            heap.set_page_locks(pages);
+            let mut a = begin(&engine, Isolation::ReadCommitted);
+            let mut b = begin(&engine, Isolation::ReadCommitted);
+            a.set_lock_timeout(None);
+            b.set_lock_timeout(Some(Duration::from_secs(60)));
+            others(&heap, &mut a, 0);
+            others(&heap, &mut b, last);
+            std::thread::scope(|scope| {
+                let waiter = scope.spawn(|| bump(&heap, &mut a, "", 1.0, |id| id == last));
+                while engine.locks().iter().all(|lock| lock.granted) {
+                    std::thread::yield_now();
+                }
+                let circle = bump(&heap, &mut b, "", 1.0, |id| id == 0);
+                assert!(matches!(circle, Err(StorageError::Deadlock { .. })), "{circle:?}");
+                b.rollback().unwrap();
+                waiter.join().unwrap().unwrap();
+            });
+            a.end_statement().unwrap();
+            a.commit(CommitMode::Wait).unwrap();
+            assert_eq!(engine.locks(), []);
+        }
+    }
+}
+
 #[test]
 fn a_prepared_transaction_keeps_its_locks_through_checkpoints_and_restarts() {
     let dir = tempfile::tempdir().unwrap();
