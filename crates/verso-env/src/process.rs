@@ -24,6 +24,11 @@ pub fn fault_counters() -> Option<FaultCounters> {
     linux::fault_counters()
 }
 
+/// Processor time that all threads of the process have used so far, in nanoseconds.
+pub fn processor_nanos() -> Option<u64> {
+    linux::processor_nanos()
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use super::FaultCounters;
@@ -49,6 +54,11 @@ mod linux {
         let major = fields.nth(1)?.parse().ok()?;
         Some(FaultCounters { minor, major })
     }
+
+    pub(super) fn processor_nanos() -> Option<u64> {
+        let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        Some(used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned())
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -66,11 +76,23 @@ mod linux {
     pub(super) fn fault_counters() -> Option<FaultCounters> {
         None
     }
+
+    pub(super) fn processor_nanos() -> Option<u64> {
+        None
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processor_time_is_that_of_all_threads() {
+        let before = processor_nanos().unwrap();
+        let busy = || while processor_nanos().unwrap() < before + 20_000_000 {};
+        std::thread::scope(|scope| scope.spawn(busy).join().unwrap());
+        assert!(processor_nanos().unwrap() >= before + 20_000_000);
+    }
 
     #[test]
     fn resident_memory_grows_with_touched_memory_and_stays_below_the_peak() {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use verso_env::Env;
+use verso_env::process::processor_nanos;
 
 use super::{KeysFigures, KeysTask, Work, value_of};
 use crate::BenchError;
@@ -263,15 +264,21 @@ fn insert<D: Database>(env: &Env, task: &KeysTask, database: &D) -> Result<KeysF
                 Ok(move || fill_shared::<D>(&mut client, first, left))
             })
         };
-        let mut ratios = Vec::new();
+        let (mut ratios, mut busy) = (Vec::new(), Vec::new());
         for pair in 0..PAIRS {
             client.checkpoint()?;
+            let (used, start) = (processor_nanos(), env.clock.monotonic_nanos());
             let one = inserts(1, pair * 3)?;
+            if let Some((before, after)) = used.zip(processor_nanos()) {
+                let nanos = env.clock.monotonic_nanos() - start;
+                busy.push((after - before) as f64 / nanos.max(1) as f64);
+            }
             client.checkpoint()?;
             let two = inserts(2, pair * 3 + 1)?;
             ratios.push(two / one);
         }
         figures.scaling_2_threads = Some(median(ratios));
+        figures.processors_1_thread = (!busy.is_empty()).then(|| median(busy));
     }
     if task.snapshot_seconds > 0 && D::WRITERS {
         client.checkpoint()?;

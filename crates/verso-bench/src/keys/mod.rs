@@ -14,6 +14,7 @@
 //! | `insert_rows_per_s` | single-row inserts in ascending order, one transaction, its commit included |
 //! | `update_rows_per_s` | single-row updates of random keys, one transaction, its commit included |
 //! | `scaling_2_threads` | two threads against one: lookups among all keys, or inserts of different keys (median of five pairs), shared out in blocks |
+//! | `processors_1_thread` | processors that the store keeps busy while one thread inserts: two on a machine of two get at most 2 divided by that |
 //! | `snapshot_slowdown` | by how much a snapshot held all the time slows down updates of a hundred hot rows |
 //!
 //! Changes are measured from a checkpoint on, in every store. Every lookup's answer and the sums behind every change are
@@ -97,6 +98,9 @@ pub struct KeysFigures {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[expect(missing_docs, reason = "as above")]
     pub scaling_2_threads: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[expect(missing_docs, reason = "as above")]
+    pub processors_1_thread: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[expect(missing_docs, reason = "as above")]
     pub snapshot_slowdown: Option<f64>,

@@ -112,6 +112,7 @@ fn show(store: Store, figures: &KeysFigures) {
         insert_rows_per_s,
         update_rows_per_s,
         scaling_2_threads,
+        processors_1_thread,
         snapshot_slowdown,
     } = figures;
     let mut line = format!("{:<8}", store.name());
@@ -125,6 +126,7 @@ fn show(store: Store, figures: &KeysFigures) {
     add("insert", *insert_rows_per_s, 0, " rows/s");
     add("update", *update_rows_per_s, 0, " rows/s");
     add("two threads", *scaling_2_threads, 2, "x");
+    add("one keeps busy", *processors_1_thread, 2, " processors");
     add("held snapshot slows by", snapshot_slowdown.map(|share| share * 100.0), 1, " %");
     println!("{line}");
 }
