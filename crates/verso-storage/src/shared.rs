@@ -98,9 +98,14 @@ impl Shared {
             return Ok(Arc::clone(heap));
         }
         let root = self.roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
-        let heap = Arc::new(Heap::load(&self.core().pool, object, root)?);
-        self.load_indexes(&heap)?;
-        Ok(Arc::clone(self.heaps.lock().entry(object).or_insert(heap)))
+        let loaded = Heap::load(&self.core().pool, object, root).map(Arc::new);
+        let loaded = loaded.and_then(|heap| self.load_indexes(&heap).map(|()| heap));
+        let mut heaps = self.heaps.lock();
+        if !self.roots.lock().contains_key(&object) {
+            // It was freed while it was read.
+            return Err(StorageError::NoSuchObject(object));
+        }
+        Ok(Arc::clone(heaps.entry(object).or_insert(loaded?)))
     }
 
     /// The table with this number, if it is there: what refers to a table may outlive it.
@@ -148,26 +153,33 @@ impl Shared {
         out
     }
 
-    /// Frees every page of an object that no one can name any more.
+    /// Frees every page of an object that no one can name any more; nothing if another thread does, or has done.
+    ///
+    /// Maintenance may still be at work on a table: it is waited for, and finds no page of it from then on. So no log record
+    /// of a page comes behind the one that frees it.
     ///
     /// # Errors
     /// As the mini-transaction.
     pub fn free_object(&self, object: ObjectId) -> Result<u64, StorageError> {
-        let root = self.roots.lock().get(&object).copied();
-        if let Some(root) = root {
-            match self.object_kind(root)? {
-                heap::root::INDEX => return index::free(self, object, root),
-                heap::root::TABLE => {
-                    let listed = heap::root::indexes(&self.core().pool.read(root)?);
-                    for index in listed {
-                        self.free_object(index)?;
-                    }
+        let Some(root) = self.roots.lock().get(&object).copied() else { return Ok(0) };
+        match self.object_kind(root)? {
+            heap::root::INDEX => return index::free(self, object, root),
+            heap::root::TABLE => {
+                let listed = heap::root::indexes(&self.core().pool.read(root)?);
+                for index in listed {
+                    self.free_object(index)?;
                 }
-                _ => {}
             }
+            _ => {}
         }
-        self.roots.lock().remove(&object);
-        self.heaps.lock().remove(&object);
+        if self.roots.lock().remove(&object).is_none() {
+            return Ok(0);
+        }
+        // In this order: who opens the table now does not find its root.
+        let heap = self.heaps.lock().remove(&object);
+        if let Some(heap) = heap {
+            heap.forget_pages(&heap.indexes.close());
+        }
         let mut mini = crate::Mini::begin(self.core(), TxnId::NONE);
         mini.use_reserve();
         let pages = self.space.free_owner(&mut mini, object)?;

@@ -14,7 +14,7 @@ use super::read::{HeapScan, ScanBatch, ScanSpec, prepare, read_page};
 use super::root::{self, DATA_PAGES, DIRECTORY, directory_capacity};
 use crate::StorageError;
 use crate::buffer::BufferPool;
-use crate::index::IndexSet;
+use crate::index::{ClosedGate, IndexSet};
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::u32_at;
 use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, header};
@@ -151,6 +151,11 @@ impl Heap {
     /// The data page at a directory index.
     pub fn page_at(&self, index: u32) -> Option<PageId> {
         self.directory.read().get(index as usize).copied()
+    }
+
+    /// The table's pages are about to be freed: whoever enters the gate of its indexes from now on finds none.
+    pub(crate) fn forget_pages(&self, _gate: &ClosedGate<'_>) {
+        self.directory.write().clear();
     }
 
     /// Takes the variable bytes of new records into the mean.

@@ -121,8 +121,8 @@ pub fn back_out_page(
     page_index: u32,
     writer: TxnId,
 ) -> Result<(), StorageError> {
-    let Some(page) = heap.page_at(page_index) else { return Ok(()) };
     let _gate = heap.indexes.enter();
+    let Some(page) = heap.page_at(page_index) else { return Ok(()) };
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     overflow::reserve(&mut mini, OLD_VALUES)?;

@@ -276,6 +276,10 @@ pub(crate) fn free(shared: &Shared, object: ObjectId, root_page: PageId) -> Resu
     let spec = Index::read_spec(&shared.core().pool, object, root_page)?;
     let heap = shared.heap_if_there(spec.table)?;
     let mut gate = heap.as_ref().map(|heap| heap.indexes.close());
+    if !shared.roots.lock().contains_key(&object) {
+        // Another thread was faster, and the table may have gone, too.
+        return Ok(0);
+    }
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     let mut rest = Vec::new();

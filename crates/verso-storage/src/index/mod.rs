@@ -19,6 +19,7 @@ mod versions;
 pub use hint::LeafHints;
 pub use key::{KeyPart, KeyRange};
 pub use scan::{IndexScan, IndexScanSpec};
+pub(crate) use set::ClosedGate;
 pub use set::IndexSet;
 pub use table::{Index, IndexProgress, IndexSpec, IndexStatistics};
 

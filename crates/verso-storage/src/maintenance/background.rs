@@ -24,7 +24,12 @@ pub fn round(shared: &Shared, pace: Pace) -> Result<(), StorageError> {
     let interval = shared.sweep_interval.load(Ordering::Relaxed);
     let markers = shared.transactions.markers();
     if interval > 0 && markers.ost.0.saturating_sub(markers.oit.0) > interval {
-        sweep::sweep(shared, &sweep::SweepOptions::default(), &mut |_| std::ops::ControlFlow::Continue(()))?;
+        let go_on = &mut |_| std::ops::ControlFlow::Continue(());
+        match sweep::sweep(shared, &sweep::SweepOptions::default(), go_on) {
+            // Somebody has asked for one.
+            Err(StorageError::SweepRunning) => {}
+            swept => drop(swept?),
+        }
     }
     Ok(())
 }

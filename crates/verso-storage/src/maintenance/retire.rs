@@ -73,8 +73,8 @@ fn purge_entry(
     offset: u16,
     entry: &Entry<'_>,
 ) -> Result<(), StorageError> {
-    let Some(page) = heap.page_at(entry.page_index()) else { return Ok(()) };
     let _gate = heap.indexes.enter();
+    let Some(page) = heap.page_at(entry.page_index()) else { return Ok(()) };
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     let home = mini.write(page)?;

@@ -93,6 +93,8 @@ pub fn sweep(
     let (mut visited, mut skipped) = (0, 0);
     for heap in &heaps {
         for index in 0..heap.page_count() {
+            // A table whose pages are freed meanwhile has none any more.
+            let gate = heap.indexes.enter();
             let Some(id) = heap.page_at(index) else { break };
             let page = shared.core().pool.read_for_scan(id)?;
             let done = header::flags(&page) & FLAG_SWEPT != 0;
@@ -119,6 +121,7 @@ pub fn sweep(
                 }
                 heap.roomy.lock().insert(index);
             }
+            drop(gate);
             if progress(SweepProgress { pages_total, pages_done: visited + skipped }).is_break() {
                 return Err(StorageError::Cancelled);
             }

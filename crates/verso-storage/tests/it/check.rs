@@ -1,5 +1,6 @@
 //! `check` finds what breaks a rule: each kind of finding in a file damaged accordingly, checksums repaired.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use verso_env::Env;
@@ -8,10 +9,10 @@ use verso_storage::heap::layout::{
 };
 use verso_storage::page::bytes::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use verso_storage::page::header;
-use verso_storage::{CommitMode, Engine, EngineOptions, PageKind, TxnOptions};
+use verso_storage::{CommitMode, Engine, EngineOptions, PageKind, SweepOptions, TxnOptions};
 
-use crate::rules::tamper;
-use crate::support::{Row, batch, bump, create, fill, options};
+use crate::rules::{copy_database, tamper};
+use crate::support::{Row, batch, bump, create, fill, options, sound};
 
 /// A closed database: 60 records updated by a transaction that committed, 3 with long values, and a dead change of all.
 fn make(dir: &Path) {
@@ -172,4 +173,43 @@ fn a_table_that_goes_while_it_is_looked_at_is_no_problem() {
         .unwrap();
     assert!(creation.is_none() && engine.heap(object).is_err());
     assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
+
+/// A sweep knows the pages of the tables there were when it began.
+#[test]
+fn a_table_that_goes_while_it_is_swept_is_left_alone() {
+    let names =
+        |count: i64| -> Vec<Row> { (0..count).map(|id| (id, Some("text".to_owned()), 0.0)).collect() };
+    for used_again in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let (engine, heap) = create(dir.path());
+        let mut txn = engine.begin(TxnOptions::default());
+        let object = engine.create_heap(&mut txn, heap.columns()).unwrap();
+        engine.heap(object).unwrap().insert(&mut txn, &batch(&names(2000)), None).unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+        let mut to_do = true;
+        let report = engine
+            .sweep(SweepOptions::default(), &mut |progress| {
+                if std::mem::take(&mut to_do) {
+                    assert!(progress.pages_total > 10);
+                    let mut txn = engine.begin(TxnOptions::default());
+                    engine.drop_object(&mut txn, object).unwrap();
+                    txn.commit(CommitMode::Wait).unwrap();
+                    engine.housekeeping().unwrap();
+                    assert!(engine.heap(object).is_err());
+                    if used_again {
+                        fill(&engine, &heap, 0..2000);
+                    }
+                }
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert!(!to_do && report.pages_visited < 3, "{report:?}");
+        sound(&engine);
+        // As after a kill: the log tells what is not in the file.
+        let copy = dir.path().join("copy.verso");
+        copy_database(&dir.path().join("t.verso"), &copy);
+        let again = Engine::open(Env::real(), &copy, options()).unwrap();
+        sound(&again);
+    }
 }

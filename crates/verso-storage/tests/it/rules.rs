@@ -290,7 +290,7 @@ fn t1_a_transaction_that_logs_after_a_younger_one_is_dead_after_a_restart_all_th
 }
 
 /// Copies a database that is in use, with its log.
-fn copy_database(from: &Path, to: &Path) {
+pub(crate) fn copy_database(from: &Path, to: &Path) {
     let folder = |path: &Path| std::path::PathBuf::from(format!("{}-wal", path.display()));
     std::fs::copy(from, to).unwrap();
     std::fs::create_dir(folder(to)).unwrap();

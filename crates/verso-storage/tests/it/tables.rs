@@ -138,6 +138,36 @@ fn f5_a_dead_transaction_is_stepped_over_at_once_and_backed_out_by_sweep() {
     assert!(space.swept_pages > 0, "{space:?}");
 }
 
+/// Housekeeping that would begin one of its own has nothing to report.
+#[test]
+fn a_sweep_that_is_due_while_one_runs_is_no_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    engine.set_auto_backout(false);
+    engine.set_sweep_interval(1);
+    fill(&engine, &heap, 0..10);
+    let due = || {
+        let mut txn = engine.begin(TxnOptions { savepoints: false, ..TxnOptions::default() });
+        txn.begin_statement().unwrap();
+        bump(&heap, &mut txn, "", 1.0, |_| true).unwrap();
+        txn.end_statement().unwrap();
+        txn.rollback().unwrap();
+        (0..3).for_each(|i| fill(&engine, &heap, 10 * i..10 * i + 10));
+        let markers = engine.markers();
+        assert!(markers.ost.0 - markers.oit.0 > 1, "{markers:?}");
+    };
+    let mut asked = false;
+    let sweep = &mut |_| {
+        if !std::mem::replace(&mut asked, true) {
+            due();
+            engine.housekeeping().unwrap();
+        }
+        ControlFlow::Continue(())
+    };
+    engine.sweep(SweepOptions::default(), sweep).unwrap();
+    assert!(asked);
+}
+
 #[test]
 fn a_crash_leaves_the_unfinished_dead_and_large_values_whole() {
     let dir = tempfile::tempdir().unwrap();
