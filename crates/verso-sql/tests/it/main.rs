@@ -24,9 +24,14 @@ struct World {
 
 impl World {
     fn new() -> World {
+        World::within(Env::real())
+    }
+
+    /// In another world than the real one.
+    fn within(env: Env) -> World {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("test.verso");
-        let engine = Engine::create(Env::real(), &path, EngineOptions::default()).expect("a database");
+        let engine = Engine::create(env, &path, EngineOptions::default()).expect("a database");
         let instance = Arc::new(Instance::create(engine).expect("a catalog"));
         World { instance, _folder: folder }
     }
