@@ -4,6 +4,7 @@ use sqlparser::tokenizer::Token;
 
 use super::block::do_block;
 use super::cursor::Cursor;
+use super::explain::explain;
 use super::setting::{alter_database, reset, set, show};
 use super::string_literal;
 use super::transaction::{begin, commit, release, rollback};
@@ -126,50 +127,4 @@ fn flag(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
         }
     }
     Ok(true)
-}
-
-/// Options of EXPLAIN that ask for more or less than there is to say of a plan: they change nothing.
-const EXPLAIN_MORE: [&str; 9] =
-    ["verbose", "costs", "settings", "generic_plan", "buffers", "wal", "timing", "summary", "memory"];
-
-fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
-    cursor.advance();
-    let mut analyze = false;
-    if matches!(cursor.peek(), Token::LParen) && is_option_list(cursor) {
-        cursor.advance();
-        cursor.list(|cursor| {
-            if cursor.accept(&["analyze"]) {
-                analyze = flag(cursor)?;
-            } else if cursor.accept(&["format", "text"]) {
-                // What there is.
-            } else if EXPLAIN_MORE.iter().any(|word| cursor.accept(&[word])) {
-                flag(cursor)?;
-            } else if let Some(word) = cursor.word() {
-                return Err(cursor.unsupported(&format!("EXPLAIN ({})", word.to_uppercase())));
-            } else {
-                return Err(cursor.unexpected());
-            }
-            Ok(())
-        })?;
-        cursor.expect_token(&Token::RParen)?;
-    } else {
-        analyze = cursor.accept(&["analyze"]);
-        cursor.accept(&["verbose"]);
-    }
-    let at = cursor.here();
-    if cursor.is(&["explain"]) {
-        return Err(cursor.unexpected()); // before it recurses
-    }
-    let statement = super::statement(cursor)?;
-    match &statement {
-        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-            Ok(Statement::Explain { analyze, statement: Box::new(statement) })
-        }
-        _ => Err(cursor.source().near(at.start)),
-    }
-}
-
-/// `EXPLAIN (SELECT 1)` is a query in parentheses, `EXPLAIN (ANALYZE) …` has options.
-fn is_option_list(cursor: &Cursor<'_>) -> bool {
-    cursor.word_at(1).is_some_and(|word| !matches!(word.as_str(), "select" | "values" | "with" | "table"))
 }

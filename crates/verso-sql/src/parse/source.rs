@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Location, Span as TokenSpan, Token, TokenWithSpan, Tokenizer};
 
+use super::operators::Spaced;
 use super::taken::{Taken, TakenLock};
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::{Name, QualifiedName, Span};
@@ -73,15 +74,20 @@ impl<'a> Source<'a> {
                 SqlError::new("22021", "invalid byte sequence for encoding \"UTF8\": 0x00").at(at as u32)
             );
         }
-        let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location().map_err(|error| {
-            let at = source.offset(error.location);
+        let plain = super::numbers::plain(text)?;
+        let spaced = Spaced::new(&plain);
+        let tokens = Tokenizer::new(&DIALECT, &spaced.text).tokenize_with_location().map_err(|error| {
+            let at = source.offset(spaced.given(error.location));
             tokenizer_error(&error.message, &source, at)
         })?;
-        for token in tokens {
-            match token.token {
-                Token::Whitespace(_) => {}
-                _ => source.push(token),
+        for mut token in tokens {
+            if !matches!(token.token, Token::Whitespace(_)) {
+                spaced.move_back(&mut token);
+                source.push(token);
             }
+        }
+        if matches!(plain, std::borrow::Cow::Owned(_)) {
+            source.read_numbers()?;
         }
         let mut tokens = std::mem::take(&mut source.tokens);
         source.taken = Taken::out_of(&mut tokens, &source);
@@ -198,6 +204,21 @@ impl<'a> Source<'a> {
             let span = TokenSpan::new(behind(token.span.start), token.span.end);
             self.tokens.push(TokenWithSpan::new(second, span));
         }
+    }
+
+    /// Gives the numbers that the tokenizer saw zeroes for their values.
+    fn read_numbers(&mut self) -> Result<(), SqlError> {
+        let mut tokens = std::mem::take(&mut self.tokens);
+        for token in &mut tokens {
+            let at = self.span(token.span);
+            if let Token::Number(digits, _) = &mut token.token
+                && *digits != self.slice(at)
+            {
+                *digits = super::numbers::decimal(self.slice(at)).map_err(|error| error.at(at.start))?;
+            }
+        }
+        self.tokens = tokens;
+        Ok(())
     }
 
     /// The tokens.

@@ -88,6 +88,18 @@ pub(super) fn open_start(text: &str) -> Option<usize> {
     None
 }
 
+/// Asks `visit` at the start of everything outside of quotes, comments and names how many bytes from there it takes; what
+/// it takes none of is passed over as a whole.
+pub(super) fn walk(text: &str, mut visit: impl FnMut(usize) -> usize) {
+    let mut scanner = Scanner { bytes: text.as_bytes(), at: 0 };
+    while scanner.at < scanner.bytes.len() {
+        match visit(scanner.at) {
+            0 => drop(scanner.next()),
+            taken => scanner.at += taken,
+        }
+    }
+}
+
 fn trimmed_end(text: &str, start: usize, end: usize) -> usize {
     start + text[start..end].trim_end().len()
 }
@@ -215,7 +227,7 @@ impl Scanner<'_> {
     }
 }
 
-fn is_name_byte(byte: u8) -> bool {
+pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 

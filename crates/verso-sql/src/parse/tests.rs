@@ -132,6 +132,63 @@ fn characters_count_not_bytes() {
 }
 
 #[test]
+fn errors_behind_operators_that_were_cut_apart_point_into_the_text() {
+    for (text, position) in [
+        ("SELECT 1>-1, 2<>-2 ) x", 20),
+        ("SELECT 1>-1,\n'é'>-2, 2<>/*>-*/-2 ) x", 34),
+        ("SELECT 1>-1, 2<>-'x", 18),
+        ("SELECT 1>--)\n-1 ) x", 17),
+    ] {
+        let (code, _, found) = fails(text);
+        assert_eq!((code, found), ("42601", Some(position)), "{text}");
+    }
+}
+
+#[test]
+fn options_of_explain_are_checked_as_postgresql_does() {
+    let analyzes = |options: &str| match one(&format!("EXPLAIN {options} SELECT 1")) {
+        Statement::Explain { analyze, .. } => analyze,
+        other => panic!("{other:?}"),
+    };
+    for options in [
+        "",
+        "VERBOSE",
+        "(COSTS OFF, VERBOSE, BUFFERS false, SETTINGS 1, SUMMARY on, MEMORY 'off', GENERIC_PLAN)",
+        "(FORMAT text, FORMAT 'TEXT', SERIALIZE none)",
+        "(TIMING off, WAL 0, ANALYZE false)",
+        "(ANALYZE, ANALYZE off)",
+    ] {
+        assert!(!analyzes(options), "{options}");
+    }
+    for options in
+        ["ANALYZE", "ANALYSE VERBOSE", "(ANALYZE)", "(TIMING, WAL, ANALYZE true, SERIALIZE binary)"]
+    {
+        assert!(analyzes(options), "{options}");
+    }
+    for (options, code, message) in [
+        ("FORMAT JSON", "0A000", "EXPLAIN (FORMAT JSON) is not supported"),
+        ("COSTS off, FORMAT xml", "0A000", "EXPLAIN (FORMAT XML) is not supported"),
+        ("FORMAT nosuch", "22023", "unrecognized value for EXPLAIN option \"format\": \"nosuch\""),
+        ("FORMAT", "42601", "format requires a parameter"),
+        ("SERIALIZE nosuch", "22023", "unrecognized value for EXPLAIN option \"serialize\": \"nosuch\""),
+        ("nosuch on", "42601", "unrecognized EXPLAIN option \"nosuch\""),
+        ("ANALYZE nosuch", "42601", "analyze requires a Boolean value"),
+        ("COSTS 2", "42601", "costs requires a Boolean value"),
+        ("TIMING", "22023", "EXPLAIN option TIMING requires ANALYZE"),
+        ("WAL, ANALYZE off", "22023", "EXPLAIN option WAL requires ANALYZE"),
+        ("SERIALIZE", "22023", "EXPLAIN option SERIALIZE requires ANALYZE"),
+        (
+            "ANALYZE, GENERIC_PLAN",
+            "22023",
+            "EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together",
+        ),
+    ] {
+        let (found, text, _) = fails(&format!("EXPLAIN ({options}) SELECT 1"));
+        assert_eq!((found, text.as_str()), (code, message), "{options}");
+    }
+}
+
+#[test]
 fn what_verso_lacks_is_refused_by_name_and_place() {
     for (text, what, position) in [
         ("SELECT 1 WHERE 1 < ANY (SELECT 1)", "ANY", 20),

@@ -59,6 +59,10 @@ fn errors_point_into_the_text_given() {
         assert_eq!((error.sqlstate, error.position), ("22P02", Some(40)));
         let error = client.try_run("SELECT a FROM t WHERE a = 1000 AND b > 'x'").expect_err("no column");
         assert_eq!((error.sqlstate, error.position), ("42703", Some(36)));
+        // An operator may touch the sign behind it, whether the literal is replaced or not.
+        assert_eq!(client.run("SELECT a FROM t WHERE a>-100 AND a<>-+7"), ["SELECT 0"]);
+        let error = client.try_run("SELECT a FROM t WHERE a>-1000 AND b>-1").expect_err("no column");
+        assert_eq!((error.sqlstate, error.position), ("42703", Some(35)));
     }
     client.run("DROP TABLE t");
     let error = client.try_run("SELECT a FROM t WHERE a = 1 AND a > '7'").expect_err("no table");

@@ -1,5 +1,6 @@
 //! Input of intervals: PostgreSQL's verbose style, the SQL standard's, and ISO 8601 durations.
 
+use super::arithmetic::interval_overflow;
 use super::fraction_micros;
 use super::{MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use crate::error::{TypeError, sqlstate};
@@ -8,19 +9,22 @@ use crate::value::Interval;
 /// Why a text is no interval.
 enum Flaw {
     Syntax,
+    /// A number of it.
     Range,
+    /// The months that years and months are together.
+    Total,
 }
 
 /// Reads an interval: `1 year 2 mons -3 days 04:05:06.7`, `1-2`, `3 4:05`, `P1Y2M3DT4H`, `2 weeks ago`.
 /// # Errors
-/// 22007, 22015.
+/// 22007, 22008, 22015.
 pub fn parse_interval(text: &str) -> Result<Interval, TypeError> {
     let trimmed = text.trim();
     let parsed = match trimmed.strip_prefix(['P', 'p']) {
         Some(body) => parse_iso(body),
         None => parse_verbose(trimmed),
     };
-    parsed.and_then(|sum| sum.finish().ok_or(Flaw::Range)).map_err(|flaw| match flaw {
+    parsed.and_then(Sum::finish).map_err(|flaw| match flaw {
         Flaw::Syntax => {
             TypeError { sqlstate: sqlstate::INVALID_DATETIME_FORMAT, ..TypeError::syntax("interval", text) }
         }
@@ -28,6 +32,7 @@ pub fn parse_interval(text: &str) -> Result<Interval, TypeError> {
             sqlstate::INTERVAL_FIELD_OVERFLOW,
             format!("interval field value out of range: \"{text}\""),
         ),
+        Flaw::Total => interval_overflow(),
     })
 }
 
@@ -62,15 +67,21 @@ fn unit(word: &str) -> Option<Unit> {
 /// The parts read so far.
 #[derive(Default)]
 struct Sum {
+    /// Years and longer units, in months.
+    years: i64,
     months: i64,
     days: i64,
     micros: i64,
 }
 
 impl Sum {
-    fn finish(self) -> Option<Interval> {
-        let Sum { months, days, micros } = self;
-        Some(Interval { months: months.try_into().ok()?, days: days.try_into().ok()?, micros })
+    fn finish(self) -> Result<Interval, Flaw> {
+        let Sum { years, months, days, micros } = self;
+        let field = |part: i64| i32::try_from(part).map_err(|_| Flaw::Range);
+        field(years / 12)?;
+        let (months, days) = (field(months)?, field(days)?);
+        let months = i32::try_from(years + i64::from(months)).map_err(|_| Flaw::Total)?;
+        Ok(Interval { months, days, micros })
     }
 
     /// Adds `±whole.fraction` of a unit; the fraction is handed down to days (30 a month) and microseconds.
@@ -96,7 +107,7 @@ impl Sum {
                 self.add_days(fraction * 30.0)
             }
             Unit::Months(size) => {
-                add(&mut self.months, size)?;
+                add(&mut self.years, size)?;
                 let part = (fraction * size as f64).round_ties_even() as i64;
                 self.months = self.months.checked_add(part).ok_or(Flaw::Range)?;
                 Ok(())
@@ -116,7 +127,12 @@ impl Sum {
 
     fn negate(self) -> Result<Sum, Flaw> {
         let negative = |part: i64| part.checked_neg().ok_or(Flaw::Range);
-        Ok(Sum { months: negative(self.months)?, days: negative(self.days)?, micros: negative(self.micros)? })
+        Ok(Sum {
+            years: negative(self.years)?,
+            months: negative(self.months)?,
+            days: negative(self.days)?,
+            micros: negative(self.micros)?,
+        })
     }
 }
 

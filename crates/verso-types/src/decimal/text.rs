@@ -18,7 +18,10 @@ impl Decimal {
                 sqlstate::FEATURE_NOT_SUPPORTED,
                 format!("numeric {trimmed} is not supported"),
             )),
-            None => Err(TypeError::syntax("numeric", text)),
+            None => match crate::text::spelled_out(trimmed).and_then(|digits| scan(digits.as_bytes())) {
+                Some(value) => Ok(value?),
+                None => Err(TypeError::syntax("numeric", text)),
+            },
         }
     }
 

@@ -12,6 +12,7 @@ use jiff::tz::TimeZone;
 pub use array::type_of;
 pub use binary::{format_bytea, format_uuid, parse_bytea, parse_uuid};
 pub use float::{format_f32, format_f64, parse_f32, parse_f64};
+pub(crate) use number::spelled_out;
 pub use number::{format_i64, parse_bool, parse_integer};
 
 use crate::cast::limit_text;

@@ -11,10 +11,43 @@ pub fn parse_integer<T: TryFrom<i64>>(text: &str, type_name: &str) -> Result<T, 
     let trimmed = trim(text);
     let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(TypeError::syntax(type_name, text));
+        let value = spelled_out(trimmed).ok_or_else(|| TypeError::syntax(type_name, text))?;
+        let value = value.parse::<i64>().ok().and_then(|value| T::try_from(value).ok());
+        return value.ok_or_else(|| out_of_range(text, type_name));
     }
     let value = trimmed.parse::<i64>().ok().and_then(|value| T::try_from(value).ok());
     value.ok_or_else(|| out_of_range(text, type_name))
+}
+
+/// A number with a base (`0x1F`, `0o17`, `0b11`) or underscores between digits (`1_000`) without them; none for others.
+pub(crate) fn spelled_out(text: &str) -> Option<String> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let sign = &text[..text.len() - digits.len()];
+    let base = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => 16,
+        [b'0', b'o' | b'O', ..] => 8,
+        [b'0', b'b' | b'B', ..] => 2,
+        _ => 10,
+    };
+    // Each underscore stands before a digit, and behind one or the base.
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(|byte| char::from(*byte).is_digit(base));
+    let bytes = if base == 10 { digits.as_bytes() } else { &digits.as_bytes()[1..] };
+    let behind = |at: usize| at == 1 && base != 10 || at > 0 && is_digit(bytes.get(at - 1));
+    let mut underscores = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'_').peekable();
+    if base == 10 && underscores.peek().is_none()
+        || !underscores.all(|(at, _)| behind(at) && is_digit(bytes.get(at + 1)))
+    {
+        return None;
+    }
+    let digits = digits.replace('_', "");
+    if base == 10 {
+        return Some(format!("{sign}{digits}"));
+    }
+    let digits =
+        Some(&digits[2..]).filter(|digits| digits.chars().all(|c| c.is_digit(base)) && !digits.is_empty())?;
+    // Beyond what any type of ours holds a larger number will do.
+    let value = u128::from_str_radix(digits, base).unwrap_or(u128::MAX);
+    Some(format!("{sign}{value}"))
 }
 
 /// Reads an oid; negative ones count from 2^32 down, as C's `strtoul`.
