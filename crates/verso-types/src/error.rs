@@ -14,6 +14,10 @@ pub mod sqlstate {
     pub const INVALID_DATETIME_FORMAT: &str = "22007";
     /// A date or time outside the range.
     pub const DATETIME_FIELD_OVERFLOW: &str = "22008";
+    /// A message of the protocol that ends within a value.
+    pub const PROTOCOL_VIOLATION: &str = "08P01";
+    /// More of something than there may be.
+    pub const PROGRAM_LIMIT_EXCEEDED: &str = "54000";
     /// An interval outside the range.
     pub const INTERVAL_FIELD_OVERFLOW: &str = "22015";
     /// A time zone displacement outside the range.

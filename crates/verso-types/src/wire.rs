@@ -3,7 +3,7 @@
 //! All numbers are big-endian. Dates and times count from 2000-01-01, as our values do; a numeric is digits to the
 //! base 10,000; an array is one-dimensional with lower bound 1.
 //!
-//! W1. Reading never trusts a length or a count: what does not fit is `22P03`, and nothing is allocated by a count
+//! W1. Reading never trusts a length or a count: what does not fit is `08P01` or `22P03`, and nothing is allocated by a count
 //!     that the bytes behind it could not hold.
 //! W2. Both formats of a value read back as the same value.
 //!
@@ -148,7 +148,7 @@ fn put_numeric(value: &Decimal, out: &mut Vec<u8>) {
 
 /// Reads the binary form of a value of type `ty`; a modifier of the type is applied.
 /// # Errors
-/// 22P03 for bytes that are none, 22021 for text that is not UTF-8, 22003 and 22008 beyond the range.
+/// 08P01 for too few bytes, 22P03 for those that are none, 22021 for text that is not UTF-8, 22003 and 22008 beyond the range.
 pub fn parse_binary(ty: &SqlType, bytes: &[u8]) -> Result<Value, TypeError> {
     let mut reader = Reader { rest: bytes };
     let value = reader.value(ty, 0)?;
@@ -167,16 +167,22 @@ fn malformed(what: &str) -> TypeError {
     TypeError::new(sqlstate::INVALID_BINARY_REPRESENTATION, what)
 }
 
+/// PostgreSQL takes a value that ends too early for a flaw of the message.
+#[cold]
+fn insufficient() -> TypeError {
+    TypeError::new(sqlstate::PROTOCOL_VIOLATION, "insufficient data left in message")
+}
+
+/// For what behind a value belongs to nothing: who knows whose value it is may add that.
+pub const SURPLUS: &str = "incorrect binary data format";
+
 struct Reader<'b> {
     rest: &'b [u8],
 }
 
 impl<'b> Reader<'b> {
     fn bytes(&mut self, count: usize) -> Result<&'b [u8], TypeError> {
-        let (head, tail) = self
-            .rest
-            .split_at_checked(count)
-            .ok_or_else(|| malformed("insufficient data left in message"))?;
+        let (head, tail) = self.rest.split_at_checked(count).ok_or_else(insufficient)?;
         self.rest = tail;
         Ok(head)
     }
@@ -205,11 +211,14 @@ impl<'b> Reader<'b> {
     }
 
     fn finish(&self) -> Result<(), TypeError> {
-        if self.rest.is_empty() { Ok(()) } else { Err(malformed("incorrect binary data format")) }
+        if self.rest.is_empty() { Ok(()) } else { Err(malformed(SURPLUS)) }
     }
 
     fn value(&mut self, ty: &SqlType, depth: u32) -> Result<Value, TypeError> {
         Ok(match ty {
+            SqlType::Bool if self.rest.is_empty() => {
+                return Err(TypeError::new(sqlstate::PROTOCOL_VIOLATION, "no data left in message"));
+            }
             SqlType::Bool => Value::Bool(self.array::<1>()?[0] != 0),
             SqlType::Int2 => Value::Int2(self.array().map(i16::from_be_bytes)?),
             SqlType::Int4 => Value::Int4(self.i32()?),
@@ -287,7 +296,10 @@ impl<'b> Reader<'b> {
         }
         let same = oid == element.pg_oid() || (element.is_text() && matches!(oid, 25 | 1043 | 1042 | 19));
         if !same {
-            let text = format!("binary data has array element type {oid} instead of {}", element.pg_oid());
+            let name = |ty: &SqlType| format!("{} ({})", ty.pg_oid(), ty.pg_name());
+            let found = SqlType::from_pg_oid(oid, -1).map_or_else(|| oid.to_string(), |ty| name(&ty));
+            let text =
+                format!("binary data has array element type {found} instead of expected {}", name(element));
             return Err(TypeError::new("42804", text));
         }
         match dimensions {
@@ -297,12 +309,17 @@ impl<'b> Reader<'b> {
                 let message = "multidimensional arrays are not supported";
                 return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
             }
+            7.. => {
+                let text =
+                    format!("number of array dimensions ({dimensions}) exceeds the maximum allowed (6)");
+                return Err(TypeError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text));
+            }
             _ => return Err(malformed("invalid number of dimensions")),
         }
         let (count, _lower_bound) = (self.i32()?, self.i32()?);
         let count = usize::try_from(count).map_err(|_| malformed("invalid number of array elements"))?;
         if count > self.rest.len() / 4 {
-            return Err(malformed("insufficient data left in message"));
+            return Err(insufficient());
         }
         let values: Result<Vec<Value>, TypeError> = (0..count).map(|_| self.item(element, depth)).collect();
         Ok(Value::Array(values?.into()))
@@ -314,7 +331,7 @@ impl<'b> Reader<'b> {
         }
         let count = usize::try_from(self.i32()?).map_err(|_| malformed("invalid number of columns"))?;
         if count > self.rest.len() / 8 {
-            return Err(malformed("insufficient data left in message"));
+            return Err(insufficient());
         }
         let mut values = Vec::with_capacity(count);
         for _ in 0..count {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use verso_sql::errors::sqlstate;
 use verso_sql::{Portal, PortalEnd, Prepared as Statement, SqlError};
-use verso_types::wire::utf8;
-use verso_types::{SqlType, Value, parse_binary, parse_text};
+use verso_types::{SqlType, Value, parse_binary, parse_text, wire};
 
 use super::Conversation;
 use super::sink::{ResultFormats, WireSink};
@@ -116,13 +115,22 @@ impl Conversation {
             );
             return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
         }
+        if !types.is_empty() {
+            check_formats(bind.formats)?;
+        }
         let time_zone = self.session.timezone();
         let read = |(i, (bytes, ty)): (usize, (Option<&[u8]>, &SqlType))| {
             let Some(bytes) = bytes else { return Ok(Value::Null) };
             let value = match bind.formats.of(i) {
-                Format::Binary => parse_binary(ty, bytes).map_err(SqlError::from),
+                Format::Binary => parse_binary(ty, bytes).map_err(|error| {
+                    let mut error = SqlError::from(error);
+                    if error.message == wire::SURPLUS {
+                        error.message = format!("{} in bind parameter {}", wire::SURPLUS, i + 1);
+                    }
+                    error
+                }),
                 Format::Text => {
-                    let value = utf8(bytes).and_then(|text| parse_text(ty, text, time_zone));
+                    let value = wire::utf8(bytes).and_then(|text| parse_text(ty, text, time_zone));
                     value.map_err(SqlError::from)
                 }
             };
@@ -227,12 +235,22 @@ fn result_formats(formats: Formats<'_>, columns: usize) -> Result<ResultFormats,
             format!("bind message has {} result formats but query has {columns} columns", formats.count());
         return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
     }
+    if columns > 0 {
+        check_formats(formats)?;
+    }
     Ok(match formats.count() {
         0 => ResultFormats::Text,
         1 if formats.of(0) == Format::Binary => ResultFormats::Binary,
         1 => ResultFormats::Text,
         _ => ResultFormats::Each((0..columns).map(|i| formats.of(i)).collect()),
     })
+}
+
+/// Formats of what is not there may be anything, as in PostgreSQL.
+fn check_formats(formats: Formats<'_>) -> Result<(), SqlError> {
+    let error =
+        |code| SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, format!("unsupported format code: {code}"));
+    formats.unknown().map_or(Ok(()), |code| Err(error(code)))
 }
 
 fn no_portal(name: &str) -> SqlError {

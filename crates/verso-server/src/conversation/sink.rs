@@ -44,6 +44,8 @@ pub struct WireSink<'c> {
     /// Simple protocol: columns are described, and each statement's end is said, as it comes.
     simple: bool,
     copies: bool,
+    /// The rows to come are a binary cursor's.
+    binary: bool,
     /// Statements that ended.
     pub completed: usize,
 }
@@ -65,11 +67,15 @@ impl<'c> WireSink<'c> {
         time_zone: TimeZone,
         simple: bool,
     ) -> WireSink<'c> {
-        WireSink { wire, formats, time_zone, simple, copies: false, completed: 0 }
+        WireSink { wire, formats, time_zone, simple, copies: false, binary: false, completed: 0 }
+    }
+
+    fn formats(&self) -> &'c ResultFormats {
+        if self.binary { &ResultFormats::Binary } else { self.formats }
     }
 
     fn rows(&mut self, batch: &Batch) -> Result<(), SqlError> {
-        let (formats, time_zone) = (self.formats, &self.time_zone);
+        let (formats, time_zone) = (self.formats(), &self.time_zone);
         for row in 0..batch.rows {
             let Wire { output, types, .. } = &mut *self.wire;
             let count = (types.len() as u16).to_be_bytes();
@@ -95,9 +101,14 @@ impl StatementSink for WireSink<'_> {
         self.wire.types.clear();
         self.wire.types.extend(columns.iter().map(|column| column.ty.clone()));
         if self.simple {
-            self.wire.output.row_description(columns, |_| Format::Text);
+            let formats = self.formats();
+            self.wire.output.row_description(columns, |i| formats.of(i));
         }
         Ok(())
+    }
+
+    fn binary(&mut self) {
+        self.binary = self.simple; // a portal's Bind says which formats it wants
     }
 
     fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
@@ -106,6 +117,7 @@ impl StatementSink for WireSink<'_> {
 
     fn complete(&mut self, tag: &CommandTag) -> Result<(), SqlError> {
         self.completed += 1;
+        self.binary = false;
         if self.simple {
             self.wire.output.command_complete(&tag.text);
         }

@@ -194,14 +194,10 @@ impl Formats<'_> {
         }
     }
 
-    fn check(self) -> Result<Self, Malformed> {
-        match self.codes.chunks_exact(2).find(|code| !matches!(code, [0, 0 | 1])) {
-            None => Ok(self),
-            Some(code) => {
-                let code = i16::from_be_bytes([code[0], code[1]]);
-                Err(Malformed::new(format!("unsupported format code: {code}")))
-            }
-        }
+    /// The first code that is none.
+    pub fn unknown(&self) -> Option<i16> {
+        let mut codes = self.codes.chunks_exact(2);
+        codes.find(|code| !matches!(code, [0, 0 | 1])).map(|code| i16::from_be_bytes([code[0], code[1]]))
     }
 }
 
@@ -233,11 +229,11 @@ impl<'m> Message<'m> {
             }
             b'B' => Message::Bind(reader.bind()?),
             b'D' => {
-                let (target, name) = reader.target()?;
+                let (target, name) = reader.target("DESCRIBE")?;
                 Message::Describe(target, name)
             }
             b'C' => {
-                let (target, name) = reader.target()?;
+                let (target, name) = reader.target("CLOSE")?;
                 Message::Close(target, name)
             }
             b'E' => {
@@ -333,12 +329,12 @@ impl<'m> Reader<'m> {
         }
     }
 
-    fn target(&mut self) -> Result<(Target, &'m str), Malformed> {
+    fn target(&mut self, message: &str) -> Result<(Target, &'m str), Malformed> {
         let target = match self.bytes(1)?[0] {
             b'S' => Target::Statement,
             b'P' => Target::Portal,
             other => {
-                return Err(Malformed::new(format!("invalid message subtype {other}")));
+                return Err(Malformed::new(format!("invalid {message} message subtype {other}")));
             }
         };
         Ok((target, self.text()?))
@@ -346,7 +342,7 @@ impl<'m> Reader<'m> {
 
     fn formats(&mut self) -> Result<Formats<'m>, Malformed> {
         let count = self.count(2)?;
-        Formats { codes: self.bytes(count * 2)? }.check()
+        Ok(Formats { codes: self.bytes(count * 2)? })
     }
 
     fn bind(&mut self) -> Result<Bind<'m>, Malformed> {

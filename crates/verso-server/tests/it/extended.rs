@@ -167,6 +167,99 @@ fn wrong_numbers_of_parameters_and_bad_values_are_errors() {
     assert_eq!(code(&mut raw, &[None]), "");
 }
 
+/// A Bind of the unnamed statement with such format codes and values in them, and formats of the result.
+fn bind_formats(formats: &[u16], values: &[&[u8]], results: &[u16]) -> Vec<u8> {
+    let mut body = vec![0, 0];
+    let numbers = |body: &mut Vec<u8>, numbers: &[u16]| {
+        body.extend((numbers.len() as u16).to_be_bytes());
+        body.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
+    };
+    numbers(&mut body, formats);
+    body.extend((values.len() as u16).to_be_bytes());
+    for value in values {
+        body.extend((value.len() as i32).to_be_bytes());
+        body.extend_from_slice(value);
+    }
+    numbers(&mut body, results);
+    message('B', &body)
+}
+
+#[test]
+fn flaws_of_binary_values_and_formats_have_the_codes_of_postgresql() {
+    let world = World::new();
+    let mut raw = world.connect();
+    let mut error = |sql: &str, formats: &[u16], value: &[u8], results: &[u16]| {
+        raw.send(
+            &[parse("", sql), bind_formats(formats, &[value], results), execute("", 0), sync()].concat(),
+        );
+        let error = raw.until('Z').into_iter().find(|reply| reply.kind == 'E');
+        let error = error.unwrap_or_else(|| panic!("{sql} {formats:?} {value:?} {results:?}"));
+        (error.field('C').unwrap(), error.field('M').unwrap())
+    };
+    for (ty, value, code, text) in [
+        ("integer", &[0, 0, 1][..], "08P01", "insufficient data left in message"),
+        ("integer", &[0, 0, 0, 0, 1], "22P03", "incorrect binary data format in bind parameter 1"),
+        ("boolean", &[], "08P01", "no data left in message"),
+        ("uuid", &[1, 2, 3], "08P01", "insufficient data left in message"),
+        (
+            "integer[]",
+            &[0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 23],
+            "54000",
+            "number of array dimensions (9) exceeds the maximum allowed (6)",
+        ),
+    ] {
+        let found = error(&format!("SELECT $1::{ty}"), &[1], value, &[]);
+        assert_eq!(found, (code.to_owned(), text.to_owned()), "{ty} {value:?}");
+    }
+    for (formats, results) in [(&[7][..], &[][..]), (&[], &[7]), (&[256], &[])] {
+        let code = formats.first().or(results.first()).unwrap();
+        let expected = ("22023".to_owned(), format!("unsupported format code: {code}"));
+        assert_eq!(error("SELECT $1::integer", formats, b"1", results), expected);
+    }
+    // Formats of nothing do not matter.
+    let nothing = [parse("", "SELECT 1"), bind_formats(&[7], &[], &[]), execute("", 0), sync()].concat();
+    assert_eq!(raw.kinds(&nothing), "12DCZI");
+}
+
+#[test]
+fn the_tag_of_a_portion_counts_its_rows() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (a integer); BEGIN");
+    let mut tags = |sql: &str, portions: &[u32]| {
+        let mut bytes = [parse("", sql), bind("", "", &[])].concat();
+        portions.iter().for_each(|rows| bytes.extend(execute("", *rows)));
+        bytes.extend(sync());
+        raw.send(&bytes);
+        let replies = raw.until('Z');
+        let told = replies.iter().filter(|reply| matches!(reply.kind, 'C' | 's'));
+        told.map(|reply| if reply.kind == 's' { "-".to_owned() } else { reply.text() }).collect::<Vec<_>>()
+    };
+    let insert = "INSERT INTO t VALUES (1), (2), (3), (4), (5) RETURNING a";
+    assert_eq!(tags(insert, &[2, 2, 2]), ["-", "-", "INSERT 0 1"]);
+    assert_eq!(tags("UPDATE t SET a = a + 1 RETURNING a", &[2, 0]), ["-", "UPDATE 3"]);
+    assert_eq!(tags("DELETE FROM t RETURNING a", &[5, 5]), ["-", "DELETE 0"]);
+    assert_eq!(tags(insert, &[9]), ["INSERT 0 5"]);
+}
+
+#[test]
+fn a_binary_cursor_s_rows_are_binary_unless_bind_says_otherwise() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("BEGIN; DECLARE c BINARY CURSOR FOR SELECT g, 'x'::text FROM generate_series(1, 3) g");
+    let replies = raw.query("FETCH 1 FROM c; SELECT 1::bigint");
+    let rows: Vec<_> =
+        replies.iter().filter(|reply| reply.kind == 'D').map(|reply| &reply.body[..]).collect();
+    assert_eq!(rows[0], b"\0\x02\0\0\0\x04\0\0\0\x01\0\0\0\x01x");
+    assert_eq!(rows[1], b"\0\x01\0\0\0\x011");
+    assert_eq!(replies[0].body.last(), Some(&1), "the format in the description");
+    raw.send(&[parse("", "FETCH 1 FROM c"), bind("", "", &[]), execute("", 0), sync()].concat());
+    let replies = raw.until('Z');
+    let row = replies.iter().find(|reply| reply.kind == 'D').unwrap();
+    assert_eq!(&row.body[..], b"\0\x02\0\0\0\x012\0\0\0\x01x");
+    assert_eq!(raw.value("SELECT is_binary FROM pg_cursors"), "t");
+}
+
 #[test]
 fn a_failed_transaction_accepts_its_end_only() {
     let world = World::new();

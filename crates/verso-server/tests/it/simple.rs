@@ -56,6 +56,48 @@ fn the_state_of_the_transaction_is_postgresqls() {
 }
 
 #[test]
+fn notices_of_what_is_not_there_have_no_error_s_code() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("CREATE TABLE t (a integer)");
+    for (sql, code) in [
+        ("ALTER TABLE t DROP COLUMN IF EXISTS nosuch", "00000"),
+        ("ALTER TABLE t DROP CONSTRAINT IF EXISTS nosuch", "00000"),
+        ("DROP TABLE IF EXISTS nosuch", "00000"),
+        ("ALTER TABLE t ADD COLUMN IF NOT EXISTS a integer", "42701"),
+        ("CREATE TABLE IF NOT EXISTS t (a integer)", "42P07"),
+    ] {
+        let notice = raw.query(sql).into_iter().find(|reply| reply.kind == 'N').unwrap();
+        assert_eq!(notice.field('C').as_deref(), Some(code), "{sql}");
+    }
+}
+
+#[test]
+fn settings_that_a_rollback_takes_back_are_told_again() {
+    let world = World::new();
+    let mut raw = world.connect();
+    raw.query("SET timezone = 'UTC'; SET application_name = 'one'");
+    let mut told = |sql: &str| {
+        let replies = raw.query(sql).into_iter().filter(|reply| reply.kind == 'S');
+        let parts = |reply: super::raw::Reply| String::from_utf8_lossy(&reply.body).replace('\0', " ");
+        replies.map(parts).collect::<String>()
+    };
+    assert_eq!(told("BEGIN"), "");
+    assert_eq!(told("SET timezone = 'Asia/Tokyo'"), "TimeZone Asia/Tokyo ");
+    assert_eq!(told("SET application_name = 'two'"), "application_name two ");
+    let back = told("ROLLBACK");
+    assert!(back.contains("TimeZone UTC ") && back.contains("application_name one "), "{back}");
+    assert_eq!(told("BEGIN; SET LOCAL timezone = 'Asia/Tokyo'"), "TimeZone Asia/Tokyo ");
+    assert_eq!(told("COMMIT"), "TimeZone UTC ");
+    assert_eq!(told("BEGIN; SAVEPOINT a; SET timezone = 'Asia/Tokyo'"), "TimeZone Asia/Tokyo ");
+    assert_eq!(told("ROLLBACK TO a"), "TimeZone UTC ");
+    told("ROLLBACK");
+    // Several statements are a transaction, too; what it changes and takes back is not told at all.
+    assert_eq!(told("SET timezone = 'Asia/Tokyo'; SELECT 1 / 0"), "");
+    assert_eq!(told("SET timezone = 'Asia/Tokyo'; SELECT 1"), "TimeZone Asia/Tokyo ");
+}
+
+#[test]
 fn an_error_has_all_its_fields() {
     let world = World::new();
     let mut raw = world.connect();

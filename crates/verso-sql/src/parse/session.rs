@@ -85,10 +85,10 @@ fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
 fn declare(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     cursor.advance();
     let name = cursor.name()?;
-    let mut scroll = false;
+    let (mut binary, mut scroll) = (false, false);
     while !cursor.accept(&["cursor"]) {
-        if cursor.is(&["binary"]) {
-            return Err(cursor.unsupported("DECLARE … BINARY"));
+        if cursor.accept(&["binary"]) {
+            binary = true;
         } else if cursor.accept(&["no", "scroll"]) {
             scroll = false;
         } else if cursor.accept(&["scroll"]) {
@@ -106,7 +106,7 @@ fn declare(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let query = cursor.query()?;
     let at = at.to(cursor.here());
     let query = Box::new(Parsed { statement: Statement::Query(query), at });
-    Ok(Statement::Declare(Declared { name, scroll, hold, query }))
+    Ok(Statement::Declare(Declared { name, binary, scroll, hold, query }))
 }
 
 /// Behind FETCH or MOVE: `[direction] [FROM | IN] name`.

@@ -16,6 +16,9 @@ pub trait StatementSink {
     /// # Errors
     /// Ends the statement.
     fn begin(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError>;
+    /// The rows of the statement that begins next are those of a cursor with BINARY. Whoever chooses formats by other
+    /// means need not care.
+    fn binary(&mut self) {}
     /// Some rows; they are the session's again when this returns.
     ///
     /// # Errors

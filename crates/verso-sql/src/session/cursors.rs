@@ -39,6 +39,8 @@ pub(super) struct SqlCursor {
     text: Box<str>,
     at: i64,
     portal: Portal,
+    /// With BINARY.
+    binary: bool,
     /// All rows, of one with SCROLL.
     rows: Option<Batch>,
     position: i64,
@@ -210,8 +212,9 @@ impl Session {
         let transaction = Some(self.transaction_serial());
         let hold = cursor.hold;
         let (text, at) = (job.shown().into(), self.services.statement_started.get());
+        let binary = cursor.binary;
         let mut open =
-            SqlCursor { text, at, portal, rows: None, position: 0, hold, transaction, depth, place };
+            SqlCursor { text, at, portal, binary, rows: None, position: 0, hold, transaction, depth, place };
         if cursor.scroll {
             let mut batches = Vec::new();
             self.advance(&mut open.portal, 0, &mut Collect(&mut batches))?;
@@ -247,6 +250,9 @@ impl Session {
         };
         let mut silent = Nowhere;
         let sink: &mut dyn StatementSink = if fetch.moves { &mut silent } else { sink };
+        if cursor.binary {
+            sink.binary();
+        }
         let count = match cursor.rows.take() {
             Some(rows) => {
                 let count = cursor.scroll(&rows, fetch.direction, sink);
@@ -360,7 +366,7 @@ impl SqlCursor {
     /// As `pg_cursors` shows it.
     pub(super) fn row(&self, name: &str) -> Vec<Value> {
         let scrolls = Value::Bool(self.rows.is_some());
-        let flags = [Value::Bool(self.hold), Value::Bool(false), scrolls];
+        let flags = [Value::Bool(self.hold), Value::Bool(self.binary), scrolls];
         let head = [Value::text(name), Value::text(&self.text)];
         head.into_iter().chain(flags).chain([Value::Timestamptz(self.at)]).collect()
     }

@@ -20,6 +20,8 @@ pub struct Prepare {
 pub struct Cursor {
     /// Its name.
     pub name: Name,
+    /// BINARY: its rows come in the protocol's binary format.
+    pub binary: bool,
     /// SCROLL.
     pub scroll: bool,
     /// WITH HOLD.

@@ -48,7 +48,7 @@ impl Frame<'_> {
             }
             AlterAction::DropColumn { column, if_exists, cascade } => {
                 if *if_exists && table.column(&column.text).is_none() {
-                    self.skip_part("column", column, &table, "does not exist");
+                    self.skip_missing("column", column, &table);
                     return Ok(());
                 }
                 let change = TableChange::DropColumn { column: text(column), cascade: *cascade };
@@ -76,7 +76,7 @@ impl Frame<'_> {
             }
             AlterAction::DropConstraint { name: constraint, if_exists, cascade } => {
                 if *if_exists && table.constraint(&constraint.text).is_none() {
-                    self.skip_part("constraint", constraint, &table, "does not exist");
+                    self.skip_missing("constraint", constraint, &table);
                     return Ok(());
                 }
                 TableChange::DropConstraint { name: text(constraint), cascade: *cascade }
@@ -91,10 +91,14 @@ impl Frame<'_> {
         self.alter(name, &change)
     }
 
-    /// A notice that something of a table, named so, is there already or is not there.
-    fn skip_part(&self, kind: &str, part: &Name, table: &TableDef, how: &str) {
+    /// A notice that something of a table, named so, is not there.
+    fn skip_missing(&self, kind: &str, part: &Name, table: &TableDef) {
+        self.skip_part("00000", kind, part, table, "does not exist");
+    }
+
+    fn skip_part(&self, sqlstate: &str, kind: &str, part: &Name, table: &TableDef, how: &str) {
         let text = format!("{kind} \"{}\" of relation \"{}\" {how}, skipping", part.text, table.name);
-        self.skip_known(sqlstate::DUPLICATE_COLUMN, text);
+        self.skip_known(sqlstate, text);
     }
 
     fn add_column(
@@ -106,7 +110,7 @@ impl Frame<'_> {
         if_not_exists: bool,
     ) -> Result<(), Failure> {
         if if_not_exists && table.column(&column.name.text).is_some() {
-            self.skip_part("column", &column.name, table, "already exists");
+            self.skip_part(sqlstate::DUPLICATE_COLUMN, "column", &column.name, table, "already exists");
             return Ok(());
         }
         let new = self.new_column(binder, column)?;

@@ -16,12 +16,14 @@ use crate::session::api::{CommandTag, OutputColumn, StatementSink};
 pub(in crate::session) struct Held {
     pub(super) columns: Arc<[OutputColumn]>,
     pub(super) batches: VecDeque<Batch>,
+    /// Of a statement that changes something.
     pub(super) tag: Option<CommandTag>,
     pub(super) lives: Lives,
 }
 
 impl Held {
-    /// Hands out up to `max_rows` rows; what is left is the portal's state again.
+    /// Hands out up to `max_rows` rows; what is left is the portal's state again. As in PostgreSQL the tag counts the rows
+    /// of this portion, whatever the statement.
     pub(super) fn hand_out(
         mut self,
         state: &Mutex<State>,
@@ -35,8 +37,9 @@ impl Held {
             return Ok(PortalEnd::Suspended);
         }
         *state.lock() = State::Done;
-        let counted = || CommandTag::counted("SELECT", count);
-        Ok(PortalEnd::Complete(self.tag.unwrap_or_else(counted)))
+        let word =
+            self.tag.as_ref().map_or("SELECT", |tag| tag.text.trim_end_matches(|c: char| c.is_ascii_digit()));
+        Ok(PortalEnd::Complete(CommandTag::counted(word.trim_end(), count)))
     }
 
     /// Sends up to `max_rows` rows, 0 means all; whether there are no more, and how many went.
