@@ -30,7 +30,6 @@ impl Session {
         let tag = match job.statement {
             Statement::Begin(modes) => self.begin(modes),
             Statement::PrepareTransaction(gid) => self.prepare_transaction(gid),
-            Statement::EndPrepared { gid, commit } => self.end_prepared(gid, *commit),
             Statement::SetTransaction(modes) => self.set_transaction(modes),
             Statement::Commit { chain } => self.commit(*chain),
             Statement::Rollback { chain } => self.rollback(*chain),
@@ -48,11 +47,11 @@ impl Session {
         let tag = match job.statement {
             Statement::Begin(_)
             | Statement::PrepareTransaction(_)
-            | Statement::EndPrepared { .. }
             | Statement::SetTransaction(_)
             | Statement::Commit { .. }
             | Statement::Rollback { .. }
             | Statement::RollbackTo(_) => Err(SqlError::internal("handled above")),
+            Statement::EndPrepared { gid, commit } => self.end_prepared(gid, *commit),
             Statement::Savepoint(name) => self.savepoint(name),
             Statement::Release(name) => self.release(name),
             Statement::SetSessionCharacteristics(modes) => self.set_characteristics(modes),

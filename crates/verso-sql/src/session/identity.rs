@@ -146,7 +146,7 @@ pub(super) fn fixed_setting(services: &Services, name: &str) -> Option<String> {
         "is_superuser" => return on(identity.superuser),
         "session_authorization" => &*identity.user,
         "in_hot_standby" | "default_transaction_deferrable" | "transaction_deferrable" => return on(false),
-        "integer_datetimes" | "data_checksums" | "row_security" | "fsync" => return on(true),
+        "integer_datetimes" | "data_checksums" | "fsync" => return on(true),
         "block_size" => return Some(services.instance.engine.space().page_size.to_string()),
         "lc_collate" | "lc_ctype" | "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => "C",
         "max_connections" => {

@@ -45,6 +45,7 @@
 //!     client sees the results of the last run only.
 //! S3. Every statement ends its frame, whatever happens in it.
 
+mod accepted;
 mod api;
 mod arguments;
 mod cache;

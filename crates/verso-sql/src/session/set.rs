@@ -9,10 +9,10 @@ use verso_types::{Batch, SqlType, Value};
 
 use super::Session;
 use super::api::{CommandTag, OutputColumn, StatementSink, StatementStatistics};
-use super::settings::{SETTINGS, Settings, unknown};
+use super::settings::{SETTINGS, Settings, flag, unknown};
 use super::transaction::{Block, tag};
 use crate::errors::{SqlError, sqlstate};
-use crate::syntax::TransactionModes;
+use crate::syntax::{IsolationLevel, TransactionModes};
 
 /// What SHOW ALL yields.
 pub(super) const SHOW_ALL_COLUMNS: [&str; 3] = ["name", "setting", "description"];
@@ -40,6 +40,10 @@ impl Session {
             let text = "SET LOCAL can only be used in transaction blocks";
             self.services.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
             return Ok(tag("SET"));
+        }
+        if let Some(modes) = modes_of(name, value)? {
+            // Outside of a block they are those of this very statement.
+            return if self.active.is_some() { self.set_transaction(&modes) } else { Ok(tag("SET")) };
         }
         self.change_setting(name, value, local)?;
         Ok(tag("SET"))
@@ -96,6 +100,9 @@ impl Session {
     ) -> Result<(), SqlError> {
         let mut settings = Settings::clone(&self.services.settings);
         change(&mut settings)?;
+        if self.series {
+            self.ensure_active_for(false)?; // a later statement of the text may fail, and take it back
+        }
         let before = std::mem::replace(&mut self.services.settings, Arc::new(settings));
         self.settings_changed();
         if let Some(active) = &mut self.active {
@@ -177,6 +184,23 @@ impl Session {
         ];
         send_texts(sink, &STATISTICS_COLUMNS, &rows)
     }
+}
+
+/// What SET TRANSACTION says otherwise: settings that are modes of the transaction.
+fn modes_of(name: &str, value: Option<&str>) -> Result<Option<TransactionModes>, SqlError> {
+    let Some(value) = value else { return Ok(None) };
+    let mut modes = TransactionModes::default();
+    match name {
+        "transaction_isolation" => {
+            let text = format!("invalid value for parameter \"{name}\": \"{value}\"");
+            let level = IsolationLevel::parse(value);
+            modes.isolation =
+                Some(level.ok_or_else(|| SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))?);
+        }
+        "transaction_read_only" => modes.read_only = Some(flag(name, Some(value), false)?),
+        _ => return Ok(None),
+    }
+    Ok(Some(modes))
 }
 
 /// Columns of texts.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use verso_row::Executor;
 use verso_types::TimeZone;
 
+use super::accepted;
 use crate::errors::{SqlError, sqlstate};
 use crate::syntax::IsolationLevel;
 
@@ -227,7 +228,14 @@ impl Settings {
             (name, value) if name.contains('.') => {
                 self.custom.insert(name.to_string(), value.unwrap_or_default().to_string());
             }
-            _ => return Err(unknown(name)),
+            (name, value) => {
+                let usual = accepted::default(name).ok_or_else(|| unknown(name))?;
+                let value = value.unwrap_or(usual);
+                if !accepted::takes(name, value) {
+                    return Err(invalid(value));
+                }
+                self.custom.insert(name.to_string(), value.to_string());
+            }
         }
         Ok(())
     }
@@ -261,7 +269,10 @@ impl Settings {
             "extra_float_digits" => "1".to_string(),
             "server_version_num" => "180000".to_string(),
             "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),
-            name => self.custom.get(name)?.clone(),
+            name => match self.custom.get(name) {
+                Some(value) => value.clone(),
+                None => accepted::default(name)?.to_string(),
+            },
         })
     }
 }

@@ -139,7 +139,11 @@ impl Session {
         }
         // Nothing was done in it: a new one with the new modes takes its place.
         let block = active.block;
+        let settings = self.active.take().and_then(|active| active.settings);
         self.begin_with(changed, block);
+        if let Some(active) = &mut self.active {
+            active.settings = settings; // what SET has changed ends with the new one
+        }
         Ok(tag("SET"))
     }
 

@@ -64,6 +64,10 @@ impl Session {
                 }
                 self.end_and_chain(active, Ending::Rollback, chain)?;
             }
+            None if chain => {
+                let text = "ROLLBACK AND CHAIN can only be used in transaction blocks";
+                return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
+            }
             None => self.warn_without_block(),
         }
         Ok(tag("ROLLBACK"))
@@ -88,8 +92,8 @@ impl Session {
     /// PREPARE TRANSACTION: the session has none any more, whatever comes of it.
     pub(in crate::session) fn prepare_transaction(&mut self, gid: &str) -> Result<CommandTag, SqlError> {
         let Some(active) = self.active.take() else {
-            let text = "PREPARE TRANSACTION can only be used in transaction blocks";
-            return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
+            self.warn_without_block();
+            return Ok(tag("ROLLBACK"));
         };
         match active.condition {
             Condition::MustRollback => {
@@ -102,9 +106,9 @@ impl Session {
             }
             Condition::Good => {}
         }
-        if gid.is_empty() || gid.len() > 200 {
+        if gid.len() >= 200 {
             self.end(active, Ending::Rollback)?;
-            let text = format!("transaction identifier \"{gid}\" is too long or empty");
+            let text = format!("transaction identifier \"{gid}\" is too long");
             return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
         }
         if self.declares_held_cursors() {
