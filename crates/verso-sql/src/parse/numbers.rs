@@ -18,6 +18,7 @@ pub(super) fn plain(text: &str) -> Result<Cow<'_, str>, SqlError> {
     }
     let mut flaw = None;
     walk(text, |at| match number(&text.as_bytes()[at..]) {
+        None if text.as_bytes()[at..].starts_with(b"..") => 2, // its second point begins no number
         None => 0,
         Some((end, Shape::Plain)) => end,
         Some((end, Shape::Odd)) => {

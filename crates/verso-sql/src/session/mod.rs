@@ -103,7 +103,9 @@ use verso_types::{TimeZone, Value};
 
 use crate::errors::SqlError;
 use crate::parse::parse_script;
+use crate::syntax::{Parsed, Statement};
 use cache::OwnStatements;
+use effect::ends_transaction;
 use job::Job;
 use ready::ReadyStatements;
 use services::Services;
@@ -190,6 +192,12 @@ impl Session {
         let Some((last, before)) = statements.split_last() else { return Ok(()) };
         let series = !before.is_empty() || self.series;
         self.series = series && self.autocommit;
+        // Without a transaction that knows of them, settings are taken back here when a later statement fails.
+        let within = |parsed: &Parsed| {
+            matches!(parsed.statement, Statement::Begin(_)) || ends_transaction(&parsed.statement)
+        };
+        let takes_back = self.series && self.active.is_none() && !statements.iter().any(within);
+        let settings = takes_back.then(|| Arc::clone(&self.services.settings));
         let job = |parsed| Job::of(parsed, sql, params);
         let mut result = before.iter().try_for_each(|parsed| self.one(&job(parsed), sink));
         if result.is_ok() {
@@ -197,6 +205,12 @@ impl Session {
             result = self.one(&Job { ends: series, ..job(last) }, sink);
         }
         self.series = false;
+        if let (Err(_), Some(settings)) = (&result, settings)
+            && !Arc::ptr_eq(&settings, &self.services.settings)
+        {
+            self.services.settings = settings;
+            self.settings_changed();
+        }
         result
     }
 

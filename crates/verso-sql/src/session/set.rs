@@ -100,9 +100,6 @@ impl Session {
     ) -> Result<(), SqlError> {
         let mut settings = Settings::clone(&self.services.settings);
         change(&mut settings)?;
-        if self.series {
-            self.ensure_active_for(false)?; // a later statement of the text may fail, and take it back
-        }
         let before = std::mem::replace(&mut self.services.settings, Arc::new(settings));
         self.settings_changed();
         if let Some(active) = &mut self.active {
