@@ -325,13 +325,15 @@ fn follows(before: &[u8], string: &[u8]) -> bool {
 /// the right, for once, so that it goes on at the end of a page. Else the halves are about equal, with a short separator.
 fn choose_cut(node: &Node<'_>, string: &[u8]) -> (usize, Vec<u8>) {
     let count = node.count();
-    // The left part gets a high fence, which has to fit as well.
+    // Each part gets a fence, which has to fit as well.
     let fits = |cut: usize, fence: &[u8]| -> bool {
-        let prefix = node::prefix_of(node.low(), Some(fence));
+        let part = |bytes: usize, cells: usize, low: &[u8], high: Option<&[u8]>| -> bool {
+            let gained = node::prefix_of(low, high).saturating_sub(node.prefix().len()) * cells;
+            bytes.saturating_sub(gained) <= node.room_between(low, high)
+        };
         let behind: usize = (cut..count).map(|at| SLOT + node.cell(at).len()).sum();
-        let bytes = node.used().saturating_sub(behind);
-        let gained = prefix.saturating_sub(node.prefix().len()) * cut;
-        bytes.saturating_sub(gained) <= node.room_between(node.low(), Some(fence))
+        part(node.used().saturating_sub(behind), cut, node.low(), Some(fence))
+            && part(behind, count - cut, fence, node.high())
     };
     let at = if node.is_leaf() { node.find(string).0 } else { 0 };
     // A left part of less than half would not be a full page.
@@ -347,6 +349,7 @@ fn choose_cut(node: &Node<'_>, string: &[u8]) -> (usize, Vec<u8>) {
         let right = node.string(index);
         if node.is_leaf() { separator(&node.string(index - 1), &right) } else { right }
     };
+    // The middle always fits: no cell, and no fence, takes more than a sixth of the page.
     let (total, mut before) = (node.used(), 0);
     let mut middle = 1;
     for index in 0..count.saturating_sub(1) {

@@ -149,6 +149,25 @@ proptest! {
     }
 }
 
+/// A key that goes on behind the record of the key before it cuts the page there: most entries are in front, most bytes behind.
+#[test]
+fn a_page_is_cut_where_both_parts_have_room_for_their_fences() {
+    with_index(|shared, index| {
+        let long = |last: u8| [&[2; 600][..], &[last]].concat();
+        let mut all: Vec<Vec<u8>> = (1..9).map(|last| entry(&[1, last], 0)).collect();
+        all.extend((10..16).map(|last| entry(&long(last), 0)));
+        index.add(shared, TxnId::NONE, &list(&all), false, &mut Vec::new()).unwrap();
+        let leaf = index.read_leaf(shared, &[]).unwrap();
+        assert_eq!(index.node(leaf.id(), &leaf).unwrap().count(), all.len(), "one page");
+        drop(leaf);
+        let next = entry(&long(5), 1);
+        index.add(shared, TxnId::NONE, &list(std::slice::from_ref(&next)), false, &mut Vec::new()).unwrap();
+        all.insert(8, next);
+        assert_eq!(contents(shared, index), all);
+        sound(shared, index);
+    });
+}
+
 #[test]
 fn appending_leaves_full_leaves_and_emptying_gives_the_pages_back() {
     with_index(|shared, index| {
