@@ -163,7 +163,9 @@ struct Moved {
 }
 
 /// How often the pages of a table are counted anew when others gave out or took back some meanwhile.
-const TRIES: usize = 3;
+const TRIES: usize = 8;
+/// As often in succession the same has to be found.
+const AGREEING: usize = 4;
 
 /// Every page in a table's extents is its root, of its directory, a data page, part of one value, in the list of those
 /// given back, or was never used; nothing else is the table's. `moved` has what home records refer to.
@@ -173,18 +175,19 @@ fn check_pages(
     moved: &mut Moved,
     report: &mut CheckReport,
 ) -> Result<(), StorageError> {
-    let mut before = Vec::new();
+    let (mut before, mut agreeing) = (Vec::new(), 0);
     for _ in 0..TRIES {
         let root = shared.core().pool.read(heap.root)?.to_vec();
         let mut found = Vec::new();
         count_pages(shared, heap, &root, moved, &mut found)?;
         found.sort_unstable_by(|a, b| (a.page, &a.message).cmp(&(b.page, &b.message)));
         // Pages come and go with a change of the root, and values between home records and old versions: what is found
-        // twice is wrong.
+        // again and again is wrong.
         let same = header::lsn(&shared.core().pool.read(heap.root)?) == header::lsn(&root);
         let messages: Vec<(PageId, String)> =
             found.iter().map(|problem| (problem.page, problem.message.clone())).collect();
-        if found.is_empty() || (same && messages == before) {
+        agreeing = if same && messages == before { agreeing + 1 } else { 1 };
+        if found.is_empty() || agreeing == AGREEING {
             report.problems.extend(found);
             return Ok(());
         }
