@@ -1,4 +1,4 @@
 //! SQL text.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| verso_sql::fuzz_parse(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| verso_parser::fuzz_parse(data));

@@ -17,7 +17,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use verso_env::Random;
-use verso_sql::scram::{Key, Verifier, hmac};
+use verso_session::scram::{Key, Verifier, hmac};
 
 use crate::protocol::Malformed;
 

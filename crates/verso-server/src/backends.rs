@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use verso_env::Random;
 use verso_env::sync::{Condvar, Mutex};
-use verso_sql::errors::sqlstate;
-use verso_sql::{CancelHandle, SqlError};
+use verso_session::errors::sqlstate;
+use verso_session::{CancelHandle, SqlError};
 
 use crate::auth::same;
 use crate::network::stream::Socket;

@@ -1,7 +1,7 @@
 //! The server: PostgreSQL's protocol over TCP and Unix sockets, sessions served by a few threads.
 //!
 //! ```text
-//! listener ──► startup, on a thread of its own ──► pool ──► a worker ──► messages ─► Session (verso-sql)
+//! listener ──► startup, on a thread of its own ──► pool ──► a worker ──► messages ─► Session (verso-session)
 //!    │            │                                 ▲          │             │
 //!    │            auth                              └──────────┘             sink ─► output ─► one write per Sync
 //!    └ Backends: who is connected, cancel, terminate

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use verso_env::sync::{Mutex, RwLock};
 use verso_env::{Env, JoinHandle};
-use verso_sql::{Instance, Role, Session, SqlError};
+use verso_session::{Instance, Role, Session, SqlError};
 use versodb::Database;
 
 use crate::backends::Backends;

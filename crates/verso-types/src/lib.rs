@@ -13,7 +13,9 @@
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
 //! | [`arrow`] | columns and batches as Arrow arrays |
 //! | [`wire`] | values in the PostgreSQL protocol's formats |
+//! | [`definition`] | words of definitions: identity, referential actions |
 //! | [`error`] | the one error type, carrying its SQLSTATE |
+//! | [`sqlstate`] | the codes, named as in PostgreSQL |
 #![forbid(unsafe_code)]
 
 pub mod arrow;
@@ -21,9 +23,11 @@ pub mod cast;
 pub mod column;
 pub mod datetime;
 pub mod decimal;
+pub mod definition;
 pub mod error;
 pub mod key;
 pub mod row;
+pub mod sqlstate;
 pub mod sqltype;
 pub mod text;
 pub mod value;
@@ -33,6 +37,7 @@ pub use arrow::{arrow_schema, arrow_type};
 pub use cast::{CastKind, cast, cast_kind};
 pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 pub use decimal::Decimal;
+pub use definition::{Identity, ReferentialAction};
 pub use error::TypeError;
 /// The session's time zone, as `SET TimeZone` chose it.
 pub use jiff::tz::TimeZone;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use arrow_array::RecordBatch;
 use parking_lot::{Mutex, MutexGuard};
-use verso_sql::{
+use verso_session::{
     CancelHandle, CommandTag, Notice, OutputColumn, Session, StatementSink, StatementStatistics,
     TransactionStatus,
 };

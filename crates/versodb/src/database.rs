@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use verso_sql::{Instance, Session};
+use verso_session::{Instance, Session};
 use verso_storage::{
     Engine, EngineStatistics, Markers, SpaceReport, StorageError, SweepOptions, SweepProgress, SweepReport,
 };

@@ -97,7 +97,7 @@ pub use rows::{ColumnIndex, Row, Rows};
 pub use statement::{RowRef, Statement};
 pub use transaction::Transaction;
 
-pub use verso_sql::{
+pub use verso_session::{
     CancelHandle, CommandTag, Notice, OutputColumn, SqlError as Error, StatementSink, StatementStatistics,
     split_statements,
 };

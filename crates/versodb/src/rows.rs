@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use verso_sql::OutputColumn;
+use verso_session::OutputColumn;
 use verso_types::{Batch, TimeZone, Value, format_text};
 
 use crate::Error;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_sql::{CommandTag, Notice, OutputColumn, Prepared, StatementSink};
+use verso_session::{CommandTag, Notice, OutputColumn, Prepared, StatementSink};
 use verso_types::{Batch, SqlType, Value};
 
 use crate::connection::{Collector, Inner};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use verso_sql::errors::sqlstate;
-use verso_sql::{Portal, PortalEnd, Prepared as Statement, SqlError};
+use verso_session::errors::sqlstate;
+use verso_session::{Portal, PortalEnd, Prepared as Statement, SqlError};
 use verso_types::{SqlType, Value, parse_binary, parse_text, wire};
 
 use super::Conversation;

@@ -26,8 +26,8 @@ pub mod wire;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use verso_sql::errors::sqlstate;
-use verso_sql::{Session, SqlError, TransactionStatus};
+use verso_session::errors::sqlstate;
+use verso_session::{Session, SqlError, TransactionStatus};
 
 use crate::backends::Connected;
 use crate::network::input::{Frame, Input};

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use verso_sql::errors::sqlstate;
-use verso_sql::{CommandTag, CopyLayout, Notice, OutputColumn, SqlError, StatementSink};
+use verso_session::errors::sqlstate;
+use verso_session::{CommandTag, CopyLayout, Notice, OutputColumn, SqlError, StatementSink};
 use verso_types::{Batch, TimeZone};
 
 use super::wire::Wire;

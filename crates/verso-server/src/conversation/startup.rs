@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use verso_sql::errors::sqlstate;
-use verso_sql::scram::Verifier;
-use verso_sql::{Identity, Role, Session, SqlError};
+use verso_session::errors::sqlstate;
+use verso_session::scram::Verifier;
+use verso_session::{Identity, Role, Session, SqlError};
 
 use super::wire::{Wire, malformed};
 use crate::auth::{Exchange, MECHANISM, mock_verifier};

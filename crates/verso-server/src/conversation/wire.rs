@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use verso_sql::SqlError;
-use verso_sql::errors::sqlstate;
+use verso_session::SqlError;
+use verso_session::errors::sqlstate;
 use verso_types::SqlType;
 
 use super::sink::write_all;

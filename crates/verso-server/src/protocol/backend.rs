@@ -1,6 +1,6 @@
 //! What the server sends: messages appended to a buffer that one write takes away.
 
-use verso_sql::{Notice, OutputColumn, SqlError};
+use verso_session::{Notice, OutputColumn, SqlError};
 
 use super::frontend::Format;
 

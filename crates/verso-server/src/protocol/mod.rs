@@ -19,7 +19,7 @@
 pub mod backend;
 pub mod frontend;
 
-use verso_sql::errors::sqlstate;
+use verso_session::errors::sqlstate;
 
 /// Bytes that are no message of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,0 +1,16 @@
+//! SQL and PL/pgSQL text to syntax tree; knows nothing but types.
+//!
+//! ```text
+//! text ─► parse ─► syntax
+//! ```
+#![forbid(unsafe_code)]
+
+mod error;
+mod parse;
+pub mod syntax;
+
+pub use error::SyntaxError;
+pub use parse::{
+    Open, Piece, condition_code, fuzz_parse, parse_body, parse_expression, parse_script, rename_column,
+    split_statements,
+};

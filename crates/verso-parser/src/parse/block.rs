@@ -1,0 +1,42 @@
+//! Bodies of functions within statements: that of DO, and what CREATE FUNCTION does likewise.
+
+use super::cursor::Cursor;
+use super::{parse_body, string_literal};
+use crate::error::SyntaxError;
+use crate::syntax::{FunctionBody, Span, Statement};
+
+/// DO.
+pub(super) fn do_block(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let mut language = "plpgsql".to_string();
+    let mut body = None;
+    while !cursor.at_end() {
+        if cursor.accept(&["language"]) {
+            language = cursor.name()?.text;
+        } else if body.is_none() {
+            body = Some(string_literal(cursor)?);
+        } else {
+            return Err(cursor.unexpected());
+        }
+    }
+    let Some((text, at, start)) = body else {
+        return Err(SyntaxError::syntax("no inline code specified"));
+    };
+    if language != "plpgsql" {
+        return Err(SyntaxError::unsupported(format!("DO in language {language}")).at(at.start));
+    }
+    Ok(Statement::Do(function_body(text, at, start)?))
+}
+
+/// Parses the text of a literal; `start` is its first character's place, where the literal has no escapes. Errors point
+/// into the statement around it, at the literal if need be.
+pub(super) fn function_body(text: String, at: Span, start: Option<u32>) -> Result<FunctionBody, SyntaxError> {
+    let block = parse_body(&text).map_err(|error| {
+        let position = match (error.position, start) {
+            (Some(position), Some(start)) => start + position,
+            (_, None) | (None, _) => at.start + 1,
+        };
+        SyntaxError { position: Some(position), ..error }
+    })?;
+    Ok(FunctionBody { text, at, start, block: Some(Box::new(block)) })
+}

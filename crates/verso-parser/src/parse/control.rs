@@ -1,0 +1,130 @@
+//! Statements that are not about rows: which they are, and those for maintenance.
+
+use sqlparser::tokenizer::Token;
+
+use super::block::do_block;
+use super::cursor::Cursor;
+use super::explain::explain;
+use super::setting::{alter_database, reset, set, show};
+use super::string_literal;
+use super::transaction::{begin, commit, release, rollback};
+use crate::error::SyntaxError;
+use crate::syntax::Statement;
+
+/// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
+const KNOWN: &[&str] = &[
+    "call", "cluster", "comment", "copy", "grant", "import", "listen", "load", "merge", "notify", "prepare",
+    "reassign", "refresh", "revoke", "security", "unlisten", "unload", "prewarm", "backup", "connect",
+];
+
+/// Parses a statement that begins with `word`.
+pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, SyntaxError> {
+    match word {
+        "begin" => begin(cursor, &["begin"]),
+        "start" => begin(cursor, &["start", "transaction"]),
+        "commit" | "end" => commit(cursor),
+        "rollback" | "abort" => rollback(cursor, word),
+        "savepoint" => {
+            cursor.advance();
+            Ok(Statement::Savepoint(cursor.name()?))
+        }
+        "release" => release(cursor),
+        "set" => set(cursor),
+        "show" => show(cursor),
+        "reset" => reset(cursor),
+        "sweep" | "vacuum" => sweep(cursor),
+        "checkpoint" => {
+            cursor.advance();
+            Ok(Statement::Checkpoint)
+        }
+        "prepare" if cursor.is(&["prepare", "transaction"]) => {
+            cursor.expect(&["prepare", "transaction"])?;
+            Ok(Statement::PrepareTransaction(string_literal(cursor)?.0))
+        }
+        "explain" => explain(cursor),
+        "do" => do_block(cursor),
+        "alter" if cursor.is(&["alter", "database"]) => alter_database(cursor),
+        "alter" => super::table::alter(cursor),
+        "lock" => super::table::lock_table(cursor),
+        "reindex" => super::table::reindex(cursor),
+        "analyze" | "analyse" => super::table::analyze(cursor),
+        _ if KNOWN.contains(&word) => {
+            let second = cursor.word_at(1).filter(|_| word == "refresh");
+            let what = match second {
+                Some(second) => format!("{} {}", word.to_uppercase(), second.to_uppercase()),
+                None => word.to_uppercase(),
+            };
+            Err(cursor.unsupported(&what))
+        }
+        _ => Err(cursor.unexpected()),
+    }
+}
+
+/// `SWEEP [TABLE t] [(PARALLEL n, VERBOSE)]`, `VACUUM [(…)] [VERBOSE] [t]`.
+fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let vacuum = cursor.is(&["vacuum"]);
+    cursor.advance();
+    let (mut verbose, mut parallel, mut table) = (false, None, None);
+    if vacuum && matches!(cursor.peek(), Token::LParen) {
+        sweep_options(cursor, &mut verbose, &mut parallel)?;
+    }
+    if vacuum {
+        for what in ["full", "freeze"] {
+            if cursor.is(&[what]) {
+                return Err(cursor.unsupported(&format!("VACUUM {}", what.to_uppercase())));
+            }
+        }
+        verbose |= cursor.accept(&["verbose"]);
+        cursor.accept(&["analyze"]); // there are no statistics to collect
+        if !cursor.at_end() {
+            table = Some(cursor.qualified()?);
+        }
+        if matches!(cursor.peek(), Token::Comma | Token::LParen) {
+            return Err(cursor.unsupported("VACUUM of several tables or of columns"));
+        }
+    } else {
+        if cursor.accept(&["table"]) {
+            table = Some(cursor.qualified()?);
+        }
+        if matches!(cursor.peek(), Token::LParen) {
+            sweep_options(cursor, &mut verbose, &mut parallel)?;
+        }
+    }
+    Ok(Statement::Sweep { table, verbose, parallel })
+}
+
+fn sweep_options(
+    cursor: &mut Cursor<'_>,
+    verbose: &mut bool,
+    parallel: &mut Option<u32>,
+) -> Result<(), SyntaxError> {
+    cursor.expect_token(&Token::LParen)?;
+    cursor.list(|cursor| {
+        let at = cursor.here().start;
+        if cursor.accept(&["parallel"]) {
+            let workers = cursor.integer()?;
+            let fits = u32::try_from(workers).ok().filter(|workers| (1..=1024).contains(workers));
+            let error = || SyntaxError::new("22023", "PARALLEL must be between 1 and 1024").at(at);
+            *parallel = Some(fits.ok_or_else(error)?);
+        } else if cursor.accept(&["verbose"]) {
+            *verbose = flag(cursor)?;
+        } else if let Some(word) = cursor.word() {
+            let error = SyntaxError::syntax(format!("unrecognized SWEEP option \"{word}\""));
+            return Err(error.at(at));
+        } else {
+            return Err(cursor.unexpected());
+        }
+        Ok(())
+    })?;
+    cursor.expect_token(&Token::RParen)
+}
+
+/// An optional boolean behind an option's name.
+fn flag(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
+    for (words, value) in [("true", true), ("on", true), ("false", false), ("off", false)] {
+        if cursor.accept(&[words]) {
+            return Ok(value);
+        }
+    }
+    Ok(true)
+}

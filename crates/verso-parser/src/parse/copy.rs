@@ -1,0 +1,242 @@
+//! COPY, in the form with parentheses and in the older one; UNLOAD.
+
+use sqlparser::tokenizer::Token;
+
+use super::cursor::Cursor;
+use super::string_literal;
+use crate::error::SyntaxError;
+use crate::syntax::{Columns, CopyFormat, CopyOptions, Header, LogVerbosity, OnError};
+use crate::syntax::{Copy, CopyPlace, CopyWhat, Statement};
+
+/// COPY t [(columns)] | (query)  FROM | TO  'file' | STDIN | STDOUT  options.
+pub fn copy(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let mut options = CopyOptions::default();
+    if cursor.accept(&["binary"]) {
+        options.format = CopyFormat::Binary;
+    }
+    let what = if cursor.accept_token(&Token::LParen) {
+        let query = cursor.query()?;
+        cursor.expect_token(&Token::RParen)?;
+        CopyWhat::Query(Box::new(query))
+    } else {
+        let name = cursor.qualified()?;
+        CopyWhat::Table {
+            name,
+            columns: if matches!(cursor.peek(), Token::LParen) { names(cursor)? } else { Vec::new() },
+        }
+    };
+    let from = match &what {
+        CopyWhat::Table { .. } if cursor.accept(&["from"]) => true,
+        _ => {
+            cursor.expect(&["to"])?;
+            false
+        }
+    };
+    let place = if cursor.accept(&[if from { "stdin" } else { "stdout" }]) {
+        CopyPlace::Client
+    } else if cursor.is(&["program"]) {
+        return Err(cursor.unsupported("COPY PROGRAM"));
+    } else {
+        CopyPlace::File(string_literal(cursor)?.0)
+    };
+    if cursor.accept(&["using", "delimiters"]) || cursor.accept(&["delimiters"]) {
+        options.delimiter = Some(string_literal(cursor)?.0);
+    }
+    cursor.accept(&["with"]);
+    if cursor.accept_token(&Token::LParen) {
+        loop {
+            option(cursor, &mut options)?;
+            if !cursor.accept_token(&Token::Comma) {
+                break;
+            }
+        }
+        cursor.expect_token(&Token::RParen)?;
+    } else {
+        while old_option(cursor, &mut options)? {}
+    }
+    let at = cursor.here().start;
+    let mut filter = None;
+    if cursor.accept(&["where"]) {
+        if !from {
+            return Err(SyntaxError::syntax("WHERE clause not allowed with COPY TO").at(at));
+        }
+        filter = Some(cursor.expr()?);
+    }
+    Ok(Statement::Copy(Copy { what, from, place, options, filter }))
+}
+
+/// UNLOAD TO 'file' query: COPY (query) TO 'file'.
+pub fn unload(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    cursor.expect(&["to"])?;
+    let place = CopyPlace::File(string_literal(cursor)?.0);
+    let mut options = CopyOptions::default();
+    if cursor.accept(&["delimiter"]) {
+        options.delimiter = Some(string_literal(cursor)?.0);
+    }
+    let what = CopyWhat::Query(Box::new(cursor.query()?));
+    Ok(Statement::Copy(Copy { what, from: false, place, options, filter: None }))
+}
+
+fn names(cursor: &mut Cursor<'_>) -> Result<Vec<crate::syntax::Name>, SyntaxError> {
+    cursor.expect_token(&Token::LParen)?;
+    let names = cursor.list(Cursor::name)?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(names)
+}
+
+/// A word or a text.
+fn value(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {
+    match cursor.word() {
+        Some(word) => {
+            cursor.advance();
+            Ok(word)
+        }
+        None => Ok(string_literal(cursor)?.0),
+    }
+}
+
+/// A boolean; nothing at all means true.
+fn flag(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
+    if matches!(cursor.peek(), Token::Comma | Token::RParen) {
+        return Ok(true);
+    }
+    let here = cursor.here().start;
+    if let Token::Number(digits, _) = cursor.peek() {
+        let digits = digits.clone();
+        cursor.advance();
+        return Ok(digits != "0");
+    }
+    match value(cursor)?.to_ascii_lowercase().as_str() {
+        "true" | "on" => Ok(true),
+        "false" | "off" => Ok(false),
+        _ => Err(SyntaxError::syntax("a Boolean value is expected").at(here)),
+    }
+}
+
+fn columns(cursor: &mut Cursor<'_>) -> Result<Columns, SyntaxError> {
+    if cursor.accept_token(&Token::Mul) {
+        return Ok(Columns::All);
+    }
+    Ok(Columns::Named(names(cursor)?.into_iter().map(|name| name.text).collect()))
+}
+
+/// An option within parentheses.
+fn option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<(), SyntaxError> {
+    let at = cursor.here().start;
+    let Some(word) = cursor.word() else { return Err(cursor.unexpected()) };
+    cursor.advance();
+    match word.as_str() {
+        "format" => {
+            let format = value(cursor)?;
+            options.format = match format.as_str() {
+                "text" => CopyFormat::Text,
+                "csv" => CopyFormat::Csv,
+                "binary" => CopyFormat::Binary,
+                _ => {
+                    let text = format!("COPY format \"{format}\" not recognized");
+                    return Err(SyntaxError::new("22023", text).at(at));
+                }
+            };
+        }
+        // Rows are frozen as soon as nobody may miss them, whether it is asked for or not.
+        "freeze" => drop(flag(cursor)?),
+        "delimiter" => options.delimiter = Some(string_literal(cursor)?.0),
+        "null" => options.null = Some(string_literal(cursor)?.0),
+        "header" if cursor.accept(&["match"]) => options.header = Header::Match,
+        "header" => options.header = if flag(cursor)? { Header::Present } else { Header::None },
+        "quote" => options.quote = Some(string_literal(cursor)?.0),
+        "escape" => options.escape = Some(string_literal(cursor)?.0),
+        "force_quote" => options.force_quote = columns(cursor)?,
+        "force_not_null" => options.force_not_null = columns(cursor)?,
+        "force_null" => options.force_null = columns(cursor)?,
+        "encoding" => {
+            let name = string_literal(cursor)?.0;
+            if !matches!(name.to_ascii_lowercase().replace(['-', '_'], "").as_str(), "utf8" | "unicode") {
+                return Err(SyntaxError::unsupported(format!("COPY ENCODING {name}")).at(at));
+            }
+        }
+        "on_error" => {
+            let known = [("stop", OnError::Stop), ("ignore", OnError::Ignore)];
+            once(options.on_error.is_some(), at)?;
+            options.on_error = Some(choice("ON_ERROR", &known, cursor, at)?);
+        }
+        "log_verbosity" => {
+            let (silent, verbose) = (LogVerbosity::Silent, LogVerbosity::Verbose);
+            let known = [("silent", silent), ("default", LogVerbosity::Default), ("verbose", verbose)];
+            once(options.log_verbosity.is_some(), at)?;
+            options.log_verbosity = Some(choice("LOG_VERBOSITY", &known, cursor, at)?);
+        }
+        "reject_limit" => {
+            once(options.reject_limit.is_some(), at)?;
+            let limit = cursor.integer()?;
+            options.reject_limit =
+                Some(u64::try_from(limit).ok().filter(|limit| *limit > 0).ok_or_else(|| {
+                    SyntaxError::new("22023", format!("REJECT_LIMIT ({limit}) must be greater than zero"))
+                })?);
+        }
+        _ => return Err(SyntaxError::syntax(format!("option \"{word}\" not recognized")).at(at)),
+    }
+    Ok(())
+}
+
+/// An option may stand once.
+fn once(given: bool, at: u32) -> Result<(), SyntaxError> {
+    if given { Err(SyntaxError::syntax("conflicting or redundant options").at(at)) } else { Ok(()) }
+}
+
+/// One of the words that an option takes.
+fn choice<T: Clone>(
+    option: &str,
+    known: &[(&str, T)],
+    cursor: &mut Cursor<'_>,
+    at: u32,
+) -> Result<T, SyntaxError> {
+    let given = value(cursor)?;
+    let found = known.iter().find(|(word, _)| given.eq_ignore_ascii_case(word));
+    found
+        .map(|(_, value)| value.clone())
+        .ok_or_else(|| SyntaxError::new("22023", format!("COPY {option} \"{given}\" not recognized")).at(at))
+}
+
+/// An option of the older form; false if there is none.
+fn old_option(cursor: &mut Cursor<'_>, options: &mut CopyOptions) -> Result<bool, SyntaxError> {
+    let text = |cursor: &mut Cursor<'_>| {
+        cursor.accept(&["as"]);
+        string_literal(cursor).map(|(text, _, _)| Some(text))
+    };
+    if cursor.accept(&["binary"]) {
+        options.format = CopyFormat::Binary;
+    } else if cursor.accept(&["csv"]) {
+        options.format = CopyFormat::Csv;
+    } else if cursor.accept(&["freeze"]) {
+    } else if cursor.accept(&["header"]) {
+        options.header = Header::Present;
+    } else if cursor.accept(&["delimiter"]) {
+        options.delimiter = text(cursor)?;
+    } else if cursor.accept(&["null"]) {
+        options.null = text(cursor)?;
+    } else if cursor.accept(&["quote"]) {
+        options.quote = text(cursor)?;
+    } else if cursor.accept(&["escape"]) {
+        options.escape = text(cursor)?;
+    } else if cursor.accept(&["force", "quote"]) {
+        options.force_quote = old_columns(cursor)?;
+    } else if cursor.accept(&["force", "not", "null"]) {
+        options.force_not_null = old_columns(cursor)?;
+    } else if cursor.accept(&["force", "null"]) {
+        options.force_null = old_columns(cursor)?;
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+fn old_columns(cursor: &mut Cursor<'_>) -> Result<Columns, SyntaxError> {
+    if cursor.accept_token(&Token::Mul) {
+        return Ok(Columns::All);
+    }
+    let names = cursor.list(Cursor::name)?;
+    Ok(Columns::Named(names.into_iter().map(|name| name.text).collect()))
+}

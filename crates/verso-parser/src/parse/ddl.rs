@@ -1,0 +1,374 @@
+//! CREATE, DROP, TRUNCATE.
+
+use sqlparser::tokenizer::Token;
+use verso_types::SqlType;
+
+use super::block::function_body;
+use super::cursor::Cursor;
+use super::string_literal;
+use verso_types::sqlstate;
+
+use crate::error::SyntaxError;
+use crate::syntax::{
+    CreateFunction, CreateSequence, Drop, DropFunction, DropKind, Name, QualifiedName, Returns, Statement,
+    Truncate, Volatility,
+};
+
+/// CREATE.
+pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let start = cursor.here().start;
+    cursor.expect(&["create"])?;
+    let or_replace = cursor.accept(&["or", "replace"]);
+    let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+    match word.as_str() {
+        "function" => create_function(cursor, or_replace),
+        _ if or_replace => {
+            let what = format!("CREATE OR REPLACE {}", word.to_uppercase());
+            Err(SyntaxError::unsupported(what).at(start))
+        }
+        "table" => super::table::create_table(cursor),
+        "index" => super::table::create_index(cursor),
+        "unique" if cursor.is(&["unique", "index"]) => super::table::create_index(cursor),
+        "sequence" => create_sequence(cursor),
+        "aggregate" | "cast" | "collation" | "conversion" | "database" | "domain" | "event" | "extension"
+        | "foreign" | "global" | "group" | "language" | "local" | "materialized" | "operator" | "policy"
+        | "procedure" | "publication" | "recursive" | "role" | "rule" | "schema" | "server"
+        | "statistics" | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "trigger"
+        | "type" | "unique" | "unlogged" | "user" | "view" | "constraint" | "access" | "transform" => {
+            Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
+        }
+        _ => Err(cursor.unexpected()),
+    }
+}
+
+pub(super) fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
+    if !cursor.accept(&["if"]) {
+        return Ok(false);
+    }
+    cursor.expect(&["not", "exists"])?;
+    Ok(true)
+}
+
+// ── sequences ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+fn create_sequence(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let if_not_exists = if_not_exists(cursor)?;
+    let mut sequence = CreateSequence { if_not_exists, ..empty_sequence(cursor.qualified()?) };
+    sequence_options(cursor, &mut sequence)?;
+    Ok(Statement::CreateSequence(sequence))
+}
+
+/// A sequence without any option.
+pub(super) fn empty_sequence(name: QualifiedName) -> CreateSequence {
+    CreateSequence {
+        name,
+        if_not_exists: false,
+        ty: SqlType::Int8,
+        start: None,
+        increment: None,
+        min: None,
+        max: None,
+        cycle: false,
+    }
+}
+
+/// The options of a sequence, in any order.
+pub(super) fn sequence_options(
+    cursor: &mut Cursor<'_>,
+    sequence: &mut CreateSequence,
+) -> Result<(), SyntaxError> {
+    let mut seen: Vec<&str> = Vec::new();
+    while let Some(word) = cursor.word() {
+        let at = cursor.here().start;
+        let (option, next) = match (word.as_str(), cursor.word_at(1).as_deref()) {
+            ("no", Some(option @ ("minvalue" | "maxvalue" | "cycle"))) => (option.to_string(), true),
+            _ => (word.clone(), false),
+        };
+        let option = match option.as_str() {
+            "as" => "as",
+            "start" => "start",
+            "increment" => "increment",
+            "minvalue" => "minvalue",
+            "maxvalue" => "maxvalue",
+            "cycle" => "cycle",
+            "cache" => "cache",
+            "owned" => return Err(cursor.unsupported("OWNED BY")),
+            "restart" => return Err(cursor.unsupported("RESTART")),
+            _ => return Err(cursor.unexpected()),
+        };
+        if seen.contains(&option) {
+            return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
+        }
+        seen.push(option);
+        cursor.advance();
+        if next {
+            cursor.advance();
+            continue;
+        }
+        match option {
+            "as" => {
+                sequence.ty = cursor.data_type()?;
+                if !sequence.ty.is_integer() {
+                    let text = "sequence type must be smallint, integer, or bigint";
+                    return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+                }
+            }
+            "start" => {
+                cursor.accept(&["with"]);
+                sequence.start = Some(cursor.integer()?);
+            }
+            "increment" => {
+                cursor.accept(&["by"]);
+                sequence.increment = Some(cursor.integer()?);
+            }
+            "minvalue" => sequence.min = Some(cursor.integer()?),
+            "maxvalue" => sequence.max = Some(cursor.integer()?),
+            "cycle" => sequence.cycle = true,
+            _ => {
+                let cache = cursor.integer()?; // numbers are handed out one by one anyway
+                if cache < 1 {
+                    let text = format!("CACHE ({cache}) must be greater than zero");
+                    return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+// ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let name = cursor.qualified()?;
+    cursor.expect_token(&Token::LParen)?;
+    let mut args = Vec::new();
+    if !cursor.accept_token(&Token::RParen) {
+        args = cursor.list(function_argument)?;
+        cursor.expect_token(&Token::RParen)?;
+    }
+    let mut returns = None;
+    if cursor.accept(&["returns"]) {
+        returns = Some(function_returns(cursor)?);
+    }
+    let (mut language, mut body, mut volatility, mut strict) = (None, None, None, None);
+    while let Some(word) = cursor.word() {
+        let at = cursor.here().start;
+        let twice = match word.as_str() {
+            "as" => {
+                cursor.advance();
+                let literal = string_literal(cursor)?;
+                if matches!(cursor.peek(), Token::Comma) {
+                    return Err(cursor.unsupported("a function in an object file"));
+                }
+                body.replace(literal).is_some()
+            }
+            "language" => {
+                cursor.advance();
+                let at = cursor.here();
+                let name = match cursor.peek() {
+                    Token::SingleQuotedString(_) => Name { text: string_literal(cursor)?.0, at },
+                    _ => cursor.name()?,
+                };
+                language.replace(name).is_some()
+            }
+            "immutable" | "stable" | "volatile" => {
+                cursor.advance();
+                let level = match word.as_str() {
+                    "immutable" => Volatility::Immutable,
+                    "stable" => Volatility::Stable,
+                    _ => Volatility::Volatile,
+                };
+                volatility.replace(level).is_some()
+            }
+            "strict" => {
+                cursor.advance();
+                strict.replace(true).is_some()
+            }
+            "called" => {
+                cursor.expect(&["called", "on", "null", "input"])?;
+                strict.replace(false).is_some()
+            }
+            "returns" => {
+                cursor.expect(&["returns", "null", "on", "null", "input"])?;
+                strict.replace(true).is_some()
+            }
+            "parallel" => {
+                cursor.advance();
+                let known =
+                    cursor.accept(&["safe"]) || cursor.accept(&["unsafe"]) || cursor.accept(&["restricted"]);
+                if !known {
+                    return Err(cursor.unexpected());
+                }
+                false
+            }
+            "cost" | "rows" => {
+                // Estimates: there is no planner that would use them, and no answer depends on them.
+                cursor.advance();
+                cursor.integer()?;
+                false
+            }
+            "security" if cursor.accept(&["security", "invoker"]) => false,
+            "security" => return Err(cursor.unsupported("SECURITY DEFINER")),
+            "window" | "leakproof" | "support" | "transform" | "set" | "return" | "begin" | "external"
+            | "not" => {
+                return Err(cursor.unsupported(&format!("CREATE FUNCTION … {}", word.to_uppercase())));
+            }
+            _ => return Err(cursor.unexpected()),
+        };
+        if twice {
+            return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
+        }
+    }
+    let invalid = |text: &str| SyntaxError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text);
+    let (text, at, start) = body.ok_or_else(|| invalid("no function body specified"))?;
+    let language = language.ok_or_else(|| invalid("no language specified"))?;
+    let returns = returns.ok_or_else(|| invalid("function result type must be specified"))?;
+    if language.text != "plpgsql" {
+        return Err(match language.text.as_str() {
+            "sql" | "c" | "internal" => SyntaxError::unsupported(format!("LANGUAGE {}", language.text)),
+            other => {
+                SyntaxError::new(sqlstate::UNDEFINED_OBJECT, format!("language \"{other}\" does not exist"))
+            }
+        }
+        .at(language.at.start));
+    }
+    Ok(Statement::CreateFunction(CreateFunction {
+        name,
+        or_replace,
+        args,
+        returns,
+        language,
+        body: function_body(text, at, start)?,
+        volatility: volatility.unwrap_or(Volatility::Volatile),
+        strict: strict.unwrap_or(false),
+    }))
+}
+
+fn function_argument(cursor: &mut Cursor<'_>) -> Result<(Option<Name>, SqlType), SyntaxError> {
+    for mode in ["out", "inout", "variadic"] {
+        if cursor.is(&[mode]) && !matches!(cursor.peek_at(1), Token::Comma | Token::RParen) {
+            return Err(cursor.unsupported(&format!("{} arguments", mode.to_uppercase())));
+        }
+    }
+    if cursor.is(&["in"]) {
+        cursor.advance();
+    }
+    // A name stands before a type, unless the two words are one type.
+    let two_words = cursor.is(&["double", "precision"]) || cursor.is(&["character", "varying"]);
+    let named = matches!(cursor.peek_at(1), Token::Word(_))
+        && !two_words
+        && !cursor.word_at(1).is_some_and(|word| matches!(word.as_str(), "default" | "with" | "without"));
+    let name = if named { Some(cursor.name()?) } else { None };
+    let ty = cursor.data_type()?;
+    if cursor.is(&["default"]) || matches!(cursor.peek(), Token::Eq) {
+        return Err(cursor.unsupported("a default for an argument"));
+    }
+    Ok((name, ty))
+}
+
+fn function_returns(cursor: &mut Cursor<'_>) -> Result<Returns, SyntaxError> {
+    if cursor.accept(&["setof"]) {
+        return Ok(Returns::Set(result_type(cursor)?));
+    }
+    if cursor.accept(&["table"]) {
+        cursor.expect_token(&Token::LParen)?;
+        let columns = cursor.list(|cursor| Ok((cursor.name()?, cursor.data_type()?)))?;
+        cursor.expect_token(&Token::RParen)?;
+        return Ok(Returns::Table(columns));
+    }
+    Ok(Returns::Type(result_type(cursor)?))
+}
+
+fn result_type(cursor: &mut Cursor<'_>) -> Result<SqlType, SyntaxError> {
+    for what in ["void", "record", "trigger"] {
+        if cursor.is(&[what]) {
+            if what != "void" {
+                return Err(cursor.unsupported(&format!("RETURNS {}", what.to_uppercase())));
+            }
+            cursor.advance();
+            return Ok(SqlType::Void);
+        }
+    }
+    cursor.data_type()
+}
+
+// ── drop, truncate ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/// DROP.
+pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let start = cursor.here().start;
+    cursor.expect(&["drop"])?;
+    let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+    let kind = match word.as_str() {
+        "table" => Some(DropKind::Table),
+        "sequence" => Some(DropKind::Sequence),
+        "index" => Some(DropKind::Index),
+        "function" => None,
+        "view" | "schema" | "database" | "role" | "user" | "type" | "domain" | "trigger" | "procedure"
+        | "extension" | "aggregate" | "materialized" | "policy" | "rule" | "operator" | "cast"
+        | "collation" | "owned" | "routine" | "tablespace" | "publication" | "subscription" => {
+            return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
+        }
+        _ => return Err(cursor.unexpected()),
+    };
+    cursor.advance();
+    if kind == Some(DropKind::Index) && cursor.is(&["concurrently"]) {
+        return Err(cursor.unsupported("DROP INDEX CONCURRENTLY"));
+    }
+    let if_exists = cursor.accept(&["if", "exists"]);
+    match kind {
+        Some(kind) => {
+            let names = cursor.list(Cursor::qualified)?;
+            Ok(Statement::Drop(Drop { kind, names, if_exists, cascade: cascade(cursor) }))
+        }
+        None => {
+            let functions = cursor.list(function_reference)?;
+            Ok(Statement::DropFunction(DropFunction { functions, if_exists, cascade: cascade(cursor) }))
+        }
+    }
+}
+
+fn function_reference(cursor: &mut Cursor<'_>) -> Result<(QualifiedName, Option<Vec<SqlType>>), SyntaxError> {
+    let name = cursor.qualified()?;
+    if !cursor.accept_token(&Token::LParen) {
+        return Ok((name, None));
+    }
+    if cursor.accept_token(&Token::RParen) {
+        return Ok((name, Some(Vec::new())));
+    }
+    let types = cursor.list(|cursor| Ok(function_argument(cursor)?.1))?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok((name, Some(types)))
+}
+
+fn cascade(cursor: &mut Cursor<'_>) -> bool {
+    let cascade = cursor.accept(&["cascade"]);
+    if !cascade {
+        cursor.accept(&["restrict"]);
+    }
+    cascade
+}
+
+/// Tables, each perhaps with ONLY or `*`.
+pub(super) fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<QualifiedName>, SyntaxError> {
+    cursor.list(|cursor| {
+        cursor.accept(&["only"]);
+        let table = cursor.qualified()?;
+        cursor.accept_token(&Token::Mul);
+        Ok(table)
+    })
+}
+
+/// TRUNCATE.
+pub fn truncate(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["truncate"])?;
+    cursor.accept(&["table"]);
+    let tables = table_list(cursor)?;
+    let restart_identity = cursor.accept(&["restart", "identity"]);
+    if !restart_identity {
+        cursor.accept(&["continue", "identity"]);
+    }
+    Ok(Statement::Truncate(Truncate { tables, restart_identity, cascade: cascade(cursor) }))
+}

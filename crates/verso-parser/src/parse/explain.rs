@@ -1,0 +1,111 @@
+//! EXPLAIN and its options.
+//!
+//! Those that ask PostgreSQL for more or less than there is to say of our plans are read, and checked as it checks them,
+//! and change nothing.
+
+use sqlparser::tokenizer::Token;
+
+use super::cursor::Cursor;
+use verso_types::sqlstate;
+
+use crate::error::SyntaxError;
+use crate::syntax::Statement;
+
+/// Options that are on or off.
+const FLAGS: [&str; 10] = [
+    "analyze",
+    "verbose",
+    "costs",
+    "settings",
+    "generic_plan",
+    "buffers",
+    "wal",
+    "timing",
+    "summary",
+    "memory",
+];
+
+/// `EXPLAIN [(option, …) | [ANALYZE] [VERBOSE]] statement`.
+pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let analyze = if matches!(cursor.peek(), Token::LParen) && is_option_list(cursor) {
+        cursor.advance();
+        let options = cursor.list(option)?;
+        cursor.expect_token(&Token::RParen)?;
+        check(&options)?
+    } else {
+        let analyze = cursor.accept(&["analyze"]) || cursor.accept(&["analyse"]);
+        cursor.accept(&["verbose"]);
+        analyze
+    };
+    let at = cursor.here();
+    if cursor.is(&["explain"]) {
+        return Err(cursor.unexpected()); // before it recurses
+    }
+    let statement = super::statement(cursor)?;
+    match &statement {
+        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+            Ok(Statement::Explain { analyze, statement: Box::new(statement) })
+        }
+        _ => Err(cursor.source().near(at.start)),
+    }
+}
+
+/// `EXPLAIN (SELECT 1)` is a query in parentheses, `EXPLAIN (ANALYZE) …` has options.
+fn is_option_list(cursor: &Cursor<'_>) -> bool {
+    cursor.word_at(1).is_some_and(|word| !matches!(word.as_str(), "select" | "values" | "with" | "table"))
+}
+
+/// An option, and whether it is on; FORMAT never is.
+fn option(cursor: &mut Cursor<'_>) -> Result<(String, bool), SyntaxError> {
+    let at = cursor.here().start;
+    let Some(mut name) = cursor.word() else { return Err(cursor.unexpected()) };
+    if name == "analyse" {
+        name = "analyze".to_string();
+    }
+    cursor.advance();
+    let value = match cursor.peek().clone() {
+        Token::Comma | Token::RParen => None,
+        Token::SingleQuotedString(text) => Some(text.to_ascii_lowercase()),
+        Token::Number(digits, _) => Some(digits),
+        _ => Some(cursor.word().ok_or_else(|| cursor.unexpected())?),
+    };
+    if value.is_some() {
+        cursor.advance();
+    }
+    let wrong = |what: String| Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, what).at(at));
+    let unrecognized =
+        |value: &str| wrong(format!("unrecognized value for EXPLAIN option \"{name}\": \"{value}\""));
+    let on = match (name.as_str(), value.as_deref()) {
+        (flag, value) if FLAGS.contains(&flag) => match value {
+            None | Some("true" | "on" | "1") => true,
+            Some("false" | "off" | "0") => false,
+            Some(_) => return Err(SyntaxError::syntax(format!("{flag} requires a Boolean value"))),
+        },
+        ("format", Some("text")) | ("serialize", Some("none" | "off")) => false,
+        ("serialize", None | Some("text" | "binary")) => true,
+        ("format", None) => return Err(SyntaxError::syntax("format requires a parameter")),
+        ("format", Some(format @ ("json" | "xml" | "yaml"))) => {
+            let format = format.to_uppercase();
+            return Err(SyntaxError::unsupported(format!("EXPLAIN (FORMAT {format})")).at(at));
+        }
+        ("format" | "serialize", Some(value)) => return unrecognized(value),
+        _ => return Err(SyntaxError::syntax(format!("unrecognized EXPLAIN option \"{name}\"")).at(at)),
+    };
+    Ok((name, on))
+}
+
+/// Which options go together; whether the statement is run.
+fn check(options: &[(String, bool)]) -> Result<bool, SyntaxError> {
+    let is_on =
+        |wanted: &str| options.iter().rev().find(|(name, _)| name == wanted).is_some_and(|(_, on)| *on);
+    let analyze = is_on("analyze");
+    let wrong = |text: String| Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+    match ["wal", "timing", "serialize"].into_iter().find(|name| is_on(name) && !analyze) {
+        Some(name) => wrong(format!("EXPLAIN option {} requires ANALYZE", name.to_uppercase())),
+        None if analyze && is_on("generic_plan") => {
+            wrong("EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together".to_string())
+        }
+        None => Ok(analyze),
+    }
+}

@@ -1,0 +1,202 @@
+//! The body of a PL/pgSQL function: a recursive descent over the tokens.
+//!
+//! Blocks, loops and conditions are read here; expressions, queries and statements between them are cut out by their
+//! end (`;`, `THEN`, `LOOP`, `..`) and parsed as everywhere else.
+//!
+//! G1. Nesting is bounded ([`NESTING_MAX`]), so no body overflows the stack.
+//! G2. Positions of errors count in the body; whoever holds the literal moves them.
+
+mod condition;
+mod raise;
+mod statement;
+mod tokens;
+
+pub use condition::condition_code;
+
+use sqlparser::tokenizer::Token;
+
+use self::condition::unknown_condition;
+use super::cursor::{Cursor, word_of};
+use super::source::{Source, too_complex};
+use crate::error::SyntaxError;
+use crate::syntax::{Name, PlBlock, PlCondition, PlDeclaration, PlHandler, PlStatement};
+
+/// Blocks within blocks.
+const NESTING_MAX: u32 = 40;
+
+/// Parses a body: one block.
+pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
+    let source = Source::new(text)?;
+    let mut body = Body { source: &source, at: 0, depth: 0 };
+    let label = body.label()?;
+    if !body.is(&["declare"]) && !body.is(&["begin"]) {
+        return Err(body.unexpected());
+    }
+    let block = body.block(label)?;
+    body.accept_token(&Token::SemiColon);
+    match body.peek() {
+        None => source.check_taken().and_then(|()| source.check_into()).map(|()| block),
+        Some(_) => Err(body.unexpected()),
+    }
+}
+
+struct Body<'s> {
+    source: &'s Source<'s>,
+    at: usize,
+    depth: u32,
+}
+
+impl Body<'_> {
+    fn label(&mut self) -> Result<Option<Name>, SyntaxError> {
+        if !self.accept_token(&Token::ShiftLeft) {
+            return Ok(None);
+        }
+        let name = self.name()?;
+        if self.accept_token(&Token::ShiftRight) { Ok(Some(name)) } else { Err(self.unexpected()) }
+    }
+
+    /// `[DECLARE …] BEGIN … [EXCEPTION …] END [label]`, without the semicolon.
+    fn block(&mut self, label: Option<Name>) -> Result<PlBlock, SyntaxError> {
+        let mut declarations = Vec::new();
+        if self.accept(&["declare"]) {
+            while !self.is(&["begin"]) {
+                if self.accept(&["declare"]) {
+                    continue;
+                }
+                declarations.push(self.declaration()?);
+            }
+        }
+        self.expect(&["begin"])?;
+        let body = self.statements(&["end", "exception"])?;
+        let mut handlers = Vec::new();
+        if self.accept(&["exception"]) {
+            while self.is(&["when"]) {
+                handlers.push(self.handler()?);
+            }
+            if handlers.is_empty() {
+                return Err(self.unexpected());
+            }
+        }
+        self.expect(&["end"])?;
+        self.end_label(label.as_ref())?;
+        Ok(PlBlock { label, declarations, body, handlers })
+    }
+
+    /// The label repeated behind END or END LOOP.
+    fn end_label(&mut self, label: Option<&Name>) -> Result<(), SyntaxError> {
+        if !matches!(self.peek(), Some(Token::Word(_))) {
+            return Ok(());
+        }
+        let at = self.here().start;
+        let end = self.name()?;
+        let problem = match label {
+            None => format!("end label \"{}\" specified for unlabeled block", end.text),
+            Some(label) if label.text != end.text => {
+                format!("end label \"{}\" differs from block's label \"{}\"", end.text, label.text)
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(SyntaxError::syntax(problem).at(at))
+    }
+
+    fn declaration(&mut self) -> Result<PlDeclaration, SyntaxError> {
+        let line = self.line();
+        let name = self.name()?;
+        for what in ["alias", "cursor", "scroll", "record", "refcursor"] {
+            if self.is(&[what]) {
+                return Err(self.unsupported(&what.to_uppercase()));
+            }
+        }
+        let constant = self.accept(&["constant"]);
+        let ty = self.until(|token| {
+            matches!(token, Token::SemiColon | Token::Assignment | Token::Eq)
+                || matches!(word_of(token).as_deref(), Some("not" | "default" | "collate"))
+        })?;
+        if let Some(percent) = ty.iter().find(|token| matches!(token.token, Token::Mod)) {
+            let at = self.source.span(percent.span).start;
+            return Err(SyntaxError::unsupported("%TYPE and %ROWTYPE").at(at));
+        }
+        let ty = self.parse(ty, Cursor::data_type)?;
+        if self.is(&["collate"]) {
+            return Err(self.unsupported("COLLATE"));
+        }
+        let not_null = self.accept(&["not", "null"]);
+        let assigned = self.accept(&["default"])
+            || self.accept_token(&Token::Assignment)
+            || self.accept_token(&Token::Eq);
+        let default = match assigned {
+            true => {
+                let tokens = self.until_semicolon()?;
+                Some(self.expr(tokens)?)
+            }
+            false => None,
+        };
+        self.semicolon()?;
+        if not_null && default.is_none() {
+            let text =
+                format!("variable \"{}\" must have a default value, since it's declared NOT NULL", name.text);
+            return Err(SyntaxError::new("22004", text).at(name.at.start));
+        }
+        Ok(PlDeclaration { name, ty, constant, not_null, default, line })
+    }
+
+    fn handler(&mut self) -> Result<PlHandler, SyntaxError> {
+        self.expect(&["when"])?;
+        let mut conditions = Vec::new();
+        loop {
+            conditions.push(self.condition()?);
+            if !self.accept(&["or"]) {
+                break;
+            }
+        }
+        self.expect(&["then"])?;
+        Ok(PlHandler { conditions, body: self.statements(&["when", "end"])? })
+    }
+
+    fn condition(&mut self) -> Result<PlCondition, SyntaxError> {
+        if self.accept(&["others"]) {
+            return Ok(PlCondition::Others);
+        }
+        if self.accept(&["sqlstate"]) {
+            return Ok(PlCondition::Sqlstate(self.sqlstate_code()?));
+        }
+        let at = self.here().start;
+        let name = self.name()?;
+        let code = condition_code(&name.text).ok_or_else(|| unknown_condition(&name.text).at(at))?;
+        Ok(PlCondition::Sqlstate(code.to_string()))
+    }
+
+    fn sqlstate_code(&mut self) -> Result<String, SyntaxError> {
+        let at = self.here().start;
+        match self.peek() {
+            Some(Token::SingleQuotedString(code)) => {
+                self.at += 1;
+                let valid =
+                    code.len() == 5 && code.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase());
+                if valid {
+                    Ok(code.clone())
+                } else {
+                    Err(SyntaxError::syntax("invalid SQLSTATE code").at(at))
+                }
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Statements up to one of these words.
+    fn statements(&mut self, ends: &[&str]) -> Result<Vec<PlStatement>, SyntaxError> {
+        self.depth += 1;
+        if self.depth > NESTING_MAX {
+            return Err(too_complex().at(self.here().start));
+        }
+        let mut all = Vec::new();
+        while !ends.iter().any(|end| self.is(&[end])) {
+            if self.peek().is_none() {
+                return Err(self.unexpected());
+            }
+            all.push(self.statement()?);
+        }
+        self.depth -= 1;
+        Ok(all)
+    }
+}

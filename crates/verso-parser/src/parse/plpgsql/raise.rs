@@ -1,0 +1,99 @@
+//! RAISE.
+
+use sqlparser::tokenizer::Token;
+
+use super::super::cursor::word_of;
+use super::Body;
+use super::condition::{condition_code, unknown_condition};
+use crate::error::SyntaxError;
+use crate::syntax::{Expr, PlLevel, PlRaise, PlRaiseOption, PlStatementKind};
+
+impl Body<'_> {
+    pub(super) fn raise(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        let start = self.here().start;
+        self.at += 1;
+        let mut raise = PlRaise {
+            level: PlLevel::Exception,
+            format: None,
+            args: Vec::new(),
+            sqlstate: None,
+            options: Vec::new(),
+        };
+        for (word, level) in [
+            ("debug", PlLevel::Debug),
+            ("log", PlLevel::Log),
+            ("info", PlLevel::Info),
+            ("notice", PlLevel::Notice),
+            ("warning", PlLevel::Warning),
+            ("exception", PlLevel::Exception),
+        ] {
+            if self.accept(&[word]) {
+                raise.level = level;
+                break;
+            }
+        }
+        match self.peek() {
+            Some(Token::SemiColon) => {}
+            Some(Token::SingleQuotedString(format)) => {
+                self.at += 1;
+                raise.format = Some(format.clone());
+                while self.accept_token(&Token::Comma) {
+                    let stop = |token: &Token| {
+                        matches!(token, Token::Comma | Token::SemiColon)
+                            || word_of(token).as_deref() == Some("using")
+                    };
+                    let tokens = self.until(stop)?;
+                    raise.args.push(self.expr(tokens)?);
+                }
+                check_placeholders(format, raise.args.len()).map_err(|error| error.at(start))?;
+            }
+            _ if self.accept(&["sqlstate"]) => raise.sqlstate = Some(self.sqlstate_code()?),
+            Some(Token::Word(_)) if !self.is(&["using"]) => {
+                let at = self.here().start;
+                let name = self.name()?;
+                let code = condition_code(&name.text).ok_or_else(|| unknown_condition(&name.text).at(at))?;
+                raise.sqlstate = Some(code.to_string());
+                raise.format = Some(name.text.replace('%', "%%"));
+            }
+            _ => {}
+        }
+        if self.accept(&["using"]) {
+            loop {
+                raise.options.push(self.raise_option()?);
+                if !self.accept_token(&Token::Comma) {
+                    break;
+                }
+            }
+        }
+        self.semicolon()?;
+        Ok(PlStatementKind::Raise(raise))
+    }
+
+    fn raise_option(&mut self) -> Result<(PlRaiseOption, Expr), SyntaxError> {
+        let option = match self.word_at(0).as_deref() {
+            Some("message") => PlRaiseOption::Message,
+            Some("detail") => PlRaiseOption::Detail,
+            Some("hint") => PlRaiseOption::Hint,
+            Some("errcode") => PlRaiseOption::Errcode,
+            Some(word @ ("column" | "constraint" | "datatype" | "table" | "schema")) => {
+                return Err(self.unsupported(&format!("RAISE … USING {}", word.to_uppercase())));
+            }
+            _ => return Err(self.unexpected()),
+        };
+        self.at += 1;
+        if !self.accept_token(&Token::Eq) && !self.accept_token(&Token::Assignment) {
+            return Err(self.unexpected());
+        }
+        let tokens = self.until(|token| matches!(token, Token::Comma | Token::SemiColon))?;
+        Ok((option, self.expr(tokens)?))
+    }
+}
+
+fn check_placeholders(format: &str, args: usize) -> Result<(), SyntaxError> {
+    let wanted = format.replace("%%", "").matches('%').count();
+    match wanted.cmp(&args) {
+        std::cmp::Ordering::Equal => Ok(()),
+        std::cmp::Ordering::Greater => Err(SyntaxError::syntax("too few parameters specified for RAISE")),
+        std::cmp::Ordering::Less => Err(SyntaxError::syntax("too many parameters specified for RAISE")),
+    }
+}

@@ -1,0 +1,339 @@
+//! Statements: assignments, conditions, loops, and SQL.
+
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::super::cursor::{Cursor, word_of};
+use super::super::source::Source;
+use super::super::statement;
+use super::Body;
+use crate::error::SyntaxError;
+use crate::syntax::{Expr, ExprKind, Name, PlStatement, PlStatementKind, Statement};
+
+impl Body<'_> {
+    pub(super) fn statement(&mut self) -> Result<PlStatement, SyntaxError> {
+        let line = self.line();
+        let label = self.label()?;
+        let word = self.word_at(0).unwrap_or_default();
+        if label.is_some()
+            && !matches!(word.as_str(), "declare" | "begin" | "loop" | "while" | "for" | "foreach")
+        {
+            return Err(self.unexpected());
+        }
+        let next = self.source.tokens().get(self.at + 1).map(|token| &token.token);
+        let assigns = matches!(self.peek(), Some(Token::Word(_)))
+            && matches!(next, Some(Token::Assignment | Token::Eq));
+        let kind = match word.as_str() {
+            _ if assigns => self.assignment()?,
+            "declare" | "begin" => {
+                let block = self.block(label)?;
+                self.semicolon()?;
+                PlStatementKind::Block(block)
+            }
+            "null" => {
+                self.at += 1;
+                self.semicolon()?;
+                PlStatementKind::Null
+            }
+            "if" => self.conditional()?,
+            "case" => self.case()?,
+            "loop" => PlStatementKind::Loop { body: self.loop_body(label.as_ref())?, label },
+            "while" => {
+                self.at += 1;
+                let condition = self.until_word("loop")?;
+                let condition = self.expr(condition)?;
+                PlStatementKind::While { condition, body: self.loop_body(label.as_ref())?, label }
+            }
+            "for" => self.for_loop(label)?,
+            "exit" | "continue" => self.leave(&word)?,
+            "return" => self.return_statement()?,
+            "perform" => {
+                let mut tokens = self.until_semicolon()?.to_vec();
+                if let Some(TokenWithSpan { token: Token::Word(first), .. }) = tokens.first_mut() {
+                    first.value = "SELECT".to_string();
+                    first.keyword = sqlparser::keywords::Keyword::SELECT;
+                }
+                let query = self.query(&tokens)?;
+                self.semicolon()?;
+                PlStatementKind::Perform(query)
+            }
+            "raise" => self.raise()?,
+            "get" => self.get_diagnostics()?,
+            "commit" | "rollback" => {
+                return Err(self.unsupported(&format!("{} inside a function or block", word.to_uppercase())));
+            }
+            "execute" | "foreach" | "open" | "fetch" | "move" | "close" | "assert" | "call" | "do" => {
+                return Err(self.unsupported(&format!("{} in PL/pgSQL", word.to_uppercase())));
+            }
+            _ if matches!(next, Some(Token::LBracket | Token::Period)) && self.assignment_follows() => {
+                return Err(self.unsupported("assignment to an element or field"));
+            }
+            _ => self.sql()?,
+        };
+        Ok(PlStatement { kind, line })
+    }
+
+    /// Whether `:=` comes before the next semicolon.
+    fn assignment_follows(&self) -> bool {
+        self.source.tokens()[self.at..]
+            .iter()
+            .take_while(|token| !matches!(token.token, Token::SemiColon))
+            .any(|token| matches!(token.token, Token::Assignment))
+    }
+
+    fn assignment(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        let target = self.name()?;
+        self.at += 1;
+        let value = self.until_semicolon()?;
+        let value = self.expr(value)?;
+        self.semicolon()?;
+        Ok(PlStatementKind::Assign { target, value })
+    }
+
+    fn conditional(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        self.at += 1;
+        let mut branches = Vec::new();
+        let mut otherwise = Vec::new();
+        loop {
+            let condition = self.until_word("then")?;
+            let condition = self.expr(condition)?;
+            self.expect(&["then"])?;
+            branches.push((condition, self.statements(&["elsif", "elseif", "else", "end"])?));
+            if self.accept(&["elsif"]) || self.accept(&["elseif"]) {
+                continue;
+            }
+            if self.accept(&["else"]) {
+                otherwise = self.statements(&["end"])?;
+            }
+            self.expect(&["end", "if"])?;
+            self.semicolon()?;
+            return Ok(PlStatementKind::If { branches, otherwise });
+        }
+    }
+
+    /// `CASE [e] WHEN a, b THEN … [ELSE …] END CASE`, as the IF it stands for.
+    fn case(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        let line = self.line();
+        self.at += 1;
+        let operand = match self.is(&["when"]) {
+            true => None,
+            false => {
+                let tokens = self.until_word("when")?;
+                Some(self.expr(tokens)?)
+            }
+        };
+        let mut branches = Vec::new();
+        while self.accept(&["when"]) {
+            let tokens = self.until_word("then")?;
+            let values = self.parse(tokens, |cursor| cursor.list(Cursor::expr))?;
+            self.expect(&["then"])?;
+            let body = self.statements(&["when", "else", "end"])?;
+            branches.push((case_condition(operand.as_ref(), values, self.source)?, body));
+        }
+        if branches.is_empty() {
+            return Err(self.unexpected());
+        }
+        let otherwise = match self.accept(&["else"]) {
+            true => self.statements(&["end"])?,
+            false => vec![PlStatement { kind: PlStatementKind::CaseNotFound, line }],
+        };
+        self.expect(&["end", "case"])?;
+        self.semicolon()?;
+        Ok(PlStatementKind::If { branches, otherwise })
+    }
+
+    /// `LOOP … END LOOP [label];`
+    fn loop_body(&mut self, label: Option<&Name>) -> Result<Vec<PlStatement>, SyntaxError> {
+        self.expect(&["loop"])?;
+        let body = self.statements(&["end"])?;
+        self.expect(&["end", "loop"])?;
+        self.end_label(label)?;
+        self.semicolon()?;
+        Ok(body)
+    }
+
+    fn for_loop(&mut self, label: Option<Name>) -> Result<PlStatementKind, SyntaxError> {
+        self.at += 1;
+        let mut targets = vec![self.name()?];
+        while self.accept_token(&Token::Comma) {
+            targets.push(self.name()?);
+        }
+        self.expect(&["in"])?;
+        if self.is(&["execute"]) {
+            return Err(self.unsupported("FOR … IN EXECUTE"));
+        }
+        let reverse = self.accept(&["reverse"]);
+        let range = self.until_word("loop")?;
+        let dots = range
+            .windows(2)
+            .position(|pair| matches!((&pair[0].token, &pair[1].token), (Token::Period, Token::Period)));
+        let Some(dots) = dots else {
+            if reverse {
+                return Err(self.unexpected());
+            }
+            let query = self.query(range)?;
+            let body = self.loop_body(label.as_ref())?;
+            return Ok(PlStatementKind::ForQuery { label, targets, query, body });
+        };
+        let from = self.expr(&range[..dots])?;
+        let rest = &range[dots + 2..];
+        let by = rest.iter().position(|token| word_of(&token.token).as_deref() == Some("by"));
+        let to = self.expr(&rest[..by.unwrap_or(rest.len())])?;
+        let by = by.map(|by| self.expr(&rest[by + 1..])).transpose()?;
+        let mut targets = targets.into_iter();
+        let (Some(variable), None) = (targets.next(), targets.next()) else {
+            return Err(
+                SyntaxError::syntax("integer FOR loop must have only one target variable").at(from.at.start)
+            );
+        };
+        let body = self.loop_body(label.as_ref())?;
+        Ok(PlStatementKind::ForInteger { label, variable, reverse, from, to, by, body })
+    }
+
+    fn leave(&mut self, word: &str) -> Result<PlStatementKind, SyntaxError> {
+        self.at += 1;
+        let label = match self.peek() {
+            Some(Token::Word(_)) if !self.is(&["when"]) => Some(self.name()?),
+            _ => None,
+        };
+        let when = match self.accept(&["when"]) {
+            true => {
+                let tokens = self.until_semicolon()?;
+                Some(self.expr(tokens)?)
+            }
+            false => None,
+        };
+        self.semicolon()?;
+        Ok(match word {
+            "exit" => PlStatementKind::Exit { label, when },
+            _ => PlStatementKind::Continue { label, when },
+        })
+    }
+
+    fn return_statement(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        self.at += 1;
+        if self.accept(&["query"]) {
+            if self.is(&["execute"]) {
+                return Err(self.unsupported("RETURN QUERY EXECUTE"));
+            }
+            let tokens = self.until_semicolon()?;
+            let query = self.query(tokens)?;
+            self.semicolon()?;
+            return Ok(PlStatementKind::ReturnQuery(query));
+        }
+        let next = self.accept(&["next"]);
+        let tokens = self.until_semicolon()?;
+        let value = match tokens {
+            [] => None,
+            tokens => Some(self.expr(tokens)?),
+        };
+        self.semicolon()?;
+        Ok(if next { PlStatementKind::ReturnNext(value) } else { PlStatementKind::Return(value) })
+    }
+
+    fn get_diagnostics(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        self.at += 1;
+        if self.is(&["stacked"]) {
+            return Err(self.unsupported("GET STACKED DIAGNOSTICS"));
+        }
+        self.accept(&["current"]);
+        self.expect(&["diagnostics"])?;
+        let target = self.name()?;
+        if !self.accept_token(&Token::Assignment) && !self.accept_token(&Token::Eq) {
+            return Err(self.unexpected());
+        }
+        if !self.accept(&["row_count"]) {
+            return Err(self.unsupported("GET DIAGNOSTICS other than ROW_COUNT"));
+        }
+        if matches!(self.peek(), Some(Token::Comma)) {
+            return Err(self.unsupported("GET DIAGNOSTICS of several items"));
+        }
+        self.semicolon()?;
+        Ok(PlStatementKind::GetRowCount(target))
+    }
+
+    /// Any other statement, with `INTO` taken out of it.
+    fn sql(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        let tokens = self.until_semicolon()?;
+        if tokens.is_empty() {
+            return Err(self.unexpected());
+        }
+        let first = word_of(&tokens[0].token).unwrap_or_default();
+        let (rest, into, strict) = self.take_into(tokens, &first)?;
+        let statement = self.parse(&rest, statement)?;
+        match &statement {
+            Statement::Query(_) if into.is_empty() => {
+                return Err(SyntaxError::new("42601", "query has no destination for result data")
+                    .with_hint("If you want to discard the results of a SELECT, use PERFORM instead.")
+                    .at(self.source.span(tokens[0].span).start));
+            }
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {}
+            _ => {
+                let what = format!("{} in PL/pgSQL", first.to_uppercase());
+                return Err(SyntaxError::unsupported(what).at(self.source.span(tokens[0].span).start));
+            }
+        }
+        self.semicolon()?;
+        Ok(PlStatementKind::Sql { statement: Box::new(statement), into, strict })
+    }
+
+    /// Takes `INTO [STRICT] a, b` out of a statement.
+    fn take_into(
+        &self,
+        tokens: &[TokenWithSpan],
+        first: &str,
+    ) -> Result<(Vec<TokenWithSpan>, Vec<Name>, bool), SyntaxError> {
+        let mut depth = 0;
+        let from = usize::from(first == "insert") * 2;
+        let mut into = None;
+        for (n, token) in tokens.iter().enumerate().skip(from) {
+            match &token.token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth -= 1,
+                token if depth == 0 && word_of(token).as_deref() == Some("into") => {
+                    into = Some(n);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        let Some(into) = into else { return Ok((tokens.to_vec(), Vec::new(), false)) };
+        let mut cursor = Cursor::new(self.source, &tokens[into + 1..]);
+        let strict = cursor.accept(&["strict"]);
+        let names = cursor.list(Cursor::name)?;
+        let taken = 1 + usize::from(strict) + names.len() * 2 - 1;
+        let mut rest = tokens[..into].to_vec();
+        rest.extend_from_slice(&tokens[into + taken..]);
+        Ok((rest, names, strict))
+    }
+}
+
+/// `operand = a OR operand = b`, or the values themselves where there is no operand.
+fn case_condition(
+    operand: Option<&Expr>,
+    values: Vec<Expr>,
+    source: &Source<'_>,
+) -> Result<Expr, SyntaxError> {
+    let mut conditions: Vec<Expr> = values
+        .into_iter()
+        .map(|value| match operand {
+            None => value,
+            Some(operand) => Expr {
+                at: value.at,
+                point: value.at.start,
+                kind: ExprKind::Binary {
+                    op: "=".to_string(),
+                    left: Box::new(operand.clone()),
+                    right: Box::new(value),
+                },
+            },
+        })
+        .collect();
+    match (conditions.len(), operand) {
+        (1, _) => Ok(conditions.remove(0)),
+        (_, None) => Err(source.near(conditions[1].at.start)),
+        (_, Some(_)) => {
+            let at = conditions[0].at;
+            Ok(Expr { kind: ExprKind::Or(conditions), at, point: at.start })
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The tokens of a body: looking, taking, and cutting out what lies between two of them.
+
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::super::cursor::{Cursor, word_of};
+use super::Body;
+use crate::error::SyntaxError;
+use crate::syntax::{Expr, Name, Query, Span};
+
+impl<'s> Body<'s> {
+    pub(super) fn peek(&self) -> Option<&'s Token> {
+        self.source.tokens().get(self.at).map(|token| &token.token)
+    }
+
+    pub(super) fn word_at(&self, n: usize) -> Option<String> {
+        self.source.tokens().get(self.at + n).and_then(|token| word_of(&token.token))
+    }
+
+    pub(super) fn is(&self, words: &[&str]) -> bool {
+        words.iter().enumerate().all(|(n, word)| self.word_at(n).as_deref() == Some(*word))
+    }
+
+    pub(super) fn accept(&mut self, words: &[&str]) -> bool {
+        let found = self.is(words);
+        if found {
+            self.at += words.len();
+        }
+        found
+    }
+
+    pub(super) fn expect(&mut self, words: &[&str]) -> Result<(), SyntaxError> {
+        for word in words {
+            if !self.accept(&[word]) {
+                return Err(self.unexpected());
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn accept_token(&mut self, token: &Token) -> bool {
+        let found = self.peek() == Some(token);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    pub(super) fn semicolon(&mut self) -> Result<(), SyntaxError> {
+        if self.accept_token(&Token::SemiColon) { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    pub(super) fn here(&self) -> Span {
+        let end = Span { start: self.source.end(), end: self.source.end() };
+        self.source.tokens().get(self.at).map_or(end, |token| self.source.span(token.span))
+    }
+
+    pub(super) fn line(&self) -> u32 {
+        self.source.tokens().get(self.at).map_or(1, |token| token.span.start.line as u32)
+    }
+
+    pub(super) fn unexpected(&self) -> SyntaxError {
+        self.source.near(self.here().start)
+    }
+
+    pub(super) fn unsupported(&self, what: &str) -> SyntaxError {
+        SyntaxError::unsupported(what).at(self.here().start)
+    }
+
+    pub(super) fn name(&mut self) -> Result<Name, SyntaxError> {
+        let tokens = &self.source.tokens()[self.at.min(self.source.tokens().len())..];
+        let name = Cursor::new(self.source, &tokens[..tokens.len().min(1)]).name();
+        let name = name.map_err(|_| self.unexpected())?;
+        self.at += 1;
+        Ok(name)
+    }
+
+    /// Takes the tokens up to (not including) the first that `stop` accepts outside of parentheses and CASE … END.
+    pub(super) fn until(
+        &mut self,
+        stop: impl Fn(&Token) -> bool,
+    ) -> Result<&'s [TokenWithSpan], SyntaxError> {
+        let tokens = &self.source.tokens()[self.at..];
+        let (mut parens, mut cases) = (0i32, 0i32);
+        for (n, token) in tokens.iter().enumerate() {
+            if parens == 0 && cases == 0 && stop(&token.token) || matches!(token.token, Token::SemiColon) {
+                if !stop(&token.token) {
+                    self.at += n;
+                    return Err(self.unexpected());
+                }
+                self.at += n;
+                return Ok(&tokens[..n]);
+            }
+            match &token.token {
+                Token::LParen | Token::LBracket => parens += 1,
+                Token::RParen | Token::RBracket => parens -= 1,
+                token => match word_of(token).as_deref() {
+                    Some("case") => cases += 1,
+                    Some("end") => cases = (cases - 1).max(0),
+                    _ => {}
+                },
+            }
+        }
+        Err(SyntaxError::syntax("syntax error at end of input").at(self.source.end()))
+    }
+
+    pub(super) fn until_semicolon(&mut self) -> Result<&'s [TokenWithSpan], SyntaxError> {
+        self.until(|token| matches!(token, Token::SemiColon))
+    }
+
+    pub(super) fn until_word(&mut self, word: &'static str) -> Result<&'s [TokenWithSpan], SyntaxError> {
+        self.until(|token| word_of(token).as_deref() == Some(word))
+    }
+
+    pub(super) fn parse<T>(
+        &self,
+        tokens: &[TokenWithSpan],
+        parse: impl FnOnce(&mut Cursor<'s>) -> Result<T, SyntaxError>,
+    ) -> Result<T, SyntaxError> {
+        if tokens.is_empty() {
+            return Err(self.unexpected());
+        }
+        let mut cursor = Cursor::new(self.source, tokens);
+        let result = parse(&mut cursor)?;
+        cursor.finish()?;
+        Ok(result)
+    }
+
+    pub(super) fn expr(&self, tokens: &[TokenWithSpan]) -> Result<Expr, SyntaxError> {
+        self.parse(tokens, Cursor::expr)
+    }
+
+    pub(super) fn query(&self, tokens: &[TokenWithSpan]) -> Result<Box<Query>, SyntaxError> {
+        self.parse(tokens, Cursor::query).map(Box::new)
+    }
+}

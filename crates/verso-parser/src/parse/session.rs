@@ -1,0 +1,183 @@
+//! PREPARE, EXECUTE, DEALLOCATE, DISCARD, UNLISTEN; DECLARE, FETCH, MOVE, CLOSE.
+
+use sqlparser::tokenizer::Token;
+
+use super::cursor::Cursor;
+use verso_types::sqlstate;
+
+use crate::error::SyntaxError;
+use crate::syntax::{Cursor as Declared, Direction, Fetch, Parsed, Prepare, Statement};
+
+/// Parses one of these statements, if `word` begins one.
+pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Option<Statement>, SyntaxError> {
+    Ok(Some(match word {
+        "prepare" if !cursor.is(&["prepare", "transaction"]) => prepare(cursor)?,
+        "execute" => {
+            cursor.advance();
+            let name = cursor.name()?;
+            let args = match cursor.accept_token(&Token::LParen) {
+                true => {
+                    let args = cursor.list(Cursor::expr)?;
+                    cursor.expect_token(&Token::RParen)?;
+                    args
+                }
+                false => Vec::new(),
+            };
+            Statement::Execute { name, args }
+        }
+        "deallocate" => {
+            cursor.advance();
+            let _ = cursor.accept(&["prepare"]);
+            let all = cursor.accept(&["all"]);
+            Statement::Deallocate(if all { None } else { Some(cursor.name()?) })
+        }
+        "discard" => {
+            cursor.advance();
+            if !cursor.accept(&["all"]) {
+                return Err(cursor.unsupported("DISCARD of a part of the session"));
+            }
+            Statement::DiscardAll
+        }
+        "declare" => declare(cursor)?,
+        "fetch" | "move" => {
+            let moves = word == "move";
+            cursor.advance();
+            fetch(cursor, moves)?
+        }
+        "unlisten" => {
+            cursor.advance();
+            if !cursor.accept_token(&Token::Mul) {
+                cursor.name()?;
+            }
+            Statement::Unlisten
+        }
+        "close" => {
+            cursor.advance();
+            let all = cursor.accept(&["all"]);
+            Statement::Close(if all { None } else { Some(cursor.name()?) })
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// `PREPARE name [(type, …)] AS statement`.
+fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let name = cursor.name()?;
+    let mut types = Vec::new();
+    if cursor.accept_token(&Token::LParen) {
+        types = cursor.list(|cursor| {
+            let unknown = cursor.accept(&["unknown"]);
+            Ok(if unknown { None } else { Some(cursor.data_type()?.without_modifiers()) })
+        })?;
+        cursor.expect_token(&Token::RParen)?;
+    }
+    cursor.expect(&["as"])?;
+    let at = cursor.here();
+    let statement = super::statement(cursor)?;
+    match &statement {
+        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {}
+        _ => return Err(cursor.source().near(at.start)),
+    }
+    let at = at.to(cursor.here());
+    Ok(Statement::Prepare(Prepare { name, types, statement: Box::new(Parsed { statement, at }) }))
+}
+
+/// `DECLARE name [BINARY] [ASENSITIVE | INSENSITIVE] [[NO] SCROLL] CURSOR [{WITH | WITHOUT} HOLD] FOR query`.
+fn declare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let name = cursor.name()?;
+    let (mut binary, mut scroll) = (false, false);
+    while !cursor.accept(&["cursor"]) {
+        if cursor.accept(&["binary"]) {
+            binary = true;
+        } else if cursor.accept(&["no", "scroll"]) {
+            scroll = false;
+        } else if cursor.accept(&["scroll"]) {
+            scroll = true;
+        } else if !(cursor.accept(&["insensitive"]) || cursor.accept(&["asensitive"])) {
+            return Err(cursor.unexpected());
+        }
+    }
+    let hold = cursor.accept(&["with", "hold"]);
+    if !hold {
+        cursor.accept(&["without", "hold"]);
+    }
+    cursor.expect(&["for"])?;
+    let at = cursor.here();
+    let query = cursor.query()?;
+    let at = at.to(cursor.here());
+    let query = Box::new(Parsed { statement: Statement::Query(query), at });
+    Ok(Statement::Declare(Declared { name, binary, scroll, hold, query }))
+}
+
+/// Behind FETCH or MOVE: `[direction] [FROM | IN] name`.
+fn fetch(cursor: &mut Cursor<'_>, moves: bool) -> Result<Statement, SyntaxError> {
+    // A lone name may be that of a cursor called like a direction.
+    let direction = if cursor.word_at(1).is_none() && cursor.word().is_some() && ends(cursor, 1) {
+        Direction::Forward(Some(1))
+    } else {
+        direction(cursor)?
+    };
+    let _ = cursor.accept(&["from"]) || cursor.accept(&["in"]);
+    Ok(Statement::Fetch(Fetch { name: cursor.name()?, direction, moves }))
+}
+
+fn ends(cursor: &Cursor<'_>, n: usize) -> bool {
+    matches!(cursor.peek_at(n), Token::EOF)
+}
+
+fn direction(cursor: &mut Cursor<'_>) -> Result<Direction, SyntaxError> {
+    Ok(if cursor.accept(&["next"]) {
+        Direction::Forward(Some(1))
+    } else if cursor.accept(&["prior"]) {
+        Direction::Backward(Some(1))
+    } else if cursor.accept(&["first"]) {
+        Direction::Absolute(1)
+    } else if cursor.accept(&["last"]) {
+        Direction::Absolute(-1)
+    } else if cursor.accept(&["absolute"]) {
+        Direction::Absolute(signed(cursor)?)
+    } else if cursor.accept(&["relative"]) {
+        Direction::Relative(signed(cursor)?)
+    } else if cursor.accept(&["all"]) {
+        Direction::Forward(None)
+    } else if cursor.accept(&["forward"]) {
+        counted(cursor, Direction::Forward)?
+    } else if cursor.accept(&["backward"]) {
+        counted(cursor, Direction::Backward)?
+    } else if matches!(cursor.peek(), Token::Number(..) | Token::Minus | Token::Plus) {
+        Direction::Forward(Some(signed(cursor)?))
+    } else {
+        Direction::Forward(Some(1))
+    })
+}
+
+/// `[count | ALL]`; one without.
+fn counted(
+    cursor: &mut Cursor<'_>,
+    direction: impl Fn(Option<i64>) -> Direction,
+) -> Result<Direction, SyntaxError> {
+    if cursor.accept(&["all"]) {
+        return Ok(direction(None));
+    }
+    let count = match cursor.peek() {
+        Token::Number(..) | Token::Minus | Token::Plus => signed(cursor)?,
+        _ => 1,
+    };
+    Ok(direction(Some(count)))
+}
+
+fn signed(cursor: &mut Cursor<'_>) -> Result<i64, SyntaxError> {
+    let at = cursor.here();
+    let negative = cursor.accept_token(&Token::Minus);
+    if !negative {
+        cursor.accept_token(&Token::Plus);
+    }
+    let Token::Number(digits, _) = cursor.peek() else { return Err(cursor.unexpected()) };
+    let value: i64 = digits.parse().map_err(|_| {
+        SyntaxError::new(sqlstate::SYNTAX_ERROR, "the number of rows is no integer").at(at.start)
+    })?;
+    cursor.advance();
+    Ok(if negative { -value } else { value })
+}

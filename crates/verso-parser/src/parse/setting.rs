@@ -1,0 +1,143 @@
+//! SET, RESET, SHOW, ALTER DATABASE: names and values of settings.
+
+use sqlparser::tokenizer::Token;
+
+use super::cursor::Cursor;
+use super::string_literal;
+use super::transaction::some_modes;
+use crate::error::SyntaxError;
+use crate::syntax::{Name, Statement, TransactionModes};
+
+/// SET, of a setting or of a transaction.
+pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    if cursor.accept(&["session", "characteristics", "as", "transaction"]) {
+        return Ok(Statement::SetSessionCharacteristics(some_modes(cursor)?));
+    }
+    if cursor.accept(&["transaction", "snapshot"]) {
+        let snapshot = Some(string_literal(cursor)?.0);
+        return Ok(Statement::SetTransaction(TransactionModes { snapshot, ..TransactionModes::default() }));
+    }
+    if cursor.accept(&["transaction"]) {
+        return Ok(Statement::SetTransaction(some_modes(cursor)?));
+    }
+    if cursor.is(&["constraints"]) {
+        return super::table::set_constraints(cursor);
+    }
+    for (words, what) in [
+        (&["role"][..], "SET ROLE"),
+        (&["session", "authorization"], "SET SESSION AUTHORIZATION"),
+        (&["isolation"], "SET ISOLATION"),
+        (&["lock", "mode"], "SET LOCK MODE"),
+    ] {
+        if cursor.is(words) {
+            return Err(cursor.unsupported(what));
+        }
+    }
+    let local = cursor.accept(&["local"]);
+    if !local {
+        cursor.accept(&["session"]);
+    }
+    if cursor.is(&["time", "zone"]) {
+        let at = cursor.here();
+        cursor.expect(&["time", "zone"])?;
+        let name = Name { text: "timezone".to_string(), at };
+        if cursor.accept(&["local"]) {
+            return Ok(Statement::Set { name, value: None, local });
+        }
+        return Ok(Statement::Set { name, value: setting_value(cursor)?, local });
+    }
+    let name = assigned_setting(cursor)?;
+    Ok(Statement::Set { name, value: setting_value(cursor)?, local })
+}
+
+/// SHOW.
+pub(super) fn show(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    if cursor.accept(&["all"]) {
+        return Ok(Statement::ShowAll);
+    }
+    if cursor.accept(&["statement", "statistics"]) {
+        return Ok(Statement::ShowStatementStatistics);
+    }
+    let at = cursor.here();
+    if cursor.accept(&["transaction", "isolation", "level"]) {
+        return Ok(Statement::Show(Name { text: "transaction_isolation".to_string(), at }));
+    }
+    if cursor.accept(&["time", "zone"]) {
+        return Ok(Statement::Show(Name { text: "timezone".to_string(), at }));
+    }
+    Ok(Statement::Show(setting_name(cursor)?))
+}
+
+/// RESET.
+pub(super) fn reset(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    if cursor.accept(&["all"]) {
+        return Ok(Statement::ResetAll);
+    }
+    Ok(Statement::Reset(setting_name(cursor)?))
+}
+
+/// A setting's name with the `=` or TO behind it.
+fn assigned_setting(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
+    let name = setting_name(cursor)?;
+    if !cursor.accept_token(&Token::Eq) {
+        cursor.expect(&["to"])?;
+    }
+    Ok(name)
+}
+
+/// A setting's name; `a.b` is one name.
+fn setting_name(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
+    let mut name = cursor.name()?;
+    while cursor.accept_token(&Token::Period) {
+        let part = cursor.name()?;
+        name.text = format!("{}.{}", name.text, part.text);
+        name.at = name.at.to(part.at);
+    }
+    Ok(name)
+}
+
+/// A setting's value; `None` is DEFAULT. Several values become one text with commas.
+fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, SyntaxError> {
+    if cursor.accept(&["default"]) {
+        return Ok(None);
+    }
+    let parts = cursor.list(|cursor| {
+        let sign = match cursor.peek() {
+            Token::Minus => "-",
+            Token::Plus => "+",
+            _ => "",
+        };
+        if !sign.is_empty() {
+            cursor.advance();
+        }
+        let text = match cursor.peek() {
+            Token::Number(digits, _) => format!("{sign}{digits}"),
+            _ if !sign.is_empty() => return Err(cursor.unexpected()),
+            Token::Word(word) if word.quote_style.is_none() => word.value.to_lowercase(),
+            Token::Word(word) => word.value.clone(),
+            _ => return Ok(string_literal(cursor)?.0),
+        };
+        cursor.advance();
+        Ok(text)
+    })?;
+    Ok(Some(parts.join(", ")))
+}
+
+/// ALTER DATABASE SET.
+pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["alter", "database"])?;
+    if !cursor.is(&["set"]) && !cursor.is(&["reset"]) {
+        cursor.name()?; // there is one database; its name may be given
+    }
+    if cursor.accept(&["reset"]) {
+        return Ok(Statement::AlterDatabase { name: setting_name(cursor)?, value: None });
+    }
+    if !cursor.accept(&["set"]) {
+        return Err(cursor.unsupported("ALTER DATABASE other than SET"));
+    }
+    let name = assigned_setting(cursor)?;
+    Ok(Statement::AlterDatabase { name, value: setting_value(cursor)? })
+}

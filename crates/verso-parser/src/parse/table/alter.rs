@@ -1,0 +1,150 @@
+//! ALTER TABLE; ALTER INDEX and SEQUENCE … RENAME.
+
+use sqlparser::tokenizer::Token;
+
+use super::super::cursor::Cursor;
+use super::super::ddl::if_not_exists;
+use super::column::{collate, column_definition, expression};
+use super::constraint::table_constraint;
+use super::{check_parameter, storage_parameters};
+use crate::error::SyntaxError;
+use crate::syntax::{AlterAction, AlterTable, DropKind, Name, Statement};
+
+/// ALTER TABLE, and ALTER INDEX or SEQUENCE … RENAME.
+pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let start = cursor.here().start;
+    cursor.expect(&["alter"])?;
+    let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+    let kind = match word.as_str() {
+        "table" => None,
+        "index" => Some(DropKind::Index),
+        "sequence" => Some(DropKind::Sequence),
+        _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
+    };
+    cursor.advance();
+    let if_exists = cursor.accept(&["if", "exists"]);
+    cursor.accept(&["only"]);
+    let name = cursor.qualified()?;
+    if let Some(kind) = kind {
+        if !cursor.accept(&["rename", "to"]) {
+            return Err(cursor.unsupported(&format!("ALTER {} other than RENAME", word.to_uppercase())));
+        }
+        let to = cursor.name()?;
+        return Ok(Statement::Rename { kind, name, to, if_exists });
+    }
+    cursor.accept_token(&Token::Mul);
+    let actions = cursor.list(alter_action)?;
+    Ok(Statement::AlterTable(AlterTable { name, if_exists, actions }))
+}
+
+fn cascade(cursor: &mut Cursor<'_>) -> bool {
+    let cascade = cursor.accept(&["cascade"]);
+    if !cascade {
+        cursor.accept(&["restrict"]);
+    }
+    cascade
+}
+
+fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
+    let start = cursor.here().start;
+    let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+    match word.as_str() {
+        "add" => {
+            cursor.advance();
+            if let Some(constraint) = table_constraint(cursor)? {
+                return Ok(AlterAction::AddConstraint(constraint));
+            }
+            cursor.accept(&["column"]);
+            let if_not_exists = if_not_exists(cursor)?;
+            Ok(AlterAction::AddColumn { column: column_definition(cursor)?, if_not_exists })
+        }
+        "drop" => {
+            cursor.advance();
+            let constraint = cursor.accept(&["constraint"]);
+            if !constraint {
+                cursor.accept(&["column"]);
+            }
+            let if_exists = cursor.accept(&["if", "exists"]);
+            let name = cursor.name()?;
+            let cascade = cascade(cursor);
+            Ok(if constraint {
+                AlterAction::DropConstraint { name, if_exists, cascade }
+            } else {
+                AlterAction::DropColumn { column: name, if_exists, cascade }
+            })
+        }
+        "rename" => {
+            cursor.advance();
+            if cursor.accept(&["to"]) {
+                return Ok(AlterAction::Rename(cursor.name()?));
+            }
+            let constraint = cursor.accept(&["constraint"]);
+            if !constraint {
+                cursor.accept(&["column"]);
+            }
+            let name = cursor.name()?;
+            cursor.expect(&["to"])?;
+            let to = cursor.name()?;
+            Ok(if constraint {
+                AlterAction::RenameConstraint { name, to }
+            } else {
+                AlterAction::RenameColumn { column: name, to }
+            })
+        }
+        "set" if matches!(cursor.peek_at(1), Token::LParen) => {
+            cursor.advance();
+            storage_parameters(cursor).map(AlterAction::Options)
+        }
+        "lock" if cursor.accept(&["lock", "mode"]) => {
+            cursor.expect_token(&Token::LParen)?;
+            let level = cursor.name()?.text;
+            check_parameter("lock_level", &level).map_err(|error| error.at(start))?;
+            cursor.expect_token(&Token::RParen)?;
+            Ok(AlterAction::Options(vec![("lock_level".to_string(), level)]))
+        }
+        "alter" => {
+            cursor.advance();
+            if cursor.is(&["constraint"]) {
+                return Err(cursor.unsupported("ALTER CONSTRAINT"));
+            }
+            cursor.accept(&["column"]);
+            let column = cursor.name()?;
+            alter_column(cursor, column)
+        }
+        _ => {
+            let what = match cursor.word_at(1) {
+                Some(second) => format!("ALTER TABLE … {} {}", word.to_uppercase(), second.to_uppercase()),
+                None => format!("ALTER TABLE … {}", word.to_uppercase()),
+            };
+            Err(SyntaxError::unsupported(what).at(start))
+        }
+    }
+}
+
+fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, SyntaxError> {
+    if cursor.accept(&["set", "not", "null"]) {
+        return Ok(AlterAction::NotNull { column, not_null: true });
+    }
+    if cursor.accept(&["drop", "not", "null"]) {
+        return Ok(AlterAction::NotNull { column, not_null: false });
+    }
+    if cursor.accept(&["drop", "default"]) {
+        return Ok(AlterAction::Default { column, default: None });
+    }
+    if cursor.accept(&["set", "default"]) {
+        return Ok(AlterAction::Default { column, default: Some(expression(cursor)?) });
+    }
+    if cursor.accept(&["set", "data", "type"]) || cursor.accept(&["type"]) {
+        let ty = cursor.data_type()?;
+        if cursor.is(&["collate"]) {
+            collate(cursor)?;
+        }
+        let using = if cursor.accept(&["using"]) { Some(cursor.expr()?) } else { None };
+        return Ok(AlterAction::ColumnType { column, ty, using });
+    }
+    let words: Vec<String> = (0..2).filter_map(|n| cursor.word_at(n)).collect();
+    if words.is_empty() {
+        return Err(cursor.unexpected());
+    }
+    Err(cursor.unsupported(&format!("ALTER COLUMN … {}", words.join(" ").to_uppercase())))
+}

@@ -1,0 +1,170 @@
+//! A column's definition: its type, default, identity and constraints.
+
+use sqlparser::tokenizer::Token;
+use verso_types::Identity;
+use verso_types::SqlType;
+
+use super::super::cursor::Cursor;
+use super::super::ddl::{empty_sequence, sequence_options};
+use super::constraint::{check, constraint, deferral, references, unique};
+use crate::error::SyntaxError;
+use crate::syntax::{ColumnDefinition, CreateSequence, Expr, Name, QualifiedName, Span};
+
+/// A column with its constraints.
+pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinition, SyntaxError> {
+    let name = cursor.name()?;
+    let serial = cursor.word().and_then(|word| serial(&word));
+    let ty = match &serial {
+        Some(ty) => {
+            cursor.advance();
+            ty.clone()
+        }
+        None => cursor.data_type()?,
+    };
+    let mut column = ColumnDefinition {
+        name,
+        ty,
+        not_null: false,
+        default: None,
+        serial: serial.is_some(),
+        identity: None,
+        constraints: Vec::new(),
+    };
+    let (mut null, mut not_null) = (false, false);
+    while let Some(word) = cursor.word() {
+        let at = cursor.here().start;
+        let named = if cursor.accept(&["constraint"]) { Some(cursor.name()?) } else { None };
+        let word = if named.is_some() { cursor.word().unwrap_or_default() } else { word };
+        let own = |name: &Name| vec![name.clone()];
+        match word.as_str() {
+            "not" if cursor.word_at(1).as_deref() != Some("deferrable") => {
+                cursor.expect(&["not", "null"])?; // a name for it is forgotten, as in PostgreSQL 15
+                not_null = true;
+            }
+            "null" => {
+                cursor.advance();
+                null = true;
+            }
+            "default" => {
+                cursor.advance();
+                let default = expression(cursor)?;
+                if column.default.replace(default).is_some() {
+                    let text =
+                        format!("multiple default values specified for column \"{}\"", column.name.text);
+                    return Err(SyntaxError::syntax(text).at(at));
+                }
+            }
+            "generated" => {
+                if column.identity.replace(identity(cursor, &column.ty)?).is_some() {
+                    let text =
+                        format!("multiple identity specifications for column \"{}\"", column.name.text);
+                    return Err(SyntaxError::syntax(text).at(at));
+                }
+                not_null = true;
+            }
+            "primary" | "unique" => {
+                let clause = unique(cursor, Some(own(&column.name)))?;
+                column.constraints.push(constraint(named, clause, at));
+            }
+            "check" => {
+                let clause = check(cursor)?;
+                column.constraints.push(constraint(named, clause, at));
+            }
+            "references" => {
+                let clause = references(cursor, own(&column.name))?;
+                column.constraints.push(constraint(named, clause, at));
+            }
+            "deferrable" | "not" | "initially" if named.is_none() && !column.constraints.is_empty() => {
+                let last = column.constraints.last_mut().expect("there is one, as checked");
+                if !deferral(cursor, last)? {
+                    return Err(cursor.unexpected());
+                }
+            }
+            "collate" if named.is_none() => collate(cursor)?,
+            _ => {
+                for (words, what) in [(&["storage"][..], "STORAGE"), (&["compression"], "COMPRESSION")] {
+                    if cursor.is(words) {
+                        return Err(cursor.unsupported(what));
+                    }
+                }
+                return Err(cursor.unexpected());
+            }
+        }
+        if null && not_null {
+            let text = format!("conflicting NULL/NOT NULL declarations for column \"{}\"", column.name.text);
+            return Err(SyntaxError::syntax(text).at(at));
+        }
+    }
+    column.not_null = not_null;
+    Ok(column)
+}
+
+/// `smallserial`, `serial`, `bigserial`: the type of the column.
+fn serial(word: &str) -> Option<SqlType> {
+    Some(match word {
+        "smallserial" | "serial2" => SqlType::Int2,
+        "serial" | "serial4" => SqlType::Int4,
+        "bigserial" | "serial8" => SqlType::Int8,
+        _ => return None,
+    })
+}
+
+/// An expression and its text, which ends before what may follow it in a column's definition.
+pub(super) fn expression(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
+    let start = cursor.here().start;
+    let expr = cursor.expr_before(|word| {
+        [
+            "not",
+            "null",
+            "constraint",
+            "primary",
+            "unique",
+            "check",
+            "references",
+            "generated",
+            "collate",
+            "deferrable",
+            "initially",
+        ]
+        .contains(&word)
+    })?;
+    let end = cursor.source().token_end_before(cursor.here().start);
+    let text = cursor.source().slice(Span { start, end }).to_string();
+    Ok((expr, text))
+}
+
+/// `COLLATE "C"`: the only collation there is.
+pub(super) fn collate(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
+    let at = cursor.here().start;
+    cursor.expect(&["collate"])?;
+    let name = cursor.qualified()?;
+    match name.name.text.as_str() {
+        "C" | "POSIX" | "default" => Ok(()),
+        _ => Err(SyntaxError::unsupported(format!("COLLATE \"{}\"", name.name.text)).at(at)),
+    }
+}
+
+/// `GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(options)]`.
+fn identity(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<(Identity, Box<CreateSequence>), SyntaxError> {
+    let start = cursor.here();
+    cursor.expect(&["generated"])?;
+    let kind = if cursor.accept(&["always"]) {
+        Identity::Always
+    } else {
+        cursor.expect(&["by", "default"])?;
+        Identity::ByDefault
+    };
+    cursor.expect(&["as"])?;
+    if matches!(cursor.peek(), Token::LParen) {
+        return Err(cursor.unsupported("a generated column"));
+    }
+    cursor.expect(&["identity"])?;
+    let name = Name { text: String::new(), at: start };
+    let mut sequence = empty_sequence(QualifiedName { schema: None, name });
+    if cursor.accept_token(&Token::LParen) {
+        sequence_options(cursor, &mut sequence)?;
+        cursor.expect_token(&Token::RParen)?;
+    }
+    sequence.ty = ty.clone();
+    Ok((kind, Box::new(sequence)))
+}

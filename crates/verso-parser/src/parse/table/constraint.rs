@@ -1,0 +1,201 @@
+//! Constraints of columns and tables; SET CONSTRAINTS.
+
+use sqlparser::tokenizer::Token;
+use verso_types::ReferentialAction;
+
+use super::super::cursor::Cursor;
+use super::storage_parameters;
+use crate::error::SyntaxError;
+use crate::syntax::{ConstraintClause, ConstraintDefinition, Name, SetConstraints, Span, Statement};
+
+/// A table constraint, if one comes next.
+pub(super) fn table_constraint(cursor: &mut Cursor<'_>) -> Result<Option<ConstraintDefinition>, SyntaxError> {
+    let at = cursor.here().start;
+    let named = cursor.is(&["constraint"]);
+    let first = usize::from(named) * 2;
+    let word = cursor.word_at(first).unwrap_or_default();
+    if word == "exclude" && cursor.word_at(first + 1).as_deref() == Some("using") {
+        return Err(cursor.unsupported("EXCLUDE"));
+    }
+    if !["primary", "unique", "check", "foreign"].contains(&word.as_str()) {
+        return Ok(None);
+    }
+    let name = if cursor.accept(&["constraint"]) { Some(cursor.name()?) } else { None };
+    let clause = match word.as_str() {
+        "check" => check(cursor)?,
+        "foreign" => {
+            cursor.expect(&["foreign", "key"])?;
+            let columns = names(cursor)?;
+            references(cursor, columns)?
+        }
+        _ => unique(cursor, None)?,
+    };
+    let mut definition = constraint(name, clause, at);
+    while deferral(cursor, &mut definition)? {}
+    Ok(Some(definition))
+}
+
+pub(super) fn constraint(name: Option<Name>, clause: ConstraintClause, at: u32) -> ConstraintDefinition {
+    ConstraintDefinition { name, clause, deferrable: false, initially_deferred: false, at }
+}
+
+pub(super) fn check(cursor: &mut Cursor<'_>) -> Result<ConstraintClause, SyntaxError> {
+    cursor.expect(&["check"])?;
+    cursor.expect_token(&Token::LParen)?;
+    let start = cursor.here().start;
+    let expr = cursor.expr()?;
+    let end = cursor.source().token_end_before(cursor.here().start);
+    let text = cursor.source().slice(Span { start, end }).to_string();
+    cursor.expect_token(&Token::RParen)?;
+    if cursor.is(&["no", "inherit"]) {
+        return Err(cursor.unsupported("NO INHERIT"));
+    }
+    Ok(ConstraintClause::Check(expr, text))
+}
+
+pub(super) fn unique(
+    cursor: &mut Cursor<'_>,
+    column: Option<Vec<Name>>,
+) -> Result<ConstraintClause, SyntaxError> {
+    let primary = cursor.accept(&["primary", "key"]);
+    let mut nulls_distinct = true;
+    if !primary {
+        cursor.expect(&["unique"])?;
+        nulls_distinct = nulls_are_distinct(cursor);
+    }
+    if cursor.is(&["using", "index"]) && column.is_none() {
+        return Err(cursor.unsupported("USING INDEX"));
+    }
+    let columns = match column {
+        Some(column) => column,
+        None => names(cursor)?,
+    };
+    if cursor.is(&["include"]) {
+        return Err(cursor.unsupported("INCLUDE"));
+    }
+    if cursor.accept(&["with"]) {
+        storage_parameters(cursor)?; // fillfactor: pages fill as they fill
+    }
+    if cursor.is(&["using", "index", "tablespace"]) {
+        return Err(cursor.unsupported("TABLESPACE"));
+    }
+    Ok(ConstraintClause::Unique { columns, primary, nulls_distinct })
+}
+
+/// `NULLS [NOT] DISTINCT`.
+pub(super) fn nulls_are_distinct(cursor: &mut Cursor<'_>) -> bool {
+    if cursor.accept(&["nulls", "not", "distinct"]) {
+        return false;
+    }
+    cursor.accept(&["nulls", "distinct"]);
+    true
+}
+
+pub(super) fn references(
+    cursor: &mut Cursor<'_>,
+    columns: Vec<Name>,
+) -> Result<ConstraintClause, SyntaxError> {
+    cursor.expect(&["references"])?;
+    let table = cursor.qualified()?;
+    let referenced = if matches!(cursor.peek(), Token::LParen) { names(cursor)? } else { Vec::new() };
+    let mut match_full = false;
+    let (mut on_delete, mut on_update) = (None, None);
+    let mut delete_columns = Vec::new();
+    loop {
+        if cursor.accept(&["match", "full"]) {
+            match_full = true;
+        } else if cursor.is(&["match", "partial"]) {
+            return Err(cursor.unsupported("MATCH PARTIAL"));
+        } else if cursor.accept(&["match", "simple"]) {
+        } else if on_delete.is_none() && cursor.accept(&["on", "delete"]) {
+            let action = action(cursor)?;
+            let sets = matches!(action, ReferentialAction::SetNull | ReferentialAction::SetDefault);
+            if sets && matches!(cursor.peek(), Token::LParen) {
+                delete_columns = names(cursor)?;
+            }
+            on_delete = Some(action);
+        } else if on_update.is_none() && cursor.accept(&["on", "update"]) {
+            on_update = Some(action(cursor)?);
+        } else {
+            break;
+        }
+    }
+    Ok(ConstraintClause::Foreign {
+        columns,
+        table,
+        referenced,
+        match_full,
+        on_delete: on_delete.unwrap_or_default(),
+        on_update: on_update.unwrap_or_default(),
+        delete_columns,
+    })
+}
+
+fn action(cursor: &mut Cursor<'_>) -> Result<ReferentialAction, SyntaxError> {
+    for (words, action) in [
+        (&["no", "action"][..], ReferentialAction::NoAction),
+        (&["restrict"], ReferentialAction::Restrict),
+        (&["cascade"], ReferentialAction::Cascade),
+        (&["set", "null"], ReferentialAction::SetNull),
+        (&["set", "default"], ReferentialAction::SetDefault),
+    ] {
+        if cursor.accept(words) {
+            return Ok(action);
+        }
+    }
+    Err(cursor.unexpected())
+}
+
+/// `[NOT] DEFERRABLE`, `INITIALLY DEFERRED | IMMEDIATE`; false if none comes next.
+pub(super) fn deferral(
+    cursor: &mut Cursor<'_>,
+    constraint: &mut ConstraintDefinition,
+) -> Result<bool, SyntaxError> {
+    let at = cursor.here().start;
+    if cursor.is(&["not", "valid"]) {
+        return Err(cursor.unsupported("NOT VALID"));
+    }
+    let initially = cursor.is(&["initially"]);
+    let known = if cursor.accept(&["not", "deferrable"]) {
+        constraint.deferrable = false;
+        if constraint.initially_deferred {
+            let text = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
+            return Err(SyntaxError::syntax(text).at(at));
+        }
+        return Ok(true);
+    } else if cursor.accept(&["deferrable"]) {
+        constraint.deferrable = true;
+        true
+    } else if cursor.accept(&["initially", "deferred"]) {
+        constraint.deferrable = true;
+        constraint.initially_deferred = true;
+        true
+    } else {
+        cursor.accept(&["initially", "immediate"])
+    };
+    if known
+        && matches!(constraint.clause, ConstraintClause::Check(..))
+        && (!initially || constraint.deferrable)
+    {
+        return Err(SyntaxError::unsupported("a deferrable CHECK").at(at));
+    }
+    Ok(known)
+}
+
+pub(super) fn names(cursor: &mut Cursor<'_>) -> Result<Vec<Name>, SyntaxError> {
+    cursor.expect_token(&Token::LParen)?;
+    let names = cursor.list(Cursor::name)?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(names)
+}
+
+/// SET CONSTRAINTS, behind SET.
+pub fn set_constraints(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["constraints"])?;
+    let names = if cursor.accept(&["all"]) { Vec::new() } else { cursor.list(Cursor::qualified)? };
+    let deferred = cursor.accept(&["deferred"]);
+    if !deferred {
+        cursor.expect(&["immediate"])?;
+    }
+    Ok(Statement::SetConstraints(SetConstraints { names, deferred }))
+}

@@ -1,0 +1,107 @@
+//! CREATE INDEX, REINDEX, ANALYZE.
+
+use sqlparser::tokenizer::Token;
+
+use super::super::cursor::Cursor;
+use super::super::ddl::if_not_exists;
+use super::column::collate;
+use super::constraint::{names, nulls_are_distinct};
+use super::storage_parameters;
+use crate::error::SyntaxError;
+use crate::syntax::{CreateIndex, Name, Statement};
+
+/// CREATE [UNIQUE] INDEX, behind CREATE.
+pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let unique = cursor.accept(&["unique"]);
+    cursor.expect(&["index"])?;
+    if cursor.is(&["concurrently"]) {
+        return Err(cursor.unsupported("CREATE INDEX CONCURRENTLY"));
+    }
+    let if_not_exists = if_not_exists(cursor)?;
+    let name = if cursor.is(&["on"]) { None } else { Some(cursor.name()?) };
+    if if_not_exists && name.is_none() {
+        return Err(cursor.unexpected());
+    }
+    cursor.expect(&["on"])?;
+    cursor.accept(&["only"]);
+    let table = cursor.qualified()?;
+    if cursor.accept(&["using"]) {
+        let at = cursor.here().start;
+        let method = cursor.name()?.text;
+        if method != "btree" {
+            return Err(SyntaxError::unsupported(format!("an index USING {method}")).at(at));
+        }
+    }
+    cursor.expect_token(&Token::LParen)?;
+    let parts = cursor.list(index_part)?;
+    cursor.expect_token(&Token::RParen)?;
+    if cursor.is(&["include"]) {
+        return Err(cursor.unsupported("INCLUDE"));
+    }
+    let nulls_distinct = nulls_are_distinct(cursor);
+    if cursor.accept(&["with"]) {
+        storage_parameters(cursor)?;
+    }
+    for (word, what) in [("where", "a partial index (WHERE)"), ("tablespace", "TABLESPACE")] {
+        if cursor.is(&[word]) {
+            return Err(cursor.unsupported(what));
+        }
+    }
+    Ok(Statement::CreateIndex(CreateIndex { name, if_not_exists, unique, nulls_distinct, table, parts }))
+}
+
+fn index_part(cursor: &mut Cursor<'_>) -> Result<(Name, bool, bool), SyntaxError> {
+    if matches!(cursor.peek(), Token::LParen) || matches!(cursor.peek_at(1), Token::LParen) {
+        return Err(cursor.unsupported("an index on an expression"));
+    }
+    let name = cursor.name()?;
+    if cursor.is(&["collate"]) {
+        collate(cursor)?;
+    }
+    if cursor.word().is_some_and(|word| word.ends_with("_ops")) {
+        return Err(cursor.unsupported("an operator class"));
+    }
+    let descending = cursor.accept(&["desc"]);
+    if !descending {
+        cursor.accept(&["asc"]);
+    }
+    let nulls_first = if cursor.accept(&["nulls", "first"]) {
+        true
+    } else if cursor.accept(&["nulls", "last"]) {
+        false
+    } else {
+        descending
+    };
+    Ok((name, descending, nulls_first))
+}
+
+/// REINDEX.
+pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["reindex"])?;
+    let index = cursor.accept(&["index"]);
+    if !index && !cursor.accept(&["table"]) {
+        let what = cursor.word().unwrap_or_default().to_uppercase();
+        return Err(cursor.unsupported(&format!("REINDEX {what}")));
+    }
+    if cursor.is(&["concurrently"]) {
+        return Err(cursor.unsupported("REINDEX … CONCURRENTLY"));
+    }
+    Ok(Statement::Reindex { index, name: cursor.qualified()? })
+}
+
+/// ANALYZE.
+pub fn analyze(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    cursor.accept(&["verbose"]);
+    if cursor.at_end() {
+        return Ok(Statement::Analyze(Vec::new()));
+    }
+    let tables = cursor.list(|cursor| {
+        let table = cursor.qualified()?;
+        if matches!(cursor.peek(), Token::LParen) {
+            names(cursor)?;
+        }
+        Ok(table)
+    })?;
+    Ok(Statement::Analyze(tables))
+}

@@ -1,0 +1,203 @@
+//! Tables, constraints, indexes: CREATE TABLE and what it shares with ALTER TABLE, CREATE INDEX, LOCK TABLE.
+
+mod alter;
+mod column;
+mod constraint;
+mod index;
+
+pub use alter::alter;
+pub use constraint::set_constraints;
+pub use index::{analyze, create_index, reindex};
+
+use sqlparser::tokenizer::Token;
+
+use self::column::column_definition;
+use self::constraint::table_constraint;
+use super::cursor::Cursor;
+use super::ddl::{if_not_exists, table_list};
+use super::string_literal;
+use crate::error::SyntaxError;
+use crate::syntax::{
+    CreateTable, CreateTableAs, LockTable, QualifiedName, Statement, TableElement, TableLockMode,
+};
+
+/// Behind CREATE.
+pub fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let if_not_exists = if_not_exists(cursor)?;
+    let name = cursor.qualified()?;
+    let names_only = matches!(cursor.peek(), Token::LParen)
+        && matches!(cursor.peek_at(1), Token::Word(_))
+        && matches!(cursor.peek_at(2), Token::Comma | Token::RParen);
+    if names_only || cursor.is(&["as"]) || cursor.is(&["with"]) {
+        return create_table_as(cursor, name, if_not_exists);
+    }
+    for (words, what) in [(&["of"][..], "CREATE TABLE … OF"), (&["partition", "of"], "PARTITION OF")] {
+        if cursor.is(words) {
+            return Err(cursor.unsupported(what));
+        }
+    }
+    cursor.expect_token(&Token::LParen)?;
+    let mut elements = Vec::new();
+    if !cursor.accept_token(&Token::RParen) {
+        elements = cursor.list(table_element)?;
+        cursor.expect_token(&Token::RParen)?;
+    }
+    let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
+    if let Some(word) = cursor.word() {
+        let clause = match word.as_str() {
+            "inherits" | "partition" | "using" | "with" | "without" | "on" | "tablespace" | "as" => {
+                word.to_uppercase()
+            }
+            _ => return Err(cursor.unexpected()),
+        };
+        return Err(cursor.unsupported(&format!("CREATE TABLE … {clause}")));
+    }
+    Ok(Statement::CreateTable(CreateTable { name, if_not_exists, elements, options }))
+}
+
+/// Behind the table's name: columns, WITH (…), AS, the query.
+fn create_table_as(
+    cursor: &mut Cursor<'_>,
+    name: QualifiedName,
+    if_not_exists: bool,
+) -> Result<Statement, SyntaxError> {
+    let mut columns = Vec::new();
+    if cursor.accept_token(&Token::LParen) {
+        columns = cursor.list(Cursor::name)?;
+        cursor.expect_token(&Token::RParen)?;
+    }
+    let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
+    cursor.expect(&["as"])?;
+    if cursor.is(&["execute"]) {
+        return Err(cursor.unsupported("CREATE TABLE … AS EXECUTE"));
+    }
+    if !matches!(cursor.peek(), Token::LParen)
+        && !["select", "values", "with"].iter().any(|word| cursor.is(&[word]))
+    {
+        return Err(cursor.unexpected());
+    }
+    let query = cursor.query()?;
+    let with_data = !cursor.accept(&["with", "no", "data"]);
+    if with_data {
+        cursor.accept(&["with", "data"]);
+    }
+    let create = CreateTableAs { name, columns, if_not_exists, options, query, with_data };
+    Ok(Statement::CreateTableAs(create))
+}
+
+fn table_element(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
+    if cursor.accept(&["like"]) {
+        return like(cursor);
+    }
+    if let Some(constraint) = table_constraint(cursor)? {
+        return Ok(TableElement::Constraint(constraint));
+    }
+    column_definition(cursor).map(TableElement::Column)
+}
+
+fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
+    let table = cursor.qualified()?;
+    let (mut defaults, mut constraints, mut indexes, mut identity) = (false, false, false, false);
+    while cursor.is(&["including"]) || cursor.is(&["excluding"]) {
+        let including = cursor.is(&["including"]);
+        cursor.advance();
+        let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+        match word.as_str() {
+            "defaults" => defaults = including,
+            "constraints" => constraints = including,
+            "indexes" => indexes = including,
+            "identity" => identity = including,
+            "all" => {
+                (defaults, constraints, indexes, identity) = (including, including, including, including);
+            }
+            // There is none that could be included.
+            "generated" | "storage" | "statistics" | "comments" | "compression" => {}
+            _ => return Err(cursor.unexpected()),
+        }
+        cursor.advance();
+    }
+    Ok(TableElement::Like { table, defaults, constraints, indexes, identity })
+}
+
+/// `(name [= value], …)`.
+fn storage_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
+    cursor.expect_token(&Token::LParen)?;
+    let parameters = cursor.list(|cursor| {
+        let at = cursor.here().start;
+        let name = cursor.name()?.text;
+        let value = if cursor.accept_token(&Token::Eq) {
+            match cursor.peek().clone() {
+                Token::Number(digits, _) => {
+                    cursor.advance();
+                    digits
+                }
+                Token::Word(word) => {
+                    cursor.advance();
+                    word.value.to_ascii_lowercase()
+                }
+                _ => string_literal(cursor)?.0,
+            }
+        } else {
+            "true".to_string()
+        };
+        check_parameter(&name, &value).map_err(|error| error.at(at))?;
+        Ok((name, value))
+    })?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(parameters)
+}
+
+/// Refuses storage parameters that are not known, and values they do not take.
+fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
+    let out_of_bounds = |detail: String| {
+        let text = format!("value {value} out of bounds for option \"{name}\"");
+        Err(SyntaxError::new("22023", text).with_detail(detail))
+    };
+    match name {
+        "fillfactor" => match value.parse::<i64>() {
+            Ok(10..=100) => Ok(()),
+            Ok(_) => out_of_bounds("Valid values are between \"10\" and \"100\".".to_string()),
+            Err(_) => {
+                let text = format!("invalid value for integer option \"{name}\": {value}");
+                Err(SyntaxError::new("22023", text))
+            }
+        },
+        "lock_level" if ["row", "page"].contains(&value) => Ok(()),
+        "lock_level" => {
+            let text = format!("invalid value for enum option \"lock_level\": {value}");
+            Err(SyntaxError::new("22023", text).with_detail("Valid values are \"row\" and \"page\"."))
+        }
+        "autovacuum_enabled"
+        | "autovacuum_vacuum_scale_factor"
+        | "autovacuum_analyze_scale_factor"
+        | "toast_tuple_target"
+        | "parallel_workers" => Ok(()),
+        _ => Err(SyntaxError::new("22023", format!("unrecognized parameter \"{name}\""))),
+    }
+}
+
+/// LOCK TABLE.
+pub fn lock_table(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["lock"])?;
+    cursor.accept(&["table"]);
+    let tables = table_list(cursor)?;
+    let mut mode = TableLockMode::AccessExclusive;
+    if cursor.accept(&["in"]) {
+        let found = [
+            (&["access", "share", "mode"][..], TableLockMode::AccessShare),
+            (&["row", "share", "mode"], TableLockMode::RowShare),
+            (&["row", "exclusive", "mode"], TableLockMode::RowExclusive),
+            (&["share", "update", "exclusive", "mode"], TableLockMode::ShareUpdateExclusive),
+            (&["share", "row", "exclusive", "mode"], TableLockMode::ShareRowExclusive),
+            (&["share", "mode"], TableLockMode::Share),
+            (&["exclusive", "mode"], TableLockMode::Exclusive),
+            (&["access", "exclusive", "mode"], TableLockMode::AccessExclusive),
+        ]
+        .into_iter()
+        .find(|(words, _)| cursor.accept(words));
+        mode = found.ok_or_else(|| cursor.unexpected())?.1;
+    }
+    let nowait = cursor.accept(&["nowait"]);
+    Ok(Statement::LockTable(LockTable { tables, mode, nowait }))
+}

@@ -1,0 +1,144 @@
+//! BEGIN, COMMIT, ROLLBACK, SAVEPOINT, and the modes of transactions.
+
+use sqlparser::tokenizer::Token;
+
+use super::cursor::Cursor;
+use super::string_literal;
+use crate::error::SyntaxError;
+use crate::syntax::{IsolationLevel, Statement, TransactionModes};
+
+/// BEGIN, START TRANSACTION: behind these words.
+pub(super) fn begin(cursor: &mut Cursor<'_>, words: &[&str]) -> Result<Statement, SyntaxError> {
+    cursor.expect(words)?;
+    let _ = cursor.accept(&["work"]) || cursor.accept(&["transaction"]);
+    Ok(Statement::Begin(modes(cursor)?))
+}
+
+/// `ISOLATION LEVEL …`, `SNAPSHOT`, `READ ONLY`, `NO SAVEPOINT`, with or without commas.
+fn modes(cursor: &mut Cursor<'_>) -> Result<TransactionModes, SyntaxError> {
+    let mut modes = TransactionModes::default();
+    loop {
+        let at = cursor.here().start;
+        let twice = if cursor.accept(&["isolation", "level"]) {
+            modes.isolation.replace(level(cursor)?).is_some()
+        } else if cursor.accept(&["snapshot", "at", "number"]) {
+            modes.isolation.get_or_insert(IsolationLevel::Snapshot);
+            let Token::Number(number, _) = cursor.peek() else { return Err(cursor.unexpected()) };
+            let number = number.clone();
+            cursor.advance();
+            modes.snapshot.replace(number).is_some()
+        } else if cursor.is(&["snapshot"]) && !matches!(cursor.peek_at(1), Token::SingleQuotedString(_)) {
+            cursor.advance();
+            modes.isolation.replace(IsolationLevel::Snapshot).is_some()
+        } else if cursor.accept(&["read", "only"]) {
+            modes.read_only.replace(true).is_some()
+        } else if cursor.accept(&["read", "write"]) {
+            modes.read_only.replace(false).is_some()
+        } else if cursor.accept(&["no", "savepoint"]) {
+            modes.savepoints.replace(false).is_some()
+        } else if cursor.accept(&["savepoint"]) {
+            modes.savepoints.replace(true).is_some()
+        } else if cursor.accept(&["deferrable"]) {
+            modes.deferrable.replace(true).is_some()
+        } else if cursor.accept(&["not", "deferrable"]) {
+            modes.deferrable.replace(false).is_some()
+        } else {
+            return Ok(modes);
+        };
+        if twice {
+            return Err(SyntaxError::syntax("conflicting or redundant options").at(at));
+        }
+        if cursor.accept_token(&Token::Comma) && cursor.at_end() {
+            return Err(cursor.unexpected());
+        }
+    }
+}
+
+fn level(cursor: &mut Cursor<'_>) -> Result<IsolationLevel, SyntaxError> {
+    for (words, level) in [
+        (&["read", "uncommitted"][..], IsolationLevel::ReadUncommitted),
+        (&["read", "committed"], IsolationLevel::ReadCommitted),
+        (&["repeatable", "read"], IsolationLevel::Snapshot),
+        (&["snapshot"], IsolationLevel::Snapshot),
+        (&["serializable"], IsolationLevel::Serializable),
+    ] {
+        if cursor.accept(words) {
+            return Ok(level);
+        }
+    }
+    Err(cursor.unexpected())
+}
+
+/// Behind COMMIT or ROLLBACK: `[WORK | TRANSACTION] [AND [NO] CHAIN]`.
+fn chain(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
+    let _ = cursor.accept(&["work"]) || cursor.accept(&["transaction"]);
+    if cursor.accept(&["and", "no", "chain"]) {
+        return Ok(false);
+    }
+    Ok(cursor.accept(&["and", "chain"]))
+}
+
+/// COMMIT, COMMIT PREPARED.
+pub(super) fn commit(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    if cursor.is(&["prepared"]) {
+        cursor.advance();
+        return Ok(Statement::EndPrepared { gid: string_literal(cursor)?.0, commit: true });
+    }
+    let chain = chain(cursor)?;
+    if cursor.accept(&["write"]) {
+        commit_write(cursor)?;
+    }
+    Ok(Statement::Commit { chain })
+}
+
+/// `COMMIT WRITE [WAIT | NOWAIT] [IMMEDIATE | BATCH]`: every commit waits for the disk so far.
+fn commit_write(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
+    let (mut wait, mut logging) = (false, false);
+    loop {
+        if cursor.is(&["nowait"]) {
+            return Err(cursor.unsupported("COMMIT WRITE NOWAIT"));
+        } else if !wait && cursor.accept(&["wait"]) {
+            wait = true;
+        } else if !logging && (cursor.accept(&["immediate"]) || cursor.accept(&["batch"])) {
+            logging = true;
+        } else {
+            return Ok(());
+        }
+    }
+}
+
+/// ROLLBACK, ROLLBACK TO, ROLLBACK PREPARED.
+pub(super) fn rollback(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    if word == "rollback" {
+        if cursor.is(&["prepared"]) {
+            cursor.advance();
+            return Ok(Statement::EndPrepared { gid: string_literal(cursor)?.0, commit: false });
+        }
+        let _ = cursor.accept(&["work"]) || cursor.accept(&["transaction"]);
+        if cursor.accept(&["to"]) {
+            cursor.accept(&["savepoint"]);
+            return Ok(Statement::RollbackTo(cursor.name()?));
+        }
+    }
+    Ok(Statement::Rollback { chain: chain(cursor)? })
+}
+
+/// RELEASE.
+pub(super) fn release(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    cursor.accept(&["savepoint"]);
+    let name = cursor.name()?;
+    if cursor.is(&["only"]) {
+        return Err(cursor.unsupported("RELEASE … ONLY"));
+    }
+    Ok(Statement::Release(name))
+}
+
+/// Modes, of which there is one at least.
+pub(super) fn some_modes(cursor: &mut Cursor<'_>) -> Result<TransactionModes, SyntaxError> {
+    let start = cursor.here();
+    let modes = modes(cursor)?;
+    if cursor.here() == start { Err(cursor.unexpected()) } else { Ok(modes) }
+}

@@ -1,0 +1,86 @@
+//! Verso's syntax tree: what the parser accepts, nothing more.
+//!
+//! The text is parsed by the `sqlparser` crate or, for our own statements, by [`crate::parse`]; both end here. A form
+//! that is missing here is refused while lowering, with its name and position, so the binder never meets a clause it
+//! would have to ignore.
+//!
+//! S1. Every node knows its place in the text ([`Span`], characters from 0), so an error can point at it.
+//! S2. Names are folded as SQL folds them: unquoted ones in lower case.
+//! S3. Left-deep chains of operators stay left-deep, but AND and OR are flat, so that long ones do not nest.
+
+mod copy;
+mod dml;
+mod expr;
+mod object;
+mod plpgsql;
+mod server;
+mod session;
+mod statement;
+mod table;
+mod transaction;
+
+pub use copy::*;
+pub use dml::*;
+pub use expr::*;
+pub use object::*;
+pub use plpgsql::*;
+pub use server::*;
+pub use session::{Cursor, Direction, Fetch, Prepare};
+pub use statement::*;
+pub use table::*;
+pub use transaction::*;
+
+/// A place in the text: characters from 0, half open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// First character.
+    pub start: u32,
+    /// Behind the last character.
+    pub end: u32,
+}
+
+impl Span {
+    /// The smallest span that covers both.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// An identifier, folded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Name {
+    /// As stored in the catalog.
+    pub text: String,
+    /// Where it stands.
+    pub at: Span,
+}
+
+/// A name of a table, function, …, perhaps with its schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QualifiedName {
+    /// The schema, where one is given.
+    pub schema: Option<Name>,
+    /// The name itself.
+    pub name: Name,
+}
+
+impl QualifiedName {
+    /// Where it stands, schema included.
+    pub fn at(&self) -> Span {
+        self.schema.as_ref().map_or(self.name.at, |schema| schema.at.to(self.name.at))
+    }
+
+    /// The schema's text.
+    pub fn schema_text(&self) -> Option<&str> {
+        self.schema.as_ref().map(|schema| schema.text.as_str())
+    }
+}
+
+impl std::fmt::Display for QualifiedName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(schema) = &self.schema {
+            write!(f, "{}.", schema.text)?;
+        }
+        f.write_str(&self.name.text)
+    }
+}

@@ -1,0 +1,84 @@
+//! Statements that matter to servers: COPY and roles.
+
+use super::{CopyOptions, Expr, Name, QualifiedName, Query};
+
+/// COPY.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copy {
+    /// What is copied.
+    pub what: CopyWhat,
+    /// Into the table, otherwise out of it.
+    pub from: bool,
+    /// Where the data are.
+    pub place: CopyPlace,
+    /// How they look.
+    pub options: CopyOptions,
+    /// WHERE: which rows go into the table.
+    pub filter: Option<Expr>,
+}
+
+/// What COPY copies.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopyWhat {
+    /// A table.
+    Table {
+        /// Its name.
+        name: QualifiedName,
+        /// Some of its columns; empty for all.
+        columns: Vec<Name>,
+    },
+    /// The rows of a query.
+    Query(Box<Query>),
+}
+
+/// Where the data of COPY are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopyPlace {
+    /// STDIN, STDOUT: with the client.
+    Client,
+    /// In a file where the database is.
+    File(String),
+}
+
+/// CREATE, ALTER, DROP ROLE.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RoleStatement {
+    /// CREATE.
+    Create {
+        /// Its name.
+        name: Name,
+        /// What it may.
+        options: RoleOptions,
+    },
+    /// ALTER.
+    Alter {
+        /// Its name; the session's own if there is none.
+        name: Option<Name>,
+        /// What changes.
+        options: RoleOptions,
+        /// RENAME TO.
+        rename: Option<Name>,
+    },
+    /// DROP.
+    Drop {
+        /// Which.
+        names: Vec<Name>,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+}
+
+/// Options of a role as they are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoleOptions {
+    /// SUPERUSER.
+    pub superuser: Option<bool>,
+    /// CREATEROLE.
+    pub create_role: Option<bool>,
+    /// LOGIN.
+    pub login: Option<bool>,
+    /// PASSWORD; `Some(None)` is NULL.
+    pub password: Option<Option<String>>,
+    /// VALID UNTIL.
+    pub valid_until: Option<String>,
+}

@@ -1,0 +1,215 @@
+//! Tables, their constraints and indexes: CREATE TABLE, ALTER TABLE, CREATE INDEX, LOCK TABLE.
+
+use verso_types::SqlType;
+use verso_types::{Identity, ReferentialAction};
+
+use super::{CreateSequence, Expr, Name, QualifiedName, Query};
+
+/// CREATE TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTable {
+    /// Its name.
+    pub name: QualifiedName,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// Columns, constraints, and tables whose columns are copied, in order.
+    pub elements: Vec<TableElement>,
+    /// WITH (…): names and texts of values.
+    pub options: Vec<(String, String)>,
+}
+
+/// CREATE TABLE … AS, SELECT … INTO.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTableAs {
+    /// The table's name.
+    pub name: QualifiedName,
+    /// Names of its first columns; the others have those of the query.
+    pub columns: Vec<Name>,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// WITH (…): names and texts of values.
+    pub options: Vec<(String, String)>,
+    /// What it is made from.
+    pub query: Query,
+    /// Not WITH NO DATA.
+    pub with_data: bool,
+}
+
+/// What stands between the parentheses of CREATE TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableElement {
+    /// A column.
+    Column(ColumnDefinition),
+    /// A table constraint.
+    Constraint(ConstraintDefinition),
+    /// `LIKE t`.
+    Like {
+        /// The table to copy.
+        table: QualifiedName,
+        /// INCLUDING DEFAULTS.
+        defaults: bool,
+        /// INCLUDING CONSTRAINTS.
+        constraints: bool,
+        /// INCLUDING INDEXES.
+        indexes: bool,
+        /// INCLUDING IDENTITY.
+        identity: bool,
+    },
+}
+
+/// A column of CREATE TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDefinition {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub ty: SqlType,
+    /// NOT NULL.
+    pub not_null: bool,
+    /// DEFAULT, and its text, which the catalog keeps.
+    pub default: Option<(Expr, String)>,
+    /// `serial` and its relatives.
+    pub serial: bool,
+    /// GENERATED … AS IDENTITY, with the options of its sequence.
+    pub identity: Option<(Identity, Box<CreateSequence>)>,
+    /// Its constraints.
+    pub constraints: Vec<ConstraintDefinition>,
+}
+
+/// A constraint of a column or a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConstraintDefinition {
+    /// `CONSTRAINT name`.
+    pub name: Option<Name>,
+    /// What it demands.
+    pub clause: ConstraintClause,
+    /// DEFERRABLE.
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED.
+    pub initially_deferred: bool,
+    /// Where it starts.
+    pub at: u32,
+}
+
+/// What a constraint demands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConstraintClause {
+    /// CHECK, with its text, which the catalog keeps.
+    Check(Expr, String),
+    /// UNIQUE, PRIMARY KEY.
+    Unique {
+        /// The columns.
+        columns: Vec<Name>,
+        /// PRIMARY KEY.
+        primary: bool,
+        /// Not NULLS NOT DISTINCT.
+        nulls_distinct: bool,
+    },
+    /// FOREIGN KEY, REFERENCES.
+    Foreign {
+        /// The referencing columns.
+        columns: Vec<Name>,
+        /// The table referenced.
+        table: QualifiedName,
+        /// Its columns; empty means its primary key.
+        referenced: Vec<Name>,
+        /// MATCH FULL.
+        match_full: bool,
+        /// ON DELETE.
+        on_delete: ReferentialAction,
+        /// ON UPDATE.
+        on_update: ReferentialAction,
+        /// The columns that ON DELETE SET NULL or SET DEFAULT sets.
+        delete_columns: Vec<Name>,
+    },
+}
+
+/// ALTER TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterTable {
+    /// The table.
+    pub name: QualifiedName,
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// The changes in order.
+    pub actions: Vec<AlterAction>,
+}
+
+/// One change of ALTER TABLE.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are the parts of the form that the variant's comment spells out")]
+pub enum AlterAction {
+    /// `ADD COLUMN [IF NOT EXISTS] column`.
+    AddColumn { column: ColumnDefinition, if_not_exists: bool },
+    /// `DROP COLUMN [IF EXISTS] column [CASCADE]`.
+    DropColumn { column: Name, if_exists: bool, cascade: bool },
+    /// `ALTER COLUMN column TYPE ty [USING using]`.
+    ColumnType { column: Name, ty: SqlType, using: Option<Expr> },
+    /// `ALTER COLUMN column SET | DROP NOT NULL`.
+    NotNull { column: Name, not_null: bool },
+    /// `ALTER COLUMN column SET DEFAULT default | DROP DEFAULT`.
+    Default { column: Name, default: Option<(Expr, String)> },
+    /// `ADD constraint`.
+    AddConstraint(ConstraintDefinition),
+    /// `DROP CONSTRAINT [IF EXISTS] name [CASCADE]`.
+    DropConstraint { name: Name, if_exists: bool, cascade: bool },
+    /// `RENAME TO name`.
+    Rename(Name),
+    /// `RENAME COLUMN column TO to`.
+    RenameColumn { column: Name, to: Name },
+    /// `RENAME CONSTRAINT name TO to`.
+    RenameConstraint { name: Name, to: Name },
+    /// `SET (name = value, …)`.
+    Options(Vec<(String, String)>),
+}
+
+/// CREATE INDEX.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateIndex {
+    /// Its name.
+    pub name: Option<Name>,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// UNIQUE.
+    pub unique: bool,
+    /// Not NULLS NOT DISTINCT.
+    pub nulls_distinct: bool,
+    /// The table.
+    pub table: QualifiedName,
+    /// Column, DESC, NULLS FIRST.
+    pub parts: Vec<(Name, bool, bool)>,
+}
+
+/// LOCK TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockTable {
+    /// The tables.
+    pub tables: Vec<QualifiedName>,
+    /// IN … MODE.
+    pub mode: TableLockMode,
+    /// NOWAIT.
+    pub nowait: bool,
+}
+
+/// The modes of LOCK TABLE, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "PostgreSQL's names")]
+pub enum TableLockMode {
+    AccessShare,
+    RowShare,
+    RowExclusive,
+    ShareUpdateExclusive,
+    Share,
+    ShareRowExclusive,
+    Exclusive,
+    AccessExclusive,
+}
+
+/// SET CONSTRAINTS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetConstraints {
+    /// Which; empty means ALL.
+    pub names: Vec<QualifiedName>,
+    /// DEFERRED, not IMMEDIATE.
+    pub deferred: bool,
+}

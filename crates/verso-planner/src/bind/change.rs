@@ -1,0 +1,238 @@
+//! UPDATE, DELETE.
+//!
+//! 1. A change looks at its table row by row where that gives what the state at its start says (rule T2). Otherwise a query
+//!    finds all rows first, with the new values and what RETURNING says of them: where there is FROM or USING, where a
+//!    subquery reads what the statement changes, and for `SET (a, b) = (SELECT …)`, which runs once a row.
+//! 2. WHERE CURRENT OF is a query, too: it finds the row on which the cursor stands.
+//! 3. A subquery that depends on no row, and is asked for every row, runs before the first change.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`found`] | the query that finds all rows first |
+//! | [`assignments`] | SET |
+
+mod assignments;
+mod found;
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_exec::exec::{checks_over, key_columns_read};
+use verso_exec::plan::{Delete, ExprKind as K, Returning, TypedExpr, Update};
+
+use super::Binder;
+use super::dml::reads;
+use super::scope::Scope;
+use super::walk::{columns_of, map_columns, prune};
+use crate::errors::SqlError;
+use verso_parser::syntax;
+
+impl Binder<'_> {
+    /// UPDATE.
+    pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
+        let (table, scope) = self.target_scope(&update.table)?;
+        if update.from.is_none()
+            && update.current.is_none()
+            && let Some(update) = self.update_in_place(update, &table, &scope)?
+        {
+            return Ok(update);
+        }
+        self.update_found(update, table, &scope)
+    }
+
+    /// Row by row; none where that would be late.
+    fn update_in_place(
+        &self,
+        update: &syntax::Update,
+        table: &Arc<TableDef>,
+        scope: &Scope,
+    ) -> Result<Option<Update>, SqlError> {
+        let table = Arc::clone(table);
+        let mut filter = self.filter(update.filter.as_ref(), scope)?;
+        let mut rows = Vec::new();
+        let mut assignments = self.assignments(&update.assignments, &table, scope, Some(&mut rows))?;
+        // RETURNING sees the new values: of assigned columns those assigned, of others those read.
+        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let shift = table.columns.len();
+        let alias = update.table.alias.as_ref();
+        let mut returning = self.returning(&update.returning, &table, alias, |expr| {
+            map_columns(expr, &mut |column| {
+                assigned.iter().position(|assigned| *assigned == column).map_or(column, |n| shift + n)
+            });
+        })?;
+        let read = assignments.iter().map(|(_, value)| value).chain(&filter);
+        if !rows.is_empty() || depends(read, &table, false) || returns_changes(returning.as_ref(), &table) {
+            return Ok(None);
+        }
+        let mut kept: Vec<TypedExpr> = Vec::new(); // what RETURNING needs of the read columns
+        if let Some(returning) = &mut returning {
+            for expr in &mut returning.exprs {
+                map_columns(expr, &mut |column| {
+                    if column < shift {
+                        kept.push(TypedExpr::column(column, table.columns[column].ty.clone()));
+                    }
+                    column
+                });
+            }
+        }
+        let checks = self.checks(&table)?;
+        let mut needed = key_columns_read(&table, Some(&assigned));
+        for check in &checks {
+            let used = columns_of(&check.condition);
+            if used.iter().any(|column| assigned.contains(column)) {
+                needed.extend(used.into_iter().filter(|column| !assigned.contains(column)));
+            }
+        }
+        kept.extend(needed.into_iter().map(|at| TypedExpr::column(at, table.columns[at].ty.clone())));
+        let values = assignments.iter_mut().map(|(_, value)| value);
+        let mut exprs: Vec<&mut TypedExpr> = values.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
+        let columns = prune(&mut exprs);
+        if let Some(returning) = &mut returning {
+            for expr in &mut returning.exprs {
+                map_columns(expr, &mut |column| match column.checked_sub(shift) {
+                    Some(n) => columns.len() + n,
+                    None => columns.binary_search(&column).unwrap_or(column),
+                });
+            }
+        }
+        let checks = checks_over(checks, &columns, &assigned);
+        Ok(Some(Update {
+            table,
+            columns,
+            joined: None,
+            access: None,
+            filter,
+            assignments,
+            checks,
+            returning,
+        }))
+    }
+
+    /// The rows come from a query.
+    fn update_found(
+        &self,
+        update: &syntax::Update,
+        table: Arc<TableDef>,
+        target: &Scope,
+    ) -> Result<Update, SqlError> {
+        let mut found = {
+            let syntax::Update { from, filter, current, .. } = update;
+            self.found(&table, target, from.as_ref(), filter.as_ref(), current.as_ref())?
+        };
+        let mut sources = Vec::new();
+        let mut assignments =
+            self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
+        let mut returning = self.returning_of(&update.returning, &found.scope, |_| {})?;
+        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let late = returns_changes(returning.as_ref(), &table);
+        let early =
+            late || !sources.is_empty() || depends(assignments.iter().map(|(_, value)| value), &table, false);
+        found.add(sources);
+        let width = found.scope.columns.len();
+        let mut values = Vec::new();
+        if early {
+            for (n, (_, value)) in assignments.iter_mut().enumerate() {
+                let column = TypedExpr::column(width + n, value.ty.clone());
+                values.push(std::mem::replace(value, column));
+            }
+        }
+        let mut read = width + values.len();
+        let mut returned = Vec::new();
+        if let Some(returning) = &mut returning {
+            for expr in &mut returning.exprs {
+                let new = if late { width } else { read };
+                map_columns(expr, &mut |column| {
+                    assigned.iter().position(|assigned| *assigned == column).map_or(column, |n| new + n)
+                });
+            }
+            if late {
+                returned = take_early(returning, read);
+                read += returned.len();
+            }
+        }
+        let checks = checks_over(self.checks(&table)?, &(0..read).collect::<Vec<_>>(), &assigned);
+        let columns = (0..table.columns.len()).collect();
+        let joined = Some(found.plan(values, returned));
+        Ok(Update { table, columns, joined, access: None, filter: None, assignments, checks, returning })
+    }
+
+    /// DELETE.
+    pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
+        let (table, scope) = self.target_scope(&delete.table)?;
+        if delete.using.is_none()
+            && delete.current.is_none()
+            && let Some(delete) = self.delete_in_place(delete, &table, &scope)?
+        {
+            return Ok(delete);
+        }
+        let found = {
+            let syntax::Delete { using, filter, current, .. } = delete;
+            self.found(&table, &scope, using.as_ref(), filter.as_ref(), current.as_ref())?
+        };
+        let mut returning = self.returning_of(&delete.returning, &found.scope, |_| {})?;
+        let mut returned = Vec::new();
+        if returns_changes(returning.as_ref(), &table)
+            && let Some(returning) = &mut returning
+        {
+            returned = take_early(returning, found.scope.columns.len());
+        }
+        let columns = (0..table.columns.len()).collect();
+        let joined = Some(found.plan(Vec::new(), returned));
+        Ok(Delete { table, columns, joined, access: None, filter: None, returning })
+    }
+
+    /// Row by row; none where that would be late.
+    fn delete_in_place(
+        &self,
+        delete: &syntax::Delete,
+        table: &Arc<TableDef>,
+        scope: &Scope,
+    ) -> Result<Option<Delete>, SqlError> {
+        let table = Arc::clone(table);
+        let mut filter = self.filter(delete.filter.as_ref(), scope)?;
+        let mut returning = self.returning(&delete.returning, &table, delete.table.alias.as_ref(), |_| {})?;
+        if depends(filter.iter(), &table, false) || returns_changes(returning.as_ref(), &table) {
+            return Ok(None);
+        }
+        let mut kept: Vec<TypedExpr> = key_columns_read(&table, None)
+            .into_iter()
+            .map(|at| TypedExpr::column(at, table.columns[at].ty.clone()))
+            .collect();
+        let returned = returning.iter_mut().flat_map(|returning| returning.exprs.iter_mut());
+        let mut exprs: Vec<&mut TypedExpr> = returned.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
+        let columns = prune(&mut exprs);
+        Ok(Some(Delete { table, columns, joined: None, access: None, filter, returning }))
+    }
+}
+
+/// The expressions of RETURNING, to be computed with the rows; it then only reads them, from column `first` on.
+fn take_early(returning: &mut Returning, first: usize) -> Vec<TypedExpr> {
+    let read = |(n, expr): (usize, &mut TypedExpr)| {
+        let column = TypedExpr::column(first + n, expr.ty.clone());
+        std::mem::replace(expr, column)
+    };
+    returning.exprs.iter_mut().enumerate().map(read).collect()
+}
+
+/// Whether RETURNING reads the changed table in a subquery, which would be asked when some of it has changed.
+fn returns_changes(returning: Option<&Returning>, table: &TableDef) -> bool {
+    returning.is_some_and(|returning| depends(returning.exprs.iter(), table, true))
+}
+
+/// Whether a subquery would see what its own statement has done already (rule T2): one over the changed table that is run
+/// anew for later rows, or may be run `late` for the first time.
+fn depends<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>, table: &TableDef, late: bool) -> bool {
+    fn again(expr: &TypedExpr, table: &TableDef, maybe_late: bool) -> bool {
+        let late = maybe_late || matches!(expr.kind, K::Case { .. } | K::Coalesce(_) | K::And(_) | K::Or(_));
+        if let K::Subquery { plan, outer, .. } = &expr.kind
+            && (late || !outer.is_empty())
+            && reads(plan, table)
+        {
+            return true;
+        }
+        let mut found = false;
+        expr.for_each_child(&mut |child| found |= again(child, table, late));
+        found
+    }
+    exprs.into_iter().any(|expr| again(expr, table, late))
+}

@@ -1,0 +1,137 @@
+//! SET: which value each assigned column gets.
+
+use std::sync::Arc;
+
+use verso_catalog::{ColumnDef, Identity, TableDef};
+use verso_exec::plan::{Plan, SubqueryTest, TypedExpr};
+use verso_types::SqlType;
+
+use crate::bind::Binder;
+use crate::bind::context::{Clause, Context};
+use crate::bind::dml::target_column;
+use crate::bind::scope::Scope;
+use crate::bind::subquery::subquery;
+use crate::errors::SqlError;
+use crate::rewrite::rewrite;
+use verso_parser::syntax::{Assignment, Expr, ExprKind, Name, Query};
+
+/// `(SELECT …)` for several columns; what it needs of the row comes beside it.
+pub(in crate::bind) struct RowSource {
+    pub(super) plan: Plan,
+    pub(super) outer: Vec<TypedExpr>,
+}
+
+/// A column and the value that it gets.
+type Assigned = (usize, TypedExpr);
+
+impl Binder<'_> {
+    /// SET over the columns of a scope. What queries for several columns yield stands behind these columns, in the order of
+    /// `rows`; without `rows` each column has a query of its own.
+    pub(in crate::bind) fn assignments(
+        &self,
+        given: &[Assignment],
+        table: &Arc<TableDef>,
+        scope: &Scope,
+        mut rows: Option<&mut Vec<RowSource>>,
+    ) -> Result<Vec<Assigned>, SqlError> {
+        let mut cx = Context::new(scope, Clause::Set);
+        let mut assignments: Vec<Assigned> = Vec::new();
+        let mut width = scope.columns.len();
+        for item in given {
+            let assigned = match item {
+                Assignment::Value(name, value) => vec![self.assigned_value(table, name, value, &mut cx)?],
+                Assignment::Row(names, query) => {
+                    let first = rows.is_some().then_some(width);
+                    let (assigned, source) = self.assigned_row(table, names, query, first, &mut cx)?;
+                    if let Some(rows) = &mut rows {
+                        width += assigned.len();
+                        rows.push(source);
+                    }
+                    assigned
+                }
+            };
+            for (index, value) in assigned {
+                if assignments.iter().any(|(column, _)| *column == index) {
+                    let text =
+                        format!("multiple assignments to same column \"{}\"", table.columns[index].name);
+                    return Err(SqlError::syntax(text));
+                }
+                assignments.push((index, value));
+            }
+        }
+        Ok(assignments)
+    }
+
+    /// `column = value`.
+    fn assigned_value(
+        &self,
+        table: &Arc<TableDef>,
+        name: &Name,
+        value: &Expr,
+        cx: &mut Context<'_>,
+    ) -> Result<Assigned, SqlError> {
+        let index = target_column(table, name)?;
+        let column = &table.columns[index];
+        let value = match &value.kind {
+            ExprKind::Default => self.column_default(table, index)?,
+            _ if column.identity == Some(Identity::Always) => return Err(only_default(column)),
+            _ => {
+                let bound = self.expr(value, cx)?;
+                self.assign(bound, value.at.start, &column.name, &column.ty)?
+            }
+        };
+        Ok((index, value))
+    }
+
+    /// `(a, b) = (SELECT …)`, whose row stands in the columns from `first` on, or is asked for anew by each of them.
+    fn assigned_row(
+        &self,
+        table: &Arc<TableDef>,
+        names: &[Name],
+        query: &Query,
+        first: Option<usize>,
+        cx: &mut Context<'_>,
+    ) -> Result<(Vec<Assigned>, RowSource), SqlError> {
+        let at = query.at.start;
+        let targets: Vec<usize> =
+            names.iter().map(|name| target_column(table, name)).collect::<Result<_, _>>()?;
+        let types: Vec<SqlType> = targets.iter().map(|index| table.columns[*index].ty.clone()).collect();
+        let (plan, outer) = self.correlated_for(query, &types, cx)?;
+        let output = plan.output();
+        if output.len() != targets.len() {
+            return Err(SqlError::syntax("number of columns does not match number of values").at(at));
+        }
+        if first.is_none() && plan.is_volatile() {
+            let what = "SET (a, b) = (SELECT …) with a volatile function in ON CONFLICT";
+            return Err(SqlError::unsupported(what).at(at));
+        }
+        let mut assigned = Vec::with_capacity(targets.len());
+        for (n, (index, source)) in targets.into_iter().zip(&output).enumerate() {
+            let column = &table.columns[index];
+            if column.identity == Some(Identity::Always) {
+                return Err(only_default(column));
+            }
+            let value = match first {
+                Some(first) => TypedExpr::column(first + n, source.ty.clone()),
+                None => {
+                    let one = Plan::Project {
+                        input: Box::new(plan.clone()),
+                        exprs: vec![TypedExpr::column(n, source.ty.clone())],
+                        names: vec![Arc::clone(&source.name)],
+                    };
+                    let test = SubqueryTest::Scalar;
+                    subquery(rewrite(one), outer.clone(), test, Vec::new(), source.ty.clone())
+                }
+            };
+            assigned.push((index, self.assign(value, at, &column.name, &column.ty)?));
+        }
+        Ok((assigned, RowSource { plan, outer }))
+    }
+}
+
+/// `428C9`.
+fn only_default(column: &ColumnDef) -> SqlError {
+    let text = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+    SqlError::new("428C9", text)
+        .with_detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
+}

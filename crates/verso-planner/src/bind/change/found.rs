@@ -1,0 +1,119 @@
+//! The rows of a change as a query finds them, before the first is changed.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_exec::plan::{JoinKind, Plan, RECORD_COLUMN, TypedExpr};
+use verso_types::SqlType;
+
+use super::assignments::RowSource;
+use crate::bind::Binder;
+use crate::bind::from::both;
+use crate::bind::scope::Scope;
+use crate::bind::walk::map_columns;
+use crate::bind::with::inline_shared;
+use crate::errors::{SqlError, sqlstate};
+use crate::rewrite::rewrite;
+use verso_parser::syntax::{Expr, FromItem, Name};
+
+/// The rows of a change, as a query finds them: the table's columns, their places, the columns of the others.
+pub(super) struct Found {
+    plan: Plan,
+    pub(super) scope: Scope,
+    /// Columns of the table.
+    own: usize,
+}
+
+impl Found {
+    /// The plan's column that a column of the scope is.
+    pub(super) fn column(&self, column: usize) -> usize {
+        if column < self.own { column } else { column + 1 }
+    }
+
+    /// Over the columns of the plan.
+    pub(super) fn over(&self, mut expr: TypedExpr) -> TypedExpr {
+        map_columns(&mut expr, &mut |column| self.column(column));
+        expr
+    }
+
+    /// One more value for each row from each of these queries.
+    pub(super) fn add(&mut self, sources: Vec<RowSource>) {
+        for RowSource { plan, outer } in sources {
+            let outer: Vec<TypedExpr> = outer.into_iter().map(|expr| self.over(expr)).collect();
+            let left = Box::new(std::mem::replace(&mut self.plan, Plan::Append { inputs: Vec::new() }));
+            let right = Box::new(Plan::Single { input: Box::new(plan) });
+            let kind = JoinKind::Left;
+            self.plan = if outer.is_empty() {
+                Plan::Join { left, right, kind, equal: Vec::new(), filter: None }
+            } else {
+                Plan::Apply { left, right, outer, kind, filter: None }
+            };
+        }
+    }
+
+    /// The columns of the scope, `values` over them, `returned` over both, and the places.
+    pub(super) fn plan(self, values: Vec<TypedExpr>, returned: Vec<TypedExpr>) -> Plan {
+        let mut exprs: Vec<TypedExpr> = (self.scope.columns.iter().enumerate())
+            .map(|(column, (_, ty))| TypedExpr::column(self.column(column), ty.clone()))
+            .collect();
+        let mut names: Vec<Arc<str>> = self
+            .scope
+            .columns
+            .iter()
+            .map(|(name, _)| Arc::clone(name))
+            .chain(values.iter().map(|_| "".into()))
+            .collect();
+        exprs.extend(values.into_iter().map(|value| self.over(value)));
+        exprs.push(TypedExpr::column(self.own, SqlType::Int8));
+        names.push("record".into());
+        let types: Vec<SqlType> = exprs.iter().map(|expr| expr.ty.clone()).collect();
+        let mut plan = Plan::Project { input: Box::new(self.plan), exprs, names };
+        if !returned.is_empty() {
+            let mut exprs: Vec<TypedExpr> =
+                types.into_iter().enumerate().map(|(n, ty)| TypedExpr::column(n, ty)).collect();
+            let place = exprs.pop();
+            exprs.extend(returned);
+            exprs.extend(place);
+            let names = exprs.iter().map(|_| "".into()).collect();
+            plan = Plan::Project { input: Box::new(plan), exprs, names };
+        }
+        rewrite(inline_shared(plan))
+    }
+}
+
+impl Binder<'_> {
+    /// The rows of a table joined with FROM or USING that the condition lets through.
+    pub(super) fn found(
+        &self,
+        table: &Arc<TableDef>,
+        target: &Scope,
+        from: Option<&FromItem>,
+        filter: Option<&Expr>,
+        current: Option<&Name>,
+    ) -> Result<Found, SqlError> {
+        let own = table.columns.len();
+        let columns = (0..own).chain([RECORD_COLUMN]).collect();
+        let table = Arc::clone(table);
+        let plan = match current {
+            Some(cursor) => Plan::CurrentRow { table, columns, cursor: cursor.text.as_str().into() },
+            None => Plan::TableScan { table, columns, filter: None },
+        };
+        let mut found = Found { plan, scope: target.clone(), own };
+        if let Some(from) = from {
+            let other = self.from(Some(from), &[])?;
+            let twice = other.scope.tables.iter().filter_map(|table| table.name.as_deref());
+            if let Some(name) = twice.into_iter().find(|name| target.table(name).is_some()) {
+                let text = format!("table name \"{name}\" specified more than once");
+                return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text));
+            }
+            found.scope = both(target, &other.scope);
+            let (left, right) = (Box::new(found.plan), Box::new(other.plan));
+            found.plan = Plan::Join { left, right, kind: JoinKind::Inner, equal: Vec::new(), filter: None };
+        }
+        if let Some(predicate) = self.filter(filter, &found.scope)? {
+            let predicate = found.over(predicate);
+            found.plan = Plan::Filter { input: Box::new(found.plan), predicate };
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,133 @@
+//! Casts, constants and common types.
+
+use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_types::{CastKind, SqlType, Value, cast, cast_kind, parse_text};
+
+use super::Binder;
+use super::resolve::{common_type, shown};
+use crate::errors::{SqlError, sqlstate};
+
+/// The expression with exactly this type, modifier included: columns of one type stand in batches alike.
+pub fn exactly(expr: TypedExpr, ty: &SqlType) -> TypedExpr {
+    if expr.ty == *ty {
+        return expr;
+    }
+    TypedExpr::new(ExprKind::Cast { arg: Box::new(expr), kind: CastKind::Implicit }, ty.clone())
+}
+
+impl Binder<'_> {
+    /// Casts where the context allows it. `at` is where the expression starts.
+    pub(super) fn coerce(
+        &self,
+        expr: TypedExpr,
+        at: u32,
+        to: &SqlType,
+        kind: CastKind,
+    ) -> Result<TypedExpr, SqlError> {
+        if expr.ty == *to {
+            return Ok(expr);
+        }
+        if let ExprKind::Literal(value) = &expr.kind {
+            let value = match (value, &expr.ty) {
+                (Value::Null, _) => Some(Ok(Value::Null)),
+                (Value::Text(text), SqlType::Unknown) => Some(self.constant(text, to, kind)),
+                (value, from) if cast_kind(from, to).is_some_and(|weakest| weakest <= kind) => {
+                    Some(cast(value, from, to, kind, self.time_zone))
+                }
+                _ => None,
+            }
+            .transpose()
+            .map_err(|error| match expr.ty {
+                SqlType::Unknown => SqlError::from(error).at(at),
+                _ => SqlError::from(error), // found while computing: PostgreSQL points nowhere then
+            })?;
+            if let Some(value) = value {
+                return Ok(TypedExpr::literal(value, to.clone()));
+            }
+        }
+        if expr.ty == SqlType::Unknown {
+            if let (Some(inference), ExprKind::Parameter(index)) = (self.inference, &expr.kind) {
+                let ty = to.without_modifiers();
+                inference.decide(*index, &ty).map_err(|error| error.at(at))?;
+                return self.coerce(TypedExpr::new(expr.kind, ty), at, to, kind);
+            }
+            // A parameter without a type: only NULL has none.
+            return Ok(TypedExpr::new(expr.kind, to.clone()));
+        }
+        if *to == expr.ty.without_modifiers() {
+            return Ok(expr); // one representation: nothing changes (P3)
+        }
+        match cast_kind(&expr.ty, to) {
+            Some(weakest) if weakest <= kind => {
+                Ok(TypedExpr::new(ExprKind::Cast { arg: Box::new(expr), kind }, to.clone()))
+            }
+            _ => {
+                let text = format!("cannot cast type {} to {}", shown(&expr.ty), shown(to));
+                Err(SqlError::new(sqlstate::CANNOT_COERCE, text).at(at))
+            }
+        }
+    }
+
+    /// An untyped literal's value: read without the modifier, then cast to it, so that `'abc'::varchar(2)` cuts.
+    fn constant(&self, text: &str, to: &SqlType, kind: CastKind) -> Result<Value, verso_types::TypeError> {
+        let plain = to.without_modifiers();
+        let value = parse_text(&plain, text, self.time_zone)?;
+        if plain == *to { Ok(value) } else { cast(&value, &plain, to, kind, self.time_zone) }
+    }
+
+    /// Casts to the type of a column or variable, as an assignment does.
+    pub(super) fn assign(
+        &self,
+        expr: TypedExpr,
+        at: u32,
+        column: &str,
+        to: &SqlType,
+    ) -> Result<TypedExpr, SqlError> {
+        let allowed = cast_kind(&expr.ty, to).is_some_and(|kind| kind <= CastKind::Assignment);
+        if !allowed && expr.ty != SqlType::Unknown {
+            let text = format!(
+                "column \"{column}\" is of type {} but expression is of type {}",
+                shown(to),
+                shown(&expr.ty)
+            );
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+                .with_hint("You will need to rewrite or cast the expression.")
+                .at(at));
+        }
+        self.coerce(expr, at, to, CastKind::Assignment)
+    }
+
+    /// A literal that nothing gave a type becomes text.
+    pub(super) fn settle(&self, expr: TypedExpr, at: u32) -> Result<TypedExpr, SqlError> {
+        match expr.ty {
+            SqlType::Unknown => self.coerce(expr, at, &SqlType::Text, CastKind::Implicit),
+            _ => Ok(expr),
+        }
+    }
+
+    /// Casts to boolean, or says which clause wants one.
+    pub(super) fn boolean(&self, expr: TypedExpr, at: u32, clause: &str) -> Result<TypedExpr, SqlError> {
+        match expr.ty {
+            SqlType::Bool | SqlType::Unknown => self.coerce(expr, at, &SqlType::Bool, CastKind::Implicit),
+            other => {
+                let text = format!("argument of {clause} must be type boolean, not type {}", shown(&other));
+                Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(at))
+            }
+        }
+    }
+
+    /// Casts all to their common type; `what` names them in the error. Pairs of expression and place.
+    pub(super) fn unify(
+        &self,
+        exprs: Vec<(TypedExpr, u32)>,
+        what: &str,
+    ) -> Result<(Vec<TypedExpr>, SqlType), SqlError> {
+        let common = common_type(exprs.iter().map(|(expr, _)| &expr.ty)).map_err(|(left, right)| {
+            let at = exprs.iter().find(|(expr, _)| expr.ty == right).map_or(0, |(_, at)| *at);
+            let text = format!("{what} types {} and {} cannot be matched", shown(&left), shown(&right));
+            SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(at)
+        })?;
+        let casts = exprs.into_iter().map(|(expr, at)| self.coerce(expr, at, &common, CastKind::Implicit));
+        Ok((casts.collect::<Result<_, _>>()?, common))
+    }
+}

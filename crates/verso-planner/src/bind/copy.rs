@@ -1,0 +1,89 @@
+//! COPY: an INSERT of rows from outside, or a scan.
+
+use std::sync::Arc;
+
+use verso_catalog::{ColumnDef, TableDef};
+use verso_exec::plan::{Insert, OutputColumn, Plan, TypedExpr};
+use verso_types::SqlType;
+
+use super::Binder;
+use super::context::{Clause, Context};
+use super::dml::table_scope;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Expr, QualifiedName};
+
+/// Name and type of a column.
+type NamedType = (String, SqlType);
+
+impl Binder<'_> {
+    /// COPY FROM: rows of these columns, or of all, go into the table; the others get their defaults.
+    pub fn copy_from(
+        &self,
+        name: &QualifiedName,
+        columns: &[&str],
+        filter: Option<&Expr>,
+    ) -> Result<(Insert, Vec<NamedType>), SqlError> {
+        let table = self.target(name)?;
+        let chosen = choose(&table, columns)?;
+        let types: Vec<NamedType> = chosen
+            .iter()
+            .map(|index| &table.columns[*index])
+            .map(|column| (column.name.to_string(), column.ty.clone()))
+            .collect();
+        let mut values = Vec::with_capacity(table.columns.len());
+        for (index, column) in table.columns.iter().enumerate() {
+            values.push(match chosen.iter().position(|chosen| *chosen == index) {
+                Some(n) => TypedExpr::column(n, column.ty.clone()),
+                None => self.column_default(&table, index)?,
+            });
+        }
+        let mut source = external(&types);
+        if let Some(filter) = filter {
+            // Over the full new row, defaults included.
+            let scope = table_scope(&table, None);
+            let bound = self.expr(filter, &mut Context::new(&scope, Clause::CopyWhere))?;
+            let predicate = self.boolean(bound, filter.at.start, "WHERE")?;
+            let own = |(n, column): (usize, &ColumnDef)| TypedExpr::column(n, column.ty.clone());
+            let row = table.columns.iter().enumerate().map(own).collect();
+            let exprs = std::mem::replace(&mut values, row);
+            let names = table.columns.iter().map(|column| Arc::clone(&column.name)).collect();
+            let input = Box::new(Plan::Project { input: Box::new(source), exprs, names });
+            source = Plan::Filter { input, predicate };
+        }
+        let checks = self.checks(&table)?;
+        Ok((Insert { checks, ..Insert::plain(table, source, values) }, types))
+    }
+
+    /// COPY TO of a table.
+    pub fn copy_to(&self, name: &QualifiedName, columns: &[&str]) -> Result<Plan, SqlError> {
+        let table = self.table(name)?;
+        let columns = choose(&table, columns)?;
+        Ok(Plan::TableScan { table: Arc::clone(&table), columns, filter: None })
+    }
+}
+
+/// The columns that are named, or all.
+fn choose(table: &TableDef, names: &[&str]) -> Result<Vec<usize>, SqlError> {
+    if names.is_empty() {
+        return Ok((0..table.columns.len()).collect());
+    }
+    let mut chosen = Vec::with_capacity(names.len());
+    for name in names {
+        let index = table.column(name).ok_or_else(|| {
+            let text = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            SqlError::new(sqlstate::UNDEFINED_COLUMN, text)
+        })?;
+        if chosen.contains(&index) {
+            let text = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text));
+        }
+        chosen.push(index);
+    }
+    Ok(chosen)
+}
+
+/// The plan that yields the rows of the data: a column for each column of the table that they are for.
+fn external(columns: &[(String, SqlType)]) -> Plan {
+    let columns = columns.iter().map(|(name, ty)| OutputColumn::new(name.as_str(), ty.clone())).collect();
+    Plan::External { columns }
+}

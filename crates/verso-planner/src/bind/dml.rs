@@ -1,0 +1,353 @@
+//! INSERT; what it shares with UPDATE and DELETE.
+
+use std::sync::Arc;
+
+use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, TableDef};
+use verso_exec::plan::{
+    Check, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, Returning, SetCall, TypedExpr,
+};
+use verso_types::SqlType;
+
+use super::Binder;
+use super::context::{Clause, Context};
+use super::scope::Scope;
+use super::start::read_at_start;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{
+    self, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem,
+};
+
+impl Binder<'_> {
+    // ── INSERT ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    pub(super) fn insert(&self, insert: &syntax::Insert) -> Result<Insert, SqlError> {
+        let table = self.target(&insert.table)?;
+        let columns = insert_columns(&table, &insert.columns)?;
+        let (source, given) = match &insert.source {
+            None => (Plan::Values { rows: vec![Vec::new()], columns: Vec::new() }, 0),
+            Some(query) => match &query.body {
+                QueryBody::Values(rows)
+                    if query.order_by.is_empty() && query.limit.is_none() && query.offset.is_none() =>
+                {
+                    self.insert_values(rows, &table, &columns, insert)?
+                }
+                _ => self.insert_query(query, &table, &columns, insert)?,
+            },
+        };
+        let explicit = !insert.columns.is_empty();
+        let output = source.output();
+        let mut values = Vec::with_capacity(table.columns.len());
+        for (index, column) in table.columns.iter().enumerate() {
+            let given = columns.iter().position(|column| *column == index).filter(|n| *n < given);
+            values.push(match given {
+                Some(n) => {
+                    let at = insert.source.as_ref().map_or(0, |query| query.at.start);
+                    self.assign(TypedExpr::column(n, output[n].ty.clone()), at, &column.name, &column.ty)?
+                }
+                None => self.column_default(&table, index)?,
+            });
+        }
+        debug_assert!(explicit || columns.len() == table.columns.len());
+        let returning = self.returning(&insert.returning, &table, insert.alias.as_ref(), |_| {})?;
+        let spool = reads(&source, &table);
+        let checks = self.checks(&table)?;
+        let on_conflict = match &insert.on_conflict {
+            Some(clause) => Some(Box::new(self.on_conflict(clause, &table, insert.alias.as_ref())?)),
+            None => None,
+        };
+        let mut insert = Insert { table, source, values, spool, checks, on_conflict, returning };
+        read_at_start(&mut insert);
+        Ok(insert)
+    }
+
+    /// The CHECK constraints of a table, by name, over full rows.
+    pub fn checks(&self, table: &TableDef) -> Result<Vec<Check>, SqlError> {
+        let check = |constraint: &Arc<ConstraintDef>| match &constraint.kind {
+            ConstraintKind::Check { expression } => {
+                let condition = self.stored_condition(expression, table);
+                Some(condition.map(|condition| Check { name: Arc::clone(&constraint.name), condition }))
+            }
+            ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => None,
+        };
+        table.constraints.iter().filter_map(check).collect()
+    }
+
+    /// Refuses a value for a column that is GENERATED ALWAYS.
+    fn refuse_identity(&self, column: &ColumnDef) -> SqlError {
+        let text = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+        SqlError::new("428C9", text)
+            .with_detail(format!(
+                "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
+                column.name
+            ))
+            .with_hint("Use OVERRIDING SYSTEM VALUE to override.")
+    }
+
+    // ── ON CONFLICT ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn on_conflict(
+        &self,
+        clause: &syntax::OnConflict,
+        table: &Arc<TableDef>,
+        alias: Option<&Name>,
+    ) -> Result<OnConflict, SqlError> {
+        let unique = || table.indexes.iter().filter(|index| index.unique);
+        let indexes: Vec<Arc<IndexDef>> = match &clause.target {
+            None if clause.update.is_some() => {
+                let text = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+                return Err(SqlError::syntax(text)
+                    .with_hint("For example, ON CONFLICT (column_name).")
+                    .at(clause.at));
+            }
+            None => unique().filter(|index| !index.deferrable).cloned().collect(),
+            Some(ConflictTarget::Columns(names)) => {
+                let mut ids = Vec::new();
+                for name in names {
+                    let at = table.column(&name.text).ok_or_else(|| {
+                        let text = format!("column \"{}\" does not exist", name.text);
+                        SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(name.at.start)
+                    })?;
+                    ids.push(table.columns[at].id);
+                }
+                let fits = |index: &&Arc<IndexDef>| {
+                    index.parts.iter().all(|part| ids.contains(&part.column))
+                        && ids.iter().all(|id| index.parts.iter().any(|part| part.column == *id))
+                };
+                unique().filter(fits).cloned().collect()
+            }
+            Some(ConflictTarget::Constraint(name)) => {
+                let constraint = table.constraint(&name.text).ok_or_else(|| {
+                    let text =
+                        format!("constraint \"{}\" for table \"{}\" does not exist", name.text, table.name);
+                    SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(clause.at)
+                })?;
+                unique().filter(|index| index.constraint == Some(constraint.oid)).cloned().collect()
+            }
+        };
+        if let Some(index) = indexes.iter().find(|index| index.deferrable) {
+            let text = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as \
+                        arbiters";
+            let _ = index;
+            return Err(SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text));
+        }
+        if indexes.is_empty() && clause.target.is_some() {
+            let text = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text));
+        }
+        let Some(update) = &clause.update else { return Ok(OnConflict { indexes, update: None }) };
+        let scope = table_scope(table, alias).with_second("excluded");
+        let filter = self.filter(update.filter.as_ref(), &scope)?;
+        let assignments = self.assignments(&update.assignments, table, &scope, None)?;
+        Ok(OnConflict { indexes, update: Some(ConflictUpdate { assignments, filter }) })
+    }
+
+    /// VALUES: each value goes straight to its column's type, and may be DEFAULT.
+    fn insert_values(
+        &self,
+        rows: &[Vec<Expr>],
+        table: &TableDef,
+        columns: &[usize],
+        insert: &syntax::Insert,
+    ) -> Result<(Plan, usize), SqlError> {
+        let width = rows.first().map_or(0, Vec::len);
+        let scope = Scope::default();
+        let mut cx = Context::new(&scope, Clause::Values);
+        let mut bound = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.len() != width {
+                let at = row.first().map_or(0, |expr| expr.at.start);
+                return Err(SqlError::syntax("VALUES lists must all be the same length").at(at));
+            }
+            check_width(width, columns, insert, row.get(columns.len()).map(|expr| expr.at.start))?;
+            let mut values = Vec::with_capacity(width);
+            for (expr, index) in row.iter().zip(columns) {
+                let column = &table.columns[*index];
+                values.push(match &expr.kind {
+                    ExprKind::Default => self.column_default(table, *index)?,
+                    _ if column.identity == Some(Identity::Always) && insert.overriding != Some(true) => {
+                        if insert.overriding != Some(false) {
+                            return Err(self.refuse_identity(column));
+                        }
+                        self.column_default(table, *index)?
+                    }
+                    _ => {
+                        let value =
+                            self.expr(expr, &mut cx).map_err(|error| unreachable_column(error, table))?;
+                        self.assign(value, expr.at.start, &column.name, &column.ty)?
+                    }
+                });
+            }
+            bound.push(values);
+        }
+        let output = columns[..width]
+            .iter()
+            .map(|index| &table.columns[*index])
+            .map(|column| OutputColumn::new(Arc::clone(&column.name), column.ty.clone()))
+            .collect();
+        Ok((Plan::Values { rows: bound, columns: output }, width))
+    }
+
+    fn insert_query(
+        &self,
+        query: &syntax::Query,
+        table: &TableDef,
+        columns: &[usize],
+        insert: &syntax::Insert,
+    ) -> Result<(Plan, usize), SqlError> {
+        let targets: Vec<SqlType> = columns.iter().map(|index| table.columns[*index].ty.clone()).collect();
+        let plan = self.query_for(query, &targets)?;
+        let width = plan.output().len();
+        let extra = match &query.body {
+            QueryBody::Select(select) => match select.items.get(columns.len()) {
+                Some(SelectItem::Expr { expr, alias: _ }) => expr.at.start,
+                _ => query.at.start,
+            },
+            _ => query.at.start,
+        };
+        check_width(width, columns, insert, Some(extra))?;
+        let always = |index: &&usize| table.columns[**index].identity == Some(Identity::Always);
+        if let Some(index) = columns[..width].iter().find(always)
+            && insert.overriding != Some(true)
+        {
+            return Err(self.refuse_identity(&table.columns[*index]));
+        }
+        Ok((plan, width))
+    }
+
+    /// The default of a column; NULL where it has none.
+    pub(super) fn column_default(&self, table: &TableDef, index: usize) -> Result<TypedExpr, SqlError> {
+        self.stored_default(&table.columns[index])
+    }
+
+    // ── shared ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// A table to change: no system table.
+    pub fn target(&self, name: &syntax::QualifiedName) -> Result<Arc<TableDef>, SqlError> {
+        let view = self.catalog.system_view(name.schema_text(), &name.name.text).is_some();
+        let system = view || self.table(name)?.is_system();
+        if system {
+            let text = format!("permission denied: \"{}\" is a system catalog", name.name.text);
+            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).at(name.at().start));
+        }
+        self.table(name)
+    }
+
+    pub(super) fn target_scope(&self, item: &FromItem) -> Result<(Arc<TableDef>, Scope), SqlError> {
+        let FromSource::Table(name) = &item.source else {
+            return Err(SqlError::internal("the target of a change is a table"));
+        };
+        let table = self.target(name)?;
+        let scope = table_scope(&table, item.alias.as_ref());
+        Ok((table, scope))
+    }
+
+    /// RETURNING over the full row; `renumber` adapts its columns.
+    pub(super) fn returning(
+        &self,
+        items: &[SelectItem],
+        table: &TableDef,
+        alias: Option<&Name>,
+        renumber: impl FnMut(&mut TypedExpr),
+    ) -> Result<Option<Returning>, SqlError> {
+        self.returning_of(items, &table_scope(table, alias), renumber)
+    }
+
+    /// RETURNING over the columns of a scope.
+    pub(super) fn returning_of(
+        &self,
+        items: &[SelectItem],
+        scope: &Scope,
+        mut renumber: impl FnMut(&mut TypedExpr),
+    ) -> Result<Option<Returning>, SqlError> {
+        if items.is_empty() {
+            return Ok(None);
+        }
+        let mut cx = Context::new(scope, Clause::Returning);
+        let mut returning = Returning { exprs: Vec::new(), names: Vec::new() };
+        for item in self.items(items, &mut cx)? {
+            let mut expr = self.settle(item.expr, 0)?;
+            renumber(&mut expr);
+            returning.exprs.push(expr);
+            returning.names.push(item.name);
+        }
+        Ok(Some(returning))
+    }
+}
+
+pub(super) fn table_scope(table: &TableDef, alias: Option<&Name>) -> Scope {
+    Scope::of(
+        Some(alias.map_or_else(|| Arc::clone(&table.name), |alias| alias.text.as_str().into())),
+        alias.map(|_| Arc::clone(&table.name)),
+        table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect(),
+    )
+}
+
+pub(super) fn target_column(table: &TableDef, name: &Name) -> Result<usize, SqlError> {
+    table.column(&name.text).ok_or_else(|| {
+        let text = format!("column \"{}\" of relation \"{}\" does not exist", name.text, table.name);
+        SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(name.at.start)
+    })
+}
+
+/// VALUES sees no columns; says so where one of the target was meant.
+fn unreachable_column(error: SqlError, table: &TableDef) -> SqlError {
+    let named = |column: &&verso_catalog::ColumnDef| {
+        error.message == format!("column \"{}\" does not exist", column.name)
+    };
+    match table.columns.iter().find(named) {
+        Some(column) => {
+            let hint = format!(
+                "There is a column named \"{}\" in table \"{}\", but it cannot be referenced from this part of the query.",
+                column.name, table.name
+            );
+            error.with_hint(hint)
+        }
+        None => error,
+    }
+}
+
+/// The columns an INSERT names, or all.
+fn insert_columns(table: &TableDef, names: &[Name]) -> Result<Vec<usize>, SqlError> {
+    if names.is_empty() {
+        return Ok((0..table.columns.len()).collect());
+    }
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        let index = target_column(table, name)?;
+        if columns.contains(&index) {
+            let text = format!("column \"{}\" specified more than once", name.text);
+            return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).at(name.at.start));
+        }
+        columns.push(index);
+    }
+    Ok(columns)
+}
+
+fn check_width(
+    width: usize,
+    columns: &[usize],
+    insert: &syntax::Insert,
+    extra: Option<u32>,
+) -> Result<(), SqlError> {
+    if width > columns.len() {
+        let error = SqlError::syntax("INSERT has more expressions than target columns");
+        return Err(extra.map_or(error.clone(), |at| error.at(at)));
+    }
+    match insert.columns.get(width) {
+        Some(name) => {
+            Err(SqlError::syntax("INSERT has more target columns than expressions").at(name.at.start))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a plan may read what is written to the table (rule T2): it scans it, or calls a function that may.
+pub(super) fn reads(plan: &Plan, table: &TableDef) -> bool {
+    let calls = |part: &Plan| part.exprs().into_iter().any(TypedExpr::calls_users);
+    plan.any(&mut |part| match part {
+        Plan::TableScan { table: scanned, .. } if scanned.oid == table.oid => true,
+        Plan::FunctionScan { call: SetCall::User { .. }, .. } => true,
+        Plan::Values { rows, .. } => rows.len() > 1 && calls(part), // a single row is there before it is written
+        _ => calls(part),
+    })
+}

@@ -1,0 +1,359 @@
+//! Expressions.
+
+use verso_exec::functions::{BuiltinFunction, operator_candidates};
+use verso_exec::plan::{ExprKind as K, TypedExpr};
+use verso_types::{CastKind, SqlType, Value, cast_kind};
+
+use super::Binder;
+use super::context::Context;
+use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
+use super::scope::Meaning;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Expr, ExprKind, Literal};
+
+impl Binder<'_> {
+    /// Binds an expression; an untyped literal stays `Unknown`.
+    pub(super) fn expr(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        match &expr.kind {
+            ExprKind::Column(parts) => self.column(parts, cx),
+            ExprKind::Literal(literal) => self.literal(literal, expr.at.start),
+            ExprKind::Parameter(number) => {
+                let index = (*number as usize).wrapping_sub(1);
+                let error = || {
+                    SqlError::new(sqlstate::UNDEFINED_PARAMETER, format!("there is no parameter ${number}"))
+                        .at(expr.at.start)
+                };
+                let ty = match self.inference {
+                    Some(inference) => inference.refer(index),
+                    None => self.parameters.get(index).cloned(),
+                };
+                Ok(TypedExpr::new(K::Parameter(index), ty.ok_or_else(error)?))
+            }
+            ExprKind::Unary { op, arg } => {
+                let operand = self.expr(arg, cx)?;
+                self.operator(op, vec![(operand, arg.at.start)], expr.point)
+            }
+            ExprKind::Binary { .. } => self.chain(expr, cx),
+            ExprKind::And(args) => Ok(TypedExpr::new(K::And(self.booleans(args, "AND", cx)?), SqlType::Bool)),
+            ExprKind::Or(args) => Ok(TypedExpr::new(K::Or(self.booleans(args, "OR", cx)?), SqlType::Bool)),
+            ExprKind::Not(arg) => {
+                let inner = self.expr(arg, cx)?;
+                let inner = self.boolean(inner, arg.at.start, "NOT")?;
+                Ok(TypedExpr::new(K::Not(Box::new(inner)), SqlType::Bool))
+            }
+            ExprKind::IsNull { arg, negated } => {
+                let inner = self.expr(arg, cx)?;
+                let inner = Box::new(self.settle(inner, arg.at.start)?);
+                Ok(TypedExpr::new(K::IsNull { arg: inner, negated: *negated }, SqlType::Bool))
+            }
+            ExprKind::IsTruth { arg, truth, negated } => {
+                let word = match truth {
+                    Some(true) => "TRUE",
+                    Some(false) => "FALSE",
+                    None => "UNKNOWN",
+                };
+                let not = if *negated { "NOT " } else { "" };
+                let inner = self.expr(arg, cx)?;
+                let inner = self.boolean(inner, arg.at.start, &format!("IS {not}{word}"))?;
+                let kind = K::IsBool { arg: Box::new(inner), value: *truth, negated: *negated };
+                Ok(TypedExpr::new(kind, SqlType::Bool))
+            }
+            ExprKind::IsDistinct { left, right, negated } => {
+                let (left, right) = self.comparable(left, right, expr.point, cx)?;
+                let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated: *negated };
+                Ok(TypedExpr::new(kind, SqlType::Bool))
+            }
+            ExprKind::InList { arg, list, negated } => self.in_list(arg, list, *negated, expr.point, cx),
+            ExprKind::Between { arg, low, high, negated } => {
+                let value = (self.expr(arg, cx)?, arg.at.start);
+                let low = (self.expr(low, cx)?, low.at.start);
+                let high = (self.expr(high, cx)?, high.at.start);
+                let (below, above) = if *negated { ("<", ">") } else { (">=", "<=") };
+                let parts = vec![
+                    self.operator(below, vec![value.clone(), low], expr.point)?,
+                    self.operator(above, vec![value, high], expr.point)?,
+                ];
+                Ok(TypedExpr::new(if *negated { K::Or(parts) } else { K::And(parts) }, SqlType::Bool))
+            }
+            ExprKind::Like { arg, pattern, escape, negated, case_insensitive } => {
+                let op = match (case_insensitive, negated) {
+                    (false, false) => "~~",
+                    (false, true) => "!~~",
+                    (true, false) => "~~*",
+                    (true, true) => "!~~*",
+                };
+                let bound = [self.expr(arg, cx)?, self.expr(pattern, cx)?];
+                let types = [bound[0].ty.clone(), bound[1].ty.clone()];
+                let [value, like] = bound;
+                let fits = |ty: &SqlType| ty.is_text() || resolve::implicit(ty, &SqlType::Text);
+                if !types.iter().all(fits) {
+                    return Err(operator_error(op, &types, &Resolution::None).at(expr.point));
+                }
+                let value = self.coerce(value, arg.at.start, &SqlType::Text, CastKind::Implicit)?;
+                let like = self.coerce(like, pattern.at.start, &SqlType::Text, CastKind::Implicit)?;
+                let escape = match escape {
+                    Some(escape) => {
+                        let bound = self.expr(escape, cx)?;
+                        Some(Box::new(self.coerce(
+                            bound,
+                            escape.at.start,
+                            &SqlType::Text,
+                            CastKind::Implicit,
+                        )?))
+                    }
+                    None => None,
+                };
+                let kind = K::Like {
+                    arg: Box::new(value),
+                    pattern: Box::new(like),
+                    escape,
+                    negated: *negated,
+                    case_insensitive: *case_insensitive,
+                };
+                Ok(TypedExpr::new(kind, SqlType::Bool))
+            }
+            ExprKind::Case { operand, branches, otherwise } => {
+                self.case(operand.as_deref(), branches, otherwise.as_deref(), cx)
+            }
+            ExprKind::Cast { arg, ty, at_type } => self.cast(arg, ty, *at_type, cx),
+            ExprKind::Call(call) => self.call(call, expr, cx),
+            ExprKind::Array(elements) => {
+                if elements.is_empty() {
+                    return Err(SqlError::new(
+                        sqlstate::INDETERMINATE_DATATYPE,
+                        "cannot determine type of empty array",
+                    )
+                    .with_hint("Explicitly cast to the desired type, for example ARRAY[]::integer[].")
+                    .at(expr.at.start));
+                }
+                let bound = self.located(elements, cx)?;
+                let (elements, ty) = self.unify(bound, "ARRAY")?;
+                Ok(TypedExpr::new(K::Array(elements), SqlType::Array(Box::new(ty))))
+            }
+            ExprKind::Subscript { array: _, index } => {
+                Err(SqlError::unsupported("an array subscript").at(index.at.start.saturating_sub(1)))
+            }
+            ExprKind::Subquery(query) => self.scalar_subquery(query, cx),
+            ExprKind::Exists(query) => self.exists(query, cx),
+            ExprKind::ArraySubquery(query) => self.array_subquery(query, cx),
+            ExprKind::InSubquery { args, query, negated } => {
+                self.in_subquery(args, query, *negated, expr.point, cx)
+            }
+            ExprKind::Default => {
+                Err(SqlError::syntax("DEFAULT is not allowed in this context").at(expr.at.start))
+            }
+        }
+    }
+
+    /// Binds expressions, each with its place.
+    pub(super) fn located(
+        &self,
+        exprs: &[Expr],
+        cx: &mut Context<'_>,
+    ) -> Result<Vec<(TypedExpr, u32)>, SqlError> {
+        exprs.iter().map(|expr| Ok((self.expr(expr, cx)?, expr.at.start))).collect()
+    }
+
+    fn booleans(&self, args: &[Expr], word: &str, cx: &mut Context<'_>) -> Result<Vec<TypedExpr>, SqlError> {
+        args.iter()
+            .map(|arg| {
+                let bound = self.expr(arg, cx)?;
+                self.boolean(bound, arg.at.start, word)
+            })
+            .collect()
+    }
+
+    fn column(
+        &self,
+        parts: &[verso_parser::syntax::Name],
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let meaning = match (cx.scope.find(parts, &self.variables), self.outer) {
+            (Err(error), Some(outer))
+                if matches!(error.sqlstate, sqlstate::UNDEFINED_COLUMN | sqlstate::UNDEFINED_TABLE) =>
+            {
+                return outer.find(parts)?.ok_or(error);
+            }
+            (found, _) => found?,
+        };
+        match meaning {
+            Meaning::Variable(slot, ty) => Ok(TypedExpr::new(K::Parameter(slot), ty)),
+            Meaning::Column(column) => {
+                cx.uses(&column, parts.first().map_or(0, |part| part.at.start));
+                Ok(column)
+            }
+        }
+    }
+
+    fn literal(&self, literal: &Literal, at: u32) -> Result<TypedExpr, SqlError> {
+        Ok(match literal {
+            Literal::Null => TypedExpr::null(SqlType::Unknown),
+            Literal::Bool(value) => TypedExpr::literal(Value::Bool(*value), SqlType::Bool),
+            Literal::String(text) => TypedExpr::literal(Value::text(text), SqlType::Unknown),
+            Literal::Number(digits) => {
+                if let Ok(value) = digits.parse() {
+                    TypedExpr::literal(Value::Int4(value), SqlType::Int4)
+                } else if let Ok(value) = digits.parse() {
+                    TypedExpr::literal(Value::Int8(value), SqlType::Int8)
+                } else {
+                    let ty = SqlType::Numeric(None);
+                    let value = verso_types::parse_text(&ty, digits, self.time_zone);
+                    TypedExpr::literal(value.map_err(|error| SqlError::from(error).at(at))?, ty)
+                }
+            }
+        })
+    }
+
+    /// `a + b - c …`: left-deep, so in a loop.
+    fn chain(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let mut steps = Vec::new();
+        let mut first = expr;
+        while let ExprKind::Binary { op, left, right } = &first.kind {
+            steps.push((op, &**right, first.point, left.at.start));
+            first = left;
+        }
+        let mut result = self.expr(first, cx)?;
+        for (op, right, point, start) in steps.into_iter().rev() {
+            let right_bound = self.expr(right, cx)?;
+            result = self.operator(op, vec![(result, start), (right_bound, right.at.start)], point)?;
+        }
+        Ok(result)
+    }
+
+    /// Applies an operator to operands and their places.
+    pub(super) fn operator(
+        &self,
+        op: &str,
+        operands: Vec<(TypedExpr, u32)>,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
+        let op = if op == "!=" { "<>" } else { op };
+        let entries = operator_candidates(op);
+        let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
+        let declared: Vec<Declared> = entries.iter().map(|entry| entry.args.to_vec()).collect();
+        match resolve(&declared, &types, true) {
+            Resolution::One(index, to) => self.built_in(entries[index], operands, &to),
+            found => Err(operator_error(op, &types, &found).at(point)),
+        }
+    }
+
+    /// The call of a built-in function, its arguments cast.
+    pub(super) fn built_in(
+        &self,
+        function: &'static BuiltinFunction,
+        args: Vec<(TypedExpr, u32)>,
+        to: &[SqlType],
+    ) -> Result<TypedExpr, SqlError> {
+        let args = args
+            .into_iter()
+            .zip(to)
+            .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
+            .collect::<Result<Vec<_>, _>>()?;
+        let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
+        let ty = result_type(&function.result, &types);
+        Ok(TypedExpr::new(K::Call { function, args }, ty))
+    }
+
+    /// Both sides of a comparison in one type.
+    pub(super) fn comparable(
+        &self,
+        left: &Expr,
+        right: &Expr,
+        point: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<(TypedExpr, TypedExpr), SqlError> {
+        let operands = vec![(self.expr(left, cx)?, left.at.start), (self.expr(right, cx)?, right.at.start)];
+        let TypedExpr { kind: K::Call { function: _, args }, ty: _ } = self.operator("=", operands, point)?
+        else {
+            return Err(SqlError::internal("an operator that is no call"));
+        };
+        let mut args = args.into_iter();
+        match (args.next(), args.next()) {
+            (Some(left), Some(right)) => Ok((left, right)),
+            _ => Err(SqlError::internal("a comparison without two operands")),
+        }
+    }
+
+    fn in_list(
+        &self,
+        arg: &Expr,
+        list: &[Expr],
+        negated: bool,
+        point: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let mut all = vec![(self.expr(arg, cx)?, arg.at.start)];
+        all.extend(self.located(list, cx)?);
+        let types: Vec<SqlType> = all.iter().map(|(expr, _)| expr.ty.clone()).collect();
+        if let Err((_, right)) = resolve::common_type(types.iter()) {
+            return Err(operator_error("=", &[types[0].clone(), right], &Resolution::None).at(point));
+        }
+        let (all, _) = self.unify(all, "IN")?;
+        let mut all = all.into_iter();
+        let Some(arg) = all.next() else { return Err(SqlError::internal("IN without an argument")) };
+        let kind = K::InList { arg: Box::new(arg), list: all.collect(), negated };
+        Ok(TypedExpr::new(kind, SqlType::Bool))
+    }
+
+    fn case(
+        &self,
+        operand: Option<&Expr>,
+        branches: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let operand = match operand {
+            Some(operand) => {
+                let bound = self.expr(operand, cx)?;
+                Some((self.settle(bound, operand.at.start)?, operand.at.start))
+            }
+            None => None,
+        };
+        let mut conditions = Vec::new();
+        let mut results = Vec::new();
+        for (condition, result) in branches {
+            let bound = self.expr(condition, cx)?;
+            conditions.push(match &operand {
+                Some(operand) => self.operator(
+                    "=",
+                    vec![operand.clone(), (bound, condition.at.start)],
+                    condition.at.start,
+                )?,
+                None => self.boolean(bound, condition.at.start, "CASE/WHEN")?,
+            });
+            results.push((self.expr(result, cx)?, result.at.start));
+        }
+        // PostgreSQL looks at ELSE first.
+        let with_else = otherwise.is_some();
+        if let Some(otherwise) = otherwise {
+            results.insert(0, (self.expr(otherwise, cx)?, otherwise.at.start));
+        }
+        let (mut results, ty) = self.unify(results, "CASE")?;
+        let otherwise = if with_else { Some(Box::new(results.remove(0))) } else { None };
+        let branches = conditions.into_iter().zip(results).collect();
+        Ok(TypedExpr::new(K::Case { branches, otherwise }, ty))
+    }
+
+    fn cast(
+        &self,
+        arg: &Expr,
+        ty: &SqlType,
+        at_type: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        if let (ExprKind::Array(elements), SqlType::Array(element)) = (&arg.kind, ty) {
+            // ARRAY[…]::t[] casts the elements, so that an empty one has a type.
+            let elements = elements
+                .iter()
+                .map(|item| self.cast(item, element, at_type, cx))
+                .collect::<Result<Vec<_>, _>>()?;
+            return Ok(TypedExpr::new(K::Array(elements), ty.clone()));
+        }
+        let bound = self.expr(arg, cx)?;
+        if bound.ty != SqlType::Unknown && cast_kind(&bound.ty, ty).is_none() {
+            let text = format!("cannot cast type {} to {}", shown(&bound.ty), shown(ty));
+            return Err(SqlError::new(sqlstate::CANNOT_COERCE, text).at(at_type));
+        }
+        self.coerce(bound, arg.at.start, ty, CastKind::Explicit)
+    }
+}

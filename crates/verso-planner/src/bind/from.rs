@@ -1,0 +1,366 @@
+//! FROM: tables, functions, subqueries, and joins of them.
+//!
+//! ```text
+//! a, b JOIN c ON … , LATERAL (SELECT … a.x …) l   ─►   Apply(Join(a, Join(b, c)), l over Outer)
+//! ```
+//!
+//! Plans made here read whole tables; the rewriting of the whole query (`rewrite/`) moves conditions down and leaves
+//! out columns that nothing uses.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use verso_catalog::{FunctionReturn, SystemView, TableDef};
+use verso_exec::functions::ArgType;
+use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, TypedExpr};
+use verso_types::{CastKind, SqlType};
+
+use super::Binder;
+use super::call::Found;
+use super::context::{Clause, Context};
+use super::lock::{self, Locking, Mark, Wanted};
+use super::resolve::{Resolution, function_error, resolve, result_type};
+use super::scope::{Correlation, Scope};
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{
+    self, FromItem, FromSource, Join, JoinCondition, LockClause, Name, QualifiedName,
+};
+
+/// What FROM yields.
+pub(super) struct Input {
+    pub(super) plan: Plan,
+    pub(super) scope: Scope,
+    /// What of it is locked.
+    pub(super) marks: Vec<Mark>,
+}
+
+impl Binder<'_> {
+    /// Finds a table to read or write.
+    pub fn table(&self, name: &QualifiedName) -> Result<Arc<TableDef>, SqlError> {
+        let schema = name.schema_text();
+        if let Some(table) = self.catalog.table(schema, &name.name.text) {
+            return Ok(table);
+        }
+        let at = name.at().start;
+        if let Some(schema) = schema
+            && self.catalog.schema(schema).is_none()
+        {
+            return Err(SqlError::new(
+                sqlstate::UNDEFINED_TABLE,
+                format!("relation \"{name}\" does not exist"),
+            )
+            .at(at));
+        }
+        if self.catalog.sequence(schema, &name.name.text).is_some() {
+            return Err(SqlError::unsupported("reading a sequence as a table").at(at));
+        }
+        Err(SqlError::new(sqlstate::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")).at(at))
+    }
+
+    /// Binds FROM; without one there is a single row without columns. What `locks` ask for is marked.
+    pub(super) fn from(&self, item: Option<&FromItem>, locks: &[LockClause]) -> Result<Input, SqlError> {
+        match item {
+            Some(item) => self.item(item, locks),
+            None => {
+                let plan = Plan::Values { rows: vec![Vec::new()], columns: Vec::new() };
+                Ok(Input { plan, scope: Scope::default(), marks: Vec::new() })
+            }
+        }
+    }
+
+    fn item(&self, item: &FromItem, locks: &[LockClause]) -> Result<Input, SqlError> {
+        let wanted = |own: Option<&str>| match locks {
+            [] => None,
+            locks => Wanted::of(locks, item.alias.as_ref().map(|alias| alias.text.as_str()).or(own)),
+        };
+        let mut marks = Vec::new();
+        let (plan, own_name, single) = match &item.source {
+            FromSource::Join(join) => return self.join(join, locks),
+            FromSource::Table(name) => {
+                let own = name.name.text.as_str();
+                let mut plan = self.relation(name)?;
+                if let Some(wanted) = wanted(Some(own)) {
+                    marks.extend(wanted.relation(&mut plan)?);
+                }
+                (plan, Some(own), false)
+            }
+            FromSource::Function(call, _) => {
+                let own = call.name.name.text.as_str();
+                let (plan, single) = self.function_scan(call)?;
+                if let Some(wanted) = wanted(Some(own)) {
+                    wanted.refuse_named("a function")?;
+                }
+                (plan, Some(own), single)
+            }
+            FromSource::Query(query, _) => {
+                let wanted = wanted(None);
+                let clause = wanted.as_ref().map(Wanted::clause);
+                let locking =
+                    Locking { locks: clause.as_slice().into(), export: clause.is_some(), places: false };
+                let (plan, inside) = match self.outer {
+                    Some(outer) if !item.lateral => {
+                        let hidden = Correlation { hidden: outer.hidden || outer.lateral, ..*outer };
+                        Binder { outer: Some(&hidden), ..self.clone() }.query_locked(query, &[], locking)?
+                    }
+                    _ => self.query_locked(query, &[], locking)?,
+                };
+                if let Some(wanted) = wanted {
+                    marks = inside;
+                    marks.push(wanted.whole());
+                }
+                (plan, None, false)
+            }
+        };
+        let mut columns: Vec<(Arc<str>, SqlType)> =
+            plan.output().into_iter().map(|column| (column.name, column.ty)).collect();
+        // Places of records have no names.
+        let places =
+            columns.split_off(columns.len() - marks.iter().filter(|mark| mark.row.is_some()).count());
+        let table: Option<Arc<str>> =
+            item.alias.as_ref().map(|alias| alias.text.as_str()).or(own_name).map(Arc::from);
+        // `generate_series(1, 3) AS g`: the alias names the one column, too.
+        if let (true, Some(alias), [(name, _)]) = (single, &item.alias, columns.as_mut_slice()) {
+            *name = alias.text.as_str().into();
+        }
+        if item.columns.len() > columns.len() {
+            let text = format!(
+                "table \"{}\" has {} columns available but {} columns specified",
+                table.as_deref().unwrap_or_default(),
+                columns.len(),
+                item.columns.len()
+            );
+            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text));
+        }
+        for ((name, _), alias) in columns.iter_mut().zip(&item.columns) {
+            *name = alias.text.as_str().into();
+        }
+        let hidden = item.alias.as_ref().and(own_name).map(Arc::from);
+        let mut scope = Scope::of(table, hidden, columns);
+        scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(""), ty)));
+        Ok(Input { plan, scope, marks })
+    }
+
+    // ── joins ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn join(&self, join: &Join, locks: &[LockClause]) -> Result<Input, SqlError> {
+        let left = self.item(&join.left, locks)?;
+        let refs = RefCell::default();
+        let right = {
+            let before = Correlation {
+                scope: &left.scope,
+                parent: self.outer,
+                refs: &refs,
+                hidden: false,
+                lateral: true,
+            };
+            Binder { outer: Some(&before), ..self.clone() }.item(&join.right, locks)?
+        };
+        let outer = refs.into_inner();
+        let twice = right.scope.tables.iter().filter_map(|table| table.name.as_deref());
+        if let Some(name) = twice.into_iter().find(|name| left.scope.table(name).is_some()) {
+            let text = format!("table name \"{name}\" specified more than once");
+            return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text));
+        }
+        let kind = match join.kind {
+            syntax::JoinKind::Inner => JoinKind::Inner,
+            syntax::JoinKind::Left => JoinKind::Left,
+            syntax::JoinKind::Right => JoinKind::Right,
+            syntax::JoinKind::Full => JoinKind::Full,
+        };
+        let mut scope = both(&left.scope, &right.scope);
+        let marks = lock::joined(left.marks, right.marks, left.scope.columns.len(), kind)?;
+        let filter = match &join.condition {
+            JoinCondition::None => None,
+            JoinCondition::On(condition) => {
+                let mut cx = Context::new(&scope, Clause::JoinOn);
+                let bound = self.expr(condition, &mut cx)?;
+                Some(self.boolean(bound, condition.at.start, "JOIN/ON")?)
+            }
+            JoinCondition::Using(names) => {
+                let names: Vec<(&str, u32)> =
+                    names.iter().map(|name: &Name| (name.text.as_str(), name.at.start)).collect();
+                self.using(&left.scope, &right.scope, &names, kind, &mut scope)?
+            }
+            JoinCondition::Natural => {
+                let common = |(name, _): &(Arc<str>, TypedExpr)| {
+                    right.scope.visible.iter().any(|(other, _)| other == name).then(|| Arc::clone(name))
+                };
+                let names: Vec<Arc<str>> = left.scope.visible.iter().filter_map(common).collect();
+                let names: Vec<(&str, u32)> = names.iter().map(|name| (&**name, 0)).collect();
+                self.using(&left.scope, &right.scope, &names, kind, &mut scope)?
+            }
+        };
+        let (left, right) = (Box::new(left.plan), Box::new(right.plan));
+        let plan = if outer.is_empty() {
+            Plan::Join { left, right, kind, equal: Vec::new(), filter }
+        } else if kind.pads_left() {
+            let text = "invalid reference to FROM-clause entry of the other side of the join";
+            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text)
+                .with_detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
+        } else {
+            Plan::Apply { left, right, outer, kind, filter }
+        };
+        Ok(Input { plan, scope, marks })
+    }
+
+    /// USING: the condition; in `scope` each pair of columns becomes one, in front of the others.
+    fn using(
+        &self,
+        left: &Scope,
+        right: &Scope,
+        names: &[(&str, u32)],
+        kind: JoinKind,
+        scope: &mut Scope,
+    ) -> Result<Option<TypedExpr>, SqlError> {
+        let width = left.columns.len();
+        let (mut merged, mut equal) = (Vec::new(), Vec::new());
+        for (name, at) in names {
+            let side = |scope: &Scope, word: &str| -> Result<TypedExpr, SqlError> {
+                let mut fits = scope.visible.iter().filter(|(column, _)| **column == **name);
+                match (fits.next(), fits.next()) {
+                    (Some((_, expr)), None) => Ok(expr.clone()),
+                    (None, _) => {
+                        let text = format!(
+                            "column \"{name}\" specified in USING clause does not exist in {word} table"
+                        );
+                        Err(SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(*at))
+                    }
+                    (Some(_), Some(_)) => {
+                        let text =
+                            format!("common column name \"{name}\" appears more than once in {word} table");
+                        Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text).at(*at))
+                    }
+                }
+            };
+            let one = side(left, "left")?;
+            let mut other = side(right, "right")?;
+            super::walk::map_columns(&mut other, &mut |column| column + width);
+            equal.push(self.operator("=", vec![(one.clone(), *at), (other.clone(), *at)], *at)?);
+            let (exprs, ty) = self.unify(vec![(one, *at), (other, *at)], "JOIN/USING")?;
+            let mut exprs = exprs.into_iter();
+            let (Some(one), Some(other)) = (exprs.next(), exprs.next()) else {
+                return Err(SqlError::internal("USING without two sides"));
+            };
+            let expr = match kind {
+                JoinKind::Inner | JoinKind::Left => one,
+                JoinKind::Right => other,
+                JoinKind::Full => TypedExpr::new(K::Coalesce(vec![one, other]), ty),
+            };
+            merged.push((Arc::from(*name), expr));
+        }
+        let taken = |name: &str| names.iter().any(|(merged, _)| *merged == name);
+        scope.visible.retain(|(name, _)| !taken(name));
+        merged.append(&mut scope.visible);
+        scope.visible = merged;
+        Ok(match equal.len() {
+            0 => None,
+            1 => equal.pop(),
+            _ => Some(TypedExpr::new(K::And(equal), SqlType::Bool)),
+        })
+    }
+
+    // ── leaves ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    fn relation(&self, name: &QualifiedName) -> Result<Plan, SqlError> {
+        let schema = name.schema_text();
+        if let (None, Some(plan)) = (schema, self.with_query(&name.name)?) {
+            return Ok(plan);
+        }
+        if let Some(view) = self.catalog.system_view(schema, &name.name.text) {
+            if !view.arguments().is_empty() {
+                let text = format!("{name} is a function: give it its arguments");
+                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(name.at().start));
+            }
+            let columns = view.columns();
+            let output =
+                columns.iter().map(|column| OutputColumn::new(column.name, column.ty.clone())).collect();
+            let columns = (0..columns.len()).collect();
+            return Ok(Plan::SystemScan { view, args: Vec::new(), columns, output });
+        }
+        let table = self.table(name)?;
+        let columns = (0..table.columns.len()).collect();
+        Ok(Plan::TableScan { table, columns, filter: None })
+    }
+
+    /// A system view that takes arguments.
+    fn view_call(&self, view: SystemView, args: Vec<(TypedExpr, u32)>, at: u32) -> Result<Plan, SqlError> {
+        let declared = vec![view.arguments().iter().cloned().map(ArgType::Exact).collect()];
+        let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
+        let to = match resolve(&declared, &types, false) {
+            Resolution::One(_, to) => to,
+            found => return Err(function_error(view.name(), &types, &found).at(at)),
+        };
+        let args = args
+            .into_iter()
+            .zip(&to)
+            .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
+            .collect::<Result<Vec<_>, _>>()?;
+        let columns = view.columns();
+        let output = columns.iter().map(|column| OutputColumn::new(column.name, column.ty.clone())).collect();
+        Ok(Plan::SystemScan { view, args, columns: (0..columns.len()).collect(), output })
+    }
+
+    /// A function in FROM; whether it yields one unnamed column.
+    fn function_scan(&self, call: &verso_parser::syntax::Call) -> Result<(Plan, bool), SqlError> {
+        let at = call.name.at().start;
+        let scope = Scope::default();
+        let mut cx = Context::new(&scope, Clause::From);
+        if call.star || call.distinct || call.filter.is_some() {
+            return Err(SqlError::syntax("syntax error: a function in FROM takes plain arguments").at(at));
+        }
+        let args = self.located(&call.args, &mut cx)?;
+        let name = call.name.name.text.as_str();
+        if let Some(view) = self.catalog.system_view(call.name.schema_text(), name)
+            && !view.arguments().is_empty()
+        {
+            return Ok((self.view_call(view, args, at)?, false));
+        }
+        match self.function(call, args)? {
+            Found::BuiltIn(function, args, to) => {
+                let args = args
+                    .into_iter()
+                    .zip(&to)
+                    .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
+                let column = OutputColumn::new(name, result_type(&function.result, &types));
+                Ok((
+                    Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns: vec![column] },
+                    true,
+                ))
+            }
+            Found::User(function, args) => {
+                let one = |ty: &SqlType| vec![OutputColumn::new(name, ty.clone())];
+                let (columns, single) = match &function.returns {
+                    FunctionReturn::Void => (one(&SqlType::Void), true),
+                    FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => (one(ty), true),
+                    FunctionReturn::Table(columns) => {
+                        let output = |(name, ty): &(Arc<str>, SqlType)| {
+                            OutputColumn::new(Arc::clone(name), ty.clone())
+                        };
+                        (columns.iter().map(output).collect(), false)
+                    }
+                };
+                Ok((Plan::FunctionScan { call: SetCall::User { function, args }, columns }, single))
+            }
+        }
+    }
+}
+
+/// The columns of both, those of `right` behind.
+pub(super) fn both(left: &Scope, right: &Scope) -> Scope {
+    let width = left.columns.len();
+    let mut scope = left.clone();
+    scope.columns.extend(right.columns.iter().cloned());
+    for table in &right.tables {
+        let mut table = table.clone();
+        table.columns = table.columns.start + width..table.columns.end + width;
+        scope.tables.push(table);
+    }
+    for (name, expr) in &right.visible {
+        let mut expr = expr.clone();
+        super::walk::map_columns(&mut expr, &mut |column| column + width);
+        scope.visible.push((Arc::clone(name), expr));
+    }
+    scope
+}

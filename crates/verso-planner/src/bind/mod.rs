@@ -1,0 +1,189 @@
+//! From syntax to typed plans: names, types and casts, by PostgreSQL's rules.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`scope`] | what a name means |
+//! | [`resolve`] | which function or operator a call means |
+//! | [`coerce`] | casts, constants, common types |
+//! | [`context`] | where an expression stands |
+//! | [`expr`], [`call`] | expressions; calls of functions and aggregates |
+//! | [`aggregate`] | grouping: aggregates pulled out, everything else over the keys |
+//! | [`query`] | queries as a whole, VALUES, LIMIT |
+//! | [`select`], [`set_operation`], [`order`] | SELECT; UNION and its relatives; ORDER BY |
+//! | [`from`] | tables, functions and joins in FROM |
+//! | [`lock`] | FOR UPDATE and its relatives |
+//! | [`subquery`] | queries within expressions |
+//! | [`with`] | WITH |
+//! | [`copy`] | COPY |
+//! | [`dml`], [`change`] | INSERT; UPDATE, DELETE |
+//! | [`start`] | queries of an INSERT over its own table |
+//! | [`plpgsql`] | bodies of functions |
+//! | [`parameter`] | types of parameters that nobody declared |
+//! | [`walk`] | walks over typed expressions |
+//!
+//! N1. Every cast in the result is explicit (P3 of the plan), every value stored has the column's type (P4).
+//! N2. An error points at the characters that cause it.
+
+mod aggregate;
+mod call;
+mod change;
+mod coerce;
+mod context;
+mod copy;
+mod dml;
+mod expr;
+mod from;
+mod lock;
+mod names;
+mod order;
+mod parameter;
+mod plpgsql;
+mod query;
+mod resolve;
+mod scope;
+mod select;
+mod set_operation;
+mod start;
+mod subquery;
+mod walk;
+mod with;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, ColumnDef, TableDef};
+use verso_exec::plan::{Statement, TypedExpr};
+use verso_types::{SqlType, TimeZone};
+
+use crate::errors::SqlError;
+use verso_parser::syntax;
+
+pub(crate) use coerce::exactly;
+pub use parameter::Inference;
+pub use plpgsql::bind_block;
+pub use plpgsql::bind_function;
+pub use walk::columns_of;
+pub(crate) use walk::map_columns;
+
+/// What binding needs to know.
+#[derive(Clone)]
+pub struct Binder<'c> {
+    /// Tables, sequences and functions.
+    pub catalog: &'c Arc<CatalogSnapshot>,
+    /// For constants such as `'2020-01-01'::timestamptz`.
+    pub time_zone: &'c TimeZone,
+    /// Types of `$1` …; `Unknown` for a NULL without a type.
+    pub parameters: &'c [SqlType],
+    /// Instead of `parameters`: types are found out while binding.
+    inference: Option<&'c Inference>,
+    /// Variables in scope, innermost last; empty outside of PL/pgSQL.
+    variables: Vec<scope::Variable>,
+    /// The queries around the one that is bound.
+    outer: Option<&'c scope::Correlation<'c>>,
+    /// The queries of WITH in scope, innermost last.
+    ctes: Vec<with::Cte>,
+}
+
+impl<'c> Binder<'c> {
+    /// For statements outside of PL/pgSQL.
+    pub fn new(
+        catalog: &'c Arc<CatalogSnapshot>,
+        time_zone: &'c TimeZone,
+        parameters: &'c [SqlType],
+    ) -> Binder<'c> {
+        Binder {
+            catalog,
+            time_zone,
+            parameters,
+            inference: None,
+            variables: Vec::new(),
+            outer: None,
+            ctes: Vec::new(),
+        }
+    }
+
+    /// For statements to be prepared: parameters get the types that their contexts want.
+    pub fn inferring(
+        catalog: &'c Arc<CatalogSnapshot>,
+        time_zone: &'c TimeZone,
+        inference: &'c Inference,
+    ) -> Binder<'c> {
+        Binder { inference: Some(inference), ..Binder::new(catalog, time_zone, &[]) }
+    }
+
+    /// Binds a query or a change of rows and chooses its access paths.
+    pub fn statement(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
+        let mut bound = self.unplanned(statement)?;
+        crate::plan::choose(&mut bound);
+        Ok(bound)
+    }
+
+    fn unplanned(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
+        match statement {
+            syntax::Statement::Query(query) => Ok(Statement::Query(self.query(query)?)),
+            syntax::Statement::Insert(insert) => self.insert(insert).map(Statement::Insert),
+            syntax::Statement::Update(update) => self.update(update).map(Statement::Update),
+            syntax::Statement::Delete(delete) => self.delete(delete).map(Statement::Delete),
+            _ => Err(SqlError::internal("only queries and changes of rows are bound")),
+        }
+    }
+
+    /// Binds the condition of a CHECK over a table's columns.
+    pub fn condition(
+        &self,
+        expr: &syntax::Expr,
+        table: &str,
+        columns: &[(Arc<str>, SqlType)],
+    ) -> Result<TypedExpr, SqlError> {
+        let scope = scope::Scope::of(Some(table.into()), None, columns.to_vec());
+        let mut cx = context::Context::new(&scope, context::Clause::Check);
+        let bound = self.expr(expr, &mut cx)?;
+        self.boolean(bound, expr.at.start, "CHECK")
+    }
+
+    /// Binds the condition that a table's CHECK constraint has in the catalog, over all of its columns.
+    pub fn stored_condition(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        let columns: Vec<_> =
+            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        // The text was checked when the constraint was made; positions in it mean nothing to the statement.
+        let bound = verso_parser::parse_expression(text)
+            .map_err(SqlError::from)
+            .and_then(|expr| self.condition(&expr, &table.name, &columns));
+        bound.map_err(|error| SqlError { position: None, ..error })
+    }
+
+    /// Binds the expression that ALTER COLUMN … TYPE … USING computes of a row.
+    pub fn conversion(&self, expr: &syntax::Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        let columns =
+            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        let scope = scope::Scope::of(Some(Arc::clone(&table.name)), None, columns);
+        let mut cx = context::Context::new(&scope, context::Clause::Transform);
+        let bound = self.expr(expr, &mut cx)?;
+        self.settle(bound, expr.at.start)
+    }
+
+    /// The default that a column has in the catalog; NULL where it has none.
+    pub fn stored_default(&self, column: &ColumnDef) -> Result<TypedExpr, SqlError> {
+        let Some(text) = &column.default else { return Ok(TypedExpr::null(column.ty.clone())) };
+        // The text was checked when the column was made; positions in it mean nothing to the statement.
+        let bound = verso_parser::parse_expression(text)
+            .map_err(SqlError::from)
+            .and_then(|expr| self.default_value(&expr, &column.name, &column.ty));
+        bound.map_err(|error| SqlError { position: None, ..error })
+    }
+
+    /// Binds an expression without columns to the type it is stored as: the default of a column.
+    pub fn default_value(
+        &self,
+        expr: &syntax::Expr,
+        column: &str,
+        ty: &SqlType,
+    ) -> Result<TypedExpr, SqlError> {
+        let scope = scope::Scope::default();
+        let mut cx = context::Context::new(&scope, context::Clause::Default);
+        let value = self.expr(expr, &mut cx)?;
+        self.assign(value, expr.at.start, column, ty)
+    }
+}

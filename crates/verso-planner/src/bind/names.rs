@@ -1,0 +1,61 @@
+//! What an output column without an alias is called: PostgreSQL's `FigureColname`.
+
+use verso_parser::syntax::{Expr, ExprKind};
+use verso_types::SqlType;
+
+/// The name; `?column?` where nothing suggests one.
+pub fn output_name(expr: &Expr) -> String {
+    figure(expr).map_or_else(|| "?column?".to_string(), |(name, _)| name)
+}
+
+/// A name and how much it is worth: 2 from a column or function, 1 from a type or CASE.
+fn figure(expr: &Expr) -> Option<(String, u8)> {
+    match &expr.kind {
+        ExprKind::Column(parts) => parts.last().map(|name| (name.text.clone(), 2)),
+        ExprKind::Call(call) => Some((call.name.name.text.clone(), 2)),
+        ExprKind::Subscript { array, index: _ } => figure(array),
+        ExprKind::Cast { arg, ty, at_type: _ } => {
+            figure(arg).filter(|(_, worth)| *worth > 1).or_else(|| Some((type_name(ty), 1)))
+        }
+        ExprKind::Case { operand: _, branches: _, otherwise } => otherwise
+            .as_deref()
+            .and_then(figure)
+            .filter(|(_, worth)| *worth > 1)
+            .or_else(|| Some(("case".to_string(), 1))),
+        ExprKind::Array(_) => Some(("array".to_string(), 2)),
+        ExprKind::Subquery(query) => match &query.body {
+            verso_parser::syntax::QueryBody::Select(select) => match select.items.first()? {
+                verso_parser::syntax::SelectItem::Expr { alias: Some(alias), expr: _ } => {
+                    Some((alias.text.clone(), 2))
+                }
+                verso_parser::syntax::SelectItem::Expr { expr, alias: None } => figure(expr),
+                verso_parser::syntax::SelectItem::Wildcard { .. } => None,
+            },
+            _ => None,
+        },
+        ExprKind::Exists(_) => Some(("exists".to_string(), 2)),
+        ExprKind::ArraySubquery(_) => Some(("array".to_string(), 2)),
+        ExprKind::InSubquery { .. }
+        | ExprKind::Literal(_)
+        | ExprKind::Parameter(_)
+        | ExprKind::Unary { .. }
+        | ExprKind::Binary { .. }
+        | ExprKind::And(_)
+        | ExprKind::Or(_)
+        | ExprKind::Not(_)
+        | ExprKind::IsNull { .. }
+        | ExprKind::IsTruth { .. }
+        | ExprKind::IsDistinct { .. }
+        | ExprKind::InList { .. }
+        | ExprKind::Between { .. }
+        | ExprKind::Like { .. }
+        | ExprKind::Default => None,
+    }
+}
+
+fn type_name(ty: &SqlType) -> String {
+    match ty {
+        SqlType::Array(element) => type_name(element),
+        other => other.without_modifiers().internal_name(),
+    }
+}

@@ -1,0 +1,200 @@
+//! ORDER BY: what it names, and the end of a SELECT, where its output is computed, sorted and locked.
+
+use std::sync::Arc;
+
+use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, RowLock, SortKey, TypedExpr};
+use verso_types::SqlType;
+
+use super::Binder;
+use super::context::{Clause, Context};
+use super::scope::Scope;
+use super::select::Item;
+use super::walk::{map_columns, same};
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Expr, ExprKind, Literal, OrderItem};
+
+/// A column of the output, perhaps a hidden one, that the rows are ordered by.
+pub(super) struct SortColumn {
+    pub(super) column: usize,
+    pub(super) descending: bool,
+    pub(super) nulls_first: bool,
+}
+
+impl SortColumn {
+    fn key(&self, expr: TypedExpr) -> SortKey {
+        SortKey { expr, descending: self.descending, nulls_first: self.nulls_first }
+    }
+}
+
+/// What a SELECT yields of each row of its input: named columns, then hidden ones, which are taken away at the end.
+pub(super) struct Output {
+    pub(super) exprs: Vec<TypedExpr>,
+    /// Of the named ones.
+    pub(super) names: Vec<Arc<str>>,
+    pub(super) distinct: bool,
+    pub(super) sort: Vec<SortColumn>,
+    /// Rows locked by what the hidden columns say of them.
+    pub(super) locks: Vec<RowLock>,
+    /// So many of the last hidden columns stay.
+    pub(super) shown: usize,
+}
+
+impl Output {
+    /// Project, Distinct, Sort and LockRows over the input.
+    pub(super) fn over(self, input: Plan) -> Plan {
+        let Output { exprs, names, distinct, sort, locks, shown } = self;
+        let width = names.len();
+        let types: Vec<SqlType> = exprs.iter().map(|expr| expr.ty.clone()).collect();
+        let hidden = (width..exprs.len()).map(|_| Arc::from("?column?"));
+        let all_names: Vec<Arc<str>> = names.iter().cloned().chain(hidden).collect();
+        let mut plan = sorted(input, exprs, all_names, width, distinct, &sort);
+        let locked = !locks.is_empty();
+        if locked {
+            plan = Plan::LockRows { input: Box::new(plan), locks, bound: Vec::new() };
+        }
+        if locked || types.len() > width + shown {
+            let kept = (0..width).chain(types.len() - shown..types.len());
+            let exprs = kept.map(|n| TypedExpr::column(n, types[n].clone())).collect();
+            let names = names.into_iter().chain((0..shown).map(|_| Arc::from(""))).collect();
+            plan = Plan::Project { input: Box::new(plan), exprs, names };
+        }
+        plan
+    }
+}
+
+/// The expressions over the input, distinct or sorted; so many of their names, `width`, are the query's.
+fn sorted(
+    input: Plan,
+    exprs: Vec<TypedExpr>,
+    names: Vec<Arc<str>>,
+    width: usize,
+    distinct: bool,
+    sort: &[SortColumn],
+) -> Plan {
+    let output = input.output();
+    let late: Vec<bool> = (exprs.iter().enumerate())
+        .map(|(n, expr)| expr.is_volatile() && !sort.iter().any(|key| key.column == n))
+        .collect();
+    if !sort.is_empty() && !distinct && late.contains(&true) {
+        let (below, above) = around_sort(exprs, &late, &output);
+        let keys = sort.iter().map(|key| key.key(above[key.column].clone())).collect();
+        let unnamed = below.iter().map(|_| Arc::from("?column?")).collect();
+        let plan = Plan::Project { input: Box::new(input), exprs: below, names: unnamed };
+        let plan = Plan::Sort { input: Box::new(plan), keys };
+        return Plan::Project { input: Box::new(plan), exprs: above, names };
+    }
+    let keys: Vec<SortKey> = (sort.iter())
+        .map(|key| key.key(TypedExpr::column(key.column, exprs[key.column].ty.clone())))
+        .collect();
+    let unchanged = exprs.len() == output.len()
+        && width == exprs.len()
+        && exprs.iter().enumerate().all(|(n, expr)| matches!(expr.kind, K::Column(column) if column == n))
+        && output.iter().zip(&names).all(|(column, name)| column.name == *name);
+    let mut plan = input;
+    if !unchanged {
+        plan = Plan::Project { input: Box::new(plan), exprs, names };
+    }
+    if distinct {
+        plan = Plan::Distinct { input: Box::new(plan) };
+    }
+    if !keys.is_empty() {
+        plan = Plan::Sort { input: Box::new(plan), keys };
+    }
+    plan
+}
+
+/// What is computed below a sort, and the expressions over that above it: what does something (a sequence's next value) is
+/// done in the order of the rows that come out, and only for these.
+fn around_sort(
+    exprs: Vec<TypedExpr>,
+    late: &[bool],
+    input: &[OutputColumn],
+) -> (Vec<TypedExpr>, Vec<TypedExpr>) {
+    let mut below: Vec<TypedExpr> = Vec::new();
+    let mut above = exprs;
+    for (expr, _) in above.iter_mut().zip(late).filter(|(_, late)| !**late) {
+        let column = TypedExpr::column(below.len(), expr.ty.clone());
+        below.push(std::mem::replace(expr, column));
+    }
+    let mut needed: Vec<(usize, usize)> = Vec::new();
+    for (expr, _) in above.iter_mut().zip(late).filter(|(_, late)| **late) {
+        map_columns(expr, &mut |column| {
+            let known = needed.iter().find(|(needed, _)| *needed == column);
+            known.map(|(_, at)| *at).unwrap_or_else(|| {
+                needed.push((column, below.len()));
+                below.push(TypedExpr::column(column, input[column].ty.clone()));
+                below.len() - 1
+            })
+        });
+    }
+    (below, above)
+}
+
+impl Binder<'_> {
+    /// The output column that a bare name or number in ORDER BY or GROUP BY means.
+    pub(super) fn output_reference(
+        &self,
+        expr: &Expr,
+        items: &[Item],
+        clause: &str,
+    ) -> Result<Option<usize>, SqlError> {
+        match &expr.kind {
+            ExprKind::Literal(Literal::Number(digits)) => match digits.parse::<i32>() {
+                Ok(position) => {
+                    match usize::try_from(position).ok().filter(|n| (1..=items.len()).contains(n)) {
+                        Some(position) => Ok(Some(position - 1)),
+                        None => {
+                            let text = format!("{clause} position {position} is not in select list");
+                            Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(expr.at.start))
+                        }
+                    }
+                }
+                Err(_) => {
+                    Err(SqlError::syntax(format!("non-integer constant in {clause}")).at(expr.at.start))
+                }
+            },
+            ExprKind::Literal(_) => {
+                Err(SqlError::syntax(format!("non-integer constant in {clause}")).at(expr.at.start))
+            }
+            ExprKind::Column(parts) => {
+                let [name] = parts.as_slice() else { return Ok(None) };
+                let mut fits = items.iter().enumerate().filter(|(_, item)| *item.name == *name.text);
+                let Some((first, item)) = fits.next() else { return Ok(None) };
+                if fits.any(|(_, other)| !same(&other.expr, &item.expr)) {
+                    let text = format!("{clause} \"{}\" is ambiguous", name.text);
+                    return Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text).at(name.at.start));
+                }
+                Ok(Some(first))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// ORDER BY over the output of a plan.
+    pub(super) fn order_output(&self, plan: Plan, order_by: &[OrderItem]) -> Result<Plan, SqlError> {
+        if order_by.is_empty() {
+            return Ok(plan);
+        }
+        let output = plan.output();
+        let item = |(index, column): (usize, &OutputColumn)| Item {
+            expr: TypedExpr::column(index, column.ty.clone()),
+            name: Arc::clone(&column.name),
+            at: 0,
+        };
+        let items: Vec<Item> = output.iter().enumerate().map(item).collect();
+        let columns = output.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        let scope = Scope::of(None, None, columns);
+        let mut keys = Vec::new();
+        for order in order_by {
+            let expr = match self.output_reference(&order.expr, &items, "ORDER BY")? {
+                Some(column) => items[column].expr.clone(),
+                None => {
+                    let bound = self.expr(&order.expr, &mut Context::new(&scope, Clause::Limit))?;
+                    self.settle(bound, order.expr.at.start)?
+                }
+            };
+            keys.push(SortKey { expr, descending: order.descending, nulls_first: order.nulls_first });
+        }
+        Ok(Plan::Sort { input: Box::new(plan), keys })
+    }
+}

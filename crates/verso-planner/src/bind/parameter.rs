@@ -1,0 +1,96 @@
+//! Types of parameters that nobody declared: the first context that wants a type gives it, as in PostgreSQL.
+//!
+//! Q1. Until something wants a type of it a parameter is `Unknown`, like an untyped literal. Q2. The type it then gets
+//! is without modifier, and stays: another context casts, or is refused (42P08). Q3. What nothing gave a type by the
+//! end of the statement is refused (42P18).
+
+use std::cell::RefCell;
+
+use verso_exec::plan::TypedExpr;
+use verso_types::{CastKind, SqlType, cast_kind};
+
+use super::Binder;
+use super::context::{Clause, Context};
+use super::resolve::shown;
+use super::scope::Scope;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::Expr;
+
+/// The highest number of a parameter, as the protocol counts them in 16 bits.
+const PARAMETERS_MAX: usize = 65_535;
+
+/// What is known of a statement's parameters while it is bound.
+#[derive(Debug, Default)]
+pub struct Inference {
+    types: RefCell<Vec<SqlType>>,
+}
+
+impl Inference {
+    /// Begins with the declared types; `None` is to be found out.
+    pub fn new(declared: &[Option<SqlType>]) -> Inference {
+        let types = declared.iter().map(|ty| ty.clone().unwrap_or(SqlType::Unknown)).collect();
+        Inference { types: RefCell::new(types) }
+    }
+
+    /// The type so far of parameter `index`, counted from 0; none if there can be no such parameter.
+    pub(super) fn refer(&self, index: usize) -> Option<SqlType> {
+        if index >= PARAMETERS_MAX {
+            return None;
+        }
+        let mut types = self.types.borrow_mut();
+        if types.len() <= index {
+            types.resize(index + 1, SqlType::Unknown);
+        }
+        Some(types[index].clone())
+    }
+
+    /// Gives a parameter its type (Q2).
+    pub(super) fn decide(&self, index: usize, ty: &SqlType) -> Result<(), SqlError> {
+        let mut types = self.types.borrow_mut();
+        match types.get_mut(index) {
+            Some(known) if *known == SqlType::Unknown => *known = ty.clone(),
+            Some(known) if *known != *ty => {
+                let text = format!("inconsistent types deduced for parameter ${}", index + 1);
+                let detail = format!("{} versus {}", known.pg_name(), ty.pg_name());
+                return Err(SqlError::new(sqlstate::AMBIGUOUS_PARAMETER, text).with_detail(detail));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The types of all parameters (Q3).
+    ///
+    /// # Errors
+    /// 42P18.
+    pub fn finish(self) -> Result<Vec<SqlType>, SqlError> {
+        let types = self.types.into_inner();
+        if let Some(index) = types.iter().position(|ty| *ty == SqlType::Unknown) {
+            let text = format!("could not determine data type of parameter ${}", index + 1);
+            return Err(SqlError::new(sqlstate::INDETERMINATE_DATATYPE, text));
+        }
+        Ok(types)
+    }
+}
+
+impl Binder<'_> {
+    /// Binds an argument of EXECUTE to its parameter's type.
+    pub fn argument(&self, expr: &Expr, index: usize, ty: &SqlType) -> Result<TypedExpr, SqlError> {
+        let scope = Scope::default();
+        let mut cx = Context::new(&scope, Clause::Values);
+        let value = self.expr(expr, &mut cx)?;
+        let fits = cast_kind(&value.ty, ty).is_some_and(|kind| kind <= CastKind::Assignment);
+        if !fits && value.ty != SqlType::Unknown && value.ty != *ty {
+            let text = format!(
+                "parameter ${} of type {} cannot be coerced to the expected type {}",
+                index + 1,
+                shown(&value.ty),
+                shown(ty)
+            );
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+                .with_hint("You will need to rewrite or cast the expression.")
+                .at(expr.at.start));
+        }
+        self.coerce(value, expr.at.start, ty, CastKind::Assignment)
+    }
+}

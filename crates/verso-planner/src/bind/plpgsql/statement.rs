@@ -1,0 +1,188 @@
+//! Statements of bodies: blocks, branches, loops and what leaves them, SQL.
+
+use std::sync::Arc;
+
+use verso_exec::plan::{PlInto, PlStatement, PlStatementKind, Plan, RaiseLevel, Statement, TypedExpr};
+use verso_types::{SqlType, Value};
+
+use super::Body;
+use crate::errors::SqlError;
+use verso_parser::syntax::{self, Expr, Name, PlStatementKind as Syntax};
+
+impl Body<'_> {
+    pub(super) fn statements(
+        &mut self,
+        statements: &[syntax::PlStatement],
+    ) -> Result<Vec<PlStatement>, SqlError> {
+        let mut all = Vec::with_capacity(statements.len());
+        for statement in statements {
+            self.line = statement.line;
+            all.push(PlStatement { line: statement.line, kind: self.statement(&statement.kind)? });
+        }
+        Ok(all)
+    }
+
+    fn statement(&mut self, statement: &Syntax) -> Result<PlStatementKind, SqlError> {
+        Ok(match statement {
+            Syntax::Block(block) => PlStatementKind::Block(self.block(block)?),
+            Syntax::Null => PlStatementKind::Nothing,
+            Syntax::Assign { target, value } => {
+                let (slot, ty) = self.target(target)?;
+                PlStatementKind::Assign { slot, value: self.value(value, &target.text, &ty)? }
+            }
+            Syntax::If { branches, otherwise } => {
+                let mut bound = Vec::new();
+                for (condition, body) in branches {
+                    bound.push((self.condition(condition, "IF")?, self.statements(body)?));
+                }
+                PlStatementKind::If { branches: bound, otherwise: self.statements(otherwise)? }
+            }
+            Syntax::CaseNotFound => PlStatementKind::Raise {
+                level: RaiseLevel::Exception,
+                format: "case not found".into(),
+                args: Vec::new(),
+                sqlstate: Some("20000".into()),
+                detail: None,
+                hint: Some(TypedExpr::literal(
+                    Value::text("CASE statement is missing ELSE part."),
+                    SqlType::Text,
+                )),
+            },
+            Syntax::Loop { label, body } => {
+                PlStatementKind::Loop { label: text_of(label), body: self.loop_body(label, body)? }
+            }
+            Syntax::While { label, condition, body } => PlStatementKind::While {
+                label: text_of(label),
+                condition: self.condition(condition, "WHILE")?,
+                body: self.loop_body(label, body)?,
+            },
+            Syntax::ForInteger { label, variable, reverse, from, to, by, body } => {
+                let from = self.integer(from)?;
+                let to = self.integer(to)?;
+                let by = by.as_ref().map(|by| self.integer(by)).transpose()?;
+                let (slot, body) = self.counting_loop(label, variable, body)?;
+                let label = text_of(label);
+                PlStatementKind::ForRange { label, slot, from, to, by, reverse: *reverse, body }
+            }
+            Syntax::ForQuery { label, targets, query, body } => {
+                let query = self.binder.query(query)?;
+                let targets = self.targets(targets, query.output().len())?;
+                let query = planned(query);
+                let body = self.loop_body(label, body)?;
+                PlStatementKind::ForQuery { label: text_of(label), query, targets, body }
+            }
+            Syntax::Exit { label, when } => {
+                self.check_label(label.as_ref(), "EXIT")?;
+                PlStatementKind::Exit { label: text_of(label), when: self.optional_condition(when, "EXIT")? }
+            }
+            Syntax::Continue { label, when } => {
+                self.check_label(label.as_ref(), "CONTINUE")?;
+                PlStatementKind::Continue {
+                    label: text_of(label),
+                    when: self.optional_condition(when, "CONTINUE")?,
+                }
+            }
+            Syntax::Return(value) => self.return_value(value.as_ref())?,
+            Syntax::ReturnNext(value) => self.return_next(value.as_ref())?,
+            Syntax::ReturnQuery(query) => self.return_query(query)?,
+            Syntax::Perform(query) => {
+                PlStatementKind::Sql { statement: planned(self.binder.query(query)?), into: None }
+            }
+            Syntax::GetRowCount(target) => {
+                let (slot, ty) = self.target(target)?;
+                if ty != SqlType::Int8 {
+                    let what = "ROW_COUNT into a variable that is no bigint";
+                    return Err(SqlError::unsupported(what).at(target.at.start));
+                }
+                PlStatementKind::GetRowCount { slot }
+            }
+            Syntax::Raise(raise) => self.raise(raise)?,
+            Syntax::Sql { statement, into, strict } => {
+                let statement = self.binder.statement(statement)?;
+                let into = match into.as_slice() {
+                    [] => None,
+                    names => {
+                        let targets = self.targets(names, statement.output().len())?;
+                        Some(PlInto { targets, strict: *strict })
+                    }
+                };
+                PlStatementKind::Sql { statement: Box::new(statement), into }
+            }
+        })
+    }
+
+    /// The body of a FOR over integers, and the slot of its variable, which is seen there only.
+    fn counting_loop(
+        &mut self,
+        label: &Option<Name>,
+        variable: &Name,
+        body: &[syntax::PlStatement],
+    ) -> Result<(usize, Vec<PlStatement>), SqlError> {
+        let outer = self.binder.variables.len();
+        let outer_label = Arc::clone(&self.block);
+        if let Some(label) = label {
+            self.block = label.text.as_str().into();
+        }
+        let slot = self.declare(&variable.text, SqlType::Int4, false);
+        self.block = outer_label;
+        let body = self.loop_body(label, body)?;
+        self.binder.variables.truncate(outer);
+        Ok((slot, body))
+    }
+
+    fn loop_body(
+        &mut self,
+        label: &Option<Name>,
+        body: &[syntax::PlStatement],
+    ) -> Result<Vec<PlStatement>, SqlError> {
+        self.labels.push((label.as_ref().map(|label| label.text.clone()), true));
+        let body = self.statements(body);
+        self.labels.pop();
+        body
+    }
+
+    /// Whether there is something that EXIT or CONTINUE may leave.
+    fn check_label(&self, label: Option<&Name>, word: &str) -> Result<(), SqlError> {
+        match label {
+            None if self.labels.iter().any(|(_, is_loop)| *is_loop) => Ok(()),
+            None if word == "EXIT" => {
+                Err(SqlError::syntax("EXIT cannot be used outside a loop, unless it has a label"))
+            }
+            None => Err(SqlError::syntax("CONTINUE cannot be used outside a loop")),
+            Some(label) => {
+                let known = self.labels.iter().rev().find(|(known, _)| known.as_ref() == Some(&label.text));
+                match known {
+                    Some((_, false)) if word == "CONTINUE" => Err(SqlError::syntax(format!(
+                        "block label \"{}\" cannot be used in CONTINUE",
+                        label.text
+                    ))
+                    .at(label.at.start)),
+                    Some(_) => Ok(()),
+                    None => Err(SqlError::syntax(format!(
+                        "there is no label \"{}\" attached to any block or loop enclosing this statement",
+                        label.text
+                    ))
+                    .at(label.at.start)),
+                }
+            }
+        }
+    }
+
+    fn optional_condition(&self, expr: &Option<Expr>, word: &str) -> Result<Option<TypedExpr>, SqlError> {
+        expr.as_ref().map(|expr| self.condition(expr, word)).transpose()
+    }
+
+    fn integer(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
+        self.value(expr, "integer FOR loop", &SqlType::Int4)
+    }
+}
+
+fn text_of(name: &Option<Name>) -> Option<Arc<str>> {
+    name.as_ref().map(|name| name.text.as_str().into())
+}
+
+/// A query as a statement to be run.
+pub(super) fn planned(mut query: Plan) -> Box<Statement> {
+    crate::plan::query(&mut query);
+    Box::new(Statement::Query(query))
+}

@@ -1,0 +1,145 @@
+//! Queries: SELECT, VALUES, UNION and its relatives, with ORDER BY, LIMIT and OFFSET around them.
+//!
+//! ```text
+//! FROM ─► WHERE ─► [Aggregate ─► HAVING] ─► Project (output and hidden sort keys) ─► Distinct ─► Sort ─► Limit
+//! ```
+
+use verso_exec::plan::{OutputColumn, Plan, TypedExpr};
+use verso_types::{CastKind, SqlType};
+
+use super::Binder;
+use super::context::{Clause, Context};
+use super::lock::{self, Locking, Mark};
+use super::resolve::shown;
+use super::scope::Scope;
+use super::with::inline_shared;
+use crate::errors::{SqlError, sqlstate};
+use crate::rewrite::rewrite;
+use verso_parser::syntax::{Expr, ExprKind, Query, QueryBody};
+
+impl Binder<'_> {
+    /// Binds a query.
+    pub(super) fn query(&self, query: &Query) -> Result<Plan, SqlError> {
+        self.query_for(query, &[])
+    }
+
+    /// Binds a query whose untyped literals become the target's types where there are targets, else text.
+    pub(super) fn query_for(&self, query: &Query, targets: &[SqlType]) -> Result<Plan, SqlError> {
+        Ok(self.query_locked(query, targets, Locking { places: query.places, ..Locking::default() })?.0)
+    }
+
+    /// The same with locks that a query around it asks for.
+    pub(super) fn query_locked(
+        &self,
+        query: &Query,
+        targets: &[SqlType],
+        around: Locking<'_>,
+    ) -> Result<(Plan, Vec<Mark>), SqlError> {
+        if query.with.is_empty() {
+            let (plan, marks) = self.body(query, targets, around)?;
+            return Ok((rewrite(plan), marks));
+        }
+        let inside = self.with(&query.with)?;
+        let (plan, marks) = inside.body(query, targets, around)?;
+        Ok((rewrite(inline_shared(plan)), marks))
+    }
+
+    /// A query without its WITH, and the places of the records it reads that a query around it locks.
+    fn body(
+        &self,
+        query: &Query,
+        targets: &[SqlType],
+        around: Locking<'_>,
+    ) -> Result<(Plan, Vec<Mark>), SqlError> {
+        let locking = around.with(query);
+        let mut marks = Vec::new();
+        let plan = match &query.body {
+            QueryBody::Select(select) => {
+                let plan;
+                (plan, marks) = self.select(select, &query.order_by, &locking, targets)?;
+                plan
+            }
+            QueryBody::Values(rows) => {
+                if let Some(lock) = query.locks.first() {
+                    return Err(lock::not_applied(lock.strength, "VALUES"));
+                }
+                let plan = self.values(rows)?;
+                self.order_output(plan, &query.order_by)?
+            }
+            QueryBody::Nested(inner) => {
+                let plan;
+                (plan, marks) = self.query_locked(inner, targets, locking)?;
+                self.order_output(plan, &query.order_by)?
+            }
+            QueryBody::Set { operator, all, left, right } => {
+                if let Some(lock) = locking.locks.first() {
+                    return Err(lock::not_allowed(lock.strength, "UNION/INTERSECT/EXCEPT"));
+                }
+                let plan = self.set_operation(*operator, *all, left, right, targets)?;
+                self.order_output(plan, &query.order_by)?
+            }
+        };
+        let limit = self.count(query.limit.as_ref(), Clause::Limit)?;
+        let offset = self.count(query.offset.as_ref(), Clause::Offset)?;
+        if limit.is_none() && offset.is_none() {
+            return Ok((plan, marks));
+        }
+        let mut plan = plan;
+        // What locks rows may stop when it has locked as many as are wanted.
+        if let (Some(limit), Plan::Project { input, .. }) = (&limit, &mut plan)
+            && let Plan::LockRows { bound, .. } = &mut **input
+        {
+            bound.push(limit.clone());
+            bound.extend(offset.clone());
+        }
+        Ok((Plan::Limit { input: Box::new(plan), limit, offset }, marks))
+    }
+
+    /// LIMIT or OFFSET.
+    fn count(&self, expr: Option<&Expr>, clause: Clause) -> Result<Option<TypedExpr>, SqlError> {
+        let Some(expr) = expr else { return Ok(None) };
+        if let ExprKind::Column(parts) = &expr.kind
+            && let [only] = parts.as_slice()
+            && clause == Clause::Limit
+            && only.text == "all"
+        {
+            return Ok(None);
+        }
+        let scope = Scope::default();
+        let mut cx = Context::new(&scope, clause);
+        let bound = self.expr(expr, &mut cx)?;
+        let word = if clause == Clause::Limit { "LIMIT" } else { "OFFSET" };
+        if !bound.ty.is_number() && bound.ty != SqlType::Unknown {
+            let text = format!("argument of {word} must be type bigint, not type {}", shown(&bound.ty));
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(expr.at.start));
+        }
+        self.coerce(bound, expr.at.start, &SqlType::Int8, CastKind::Assignment).map(Some)
+    }
+
+    /// VALUES: each column in a common type.
+    fn values(&self, rows: &[Vec<Expr>]) -> Result<Plan, SqlError> {
+        let width = rows.first().map_or(0, Vec::len);
+        let scope = Scope::default();
+        let mut cx = Context::new(&scope, Clause::Values);
+        let mut columns: Vec<Vec<(TypedExpr, u32)>> = vec![Vec::new(); width];
+        for row in rows {
+            if row.len() != width {
+                let at = row.first().map_or(0, |expr| expr.at.start);
+                return Err(SqlError::syntax("VALUES lists must all be the same length").at(at));
+            }
+            for (column, expr) in columns.iter_mut().zip(row) {
+                column.push((self.expr(expr, &mut cx)?, expr.at.start));
+            }
+        }
+        let mut output = Vec::new();
+        let mut table: Vec<Vec<TypedExpr>> = vec![Vec::new(); rows.len()];
+        for (number, column) in columns.into_iter().enumerate() {
+            let (exprs, ty) = self.unify(column, "VALUES")?;
+            output.push(OutputColumn::new(format!("column{}", number + 1), ty));
+            for (row, expr) in table.iter_mut().zip(exprs) {
+                row.push(expr);
+            }
+        }
+        Ok(Plan::Values { rows: table, columns: output })
+    }
+}

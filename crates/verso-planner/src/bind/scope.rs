@@ -1,0 +1,261 @@
+//! What the names in an expression may mean: columns of FROM, and variables of PL/pgSQL.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_types::SqlType;
+
+use super::walk::same;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::Name;
+
+/// The columns an expression may use.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// The FROM items.
+    pub tables: Vec<ScopeTable>,
+    /// Name and type of each column, by its index in the input.
+    pub columns: Vec<(Arc<str>, SqlType)>,
+    /// What a name without a table means, and `*`, in order: the columns, where USING has not merged some.
+    pub visible: Vec<(Arc<str>, TypedExpr)>,
+}
+
+/// A FROM item.
+#[derive(Clone, Debug)]
+pub struct ScopeTable {
+    /// Its alias or name; none for what has neither.
+    pub name: Option<Arc<str>>,
+    /// The table's own name, where an alias hides it.
+    pub hidden: Option<Arc<str>>,
+    /// Its columns within the input.
+    pub columns: Range<usize>,
+}
+
+/// The columns of a query around this one, level by level.
+#[derive(Clone, Copy, Debug)]
+pub struct Correlation<'s> {
+    /// What is in scope there.
+    pub scope: &'s Scope,
+    /// The query around that.
+    pub parent: Option<&'s Correlation<'s>>,
+    /// What the query inside uses of it: the values of its `Outer(n)`.
+    pub refs: &'s RefCell<Vec<TypedExpr>>,
+    /// Nothing here may be used, only what is further out: a subquery in FROM without LATERAL.
+    pub hidden: bool,
+    /// These are the FROM items before one, not a query around.
+    pub lateral: bool,
+}
+
+impl Correlation<'_> {
+    /// What a name means in a query around this one.
+    pub fn find(&self, parts: &[Name]) -> Result<Option<TypedExpr>, SqlError> {
+        let here = if self.hidden { None } else { self.scope.lookup(parts)? };
+        let found = match (here, self.parent) {
+            (Some(expr), _) => expr,
+            (None, Some(parent)) => match parent.find(parts)? {
+                Some(expr) => expr,
+                None => return Ok(None),
+            },
+            (None, None) => return Ok(None),
+        };
+        let mut refs = self.refs.borrow_mut();
+        let known = refs.iter().position(|known| same(known, &found));
+        let ty = found.ty.clone();
+        let index = known.unwrap_or_else(|| {
+            refs.push(found);
+            refs.len() - 1
+        });
+        Ok(Some(TypedExpr::new(ExprKind::Outer(index), ty)))
+    }
+
+    /// How many queries are around this one.
+    pub fn depth(&self) -> usize {
+        1 + self.parent.map_or(0, Correlation::depth)
+    }
+}
+
+/// A variable of PL/pgSQL.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// The block's label or the function's name.
+    pub block: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+    /// The slot.
+    pub slot: usize,
+    /// The type.
+    pub ty: SqlType,
+}
+
+/// What a name means.
+#[derive(Debug)]
+pub enum Meaning {
+    /// A column of the input, or what USING made of two.
+    Column(TypedExpr),
+    /// A slot and its type.
+    Variable(usize, SqlType),
+}
+
+impl Scope {
+    /// The same columns once more, as those of a second table behind it.
+    pub fn with_second(mut self, name: &str) -> Scope {
+        let own = self.columns.len();
+        self.columns.extend_from_within(..);
+        for index in own..2 * own {
+            let (column, ty) = self.columns[index].clone();
+            self.visible.push((column, TypedExpr::column(index, ty)));
+        }
+        self.tables.push(ScopeTable { name: Some(name.into()), hidden: None, columns: own..2 * own });
+        self
+    }
+
+    /// The scope of one FROM item.
+    pub fn of(table: Option<Arc<str>>, hidden: Option<Arc<str>>, columns: Vec<(Arc<str>, SqlType)>) -> Scope {
+        let visible = columns
+            .iter()
+            .enumerate()
+            .map(|(index, (name, ty))| (Arc::clone(name), TypedExpr::column(index, ty.clone())))
+            .collect();
+        let tables = vec![ScopeTable { name: table, hidden, columns: 0..columns.len() }];
+        Scope { tables, columns, visible }
+    }
+
+    /// The item of that name.
+    pub fn table(&self, name: &str) -> Option<&ScopeTable> {
+        self.tables.iter().find(|table| table.name.as_deref() == Some(name))
+    }
+
+    /// Finds what a name with or without a qualifier means. `variables` are searched from the end, innermost first.
+    pub fn find(&self, parts: &[Name], variables: &[Variable]) -> Result<Meaning, SqlError> {
+        let at = parts.first().map_or(0, |part| part.at.start);
+        match parts {
+            [name] => self.find_plain(name, variables),
+            [table, name] => self.find_qualified(table, name, variables),
+            [_, table, name] => self.find_qualified(table, name, &[]),
+            _ => Err(SqlError::unsupported("a reference to another database").at(at)),
+        }
+    }
+
+    /// The same among columns only; none where nothing here has that name.
+    pub fn lookup(&self, parts: &[Name]) -> Result<Option<TypedExpr>, SqlError> {
+        let here = match parts {
+            [name] => self.visible.iter().any(|(column, _)| **column == *name.text),
+            [table, _] | [_, table, _] => self.table(&table.text).is_some(),
+            _ => false,
+        };
+        if !here {
+            return Ok(None);
+        }
+        match self.find(parts, &[])? {
+            Meaning::Column(expr) => Ok(Some(expr)),
+            Meaning::Variable(..) => Ok(None),
+        }
+    }
+
+    fn find_plain(&self, name: &Name, variables: &[Variable]) -> Result<Meaning, SqlError> {
+        let mut columns = self.visible.iter().filter(|(column, _)| **column == *name.text);
+        let variable = variables.iter().rev().find(|variable| *variable.name == *name.text);
+        let ambiguous = || {
+            SqlError::new(
+                sqlstate::AMBIGUOUS_COLUMN,
+                format!("column reference \"{}\" is ambiguous", name.text),
+            )
+            .at(name.at.start)
+        };
+        match (columns.next(), columns.next(), variable) {
+            (Some((_, expr)), None, None) => Ok(Meaning::Column(expr.clone())),
+            (None, _, Some(variable)) => Ok(Meaning::Variable(variable.slot, variable.ty.clone())),
+            (Some(_), None, Some(_)) => {
+                Err(ambiguous()
+                    .with_detail("It could refer to either a PL/pgSQL variable or a table column."))
+            }
+            (Some(_), Some(_), _) => Err(ambiguous()),
+            (None, _, None) => Err(self.missing(None, name)),
+        }
+    }
+
+    fn find_qualified(&self, table: &Name, name: &Name, variables: &[Variable]) -> Result<Meaning, SqlError> {
+        if let Some(item) = self.table(&table.text) {
+            let mut fits = item.columns.clone().filter(|index| *self.columns[*index].0 == *name.text);
+            return match (fits.next(), fits.next()) {
+                (Some(index), None) => {
+                    Ok(Meaning::Column(TypedExpr::column(index, self.columns[index].1.clone())))
+                }
+                (None, _) => Err(self.missing(Some(table), name)),
+                (Some(_), Some(_)) => {
+                    let text = format!("column reference \"{}\" is ambiguous", name.text);
+                    Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text).at(table.at.start))
+                }
+            };
+        }
+        let variable = |variable: &&Variable| *variable.block == *table.text && *variable.name == *name.text;
+        if let Some(variable) = variables.iter().rev().find(variable) {
+            return Ok(Meaning::Variable(variable.slot, variable.ty.clone()));
+        }
+        Err(self.missing_table(table))
+    }
+
+    /// `42P01` for a qualifier that names nothing in FROM.
+    pub fn missing_table(&self, table: &Name) -> SqlError {
+        let hidden = self.tables.iter().find(|item| item.hidden.as_deref() == Some(&table.text));
+        let error = |text: String| SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(table.at.start);
+        match hidden.and_then(|item| item.name.as_deref()) {
+            Some(alias) => {
+                error(format!("invalid reference to FROM-clause entry for table \"{}\"", table.text))
+                    .with_hint(format!("Perhaps you meant to reference the table alias \"{alias}\"."))
+            }
+            None => error(format!("missing FROM-clause entry for table \"{}\"", table.text)),
+        }
+    }
+
+    /// `42703`, with the column that was perhaps meant.
+    fn missing(&self, table: Option<&Name>, name: &Name) -> SqlError {
+        let text = match table {
+            Some(table) => format!("column {}.{} does not exist", table.text, name.text),
+            None => format!("column \"{}\" does not exist", name.text),
+        };
+        let start = table.map_or(name.at.start, |table| table.at.start);
+        let error = SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(start);
+        let near = closest(&name.text, self.columns.iter().map(|(column, _)| &**column));
+        let full = |column: &str| {
+            let index = self.columns.iter().position(|(name, _)| **name == *column)?;
+            let item = self.tables.iter().find(|item| item.columns.contains(&index))?;
+            Some(format!("\"{}.{column}\"", item.name.as_deref()?))
+        };
+        let near: Option<Vec<String>> = near.into_iter().map(full).collect();
+        match near.as_deref() {
+            Some([one]) => error.with_hint(format!("Perhaps you meant to reference the column {one}.")),
+            Some([one, two]) => error
+                .with_hint(format!("Perhaps you meant to reference the column {one} or the column {two}.")),
+            _ => error,
+        }
+    }
+}
+
+/// The names most like `wanted`, if they are like enough: at most half of its letters differ.
+pub fn closest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let distances: Vec<(usize, &str)> = names.map(|name| (distance(wanted, name), name)).collect();
+    let best = distances.iter().map(|(distance, _)| *distance).min().unwrap_or(usize::MAX);
+    if best > wanted.chars().count() / 2 || best > 3 {
+        return Vec::new();
+    }
+    distances.into_iter().filter(|(distance, _)| *distance == best).map(|(_, name)| name).collect()
+}
+
+/// Levenshtein's distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let here = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = row[j + 1];
+            row[j + 1] = here;
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,121 @@
+//! Queries of an INSERT that look at the table when some of its rows are there already: in RETURNING, and in DO UPDATE.
+//!
+//! ```text
+//! RETURNING (SELECT count(*) FROM t)                     ─►  RETURNING (shared: SELECT count(*) FROM t)
+//! SET b = (SELECT max(b) FROM t AS o WHERE o.a < t.a)    ─►  SET b = (SELECT max(b) FROM (shared: t) AS o WHERE o.a < t.a)
+//! source                                                 ─►  source, then no row of each shared query
+//! ```
+//!
+//! 1. They see the state at the start of the statement (rule T2): what they read of the table is computed once, with the
+//!    source's rows, all of which are there before the first is inserted. A query that needs nothing of the row is computed
+//!    as a whole, of others the rows of the table are kept. Whether a query yields too many rows is asked when it is used.
+//! 2. What DO UPDATE asks for the only row of VALUES comes before any change: that may use the table's indexes.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_exec::plan::{ExprKind as K, Insert, Plan, SubqueryTest, TypedExpr};
+use verso_types::{SqlType, Value};
+
+/// Lets an INSERT's queries see the state at its start.
+pub(super) fn read_at_start(insert: &mut Insert) {
+    let alone = matches!(&insert.source, Plan::Values { rows, .. } if rows.len() == 1);
+    let mut start = Start { table: Arc::clone(&insert.table), whole_only: alone, shared: Vec::new() };
+    if let Some(update) = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {
+        update.assignments.iter_mut().for_each(|(_, value)| start.expression(value));
+        update.filter.iter_mut().for_each(|filter| start.expression(filter));
+    }
+    start.whole_only = false;
+    let returning = insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs);
+    returning.for_each(|expr| start.expression(expr));
+    if start.shared.is_empty() {
+        return;
+    }
+    let source = std::mem::replace(&mut insert.source, Plan::Append { inputs: Vec::new() });
+    let output = source.output();
+    let none_of = |plan: Arc<Plan>| {
+        let never = TypedExpr::literal(Value::Bool(false), SqlType::Bool);
+        let rows = Plan::Filter { input: Box::new(Plan::Shared { plan }), predicate: never };
+        Plan::Project {
+            input: Box::new(rows),
+            exprs: output.iter().map(|column| TypedExpr::null(column.ty.clone())).collect(),
+            names: output.iter().map(|column| Arc::clone(&column.name)).collect(),
+        }
+    };
+    let shared: Vec<Plan> = start.shared.into_iter().map(none_of).collect();
+    insert.source = Plan::Append { inputs: std::iter::once(source).chain(shared).collect() };
+    insert.spool = true;
+}
+
+struct Start {
+    table: Arc<TableDef>,
+    /// Only queries that need nothing of the row.
+    whole_only: bool,
+    /// What is to be computed first.
+    shared: Vec<Arc<Plan>>,
+}
+
+impl Start {
+    fn expression(&mut self, expr: &mut TypedExpr) {
+        if let K::Subquery { plan, outer, test, .. } = &mut expr.kind
+            && self.scans(plan)
+        {
+            if outer.is_empty() {
+                // The rows that are asked for, no more.
+                let limit = match test {
+                    SubqueryTest::Exists => Some(1),
+                    SubqueryTest::Scalar => Some(2),
+                    SubqueryTest::In { .. } | SubqueryTest::Array => None,
+                };
+                let limit = limit.map(|rows| TypedExpr::literal(Value::Int8(rows), SqlType::Int8));
+                let input = Box::new(Plan::clone(plan));
+                *plan = Arc::new(self.share(match limit {
+                    Some(_) => Plan::Limit { input, limit, offset: None },
+                    None => *input,
+                }));
+            } else if !self.whole_only {
+                self.tables(Arc::make_mut(plan));
+            }
+        }
+        expr.for_each_child_mut(&mut |child| self.expression(child));
+    }
+
+    /// The rows of the table within a query that needs something of the row.
+    fn tables(&mut self, plan: &mut Plan) {
+        match plan {
+            Plan::Shared { plan } => {
+                if self.scans(plan) {
+                    self.shared.push(Arc::clone(plan));
+                }
+            }
+            Plan::TableScan { table, filter, .. } if table.oid == self.table.oid => {
+                let conditions = filter.take().map_or_else(Vec::new, TypedExpr::conjuncts);
+                let (above, within) = conditions.into_iter().partition(|condition| {
+                    condition.is_volatile() || condition.any(&mut |part| matches!(part.kind, K::Outer(_)))
+                });
+                *filter = TypedExpr::conjunction(within);
+                let scan = std::mem::replace(plan, Plan::Append { inputs: Vec::new() });
+                *plan = self.share(scan);
+                if let Some(mut predicate) = TypedExpr::conjunction(above) {
+                    self.expression(&mut predicate);
+                    let input = Box::new(std::mem::replace(plan, Plan::Append { inputs: Vec::new() }));
+                    *plan = Plan::Filter { input, predicate };
+                }
+            }
+            _ => {
+                plan.for_each_expr_mut(&mut |expr| self.expression(expr));
+                plan.for_each_input_mut(&mut |input| self.tables(input));
+            }
+        }
+    }
+
+    fn share(&mut self, plan: Plan) -> Plan {
+        let plan = Arc::new(plan);
+        self.shared.push(Arc::clone(&plan));
+        Plan::Shared { plan }
+    }
+
+    fn scans(&self, plan: &Plan) -> bool {
+        plan.any(&mut |part| matches!(part, Plan::TableScan { table, .. } if table.oid == self.table.oid))
+    }
+}

@@ -1,0 +1,144 @@
+//! Queries within expressions: what they use of the row around them becomes `Outer(n)` inside.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use verso_exec::plan::{ExprKind as K, Plan, SubqueryTest, TypedExpr};
+use verso_types::{CastKind, SqlType};
+
+use super::Binder;
+use super::coerce::exactly;
+use super::context::{Clause, Context};
+use super::resolve::common_type;
+use super::scope::Correlation;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Expr, Query};
+
+impl Binder<'_> {
+    /// Binds a query in the scope of an expression; what it needs of the row there comes beside it.
+    fn correlated(&self, query: &Query, cx: &mut Context<'_>) -> Result<(Plan, Vec<TypedExpr>), SqlError> {
+        self.correlated_for(query, &[], cx)
+    }
+
+    /// The same for columns of these types.
+    pub(super) fn correlated_for(
+        &self,
+        query: &Query,
+        targets: &[SqlType],
+        cx: &mut Context<'_>,
+    ) -> Result<(Plan, Vec<TypedExpr>), SqlError> {
+        let refused = match cx.clause {
+            Clause::Default => Some("DEFAULT expression"),
+            Clause::CopyWhere => Some("COPY FROM WHERE condition"),
+            _ => None,
+        };
+        if let Some(place) = refused {
+            let text = format!("cannot use subquery in {place}");
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(query.at.start));
+        }
+        let refs = RefCell::default();
+        let plan = {
+            let around = Correlation {
+                scope: cx.scope(),
+                parent: self.outer,
+                refs: &refs,
+                hidden: false,
+                lateral: false,
+            };
+            Binder { outer: Some(&around), ..self.clone() }.query_for(query, targets)?
+        };
+        let outer = refs.into_inner();
+        outer.iter().for_each(|expr| cx.uses(expr, query.at.start));
+        Ok((plan, outer))
+    }
+
+    /// `(query)`.
+    pub(super) fn scalar_subquery(&self, query: &Query, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let (plan, outer) = self.correlated(query, cx)?;
+        let ty = only_column(&plan, query)?;
+        Ok(subquery(plan, outer, SubqueryTest::Scalar, Vec::new(), ty))
+    }
+
+    /// `EXISTS (query)`.
+    pub(super) fn exists(&self, query: &Query, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let (plan, outer) = self.correlated(query, cx)?;
+        Ok(subquery(rows_only(plan), outer, SubqueryTest::Exists, Vec::new(), SqlType::Bool))
+    }
+
+    /// `ARRAY(query)`.
+    pub(super) fn array_subquery(&self, query: &Query, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let (plan, outer) = self.correlated(query, cx)?;
+        let ty = SqlType::Array(Box::new(only_column(&plan, query)?));
+        Ok(subquery(plan, outer, SubqueryTest::Array, Vec::new(), ty))
+    }
+
+    /// `(a, b) [NOT] IN (query)`: both sides in the types that `=` wants.
+    pub(super) fn in_subquery(
+        &self,
+        args: &[Expr],
+        query: &Query,
+        negated: bool,
+        point: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let given = self.located(args, cx)?;
+        let (plan, outer) = self.correlated(query, cx)?;
+        let output = plan.output();
+        if output.len() != given.len() {
+            let word = if output.len() > given.len() { "many" } else { "few" };
+            return Err(SqlError::syntax(format!("subquery has too {word} columns")).at(point));
+        }
+        let (mut args, mut types) = (Vec::new(), Vec::new());
+        for (index, ((arg, at), column)) in given.into_iter().zip(&output).enumerate() {
+            let operands = vec![(arg, at), (TypedExpr::column(index, column.ty.clone()), at)];
+            let K::Call { args: sides, .. } = self.operator("=", operands, point)?.kind else {
+                return Err(SqlError::internal("an operator that is no call"));
+            };
+            let ty = common_type(sides.iter().map(|side| &side.ty))
+                .map_err(|_| SqlError::internal("= over two types"))?;
+            let Some(arg) = sides.into_iter().next() else {
+                return Err(SqlError::internal("a comparison without operands"));
+            };
+            args.push(exactly(self.coerce(arg, at, &ty, CastKind::Implicit)?, &ty));
+            types.push(ty);
+        }
+        let plan = self.cast_output(plan, &types)?;
+        Ok(subquery(plan, outer, SubqueryTest::In { negated }, args, SqlType::Bool))
+    }
+}
+
+pub(super) fn subquery(
+    plan: Plan,
+    outer: Vec<TypedExpr>,
+    test: SubqueryTest,
+    args: Vec<TypedExpr>,
+    ty: SqlType,
+) -> TypedExpr {
+    TypedExpr::new(K::Subquery { plan: Arc::new(plan), outer, test, args }, ty)
+}
+
+/// The rows of a query without their columns, which nobody computes then; whether there is one depends neither on them nor
+/// on their order.
+fn rows_only(plan: Plan) -> Plan {
+    let mut input = plan;
+    loop {
+        input = match input {
+            Plan::Limit { input, limit, offset } => {
+                return Plan::Limit { input: Box::new(rows_only(*input)), limit, offset };
+            }
+            Plan::Project { input, .. } | Plan::Sort { input, .. } | Plan::Distinct { input } => *input,
+            input => {
+                return Plan::Project { input: Box::new(input), exprs: Vec::new(), names: Vec::new() };
+            }
+        };
+    }
+}
+
+/// The type of a query's one column.
+fn only_column(plan: &Plan, query: &Query) -> Result<SqlType, SqlError> {
+    let mut output = plan.output();
+    match (output.pop(), output.is_empty()) {
+        (Some(column), true) => Ok(column.ty),
+        _ => Err(SqlError::syntax("subquery must return only one column").at(query.at.start)),
+    }
+}

@@ -1,0 +1,105 @@
+//! Walks over typed expressions: renumbering columns, comparing.
+
+use verso_exec::plan::{ExprKind, TypedExpr};
+
+/// Renumbers every column.
+pub fn map_columns(expr: &mut TypedExpr, map: &mut dyn FnMut(usize) -> usize) {
+    if let ExprKind::Column(column) = &mut expr.kind {
+        *column = map(*column);
+    }
+    expr.for_each_child_mut(&mut |child| map_columns(child, map));
+}
+
+/// The columns it uses, repeats included.
+pub fn columns_of(expr: &TypedExpr) -> Vec<usize> {
+    let mut used = Vec::new();
+    expr.any(&mut |part| {
+        if let ExprKind::Column(column) = part.kind {
+            used.push(column);
+        }
+        false
+    });
+    used
+}
+
+/// Whether both compute the same, as far as their shape tells.
+pub fn same(a: &TypedExpr, b: &TypedExpr) -> bool {
+    if a.ty != b.ty {
+        return false;
+    }
+    let all =
+        |a: &[TypedExpr], b: &[TypedExpr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b));
+    match (&a.kind, &b.kind) {
+        (ExprKind::Column(a), ExprKind::Column(b)) | (ExprKind::Parameter(a), ExprKind::Parameter(b)) => {
+            a == b
+        }
+        (ExprKind::Outer(a), ExprKind::Outer(b)) => a == b,
+        (ExprKind::Literal(a), ExprKind::Literal(b)) => a == b,
+        (ExprKind::Call { function: f, args: a }, ExprKind::Call { function: g, args: b }) => {
+            std::ptr::eq(*f, *g) && all(a, b)
+        }
+        (ExprKind::UserCall { function: f, args: a }, ExprKind::UserCall { function: g, args: b }) => {
+            f.oid == g.oid && all(a, b)
+        }
+        (ExprKind::Cast { arg: a, kind: k }, ExprKind::Cast { arg: b, kind: l }) => k == l && same(a, b),
+        (ExprKind::And(a), ExprKind::And(b))
+        | (ExprKind::Or(a), ExprKind::Or(b))
+        | (ExprKind::Coalesce(a), ExprKind::Coalesce(b))
+        | (ExprKind::Array(a), ExprKind::Array(b))
+        | (ExprKind::Row(a), ExprKind::Row(b)) => all(a, b),
+        (ExprKind::Not(a), ExprKind::Not(b)) => same(a, b),
+        (ExprKind::IsNull { arg: a, negated: m }, ExprKind::IsNull { arg: b, negated: n }) => {
+            m == n && same(a, b)
+        }
+        (
+            ExprKind::IsBool { arg: a, value: v, negated: m },
+            ExprKind::IsBool { arg: b, value: w, negated: n },
+        ) => (v, m) == (w, n) && same(a, b),
+        (
+            ExprKind::IsDistinct { left: a, right: b, negated: m },
+            ExprKind::IsDistinct { left: c, right: d, negated: n },
+        ) => m == n && same(a, c) && same(b, d),
+        (ExprKind::NullIf { left: a, right: b }, ExprKind::NullIf { left: c, right: d }) => {
+            same(a, c) && same(b, d)
+        }
+        (ExprKind::Case { branches: a, otherwise: e }, ExprKind::Case { branches: b, otherwise: f }) => {
+            let branches =
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(&a.0, &b.0) && same(&a.1, &b.1));
+            branches && optional(e.as_deref(), f.as_deref())
+        }
+        (
+            ExprKind::InList { arg: a, list: l, negated: m },
+            ExprKind::InList { arg: b, list: k, negated: n },
+        ) => m == n && same(a, b) && all(l, k),
+        (
+            ExprKind::Like { arg: a, pattern: p, escape: e, negated: m, case_insensitive: i },
+            ExprKind::Like { arg: b, pattern: q, escape: f, negated: n, case_insensitive: j },
+        ) => (m, i) == (n, j) && same(a, b) && same(p, q) && optional(e.as_deref(), f.as_deref()),
+        _ => false, // different kinds
+    }
+}
+
+fn optional(a: Option<&TypedExpr>, b: Option<&TypedExpr>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => same(a, b),
+        _ => false,
+    }
+}
+
+/// The columns used, in the table's order; the expressions are renumbered to them.
+pub(super) fn prune(exprs: &mut [&mut TypedExpr]) -> Vec<usize> {
+    let mut used = Vec::new();
+    for expr in exprs.iter_mut() {
+        map_columns(expr, &mut |column| {
+            used.push(column);
+            column
+        });
+    }
+    used.sort_unstable();
+    used.dedup();
+    for expr in exprs.iter_mut() {
+        map_columns(expr, &mut |column| used.binary_search(&column).unwrap_or(column));
+    }
+    used
+}

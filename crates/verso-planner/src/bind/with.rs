@@ -1,0 +1,162 @@
+//! WITH: queries that others read by name.
+//!
+//! A query read once becomes part of its reader; one read several times, or whose result may differ each time, is
+//! computed once per statement.
+
+use std::sync::Arc;
+
+use verso_exec::plan::{OutputColumn, Plan, TypedExpr};
+
+use super::Binder;
+use super::scope::Correlation;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{self, Name, QueryBody, SetOperator};
+
+/// A query of WITH, bound.
+#[derive(Clone, Debug)]
+pub struct Cte {
+    name: Arc<str>,
+    rows: CteRows,
+}
+
+#[derive(Clone, Debug)]
+enum CteRows {
+    /// A query; how deep it stands, where it needs a query around it.
+    Plan { plan: Arc<Plan>, correlated: Option<usize> },
+    /// The last round of the recursive query that is being bound.
+    Work { number: usize, columns: Vec<OutputColumn> },
+}
+
+impl<'c> Binder<'c> {
+    /// The binder for what stands behind WITH.
+    pub(super) fn with(&self, queries: &[syntax::Cte]) -> Result<Binder<'c>, SqlError> {
+        let mut inside = self.clone();
+        let outside = inside.ctes.len();
+        for query in queries {
+            if inside.ctes[outside..].iter().any(|known| *known.name == *query.name.text) {
+                let text = format!("WITH query name \"{}\" specified more than once", query.name.text);
+                return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text).at(query.name.at.start));
+            }
+            let recursive = if query.recursive { inside.recursive(query)? } else { None };
+            let plan = match recursive {
+                Some(plan) => plan,
+                None => named(inside.query(&query.query)?, query)?,
+            };
+            let correlated = plan.uses_outer().then(|| self.outer.map_or(0, Correlation::depth));
+            let rows = CteRows::Plan { plan: Arc::new(plan), correlated };
+            inside.ctes.push(Cte { name: query.name.text.as_str().into(), rows });
+        }
+        Ok(inside)
+    }
+
+    /// A query that reads itself; none where it does not.
+    fn recursive(&self, query: &syntax::Cte) -> Result<Option<Plan>, SqlError> {
+        let QueryBody::Set { operator: SetOperator::Union, all, left, right } = &query.query.body else {
+            return Ok(None);
+        };
+        if query.query.limit.is_some() || query.query.offset.is_some() || !query.query.order_by.is_empty() {
+            return Ok(None);
+        }
+        let base = named(self.query(left)?, query)?;
+        let columns = base.output();
+        // Numbers only have to differ between recursive queries inside of each other.
+        let number = self.ctes.len();
+        let mut inside = self.clone();
+        let rows = CteRows::Work { number, columns: columns.clone() };
+        inside.ctes.push(Cte { name: query.name.text.as_str().into(), rows });
+        let step = inside.query(right)?;
+        if !step.any(&mut |part| matches!(part, Plan::WorkTable { number: read, .. } if *read == number)) {
+            return Ok(None);
+        }
+        let types = step.output();
+        if types.len() != columns.len() {
+            let text = "each UNION query must have the same number of columns";
+            return Err(SqlError::syntax(text).at(right.at.start));
+        }
+        for (index, (column, step)) in columns.iter().zip(&types).enumerate() {
+            if !column.ty.same_base(&step.ty) {
+                let text = format!(
+                    "recursive query \"{}\" column {} has type {} in non-recursive term but type {} overall",
+                    query.name.text,
+                    index + 1,
+                    column.ty.pg_name(),
+                    step.ty.pg_name()
+                );
+                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+                    .with_hint("Cast the output of the non-recursive term to the correct type.")
+                    .at(left.at.start));
+            }
+        }
+        let types: Vec<_> = columns.into_iter().map(|column| column.ty).collect();
+        let step = Box::new(self.cast_output(step, &types)?);
+        Ok(Some(Plan::Recursive { number, base: Box::new(base), step, all: *all }))
+    }
+
+    /// The rows of a query of WITH with this name.
+    pub(super) fn with_query(&self, name: &Name) -> Result<Option<Plan>, SqlError> {
+        let Some(cte) = self.ctes.iter().rev().find(|cte| *cte.name == *name.text) else { return Ok(None) };
+        Ok(Some(match &cte.rows {
+            CteRows::Work { number, columns } => {
+                Plan::WorkTable { number: *number, columns: columns.clone() }
+            }
+            CteRows::Plan { plan, correlated: None } => Plan::Shared { plan: Arc::clone(plan) },
+            CteRows::Plan { plan, correlated: Some(depth) } => {
+                if *depth != self.outer.map_or(0, Correlation::depth) {
+                    let what = "a WITH query that needs a query around it, read from another one inside";
+                    return Err(SqlError::unsupported(what).at(name.at.start));
+                }
+                Plan::clone(plan)
+            }
+        }))
+    }
+}
+
+/// The plan with the column names that WITH gives.
+fn named(plan: Plan, query: &syntax::Cte) -> Result<Plan, SqlError> {
+    if query.columns.is_empty() {
+        return Ok(plan);
+    }
+    let output = plan.output();
+    if query.columns.len() > output.len() {
+        let text = format!(
+            "WITH query \"{}\" has {} columns available but {} columns specified",
+            query.name.text,
+            output.len(),
+            query.columns.len()
+        );
+        return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(query.name.at.start));
+    }
+    let given = query.columns.iter().map(|name| Arc::from(name.text.as_str()));
+    let names = given.chain(output.iter().skip(query.columns.len()).map(|column| Arc::clone(&column.name)));
+    let exprs = output.iter().enumerate().map(|(index, column)| TypedExpr::column(index, column.ty.clone()));
+    Ok(Plan::Project { exprs: exprs.collect(), names: names.collect(), input: Box::new(plan) })
+}
+
+/// Puts queries of WITH that are read once where they are read.
+pub fn inline_shared(mut plan: Plan) -> Plan {
+    let mut read: Vec<*const Plan> = Vec::new();
+    count_shared(&plan, &mut read);
+    replace(&mut plan, &read);
+    plan
+}
+
+/// Every reading of a shared plan, those within expressions included.
+fn count_shared(plan: &Plan, read: &mut Vec<*const Plan>) {
+    plan.any(&mut |part| {
+        if let Plan::Shared { plan } = part {
+            read.push(Arc::as_ptr(plan));
+        }
+        false
+    });
+}
+
+fn replace(plan: &mut Plan, read: &[*const Plan]) {
+    if let Plan::Shared { plan: shared } = plan {
+        let times = read.iter().filter(|address| **address == Arc::as_ptr(shared)).count();
+        if times > 1 || shared.is_volatile() {
+            return;
+        }
+        *plan = Plan::clone(shared);
+    }
+    plan.for_each_input_mut(&mut |input| replace(input, read));
+}

@@ -1,0 +1,245 @@
+//! Which code and words each error of the crates below has for a client.
+
+use verso_catalog::{CatalogError, ObjectKind};
+use verso_exec::error::{ExecError, Raised, Violation};
+use verso_parser::SyntaxError;
+use verso_storage::{StorageError, TxnId};
+use verso_types::TypeError;
+
+use super::sqlstate::*;
+use super::{SqlError, must_rollback};
+
+impl From<TypeError> for SqlError {
+    fn from(error: TypeError) -> SqlError {
+        let TypeError { sqlstate, message, detail, hint } = error;
+        SqlError {
+            detail: detail.map(Into::into),
+            hint: hint.map(Into::into),
+            ..SqlError::new(sqlstate, message)
+        }
+    }
+}
+
+impl From<SyntaxError> for SqlError {
+    fn from(error: SyntaxError) -> SqlError {
+        let SyntaxError { sqlstate, message, detail, hint, position } = error;
+        SqlError { detail, hint, position, ..SqlError::new(sqlstate, message) }
+    }
+}
+
+impl From<StorageError> for SqlError {
+    fn from(error: StorageError) -> SqlError {
+        let message = error.to_string();
+        let code = match &error {
+            StorageError::Conflict { record: _, by } => {
+                let text = "could not serialize access due to concurrent update";
+                let error = SqlError::new(SERIALIZATION_FAILURE, text);
+                // Who it was is not always known.
+                return if *by == TxnId::NONE { error } else { error.with_detail(message) };
+            }
+            StorageError::Deadlock { victim: _, detail } => {
+                return SqlError::new(DEADLOCK, "deadlock detected").with_detail(&**detail);
+            }
+            StorageError::LockTimeout => {
+                return SqlError::new(LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
+            }
+            StorageError::LockNotAvailable => {
+                return SqlError::new(LOCK_NOT_AVAILABLE, "could not obtain lock");
+            }
+            StorageError::Serialization { reason } => {
+                return SqlError::new(
+                    SERIALIZATION_FAILURE,
+                    "could not serialize access due to read/write dependencies among transactions",
+                )
+                .with_detail(*reason)
+                .with_hint("The transaction might succeed if retried.");
+            }
+            StorageError::SnapshotTooOld => SNAPSHOT_TOO_OLD,
+            StorageError::Unique { index: _, record: _ } => UNIQUE_VIOLATION,
+            StorageError::MustRollback => return must_rollback(),
+            StorageError::Cancelled => {
+                return SqlError::new(QUERY_CANCELED, "canceling statement due to user request");
+            }
+            StorageError::PreparedExists(_) => "42710",
+            StorageError::NoSuchPrepared(_) | StorageError::NoSuchSnapshot(_) => UNDEFINED_OBJECT,
+            StorageError::ReadOnly => READ_ONLY_TRANSACTION,
+            StorageError::SavepointsOff | StorageError::NoSuchSavepoint(_) => "3B001",
+            StorageError::SweepRunning => OBJECT_IN_USE,
+            StorageError::SequenceExhausted { limit: _ } => "2200H",
+            StorageError::SequenceBounds { limit: _ } => NUMERIC_VALUE_OUT_OF_RANGE,
+            StorageError::TooLarge { what: _, size: _, limit: _ } => PROGRAM_LIMIT_EXCEEDED,
+            StorageError::NoSuchObject(_) => INTERNAL_ERROR,
+            StorageError::Full { what: _ } => DISK_FULL,
+            StorageError::PoolExhausted { frames: _ } => OUT_OF_MEMORY,
+            StorageError::Corrupt { page: _, owner: _, flaw: _ } => DATA_CORRUPTED,
+            StorageError::Io { what: _, source } => match source.kind() {
+                std::io::ErrorKind::AlreadyExists => {
+                    let hint =
+                        "What is there is left alone: open it if it is a database, or choose another name.";
+                    return SqlError::new("58P02", message).with_hint(hint);
+                }
+                std::io::ErrorKind::NotFound => "58P01",
+                std::io::ErrorKind::PermissionDenied => "42501",
+                _ => IO_ERROR,
+            },
+            StorageError::Locked => OBJECT_IN_USE,
+            StorageError::NotADatabase { what: _ } => {
+                let hint = "A new database is made where no file is yet.";
+                return SqlError::new(OBJECT_NOT_IN_PREREQUISITE_STATE, message).with_hint(hint);
+            }
+            StorageError::UnsupportedFormat { found: _, supported: _ } => FEATURE_NOT_SUPPORTED,
+            StorageError::Poisoned => IO_ERROR,
+            StorageError::Closed => ADMIN_SHUTDOWN,
+        };
+        SqlError::new(code, message)
+    }
+}
+
+impl From<CatalogError> for SqlError {
+    fn from(error: CatalogError) -> SqlError {
+        let message = error.to_string();
+        match error {
+            CatalogError::Storage(error) => error.into(),
+            CatalogError::Exists { kind, name: _ } => SqlError::new(
+                match kind {
+                    ObjectKind::Schema => "42P06",
+                    ObjectKind::Function => DUPLICATE_FUNCTION,
+                    ObjectKind::Column => DUPLICATE_COLUMN,
+                    ObjectKind::Constraint | ObjectKind::Role => DUPLICATE_OBJECT,
+                    ObjectKind::Table
+                    | ObjectKind::Sequence
+                    | ObjectKind::Relation
+                    | ObjectKind::Index => DUPLICATE_TABLE,
+                },
+                message,
+            ),
+            CatalogError::DuplicateColumn { name } => {
+                SqlError::new(DUPLICATE_COLUMN, message).with_column(name)
+            }
+            CatalogError::Missing { kind, name: _ } => SqlError::new(
+                match kind {
+                    ObjectKind::Schema => INVALID_SCHEMA_NAME,
+                    ObjectKind::Function => UNDEFINED_FUNCTION,
+                    ObjectKind::Column => UNDEFINED_COLUMN,
+                    ObjectKind::Index | ObjectKind::Constraint | ObjectKind::Role => UNDEFINED_OBJECT,
+                    ObjectKind::Table | ObjectKind::Sequence | ObjectKind::Relation => UNDEFINED_TABLE,
+                },
+                message,
+            ),
+            CatalogError::WrongKind { kind: _, name: _ } => SqlError::new(WRONG_OBJECT_TYPE, message),
+            CatalogError::Needed { what: _, detail } => SqlError::new("2BP01", message)
+                .with_detail(detail)
+                .with_hint("Use DROP ... CASCADE to drop the dependent objects too."),
+            CatalogError::ReturnTypeChanged { function } => {
+                SqlError::new(INVALID_FUNCTION_DEFINITION, message)
+                    .with_hint(format!("Use DROP FUNCTION {function} first."))
+            }
+            CatalogError::SystemObject { name: _ } => SqlError::new(INSUFFICIENT_PRIVILEGE, message),
+            CatalogError::InvalidParameter { message: _ } => SqlError::new(INVALID_PARAMETER_VALUE, message),
+            CatalogError::TooManyColumns { limit: _ } => SqlError::new(TOO_MANY_COLUMNS, message),
+            CatalogError::TooManyArguments { limit: _ } => SqlError::new("54023", message),
+            CatalogError::NoFunctionNamed { name: _ } => SqlError::new(UNDEFINED_FUNCTION, message),
+            CatalogError::AmbiguousFunction { name: _ } => SqlError::new(AMBIGUOUS_FUNCTION, message)
+                .with_hint("Specify the argument list to select the function unambiguously."),
+            CatalogError::InvalidDefinition { sqlstate, message: _, detail } => {
+                let error = SqlError::new(sqlstate, message);
+                match detail {
+                    Some(detail) => error.with_detail(detail),
+                    None => error,
+                }
+            }
+            CatalogError::RequiredBy { index: _, constraint } => SqlError::new("2BP01", message)
+                .with_hint(format!("You can drop {constraint} instead.")),
+            CatalogError::Duplicates { index, detail } => {
+                let error = SqlError::new("23505", message).with_constraint(index);
+                match detail {
+                    Some(detail) => error.with_detail(detail),
+                    None => error,
+                }
+            }
+            CatalogError::NoOrder { ty: _ } => SqlError::new(UNDEFINED_OBJECT, message).with_hint(
+                "You must specify an operator class for the index or define a default operator class for the data type.",
+            ),
+            CatalogError::ReservedName { name: _ } => SqlError::new("42939", message),
+            CatalogError::Corrupt { what: _ } => SqlError::new(DATA_CORRUPTED, message),
+        }
+    }
+}
+
+impl From<ExecError> for SqlError {
+    fn from(error: ExecError) -> SqlError {
+        let message = error.to_string();
+        match error {
+            ExecError::Type(error) => error.into(),
+            ExecError::Storage(error) => error.into(),
+            ExecError::Catalog(error) => error.into(),
+            ExecError::Violation(violation) => {
+                let Violation { sqlstate, message, detail, schema, table, constraint } = *violation;
+                let error = SqlError::new(sqlstate, message)
+                    .with_schema(&*schema)
+                    .with_table(&*table)
+                    .with_constraint(&*constraint);
+                match detail {
+                    Some(detail) => error.with_detail(detail),
+                    None => error,
+                }
+            }
+            ExecError::NotNull { schema, table, column, row } => SqlError::new("23502", message)
+                .with_detail(format!("Failing row contains ({row})."))
+                .with_schema(&*schema)
+                .with_table(&*table)
+                .with_column(&*column),
+            ExecError::Raised(raised) => {
+                let Raised { sqlstate, message, detail, hint } = *raised;
+                SqlError {
+                    detail: detail.map(Into::into),
+                    hint: hint.map(Into::into),
+                    ..SqlError::new(interned(&sqlstate), message)
+                }
+            }
+            ExecError::OutOfMemory { what: _, limit_bytes: _ } => {
+                SqlError::new(OUT_OF_MEMORY, message).with_hint("Raise work_mem.")
+            }
+            ExecError::Cancelled => SqlError::new(QUERY_CANCELED, message),
+            ExecError::TooDeep => SqlError::new(STATEMENT_TOO_COMPLEX, message),
+            ExecError::Sink(_) => SqlError::new(IO_ERROR, message),
+            ExecError::InFunction { error, context } => SqlError::from(*error).with_context(&context),
+        }
+    }
+}
+
+/// A code that a procedure raised, as static text. Kept for good: there are few, and never more than a bound.
+fn interned(code: &str) -> &'static str {
+    /// Codes kept; a program that raises more different ones gets the general code.
+    const CODES_MAX: usize = 4_096;
+    static CODES: parking_lot::Mutex<Vec<&'static str>> = parking_lot::Mutex::new(Vec::new());
+    let mut codes = CODES.lock();
+    if let Some(known) = codes.iter().find(|known| **known == code) {
+        return known;
+    }
+    if codes.len() >= CODES_MAX {
+        return "P0001";
+    }
+    let kept: &'static str = Box::leak(code.to_owned().into_boxed_str());
+    codes.push(kept);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use verso_storage::page::RecordId;
+
+    #[test]
+    fn storage_errors_get_the_codes_clients_retry_on() {
+        let record = RecordId { page_index: 1, slot: 2 };
+        let conflict = SqlError::from(StorageError::Conflict { record, by: TxnId(7) });
+        assert_eq!(conflict.sqlstate, "40001");
+        assert_eq!(
+            SqlError::from(StorageError::Deadlock { victim: TxnId(7), detail: "".into() }).sqlstate,
+            "40P01"
+        );
+        assert_eq!(SqlError::from(StorageError::MustRollback).sqlstate, "25V01");
+        assert_eq!(SqlError::from(StorageError::MustRollback).detail.as_deref(), Some("no savepoint"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Expressions as text, over the names of the columns that they read.
+
+use verso_exec::plan::{ExprKind, SubqueryTest, TypedExpr};
+use verso_types::{SqlType, TimeZone, Value, format_text};
+
+/// An expression over columns of these names.
+pub(super) fn text(expr: &TypedExpr, names: &[String]) -> String {
+    let one = |expr: &TypedExpr| text(expr, names);
+    let all = |exprs: &[TypedExpr], between: &str| exprs.iter().map(one).collect::<Vec<_>>().join(between);
+    let not = |negated: &bool| if *negated { "NOT " } else { "" };
+    match &expr.kind {
+        ExprKind::Column(index) => names.get(*index).cloned().unwrap_or_else(|| format!("#{index}")),
+        ExprKind::Parameter(index) => format!("${}", index + 1),
+        ExprKind::Outer(index) => format!("outer.{}", index + 1),
+        ExprKind::Subquery { plan: _, outer, test, args } => {
+            let given = if outer.is_empty() { String::new() } else { format!(" of {}", all(outer, ", ")) };
+            match test {
+                SubqueryTest::Scalar => format!("(SubPlan{given})"),
+                SubqueryTest::Exists => format!("EXISTS(SubPlan{given})"),
+                SubqueryTest::Array => format!("ARRAY(SubPlan{given})"),
+                SubqueryTest::In { negated } => {
+                    format!("({} {}IN (SubPlan{given}))", all(args, ", "), not(negated))
+                }
+            }
+        }
+        ExprKind::Literal(Value::Null) => "NULL".to_string(),
+        ExprKind::Literal(value) => {
+            let mut out = String::new();
+            format_text(value, &expr.ty, &TimeZone::UTC, &mut out);
+            if expr.ty.is_number() || expr.ty == SqlType::Bool {
+                out
+            } else {
+                format!("'{}'", out.replace('\'', "''"))
+            }
+        }
+        ExprKind::Call { function, args } => match (function.operator, args.as_slice()) {
+            (Some(op), [left, right]) => format!("({} {op} {})", one(left), one(right)),
+            (Some(op), [arg]) => format!("({op} {})", one(arg)),
+            _ => format!("{}({})", function.name, all(args, ", ")),
+        },
+        ExprKind::UserCall { function, args } => format!("{}({})", function.name, all(args, ", ")),
+        ExprKind::Cast { arg, kind: _ } => format!("{}::{}", one(arg), expr.ty),
+        ExprKind::And(args) => format!("({})", all(args, " AND ")),
+        ExprKind::Or(args) => format!("({})", all(args, " OR ")),
+        ExprKind::Not(arg) => format!("(NOT {})", one(arg)),
+        ExprKind::IsNull { arg, negated } => format!("({} IS {}NULL)", one(arg), not(negated)),
+        ExprKind::IsBool { arg, value, negated } => {
+            let word = match value {
+                Some(true) => "TRUE",
+                Some(false) => "FALSE",
+                None => "UNKNOWN",
+            };
+            format!("({} IS {}{word})", one(arg), not(negated))
+        }
+        ExprKind::IsDistinct { left, right, negated } => {
+            format!("({} IS {}DISTINCT FROM {})", one(left), not(negated), one(right))
+        }
+        ExprKind::Case { branches, otherwise } => {
+            let mut out = "CASE".to_string();
+            for (condition, result) in branches {
+                out.push_str(&format!(" WHEN {} THEN {}", one(condition), one(result)));
+            }
+            if let Some(otherwise) = otherwise {
+                out.push_str(&format!(" ELSE {}", one(otherwise)));
+            }
+            out + " END"
+        }
+        ExprKind::Coalesce(args) => format!("COALESCE({})", all(args, ", ")),
+        ExprKind::NullIf { left, right } => format!("NULLIF({}, {})", one(left), one(right)),
+        ExprKind::InList { arg, list, negated } => {
+            format!("({} {}IN ({}))", one(arg), not(negated), all(list, ", "))
+        }
+        ExprKind::Like { arg, pattern, escape, negated, case_insensitive } => {
+            let word = if *case_insensitive { "ILIKE" } else { "LIKE" };
+            let escape = escape.as_ref().map(|escape| format!(" ESCAPE {}", one(escape))).unwrap_or_default();
+            format!("({} {}{word} {}{escape})", one(arg), not(negated), one(pattern))
+        }
+        ExprKind::Array(items) => format!("ARRAY[{}]", all(items, ", ")),
+        ExprKind::Row(items) => format!("ROW({})", all(items, ", ")),
+    }
+}
+
+/// Expressions, one behind the other.
+pub(super) fn list(exprs: &[TypedExpr], names: &[String]) -> String {
+    exprs.iter().map(|expr| text(expr, names)).collect::<Vec<_>>().join(", ")
+}

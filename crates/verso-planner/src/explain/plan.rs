@@ -1,0 +1,301 @@
+//! Bound statements as text: one line an operator, what belongs to it below, its inputs behind that, each deeper by one.
+
+use std::fmt::Display;
+
+use verso_catalog::TableDef;
+use verso_exec::plan::{
+    AggregateCall, Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Plan, SetCall, SetOperation,
+    SortKey, Statement as Bound, TypedExpr, Update,
+};
+
+use super::expression::{list, text};
+
+/// The lines of a plan.
+#[derive(Default)]
+pub struct Lines(Vec<String>);
+
+impl Lines {
+    /// Adds a line.
+    pub fn add(&mut self, depth: usize, line: impl Display) {
+        self.0.push(format!("{}{line}", "  ".repeat(depth)));
+    }
+
+    /// The lines, first to last.
+    pub fn finish(self) -> Vec<String> {
+        self.0
+    }
+
+    /// Adds a statement.
+    pub fn statement(&mut self, bound: &Bound) {
+        match bound {
+            Bound::Query(input) => self.plan(input, 0),
+            Bound::Insert(insert) => self.insert(insert),
+            Bound::Update(update) => {
+                let Update { table, columns, joined, access, filter, assignments, checks: _, returning } =
+                    update;
+                let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+                let assigned = column_names(table, &assigned).join(", ");
+                self.add(0, format!("Update on {}: {assigned}", table.name));
+                self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
+                let values = assignments.iter().map(|(_, value)| value);
+                let returned = returning.iter().flat_map(|returning| &returning.exprs);
+                self.subplans(filter.iter().chain(values).chain(returned), 1);
+            }
+            Bound::Delete(Delete { table, columns, joined, access, filter, returning }) => {
+                self.add(0, format!("Delete on {}", table.name));
+                self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
+                let returned = returning.iter().flat_map(|returning| &returning.exprs);
+                self.subplans(filter.iter().chain(returned), 1);
+            }
+        }
+    }
+
+    fn insert(&mut self, insert: &Insert) {
+        let Insert { table, source, values: _, spool, checks: _, on_conflict, returning: _ } = insert;
+        self.add(0, format!("Insert on {}", table.name));
+        if let Some(clause) = on_conflict {
+            let resolution = if clause.update.is_some() { "UPDATE" } else { "NOTHING" };
+            self.add(1, format!("Conflict Resolution: {resolution}"));
+            let indexes: Vec<&str> = clause.indexes.iter().map(|index| &*index.name).collect();
+            if !indexes.is_empty() {
+                self.add(1, format!("Conflict Arbiter Indexes: {}", indexes.join(", ")));
+            }
+        }
+        if *spool {
+            self.add(1, "Spool");
+        }
+        self.plan(source, if *spool { 2 } else { 1 });
+    }
+
+    /// Where UPDATE and DELETE find their rows: a scan, or the join of FROM or USING.
+    fn changed_rows(
+        &mut self,
+        joined: Option<&Plan>,
+        table: &TableDef,
+        access: Option<&IndexAccess>,
+        columns: &[usize],
+        filter: Option<&TypedExpr>,
+    ) {
+        match joined {
+            Some(joined) => self.plan(joined, 1),
+            None => {
+                self.add(1, scan_line(table, columns, access, false));
+                self.scan_details(table, columns, access, filter, 2);
+            }
+        }
+    }
+
+    /// What belongs to a scan: the range of its index, and the condition on its rows.
+    fn scan_details(
+        &mut self,
+        table: &TableDef,
+        columns: &[usize],
+        access: Option<&IndexAccess>,
+        filter: Option<&TypedExpr>,
+        depth: usize,
+    ) {
+        let condition = access.map(|access| index_condition(table, access)).unwrap_or_default();
+        if !condition.is_empty() {
+            self.add(depth, format!("Index Cond: {condition}"));
+        }
+        if let Some(filter) = filter {
+            self.add(depth, format!("Filter: {}", text(filter, &column_names(table, columns))));
+        }
+    }
+
+    /// The plans of queries within expressions.
+    fn subplans<'e>(&mut self, exprs: impl IntoIterator<Item = &'e TypedExpr>, depth: usize) {
+        for expr in exprs {
+            expr.any(&mut |part| {
+                if let ExprKind::Subquery { plan: inner, .. } = &part.kind {
+                    self.add(depth, "SubPlan");
+                    self.plan(inner, depth + 1);
+                }
+                false
+            });
+        }
+    }
+
+    fn plan(&mut self, operator: &Plan, depth: usize) {
+        self.add(depth, headline(operator));
+        self.details(operator, depth + 1);
+        for input in operator.inputs() {
+            self.plan(input, depth + 1);
+        }
+        self.subplans(operator.exprs(), depth + 1);
+    }
+
+    /// The lines that belong to an operator, below its first.
+    fn details(&mut self, operator: &Plan, depth: usize) {
+        match operator {
+            Plan::TableScan { table, columns, filter } => {
+                self.scan_details(table, columns, None, filter.as_ref(), depth);
+            }
+            Plan::IndexScan { table, columns, access, filter } => {
+                self.scan_details(table, columns, Some(access), filter.as_ref(), depth);
+            }
+            Plan::Aggregate { input, group_by, aggregates: _ } if !group_by.is_empty() => {
+                self.add(depth, format!("Group Key: {}", list(group_by, &output_names(input))));
+            }
+            Plan::Join { left, right, kind: _, equal, filter } => {
+                if !equal.is_empty() {
+                    let (left, right) = (output_names(left), output_names(right));
+                    let pair = |(a, b): &(TypedExpr, TypedExpr)| {
+                        format!("({} = {})", text(a, &left), text(b, &right))
+                    };
+                    let pairs: Vec<String> = equal.iter().map(pair).collect();
+                    self.add(depth, format!("Hash Cond: {}", pairs.join(" AND ")));
+                }
+                self.join_filter(left, right, filter.as_ref(), depth);
+            }
+            Plan::Apply { left, right, outer, kind: _, filter } => {
+                if !outer.is_empty() {
+                    let names = [output_names(left), output_names(right)].concat();
+                    self.add(depth, format!("Outer: {}", list(outer, &names)));
+                }
+                self.join_filter(left, right, filter.as_ref(), depth);
+            }
+            _ => {}
+        }
+    }
+
+    fn join_filter(&mut self, left: &Plan, right: &Plan, filter: Option<&TypedExpr>, depth: usize) {
+        if let Some(filter) = filter {
+            let names = [output_names(left), output_names(right)].concat();
+            self.add(depth, format!("Join Filter: {}", text(filter, &names)));
+        }
+    }
+}
+
+/// The first line of an operator.
+fn headline(operator: &Plan) -> String {
+    let all_word = |all: &bool| if *all { " All" } else { "" };
+    match operator {
+        Plan::Values { rows, columns: _ } if rows.len() == 1 => "Result".to_string(),
+        Plan::Values { rows, columns: _ } => format!("Values: {} rows", rows.len()),
+        Plan::TableScan { table, columns, filter: _ } => scan_line(table, columns, None, false),
+        Plan::IndexScan { table, columns, access, filter: _ } => {
+            scan_line(table, columns, Some(access), access.answers(table, columns))
+        }
+        Plan::SystemScan { view, args: _, columns: _, output: _ } => format!("System View {}", view.name()),
+        Plan::FunctionScan { call, columns: _ } => {
+            let (name, args) = match call {
+                SetCall::Builtin { function, args } => (function.name.to_string(), args),
+                SetCall::User { function, args } => (function.name.to_string(), args),
+            };
+            format!("Function Scan: {name}({})", list(args, &[]))
+        }
+        Plan::Project { input, exprs, names: _ } => format!("Project: {}", list(exprs, &output_names(input))),
+        Plan::Filter { input, predicate } => format!("Filter: {}", text(predicate, &output_names(input))),
+        Plan::Aggregate { input, group_by: _, aggregates } => {
+            format!("Aggregate: {}", aggregate_calls(aggregates, &output_names(input)))
+        }
+        Plan::Sort { input, keys } => format!("Sort: {}", sort_keys(keys, &output_names(input))),
+        Plan::Limit { input: _, limit, offset } => {
+            let part = |word: &str, expr: &Option<TypedExpr>| {
+                expr.as_ref().map(|expr| format!(" {word} {}", text(expr, &[]))).unwrap_or_default()
+            };
+            format!("Limit{}{}", part("to", limit), part("from", offset))
+        }
+        Plan::LockRows { .. } => "LockRows".to_string(),
+        Plan::Distinct { input: _ } => "Distinct".to_string(),
+        Plan::CurrentRow { table, cursor, .. } => format!("Current Row of {cursor} on {}", table.name),
+        Plan::Single { input: _ } => "Single Row".to_string(),
+        Plan::External { columns: _ } => "External Rows".to_string(),
+        Plan::Append { inputs: _ } => "Append".to_string(),
+        Plan::Join { kind, equal, .. } if !equal.is_empty() => format!("Hash {}", join_word(*kind)),
+        Plan::Join { kind, .. } | Plan::Apply { kind, .. } => format!("Nested Loop {}", join_word(*kind)),
+        Plan::SetOperation { left: _, right: _, operation, all } => {
+            let word = match operation {
+                SetOperation::Intersect => "Intersect",
+                SetOperation::Except => "Except",
+            };
+            format!("SetOp {word}{}", all_word(all))
+        }
+        Plan::Shared { plan: _ } => "CTE Scan".to_string(),
+        Plan::Recursive { base: _, step: _, all, number: _ } => format!("Recursive Union{}", all_word(all)),
+        Plan::WorkTable { .. } => "WorkTable Scan".to_string(),
+    }
+}
+
+/// A scan of a table, by an index where there is one, and then perhaps of that only.
+fn scan_line(table: &TableDef, columns: &[usize], access: Option<&IndexAccess>, only: bool) -> String {
+    let names = column_names(table, columns);
+    let shown = if names.is_empty() { "no columns".to_string() } else { names.join(", ") };
+    let Some(access) = access else { return format!("Seq Scan on {}: {shown}", table.name) };
+    let only = if only { "Only " } else { "" };
+    let backward = if access.descending { " Backward" } else { "" };
+    format!("Index {only}Scan{backward} using {} on {}: {shown}", access.index.name, table.name)
+}
+
+fn column_names(table: &TableDef, columns: &[usize]) -> Vec<String> {
+    columns.iter().filter_map(|at| table.columns.get(*at)).map(|column| column.name.to_string()).collect()
+}
+
+fn output_names(plan: &Plan) -> Vec<String> {
+    plan.output().iter().map(|column| column.name.to_string()).collect()
+}
+
+/// The range of an index as a condition.
+fn index_condition(table: &TableDef, access: &IndexAccess) -> String {
+    let name = |n: usize| {
+        let part = access.index.parts.get(n);
+        let at = part.and_then(|part| table.column_with_id(part.column));
+        at.map_or_else(String::new, |at| table.columns[at].name.to_string())
+    };
+    let one = |expr: &TypedExpr| text(expr, &[]);
+    let mut conditions = Vec::new();
+    for (n, part) in access.equals.iter().enumerate() {
+        conditions.push(match part {
+            KeyMatch::Equal(expr) => format!("({} = {})", name(n), one(expr)),
+            KeyMatch::In(list) => {
+                let list: Vec<String> = list.iter().map(one).collect();
+                format!("({} IN ({}))", name(n), list.join(", "))
+            }
+            KeyMatch::Null => format!("({} IS NULL)", name(n)),
+        });
+    }
+    let n = access.equals.len();
+    if let Some((expr, inclusive)) = &access.lower {
+        conditions.push(format!("({} {} {})", name(n), if *inclusive { ">=" } else { ">" }, one(expr)));
+    }
+    if let Some((expr, inclusive)) = &access.upper {
+        conditions.push(format!("({} {} {})", name(n), if *inclusive { "<=" } else { "<" }, one(expr)));
+    }
+    match conditions.len() {
+        0 | 1 => conditions.concat(),
+        _ => format!("({})", conditions.join(" AND ")),
+    }
+}
+
+fn aggregate_calls(calls: &[AggregateCall], names: &[String]) -> String {
+    let call = |call: &AggregateCall| {
+        let distinct = if call.distinct { "DISTINCT " } else { "" };
+        let args = if call.args.is_empty() { "*".to_string() } else { list(&call.args, names) };
+        let filter = call.filter.as_ref().map(|filter| format!(" FILTER {}", text(filter, names)));
+        format!("{}({distinct}{args}){}", call.function.name, filter.unwrap_or_default())
+    };
+    calls.iter().map(call).collect::<Vec<_>>().join(", ")
+}
+
+fn sort_keys(keys: &[SortKey], names: &[String]) -> String {
+    let key = |key: &SortKey| {
+        let direction = if key.descending { " DESC" } else { "" };
+        let nulls = match (key.descending, key.nulls_first) {
+            (false, true) => " NULLS FIRST",
+            (true, false) => " NULLS LAST",
+            _ => "",
+        };
+        format!("{}{direction}{nulls}", text(&key.expr, names))
+    };
+    keys.iter().map(key).collect::<Vec<_>>().join(", ")
+}
+
+fn join_word(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "Join",
+        JoinKind::Left => "Left Join",
+        JoinKind::Right => "Right Join",
+        JoinKind::Full => "Full Join",
+    }
+}

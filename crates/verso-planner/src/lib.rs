@@ -1,0 +1,23 @@
+//! Syntax tree to physical plan, with PostgreSQL's rules.
+//!
+//! ```text
+//! syntax ─► bind (names, types, casts) ─► rewrite ─► plan (access paths) ─► verso_exec::plan
+//!                                                        └──► explain: the plan as text
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`bind`] | names, functions, operators, types |
+//! | `rewrite` | plans made better without a change of their answers |
+//! | [`plan`] | through which index a table's rows are found |
+//! | [`explain`] | plans as text |
+//! | [`errors`] | what a client is told, and its SQLSTATE |
+#![forbid(unsafe_code)]
+
+pub mod bind;
+pub mod errors;
+pub mod explain;
+pub mod plan;
+mod rewrite;
+
+pub use errors::SqlError;

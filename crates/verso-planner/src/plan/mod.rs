@@ -1,0 +1,316 @@
+//! Access paths: through which index a table's rows are found.
+//!
+//! ```text
+//! WHERE ─► terms: column = value, IN, IS NULL, range, LIKE 'prefix%' ─► the index whose key they say most of
+//! ORDER BY, min, max ─► an index that has the order already
+//! ```
+//!
+//! 1. There are no statistics. A whole unique key beats any other; then the longest prefix of equal columns, then a range
+//!    of both sides, then one of one side. What finds more than one row is looked at again when it is opened: where the
+//!    tree says that the range is a large part of the table, the table is read instead ([`IndexAccess::instead`]).
+//! 2. A term that the range of a query says is taken out of the filter; storage compares keys again with the version it
+//!    yields. UPDATE and DELETE keep it, as they look at a row anew when another transaction has changed it.
+//! 3. Sort goes where the rows come in its order: behind LIMIT always, otherwise only where the range has two sides or
+//!    equal columns. Then the index is used whatever its range.
+//! 4. Queries within expressions are planned like others; what is read in several places is planned once and stays one.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`terms`] | what a condition says about single columns |
+//! | [`order`] | orders that an index has |
+
+mod order;
+mod terms;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use verso_catalog::{IndexDef, TableDef};
+use verso_exec::functions::AggregateKind;
+use verso_exec::plan::{
+    AggregateCall, ExprKind, IndexAccess, KeyMatch, Plan, Statement, SubqueryTest, TypedExpr,
+};
+use verso_types::{SqlType, Value};
+
+use terms::{Says, Term};
+
+/// Combinations of IN lists that one access may have.
+const COMBINATIONS_MAX: usize = 10_000;
+
+/// Chooses the access paths of a bound statement.
+pub fn choose(statement: &mut Statement) {
+    let mut planner = Planner::default();
+    match statement {
+        Statement::Query(plan) => planner.query(plan, false),
+        Statement::Insert(insert) => {
+            planner.query(&mut insert.source, false);
+            planner.expressions(&mut insert.values);
+            if let Some(update) = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {
+                update.assignments.iter_mut().for_each(|(_, value)| planner.expression(value));
+                planner.expressions(&mut update.filter);
+            }
+            planner.expressions(insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+        }
+        Statement::Update(update) => {
+            update.joined.iter_mut().for_each(|plan| planner.query(plan, false));
+            planner.expressions(&mut update.filter);
+            update.assignments.iter_mut().for_each(|(_, value)| planner.expression(value));
+            planner.expressions(update.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+            update.access = for_change(&update.table, &update.columns, update.filter.as_ref());
+        }
+        Statement::Delete(delete) => {
+            delete.joined.iter_mut().for_each(|plan| planner.query(plan, false));
+            planner.expressions(&mut delete.filter);
+            planner.expressions(delete.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+            delete.access = for_change(&delete.table, &delete.columns, delete.filter.as_ref());
+        }
+    }
+}
+
+/// Chooses the access paths of a query that is no statement by itself.
+pub fn query(plan: &mut Plan) {
+    Planner::default().query(plan, false);
+}
+
+/// Chooses the access paths of the queries within an expression.
+pub fn expression(expr: &mut TypedExpr) {
+    Planner::default().expression(expr);
+}
+
+/// What is known while one statement is planned.
+#[derive(Default)]
+struct Planner {
+    /// Plans read in several places, by address: as they were, which keeps the address, and as they are now.
+    shared: HashMap<*const Plan, (Arc<Plan>, Arc<Plan>)>,
+}
+
+impl Planner {
+    /// `limited` says that only the first rows are wanted.
+    fn query(&mut self, plan: &mut Plan, limited: bool) {
+        plan.for_each_expr_mut(&mut |expr| self.expression(expr));
+        match plan {
+            Plan::TableScan { table, columns, filter } => {
+                let Some(mut chosen) = path(table, columns, filter.as_ref()) else { return };
+                if !limited {
+                    chosen.adapt(filter.as_ref());
+                }
+                let (table, columns) = (Arc::clone(table), std::mem::take(columns));
+                let filter = chosen.rest(filter.take());
+                *plan = Plan::IndexScan { table, columns, access: chosen.access, filter };
+            }
+            Plan::Limit { input, limit, .. } => {
+                let limited = limit.is_some();
+                let inner = self.below_locks(input);
+                if let Plan::Sort { input: sorted, keys } = inner {
+                    keys.iter_mut().for_each(|key| self.expression(&mut key.expr));
+                    let done = limited && order::by_index(sorted, keys);
+                    self.query(sorted, false);
+                    if done || order::is_in(sorted, keys) {
+                        *inner = std::mem::replace(&mut **sorted, nothing());
+                    }
+                    return;
+                }
+                self.query(inner, limited);
+            }
+            Plan::LockRows { input, .. } => self.query(input, limited),
+            Plan::Sort { input, keys } => {
+                self.query(input, false);
+                if order::is_in(input, keys) {
+                    *plan = std::mem::replace(&mut **input, nothing());
+                }
+            }
+            Plan::Aggregate { input, group_by, aggregates } => {
+                if group_by.is_empty() {
+                    extreme(input, aggregates);
+                }
+                self.query(input, false);
+            }
+            Plan::Project { input, .. } | Plan::Filter { input, .. } => self.query(input, limited),
+            Plan::Append { inputs } => inputs.iter_mut().for_each(|input| self.query(input, limited)),
+            Plan::Shared { plan } => self.shared(plan),
+            other => other.for_each_input_mut(&mut |input| self.query(input, false)),
+        }
+    }
+
+    /// The plan below projections and locks, if there are locks: they change neither rows nor order.
+    fn below_locks<'p>(&mut self, plan: &'p mut Plan) -> &'p mut Plan {
+        let locks = match &*plan {
+            Plan::Project { input, .. } => matches!(**input, Plan::LockRows { .. }),
+            Plan::LockRows { .. } => true,
+            _ => false,
+        };
+        if !locks {
+            return plan;
+        }
+        plan.for_each_expr_mut(&mut |expr| self.expression(expr));
+        match plan {
+            Plan::Project { input, .. } | Plan::LockRows { input, .. } => self.below_locks(input),
+            other => other,
+        }
+    }
+
+    /// A plan that others read too: all of them go on reading the same one.
+    fn shared(&mut self, plan: &mut Arc<Plan>) {
+        let address = Arc::as_ptr(plan);
+        let planned = match self.shared.get(&address) {
+            Some((_, planned)) => Arc::clone(planned),
+            None => {
+                let mut own = Plan::clone(plan);
+                self.query(&mut own, false);
+                let own = Arc::new(own);
+                // What is planned already may be met again.
+                self.shared.insert(Arc::as_ptr(&own), (Arc::clone(&own), Arc::clone(&own)));
+                self.shared.insert(address, (Arc::clone(plan), Arc::clone(&own)));
+                own
+            }
+        };
+        *plan = planned;
+    }
+
+    fn expression(&mut self, expr: &mut TypedExpr) {
+        expr.for_each_child_mut(&mut |child| self.expression(child));
+        if let ExprKind::Subquery { plan, test, .. } = &mut expr.kind {
+            let mut own = Plan::clone(plan);
+            self.query(&mut own, *test == SubqueryTest::Exists);
+            *plan = Arc::new(own);
+        }
+    }
+
+    fn expressions<'e>(&mut self, exprs: impl IntoIterator<Item = &'e mut TypedExpr>) {
+        exprs.into_iter().for_each(|expr| self.expression(expr));
+    }
+}
+
+/// The access path of a change.
+fn for_change(table: &TableDef, columns: &[usize], filter: Option<&TypedExpr>) -> Option<IndexAccess> {
+    let mut chosen = path(table, columns, filter)?;
+    chosen.adapt(filter);
+    Some(chosen.access)
+}
+
+fn nothing() -> Plan {
+    Plan::Values { rows: Vec::new(), columns: Vec::new() }
+}
+
+/// An access path and the terms that it fulfils.
+struct Path {
+    access: IndexAccess,
+    /// Numbers of the conjuncts said by it.
+    said: Vec<usize>,
+}
+
+impl Path {
+    /// What is left of the filter.
+    fn rest(&self, filter: Option<TypedExpr>) -> Option<TypedExpr> {
+        let left = filter?
+            .conjuncts()
+            .into_iter()
+            .enumerate()
+            .filter(|(n, _)| !self.said.contains(n))
+            .map(|(_, conjunct)| conjunct);
+        TypedExpr::conjunction(left.collect())
+    }
+
+    /// Leaves the choice to the moment when it is opened, unless it finds one row at most.
+    fn adapt(&mut self, filter: Option<&TypedExpr>) {
+        if self.access.is_point() {
+            return;
+        }
+        let Some(filter) = filter else { return };
+        let conjuncts = filter.clone().conjuncts().into_iter().enumerate();
+        let said = conjuncts.filter(|(n, _)| self.said.contains(n)).map(|(_, conjunct)| conjunct);
+        let condition = TypedExpr::conjunction(said.collect());
+        let all = || TypedExpr::literal(Value::Bool(true), SqlType::Bool);
+        self.access.instead = Some(Box::new(condition.unwrap_or_else(all)));
+    }
+
+    /// How much better than others: a whole unique key, equal columns, sides of a range.
+    fn rank(&self) -> (bool, usize, usize) {
+        let sides = usize::from(self.access.lower.is_some()) + usize::from(self.access.upper.is_some());
+        (self.access.is_point(), self.access.equals.len(), sides)
+    }
+}
+
+/// The best access path for a filter over `columns` of a table, if one is worth it.
+fn path(table: &TableDef, columns: &[usize], filter: Option<&TypedExpr>) -> Option<Path> {
+    let terms = terms::of(table, columns, filter?);
+    let paths =
+        table.indexes.iter().map(|index| through(index, &terms)).filter(|path| path.rank() >= (false, 0, 1));
+    // Of equals the oldest: max_by_key would take the last.
+    paths.fold(None, |best: Option<Path>, path| match best {
+        Some(best) if best.rank() >= path.rank() => Some(best),
+        _ => Some(path),
+    })
+}
+
+/// What the terms say of an index's key, part by part.
+fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
+    let mut path = Path { access: IndexAccess::all(Arc::clone(index)), said: Vec::new() };
+    let mut combinations = 1;
+    for part in &index.parts {
+        let of_column = || terms.iter().filter(|term| term.column == part.column);
+        let found = of_column()
+            .find(|term| matches!(term.says, Says::Equal(_)))
+            .or_else(|| of_column().find(|term| matches!(term.says, Says::Null)))
+            .or_else(|| {
+                let fits = |term: &&Term<'_>| match &term.says {
+                    Says::In(list) => combinations * list.len().max(1) <= COMBINATIONS_MAX,
+                    _ => false,
+                };
+                of_column().find(fits)
+            });
+        match found.map(|term| (&term.says, term.conjunct)) {
+            Some((Says::Equal(value), n)) => {
+                path.access.equals.push(KeyMatch::Equal((*value).clone()));
+                path.said.push(n);
+            }
+            Some((Says::Null, n)) => {
+                path.access.equals.push(KeyMatch::Null);
+                path.said.push(n);
+            }
+            Some((Says::In(list), n)) => {
+                combinations *= list.len().max(1);
+                path.access.equals.push(KeyMatch::In(list.to_vec()));
+                path.said.push(n);
+            }
+            _ => {
+                for term in of_column() {
+                    term.bound(&mut path.access, &mut path.said);
+                }
+                break;
+            }
+        }
+    }
+    path
+}
+
+/// `min(column)` or `max(column)` alone: the first row of an index that has the order.
+fn extreme(input: &mut Plan, aggregates: &[AggregateCall]) -> bool {
+    let [AggregateCall { function, args, filter: None, .. }] = aggregates else { return false };
+    let descending = match function.kind {
+        AggregateKind::Min => false,
+        AggregateKind::Max => true,
+        _ => return false,
+    };
+    let [TypedExpr { kind: ExprKind::Column(column), ty }] = args.as_slice() else { return false };
+    let key = verso_exec::plan::SortKey {
+        expr: TypedExpr::column(*column, ty.clone()),
+        descending,
+        nulls_first: descending,
+    };
+    let Plan::TableScan { table, columns, .. } = input else { return false };
+    let not_null = table.columns[columns[*column]].not_null;
+    if !order::by_index(input, std::slice::from_ref(&key)) {
+        return false;
+    }
+    if let (Plan::IndexScan { filter, .. }, false) = (&mut *input, not_null) {
+        let arg = Box::new(TypedExpr::column(*column, ty.clone()));
+        let mut conditions: Vec<TypedExpr> = filter.take().into_iter().collect();
+        conditions.push(TypedExpr::new(ExprKind::IsNull { arg, negated: true }, SqlType::Bool));
+        *filter = TypedExpr::conjunction(conditions);
+    }
+    let one = TypedExpr::literal(Value::Int8(1), SqlType::Int8);
+    let scan = std::mem::replace(input, nothing());
+    *input = Plan::Limit { input: Box::new(scan), limit: Some(one), offset: None };
+    true
+}

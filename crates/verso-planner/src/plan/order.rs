@@ -1,0 +1,122 @@
+//! Orders that an index has.
+
+use std::sync::Arc;
+
+use verso_catalog::{IndexDef, TableDef};
+use verso_exec::plan::{ExprKind, KeyMatch, Plan, SortKey};
+
+use super::{path, terms, through};
+
+/// A sort key as a column of a table: its number in storage, DESC, NULLS FIRST.
+type Wanted = (u16, bool, bool);
+
+/// Whether a plan's rows come in this order already.
+pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey]) -> bool {
+    let mut columns = Vec::new();
+    for key in keys {
+        let ExprKind::Column(column) = key.expr.kind else { return false };
+        columns.push((column, key.descending, key.nulls_first));
+    }
+    let Some((scan, wanted)) = below(plan, columns) else { return false };
+    let Plan::IndexScan { table, access, .. } = scan else { return false };
+    // Half a table is sorted faster than it is read in order.
+    if access.instead.is_some()
+        && access.equals.is_empty()
+        && (access.lower.is_none() || access.upper.is_none())
+    {
+        return false;
+    }
+    match direction(table, &access.index, &access.equals, &wanted) {
+        // The direction is free where nothing has fixed it yet.
+        Some(descending) => {
+            access.descending = descending;
+            access.instead = None;
+            true
+        }
+        None => false,
+    }
+}
+
+/// Makes a plan's rows come in this order by an index, if there is one: for a plan of which the first rows are wanted.
+pub(super) fn by_index(plan: &mut Plan, keys: &[SortKey]) -> bool {
+    let mut columns = Vec::new();
+    for key in keys {
+        let ExprKind::Column(column) = key.expr.kind else { return false };
+        columns.push((column, key.descending, key.nulls_first));
+    }
+    let Some((scan, wanted)) = below(plan, columns) else { return false };
+    let Plan::TableScan { table, columns, filter } = scan else { return false };
+    let found = filter.as_ref().map(|filter| terms::of(table, columns, filter)).unwrap_or_default();
+    // An index that finds few rows is better than one that has them in order.
+    let best = path(table, columns, filter.as_ref());
+    let ordered = table.indexes.iter().find_map(|index| {
+        let path = through(index, &found);
+        let descending = direction(table, index, &path.access.equals, &wanted)?;
+        let enough = best.as_ref().is_none_or(|best| best.access.equals.len() <= path.access.equals.len());
+        enough.then_some((path, descending))
+    });
+    let Some((mut path, descending)) = ordered else { return false };
+    drop(found);
+    path.access.descending = descending;
+    let (table, columns) = (Arc::clone(table), std::mem::take(columns));
+    let filter = path.rest(filter.take());
+    *scan = Plan::IndexScan { table, columns, access: path.access, filter };
+    true
+}
+
+/// The scan below projections, and the order wanted as columns of its table.
+fn below(plan: &mut Plan, keys: Vec<(usize, bool, bool)>) -> Option<(&mut Plan, Vec<Wanted>)> {
+    match plan {
+        Plan::Project { input, exprs, names: _ } => {
+            let mut inner = Vec::new();
+            for (column, descending, nulls_first) in keys {
+                let ExprKind::Column(column) = exprs.get(column)?.kind else { return None };
+                inner.push((column, descending, nulls_first));
+            }
+            below(input, inner)
+        }
+        Plan::Filter { input, predicate: _ } => below(input, keys),
+        Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } => {
+            let wanted = keys
+                .into_iter()
+                .map(|(column, descending, nulls_first)| {
+                    let definition = &table.columns[*columns.get(column)?];
+                    Some((definition.id, descending, nulls_first))
+                })
+                .collect::<Option<Vec<_>>>()?;
+            Some((plan, wanted))
+        }
+        _ => None,
+    }
+}
+
+/// In which direction an index has the order, given what its first parts equal. `None`: in neither.
+fn direction(table: &TableDef, index: &IndexDef, equals: &[KeyMatch], wanted: &[Wanted]) -> Option<bool> {
+    // What has one value only needs no place in the order. Of an IN list the parts behind are not in order.
+    let fixed = |n: usize| equals.get(n).is_some_and(|part| !matches!(part, KeyMatch::In(_)));
+    let constant =
+        |column: u16| index.parts.iter().enumerate().any(|(n, part)| fixed(n) && part.column == column);
+    let not_null = |column: u16| table.column_with_id(column).is_some_and(|at| table.columns[at].not_null);
+    let mut direction = None;
+    let mut next = 0;
+    for (column, descending, nulls_first) in wanted {
+        if constant(*column) {
+            continue;
+        }
+        while fixed(next) {
+            next += 1;
+        }
+        let part = index.parts.get(next)?;
+        if part.column != *column {
+            return None;
+        }
+        let reversed = part.descending != *descending;
+        let nulls_fit = (part.nulls_first != reversed) == *nulls_first || not_null(*column);
+        if !nulls_fit || direction.is_some_and(|direction| direction != reversed) {
+            return None;
+        }
+        direction = Some(reversed);
+        next += 1;
+    }
+    Some(direction.unwrap_or(false))
+}

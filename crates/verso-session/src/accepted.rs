@@ -1,0 +1,93 @@
+//! Settings of PostgreSQL that change nothing here.
+//!
+//! Drivers, frameworks and the scripts of `pg_dump` set them without asking whether anybody cares. They are kept and shown;
+//! a value that would ask for something Verso does not do is refused.
+
+/// The value that such a setting has as long as nobody sets it; none if there is none of that name.
+pub(super) fn default(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "bytea_output" => "hex",
+        "check_function_bodies"
+        | "enable_seqscan"
+        | "enable_indexscan"
+        | "enable_indexonlyscan"
+        | "enable_bitmapscan"
+        | "enable_hashjoin"
+        | "enable_mergejoin"
+        | "enable_nestloop"
+        | "enable_sort"
+        | "enable_hashagg"
+        | "enable_material"
+        | "escape_string_warning"
+        | "geqo"
+        | "jit"
+        | "row_security"
+        | "synchronous_commit"
+        | "synchronize_seqscans" => "on",
+        "client_min_messages" => "notice",
+        "constraint_exclusion" => "partition",
+        "cursor_tuple_fraction" => "0.1",
+        "deadlock_timeout" => "1s",
+        "default_statistics_target" => "100",
+        "default_table_access_method" => "heap",
+        "default_tablespace" | "default_toast_compression" | "temp_tablespaces" => "",
+        "effective_cache_size" => "4GB",
+        "idle_session_timeout" => "0",
+        "from_collapse_limit" | "join_collapse_limit" => "8",
+        "log_min_duration_statement" => "-1",
+        "log_statement" => "none",
+        "maintenance_work_mem" => "64MB",
+        "max_parallel_workers_per_gather" => "2",
+        "plan_cache_mode" => "auto",
+        "quote_all_identifiers" | "default_with_oids" | "array_nulls" => "off",
+        "random_page_cost" => "4",
+        "seq_page_cost" => "1",
+        "session_replication_role" => "origin",
+        "temp_buffers" => "8MB",
+        "xmloption" => "content",
+        _ => return None,
+    })
+}
+
+/// Whether one of them may have this value: any, but those of which Verso does one thing only.
+pub(super) fn takes(name: &str, value: &str) -> bool {
+    match name {
+        "bytea_output" => value.eq_ignore_ascii_case("hex"),
+        "default_with_oids" => !matches!(value.to_ascii_lowercase().as_str(), "on" | "true" | "1" | "yes"),
+        "idle_session_timeout" => value.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim() == "0",
+        "session_replication_role" => value.eq_ignore_ascii_case("origin"),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::Settings;
+
+    #[test]
+    fn they_are_kept_and_shown_unless_they_ask_for_what_there_is_not() {
+        let mut settings = Settings::default();
+        for (name, value) in [
+            ("client_min_messages", "warning"),
+            ("synchronous_commit", "off"),
+            ("deadlock_timeout", "50ms"),
+            ("bytea_output", "hex"),
+            ("idle_session_timeout", "0ms"),
+        ] {
+            assert!(settings.show(name).is_some(), "{name}");
+            settings.set(name, Some(value)).expect(name);
+            assert_eq!(settings.show(name).as_deref(), Some(value), "{name}");
+            settings.reset(name, &Settings::default()).expect(name);
+            assert_eq!(settings.show(name).as_deref(), super::default(name), "{name}");
+        }
+        for (name, value) in [
+            ("bytea_output", "escape"),
+            ("idle_session_timeout", "5min"),
+            ("session_replication_role", "replica"),
+            ("default_with_oids", "on"),
+        ] {
+            assert_eq!(settings.set(name, Some(value)).expect_err(name).sqlstate, "22023");
+        }
+        assert_eq!(settings.set("nosuch", Some("1")).expect_err("none").sqlstate, "42704");
+    }
+}

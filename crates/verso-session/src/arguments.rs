@@ -1,0 +1,103 @@
+//! Values for the parameters of prepared statements.
+
+use verso_types::text::type_of;
+use verso_types::{CastKind, SqlType, TimeZone, Value, cast, cast_kind, parse_text};
+
+use super::Session;
+use super::prepared::Prepared;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Prepared {
+    /// Whether the values are of the parameters' number and types as they are.
+    pub(super) fn takes(&self, values: &[Value]) -> bool {
+        values.len() == self.params.len()
+            && values.iter().zip(&self.params).all(|(value, ty)| match (value, ty) {
+                // The most usual ones, at once.
+                (Value::Int8(_), SqlType::Int8)
+                | (Value::Int4(_), SqlType::Int4)
+                | (Value::Text(_), SqlType::Text) => true,
+                _ => fits(value, ty),
+            })
+    }
+}
+
+impl Session {
+    /// Values as the parameters' types want them: texts are read, numbers widened.
+    pub(super) fn arguments(
+        &self,
+        prepared: &Prepared,
+        mut values: Vec<Value>,
+    ) -> Result<Vec<Value>, SqlError> {
+        if values.len() != prepared.params.len() {
+            let text = format!(
+                "bind message supplies {} parameters, but prepared statement \"\" requires {}",
+                values.len(),
+                prepared.params.len()
+            );
+            return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
+        }
+        self.read_arguments(prepared, &mut values).map_err(|(_, error)| error)?;
+        Ok(values)
+    }
+
+    /// Brings values to the parameters' types; which one could not be.
+    pub(super) fn read_arguments(
+        &self,
+        prepared: &Prepared,
+        values: &mut [Value],
+    ) -> Result<(), (usize, SqlError)> {
+        for (index, (value, to)) in values.iter_mut().zip(&prepared.params).enumerate() {
+            if !fits(value, to) {
+                let time_zone = &self.services.settings.time_zone;
+                *value = convert(value, to, time_zone, index).map_err(|error| (index, error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a value is one of the type as it is.
+fn fits(value: &Value, ty: &SqlType) -> bool {
+    match (value, ty) {
+        (Value::Null, _)
+        | (Value::Bool(_), SqlType::Bool)
+        | (Value::Int2(_), SqlType::Int2)
+        | (Value::Int4(_), SqlType::Int4)
+        | (Value::Int8(_), SqlType::Int8)
+        | (Value::Float4(_), SqlType::Float4)
+        | (Value::Float8(_), SqlType::Float8)
+        | (Value::Numeric(_), SqlType::Numeric(None))
+        | (Value::Text(_), SqlType::Text | SqlType::Varchar(None))
+        | (Value::Bytes(_), SqlType::Bytea)
+        | (Value::Date(_), SqlType::Date)
+        | (Value::Time(_), SqlType::Time)
+        | (Value::Timestamp(_), SqlType::Timestamp)
+        | (Value::Timestamptz(_), SqlType::Timestamptz)
+        | (Value::Interval(_), SqlType::Interval)
+        | (Value::Uuid(_), SqlType::Uuid) => true,
+        // What an array without values is made of cannot be seen.
+        (Value::Array(values), SqlType::Array(element)) => values.iter().all(|value| fits(value, element)),
+        _ => type_of(value) == *ty,
+    }
+}
+
+fn convert(value: &Value, to: &SqlType, time_zone: &TimeZone, index: usize) -> Result<Value, SqlError> {
+    let from = type_of(value);
+    let converted = match value {
+        Value::Text(text) => parse_text(to, text, time_zone),
+        value if from.same_base(to) => return Ok(value.clone()),
+        value if cast_kind(&from, to).is_some_and(|kind| kind <= CastKind::Assignment) => {
+            cast(value, &from, to, CastKind::Assignment, time_zone)
+        }
+        _ => {
+            let text = format!(
+                "parameter ${} is of type {} but a value of type {} was given",
+                index + 1,
+                to.pg_name(),
+                from.pg_name()
+            );
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+        }
+    };
+    Ok(converted?)
+}

@@ -1,0 +1,299 @@
+//! The data of a COPY to rows.
+
+use verso_types::wire::utf8;
+use verso_types::{Batch, Column, ColumnData, SqlType, TimeZone, Value, parse_binary, parse_text};
+
+use super::SIGNATURE;
+use verso_parser::syntax::{CopyFormat, Header, LogVerbosity, OnError};
+
+use super::layout::Layout;
+use super::records::{Fields, Records, bad};
+use verso_planner::errors::SqlError;
+
+/// How much of a value an error shows.
+const SHOWN_MAX: usize = 100;
+
+/// Reads the data of COPY FROM.
+#[derive(Debug)]
+pub struct Reader {
+    layout: Layout,
+    table: String,
+    names: Vec<String>,
+    types: Vec<SqlType>,
+    time_zone: TimeZone,
+    records: Records,
+    fields: Fields,
+    /// The header was read.
+    begun: bool,
+    /// The data said that they end.
+    ended: bool,
+    /// Rows left out because of values that cannot be read.
+    skipped: u64,
+    /// What there is to say of them.
+    messages: Vec<String>,
+}
+
+/// How far reading came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The batch is full, or more data are needed first.
+    More,
+    /// All rows were read.
+    Done,
+}
+
+impl Reader {
+    /// For rows of these columns of a table.
+    pub fn new(layout: Layout, table: &str, columns: &[(String, SqlType)], time_zone: TimeZone) -> Reader {
+        Reader {
+            layout,
+            table: table.to_owned(),
+            names: columns.iter().map(|(name, _)| name.clone()).collect(),
+            types: columns.iter().map(|(_, ty)| ty.clone()).collect(),
+            time_zone,
+            records: Records::default(),
+            fields: Fields::default(),
+            begun: false,
+            ended: false,
+            skipped: 0,
+            messages: Vec::new(),
+        }
+    }
+
+    /// Where the next piece of data is to be appended.
+    pub fn more(&mut self) -> &mut Vec<u8> {
+        self.records.more()
+    }
+
+    /// No more data come.
+    pub fn end(&mut self) {
+        self.records.end();
+    }
+
+    /// What there is to say of rows that were left out; at the end of a COPY that succeeded how many there were.
+    pub fn messages(&mut self, succeeded: bool) -> Vec<String> {
+        let mut messages = std::mem::take(&mut self.messages);
+        if succeeded && self.skipped > 0 && self.layout.log_verbosity != LogVerbosity::Silent {
+            let rows = if self.skipped == 1 { "row was" } else { "rows were" };
+            messages.push(format!("{} {rows} skipped due to data type incompatibility", self.skipped));
+        }
+        messages
+    }
+
+    /// Leaves out a row whose column has a value that cannot be read.
+    fn skip(&mut self, column: usize, shown: &str) -> Result<(), SqlError> {
+        self.skipped += 1;
+        let line = self.records.line;
+        if self.layout.log_verbosity == LogVerbosity::Verbose {
+            let name = &self.names[column];
+            self.messages.push(format!(
+                "skipping row due to data type incompatibility at line {line} for column \"{name}\": \"{shown}\""
+            ));
+        }
+        if self.skipped > self.layout.reject_limit {
+            let limit = self.layout.reject_limit;
+            let text =
+                format!("skipped more than REJECT_LIMIT ({limit}) rows due to data type incompatibility");
+            return Err(SqlError::new("22P02", text));
+        }
+        Ok(())
+    }
+
+    /// Adds rows to the batch, up to `rows_max`; `at_end` says that no more data come.
+    ///
+    /// # Errors
+    /// 22P04 and those of values, with the line and the column as context.
+    pub fn read(&mut self, batch: &mut Batch, rows_max: usize, at_end: bool) -> Result<Progress, SqlError> {
+        while batch.rows < rows_max && !self.ended {
+            let read = match self.layout.format {
+                CopyFormat::Binary => {
+                    self.records.line += 1;
+                    let read = self.binary_row(batch);
+                    self.records.line -= u64::from(matches!(read, Ok(false)));
+                    read
+                }
+                _ => self.text_row(batch),
+            };
+            let context = || format!("COPY {}, line {}", self.table, self.records.line);
+            let read = read.map_err(|error| match &error.context {
+                Some(_) => error,
+                None => error.with_context(&context()),
+            })?;
+            if !read {
+                let cut = !self.begun || !self.records.rest().is_empty();
+                // Data that end between two rows need no trailer.
+                if at_end && !self.ended && self.layout.format == CopyFormat::Binary && cut {
+                    return Err(bad("unexpected EOF in COPY data").with_context(&context()));
+                }
+                return Ok(if at_end || self.ended { Progress::Done } else { Progress::More });
+            }
+        }
+        Ok(if self.ended { Progress::Done } else { Progress::More })
+    }
+
+    // ── text and CSV ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Reads a row; false if there is none yet.
+    fn text_row(&mut self, batch: &mut Batch) -> Result<bool, SqlError> {
+        let Some(record) = self.records.next(&self.layout)? else { return Ok(false) };
+        let bytes = self.records.bytes(&record);
+        let header = !std::mem::replace(&mut self.begun, true) && self.layout.header != Header::None;
+        // In CSV it is a value like any other.
+        if bytes == b"\\." && !header && self.layout.format == CopyFormat::Text {
+            self.ended = true;
+            return Ok(false);
+        }
+        self.fields.split(bytes, &self.layout)?;
+        if header {
+            return self.check_header().map(|()| true);
+        }
+        // A table without columns has empty lines as rows.
+        let none = self.types.is_empty() && bytes.is_empty();
+        if self.fields.len() > self.types.len() && !none {
+            return Err(bad("extra data after last expected column"));
+        }
+        for i in 0..self.types.len() {
+            if i >= self.fields.len() {
+                batch.truncate(batch.rows);
+                return Err(bad(format!("missing data for column \"{}\"", self.names[i])));
+            }
+            let (field, text) = self.fields.get(i);
+            let null = (field.null && !self.layout.force_not_null[i])
+                || (field.quoted_null && self.layout.force_null[i]);
+            let pushed = match null {
+                true => {
+                    batch.columns[i].push_null();
+                    Ok(())
+                }
+                false => push_text(&mut batch.columns[i], &self.types[i], text, &self.time_zone),
+            };
+            if let Err(error) = pushed {
+                batch.truncate(batch.rows);
+                let shown: String = String::from_utf8_lossy(text).chars().take(SHOWN_MAX).collect();
+                let (table, line) = (&self.table, self.records.line);
+                let context = format!("COPY {table}, line {line}, column {}: \"{shown}\"", self.names[i]);
+                // Bytes that are no text are no values of any type.
+                let skips = self.layout.on_error == OnError::Ignore && error.sqlstate != "22021";
+                let failed = if skips { self.skip(i, &shown) } else { Err(error) };
+                return failed.map(|()| true).map_err(|error| error.with_context(&context));
+            }
+        }
+        batch.rows += 1;
+        Ok(true)
+    }
+
+    fn check_header(&self) -> Result<(), SqlError> {
+        if self.layout.header != Header::Match {
+            return Ok(());
+        }
+        if self.fields.len() != self.names.len() {
+            let text = format!(
+                "wrong number of fields in header line: got {}, expected {}",
+                self.fields.len(),
+                self.names.len()
+            );
+            return Err(bad(text));
+        }
+        for (i, name) in self.names.iter().enumerate() {
+            let (_, text) = self.fields.get(i);
+            if text != name.as_bytes() {
+                let got = String::from_utf8_lossy(text);
+                let text = format!(
+                    "column name mismatch in header line field {}: got \"{got}\", expected \"{name}\"",
+                    i + 1
+                );
+                return Err(bad(text));
+            }
+        }
+        Ok(())
+    }
+
+    // ── binary ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Reads a row; false if not all of it is here.
+    fn binary_row(&mut self, batch: &mut Batch) -> Result<bool, SqlError> {
+        if !self.begun {
+            let rest = self.records.rest();
+            if rest.len() < SIGNATURE.len() + 8 {
+                return Ok(false);
+            }
+            let (signature, rest) = rest.split_at(SIGNATURE.len());
+            if signature != SIGNATURE {
+                return Err(bad("COPY file signature not recognized"));
+            }
+            let number = |at: usize| u32::from_be_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]]);
+            if number(0) != 0 {
+                return Err(bad("unrecognized critical flags in COPY file header"));
+            }
+            let extension = number(4) as usize;
+            if extension > 1 << 20 {
+                return Err(bad("invalid COPY file header (wrong length)"));
+            }
+            if rest.len() < 8 + extension {
+                return Ok(false);
+            }
+            self.records.skip(SIGNATURE.len() + 8 + extension);
+            self.begun = true;
+        }
+        let rest = self.records.rest();
+        let Some((count, mut fields)) = rest.split_at_checked(2) else { return Ok(false) };
+        let count = i16::from_be_bytes([count[0], count[1]]);
+        if count == -1 {
+            if fields.is_empty() {
+                self.ended = true;
+                return Ok(false);
+            }
+            return Err(bad("received copy data after EOF marker"));
+        }
+        if usize::try_from(count) != Ok(self.types.len()) {
+            let text = format!("row field count is {count}, expected {}", self.types.len());
+            return Err(bad(text));
+        }
+        // All of the row must be here before any of it is used.
+        let mut values = Vec::with_capacity(self.types.len());
+        for _ in 0..self.types.len() {
+            let Some((length, behind)) = fields.split_at_checked(4) else { return Ok(false) };
+            let length = i32::from_be_bytes([length[0], length[1], length[2], length[3]]);
+            fields = behind;
+            if length == -1 {
+                values.push(None);
+                continue;
+            }
+            let Ok(length) = usize::try_from(length) else { return Err(bad("invalid field size")) };
+            let Some((value, behind)) = fields.split_at_checked(length) else { return Ok(false) };
+            fields = behind;
+            values.push(Some(value));
+        }
+        let used = rest.len() - fields.len();
+        for (i, value) in values.into_iter().enumerate() {
+            let ty = &self.types[i];
+            let value = match value {
+                None => Ok(Value::Null),
+                Some(bytes) => parse_binary(ty, bytes),
+            };
+            let pushed = value.and_then(|value| batch.columns[i].push_value(&value, ty));
+            if let Err(error) = pushed {
+                batch.truncate(batch.rows);
+                let (table, line) = (&self.table, self.records.line);
+                let context = format!("COPY {table}, line {line}, column {}", self.names[i]);
+                return Err(SqlError::from(error).with_context(&context));
+            }
+        }
+        batch.rows += 1;
+        self.records.skip(used);
+        Ok(true)
+    }
+}
+
+/// Reads a value and appends it.
+fn push_text(column: &mut Column, ty: &SqlType, bytes: &[u8], time_zone: &TimeZone) -> Result<(), SqlError> {
+    let text = utf8(bytes)?;
+    match (&mut column.data, ty) {
+        (ColumnData::Bytes(data), SqlType::Text | SqlType::Varchar(None)) => data.push(bytes),
+        (ColumnData::I32(data), SqlType::Int4) => {
+            data.push(verso_types::text::parse_integer(text, "integer")?);
+        }
+        _ => column.push_value(&parse_text(ty, text, time_zone)?, ty)?,
+    }
+    Ok(())
+}

@@ -1,0 +1,284 @@
+//! Text and CSV data cut into records, and records into fields.
+
+use verso_parser::syntax::CopyFormat;
+
+use super::layout::Layout;
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// Data that have come and were not yet cut.
+#[derive(Debug, Default)]
+pub struct Records {
+    data: Vec<u8>,
+    /// What is before this was cut.
+    start: usize,
+    /// What is before this was looked at without finding the record's end.
+    seen: usize,
+    quoted: bool,
+    /// No more data come.
+    ended: bool,
+    /// Lines begun so far.
+    pub line: u64,
+}
+
+/// A record's place in the data, without its end of line.
+pub type Record = std::ops::Range<usize>;
+
+impl Records {
+    /// Where the next piece is to be appended. What was cut before goes away.
+    pub fn more(&mut self) -> &mut Vec<u8> {
+        if self.start > 0 {
+            self.data.drain(..self.start);
+            self.seen -= self.start;
+            self.start = 0;
+        }
+        &mut self.data
+    }
+
+    /// No more data come: what is left is the last record.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// The bytes of a record.
+    pub fn bytes(&self, record: &Record) -> &[u8] {
+        &self.data[record.clone()]
+    }
+
+    /// Bytes not yet cut, for formats without records.
+    pub fn rest(&self) -> &[u8] {
+        &self.data[self.start..]
+    }
+
+    /// Cuts bytes away, for formats without records.
+    pub fn skip(&mut self, count: usize) {
+        self.start += count;
+        self.seen = self.start;
+    }
+
+    /// The next record, `None` if its end has not come.
+    ///
+    /// # Errors
+    /// 22P04 for a quote that is never closed.
+    pub fn next(&mut self, layout: &Layout) -> Result<Option<Record>, SqlError> {
+        let end = match layout.format {
+            CopyFormat::Csv => self.find_csv(layout),
+            _ => self.find_text(),
+        };
+        match end {
+            Some(end) => {
+                let record = self.start..end;
+                self.skip(end + 1 - self.start);
+                self.line += 1;
+                Ok(Some(self.without_return(record)))
+            }
+            None if !self.ended || self.start == self.data.len() => Ok(None),
+            None if self.quoted => Err(bad("unterminated CSV quoted field")),
+            None => {
+                let record = self.start..self.data.len();
+                self.skip(record.len());
+                self.line += 1;
+                Ok(Some(self.without_return(record)))
+            }
+        }
+    }
+
+    fn without_return(&self, record: Record) -> Record {
+        match self.data[record.clone()].last() {
+            Some(b'\r') => record.start..record.end - 1,
+            _ => record,
+        }
+    }
+
+    /// The newline that ends a text record: a backslash takes the next byte along.
+    fn find_text(&mut self) -> Option<usize> {
+        let mut at = self.seen;
+        while let Some(byte) = self.data.get(at) {
+            match byte {
+                b'\n' => return Some(at),
+                b'\\' if at + 1 < self.data.len() => at += 2,
+                b'\\' => break,
+                _ => at += 1,
+            }
+        }
+        self.seen = at;
+        None
+    }
+
+    /// The newline that ends a CSV record: one outside of quotes.
+    fn find_csv(&mut self, layout: &Layout) -> Option<usize> {
+        let mut at = self.seen;
+        while let Some(&byte) = self.data.get(at) {
+            if self.quoted && byte == layout.escape && layout.escape != layout.quote {
+                match self.data.get(at + 1) {
+                    None => break,
+                    Some(&next) if next == layout.quote || next == layout.escape => at += 1,
+                    Some(_) => {}
+                }
+            } else if byte == layout.quote {
+                self.quoted = !self.quoted;
+            } else if byte == b'\n' && !self.quoted {
+                return Some(at);
+            }
+            at += 1;
+        }
+        self.seen = at;
+        None
+    }
+}
+
+/// A field: its bytes without escapes, and whether it is NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    start: u32,
+    end: u32,
+    /// It looks like NULL and was not quoted.
+    pub null: bool,
+    /// It looks like NULL in quotes.
+    pub quoted_null: bool,
+}
+
+/// The fields of one record.
+#[derive(Debug, Default)]
+pub struct Fields {
+    bytes: Vec<u8>,
+    fields: Vec<Field>,
+}
+
+impl Fields {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// A field.
+    pub fn get(&self, i: usize) -> (Field, &[u8]) {
+        let field = self.fields[i];
+        (field, &self.bytes[field.start as usize..field.end as usize])
+    }
+
+    fn push(&mut self, start: usize, null: bool, quoted_null: bool) {
+        let end = self.bytes.len() as u32;
+        self.fields.push(Field { start: start as u32, end, null, quoted_null });
+    }
+
+    /// Cuts a record into fields.
+    ///
+    /// # Errors
+    /// 22P04 for a quote that is never closed.
+    pub fn split(&mut self, record: &[u8], layout: &Layout) -> Result<(), SqlError> {
+        self.bytes.clear();
+        self.fields.clear();
+        match layout.format {
+            CopyFormat::Csv => self.split_csv(record, layout),
+            _ => {
+                self.split_text(record, layout);
+                Ok(())
+            }
+        }
+    }
+
+    fn split_text(&mut self, record: &[u8], layout: &Layout) {
+        let mut at = 0;
+        loop {
+            // NULL is recognised before escapes are undone.
+            let (from, start) = (at, self.bytes.len());
+            while let Some(&byte) = record.get(at) {
+                if byte == layout.delimiter {
+                    break;
+                }
+                at += 1;
+                if byte == b'\\' && at < record.len() {
+                    at += unescape(&record[at..], &mut self.bytes);
+                } else {
+                    self.bytes.push(byte);
+                }
+            }
+            let null = record[from..at] == layout.null[..];
+            self.push(start, null, false);
+            if at >= record.len() {
+                return;
+            }
+            at += 1;
+        }
+    }
+
+    fn split_csv(&mut self, record: &[u8], layout: &Layout) -> Result<(), SqlError> {
+        let mut at = 0;
+        loop {
+            let start = self.bytes.len();
+            let (mut inside, mut was_quoted) = (false, false);
+            while let Some(&byte) = record.get(at) {
+                if inside {
+                    let next = record.get(at + 1).copied();
+                    if byte == layout.escape
+                        && next.is_some_and(|next| next == layout.quote || next == layout.escape)
+                    {
+                        self.bytes.extend(next);
+                        at += 1;
+                    } else if byte == layout.quote {
+                        inside = false;
+                    } else {
+                        self.bytes.push(byte);
+                    }
+                } else if byte == layout.delimiter {
+                    break;
+                } else if byte == layout.quote {
+                    (inside, was_quoted) = (true, true);
+                } else {
+                    self.bytes.push(byte);
+                }
+                at += 1;
+            }
+            if inside {
+                return Err(bad("unterminated CSV quoted field"));
+            }
+            let looks_null = self.bytes[start..] == layout.null[..];
+            self.push(start, looks_null && !was_quoted, looks_null && was_quoted);
+            if at >= record.len() {
+                return Ok(());
+            }
+            at += 1;
+        }
+    }
+}
+
+/// Undoes the escape whose backslash stands before `rest`; how many bytes of it belong to the escape.
+fn unescape(rest: &[u8], out: &mut Vec<u8>) -> usize {
+    let number = |digits: &[u8], radix: u32, most: usize| {
+        let digits: Vec<u32> =
+            digits.iter().take(most).map_while(|byte| (*byte as char).to_digit(radix)).collect();
+        let value = digits.iter().fold(0u32, |value, digit| value * radix + digit);
+        (digits.len(), value as u8)
+    };
+    let plain = match rest[0] {
+        b'b' => 8,
+        b'f' => 12,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'v' => 11,
+        b'0'..=b'7' => {
+            let (length, value) = number(rest, 8, 3);
+            out.push(value);
+            return length;
+        }
+        b'x' if rest.get(1).is_some_and(u8::is_ascii_hexdigit) => {
+            let (length, value) = number(&rest[1..], 16, 2);
+            out.push(value);
+            return length + 1;
+        }
+        other => other,
+    };
+    out.push(plain);
+    1
+}
+
+/// 22P04.
+pub(crate) fn bad(text: impl Into<String>) -> SqlError {
+    SqlError::new(sqlstate::BAD_COPY_FORMAT, text)
+}

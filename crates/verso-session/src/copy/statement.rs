@@ -1,0 +1,326 @@
+//! COPY: rows between tables and data in files or with the client.
+//!
+//! ```text
+//! COPY FROM:  client or file ─► Reader (copy/) ─► batches ─► INSERT's plan over them
+//! COPY TO:    query's plan ─► batches ─► Writer (copy/) ─► client or file
+//! ```
+//!
+//! Y1. COPY FROM is an INSERT whose rows come from outside, so defaults, NOT NULL and constraints hold as they do there.
+//! Y2. It never runs twice: its data come once.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Arc;
+
+use verso_env::{OpenMode, VfsFile};
+use verso_exec::error::ExecError;
+use verso_exec::plan::{OutputColumn, Statement as Bound};
+use verso_exec::{ExecContext, ExternalRows, Sink, execute};
+use verso_storage::TableLockMode;
+use verso_types::{Batch, SqlType};
+
+use crate::api::{CommandTag, CopyLayout, StatementSink};
+use crate::copy::layout::Layout;
+use crate::copy::reader::{Progress, Reader};
+use crate::copy::writer::Writer;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::results::Results;
+use verso_parser::syntax::CopyFormat;
+use verso_parser::syntax::{Copy, CopyPlace, CopyWhat, Statement};
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// Rows handed on at a time.
+const BATCH_ROWS: usize = 1_024;
+/// Bytes read from or written to a file at a time.
+const PIECE_BYTES: usize = 256 << 10;
+
+impl Frame<'_> {
+    /// COPY.
+    pub(crate) fn copy(
+        &self,
+        binder: &Binder<'_>,
+        copy: &Copy,
+        results: &mut Results<'_>,
+    ) -> Result<CommandTag, Failure> {
+        if matches!(copy.place, CopyPlace::File(_)) && !self.services.identity.superuser {
+            let text = "permission denied to COPY to or from a file";
+            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).into());
+        }
+        let rows = match &copy.what {
+            CopyWhat::Table { name, columns } if copy.from => {
+                let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
+                let (insert, columns) = binder.copy_from(name, &names, copy.filter.as_ref())?;
+                // Before the first of its data has come it may still run again.
+                self.tables().lock(&insert.table, TableLockMode::RowExclusive)?;
+                let table = insert.table.name.to_string();
+                self.copy_from(copy, &table, &Bound::Insert(insert), &columns, results)?
+            }
+            CopyWhat::Table { name, columns } => {
+                let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
+                let plan = binder.copy_to(name, &names)?;
+                self.copy_to(copy, &Bound::Query(plan), results)?
+            }
+            CopyWhat::Query(query) => {
+                let bound = binder.statement(&Statement::Query((**query).clone()))?;
+                self.copy_to(copy, &bound, results)?
+            }
+        };
+        Ok(CommandTag { text: format!("COPY {rows}"), rows })
+    }
+
+    fn run_external(
+        &self,
+        bound: &Bound,
+        external: Option<&dyn ExternalRows>,
+        sink: &mut dyn Sink,
+    ) -> Result<u64, ExecError> {
+        let tables = self.tables();
+        let executor = self.services.settings.executor;
+        let cx = ExecContext::new(&tables, self.catalog, &[], self.services, self.cancel, executor);
+        execute(bound, &cx.with_external(external), sink)
+    }
+
+    fn copy_from(
+        &self,
+        copy: &Copy,
+        table: &str,
+        bound: &Bound,
+        columns: &[(String, SqlType)],
+        results: &mut Results<'_>,
+    ) -> Result<u64, Failure> {
+        let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        let layout = Layout::of(&copy.options, &names, true)?;
+        let binary = layout.format == CopyFormat::Binary;
+        results.sent = true; // Y2
+        let data = match &copy.place {
+            CopyPlace::Client => {
+                let client = results.client();
+                client.copy_in(CopyLayout { binary, columns: columns.len() })?;
+                Data::Client(client)
+            }
+            CopyPlace::File(path) => {
+                let mode = OpenMode { read_only: true, ..OpenMode::default() };
+                Data::File { file: self.open(path, mode)?, at: 0 }
+            }
+        };
+        let reader = Reader::new(layout, table, columns, self.services.settings.time_zone.clone());
+        let source = Source(RefCell::new(Rows { data, reader, at_end: false, done: false, error: None }));
+        let result = self.run_external(bound, Some(&source), &mut Nowhere);
+        let mut rows = source.0.into_inner();
+        let messages = rows.reader.messages(result.is_ok());
+        messages.into_iter().for_each(|message| self.skip(message));
+        match (result, rows.error.take()) {
+            (Err(_), Some(error)) => Err(error.into()),
+            (Err(error), None) => {
+                let context = format!("COPY {table}");
+                let failure = Failure::from(error);
+                Err(Failure { error: failure.error.with_context(&context), conflict: failure.conflict })
+            }
+            (Ok(count), _) => Ok(count),
+        }
+    }
+
+    fn copy_to(&self, copy: &Copy, bound: &Bound, results: &mut Results<'_>) -> Result<u64, Failure> {
+        let columns: Vec<OutputColumn> = bound.output();
+        let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
+        let types: Vec<SqlType> = columns.iter().map(|column| column.ty.clone()).collect();
+        let layout = Layout::of(&copy.options, &names, false)?;
+        let binary = layout.format == CopyFormat::Binary;
+        results.sent = true;
+        let target = match &copy.place {
+            CopyPlace::Client => {
+                let client = results.client();
+                client.copy_out(CopyLayout { binary, columns: columns.len() })?;
+                Target::Client(client)
+            }
+            CopyPlace::File(path) => {
+                let mode = OpenMode { create: true, truncate: true, ..OpenMode::default() };
+                Target::File { file: self.open(path, mode)?, at: 0 }
+            }
+        };
+        let time_zone = &self.services.settings.time_zone;
+        let mut out = Out {
+            writer: Writer::new(&layout, &types, time_zone),
+            target,
+            buffer: Vec::new(),
+            count: 0,
+            error: None,
+        };
+        out.begin(&names)?;
+        let result = self.run_external(bound, None, &mut out);
+        match (result, out.error.take()) {
+            (Err(_), Some(error)) => Err(error.into()),
+            (Err(error), None) => Err(error.into()),
+            (Ok(_), _) => Ok(out.end()?),
+        }
+    }
+
+    fn open(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn VfsFile>, SqlError> {
+        self.services.env.vfs.open(Path::new(path), mode).map_err(|error| {
+            let code = match error.kind() {
+                std::io::ErrorKind::NotFound => "58P01",
+                std::io::ErrorKind::PermissionDenied => sqlstate::INSUFFICIENT_PRIVILEGE,
+                _ => sqlstate::IO_ERROR,
+            };
+            let what = if mode.read_only { "reading" } else { "writing" };
+            let error = error.to_string();
+            // Rust names the number behind the text.
+            let why = error.split(" (os error").next().unwrap_or_default();
+            SqlError::new(code, format!("could not open file \"{path}\" for {what}: {why}"))
+        })
+    }
+}
+
+// ── from ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Where data come from.
+enum Data<'s> {
+    Client(&'s mut dyn StatementSink),
+    File { file: Arc<dyn VfsFile>, at: u64 },
+}
+
+impl Data<'_> {
+    /// Appends a piece; false at the end.
+    fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, SqlError> {
+        match self {
+            Data::Client(client) => client.copy_read(into),
+            Data::File { file, at } => {
+                let length = into.len();
+                into.resize(length + PIECE_BYTES, 0);
+                let count = file.read_at(&mut into[length..], *at).map_err(|error| io("read", &error))?;
+                into.truncate(length + count);
+                *at += count as u64;
+                Ok(count > 0)
+            }
+        }
+    }
+}
+
+struct Rows<'s> {
+    data: Data<'s>,
+    reader: Reader,
+    at_end: bool,
+    done: bool,
+    error: Option<SqlError>,
+}
+
+impl Rows<'_> {
+    fn fill(&mut self, out: &mut Batch) -> Result<bool, SqlError> {
+        out.clear();
+        while !self.done && out.rows < BATCH_ROWS {
+            if self.reader.read(out, BATCH_ROWS, self.at_end)? == Progress::Done {
+                self.done = true;
+                // What the client sends behind the end of the data is not ours, but must be taken.
+                let mut behind = Vec::new();
+                while !self.at_end && self.data.read(&mut behind)? {
+                    behind.clear();
+                }
+            } else if out.rows < BATCH_ROWS && !self.data.read(self.reader.more())? {
+                self.at_end = true;
+                self.reader.end();
+            }
+        }
+        Ok(out.rows > 0)
+    }
+}
+
+struct Source<'s>(RefCell<Rows<'s>>);
+
+impl ExternalRows for Source<'_> {
+    fn next(&self, out: &mut Batch) -> Result<bool, ExecError> {
+        let mut rows = self.0.borrow_mut();
+        rows.fill(out).map_err(|error| {
+            let message = error.message.clone();
+            rows.error = Some(error);
+            ExecError::Sink(message)
+        })
+    }
+}
+
+/// An INSERT without RETURNING has nothing to say.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn batch(&mut self, _: &Batch) -> Result<(), ExecError> {
+        Ok(())
+    }
+}
+
+// ── to ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Where data go.
+enum Target<'s> {
+    Client(&'s mut dyn StatementSink),
+    File { file: Arc<dyn VfsFile>, at: u64 },
+}
+
+struct Out<'s, 'l> {
+    writer: Writer<'l>,
+    target: Target<'s>,
+    buffer: Vec<u8>,
+    count: u64,
+    error: Option<SqlError>,
+}
+
+impl Out<'_, '_> {
+    fn begin(&mut self, names: &[&str]) -> Result<(), SqlError> {
+        self.writer.begin(names, &mut self.buffer);
+        // Clients expect the signature of binary data together with the first row, as PostgreSQL sends it.
+        if self.writer.is_binary() { Ok(()) } else { self.send(false) }
+    }
+
+    /// Hands the buffer on: every row to a client, larger pieces to a file.
+    fn send(&mut self, last: bool) -> Result<(), SqlError> {
+        match &mut self.target {
+            Target::Client(client) => {
+                if !self.buffer.is_empty() {
+                    client.copy_data(&self.buffer)?;
+                    self.buffer.clear();
+                }
+            }
+            Target::File { file, at } => {
+                if last || self.buffer.len() >= PIECE_BYTES {
+                    file.write_at(&self.buffer, *at).map_err(|error| io("write", &error))?;
+                    *at += self.buffer.len() as u64;
+                    self.buffer.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        for row in 0..batch.rows {
+            self.writer.row(batch, row, &mut self.buffer);
+            self.send(false)?;
+        }
+        self.count += batch.rows as u64;
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<u64, SqlError> {
+        self.writer.end(&mut self.buffer);
+        self.send(true)?;
+        match self.target {
+            Target::Client(client) => client.copy_done()?,
+            Target::File { file, .. } => file.sync_data().map_err(|error| io("write", &error))?,
+        }
+        Ok(self.count)
+    }
+}
+
+impl Sink for Out<'_, '_> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), ExecError> {
+        self.rows(batch).map_err(|error| {
+            let message = error.message.clone();
+            self.error = Some(error);
+            ExecError::Sink(message)
+        })
+    }
+}
+
+fn io(what: &str, error: &std::io::Error) -> SqlError {
+    SqlError::new(sqlstate::IO_ERROR, format!("could not {what} COPY file: {error}"))
+}

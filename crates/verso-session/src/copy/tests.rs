@@ -1,0 +1,172 @@
+use verso_types::{Batch, SqlType, TimeZone, Value};
+
+use verso_parser::syntax::{Columns, CopyFormat, CopyOptions, Header};
+
+use super::layout::Layout;
+use super::reader::{Progress, Reader};
+use super::writer::Writer;
+use verso_planner::errors::SqlError;
+
+fn columns() -> Vec<(String, SqlType)> {
+    vec![("a".to_owned(), SqlType::Int4), ("b".to_owned(), SqlType::Text)]
+}
+
+fn types() -> Vec<SqlType> {
+    columns().into_iter().map(|(_, ty)| ty).collect()
+}
+
+fn write(options: &CopyOptions, rows: &[(Value, Value)]) -> Vec<u8> {
+    let layout = Layout::of(&options, &["a", "b"], false).unwrap();
+    let types = types();
+    let mut batch = Batch::of_types(&types);
+    for (a, b) in rows {
+        batch.push_row(&[a.clone(), b.clone()], &types).unwrap();
+    }
+    let time_zone = TimeZone::UTC;
+    let mut writer = Writer::new(&layout, &types, &time_zone);
+    let mut out = Vec::new();
+    writer.begin(&["a", "b"], &mut out);
+    (0..batch.rows).for_each(|row| writer.row(&batch, row, &mut out));
+    writer.end(&mut out);
+    out
+}
+
+/// Reads data that come in pieces of `piece` bytes.
+fn read(options: &CopyOptions, data: &[u8], piece: usize) -> Result<Vec<(Value, Value)>, SqlError> {
+    let layout = Layout::of(&options, &["a", "b"], true)?;
+    let types = types();
+    let mut reader = Reader::new(layout, "t", &columns(), TimeZone::UTC);
+    let mut batch = Batch::of_types(&types);
+    let mut pieces = data.chunks(piece);
+    let mut at_end = false;
+    while reader.read(&mut batch, usize::MAX, at_end)? != Progress::Done {
+        match pieces.next() {
+            Some(piece) => reader.more().extend_from_slice(piece),
+            None => {
+                at_end = true;
+                reader.end();
+            }
+        }
+    }
+    Ok((0..batch.rows)
+        .map(|row| (batch.columns[0].value(row, &types[0]), batch.columns[1].value(row, &types[1])))
+        .collect())
+}
+
+fn rows() -> Vec<(Value, Value)> {
+    let texts = [
+        "plain",
+        "",
+        "tab\there",
+        "line\nbreak",
+        "back\\slash",
+        "\\N",
+        "\\.",
+        "qu\"ote",
+        "com,ma",
+        "\r",
+        "é",
+    ];
+    let row = |(i, text): (usize, &&str)| (Value::Int4(i as i32), Value::text(text));
+    let mut rows: Vec<_> = texts.iter().enumerate().map(row).collect();
+    rows.push((Value::Null, Value::Null));
+    rows
+}
+
+fn options(format: CopyFormat) -> CopyOptions {
+    CopyOptions { format, ..CopyOptions::default() }
+}
+
+#[test]
+fn what_is_written_is_read_back_however_it_is_cut() {
+    for format in [CopyFormat::Text, CopyFormat::Csv, CopyFormat::Binary] {
+        let data = write(&options(format), &rows());
+        for piece in [1, 2, 3, 7, 1_000_000] {
+            assert_eq!(read(&options(format), &data, piece).unwrap(), rows(), "{format:?} {piece}");
+        }
+    }
+    let data = write(&options(CopyFormat::Binary), &rows());
+    assert_eq!(read(&options(CopyFormat::Binary), &data[..data.len() - 2], 3).unwrap(), rows(), "no trailer");
+    let strange = CopyOptions {
+        delimiter: Some("|".into()),
+        quote: Some("'".into()),
+        escape: Some("\\".into()),
+        null: Some("nothing".into()),
+        header: Header::Match,
+        force_quote: Columns::None,
+        ..options(CopyFormat::Csv)
+    };
+    let data = write(&CopyOptions { header: Header::Present, ..strange.clone() }, &rows());
+    assert_eq!(read(&strange, &data, 5).unwrap(), rows());
+}
+
+#[test]
+fn text_is_postgresqls() {
+    let data = write(&options(CopyFormat::Text), &rows());
+    let text = String::from_utf8(data).unwrap();
+    assert!(
+        text.starts_with("0\tplain\n1\t\n2\ttab\\there\n3\tline\\nbreak\n4\tback\\\\slash\n5\t\\\\N\n"),
+        "{text}"
+    );
+    assert!(text.ends_with("\\N\t\\N\n"), "{text}");
+    let read = |data: &[u8]| read(&options(CopyFormat::Text), data, 4).unwrap();
+    assert_eq!(read(b"1\t\\x41\\102\\q\r\n"), [(Value::Int4(1), Value::text("ABq"))]);
+    assert_eq!(read(b"1\ta\\\nb\n"), [(Value::Int4(1), Value::text("a\nb"))]);
+    assert_eq!(read(b"1\ta\n\\.\nignored"), [(Value::Int4(1), Value::text("a"))]);
+    assert_eq!(read(b"1\tno end of line"), [(Value::Int4(1), Value::text("no end of line"))]);
+}
+
+#[test]
+fn an_empty_csv_field_is_null_and_a_quoted_one_is_not() {
+    let of = |options: &CopyOptions, data: &[u8]| read(options, data, 100).unwrap().remove(0).1;
+    let csv = options(CopyFormat::Csv);
+    assert_eq!(of(&csv, b"1,\n"), Value::Null);
+    assert_eq!(of(&csv, b"1,\"\"\n"), Value::text(""));
+    assert_eq!(of(&csv, b"1,a\"b,c\"d\n"), Value::text("ab,cd"));
+    // Only the text format ends with it.
+    assert_eq!(
+        read(&csv, b"1,a\n2,\\.\n\\.,c\n", 100).unwrap_err().message,
+        "invalid input syntax for type integer: \"\\.\""
+    );
+    assert_eq!(of(&csv, b"2,\\.\n"), Value::text("\\."));
+    let all = CopyOptions { force_null: Columns::All, ..csv.clone() };
+    assert_eq!(of(&all, b"1,\"\"\n"), Value::Null);
+    let named = CopyOptions { force_not_null: Columns::Named(vec!["b".into()]), ..csv };
+    assert_eq!(of(&named, b"1,\n"), Value::text(""));
+}
+
+#[test]
+fn errors_say_where_they_are() {
+    let error = |format, data: &[u8]| read(&options(format), data, 100).unwrap_err();
+    let missing = error(CopyFormat::Text, b"1\ta\n2\n");
+    assert_eq!((missing.sqlstate, missing.message.as_str()), ("22P04", "missing data for column \"b\""));
+    assert_eq!(missing.context.as_deref(), Some("COPY t, line 2"));
+    let wrong = error(CopyFormat::Text, b"x\ta\n");
+    assert_eq!(wrong.sqlstate, "22P02");
+    assert_eq!(wrong.context.as_deref(), Some("COPY t, line 1, column a: \"x\""));
+    assert_eq!(error(CopyFormat::Text, b"1\t2\t3\n").message, "extra data after last expected column");
+    assert_eq!(error(CopyFormat::Csv, b"1,\"open\n").message, "unterminated CSV quoted field");
+    assert_eq!(error(CopyFormat::Text, b"1\t\xff\n").sqlstate, "22021");
+    assert_eq!(error(CopyFormat::Binary, b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x03").sqlstate, "22P04");
+    assert_eq!(
+        error(CopyFormat::Binary, b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x02\0").message,
+        "unexpected EOF in COPY data"
+    );
+    assert_eq!(error(CopyFormat::Binary, b"not a copy at all, is it").sqlstate, "22P04");
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    let refused = |options: CopyOptions| Layout::of(&options, &["a"], true).unwrap_err().sqlstate;
+    let text = CopyOptions::default();
+    assert_eq!(refused(CopyOptions { quote: Some("x".into()), ..text.clone() }), "0A000");
+    assert_eq!(refused(CopyOptions { delimiter: Some("ab".into()), ..text.clone() }), "0A000");
+    assert_eq!(refused(CopyOptions { delimiter: Some("\n".into()), ..text.clone() }), "22023");
+    assert_eq!(refused(CopyOptions { delimiter: Some("a".into()), ..text.clone() }), "22023");
+    assert_eq!(refused(CopyOptions { null: Some("\t".into()), ..text }), "22023");
+    let csv = options(CopyFormat::Csv);
+    assert_eq!(refused(CopyOptions { delimiter: Some("\"".into()), ..csv.clone() }), "22023");
+    assert_eq!(refused(CopyOptions { force_null: Columns::Named(vec!["zz".into()]), ..csv }), "42703");
+    let binary = options(CopyFormat::Binary);
+    assert_eq!(refused(CopyOptions { null: Some("x".into()), ..binary }), "42601");
+}

@@ -1,0 +1,233 @@
+//! ALTER TABLE, and renaming.
+//!
+//! Each action is a statement of its own, so that it sees what the one before it has done. What changes columns copies the
+//! rows ([`super::rewrite`]); a constraint that is added checks them first ([`super::existing_rows`]).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintKind, NewConstraintKind, ObjectKind, TableChange, TableDef};
+use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_types::{CastKind, SqlType};
+
+use super::{options, text};
+use crate::api::CommandTag;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::transaction::tag;
+use verso_parser::syntax::{
+    AlterAction, AlterTable, ColumnDefinition, ConstraintDefinition, DropKind, Expr, Name, QualifiedName,
+};
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Frame<'_> {
+    /// ALTER TABLE.
+    pub(super) fn alter_table(&self, alter: &AlterTable) -> Result<CommandTag, Failure> {
+        let mut name = alter.name.clone();
+        let relation = self.catalog.relation(name.schema_text(), &name.name.text);
+        if relation.is_none() && alter.if_exists {
+            self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
+            return Ok(tag("ALTER TABLE"));
+        }
+        for action in &alter.actions {
+            self.inside(|frame| frame.alter_action(&name, action))?;
+            if let AlterAction::Rename(to) = action {
+                name.name = to.clone();
+            }
+        }
+        Ok(tag("ALTER TABLE"))
+    }
+
+    fn alter_action(&self, name: &QualifiedName, action: &AlterAction) -> Result<(), Failure> {
+        let binder = Binder::new(self.catalog, &self.services.settings.time_zone, &[]);
+        let table = binder.target(name)?;
+        let change = match action {
+            AlterAction::AddColumn { column, if_not_exists } => {
+                return self.add_column(&binder, name, &table, column, *if_not_exists);
+            }
+            AlterAction::DropColumn { column, if_exists, cascade } => {
+                if *if_exists && table.column(&column.text).is_none() {
+                    self.skip_missing("column", column, &table);
+                    return Ok(());
+                }
+                let change = TableChange::DropColumn { column: text(column), cascade: *cascade };
+                return self.rewrite(name, &change, |_| Ok(None));
+            }
+            AlterAction::ColumnType { column, ty, using } => {
+                return self.column_type(&binder, name, &table, column, ty, using.as_ref());
+            }
+            AlterAction::NotNull { column, not_null } => {
+                if *not_null {
+                    self.refuse_nulls_there(&table, &[text(column)])?;
+                }
+                TableChange::NotNull { column: text(column), not_null: *not_null }
+            }
+            AlterAction::Default { column, default } => {
+                let at = table.column(&column.text);
+                if let (Some((expr, _)), Some(at)) = (default, at) {
+                    binder.default_value(expr, &column.text, &table.columns[at].ty)?;
+                }
+                let default = default.as_ref().map(|(_, text)| text.as_str().into());
+                TableChange::Default { column: text(column), default }
+            }
+            AlterAction::AddConstraint(constraint) => {
+                return self.add_constraint(&binder, name, &table, constraint);
+            }
+            AlterAction::DropConstraint { name: constraint, if_exists, cascade } => {
+                if *if_exists && table.constraint(&constraint.text).is_none() {
+                    self.skip_missing("constraint", constraint, &table);
+                    return Ok(());
+                }
+                TableChange::DropConstraint { name: text(constraint), cascade: *cascade }
+            }
+            AlterAction::Rename(to) => TableChange::Rename(text(to)),
+            AlterAction::RenameColumn { column, to } => rename_column(&table, column, to),
+            AlterAction::RenameConstraint { name: constraint, to } => {
+                TableChange::RenameConstraint { name: text(constraint), to: text(to) }
+            }
+            AlterAction::Options(given) => TableChange::Options(options(given)),
+        };
+        self.alter(name, &change)
+    }
+
+    /// A notice that something of a table, named so, is not there.
+    fn skip_missing(&self, kind: &str, part: &Name, table: &TableDef) {
+        self.skip_part("00000", kind, part, table, "does not exist");
+    }
+
+    fn skip_part(&self, sqlstate: &str, kind: &str, part: &Name, table: &TableDef, how: &str) {
+        let text = format!("{kind} \"{}\" of relation \"{}\" {how}, skipping", part.text, table.name);
+        self.skip_known(sqlstate, text);
+    }
+
+    fn add_column(
+        &self,
+        binder: &Binder<'_>,
+        name: &QualifiedName,
+        table: &TableDef,
+        column: &ColumnDefinition,
+        if_not_exists: bool,
+    ) -> Result<(), Failure> {
+        if if_not_exists && table.column(&column.name.text).is_some() {
+            self.skip_part(sqlstate::DUPLICATE_COLUMN, "column", &column.name, table, "already exists");
+            return Ok(());
+        }
+        let new = self.new_column(binder, column)?;
+        let default = column.default.as_ref();
+        let default =
+            default.map(|(expr, _)| binder.default_value(expr, &column.name.text, &column.ty)).transpose()?;
+        self.rewrite(name, &TableChange::AddColumn(new), |_| Ok(default))?;
+        for constraint in &column.constraints {
+            let action = AlterAction::AddConstraint(constraint.clone());
+            self.inside(|frame| frame.alter_action(name, &action))?;
+        }
+        Ok(())
+    }
+
+    /// Adds a constraint, then checks the rows that are there.
+    fn add_constraint(
+        &self,
+        binder: &Binder<'_>,
+        name: &QualifiedName,
+        table: &Arc<TableDef>,
+        constraint: &ConstraintDefinition,
+    ) -> Result<(), Failure> {
+        let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
+        let new = self.new_constraint(binder, &table.name, &columns, constraint)?;
+        if let NewConstraintKind::Unique { columns, primary: true, .. } = &new.kind {
+            self.refuse_nulls_there(table, columns)?;
+        }
+        self.alter(name, &TableChange::AddConstraint(new))?;
+        let known: HashSet<_> = table.constraints.iter().map(|known| known.oid).collect();
+        self.inside_now(|frame| {
+            let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+            let table = binder.table(name)?;
+            let added = table.constraints.iter().find(|one| !known.contains(&one.oid));
+            added.map_or(Ok(()), |added| frame.check_rows(&binder, &table, added))
+        })
+    }
+
+    /// ALTER COLUMN TYPE.
+    fn column_type(
+        &self,
+        binder: &Binder<'_>,
+        name: &QualifiedName,
+        table: &Arc<TableDef>,
+        column: &Name,
+        ty: &SqlType,
+        using: Option<&Expr>,
+    ) -> Result<(), Failure> {
+        let change = TableChange::ColumnType { column: text(column), ty: ty.clone() };
+        let using = using.map(|using| binder.conversion(using, table)).transpose()?;
+        let at = table.column(&column.text);
+        self.rewrite(name, &change, |old| {
+            let at = at.unwrap_or_default();
+            let own = || TypedExpr::column(at, old.columns[at].ty.clone());
+            converted(using.clone().unwrap_or_else(own), column, ty, using.is_some()).map(Some)
+        })
+    }
+
+    /// A change that leaves the rows as they are.
+    fn alter(&self, name: &QualifiedName, change: &TableChange) -> Result<(), Failure> {
+        let catalog = &self.services.instance.catalog;
+        let txn = &mut self.txn.borrow_mut();
+        Ok(catalog.alter_table(txn, name.schema_text(), &name.name.text, change)?)
+    }
+
+    /// ALTER … RENAME TO of a table, a sequence or an index.
+    pub(super) fn rename(
+        &self,
+        kind: DropKind,
+        name: &QualifiedName,
+        to: &Name,
+        if_exists: bool,
+    ) -> Result<CommandTag, Failure> {
+        let (kind, word) = match kind {
+            DropKind::Table => (ObjectKind::Table, "ALTER TABLE"),
+            DropKind::Sequence => (ObjectKind::Sequence, "ALTER SEQUENCE"),
+            DropKind::Index => (ObjectKind::Index, "ALTER INDEX"),
+        };
+        let catalog = &self.services.instance.catalog;
+        if if_exists && self.catalog.relation(name.schema_text(), &name.name.text).is_none() {
+            self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
+            return Ok(tag(word));
+        }
+        let txn = &mut self.txn.borrow_mut();
+        catalog.rename(txn, kind, name.schema_text(), &name.name.text, &text(to))?;
+        Ok(tag(word))
+    }
+}
+
+/// A new name for a column, in the checks that use it too.
+fn rename_column(table: &TableDef, column: &Name, to: &Name) -> TableChange {
+    let checks = table.constraints.iter().filter_map(|constraint| match &constraint.kind {
+        ConstraintKind::Check { expression } => {
+            let renamed = verso_parser::rename_column(expression, &column.text, &to.text);
+            Some((constraint.oid, renamed.into()))
+        }
+        ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => None,
+    });
+    TableChange::RenameColumn { column: text(column), to: text(to), checks: checks.collect() }
+}
+
+/// A value brought to the new type of its column, where an assignment would do so.
+fn converted(value: TypedExpr, column: &Name, ty: &SqlType, using: bool) -> Result<TypedExpr, SqlError> {
+    let kind = CastKind::Assignment;
+    let fits = verso_types::cast_kind(&value.ty, ty).is_some_and(|weakest| weakest <= kind);
+    if fits || value.ty == *ty {
+        let cast = ExprKind::Cast { arg: Box::new(value), kind };
+        return Ok(TypedExpr::new(cast, ty.clone()));
+    }
+    let (column, shown) = (&column.text, ty.without_modifiers().pg_name());
+    let (text, hint) = if using {
+        let text = format!(
+            "result of USING clause for column \"{column}\" cannot be cast automatically to type {shown}"
+        );
+        (text, "You might need to add an explicit cast.".to_string())
+    } else {
+        let text = format!("column \"{column}\" cannot be cast automatically to type {shown}");
+        (text, format!("You might need to specify \"USING {column}::{shown}\"."))
+    };
+    Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).with_hint(hint))
+}

@@ -1,0 +1,155 @@
+//! CREATE TABLE: columns and constraints from syntax to the catalog's request.
+
+use std::sync::Arc;
+
+use verso_catalog::{NewColumn, NewConstraint, NewConstraintKind, NewIndex, NewTable};
+use verso_types::SqlType;
+
+use super::like::{copy_columns, copy_constraints, plain_indexes};
+use super::sequence::bounds;
+use super::{options, schema, text, texts};
+use crate::api::CommandTag;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::transaction::tag;
+use verso_parser::syntax::{
+    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateTable, TableElement,
+};
+use verso_planner::bind::{Binder, columns_of};
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Frame<'_> {
+    /// CREATE TABLE.
+    pub(super) fn create_table(
+        &self,
+        binder: &Binder<'_>,
+        create: &CreateTable,
+    ) -> Result<CommandTag, Failure> {
+        let mut new = NewTable::new(create.name.name.text.as_str(), Vec::new());
+        new.schema = schema(&create.name);
+        new.options = options(&create.options);
+        let mut constraints: Vec<&ConstraintDefinition> = Vec::new();
+        let mut copied_indexes: Vec<NewIndex> = Vec::new();
+        for element in &create.elements {
+            match element {
+                TableElement::Column(column) => {
+                    let twice = new.columns.iter().any(|other| *other.name == *column.name.text);
+                    if twice {
+                        let text = format!("column \"{}\" specified more than once", column.name.text);
+                        return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
+                    }
+                    new.columns.push(self.new_column(binder, column)?);
+                    constraints.extend(&column.constraints);
+                }
+                TableElement::Constraint(constraint) => constraints.push(constraint),
+                TableElement::Like { table, defaults, constraints, indexes, identity } => {
+                    let table = binder.table(table)?;
+                    copy_columns(&table, &mut new, *defaults, *identity);
+                    copy_constraints(&table, &mut new, *constraints, *indexes);
+                    if *indexes {
+                        copied_indexes.extend(plain_indexes(&table, &create.name));
+                    }
+                }
+            }
+        }
+        let columns: Vec<(Arc<str>, SqlType)> =
+            new.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        for constraint in constraints {
+            let made = self.new_constraint(binder, &new.name, &columns, constraint)?;
+            new.constraints.push(made);
+        }
+        let catalog = &self.services.instance.catalog;
+        let made = catalog.create_table(&mut self.txn.borrow_mut(), &new, create.if_not_exists)?;
+        if made.is_none() {
+            let text = format!("relation \"{}\" already exists, skipping", create.name.name.text);
+            self.skip_known(sqlstate::DUPLICATE_TABLE, text);
+            return Ok(tag("CREATE TABLE"));
+        }
+        for index in &copied_indexes {
+            self.inside(|_| Ok(catalog.create_index(&mut self.txn.borrow_mut(), index, false)?))?;
+        }
+        Ok(tag("CREATE TABLE"))
+    }
+
+    /// A column, of a new table or to be added to one.
+    pub(super) fn new_column(
+        &self,
+        binder: &Binder<'_>,
+        column: &ColumnDefinition,
+    ) -> Result<NewColumn, Failure> {
+        let mut new = NewColumn::new(column.name.text.as_str(), column.ty.clone());
+        new.not_null = column.not_null;
+        new.serial = column.serial;
+        if let Some((expr, text)) = &column.default {
+            if column.serial || column.identity.is_some() {
+                let both = if column.serial { "default values" } else { "default and identity" };
+                let text = format!("multiple {both} specified for column \"{}\"", column.name.text);
+                return Err(SqlError::syntax(text).at(expr.at.start).into());
+            }
+            binder.default_value(expr, &column.name.text, &column.ty)?;
+            new.default = Some(text.as_str().into());
+        }
+        if let Some((identity, sequence)) = &column.identity {
+            if !column.ty.is_integer() {
+                let text = "identity column type must be smallint, integer, or bigint";
+                return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text).into());
+            }
+            new.serial = true;
+            new.identity = Some(*identity);
+            new.sequence = Some(bounds(sequence)?);
+        }
+        Ok(new)
+    }
+
+    /// A constraint of a table with these columns.
+    pub(super) fn new_constraint(
+        &self,
+        binder: &Binder<'_>,
+        table: &str,
+        columns: &[(Arc<str>, SqlType)],
+        constraint: &ConstraintDefinition,
+    ) -> Result<NewConstraint, Failure> {
+        let kind = match &constraint.clause {
+            ConstraintClause::Check(expr, text) => {
+                let condition = binder.condition(expr, table, columns)?;
+                let mut used: Vec<usize> = Vec::new();
+                for column in columns_of(&condition) {
+                    if !used.contains(&column) {
+                        used.push(column);
+                    }
+                }
+                let columns = used.iter().map(|column| Arc::clone(&columns[*column].0)).collect();
+                NewConstraintKind::Check { expression: text.as_str().into(), columns }
+            }
+            ConstraintClause::Unique { columns, primary, nulls_distinct } => NewConstraintKind::Unique {
+                columns: texts(columns),
+                primary: *primary,
+                nulls_distinct: *nulls_distinct,
+            },
+            ConstraintClause::Foreign {
+                columns,
+                table,
+                referenced,
+                match_full,
+                on_delete,
+                on_update,
+                delete_columns,
+            } => NewConstraintKind::Foreign {
+                columns: texts(columns),
+                schema: schema(table),
+                table: text(&table.name),
+                referenced: texts(referenced),
+                match_full: *match_full,
+                on_delete: *on_delete,
+                on_update: *on_update,
+                delete_columns: texts(delete_columns),
+            },
+        };
+        Ok(NewConstraint {
+            name: constraint.name.as_ref().map(text),
+            kind,
+            deferrable: constraint.deferrable,
+            initially_deferred: constraint.initially_deferred,
+        })
+    }
+}

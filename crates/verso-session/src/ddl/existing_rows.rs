@@ -1,0 +1,83 @@
+//! Whether the rows that a table has already keep a constraint that is added: asked by queries of the executors.
+
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintDef, ConstraintKind, TableDef};
+use verso_exec::plan::{ExprKind, Plan, Statement as Bound, TypedExpr};
+use verso_storage::TableLockMode;
+use verso_types::{SqlType, Value};
+
+use crate::failure::Failure;
+use crate::frame::Frame;
+use verso_planner::bind::Binder;
+use verso_planner::errors::SqlError;
+
+impl Frame<'_> {
+    /// Refuses NULLs in columns that are to take none (23502).
+    pub(super) fn refuse_nulls(&self, table: &Arc<TableDef>, columns: &[Arc<str>]) -> Result<(), Failure> {
+        for name in columns {
+            let Some(at) = table.column(name) else { continue };
+            let column = TypedExpr::column(0, table.columns[at].ty.clone());
+            let null = ExprKind::IsNull { arg: Box::new(column), negated: false };
+            let filter = TypedExpr::new(null, SqlType::Bool);
+            let scan = Plan::TableScan { table: Arc::clone(table), columns: vec![at], filter: Some(filter) };
+            if self.any_row(scan)? {
+                let text = format!("column \"{name}\" of relation \"{}\" contains null values", table.name);
+                return Err(SqlError::new("23502", text)
+                    .with_schema(&*table.schema)
+                    .with_table(&*table.name)
+                    .with_column(&**name)
+                    .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for a table that others may be changing: when they are done.
+    pub(super) fn refuse_nulls_there(
+        &self,
+        table: &Arc<TableDef>,
+        columns: &[Arc<str>],
+    ) -> Result<(), Failure> {
+        self.tables().lock(table, TableLockMode::AccessExclusive)?;
+        self.inside_now(|frame| frame.refuse_nulls(table, columns))
+    }
+
+    /// Checks a constraint for all rows of a table.
+    pub(super) fn check_rows(
+        &self,
+        binder: &Binder<'_>,
+        table: &Arc<TableDef>,
+        constraint: &Arc<ConstraintDef>,
+    ) -> Result<(), Failure> {
+        match &constraint.kind {
+            ConstraintKind::Unique { .. } => Ok(()), // building the index has
+            ConstraintKind::Check { expression } => {
+                let condition = binder.stored_condition(expression, table)?;
+                let broken = TypedExpr::new(ExprKind::Not(Box::new(condition)), SqlType::Bool);
+                let all: Vec<usize> = (0..table.columns.len()).collect();
+                let scan = Plan::TableScan { table: Arc::clone(table), columns: all, filter: Some(broken) };
+                if self.any_row(scan)? {
+                    let text = format!(
+                        "check constraint \"{}\" of relation \"{}\" is violated by some row",
+                        constraint.name, table.name
+                    );
+                    return Err(SqlError::new("23514", text)
+                        .with_schema(&*table.schema)
+                        .with_table(&*table.name)
+                        .with_constraint(&*constraint.name)
+                        .into());
+                }
+                Ok(())
+            }
+            ConstraintKind::Foreign(_) => self.check_foreign_key(table, constraint),
+        }
+    }
+
+    /// Whether a query yields a row.
+    fn any_row(&self, plan: Plan) -> Result<bool, Failure> {
+        let one = TypedExpr::literal(Value::Int8(1), SqlType::Int8);
+        let limited = Plan::Limit { input: Box::new(plan), limit: Some(one), offset: None };
+        Ok(self.count(&Bound::Query(limited), &[])? > 0)
+    }
+}

@@ -1,0 +1,53 @@
+//! CREATE INDEX, REINDEX.
+
+use verso_catalog::{CatalogError, NewIndex, ObjectKind};
+
+use super::{schema, text};
+use crate::api::CommandTag;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::transaction::tag;
+use verso_parser::syntax::{CreateIndex, QualifiedName};
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Frame<'_> {
+    /// CREATE INDEX.
+    pub(super) fn create_index(&self, create: &CreateIndex) -> Result<CommandTag, Failure> {
+        let CreateIndex { name, if_not_exists, unique, nulls_distinct, table, parts } = create;
+        let new = NewIndex {
+            name: name.as_ref().map(text),
+            schema: schema(table),
+            table: text(&table.name),
+            parts: parts
+                .iter()
+                .map(|(column, descending, nulls_first)| (text(column), *descending, *nulls_first))
+                .collect(),
+            unique: *unique,
+            nulls_distinct: *nulls_distinct,
+        };
+        let catalog = &self.services.instance.catalog;
+        if catalog.create_index(&mut self.txn.borrow_mut(), &new, *if_not_exists)?.is_none() {
+            let name = name.as_ref().map_or("", |name| &name.text);
+            let text = format!("relation \"{name}\" already exists, skipping");
+            self.skip_known(sqlstate::DUPLICATE_TABLE, text);
+        }
+        Ok(tag("CREATE INDEX"))
+    }
+
+    /// REINDEX, of one index or of all of a table.
+    pub(super) fn reindex(&self, index: bool, name: &QualifiedName) -> Result<CommandTag, Failure> {
+        let catalog = &self.services.instance.catalog;
+        let txn = &mut self.txn.borrow_mut();
+        let schema = name.schema_text();
+        if !index {
+            catalog.reindex(txn, schema, &name.name.text, None)?;
+            return Ok(tag("REINDEX"));
+        }
+        let index = self.catalog.index(schema, &name.name.text);
+        let index = index.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, name.to_string()))?;
+        let table = self.catalog.table_by_oid(index.table);
+        let table = table.ok_or_else(|| SqlError::internal("an index without a table"))?;
+        catalog.reindex(txn, Some(&table.schema), &table.name, Some(index.oid))?;
+        Ok(tag("REINDEX"))
+    }
+}

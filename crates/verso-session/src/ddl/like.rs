@@ -1,0 +1,75 @@
+//! CREATE TABLE … LIKE: what a new table takes over from another one.
+
+use std::sync::Arc;
+
+use verso_catalog::{
+    ConstraintKind, IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewIndex, NewTable, TableDef,
+};
+
+use super::{schema, text};
+use verso_parser::syntax::QualifiedName;
+
+/// Adds the columns of a table.
+pub(super) fn copy_columns(table: &TableDef, new: &mut NewTable, defaults: bool, identity: bool) {
+    for column in &table.columns {
+        let mut copy = NewColumn::new(Arc::clone(&column.name), column.ty.clone());
+        copy.not_null = column.not_null;
+        if let Some(kind) = column.identity {
+            copy.identity = identity.then_some(kind);
+            copy.serial = identity;
+        } else {
+            copy.default = column.default.clone().filter(|_| defaults);
+        }
+        new.columns.push(copy);
+    }
+}
+
+/// Adds the checks of a table and its keys, where they are wanted; foreign keys never.
+pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: bool, keys: bool) {
+    let name_of = |id: &u16| table.column_with_id(*id).map(|at| Arc::clone(&table.columns[at].name));
+    for constraint in &table.constraints {
+        let (name, kind) = match &constraint.kind {
+            ConstraintKind::Check { expression } if checks => {
+                let kind =
+                    NewConstraintKind::Check { expression: Arc::clone(expression), columns: Vec::new() };
+                (Some(Arc::clone(&constraint.name)), kind)
+            }
+            ConstraintKind::Unique { columns, index, primary } if keys => {
+                let kind = NewConstraintKind::Unique {
+                    columns: columns.iter().filter_map(name_of).collect(),
+                    primary: *primary,
+                    nulls_distinct: table.index(*index).is_none_or(|index| index.nulls_distinct),
+                };
+                (None, kind)
+            }
+            _ => continue,
+        };
+        new.constraints.push(NewConstraint {
+            name,
+            kind,
+            deferrable: constraint.deferrable,
+            initially_deferred: constraint.initially_deferred,
+        });
+    }
+}
+
+/// The indexes that belong to no constraint, for another table.
+pub(super) fn plain_indexes(table: &TableDef, target: &QualifiedName) -> Vec<NewIndex> {
+    let plain = table.indexes.iter().filter(|index| index.constraint.is_none());
+    let copy = |index: &Arc<IndexDef>| NewIndex {
+        name: None,
+        schema: schema(target),
+        table: text(&target.name),
+        parts: index
+            .parts
+            .iter()
+            .filter_map(|part| {
+                let at = table.column_with_id(part.column)?;
+                Some((Arc::clone(&table.columns[at].name), part.descending, part.nulls_first))
+            })
+            .collect(),
+        unique: index.unique,
+        nulls_distinct: index.nulls_distinct,
+    };
+    plain.map(copy).collect()
+}

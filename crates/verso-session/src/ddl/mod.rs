@@ -1,0 +1,97 @@
+//! Statements that change the schema: from syntax to the catalog's requests.
+//!
+//! | module | statements |
+//! |---|---|
+//! | [`create_table`], [`like`], [`table_as`] | CREATE TABLE |
+//! | [`alter_table`] | ALTER TABLE, renaming |
+//! | [`rewrite`] | its changes of columns, which copy the rows |
+//! | [`existing_rows`] | its constraints, which the rows that are there have to keep |
+//! | [`index`] | CREATE INDEX, REINDEX |
+//! | [`sequence`], [`function`], [`role`] | the same of sequences, functions and roles |
+//! | [`drop`] | DROP |
+//! | [`truncate`] | TRUNCATE |
+//! | [`lock_table`] | LOCK TABLE |
+
+mod alter_table;
+mod create_table;
+mod drop;
+mod existing_rows;
+mod function;
+mod index;
+mod like;
+mod lock_table;
+mod rewrite;
+mod role;
+mod sequence;
+mod table_as;
+mod truncate;
+
+use std::sync::Arc;
+
+use verso_catalog::TableOptions;
+
+use super::api::{CommandTag, Notice};
+use super::failure::Failure;
+use super::frame::Frame;
+use super::transaction::tag;
+use verso_parser::syntax::{Name, QualifiedName, Statement};
+use verso_planner::bind::Binder;
+use verso_planner::errors::SqlError;
+
+impl Frame<'_> {
+    /// Runs a statement that changes the schema.
+    pub(crate) fn define(&self, binder: &Binder<'_>, statement: &Statement) -> Result<CommandTag, Failure> {
+        match statement {
+            Statement::CreateTable(create) => self.create_table(binder, create),
+            Statement::CreateSequence(create) => self.create_sequence(create),
+            Statement::CreateFunction(create) => self.create_function(create),
+            Statement::Drop(drop) => self.drop(drop),
+            Statement::DropFunction(drop) => self.drop_function(drop),
+            Statement::Role(role) => self.role(role),
+            Statement::Truncate(truncate) => self.truncate(binder, truncate),
+            Statement::CreateIndex(create) => self.create_index(create),
+            Statement::AlterTable(alter) => self.alter_table(alter),
+            Statement::Rename { kind, name, to, if_exists } => self.rename(*kind, name, to, *if_exists),
+            Statement::Reindex { index, name } => self.reindex(*index, name),
+            Statement::Analyze(tables) => {
+                for table in tables {
+                    binder.table(table)?;
+                }
+                Ok(tag("ANALYZE"))
+            }
+            Statement::LockTable(lock) => self.lock_table(binder, lock),
+            Statement::SetConstraints(set) => self.set_constraints(set),
+            _ => Err(SqlError::internal("no statement of the schema").into()),
+        }
+    }
+
+    /// A notice that there was nothing to do.
+    pub(crate) fn skip(&self, message: String) {
+        self.services.tell(Notice::message(message));
+    }
+
+    /// The same for what is there already.
+    fn skip_known(&self, sqlstate: &str, message: String) {
+        let notice = Notice { sqlstate: sqlstate.into(), ..Notice::message(message) };
+        self.services.tell(notice);
+    }
+}
+
+fn text(name: &Name) -> Arc<str> {
+    name.text.as_str().into()
+}
+
+fn texts(names: &[Name]) -> Vec<Arc<str>> {
+    names.iter().map(text).collect()
+}
+
+/// The schema of a name, if it says one.
+fn schema(name: &QualifiedName) -> Option<Arc<str>> {
+    name.schema_text().map(Arc::from)
+}
+
+fn options(given: &[(String, String)]) -> TableOptions {
+    TableOptions {
+        given: given.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
+    }
+}

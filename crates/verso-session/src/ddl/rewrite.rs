@@ -1,0 +1,98 @@
+//! Changes of columns that copy a table's rows into a new heap.
+//!
+//! The copy runs as a plan of the executors, in a statement of its own that sees all that is committed: the table is
+//! locked against everybody else. What the new columns require is checked behind it, by a further one.
+
+use std::sync::Arc;
+
+use verso_catalog::{ColumnDef, ConstraintKind, Rewrite, TableChange, TableDef};
+use verso_exec::plan::{Insert, Plan, Statement as Bound, TypedExpr};
+
+use crate::failure::Failure;
+use crate::frame::Frame;
+use verso_parser::syntax::QualifiedName;
+use verso_planner::bind::Binder;
+use verso_planner::errors::SqlError;
+
+impl Frame<'_> {
+    /// Copies a table's rows into a new heap. `value` gives the column that is new or changes, over the old columns.
+    pub(super) fn rewrite(
+        &self,
+        name: &QualifiedName,
+        change: &TableChange,
+        value: impl FnOnce(&TableDef) -> Result<Option<TypedExpr>, SqlError>,
+    ) -> Result<(), Failure> {
+        let catalog = &self.services.instance.catalog;
+        let rewrite = {
+            let txn = &mut self.txn.borrow_mut();
+            catalog.begin_rewrite(txn, name.schema_text(), &name.name.text, change)?
+        };
+        let Rewrite { old, new } = &rewrite;
+        let value = value(old)?;
+        let copy = self.copy_rows(old, new, value)?;
+        self.inside_now(|frame| frame.check_copy(old, &copy, new, change))?;
+        Ok(catalog.finish_rewrite(&mut self.txn.borrow_mut(), &rewrite)?)
+    }
+
+    /// Copies the rows; yields the table that they are in now, as it takes them: with NULLs wherever they are.
+    fn copy_rows(
+        &self,
+        old: &Arc<TableDef>,
+        new: &Arc<TableDef>,
+        mut value: Option<TypedExpr>,
+    ) -> Result<Arc<TableDef>, Failure> {
+        let mut copy = (**new).clone();
+        copy.columns.iter_mut().for_each(|column| column.not_null = false);
+        let mut values = Vec::new();
+        for column in &new.columns {
+            let before = old.columns.iter().position(|known| known.id == column.id);
+            let changed = before.is_none_or(|before| old.columns[before].ty != column.ty);
+            values.push(match (changed, before) {
+                (false, Some(before)) => TypedExpr::column(before, column.ty.clone()),
+                _ => match value.take() {
+                    Some(value) => value,
+                    None => self.new_value(column)?,
+                },
+            });
+        }
+        let all: Vec<usize> = (0..old.columns.len()).collect();
+        let source = Plan::TableScan { table: Arc::clone(old), columns: all, filter: None };
+        let copy = Arc::new(copy);
+        let insert = Bound::Insert(Insert::plain(Arc::clone(&copy), source, values));
+        self.inside_now(|frame| frame.count(&insert, &[]))?;
+        Ok(copy)
+    }
+
+    /// Checks what the copied rows have to keep: NOT NULL, and the conditions on a column of another type now.
+    fn check_copy(
+        &self,
+        old: &TableDef,
+        copy: &Arc<TableDef>,
+        new: &TableDef,
+        change: &TableChange,
+    ) -> Result<(), Failure> {
+        let required: Vec<_> = new.columns.iter().filter(|column| column.not_null).collect();
+        let required: Vec<Arc<str>> = required.iter().map(|column| Arc::clone(&column.name)).collect();
+        self.refuse_nulls(copy, &required)?;
+        if !matches!(change, TableChange::ColumnType { .. }) {
+            return Ok(());
+        }
+        let binder = Binder::new(self.catalog, &self.services.settings.time_zone, &[]);
+        let mut checks = old
+            .constraints
+            .iter()
+            .filter(|constraint| matches!(constraint.kind, ConstraintKind::Check { .. }));
+        checks.try_for_each(|constraint| self.check_rows(&binder, copy, constraint))
+    }
+
+    /// The value that a new column has in rows that are there: of a sequence the next one, else NULL.
+    fn new_value(&self, column: &ColumnDef) -> Result<TypedExpr, Failure> {
+        match &column.default {
+            None => Ok(TypedExpr::null(column.ty.clone())),
+            Some(_) => self.inside(|frame| {
+                let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+                Ok(binder.stored_default(column)?)
+            }),
+        }
+    }
+}

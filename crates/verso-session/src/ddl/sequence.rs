@@ -1,0 +1,43 @@
+//! CREATE SEQUENCE, and the bounds of sequences.
+
+use verso_catalog::{CatalogError, NewSequence, SequenceBounds, SequenceRequest};
+
+use super::schema;
+use crate::api::CommandTag;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::transaction::tag;
+use verso_parser::syntax::CreateSequence;
+use verso_planner::errors::sqlstate;
+
+/// The bounds of a sequence as CREATE SEQUENCE or an identity column gives them.
+pub(super) fn bounds(create: &CreateSequence) -> Result<SequenceBounds, CatalogError> {
+    let CreateSequence { name: _, if_not_exists: _, ty, start, increment, min, max, cycle } = create;
+    let request = SequenceRequest {
+        ty: Some(ty.clone()),
+        start: *start,
+        increment: *increment,
+        min: *min,
+        max: *max,
+        cycle: *cycle,
+    };
+    request.resolve()
+}
+
+impl Frame<'_> {
+    /// CREATE SEQUENCE.
+    pub(super) fn create_sequence(&self, create: &CreateSequence) -> Result<CommandTag, Failure> {
+        let new = NewSequence {
+            schema: schema(&create.name),
+            name: create.name.name.text.as_str().into(),
+            bounds: bounds(create)?,
+            owned_by: None,
+        };
+        let catalog = &self.services.instance.catalog;
+        if catalog.create_sequence(&mut self.txn.borrow_mut(), &new, create.if_not_exists)?.is_none() {
+            let text = format!("relation \"{}\" already exists, skipping", create.name.name.text);
+            self.skip_known(sqlstate::DUPLICATE_TABLE, text);
+        }
+        Ok(tag("CREATE SEQUENCE"))
+    }
+}

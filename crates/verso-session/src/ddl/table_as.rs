@@ -1,0 +1,67 @@
+//! CREATE TABLE … AS, SELECT … INTO.
+
+use std::sync::Arc;
+
+use verso_catalog::{NewColumn, NewTable};
+use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
+use verso_types::Value;
+
+use super::{options, schema};
+use crate::api::CommandTag;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::transaction::tag;
+use verso_parser::syntax::{CreateTableAs, Statement};
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Frame<'_> {
+    /// Makes a table with the columns of a query, and fills it with its rows.
+    pub(crate) fn create_table_as(
+        &self,
+        binder: &Binder<'_>,
+        create: &CreateTableAs,
+        params: &[Value],
+    ) -> Result<CommandTag, Failure> {
+        let name = &create.name.name.text;
+        if create.if_not_exists && self.catalog.relation(create.name.schema_text(), name).is_some() {
+            self.skip_known(
+                sqlstate::DUPLICATE_TABLE,
+                format!("relation \"{name}\" already exists, skipping"),
+            );
+            return Ok(tag("CREATE TABLE AS"));
+        }
+        let Bound::Query(source) = binder.statement(&Statement::Query(create.query.clone()))? else {
+            return Err(SqlError::internal("a query that is none").into());
+        };
+        let output = source.output();
+        if create.columns.len() > output.len() {
+            return Err(SqlError::syntax("too many column names were specified").into());
+        }
+        let mut new = NewTable::new(name.as_str(), Vec::new());
+        new.schema = schema(&create.name);
+        new.options = options(&create.options);
+        for (n, column) in output.iter().enumerate() {
+            let given = create.columns.get(n).map(|given| Arc::from(given.text.as_str()));
+            let name = given.unwrap_or_else(|| Arc::clone(&column.name));
+            if new.columns.iter().any(|other| other.name == name) {
+                let text = format!("column \"{name}\" specified more than once");
+                return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
+            }
+            new.columns.push(NewColumn::new(name, column.ty.clone()));
+        }
+        let catalog = &self.services.instance.catalog;
+        catalog.create_table(&mut self.txn.borrow_mut(), &new, false)?;
+        if !create.with_data {
+            return Ok(tag("CREATE TABLE AS"));
+        }
+        let rows = self.inside(|frame| {
+            let table = frame.catalog.table(create.name.schema_text(), name);
+            let table = table.ok_or_else(|| SqlError::internal("the new table is not there"))?;
+            let values = output.iter().enumerate().map(|(n, column)| TypedExpr::column(n, column.ty.clone()));
+            let insert = Insert::plain(table, source.clone(), values.collect());
+            frame.count(&Bound::Insert(insert), params)
+        })?;
+        Ok(CommandTag::counted("SELECT", rows))
+    }
+}

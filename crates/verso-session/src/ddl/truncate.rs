@@ -1,0 +1,44 @@
+//! TRUNCATE, and which tables it takes along.
+
+use crate::api::CommandTag;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::transaction::tag;
+use verso_parser::syntax::Truncate;
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Frame<'_> {
+    /// Empties tables at once. Those that refer to them have to be among them, or go along with CASCADE.
+    pub(super) fn truncate(&self, binder: &Binder<'_>, truncate: &Truncate) -> Result<CommandTag, Failure> {
+        let mut tables = Vec::new();
+        for name in &truncate.tables {
+            tables.push(binder.target(name)?);
+        }
+        let mut next = 0;
+        while let Some(table) = tables.get(next).cloned() {
+            next += 1;
+            for constraint in &table.referenced_by {
+                if tables.iter().any(|table| table.oid == constraint.table) {
+                    continue;
+                }
+                let Some(other) = self.catalog.table_by_oid(constraint.table) else { continue };
+                if !truncate.cascade {
+                    let text = "cannot truncate a table referenced in a foreign key constraint";
+                    return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+                        .with_detail(format!("Table \"{}\" references \"{}\".", other.name, table.name))
+                        .with_hint(format!(
+                            "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
+                            other.name
+                        ))
+                        .into());
+                }
+                self.skip(format!("truncate cascades to table \"{}\"", other.name));
+                tables.push(other);
+            }
+        }
+        let catalog = &self.services.instance.catalog;
+        catalog.truncate(&mut self.txn.borrow_mut(), &tables, truncate.restart_identity)?;
+        Ok(tag("TRUNCATE TABLE"))
+    }
+}

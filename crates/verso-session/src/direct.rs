@@ -1,0 +1,65 @@
+//! The short way of a prepared INSERT of one row within a transaction block.
+//!
+//! D1. It does what the general way ([`super::run`]) does, which goes on wherever this one does not apply: the statement is
+//!     its transaction's first or its only one, was not compiled for this version of the catalog, or has more to check.
+//! D2. It takes no snapshot, for it reads nothing: whether the catalog's version is that of this moment can be told without
+//!     one, and a check of equal keys takes its own.
+
+use super::Session;
+use super::failure::Failure;
+use super::job::{Done, Job};
+use super::prepared::Prepared;
+use super::transaction::Block;
+use verso_planner::errors::SqlError;
+
+impl Session {
+    /// Whether a statement may go the short way, as far as that can be told before it begins.
+    #[inline]
+    pub(super) fn may_be_direct(&self, job: &Job<'_>) -> bool {
+        job.prepared.is_some_and(Prepared::is_row) && self.active.is_some()
+    }
+
+    /// Runs a statement by the short way; `None` where that does not apply, and nothing has happened.
+    #[inline]
+    pub(super) fn direct(&mut self, job: &Job<'_>) -> Result<Option<Done>, SqlError> {
+        let (Some(prepared), Some(active), None) = (job.prepared, &mut self.active, job.sets) else {
+            return Ok(None);
+        };
+        if active.block == Block::Statement
+            || active.pristine
+            || active.changed_schema
+            || active.read_only()
+            || !self.portals.is_empty()
+        {
+            return Ok(None);
+        }
+        let services = &self.services;
+        let catalog = services.catalog.borrow();
+        let Some(version) = catalog.as_ref().map(|catalog| catalog.version) else { return Ok(None) };
+        let (executor, epoch) = (services.settings.executor, services.epoch);
+        let ready = self.ready.get_mut().find(prepared.number(), version, executor, epoch);
+        let Some(ready) = ready.filter(|ready| ready.compiled.is_direct()) else { return Ok(None) };
+        let Some(number) = active.txn.get_mut().begin_row()? else { return Ok(None) };
+        let inserted = if services.instance.catalog.is_seen(version, number) {
+            ready.compiled.run_direct(job.params, &services.tables(&active.txn, version))
+        } else {
+            None
+        };
+        match inserted {
+            Some(Ok(rows)) => {
+                active.txn.get_mut().end_statement()?;
+                Ok(Some(Done::Rows(ready.planned.word(), rows)))
+            }
+            None => {
+                active.txn.get_mut().end_statement()?;
+                Ok(None)
+            }
+            Some(Err(error)) => {
+                let Failure { error, conflict } = error.into();
+                active.txn.get_mut().abort_statement()?;
+                // The general way tries again.
+                if conflict && active.restarts() { Ok(None) } else { Err(error) }
+            }
+        }
+    }
+}

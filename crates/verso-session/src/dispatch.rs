@@ -1,0 +1,119 @@
+//! Which part of the session runs a statement, and which statements its transaction accepts now.
+
+use super::Session;
+use super::api::StatementSink;
+use super::effect::changes;
+use super::job::{Done, Job};
+use super::prepared::Prepared;
+use super::transaction::{Condition, in_failed_transaction, tag};
+use verso_parser::syntax::Statement;
+use verso_planner::errors::{SqlError, must_rollback};
+
+impl Session {
+    /// Runs a statement: a query or a change in its frame, the others wherever they belong.
+    pub(super) fn dispatch(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+        if job.prepared.is_some_and(Prepared::is_plain) {
+            self.check_condition(job.statement)?;
+            if self.may_be_direct(job) {
+                if let Some(done) = self.direct(job)? {
+                    return Ok(done);
+                }
+                self.services.statement_started.set(self.services.now());
+            }
+            return self.transactional(job, sink);
+        }
+        self.other(job, sink)
+    }
+
+    /// What is no query or change: first what a failed transaction accepts too.
+    fn other(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+        let tag = match job.statement {
+            Statement::Begin(modes) => self.begin(modes),
+            Statement::PrepareTransaction(gid) => self.prepare_transaction(gid),
+            Statement::SetTransaction(modes) => self.set_transaction(modes),
+            Statement::Commit { chain } => self.commit(*chain),
+            Statement::Rollback { chain } => self.rollback(*chain),
+            Statement::RollbackTo(name) => self.rollback_to(name),
+            statement => {
+                self.check_condition(statement)?;
+                return self.unless_failed(job, sink);
+            }
+        };
+        tag.map(Done::Tag)
+    }
+
+    /// Statements that a failed transaction does not accept.
+    fn unless_failed(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+        let tag = match job.statement {
+            Statement::Begin(_)
+            | Statement::PrepareTransaction(_)
+            | Statement::SetTransaction(_)
+            | Statement::Commit { .. }
+            | Statement::Rollback { .. }
+            | Statement::RollbackTo(_) => Err(SqlError::internal("handled above")),
+            Statement::EndPrepared { gid, commit } => self.end_prepared(gid, *commit),
+            Statement::Savepoint(name) => self.savepoint(name),
+            Statement::Release(name) => self.release(name),
+            Statement::SetSessionCharacteristics(modes) => self.set_characteristics(modes),
+            Statement::Set { name, value, local } => self.set(&name.text, value.as_deref(), *local),
+            Statement::Reset(name) => self.reset(&name.text),
+            Statement::ResetAll => self.reset_all(),
+            Statement::Show(name) => self.show_setting(&name.text, sink),
+            Statement::ShowAll => self.show_all(sink),
+            Statement::ShowStatementStatistics => self.show_statistics(sink),
+            Statement::Sweep { table, verbose, parallel } => self.sweep(table.as_ref(), *verbose, *parallel),
+            Statement::Checkpoint => {
+                self.services.instance.engine.checkpoint()?;
+                Ok(tag("CHECKPOINT"))
+            }
+            Statement::Prepare(prepare) => self.prepare_named(job, prepare),
+            Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
+            Statement::Deallocate(name) => self.deallocate(name.as_ref()),
+            Statement::DiscardAll => self.discard_all(),
+            Statement::Unlisten => Ok(tag("UNLISTEN")),
+            Statement::Declare(cursor) => self.declare(job, cursor, sink),
+            Statement::Fetch(fetch) => self.fetch(fetch, sink),
+            Statement::Close(name) => self.close_cursor(name.as_ref()),
+            Statement::AlterDatabase { name, value } => self.alter_database(name, value.as_deref()),
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Do(_)
+            | Statement::Explain { .. }
+            | Statement::CreateTable(_)
+            | Statement::CreateTableAs(_)
+            | Statement::CreateSequence(_)
+            | Statement::CreateFunction(_)
+            | Statement::Drop(_)
+            | Statement::DropFunction(_)
+            | Statement::Copy(_)
+            | Statement::Role(_)
+            | Statement::CreateIndex(_)
+            | Statement::AlterTable(_)
+            | Statement::Rename { .. }
+            | Statement::Reindex { .. }
+            | Statement::LockTable(_)
+            | Statement::SetConstraints(_)
+            | Statement::Analyze(_)
+            | Statement::Truncate(_) => return self.transactional(job, sink),
+        };
+        tag.map(Done::Tag)
+    }
+
+    /// Refuses what a transaction that failed does not accept: everything, under NO SAVEPOINT only what changes something.
+    pub(super) fn check_condition(&self, statement: &Statement) -> Result<(), SqlError> {
+        let Some(active) = &self.active else { return Ok(()) };
+        match active.condition {
+            Condition::Good => {}
+            Condition::Failed => return Err(in_failed_transaction()),
+            Condition::MustRollback
+                if changes(statement).is_some() || matches!(statement, Statement::Savepoint(_)) =>
+            {
+                return Err(must_rollback());
+            }
+            Condition::MustRollback => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! What a statement may do, told from its syntax or its plan before it runs.
+
+use verso_exec::plan::{Plan, SetCall, TypedExpr};
+
+use verso_parser::syntax::{DropKind, RoleStatement, Statement};
+
+/// The word for what a statement changes in the database; none for those that only read.
+pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
+    Some(match statement {
+        Statement::Insert(_) => "INSERT",
+        Statement::Update(_) => "UPDATE",
+        Statement::Delete(_) => "DELETE",
+        Statement::CreateTable(_) => "CREATE TABLE",
+        Statement::CreateTableAs(_) => "CREATE TABLE AS",
+        Statement::CreateSequence(_) => "CREATE SEQUENCE",
+        Statement::CreateFunction(_) => "CREATE FUNCTION",
+        Statement::Drop(drop) => match drop.kind {
+            DropKind::Table => "DROP TABLE",
+            DropKind::Sequence => "DROP SEQUENCE",
+            DropKind::Index => "DROP INDEX",
+        },
+        Statement::DropFunction(_) => "DROP FUNCTION",
+        Statement::Truncate(_) => "TRUNCATE TABLE",
+        Statement::Copy(copy) if copy.from => "COPY FROM",
+        Statement::Role(role) => match role {
+            RoleStatement::Create { .. } => "CREATE ROLE",
+            RoleStatement::Alter { .. } => "ALTER ROLE",
+            RoleStatement::Drop { .. } => "DROP ROLE",
+        },
+        Statement::CreateIndex(_) => "CREATE INDEX",
+        Statement::AlterTable(_) => "ALTER TABLE",
+        Statement::Rename { .. } => "ALTER TABLE",
+        Statement::Reindex { .. } => "REINDEX",
+        Statement::Do(_) => "DO",
+        Statement::Explain { analyze: true, statement } => return changes(statement),
+        Statement::AlterDatabase { .. } => "ALTER DATABASE",
+        Statement::Explain { analyze: false, .. }
+        | Statement::Query(_)
+        | Statement::Copy(_)
+        | Statement::Begin(_)
+        | Statement::PrepareTransaction(_)
+        | Statement::EndPrepared { .. }
+        | Statement::SetTransaction(_)
+        | Statement::SetSessionCharacteristics(_)
+        | Statement::Commit { .. }
+        | Statement::Rollback { .. }
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::Release(_)
+        | Statement::Set { .. }
+        | Statement::Show(_)
+        | Statement::ShowAll
+        | Statement::ShowStatementStatistics
+        | Statement::Reset(_)
+        | Statement::ResetAll
+        | Statement::LockTable(_)
+        | Statement::SetConstraints(_)
+        | Statement::Analyze(_)
+        | Statement::Sweep { .. }
+        | Statement::Checkpoint
+        | Statement::Prepare(_)
+        | Statement::Execute { .. } // what it executes is asked about by itself
+        | Statement::Deallocate(_)
+        | Statement::DiscardAll
+        | Statement::Unlisten
+        | Statement::Declare(_)
+        | Statement::Fetch(_)
+        | Statement::Close(_) => return None,
+    })
+}
+
+/// Whether a statement changes rows and answers with nothing but their number: it may build upon a commit that is in the
+/// log already, for its own comes behind it.
+pub(super) fn only_changes(statement: &Statement) -> bool {
+    match statement {
+        Statement::Update(update) => update.returning.is_empty(),
+        Statement::Delete(delete) => delete.returning.is_empty(),
+        Statement::Insert(insert) => insert.returning.is_empty() && insert.on_conflict.is_none(),
+        _ => false,
+    }
+}
+
+/// Whether a statement changes the schema, or may do so by statements of its own.
+pub(super) fn changes_schema(statement: &Statement) -> bool {
+    !matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Explain { .. }
+            | Statement::Do(_)
+            | Statement::LockTable(_)
+            | Statement::SetConstraints(_)
+            | Statement::Analyze(_)
+    )
+}
+
+/// Whether a failed transaction accepts the statement.
+pub(super) fn ends_transaction(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Commit { .. }
+            | Statement::PrepareTransaction(_)
+            | Statement::Rollback { .. }
+            | Statement::RollbackTo(_)
+    )
+}
+
+/// Whether a plan calls functions of the catalog.
+pub(super) fn calls_users(plan: &Plan) -> bool {
+    plan.any(&mut |part| {
+        // Rows that are to be locked may have changed: the query then runs again.
+        matches!(part, Plan::LockRows { .. } | Plan::FunctionScan { call: SetCall::User { .. }, .. })
+            || part.exprs().into_iter().any(TypedExpr::calls_users)
+    })
+}

@@ -1,0 +1,89 @@
+//! EXPLAIN: the plan of a statement as text, as it would run now.
+
+use std::sync::Arc;
+
+use verso_exec::exec::reads_whole;
+use verso_exec::plan::{Delete, Plan, Statement as Bound, TypedExpr, Update};
+use verso_exec::{ExecContext, ExecError};
+use verso_types::{Batch, SqlType, Value};
+
+use super::api::CommandTag;
+use super::failure::Failure;
+use super::frame::Frame;
+use super::results::Results;
+use super::set::text_columns;
+use verso_planner::errors::SqlError;
+use verso_planner::explain::Lines;
+
+/// The column that EXPLAIN yields.
+pub(super) const QUERY_PLAN: &str = "QUERY PLAN";
+
+impl Frame<'_> {
+    /// EXPLAIN [ANALYZE].
+    pub(super) fn explain(
+        &self,
+        bound: &Bound,
+        analyze: bool,
+        params: &[Value],
+        results: &mut Results<'_>,
+    ) -> Result<CommandTag, Failure> {
+        let mut shown = bound.clone();
+        self.with_context(params, |cx| settle(cx, &mut shown))?;
+        let mut lines = Lines::default();
+        lines.statement(&shown);
+        if analyze {
+            let start = self.services.env.clock.monotonic_nanos();
+            results.counts_only = true;
+            let rows = self.execute(bound, params, results);
+            results.counts_only = false;
+            let rows = rows?;
+            let nanos = self.services.env.clock.monotonic_nanos().saturating_sub(start);
+            lines.add(0, format!("Rows: {rows}"));
+            lines.add(0, format!("Execution Time: {:.3} ms", nanos as f64 / 1e6));
+        }
+        let lines = lines.finish();
+        let mut batch = Batch::of_types(&[SqlType::Text]);
+        for line in &lines {
+            batch.columns[0].push_value(&Value::text(line), &SqlType::Text).map_err(SqlError::from)?;
+            batch.rows += 1;
+        }
+        results.begin(&text_columns(&[QUERY_PLAN]).into())?;
+        results.push(batch);
+        Ok(CommandTag { text: "EXPLAIN".to_string(), rows: lines.len() as u64 })
+    }
+}
+
+/// Replaces the scans that would read the whole table, were they opened now, by what they would do.
+fn settle(cx: &ExecContext<'_>, bound: &mut Bound) -> Result<(), ExecError> {
+    match bound {
+        Bound::Query(plan) => settle_plan(cx, plan),
+        Bound::Insert(insert) => settle_plan(cx, &mut insert.source),
+        Bound::Update(Update { joined: Some(plan), .. })
+        | Bound::Delete(Delete { joined: Some(plan), .. }) => settle_plan(cx, plan),
+        Bound::Update(Update { table, access, .. }) | Bound::Delete(Delete { table, access, .. }) => {
+            if let Some(wanted) = access
+                && reads_whole(cx, table, wanted)?
+            {
+                *access = None;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn settle_plan(cx: &ExecContext<'_>, plan: &mut Plan) -> Result<(), ExecError> {
+    if let Plan::IndexScan { table, columns, access, filter } = plan
+        && reads_whole(cx, table, access)?
+    {
+        let condition = access.instead.take().map(|condition| *condition);
+        let filter = TypedExpr::conjunction(condition.into_iter().chain(filter.take()).collect());
+        *plan = Plan::TableScan { table: Arc::clone(table), columns: std::mem::take(columns), filter };
+    }
+    let mut result = Ok(());
+    plan.for_each_input_mut(&mut |input| {
+        if result.is_ok() {
+            result = settle_plan(cx, input);
+        }
+    });
+    result
+}

@@ -1,0 +1,150 @@
+//! What the sessions of one open database share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use verso_catalog::Catalog;
+use verso_exec::plan::PlFunction;
+use verso_storage::{Engine, EngineOptions};
+
+use super::cache::StatementCache;
+use super::registry::Registry;
+use super::settings::{flag, unknown};
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// Bound functions kept; beyond that all are forgotten and bound again when called.
+const FUNCTIONS_KEPT: usize = 256;
+/// Sweeps remembered for `verso_sweep_history`.
+const SWEEPS_KEPT: usize = 1_000;
+
+/// An open database, as its sessions see it.
+pub struct Instance {
+    /// Storage.
+    pub engine: Engine,
+    /// Names and what they mean.
+    pub catalog: Catalog,
+    /// Who is connected.
+    pub(crate) sessions: Arc<Registry>,
+    /// Texts executed before.
+    pub(crate) statements: StatementCache,
+    /// Functions bound, by oid and catalog version.
+    functions: Mutex<HashMap<(u32, u64), Arc<PlFunction>>>,
+    /// What ALTER DATABASE SET changed.
+    pub(crate) database: Mutex<DatabaseSettings>,
+    /// Connections that a server takes, for SHOW; 0 where there is none.
+    pub(crate) connections_max: AtomicUsize,
+    /// Sweeps asked for by statements, oldest first.
+    pub(crate) sweeps: Mutex<Vec<super::system::SweepRecord>>,
+}
+
+/// Settings of the database, as ALTER DATABASE SET leaves them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DatabaseSettings {
+    pub sweep_interval: u64,
+    pub auto_backout: bool,
+}
+
+impl std::fmt::Debug for Instance {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Instance").field("sessions", &self.sessions.len()).finish_non_exhaustive()
+    }
+}
+
+impl Instance {
+    /// Makes the catalog of a new database.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn create(engine: Engine) -> Result<Instance, SqlError> {
+        let catalog = Catalog::bootstrap(&engine)?;
+        Ok(Instance::new(engine, catalog))
+    }
+
+    /// Reads the catalog of a database.
+    ///
+    /// # Errors
+    /// Those of storage; a catalog that contradicts itself.
+    pub fn open(engine: Engine) -> Result<Instance, SqlError> {
+        let catalog = Catalog::load(&engine)?;
+        let kept = catalog.database_settings()?;
+        let instance = Instance::new(engine, catalog);
+        for (name, value) in kept {
+            // One that this version does not know, or whose value it does not take, has no effect.
+            let _ = instance.set_database(&name, Some(&value));
+        }
+        Ok(instance)
+    }
+
+    /// Changes a setting of the database while it is open; to its default without a value.
+    pub(crate) fn set_database(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let defaults = EngineOptions::default();
+        match name {
+            "sweep_interval" => {
+                let interval = match value {
+                    None => defaults.sweep_interval,
+                    Some(value) => value.trim().parse().map_err(|_| {
+                        let text = format!("invalid value for parameter \"sweep_interval\": \"{value}\"");
+                        SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                    })?,
+                };
+                self.engine.set_sweep_interval(interval);
+                self.database.lock().sweep_interval = interval;
+            }
+            "auto_backout" => {
+                let on = flag("auto_backout", value, defaults.auto_backout)?;
+                self.engine.set_auto_backout(on);
+                self.database.lock().auto_backout = on;
+            }
+            other => return Err(unknown(other)),
+        }
+        Ok(())
+    }
+
+    fn new(engine: Engine, catalog: Catalog) -> Instance {
+        let &EngineOptions { sweep_interval, auto_backout, .. } = engine.options();
+        Instance {
+            engine,
+            catalog,
+            sessions: Arc::default(),
+            statements: StatementCache::default(),
+            functions: Mutex::default(),
+            database: Mutex::new(DatabaseSettings { sweep_interval, auto_backout }),
+            connections_max: AtomicUsize::new(0),
+            sweeps: Mutex::default(),
+        }
+    }
+
+    /// Says how many connections the server takes that has the database open.
+    pub fn set_connections_max(&self, connections: usize) {
+        self.connections_max.store(connections, Ordering::Relaxed);
+    }
+
+    /// Finds a bound function or binds it.
+    pub(crate) fn function(
+        &self,
+        key: (u32, u64),
+        bind: impl FnOnce() -> Result<PlFunction, SqlError>,
+    ) -> Result<Arc<PlFunction>, SqlError> {
+        if let Some(function) = self.functions.lock().get(&key) {
+            return Ok(Arc::clone(function));
+        }
+        let function = Arc::new(bind()?);
+        let mut functions = self.functions.lock();
+        if functions.len() >= FUNCTIONS_KEPT {
+            functions.clear();
+        }
+        functions.insert(key, Arc::clone(&function));
+        Ok(function)
+    }
+
+    /// Remembers a sweep.
+    pub(crate) fn remember_sweep(&self, record: super::system::SweepRecord) {
+        let mut sweeps = self.sweeps.lock();
+        if sweeps.len() >= SWEEPS_KEPT {
+            sweeps.remove(0);
+        }
+        sweeps.push(record);
+    }
+}

@@ -1,0 +1,97 @@
+//! SWEEP, and the settings of the database.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use verso_storage::{Markers, SweepOptions};
+
+use super::Session;
+use super::api::{CommandTag, Notice};
+use super::system::SweepRecord;
+use super::transaction::tag;
+use verso_parser::syntax::{Name, QualifiedName};
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Session {
+    /// SWEEP, VACUUM.
+    pub(super) fn sweep(
+        &mut self,
+        table: Option<&QualifiedName>,
+        verbose: bool,
+        parallel: Option<u32>,
+    ) -> Result<CommandTag, SqlError> {
+        if self.active.is_some() {
+            let text = "SWEEP cannot run inside a transaction block";
+            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        if parallel.is_some_and(|workers| workers > 1) {
+            self.services.warn("01V10", "SWEEP runs with one worker: parallel sweep is not there yet");
+        }
+        let engine = &self.services.instance.engine;
+        let object = match table {
+            None => None,
+            Some(name) => {
+                let catalog = self.with_catalog(|_, catalog, _| Ok(Arc::clone(catalog)))?;
+                let found = catalog.table(name.schema_text(), &name.name.text);
+                let missing = || {
+                    SqlError::new(sqlstate::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+                        .at(name.at().start)
+                };
+                Some(found.ok_or_else(missing)?.heap)
+            }
+        };
+        let started = self.services.now();
+        let info = Arc::clone(&self.services.info);
+        let cancel = info.cancel_flag();
+        let report = engine.sweep(SweepOptions { table: object, verbose }, &mut |_| {
+            if cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if cancel.load(Ordering::Relaxed) {
+            let text = "canceling statement due to user request";
+            return Err(SqlError::new(sqlstate::QUERY_CANCELED, text));
+        }
+        let markers = |markers: &Markers| {
+            format!(
+                "OIT {}, OAT {}, OST {}, Next {}",
+                markers.oit.0, markers.oat.0, markers.ost.0, markers.next.0
+            )
+        };
+        if verbose {
+            let message = format!(
+                "swept {} pages ({} skipped, {} records backed out) in {:.3} s: {} before, {} after",
+                report.pages_visited,
+                report.pages_skipped,
+                report.pages_backed_out,
+                report.seconds,
+                markers(&report.before),
+                markers(&report.after)
+            );
+            self.services.tell(Notice { severity: "INFO", ..Notice::message(message) });
+        }
+        self.services.instance.remember_sweep(SweepRecord {
+            started,
+            seconds: report.seconds,
+            workers: 1,
+            table: table.map(ToString::to_string),
+            pages_visited: report.pages_visited,
+            pages_skipped: report.pages_skipped,
+            pages_backed_out: report.pages_backed_out,
+            before: report.before,
+            after: report.after,
+        });
+        Ok(tag("SWEEP"))
+    }
+
+    /// ALTER DATABASE SET: at once and for good, whatever becomes of the transaction around it.
+    pub(super) fn alter_database(
+        &mut self,
+        name: &Name,
+        value: Option<&str>,
+    ) -> Result<CommandTag, SqlError> {
+        let instance = &self.services.instance;
+        instance.set_database(&name.text, value).map_err(|error| error.at(name.at.start))?;
+        instance.catalog.set_database_setting(&name.text, value)?;
+        Ok(tag("ALTER DATABASE"))
+    }
+}

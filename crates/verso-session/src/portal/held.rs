@@ -1,0 +1,73 @@
+//! Held portals: rows that were set aside, handed out in portions.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use verso_types::Batch;
+
+use super::lifetime::Lives;
+use super::{PortalEnd, State};
+use crate::api::{CommandTag, OutputColumn, StatementSink};
+use verso_planner::errors::SqlError;
+
+/// Rows to be handed out.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(super) columns: Arc<[OutputColumn]>,
+    pub(super) batches: VecDeque<Batch>,
+    /// Of a statement that changes something.
+    pub(super) tag: Option<CommandTag>,
+    pub(super) lives: Lives,
+}
+
+impl Held {
+    /// Hands out up to `max_rows` rows; what is left is the portal's state again. As in PostgreSQL the tag counts the rows
+    /// of this portion, whatever the statement.
+    pub(super) fn hand_out(
+        mut self,
+        state: &Mutex<State>,
+        max_rows: u64,
+        sink: &mut dyn StatementSink,
+    ) -> Result<PortalEnd, SqlError> {
+        sink.begin(&self.columns)?;
+        let (ended, count) = self.send(max_rows, sink)?;
+        if !ended {
+            *state.lock() = State::Held(self);
+            return Ok(PortalEnd::Suspended);
+        }
+        *state.lock() = State::Done;
+        let word =
+            self.tag.as_ref().map_or("SELECT", |tag| tag.text.trim_end_matches(|c: char| c.is_ascii_digit()));
+        Ok(PortalEnd::Complete(CommandTag::counted(word.trim_end(), count)))
+    }
+
+    /// Sends up to `max_rows` rows, 0 means all; whether there are no more, and how many went.
+    fn send(&mut self, max_rows: u64, sink: &mut dyn StatementSink) -> Result<(bool, u64), SqlError> {
+        let mut left = if max_rows == 0 { u64::MAX } else { max_rows };
+        let mut count = 0;
+        while let Some(mut batch) = self.batches.pop_front() {
+            if let Some(rest) = cut(&mut batch, left) {
+                self.batches.push_front(rest);
+            }
+            left -= batch.rows as u64;
+            count += batch.rows as u64;
+            sink.batch(&batch)?;
+            if left == 0 {
+                return Ok((false, count));
+            }
+        }
+        Ok((true, count))
+    }
+}
+
+/// Cuts a batch behind so many rows; what is cut off, if anything.
+pub(super) fn cut(batch: &mut Batch, rows: u64) -> Option<Batch> {
+    if batch.rows as u64 <= rows {
+        return None;
+    }
+    let rest: Vec<u32> = (rows as u32..batch.rows as u32).collect();
+    let rest = batch.gather(&rest);
+    batch.truncate(rows as usize);
+    Some(rest)
+}

@@ -1,0 +1,303 @@
+//! Prepared statements: parsed once, bound once for each version of the catalog.
+//!
+//! Q1. The types of parameters and columns never change: where the catalog would change the columns, executing fails
+//!     (0A000), as in PostgreSQL.
+//! Q2. A plan is used only under the catalog version and the settings it was made for; otherwise the statement is
+//!     bound again. A transaction that has changed the schema itself keeps what it binds to itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use verso_catalog::CatalogSnapshot;
+use verso_exec::plan::{Plan, Statement as Bound};
+use verso_types::{SqlType, TimeZone};
+
+use super::Session;
+use super::api::OutputColumn;
+use super::effect::{calls_users, ends_transaction};
+use super::explain::QUERY_PLAN;
+use super::set::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
+use verso_parser::parse_script;
+use verso_parser::syntax::{Parsed, Statement};
+use verso_planner::bind::{Binder, Inference};
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// A statement ready to be executed with different parameters, also by several sessions at once.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Unlike that of any other one of this process.
+    number: u64,
+    text: Arc<str>,
+    /// None for an empty text.
+    pub(super) parsed: Option<Parsed>,
+    pub(super) params: Vec<SqlType>,
+    columns: Option<Arc<[OutputColumn]>>,
+    /// A query or a change of rows: what has a plan.
+    plain: bool,
+    /// A query that changes nothing.
+    only_reads: bool,
+    /// An INSERT of one row.
+    row: bool,
+    /// Of a statement of the cache: the types its literals have. What nobody has seen may change with the catalog.
+    literals: Option<Vec<Option<SqlType>>>,
+    /// The catalog has made other types of the parameters.
+    stale: AtomicBool,
+    plan: Mutex<Option<Arc<Planned>>>,
+}
+
+/// A statement bound under one version of the catalog.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// The catalog's version.
+    pub version: u64,
+    /// Constants were read in this zone.
+    pub time_zone: TimeZone,
+    pub bound: Bound,
+    /// What it yields.
+    pub columns: Arc<[OutputColumn]>,
+    /// It yields rows.
+    pub returns: bool,
+    /// It is a query that changes nothing: it never runs twice, so its rows go out at once.
+    pub streams: bool,
+}
+
+impl Planned {
+    pub(super) fn new(bound: Bound, version: u64, time_zone: &TimeZone) -> Planned {
+        let columns: Arc<[OutputColumn]> = bound.output().into();
+        Planned {
+            version,
+            time_zone: time_zone.clone(),
+            returns: matches!(bound, Bound::Query(_)) || !columns.is_empty(),
+            streams: matches!(&bound, Bound::Query(plan) if !calls_users(plan)),
+            columns,
+            bound,
+        }
+    }
+
+    /// Whether it is an INSERT of one row, given by VALUES.
+    fn inserts_row(&self) -> bool {
+        matches!(&self.bound, Bound::Insert(insert) if matches!(&insert.source, Plan::Values { rows, .. } if rows.len() == 1))
+    }
+
+    /// The first word of its tag.
+    pub(super) fn word(&self) -> &'static str {
+        match self.bound {
+            Bound::Query(_) => "SELECT",
+            Bound::Insert(_) => "INSERT 0",
+            Bound::Update(_) => "UPDATE",
+            Bound::Delete(_) => "DELETE",
+        }
+    }
+}
+
+impl Prepared {
+    /// The statement's text.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// Whether there is no statement in the text.
+    pub fn is_empty(&self) -> bool {
+        self.parsed.is_none()
+    }
+
+    /// Types of `$1` …, without modifiers.
+    pub fn params(&self) -> &[SqlType] {
+        &self.params
+    }
+
+    /// What the statement yields; none if it yields no rows.
+    pub fn columns(&self) -> Option<&[OutputColumn]> {
+        self.columns.as_deref()
+    }
+
+    /// Makes it one of the statement cache; its literals have these types.
+    pub(super) fn of_cache(self, literals: Vec<Option<SqlType>>) -> Prepared {
+        Prepared { literals: Some(literals), ..self }
+    }
+
+    /// Whether it was kept for types that the catalog does not give its parameters any more.
+    pub(super) fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Relaxed)
+    }
+
+    /// Unlike that of any other prepared statement of this process.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether it is a query or a change of rows.
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Whether it is a query that changes nothing.
+    pub(super) fn only_reads(&self) -> bool {
+        self.only_reads
+    }
+
+    /// Whether it is an INSERT of one row, given by VALUES.
+    #[inline]
+    pub(super) fn is_row(&self) -> bool {
+        self.row
+    }
+
+    /// Whether the statement ends a transaction, so that a failed one accepts it.
+    pub fn ends_transaction(&self) -> bool {
+        self.parsed.as_ref().is_some_and(|parsed| ends_transaction(&parsed.statement))
+    }
+
+    /// The plan for a version of the catalog: the one at hand, or a new one (Q2).
+    pub(super) fn plan(
+        &self,
+        catalog: &Arc<CatalogSnapshot>,
+        time_zone: &TimeZone,
+        keep: bool,
+    ) -> Result<Arc<Planned>, SqlError> {
+        let mut plan = self.plan.lock();
+        if let Some(plan) = &*plan
+            && plan.version == catalog.version
+            && plan.time_zone == *time_zone
+        {
+            return Ok(Arc::clone(plan));
+        }
+        let Some(parsed) = &self.parsed else { return Err(SqlError::internal("no statement to plan")) };
+        let bound = match &self.literals {
+            None => Binder::new(catalog, time_zone, &self.params).statement(&parsed.statement)?,
+            Some(literals) => {
+                let inference = Inference::new(literals);
+                let bound = Binder::inferring(catalog, time_zone, &inference).statement(&parsed.statement)?;
+                if inference.finish()? != self.params {
+                    self.stale.store(true, Ordering::Relaxed);
+                    return Err(SqlError::internal("a kept statement has other parameters now"));
+                }
+                bound
+            }
+        };
+        let planned = Arc::new(Planned::new(bound, catalog.version, time_zone));
+        let same = |known: &[OutputColumn]| {
+            known.len() == planned.columns.len()
+                && known.iter().zip(&*planned.columns).all(|(known, new)| known.ty == new.ty)
+        };
+        if self.literals.is_none() && planned.returns && !self.columns.as_deref().is_some_and(same) {
+            let text = "cached plan must not change result type";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
+        if keep {
+            *plan = Some(Arc::clone(&planned));
+        }
+        Ok(planned)
+    }
+}
+
+impl Session {
+    /// Parses and binds a text of one statement, or of none. Where `types` has no type for a parameter, or `None`, the
+    /// statement's first use of it says its type, as in PostgreSQL.
+    ///
+    /// # Errors
+    /// Those of parsing and binding; 42601 for several statements; 42P18 where a parameter's type cannot be told; 25P02
+    /// in a failed transaction, but for statements that end it.
+    pub fn prepare(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Arc<Prepared>, SqlError> {
+        let prepared = self.prepare_within(sql, types);
+        if prepared.is_err() {
+            self.fail_transaction();
+        }
+        prepared.map(Arc::new)
+    }
+
+    fn prepare_within(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Prepared, SqlError> {
+        let mut statements = parse_script(sql)?;
+        let parsed = statements.pop();
+        if !statements.is_empty() {
+            let text = "cannot insert multiple commands into a prepared statement";
+            return Err(SqlError::syntax(text));
+        }
+        self.prepare_parsed(sql.into(), parsed, types)
+    }
+
+    /// Binds a statement to be executed later.
+    pub(super) fn prepare_parsed(
+        &mut self,
+        text: Arc<str>,
+        parsed: Option<Parsed>,
+        types: &[Option<SqlType>],
+    ) -> Result<Prepared, SqlError> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let nothing = Prepared {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            text,
+            parsed,
+            params: types.iter().map(|ty| ty.clone().unwrap_or(SqlType::Text)).collect(),
+            columns: None,
+            plain: false,
+            only_reads: false,
+            row: false,
+            literals: None,
+            stale: AtomicBool::new(false),
+            plan: Mutex::new(None),
+        };
+        let Some(parsed) = &nothing.parsed else { return Ok(nothing) };
+        if !ends_transaction(&parsed.statement) {
+            self.check_condition(&parsed.statement)?;
+        }
+        let columns = match &parsed.statement {
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                let (params, planned, keep) = self.with_catalog(|session, catalog, keep| {
+                    let inference = Inference::new(types);
+                    let time_zone = &session.services.settings.time_zone;
+                    let binder = Binder::inferring(catalog, time_zone, &inference);
+                    let bound = binder.statement(&parsed.statement)?;
+                    Ok((inference.finish()?, Planned::new(bound, catalog.version, time_zone), keep))
+                })?;
+                let columns = planned.returns.then(|| Arc::clone(&planned.columns));
+                let only_reads = planned.streams;
+                let row = planned.inserts_row();
+                let plan = Mutex::new(keep.then(|| Arc::new(planned)));
+                return Ok(Prepared { params, columns, plain: true, only_reads, row, plan, ..nothing });
+            }
+            Statement::Execute { name, .. } => {
+                let columns = self.statement(&name.text)?.columns.clone();
+                return Ok(Prepared { columns, ..nothing });
+            }
+            Statement::Fetch(fetch) if !fetch.moves => {
+                let cursor = self.services.cursors.get(&fetch.name.text);
+                cursor.and_then(|cursor| cursor.columns()).map(Into::into)
+            }
+            Statement::Explain { .. } => Some(text_columns(&[QUERY_PLAN]).into()),
+            Statement::Show(name) => Some(text_columns(&[&name.text]).into()),
+            Statement::ShowAll => Some(text_columns(&SHOW_ALL_COLUMNS).into()),
+            Statement::ShowStatementStatistics => Some(text_columns(&STATISTICS_COLUMNS).into()),
+            _ => None,
+        };
+        Ok(Prepared { columns, ..nothing })
+    }
+
+    /// Runs `work` with the catalog as the open transaction sees it, or a new one would; and whether others may see
+    /// what comes of it.
+    pub(super) fn with_catalog<T>(
+        &self,
+        work: impl FnOnce(&Session, &Arc<CatalogSnapshot>, bool) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        let catalog = &self.services.instance.catalog;
+        if let Some(active) = &self.active {
+            let mut txn = active.txn.borrow_mut();
+            txn.begin_statement()?;
+            let snapshot = catalog.snapshot(&txn);
+            txn.end_statement()?;
+            drop(txn);
+            return work(self, &snapshot?, !active.changed_schema);
+        }
+        let options = verso_storage::TxnOptions {
+            isolation: verso_storage::Isolation::ReadCommitted,
+            savepoints: true,
+            read_only: true,
+        };
+        let mut txn = self.services.instance.engine.begin(options);
+        txn.begin_statement()?;
+        let snapshot = catalog.snapshot(&txn)?;
+        txn.end_statement()?;
+        txn.rollback()?;
+        work(self, &snapshot, true)
+    }
+}

@@ -1,0 +1,90 @@
+//! Statements compiled for one session.
+//!
+//! Plans are shared between sessions, operators are not: they hold scratch columns, open scans and, while a portal
+//! pauses, their place. So each session keeps those of the prepared statements it used last.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use verso_exec::{Compiled, Executor};
+
+use super::prepared::Planned;
+
+/// Statements kept; beyond that all are forgotten and compiled again when executed.
+const KEPT_MAX: usize = 256;
+
+/// A plan and its operators.
+#[derive(Debug)]
+pub struct Ready {
+    pub(super) planned: Arc<Planned>,
+    pub(super) compiled: Compiled,
+    /// What it was compiled under.
+    executor: Executor,
+    epoch: u64,
+}
+
+impl Ready {
+    /// Compiles a plan.
+    pub(super) fn new(planned: Arc<Planned>, executor: Executor, epoch: u64) -> Ready {
+        let compiled = Compiled::new(&planned.bound, executor);
+        Ready { planned, compiled, executor, epoch }
+    }
+
+    /// Whether it may run under this version of the catalog and the settings of this epoch.
+    pub(super) fn fits(&self, version: u64, executor: Executor, epoch: u64) -> bool {
+        self.planned.version == version && self.epoch == epoch && self.executor == executor
+    }
+}
+
+/// The compiled statements of a session, by the number of the prepared one.
+#[derive(Debug, Default)]
+pub struct ReadyStatements {
+    kept: HashMap<u64, Ready, BuildHasherDefault<NumberHasher>>,
+}
+
+impl ReadyStatements {
+    /// The compiled form of a prepared statement, if it is there and fits.
+    pub(super) fn find(
+        &mut self,
+        number: u64,
+        version: u64,
+        executor: Executor,
+        epoch: u64,
+    ) -> Option<&mut Ready> {
+        self.kept.get_mut(&number).filter(|ready| ready.fits(version, executor, epoch))
+    }
+
+    /// Takes one out, to be put back.
+    pub(super) fn take(&mut self, number: u64) -> Option<Ready> {
+        self.kept.remove(&number)
+    }
+
+    /// Adds one.
+    pub(super) fn put(&mut self, number: u64, ready: Ready) -> &mut Ready {
+        if self.kept.len() >= KEPT_MAX {
+            self.kept.clear();
+        }
+        self.kept.entry(number).insert_entry(ready).into_mut()
+    }
+}
+
+/// Numbers given one after the other need no strong hash.
+#[derive(Debug, Default)]
+pub struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}

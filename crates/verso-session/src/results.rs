@@ -1,0 +1,110 @@
+//! The way of a statement's rows to the client: at once, or held until it is certain that it will not run again (S2).
+
+use std::sync::Arc;
+
+use verso_exec::Sink;
+use verso_exec::error::ExecError;
+use verso_types::Batch;
+
+use super::api::{OutputColumn, StatementSink};
+use super::failure::Failure;
+use verso_planner::errors::SqlError;
+
+/// The rows of one statement on their way.
+pub(super) struct Results<'s> {
+    sink: &'s mut dyn StatementSink,
+    /// Rows go out at once.
+    pub(super) streams: bool,
+    /// Rows are counted by the executor and dropped here.
+    pub(super) counts_only: bool,
+    /// The client has seen something.
+    pub(super) sent: bool,
+    columns: Option<Arc<[OutputColumn]>>,
+    held: Vec<Batch>,
+    error: Option<SqlError>,
+}
+
+impl<'s> Results<'s> {
+    pub(super) fn new(sink: &'s mut dyn StatementSink) -> Results<'s> {
+        Results {
+            sink,
+            streams: false,
+            counts_only: false,
+            sent: false,
+            columns: None,
+            held: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// The statement yields rows of these columns.
+    pub(super) fn begin(&mut self, columns: &Arc<[OutputColumn]>) -> Result<(), SqlError> {
+        if self.streams {
+            self.sink.begin(columns)
+        } else {
+            self.columns = Some(Arc::clone(columns));
+            Ok(())
+        }
+    }
+
+    /// What the executors' result means: an error of the client's sink comes back as itself.
+    pub(super) fn outcome<T>(&mut self, result: Result<T, ExecError>) -> Result<T, Failure> {
+        match (result, self.error.take()) {
+            (Err(_), Some(error)) => Err(error.into()),
+            (result, _) => Ok(result?),
+        }
+    }
+
+    /// Sends rows that were set aside.
+    pub(super) fn pass(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        self.sent = true;
+        self.sink.batch(batch)
+    }
+
+    /// The client, for statements that talk with it in their own way.
+    pub(super) fn client(&mut self) -> &mut (dyn StatementSink + 's) {
+        self.sink
+    }
+
+    /// Adds rows of the session's own making.
+    pub(super) fn push(&mut self, batch: Batch) {
+        self.held.push(batch);
+    }
+
+    /// Drops what was held: the statement runs again.
+    pub(super) fn forget(&mut self) {
+        self.columns = None;
+        self.held.clear();
+        self.error = None;
+    }
+
+    /// Sends what was held.
+    pub(super) fn finish(&mut self) -> Result<(), SqlError> {
+        let Some(columns) = &self.columns else { return Ok(()) };
+        if !self.streams {
+            self.sink.begin(columns)?;
+            for batch in &self.held {
+                self.sink.batch(batch)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Results<'_> {
+    fn batch(&mut self, batch: &Batch) -> Result<(), ExecError> {
+        if self.counts_only {
+            return Ok(());
+        }
+        if !self.streams {
+            self.held.push(batch.clone());
+            return Ok(());
+        }
+        self.sent = true;
+        self.sink.batch(batch).map_err(|error| {
+            let message = error.message.clone();
+            self.error = Some(error);
+            ExecError::Sink(message)
+        })
+    }
+}

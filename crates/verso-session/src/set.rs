@@ -1,0 +1,224 @@
+//! SET, RESET, SHOW, and what becomes of settings when a transaction ends.
+//!
+//! 1. A setting that a transaction has changed is what it was when that is rolled back, be it to a savepoint.
+//! 2. What SET LOCAL has changed is what it was when the transaction ends, however it does.
+
+use std::sync::Arc;
+
+use verso_types::{Batch, SqlType, Value};
+
+use super::Session;
+use super::api::{CommandTag, OutputColumn, StatementSink, StatementStatistics};
+use super::settings::{SETTINGS, Settings, flag, unknown};
+use super::transaction::{Block, tag};
+use verso_parser::syntax::{IsolationLevel, TransactionModes};
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// What SHOW ALL yields.
+pub(super) const SHOW_ALL_COLUMNS: [&str; 3] = ["name", "setting", "description"];
+/// What SHOW STATEMENT STATISTICS yields.
+pub(super) const STATISTICS_COLUMNS: [&str; 2] = ["statistic", "value"];
+
+/// Settings that a transaction has changed.
+#[derive(Clone)]
+pub(super) struct ChangedSettings {
+    /// Before the transaction.
+    pub(super) before: Arc<Settings>,
+    /// Without those of SET LOCAL.
+    pub(super) after: Arc<Settings>,
+}
+
+impl Session {
+    /// SET.
+    pub(super) fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        local: bool,
+    ) -> Result<CommandTag, SqlError> {
+        if local && self.active.as_ref().is_none_or(|active| active.block == Block::Statement) {
+            let text = "SET LOCAL can only be used in transaction blocks";
+            self.services.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
+            return Ok(tag("SET"));
+        }
+        if let Some(modes) = modes_of(name, value)? {
+            // Outside of a block they are those of this very statement.
+            return if self.active.is_some() { self.set_transaction(&modes) } else { Ok(tag("SET")) };
+        }
+        self.change_setting(name, value, local)?;
+        Ok(tag("SET"))
+    }
+
+    /// Changes one; without a value to what the session began with.
+    fn change_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
+        let defaults = Arc::clone(&self.services.settings_default);
+        self.change_settings(local, |settings| match value {
+            Some(value) => settings.set(name, Some(value)),
+            None => settings.reset(name, &defaults),
+        })
+    }
+
+    /// What `set_config` asked for in a statement that is done.
+    pub(super) fn change_asked_settings(&mut self) -> Result<(), SqlError> {
+        let Some(asked) = self.services.asked.get_mut().take() else { return Ok(()) };
+        let mut changes = asked.changes.iter();
+        changes.try_for_each(|(name, value, local)| self.change_setting(name, value.as_deref(), *local))
+    }
+
+    /// SET SESSION CHARACTERISTICS: what later transactions begin with.
+    pub(super) fn set_characteristics(&mut self, modes: &TransactionModes) -> Result<CommandTag, SqlError> {
+        self.change_settings(false, |settings| {
+            settings.isolation = modes.isolation.unwrap_or(settings.isolation);
+            settings.read_only = modes.read_only.unwrap_or(settings.read_only);
+            settings.savepoints = modes.savepoints.unwrap_or(settings.savepoints);
+            Ok(())
+        })?;
+        Ok(tag("SET"))
+    }
+
+    /// RESET.
+    pub(super) fn reset(&mut self, name: &str) -> Result<CommandTag, SqlError> {
+        self.change_setting(name, None, false)?;
+        Ok(tag("RESET"))
+    }
+
+    /// RESET ALL.
+    pub(super) fn reset_all(&mut self) -> Result<CommandTag, SqlError> {
+        let defaults = Arc::clone(&self.services.settings_default);
+        self.change_settings(false, |settings| {
+            *settings = Settings::clone(&defaults);
+            Ok(())
+        })?;
+        Ok(tag("RESET"))
+    }
+
+    /// Changes settings: until the transaction ends, or for good if it commits.
+    pub(super) fn change_settings(
+        &mut self,
+        local: bool,
+        change: impl Fn(&mut Settings) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let mut settings = Settings::clone(&self.services.settings);
+        change(&mut settings)?;
+        let before = std::mem::replace(&mut self.services.settings, Arc::new(settings));
+        self.settings_changed();
+        if let Some(active) = &mut self.active {
+            let changed = active
+                .settings
+                .get_or_insert_with(|| ChangedSettings { before: Arc::clone(&before), after: before });
+            if !local {
+                change(Arc::make_mut(&mut changed.after))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows from new settings.
+    pub(super) fn settings_changed(&mut self) {
+        let services = &mut self.services;
+        services.epoch += 1;
+        let name = &services.settings.application_name;
+        if **services.info.application.lock() != **name {
+            *services.info.application.lock() = name.as_str().into();
+        }
+        if services.settings.has_timeouts() && !services.is_timed {
+            services.is_timed = true;
+            services.instance.sessions.start_timer(&services.env);
+        }
+        if services.is_timed
+            && let Some(active) = &self.active
+        {
+            active.txn.borrow_mut().set_lock_timeout(services.settings.lock_timeout());
+            let deadline = services.deadline(services.settings.transaction_timeout_ms);
+            services.info.change_transaction_deadline(deadline);
+        }
+    }
+
+    /// SHOW.
+    pub(super) fn show_setting(
+        &self,
+        name: &str,
+        sink: &mut dyn StatementSink,
+    ) -> Result<CommandTag, SqlError> {
+        let value = self.services.show(name).ok_or_else(|| unknown(name))?;
+        send_texts(sink, &[name], &[vec![value]])
+    }
+
+    /// SHOW ALL.
+    pub(super) fn show_all(&self, sink: &mut dyn StatementSink) -> Result<CommandTag, SqlError> {
+        let row = |(name, description): &(&str, &str)| {
+            vec![name.to_string(), self.services.show(name).unwrap_or_default(), description.to_string()]
+        };
+        let rows: Vec<_> = SETTINGS.iter().map(row).collect();
+        send_texts(sink, &SHOW_ALL_COLUMNS, &rows)
+    }
+
+    /// SHOW STATEMENT STATISTICS.
+    pub(super) fn show_statistics(&self, sink: &mut dyn StatementSink) -> Result<CommandTag, SqlError> {
+        let statistics = self.statistics.clone().unwrap_or_default();
+        let StatementStatistics {
+            memory_current_bytes,
+            memory_delta_bytes,
+            memory_max_bytes,
+            elapsed_nanos,
+            buffers,
+            reads,
+            writes,
+            fetches,
+            redo_bytes,
+        } = statistics;
+        let row = |name: &str, value: String| vec![name.to_string(), value];
+        let rows = [
+            row("current memory", memory_current_bytes.to_string()),
+            row("delta memory", memory_delta_bytes.to_string()),
+            row("max memory", memory_max_bytes.to_string()),
+            row("elapsed time", format!("{:.6} s", elapsed_nanos as f64 / 1e9)),
+            row("buffers", buffers.to_string()),
+            row("reads", reads.to_string()),
+            row("writes", writes.to_string()),
+            row("fetches", fetches.to_string()),
+            row("redo", redo_bytes.to_string()),
+        ];
+        send_texts(sink, &STATISTICS_COLUMNS, &rows)
+    }
+}
+
+/// What SET TRANSACTION says otherwise: settings that are modes of the transaction.
+fn modes_of(name: &str, value: Option<&str>) -> Result<Option<TransactionModes>, SqlError> {
+    let Some(value) = value else { return Ok(None) };
+    let mut modes = TransactionModes::default();
+    match name {
+        "transaction_isolation" => {
+            let text = format!("invalid value for parameter \"{name}\": \"{value}\"");
+            let level = IsolationLevel::parse(value);
+            modes.isolation =
+                Some(level.ok_or_else(|| SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))?);
+        }
+        "transaction_read_only" => modes.read_only = Some(flag(name, Some(value), false)?),
+        _ => return Ok(None),
+    }
+    Ok(Some(modes))
+}
+
+/// Columns of texts.
+pub(super) fn text_columns(names: &[&str]) -> Vec<OutputColumn> {
+    names.iter().map(|name| OutputColumn::new(*name, SqlType::Text)).collect()
+}
+
+/// Sends rows of texts.
+fn send_texts(
+    sink: &mut dyn StatementSink,
+    names: &[&str],
+    rows: &[Vec<String>],
+) -> Result<CommandTag, SqlError> {
+    let mut batch = Batch::of_types(&vec![SqlType::Text; names.len()]);
+    for row in rows {
+        for (column, text) in batch.columns.iter_mut().zip(row) {
+            column.push_value(&Value::text(text), &SqlType::Text)?;
+        }
+        batch.rows += 1;
+    }
+    sink.begin(&text_columns(names))?;
+    sink.batch(&batch)?;
+    Ok(CommandTag { text: "SHOW".to_string(), rows: rows.len() as u64 })
+}

@@ -1,0 +1,433 @@
+//! The settings a session has: their names, values and texts, and what BEGIN takes from them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use verso_exec::Executor;
+use verso_types::TimeZone;
+
+use super::accepted;
+use verso_parser::syntax::IsolationLevel;
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// Names and descriptions, in the order of SHOW ALL.
+pub const SETTINGS: &[(&str, &str)] = &[
+    ("application_name", "Sets the application name to be reported in statistics and logs."),
+    ("client_encoding", "Sets the client's character set encoding."),
+    ("datestyle", "Sets the display format for date and time values."),
+    ("default_transaction_isolation", "Sets the transaction isolation level of each new transaction."),
+    ("default_transaction_read_only", "Sets the default read-only status of new transactions."),
+    ("default_transaction_savepoints", "Off: each new transaction is a NO SAVEPOINT transaction."),
+    ("executor", "Chooses the executor: auto, row or vector."),
+    ("extra_float_digits", "Sets the number of digits displayed for floating-point values."),
+    ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
+    ("intervalstyle", "Sets the display format for interval values."),
+    ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
+    ("search_path", "Shows the schema search order for names that are not schema-qualified."),
+    ("server_encoding", "Shows the server (database) character set encoding."),
+    ("server_version", "Shows the server version."),
+    ("server_version_num", "Shows the server version as an integer."),
+    ("standard_conforming_strings", "Causes '...' strings to treat backslashes literally."),
+    ("statement_statistics", "Counts what each statement costs, for SHOW STATEMENT STATISTICS."),
+    ("statement_timeout", "Ends a statement that runs longer than this."),
+    ("timezone", "Sets the time zone for displaying and interpreting time stamps."),
+    ("transaction_isolation", "Shows the current transaction's isolation level."),
+    ("transaction_read_only", "Shows the current transaction's read-only status."),
+    ("transaction_savepoints", "Shows whether the current transaction has savepoints."),
+    ("transaction_timeout", "Ends a session whose transaction lasts longer than this."),
+    ("work_mem", "Sets the maximum memory to be used for query workspaces."),
+];
+
+/// The values of one session.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The zone's name as given.
+    pub time_zone_name: String,
+    /// The zone.
+    pub time_zone: TimeZone,
+    /// Which executor runs statements.
+    pub executor: Executor,
+    /// Level of new transactions.
+    pub isolation: IsolationLevel,
+    /// New transactions only read.
+    pub read_only: bool,
+    /// New transactions have savepoints.
+    pub savepoints: bool,
+    /// What the client calls itself.
+    pub application_name: String,
+    /// What a sort, a grouping or a spool may use.
+    pub work_memory_bytes: u64,
+    /// Statements are measured.
+    pub statement_statistics: bool,
+    /// How long a statement may run; 0 is as long as it wants, here and below.
+    pub statement_timeout_ms: u64,
+    /// How long it may wait for one lock.
+    pub lock_timeout_ms: u64,
+    /// How long a transaction may idle.
+    pub idle_in_transaction_timeout_ms: u64,
+    /// How long a transaction may last.
+    pub transaction_timeout_ms: u64,
+    /// Of the client's own making: names with a period.
+    pub custom: BTreeMap<String, String>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            time_zone_name: "UTC".to_string(),
+            time_zone: TimeZone::UTC,
+            executor: Executor::Auto,
+            isolation: IsolationLevel::ReadCommitted,
+            read_only: false,
+            savepoints: true,
+            application_name: String::new(),
+            work_memory_bytes: 256 << 20,
+            statement_statistics: false,
+            statement_timeout_ms: 0,
+            lock_timeout_ms: 0,
+            idle_in_transaction_timeout_ms: 0,
+            transaction_timeout_ms: 0,
+            custom: BTreeMap::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Whether any timeout is set.
+    pub fn has_timeouts(&self) -> bool {
+        let timeouts = [
+            self.statement_timeout_ms,
+            self.lock_timeout_ms,
+            self.idle_in_transaction_timeout_ms,
+            self.transaction_timeout_ms,
+        ];
+        timeouts.iter().any(|timeout| *timeout > 0)
+    }
+
+    /// How long to wait for one lock.
+    pub fn lock_timeout(&self) -> Option<Duration> {
+        (self.lock_timeout_ms > 0).then(|| Duration::from_millis(self.lock_timeout_ms))
+    }
+
+    fn timeout(&mut self, name: &str) -> Option<&mut u64> {
+        Some(match name {
+            "statement_timeout" => &mut self.statement_timeout_ms,
+            "lock_timeout" => &mut self.lock_timeout_ms,
+            "idle_in_transaction_session_timeout" => &mut self.idle_in_transaction_timeout_ms,
+            "transaction_timeout" => &mut self.transaction_timeout_ms,
+            _ => return None,
+        })
+    }
+
+    /// Brings one back to what it is in `defaults`.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn reset(&mut self, name: &str, defaults: &Settings) -> Result<(), SqlError> {
+        self.set(name, defaults.show(name).as_deref())
+    }
+
+    /// Sets one; `None` is what it is without a configuration.
+    ///
+    /// # Errors
+    /// 22023 for a value that it cannot have, 42704 if there is none of that name, 55P02 if nobody can change it.
+    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let default = Settings::default();
+        let invalid = |value: &str| {
+            let text = format!("invalid value for parameter \"{name}\": \"{value}\"");
+            SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+        };
+        match (name, value) {
+            ("timezone", None) => {
+                self.time_zone_name = default.time_zone_name;
+                self.time_zone = default.time_zone;
+            }
+            ("timezone", Some(value)) => {
+                self.time_zone = time_zone(value).ok_or_else(|| invalid(value))?;
+                self.time_zone_name = value.to_string();
+            }
+            ("executor", value) => {
+                self.executor = match value.map(str::to_ascii_lowercase).as_deref() {
+                    None | Some("auto") => Executor::Auto,
+                    Some("row") => Executor::Row,
+                    Some("vector") => Executor::Vector,
+                    Some(value) => {
+                        return Err(invalid(value).with_hint("Available values: auto, row, vector."));
+                    }
+                };
+            }
+            ("default_transaction_isolation", None) => self.isolation = default.isolation,
+            ("default_transaction_isolation", Some(value)) => {
+                self.isolation = IsolationLevel::parse(value).ok_or_else(|| {
+                    invalid(value).with_hint(
+                        "Available values: serializable, repeatable read, read committed, read uncommitted.",
+                    )
+                })?;
+            }
+            ("default_transaction_read_only", value) => {
+                self.read_only = flag(name, value, default.read_only)?
+            }
+            ("default_transaction_savepoints", value) => {
+                self.savepoints = flag(name, value, default.savepoints)?
+            }
+            ("application_name", value) => self.application_name = value.unwrap_or_default().to_string(),
+            ("work_mem", None) => self.work_memory_bytes = default.work_memory_bytes,
+            ("work_mem", Some(value)) => {
+                let bytes = memory_bytes(value).filter(|bytes| *bytes >= 64 << 10);
+                self.work_memory_bytes = bytes
+                    .ok_or_else(|| invalid(value).with_hint("At least 64kB; units are kB, MB and GB."))?;
+            }
+            ("statement_statistics", value) => {
+                self.statement_statistics = flag(name, value, default.statement_statistics)?;
+            }
+            (
+                "statement_timeout"
+                | "lock_timeout"
+                | "idle_in_transaction_session_timeout"
+                | "transaction_timeout",
+                value,
+            ) => {
+                let milliseconds = match value {
+                    None => 0,
+                    Some(value) => milliseconds(value).ok_or_else(|| {
+                        invalid(value).with_hint(
+                            "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".",
+                        )
+                    })?,
+                };
+                if let Some(timeout) = self.timeout(name) {
+                    *timeout = milliseconds;
+                }
+            }
+            // Settings with one value: drivers set them at the start of a connection.
+            ("client_encoding", Some(value)) if !matches!(encoding(value).as_str(), "utf8" | "unicode") => {
+                return Err(invalid(value));
+            }
+            ("datestyle", Some(value)) if !is_date_style(value) => return Err(invalid(value)),
+            ("standard_conforming_strings", value) => {
+                if !flag(name, value, true)? {
+                    return Err(invalid("off"));
+                }
+            }
+            ("intervalstyle", Some(value)) if !value.eq_ignore_ascii_case("postgres") => {
+                return Err(invalid(value));
+            }
+            // Floating point is always written such that it can be read back.
+            ("extra_float_digits", Some(value)) if !matches!(value, "1" | "2" | "3") => {
+                return Err(
+                    invalid(value).with_hint("Floating point is always exact: 1, 2 and 3 are the same.")
+                );
+            }
+            ("client_encoding" | "datestyle" | "intervalstyle" | "extra_float_digits", _) => {}
+            ("search_path", Some(value)) if is_search_path(value) => {}
+            ("search_path", None) => {}
+            ("server_version" | "server_version_num" | "server_encoding" | "search_path", _) => {
+                let text = format!("parameter \"{name}\" cannot be changed");
+                return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text));
+            }
+            (name, value) if name.contains('.') => {
+                self.custom.insert(name.to_string(), value.unwrap_or_default().to_string());
+            }
+            (name, value) => {
+                let usual = accepted::default(name).ok_or_else(|| unknown(name))?;
+                let value = value.unwrap_or(usual);
+                if !accepted::takes(name, value) {
+                    return Err(invalid(value));
+                }
+                self.custom.insert(name.to_string(), value.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows one that does not depend on the transaction.
+    pub fn show(&self, name: &str) -> Option<String> {
+        let on = |value: bool| if value { "on" } else { "off" }.to_string();
+        Some(match name {
+            "timezone" => self.time_zone_name.clone(),
+            "executor" => match self.executor {
+                Executor::Auto => "auto",
+                Executor::Row => "row",
+                Executor::Vector => "vector",
+            }
+            .to_string(),
+            "default_transaction_isolation" => self.isolation.as_str().to_string(),
+            "default_transaction_read_only" => on(self.read_only),
+            "default_transaction_savepoints" => on(self.savepoints),
+            "application_name" => self.application_name.clone(),
+            "statement_statistics" => on(self.statement_statistics),
+            "statement_timeout" => duration(self.statement_timeout_ms),
+            "lock_timeout" => duration(self.lock_timeout_ms),
+            "idle_in_transaction_session_timeout" => duration(self.idle_in_transaction_timeout_ms),
+            "transaction_timeout" => duration(self.transaction_timeout_ms),
+            "work_mem" => format!("{}kB", self.work_memory_bytes >> 10),
+            "client_encoding" | "server_encoding" => "UTF8".to_string(),
+            "datestyle" => "ISO, MDY".to_string(),
+            "intervalstyle" => "postgres".to_string(),
+            "standard_conforming_strings" => "on".to_string(),
+            "search_path" => "public".to_string(),
+            "extra_float_digits" => "1".to_string(),
+            "server_version_num" => "180000".to_string(),
+            "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),
+            name => match self.custom.get(name) {
+                Some(value) => value.clone(),
+                None => accepted::default(name)?.to_string(),
+            },
+        })
+    }
+}
+
+/// A boolean as SHOW prints it.
+pub fn on(value: bool) -> String {
+    if value { "on" } else { "off" }.to_string()
+}
+
+/// Whether dates are written and read as they always are: ISO, the month first.
+fn is_date_style(value: &str) -> bool {
+    let mut words = value.split(',').map(|word| word.trim().to_ascii_lowercase());
+    words.all(|word| matches!(&*word, "iso" | "mdy" | "us" | "noneuro" | "noneuropean"))
+}
+
+/// Whether a search path is the one there is.
+fn is_search_path(value: &str) -> bool {
+    let mut names = value.split(',').map(|name| name.trim().trim_matches(['"', '\'']).to_ascii_lowercase());
+    let known = |name: &String| matches!(&**name, "public" | "$user" | "pg_catalog");
+    value.contains("public") && names.all(|name| known(&name))
+}
+
+/// `42704` for a setting that does not exist.
+pub fn unknown(name: &str) -> SqlError {
+    SqlError::new(sqlstate::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+}
+
+/// A boolean setting.
+pub fn flag(name: &str, value: Option<&str>, default: bool) -> Result<bool, SqlError> {
+    let Some(value) = value else { return Ok(default) };
+    match fold(value).as_str() {
+        "on" | "true" | "yes" | "1" | "t" | "y" => Ok(true),
+        "off" | "false" | "no" | "0" | "f" | "n" => Ok(false),
+        _ => {
+            let text = format!("parameter \"{name}\" requires a Boolean value");
+            Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
+        }
+    }
+}
+
+/// A name of an encoding as PostgreSQL compares them: letters and digits only.
+fn encoding(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+fn fold(value: &str) -> String {
+    value.to_ascii_lowercase().replace('-', "")
+}
+
+/// A zone's name, or a fixed offset in hours.
+fn time_zone(text: &str) -> Option<TimeZone> {
+    if text.eq_ignore_ascii_case("utc") || text.eq_ignore_ascii_case("z") {
+        return Some(TimeZone::UTC);
+    }
+    verso_types::datetime::time_zone(text).ok()
+}
+
+/// `64kB`, `4MB`, `1GB`; a bare number counts kilobytes, as PostgreSQL's work_mem does.
+fn memory_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let shift = match text[digits..].trim() {
+        "" | "kB" => 10,
+        "MB" => 20,
+        "GB" => 30,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+/// `100`, `1.5s`, `2 min`: in milliseconds, rounded, as PostgreSQL reads timeouts; at most 2147483647.
+fn milliseconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().ok()?;
+    let factor = match text[digits..].trim() {
+        "" | "ms" => 1.0,
+        "us" => 0.001,
+        "s" => 1e3,
+        "min" => 60e3,
+        "h" => 3_600e3,
+        "d" => 86_400e3,
+        _ => return None,
+    };
+    let milliseconds = (number * factor).round_ties_even();
+    (milliseconds <= f64::from(i32::MAX)).then_some(milliseconds as u64)
+}
+
+/// In the largest unit that leaves no fraction.
+fn duration(milliseconds: u64) -> String {
+    if milliseconds == 0 {
+        return "0".to_string();
+    }
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+    let unit = units.iter().find(|(size, _)| milliseconds.is_multiple_of(*size));
+    unit.map_or_else(|| format!("{milliseconds}ms"), |(size, name)| format!("{}{name}", milliseconds / size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_take_what_they_know_and_refuse_the_rest() {
+        let mut settings = Settings::default();
+        settings.set("executor", Some("ROW")).expect("known");
+        assert_eq!(settings.show("executor").as_deref(), Some("row"));
+        settings.set("default_transaction_isolation", Some("snapshot")).expect("alias");
+        assert_eq!(settings.show("default_transaction_isolation").as_deref(), Some("repeatable read"));
+        settings.set("default_transaction_savepoints", Some("off")).expect("boolean");
+        assert!(!settings.savepoints);
+        settings.set("default_transaction_savepoints", None).expect("default");
+        assert!(settings.savepoints);
+        assert_eq!(settings.set("executor", Some("fast")).expect_err("unknown").sqlstate, "22023");
+        assert_eq!(settings.set("nosuch", Some("1")).expect_err("unknown").sqlstate, "42704");
+        assert_eq!(settings.set("server_version", Some("1")).expect_err("fixed").sqlstate, "55P02");
+        settings.set("work_mem", Some("4MB")).expect("memory");
+        assert_eq!(settings.show("work_mem").as_deref(), Some("4096kB"));
+        assert!(settings.set("work_mem", Some("1 cow")).is_err());
+    }
+
+    #[test]
+    fn every_setting_that_is_listed_shows_or_belongs_to_the_transaction() {
+        let settings = Settings::default();
+        for (name, _) in SETTINGS {
+            assert!(settings.show(name).is_some() || name.starts_with("transaction_"), "{name}");
+        }
+    }
+
+    #[test]
+    fn timeouts_have_units() {
+        let mut settings = Settings::default();
+        for (given, shown) in [
+            ("1500", "1500ms"),
+            ("2s", "2s"),
+            ("90 s", "90s"),
+            ("1.5min", "90s"),
+            ("120s", "2min"),
+            ("1h", "1h"),
+            ("0", "0"),
+        ] {
+            settings.set("statement_timeout", Some(given)).expect(given);
+            assert_eq!(settings.show("statement_timeout").as_deref(), Some(shown), "{given}");
+        }
+        for wrong in ["-1", "1 year", "soon", "30d"] {
+            assert_eq!(settings.set("lock_timeout", Some(wrong)).expect_err(wrong).sqlstate, "22023");
+        }
+    }
+
+    #[test]
+    fn zones_are_found_by_name() {
+        let mut settings = Settings::default();
+        settings.set("timezone", Some("Europe/Berlin")).expect("known");
+        assert_eq!(settings.time_zone_name, "Europe/Berlin");
+        assert!(settings.set("timezone", Some("Mars/Base")).is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! Sinks of the session's own: rows that it keeps, counts or drops instead of sending them to the client.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use verso_types::Batch;
+
+use super::api::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink};
+use verso_planner::errors::SqlError;
+
+/// Keeps the rows; all else goes on to the client.
+pub(super) struct Kept<'s> {
+    pub(super) sink: &'s mut dyn StatementSink,
+    pub(super) columns: Option<Arc<[OutputColumn]>>,
+    pub(super) batches: VecDeque<Batch>,
+}
+
+impl StatementSink for Kept<'_> {
+    fn begin(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
+        self.columns = Some(columns.into());
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        self.batches.push_back(batch.clone());
+        Ok(())
+    }
+
+    fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.sink.notice(notice)
+    }
+
+    fn copy_out(&mut self, layout: CopyLayout) -> Result<(), SqlError> {
+        self.sink.copy_out(layout)
+    }
+
+    fn copy_data(&mut self, data: &[u8]) -> Result<(), SqlError> {
+        self.sink.copy_data(data)
+    }
+
+    fn copy_done(&mut self) -> Result<(), SqlError> {
+        self.sink.copy_done()
+    }
+
+    fn copy_in(&mut self, layout: CopyLayout) -> Result<(), SqlError> {
+        self.sink.copy_in(layout)
+    }
+
+    fn copy_read(&mut self, into: &mut Vec<u8>) -> Result<bool, SqlError> {
+        self.sink.copy_read(into)
+    }
+}
+
+/// Counts rows on their way.
+pub(super) struct Counted<'s> {
+    pub(super) sink: &'s mut dyn StatementSink,
+    pub(super) rows: u64,
+}
+
+impl StatementSink for Counted<'_> {
+    fn begin(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
+        self.sink.begin(columns)
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        self.rows += batch.rows as u64;
+        self.sink.batch(batch)
+    }
+
+    fn complete(&mut self, tag: &CommandTag) -> Result<(), SqlError> {
+        self.sink.complete(tag)
+    }
+
+    fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
+        self.sink.notice(notice)
+    }
+}
+
+/// Keeps the rows and drops all else.
+pub(super) struct Collect<'b>(pub(super) &'b mut Vec<Batch>);
+
+impl StatementSink for Collect<'_> {
+    fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        self.0.push(batch.clone());
+        Ok(())
+    }
+
+    fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, _: &Notice) -> Result<(), SqlError> {
+        Ok(())
+    }
+}
+
+/// A client that wants nothing.
+pub(super) struct Nowhere;
+
+impl StatementSink for Nowhere {
+    fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn batch(&mut self, _: &Batch) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, _: &Notice) -> Result<(), SqlError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! What goes around every statement, whatever it is: clocks, what other sessions see of it, its failure, its messages.
+//!
+//! ```text
+//! begin_work ─► dispatch ─┬──────────────► end_work ─► notices
+//!                         └─► fail_work ──┘
+//! ```
+//!
+//! 1. Between [`Session::begin_work`] and [`Session::end_work`] others see the session active, with the statement's text,
+//!    and may cancel it.
+//! 2. A session that is to end starts no further statement, and gives up its transaction.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Session;
+use super::api::StatementSink;
+use super::job::{Done, Job};
+use super::measure::Measure;
+use super::prepared::Prepared;
+use super::registry::Activity;
+use super::transaction::{Block, Ending, TransactionStatus};
+use verso_parser::syntax::Statement;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Session {
+    /// Runs a statement of a text and tells the sink how it ended.
+    pub(super) fn one(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
+        let epoch = self.services.epoch;
+        let done = self.perform(job, sink)?;
+        if self.services.epoch != epoch {
+            sink.time_zone(&self.services.settings.time_zone);
+        }
+        sink.complete(&done.into_tag())
+    }
+
+    /// Runs a statement; with all that goes around it.
+    pub(super) fn perform(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+        self.begin_work(job)?;
+        let measures = self.services.settings.statement_statistics
+            && *job.statement != Statement::ShowStatementStatistics;
+        let measure = measures.then(|| Measure::start(self));
+        let mut result = self.dispatch(job, sink);
+        if result.is_ok() && job.ends {
+            result = self.end_series().and(result);
+        }
+        if let Err(error) = &mut result {
+            self.fail_work(error);
+        }
+        if let Some(measure) = measure {
+            measure.finish(self, result.as_ref().map_or(0, Done::rows));
+        }
+        self.end_work();
+        self.send_notices(sink)?;
+        result
+    }
+
+    /// Tells others what the session does now, and starts its clocks.
+    pub(super) fn begin_work(&mut self, job: &Job<'_>) -> Result<(), SqlError> {
+        self.check_ending()?;
+        self.settle()?;
+        let services = &self.services;
+        let info = &services.info;
+        if services.is_timed {
+            info.start_statement(services.deadline(services.settings.statement_timeout_ms));
+        }
+        info.clear();
+        // What goes the short way does not ask for the time.
+        let now = match self.may_be_direct(job) {
+            true => services.now_rough().max(services.transaction_started.get()),
+            false => services.now(),
+        };
+        services.statement_started.set(now);
+        info.statement_started.store(now, Ordering::Relaxed);
+        let shared = job.prepared.filter(|_| job.shows).map(Prepared::text);
+        let mut shown = services.shown.borrow_mut();
+        if !shared.is_some_and(|text| Arc::ptr_eq(&shown, text)) {
+            *shown = shared.map_or_else(|| job.shown().into(), Arc::clone);
+            *info.statement.lock() = Arc::clone(&shown);
+        }
+        info.set_active(now);
+        Ok(())
+    }
+
+    /// Refuses everything once the session is to end, and gives up its transaction.
+    pub(super) fn check_ending(&mut self) -> Result<(), SqlError> {
+        let Some(reason) = self.services.info.ending() else { return Ok(()) };
+        self.abandon();
+        Err(reason.error())
+    }
+
+    /// Rolls the open transaction back; its error would have nobody to go to.
+    pub fn abandon(&mut self) {
+        if let Some(active) = self.active.take() {
+            let _ = self.end(active, Ending::Rollback);
+        }
+    }
+
+    /// After a failure: the transaction fails, and a cancel is called what it was.
+    pub(super) fn fail_work(&mut self, error: &mut SqlError) {
+        // A COPY that its client breaks off has the same code, and words of its own.
+        if error.sqlstate == sqlstate::QUERY_CANCELED
+            && self.services.info.cancel_flag().load(Ordering::Relaxed)
+        {
+            let reason = self.services.info.reason().error();
+            (error.sqlstate, error.message) = (reason.sqlstate, reason.message);
+        }
+        self.fail_transaction();
+        if self.services.info.ending().is_some() {
+            self.abandon();
+        }
+    }
+
+    /// Tells others that the statement is over, and takes its clocks back.
+    pub(super) fn end_work(&mut self) {
+        let activity = match self.status() {
+            TransactionStatus::Idle => Activity::Idle,
+            TransactionStatus::InTransaction => Activity::IdleInTransaction,
+            TransactionStatus::Failed => Activity::IdleInFailedTransaction,
+        };
+        let services = &self.services;
+        if services.is_timed {
+            let timeout = match activity {
+                Activity::Idle | Activity::Active => 0,
+                _ => services.settings.idle_in_transaction_timeout_ms,
+            };
+            services.info.end_statement(services.deadline(timeout));
+        }
+        // A statement's end is told roughly, and not before its beginning.
+        let now = services.now_rough().max(services.statement_started.get());
+        services.info.set_activity(activity, now);
+        // Who wanted the session to end while the statement ran left it to the session.
+        if services.info.ending().is_some() {
+            self.abandon();
+            self.services.info.tell();
+        }
+    }
+
+    /// Sends the messages that the statement has left.
+    pub(super) fn send_notices(&self, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
+        if self.services.notices.borrow().is_empty() {
+            return Ok(());
+        }
+        self.services.notices.take().iter().try_for_each(|notice| sink.notice(notice))
+    }
+
+    /// A failed statement fails its transaction; one of its own is rolled back.
+    pub(super) fn fail_transaction(&mut self) {
+        match self.active.take() {
+            Some(mut active) if active.block == Block::Explicit => {
+                if active.fail() {
+                    self.undo_failed(&mut active);
+                }
+                self.active = Some(active);
+            }
+            Some(active) => {
+                // The error that the client gets is the statement's; a dead transaction is rolled back anyway.
+                let _ = self.end(active, Ending::Rollback);
+            }
+            None => {}
+        }
+    }
+}

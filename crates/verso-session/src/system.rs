@@ -1,0 +1,385 @@
+//! The rows of the system views.
+
+use std::sync::atomic::Ordering;
+
+use verso_catalog::{SystemRows, SystemView};
+use verso_storage::{
+    AdvisoryKey, Isolation, LockInfo, LockTarget, Markers, ObjectId, PageKind, TxnId, TxnState,
+};
+use verso_types::Value;
+
+use super::services::Services;
+use super::settings::SETTINGS;
+
+/// A sweep that a statement asked for.
+#[derive(Clone, Debug)]
+pub struct SweepRecord {
+    pub(crate) started: i64,
+    pub(crate) seconds: f64,
+    pub(crate) workers: u32,
+    pub(crate) table: Option<String>,
+    pub(crate) pages_visited: u64,
+    pub(crate) pages_skipped: u64,
+    pub(crate) pages_backed_out: u64,
+    pub(crate) before: Markers,
+    pub(crate) after: Markers,
+}
+
+/// Sums over the session's statements.
+#[derive(Clone, Debug, Default)]
+pub struct SessionTotals {
+    pub(crate) statements: u64,
+    pub(crate) rows: u64,
+    pub(crate) elapsed_nanos: u64,
+    pub(crate) fetches: u64,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) redo_bytes: u64,
+}
+
+/// Beyond so many transactions `verso_tip` shows the first ones only.
+const TIP_ROWS_MAX: u64 = 100_000;
+
+fn int(value: u64) -> Value {
+    Value::Int8(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn id(value: TxnId) -> Value {
+    int(value.0)
+}
+
+fn optional(value: Option<i64>) -> Value {
+    value.map_or(Value::Null, Value::Timestamptz)
+}
+
+impl SystemRows for Services {
+    fn rows(&self, view: SystemView, args: &[Value]) -> Vec<Vec<Value>> {
+        match view {
+            SystemView::Database => vec![self.database_row()],
+            SystemView::Transactions => self.transaction_rows(),
+            SystemView::Sessions => self.session_rows(),
+            SystemView::SessionStats => {
+                let totals = self.totals.borrow();
+                vec![vec![
+                    int(totals.statements),
+                    int(totals.rows),
+                    Value::Float8(totals.elapsed_nanos as f64 / 1e6),
+                    int(totals.fetches),
+                    int(totals.reads),
+                    int(totals.writes),
+                    int(totals.redo_bytes),
+                ]]
+            }
+            SystemView::TableSpace => self.table_space_rows(),
+            SystemView::SweepHistory => self.instance.sweeps.lock().iter().map(sweep_row).collect(),
+            SystemView::Tip => self.tip_rows(args),
+            SystemView::Settings => {
+                let row = |(name, description): &(&str, &str)| {
+                    let setting = self.show(name).map_or(Value::Null, |setting| Value::text(&setting));
+                    vec![Value::text(name), setting, Value::text(description)]
+                };
+                SETTINGS.iter().map(row).collect()
+            }
+            SystemView::Locks => self.lock_rows(),
+            SystemView::PgLocks => self.pg_lock_rows(),
+            SystemView::PreparedTransactions => self.prepared_rows(),
+            SystemView::Progress => Vec::new(), // nothing runs in the background of a statement yet
+            SystemView::Activity => self.activity_rows(),
+            SystemView::Cursors => self.cursors.iter().map(|(name, cursor)| cursor.row(name)).collect(),
+            SystemView::PreparedStatements => {
+                self.statements.iter().map(|(name, statement)| statement.row(name)).collect()
+            }
+            // A catalog that cannot be read has told so to whoever looked for a table.
+            SystemView::Roles => self
+                .instance
+                .roles()
+                .map(|roles| roles.iter().map(verso_catalog::Role::to_values).collect())
+                .unwrap_or_default(),
+            SystemView::PageWrites => {
+                let statistics = self.instance.engine.statistics();
+                let writes = statistics.pool.writes_per_kind;
+                PageKind::ALL
+                    .iter()
+                    .map(|kind| vec![Value::text(kind.name()), int(writes[kind.index()])])
+                    .collect()
+            }
+        }
+    }
+}
+
+impl Services {
+    fn database_row(&self) -> Vec<Value> {
+        let engine = &self.instance.engine;
+        let (markers, space, statistics) = (engine.markers(), engine.space(), engine.statistics());
+        let database = *self.instance.database.lock();
+        let page_size = i32::try_from(space.page_size).unwrap_or(i32::MAX);
+        vec![
+            Value::text("verso"),
+            id(markers.oit),
+            id(markers.oat),
+            id(markers.ost),
+            id(markers.next),
+            Value::Int4(page_size),
+            int(space.total_pages),
+            int(space.free_pages),
+            int(space.version_pages),
+            int(space.temporary_pages),
+            int(statistics.pool.capacity_pages * space.page_size),
+            int(statistics.pool.resident_pages),
+            int(statistics.pool.dirty_pages),
+            int(statistics.log.bytes),
+            int(statistics.log.fsyncs),
+            int(statistics.commits),
+            int(statistics.rollbacks),
+            int(database.sweep_interval),
+            Value::Bool(database.auto_backout),
+        ]
+    }
+
+    fn transaction_rows(&self) -> Vec<Vec<Value>> {
+        let row = |txn: verso_storage::TxnInfo| {
+            let level = match txn.isolation {
+                Isolation::ReadUncommitted => "read uncommitted",
+                Isolation::ReadCommitted => "read committed",
+                Isolation::Snapshot => "repeatable read",
+                Isolation::Serializable => "serializable",
+            };
+            vec![
+                txn.id.map_or(Value::Null, id),
+                Value::text(state_name(TxnState::Active)),
+                Value::text(level),
+                Value::Bool(txn.savepoints),
+                Value::Bool(txn.read_only),
+                Value::Null,
+                txn.snapshot.map_or(Value::Null, int),
+                int(txn.undo_bitmap_bytes),
+                int(txn.undo_image_bytes),
+                int(txn.log_bytes),
+                if txn.first_lsn.0 == 0 { Value::Null } else { int(txn.first_lsn.0) },
+            ]
+        };
+        self.instance.engine.transactions().into_iter().map(row).collect()
+    }
+
+    /// The table with this number, and its oid.
+    fn table_of(&self, object: ObjectId) -> Option<(Value, Value)> {
+        let catalog = self.catalog.borrow().clone()?;
+        let table = catalog.tables().find(|table| table.heap == object)?;
+        Some((Value::text(&table.name), Value::Int8(i64::from(table.oid.0))))
+    }
+
+    fn lock_rows(&self) -> Vec<Vec<Value>> {
+        let name = |object| self.table_of(object).map_or(Value::Null, |(name, _)| name);
+        let row = |lock: LockInfo| {
+            let (kind, table, key, records) = match lock.target {
+                LockTarget::Table(object) => ("table", name(object), Value::Null, Value::Null),
+                LockTarget::Records { object, first, count } => {
+                    ("record", name(object), Value::text(&first.to_string()), int(u64::from(count)))
+                }
+                LockTarget::Pages { object, first, last } => {
+                    let pages = if first == last { first.to_string() } else { format!("{first}-{last}") };
+                    ("page", name(object), Value::text(&pages), Value::Null)
+                }
+                LockTarget::Transaction(txn) => {
+                    ("transaction", Value::Null, Value::text(&txn.0.to_string()), Value::Null)
+                }
+                LockTarget::Advisory(key) => {
+                    ("advisory", Value::Null, Value::text(&key.to_string()), Value::Null)
+                }
+            };
+            let blockers: Vec<String> = lock.blocked_by.iter().map(u64::to_string).collect();
+            vec![
+                Value::text(kind),
+                table,
+                key,
+                records,
+                Value::text(lock.mode),
+                Value::Bool(lock.granted),
+                if lock.session == 0 { Value::Null } else { int(lock.session) },
+                lock.txn.map_or(Value::Null, id),
+                if blockers.is_empty() { Value::Null } else { Value::text(&blockers.join(",")) },
+            ]
+        };
+        self.instance.engine.locks().into_iter().map(row).collect()
+    }
+
+    fn pg_lock_rows(&self) -> Vec<Vec<Value>> {
+        let oid = |object| self.table_of(object).map_or(Value::Null, |(_, oid)| oid);
+        let row = |lock: LockInfo| {
+            let mut row = vec![Value::Null; 11];
+            row[0] = Value::text(match lock.target {
+                LockTarget::Table(object) => {
+                    row[1] = oid(object);
+                    "relation"
+                }
+                LockTarget::Records { object, first, .. } => {
+                    row[1] = oid(object);
+                    row[2] = Value::Int4(i32::try_from(first.page_index).unwrap_or(i32::MAX));
+                    row[3] = Value::Int2(i16::try_from(first.slot).unwrap_or(i16::MAX));
+                    "tuple"
+                }
+                LockTarget::Pages { object, first, .. } => {
+                    row[1] = oid(object);
+                    row[2] = Value::Int4(i32::try_from(first).unwrap_or(i32::MAX));
+                    "page"
+                }
+                LockTarget::Transaction(txn) => {
+                    row[4] = id(txn);
+                    "transactionid"
+                }
+                LockTarget::Advisory(key) => {
+                    // As PostgreSQL splits the keys.
+                    let (class, object, sub) = match key {
+                        AdvisoryKey::One(key) => (key >> 32 & 0xffff_ffff, key & 0xffff_ffff, 1),
+                        AdvisoryKey::Two(class, object) => {
+                            (i64::from(class.cast_unsigned()), i64::from(object.cast_unsigned()), 2)
+                        }
+                    };
+                    row[5] = Value::Int8(class);
+                    row[6] = Value::Int8(object);
+                    row[7] = Value::Int2(sub);
+                    "advisory"
+                }
+            });
+            if lock.session > 0 {
+                row[8] = Value::Int4(i32::try_from(lock.session).unwrap_or(i32::MAX));
+            }
+            row[9] = Value::text(lock.mode);
+            row[10] = Value::Bool(lock.granted);
+            row
+        };
+        self.instance.engine.locks().into_iter().map(row).collect()
+    }
+
+    fn prepared_rows(&self) -> Vec<Vec<Value>> {
+        let row = |info: verso_storage::PreparedInfo| {
+            let database = verso_exec::SessionServices::database_name(self);
+            vec![
+                id(info.txn),
+                Value::text(&info.name),
+                Value::Timestamptz(info.at_unix_micros - super::services::EPOCH_MICROS),
+                Value::text(&info.by),
+                Value::Text(database),
+            ]
+        };
+        self.instance.engine.prepared().into_iter().map(row).collect()
+    }
+
+    fn session_rows(&self) -> Vec<Vec<Value>> {
+        let row = |info: std::sync::Arc<super::registry::SessionInfo>| {
+            let started = info.statement_started.load(Ordering::Relaxed);
+            let statement = std::sync::Arc::clone(&info.statement.lock());
+            vec![
+                int(info.number),
+                Value::text("client"),
+                Value::text(info.activity().name()),
+                Value::Null,
+                Value::Timestamptz(info.connected),
+                optional((started != 0).then_some(started)),
+                Value::Text(statement),
+            ]
+        };
+        self.instance.sessions.all().into_iter().map(row).collect()
+    }
+
+    fn activity_rows(&self) -> Vec<Vec<Value>> {
+        let moment = |value: &std::sync::atomic::AtomicI64| {
+            optional(Some(value.load(std::sync::atomic::Ordering::Relaxed)).filter(|value| *value != 0))
+        };
+        let row = |info: &std::sync::Arc<super::registry::SessionInfo>| {
+            let identity = info.identity.lock().clone();
+            let address: Option<std::net::SocketAddr> =
+                identity.client.as_deref().and_then(|client| client.parse().ok());
+            vec![
+                Value::text("verso"),
+                Value::Int4(super::identity::backend_id(info.number)),
+                Value::Text(identity.user),
+                Value::Text(std::sync::Arc::clone(&info.application.lock())),
+                address.map_or(Value::Null, |address| Value::text(&address.ip().to_string())),
+                Value::Int4(address.map_or(-1, |address| address.port().into())),
+                Value::Timestamptz(info.connected),
+                moment(&info.statement_started),
+                moment(&info.changed),
+                Value::text(info.activity().name()),
+                Value::Text(std::sync::Arc::clone(&info.statement.lock())),
+                Value::text("client backend"),
+            ]
+        };
+        self.instance.sessions.all().iter().map(row).collect()
+    }
+
+    fn table_space_rows(&self) -> Vec<Vec<Value>> {
+        let Some(catalog) = self.catalog.borrow().clone() else { return Vec::new() };
+        let engine = &self.instance.engine;
+        let page_size = engine.space().page_size;
+        let mut rows = Vec::new();
+        for table in catalog.tables() {
+            // A table dropped meanwhile has no space to tell of.
+            let Ok(space) = engine.table_space(table.heap) else { continue };
+            rows.push(vec![
+                Value::text(&table.schema),
+                Value::text(&table.name),
+                int(space.data_pages),
+                int(space.companion_pages),
+                int(space.overflow_pages),
+                int(space.free_pages),
+                Value::Null,
+                int(space.swept_pages),
+                int(space.all_visible_pages),
+                int(space.pages * page_size),
+            ]);
+        }
+        rows
+    }
+
+    fn tip_rows(&self, args: &[Value]) -> Vec<Vec<Value>> {
+        let (Some(from), Some(to)) =
+            (args.first().and_then(Value::as_i64), args.get(1).and_then(Value::as_i64))
+        else {
+            return Vec::new();
+        };
+        let engine = &self.instance.engine;
+        let first = u64::try_from(from).unwrap_or(0).max(1);
+        let last = u64::try_from(to).unwrap_or(0).min(engine.markers().next.0.saturating_sub(1));
+        (first..=last)
+            .take(TIP_ROWS_MAX as usize)
+            .map(|number| vec![int(number), Value::text(state_name(engine.txn_state(TxnId(number))))])
+            .collect()
+    }
+}
+
+fn state_name(state: TxnState) -> &'static str {
+    match state {
+        TxnState::Active => "active",
+        TxnState::Limbo => "limbo",
+        TxnState::Dead => "dead",
+        TxnState::Committed => "committed",
+    }
+}
+
+fn sweep_row(record: &SweepRecord) -> Vec<Value> {
+    let SweepRecord {
+        started,
+        seconds,
+        workers,
+        table,
+        pages_visited,
+        pages_skipped,
+        pages_backed_out,
+        before,
+        after,
+    } = record;
+    let mut row = vec![
+        Value::Timestamptz(*started),
+        Value::Float8(*seconds),
+        Value::Int4(i32::try_from(*workers).unwrap_or(i32::MAX)),
+        table.as_deref().map_or(Value::Null, Value::text),
+        int(*pages_visited),
+        int(*pages_skipped),
+        int(*pages_backed_out),
+    ];
+    for markers in [before, after] {
+        row.extend([id(markers.oit), id(markers.oat), id(markers.ost), id(markers.next)]);
+    }
+    row
+}

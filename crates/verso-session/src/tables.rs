@@ -1,0 +1,407 @@
+//! The executors' tables, over storage and one transaction.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`cursor`] | rows read, rows changed |
+//! | [`reference`] | what foreign keys ask for beyond a snapshot |
+//! | [`duplicate`] | which row a unique index refused |
+//!
+//! 1. A table is locked before it is opened. Of one that is to be changed, or whose rows are to be locked, the definition
+//!    is looked at once more behind the lock: it is a conflict if it is another one by then.
+//! 2. The transaction is borrowed for the moment of a call, so that statements of functions run in between.
+
+mod cursor;
+mod duplicate;
+mod reference;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef};
+use verso_exec::context::AdvisoryCall;
+use verso_exec::error::{ExecError, Result};
+use verso_exec::exec::{ChangeCursor, TableCursor, Tables};
+use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
+use verso_storage::index::{Index, KeyRange};
+use verso_storage::{
+    Engine, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, Txn, TxnId,
+    WaitPolicy,
+};
+use verso_types::{Batch, TimeZone, Value};
+
+use super::constraints::Deferred;
+use super::opened::{OpenTables, RowBatch};
+use super::services::Services;
+use cursor::{Changer, Ranges, Reader, Rows};
+pub(super) use duplicate::newest_key;
+
+/// A larger part of a table than this is read faster whole: rows through an index cost several times as much each.
+const LARGE_SHARE: f64 = 0.2;
+
+/// Tables as a transaction sees them.
+pub struct EngineTables<'t> {
+    /// Storage.
+    pub engine: &'t Engine,
+    /// The transaction; borrowed for the moment of each call, so that nested statements may use it in turn.
+    pub txn: &'t RefCell<Txn>,
+    /// Tables the session has used.
+    pub opened: &'t OpenTables,
+    /// What is checked at commit.
+    pub deferred: &'t RefCell<Deferred>,
+    /// Tables with rows that others have changed since the statement's snapshot, for who runs it again.
+    pub contended: &'t RefCell<Vec<ObjectId>>,
+    /// The definitions, and the version of them that the statement was bound with.
+    pub catalog: (&'t Catalog, u64),
+    /// For values in the details of errors.
+    pub time_zone: &'t TimeZone,
+}
+
+impl Services {
+    /// The tables for a transaction of the session, whose statement knows this version of the catalog.
+    pub(super) fn tables<'t>(&'t self, txn: &'t RefCell<Txn>, version: u64) -> EngineTables<'t> {
+        EngineTables {
+            engine: &self.instance.engine,
+            txn,
+            opened: &self.opened,
+            deferred: &self.deferred,
+            contended: &self.contended,
+            catalog: (&self.instance.catalog, version),
+            time_zone: &self.settings.time_zone,
+        }
+    }
+}
+
+impl EngineTables<'_> {
+    /// Locks a table whose rows are to be changed, and opens it.
+    fn heap_for_change(&self, table: &TableDef) -> Result<Arc<Heap>> {
+        self.lock(table, TableLockMode::RowExclusive)?;
+        self.defer_unique(table);
+        self.heap_for_locks(table)
+    }
+
+    /// Tells storage which unique indexes of a table are checked at commit.
+    fn defer_unique(&self, table: &TableDef) {
+        for index in table.indexes.iter().filter(|index| index.deferrable) {
+            let deferred = self.deferred.borrow().is_index_deferred(index);
+            self.deferred.borrow_mut().unique |= deferred;
+            self.txn.borrow_mut().defer_unique(index.object, deferred);
+        }
+    }
+
+    fn heap(&self, table: &TableDef) -> Result<Arc<Heap>> {
+        Ok(self.opened.heap(self.engine, table.heap)?)
+    }
+
+    /// A table, itself locked, whose records are to be locked or changed.
+    fn heap_for_locks(&self, table: &TableDef) -> Result<Arc<Heap>> {
+        let heap = self.heap(table)?;
+        heap.set_page_locks(table.options.get("lock_level") == Some("page"));
+        Ok(heap)
+    }
+
+    fn index(&self, heap: &Heap, index: &IndexDef) -> Result<Arc<Index>> {
+        Ok(self.opened.index(self.engine, heap, index.object)?)
+    }
+
+    /// Locks a table. A definition that changed while others had it locked is a conflict, unless it is only read: then
+    /// the rows are there still, as the statement's snapshot has them.
+    pub(super) fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
+        let mut txn = self.txn.borrow_mut();
+        if txn.knows_lock(table.heap, mode) {
+            return Ok(());
+        }
+        self.engine.lock_table(&mut txn, table.heap, mode, WaitPolicy::Block)?;
+        if mode != TableLockMode::AccessShare {
+            self.check_definition(&mut txn, table)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the table, just locked, is still what the statement takes it for.
+    pub(super) fn check_definition(&self, txn: &mut Txn, table: &TableDef) -> Result<()> {
+        let (catalog, version) = self.catalog;
+        if table.is_system() || catalog.is_current(table, version, txn)? {
+            return Ok(());
+        }
+        txn.forget_lock(table.heap);
+        let record = RecordId { page_index: 0, slot: 0 };
+        Err(StorageError::Conflict { record, by: TxnId::NONE }.into())
+    }
+
+    /// Refuses a function that changes something in a READ ONLY transaction.
+    fn refuse_read_only(&self, what: &str) -> Result<()> {
+        if !self.txn.borrow().is_read_only() {
+            return Ok(());
+        }
+        let message = format!("cannot execute {what} in a read-only transaction");
+        Err(ExecError::raised("25006", message))
+    }
+}
+
+/// The ids of columns that are given by their places.
+fn column_ids(table: &TableDef, columns: &[usize]) -> Vec<u16> {
+    columns.iter().map(|at| table.columns[*at].id).collect()
+}
+
+impl Tables for EngineTables<'_> {
+    fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
+        self.lock(table, TableLockMode::AccessShare)?;
+        let columns = column_ids(table, columns);
+        let scan =
+            self.heap(table)?.scan(&self.txn.borrow(), ScanSpec { columns: &columns, pages: 0..u32::MAX });
+        Ok(Box::new(Reader::new(Rows::Heap(scan))))
+    }
+
+    fn scan_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        columns: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        let heap = self.heap_for_change(table)?;
+        let columns = column_ids(table, columns);
+        let scan = heap.scan(&self.txn.borrow(), ScanSpec { columns: &columns, pages: 0..u32::MAX });
+        Ok(Box::new(Changer::new(self, heap, Rows::Heap(scan), columns)))
+    }
+
+    fn get(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        key: &[u8],
+        columns: &[usize],
+        out: &mut Batch,
+    ) -> Result<bool> {
+        self.lock(table, TableLockMode::AccessShare)?;
+        let heap = self.heap(table)?;
+        let index = self.index(&heap, index)?;
+        let mut row = self.opened.row();
+        let RowBatch { columns: ids, rows } = &mut *row;
+        ids.clear();
+        ids.extend(columns.iter().map(|at| table.columns[*at].id));
+        std::mem::swap(out, &mut rows.batch);
+        let found = heap.get(&self.txn.borrow(), &index, key, ids, rows);
+        std::mem::swap(out, &mut rows.batch);
+        Ok(found?)
+    }
+
+    fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool> {
+        self.lock(table, TableLockMode::AccessShare)?;
+        let ids = column_ids(table, columns);
+        let mut rows = ScanBatch::default();
+        let found = self.heap(table)?.fetch(&self.txn.borrow(), record, &ids, &mut rows)?;
+        *out = rows.batch;
+        Ok(found)
+    }
+
+    fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool> {
+        let txn = self.txn.borrow();
+        // A serializable transaction conflicts with less where it reads through the index.
+        if txn.isolation() == Isolation::Serializable {
+            return Ok(false);
+        }
+        let heap = self.heap(table)?;
+        let share = self.index(&heap, index)?.share(&txn, ranges)?;
+        Ok(share.is_some_and(|share| share > LARGE_SHARE))
+    }
+
+    fn index_scan(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        ranges: Vec<KeyRange>,
+        descending: bool,
+        columns: &[usize],
+    ) -> Result<Box<dyn TableCursor>> {
+        self.lock(table, TableLockMode::AccessShare)?;
+        let ids = column_ids(table, columns);
+        let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, descending, &ids)?;
+        Ok(Box::new(Reader::new(Rows::Index(scan))))
+    }
+
+    fn index_scan_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        index: &IndexDef,
+        ranges: Vec<KeyRange>,
+        columns: &[usize],
+        collect: bool,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        let heap = self.heap_for_change(table)?;
+        let columns = column_ids(table, columns);
+        let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, false, &columns)?;
+        let scan = if collect { Rows::collect(scan)? } else { Rows::Index(scan) };
+        Ok(Box::new(Changer::new(self, heap, scan, columns)))
+    }
+
+    fn get_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        index: &IndexDef,
+        key: &[u8],
+        columns: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        let heap = self.heap_for_change(table)?;
+        let index = self.index(&heap, index)?;
+        let ids = columns.iter().map(|at| table.columns[*at].id);
+        let mut changer = Box::new(Changer::new(self, heap, Rows::Found(false), ids));
+        let RowBatch { columns, rows } = &mut *changer.row;
+        let found = changer.heap.get(&self.txn.borrow(), &index, key, columns, rows)?;
+        changer.scan = Rows::Found(found);
+        Ok(changer)
+    }
+
+    fn change_found<'t>(
+        &'t self,
+        table: &TableDef,
+        columns: &[usize],
+        found: Vec<(Vec<RecordId>, Batch)>,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        let heap = self.heap_for_change(table)?;
+        let columns = column_ids(table, columns);
+        let rows = |(records, batch)| {
+            let mut rows = ScanBatch::default();
+            (rows.records, rows.batch) = (records, batch);
+            rows
+        };
+        let scan = Rows::Collected(found.into_iter().map(rows).collect::<Vec<_>>().into_iter());
+        Ok(Box::new(Changer::new(self, heap, scan, columns)))
+    }
+
+    fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
+        self.lock_key(table, index, wanted)
+    }
+
+    fn exists_beyond_snapshot(
+        &self,
+        table: &TableDef,
+        columns: &[usize],
+        access: Option<(&IndexDef, Vec<KeyRange>)>,
+        matches: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
+    ) -> Result<bool> {
+        self.find_beyond_snapshot(table, columns, access, matches)
+    }
+
+    fn check_may_lock(&self, mode: RecordLockMode) -> Result<()> {
+        self.refuse_read_only(match mode {
+            RecordLockMode::KeyShare => "SELECT FOR KEY SHARE",
+            RecordLockMode::Share => "SELECT FOR SHARE",
+            RecordLockMode::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
+            RecordLockMode::Update => "SELECT FOR UPDATE",
+        })
+    }
+
+    fn lock_rows(
+        &self,
+        table: &TableDef,
+        records: &[RecordId],
+        mode: RecordLockMode,
+        wait: WaitPolicy,
+    ) -> Result<Vec<u32>> {
+        self.lock(table, TableLockMode::RowShare)?;
+        let heap = self.heap_for_locks(table)?;
+        let mut rows = ScanBatch::default();
+        rows.records.extend_from_slice(records);
+        let mut txn = self.txn.borrow_mut();
+        let locked = match heap.lock_records(&mut txn, &rows, None, mode, wait) {
+            Err(StorageError::LockNotAvailable) => {
+                let message = format!("could not obtain lock on row in relation \"{}\"", table.name);
+                return Err(ExecError::raised("55P03", message));
+            }
+            locked => locked?,
+        };
+        let by_statement = txn.isolation().by_statement();
+        let conflict = locked.changed.first().or_else(|| locked.gone.first().filter(|_| !by_statement));
+        if let Some(row) = conflict {
+            let record = records[*row as usize];
+            self.contended.borrow_mut().push(table.heap);
+            return Err(StorageError::Conflict { record, by: TxnId::NONE }.into());
+        }
+        Ok(locked.locked)
+    }
+
+    fn is_deferred(&self, constraint: &ConstraintDef) -> bool {
+        self.deferred.borrow().is_deferred(constraint)
+    }
+
+    fn defer(&self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool) {
+        self.deferred.borrow_mut().note(constraint, key, referenced);
+    }
+
+    fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
+        self.lock(table, TableLockMode::RowExclusive)?;
+        self.defer_unique(table);
+        let insert = |heap: &Arc<Heap>| heap.insert(&mut self.txn.borrow_mut(), rows, None);
+        let inserted = self.opened.with_heap(self.engine, table.heap, insert);
+        inserted.map_err(|error: StorageError| self.explain_duplicate(table, error, rows))
+    }
+
+    fn next_value(&self, sequence: &SequenceDef) -> Result<i64> {
+        self.refuse_read_only("nextval()")?;
+        Ok(self.engine.sequence(sequence.object)?.next_value()?)
+    }
+
+    fn set_value(&self, sequence: &SequenceDef, value: i64, is_called: bool) -> Result<()> {
+        self.refuse_read_only("setval()")?;
+        Ok(self.engine.sequence(sequence.object)?.set_value(value, is_called)?)
+    }
+
+    fn advisory(&self, call: AdvisoryCall) -> Result<bool> {
+        let txn = &mut self.txn.borrow_mut();
+        Ok(match call {
+            AdvisoryCall::Lock { key, shared, session, at_once } => {
+                let policy = if at_once { WaitPolicy::SkipLocked } else { WaitPolicy::Block };
+                txn.advisory_lock(key, shared, session, policy)?
+            }
+            AdvisoryCall::Unlock { key, shared } => txn.advisory_unlock(key, shared),
+            AdvisoryCall::UnlockAll => {
+                txn.advisory_unlock_all();
+                true
+            }
+        })
+    }
+
+    fn export_snapshot(&self) -> Result<String> {
+        Ok(self.txn.borrow_mut().export_snapshot()?)
+    }
+
+    fn transaction_id(&self, assign: bool) -> Result<Option<u64>> {
+        let mut txn = self.txn.borrow_mut();
+        let id = if assign { Some(txn.assign_id()?) } else { txn.id() };
+        Ok(id.map(|id| id.0))
+    }
+
+    fn begin_statement(&self) -> Result<()> {
+        Ok(self.txn.borrow_mut().begin_statement()?)
+    }
+
+    fn end_statement(&self) -> Result<()> {
+        Ok(self.txn.borrow_mut().end_statement()?)
+    }
+
+    fn abort_statement(&self) -> Result<()> {
+        Ok(self.txn.borrow_mut().abort_statement()?)
+    }
+
+    fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.txn.borrow_mut().exchange_views();
+        let done = work();
+        self.txn.borrow_mut().exchange_views();
+        done
+    }
+
+    fn savepoints(&self) -> bool {
+        self.txn.borrow().savepoints()
+    }
+
+    fn savepoint(&self, name: &str) -> Result<()> {
+        Ok(self.txn.borrow_mut().savepoint(name)?)
+    }
+
+    fn rollback_to(&self, name: &str) -> Result<()> {
+        Ok(self.txn.borrow_mut().rollback_to(name)?)
+    }
+
+    fn release(&self, name: &str) -> Result<()> {
+        Ok(self.txn.borrow_mut().release(name)?)
+    }
+}

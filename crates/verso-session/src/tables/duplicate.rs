@@ -1,0 +1,68 @@
+//! Which key a unique index refused: storage names the index and the record that has the key, clients want both in words.
+
+use verso_catalog::{IndexDef, TableDef};
+use verso_exec::error::ExecError;
+use verso_storage::heap::ScanBatch;
+use verso_storage::index::key;
+use verso_storage::{Engine, ObjectId, RecordId, StorageError, Txn};
+use verso_types::{Batch, Column, SqlType, Value};
+
+use super::EngineTables;
+use crate::constraints::duplicate;
+
+impl EngineTables<'_> {
+    /// Names the constraint that refused rows to be inserted, and the key that is there already.
+    pub(super) fn explain_duplicate(&self, table: &TableDef, error: StorageError, rows: &Batch) -> ExecError {
+        let StorageError::Unique { index, record } = error else { return error.into() };
+        let definition = table.indexes.iter().find(|definition| definition.object == index);
+        let Some(definition) = definition else { return error.into() };
+        let key = self.key_among(table, definition, index, record, rows);
+        let key = key.or_else(|| newest_key(self.engine, &self.txn.borrow(), table, definition, record));
+        duplicate(table, definition, key.as_deref(), self.time_zone)
+    }
+
+    /// The key of the row, among those to be inserted, that the record has already.
+    fn key_among(
+        &self,
+        table: &TableDef,
+        definition: &IndexDef,
+        index: ObjectId,
+        record: RecordId,
+        rows: &Batch,
+    ) -> Option<Vec<Value>> {
+        let index = self.engine.index(index).ok()?;
+        let positions: Vec<usize> =
+            definition.parts.iter().filter_map(|part| table.column_with_id(part.column)).collect();
+        let columns: Vec<&Column> = positions.iter().map(|at| &rows.columns[*at]).collect();
+        let mut bytes = Vec::new();
+        // One row has the key for certain; of many it is the first that the record fits.
+        let fits = |row: &usize| {
+            if rows.rows == 1 {
+                return true;
+            }
+            bytes.clear();
+            key::encode_row(&index.spec().parts, &columns, *row, &mut bytes).is_ok()
+                && index
+                    .records_current(&self.txn.borrow(), &bytes)
+                    .is_ok_and(|records| records.contains(&record))
+        };
+        let row = (0..rows.rows).find(fits)?;
+        Some(positions.iter().map(|at| rows.columns[*at].value(row, &table.columns[*at].ty)).collect())
+    }
+}
+
+/// The key that the newest version of a record has.
+pub(crate) fn newest_key(
+    engine: &Engine,
+    txn: &Txn,
+    table: &TableDef,
+    index: &IndexDef,
+    record: RecordId,
+) -> Option<Vec<Value>> {
+    let ids: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
+    let types: Vec<SqlType> =
+        ids.iter().filter_map(|id| Some(table.columns[table.column_with_id(*id)?].ty.clone())).collect();
+    let mut rows = ScanBatch::default();
+    engine.heap(table.heap).ok()?.fetch_newest(txn, &[record], &ids, &mut rows).ok()?;
+    (rows.batch.rows == 1 && types.len() == ids.len()).then(|| rows.batch.row(0, &types))
+}

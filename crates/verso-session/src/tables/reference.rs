@@ -1,0 +1,83 @@
+//! What foreign keys ask for: they hold against what is committed by now, whatever the statement's snapshot sees.
+
+use verso_catalog::{IndexDef, TableDef};
+use verso_exec::error::Result;
+use verso_storage::heap::{ScanBatch, ScanSpec};
+use verso_storage::index::{KeyRange, key};
+use verso_storage::{CommitMode, Isolation, RecordId, RecordLockMode, TableLockMode, TxnOptions, WaitPolicy};
+use verso_types::Batch;
+
+use super::cursor::{Ranges, Rows};
+use super::{EngineTables, column_ids};
+
+impl EngineTables<'_> {
+    /// Locks the record that has a key, in its newest version, so that the key stays; whether there is one.
+    pub(super) fn lock_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
+        self.lock(table, TableLockMode::RowShare)?;
+        let heap = self.heap_for_locks(table)?;
+        let index = self.index(&heap, index)?;
+        let parts = &index.spec().parts;
+        let columns: Vec<u16> = parts.iter().map(|part| part.column).collect();
+        let records: Vec<RecordId> = index.records_current(&self.txn.borrow(), wanted)?;
+        for record in records {
+            let mut rows = ScanBatch::default();
+            rows.records.push(record);
+            let mut txn = self.txn.borrow_mut();
+            let locked =
+                heap.lock_records(&mut txn, &rows, None, RecordLockMode::KeyShare, WaitPolicy::Block)?;
+            if locked.locked.is_empty() && locked.changed.is_empty() {
+                continue;
+            }
+            heap.fetch_newest(&txn, &[record], &columns, &mut rows)?;
+            if rows.batch.rows == 0 {
+                continue;
+            }
+            let stored: Vec<_> = rows.batch.columns.iter().collect();
+            let mut found = Vec::new();
+            key::encode_row(parts, &stored, 0, &mut found)?;
+            if found == wanted {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a row that others have committed since the transaction's snapshot matches, as this transaction has left it.
+    pub(super) fn find_beyond_snapshot(
+        &self,
+        table: &TableDef,
+        columns: &[usize],
+        access: Option<(&IndexDef, Vec<KeyRange>)>,
+        matches: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
+    ) -> Result<bool> {
+        if self.txn.borrow().isolation().by_statement() {
+            return Ok(false);
+        }
+        let ids = column_ids(table, columns);
+        let heap = self.heap(table)?;
+        // Another transaction sees what was committed since; what this one made of it is looked at row by row.
+        let options = TxnOptions { isolation: Isolation::ReadCommitted, savepoints: false, read_only: true };
+        let mut newest = self.engine.begin(options);
+        newest.begin_statement()?;
+        let mut scan = match access {
+            Some((index, ranges)) => {
+                Rows::Index(Ranges::open(self, &newest, table, index, ranges, false, &ids)?)
+            }
+            None => Rows::Heap(heap.scan(&newest, ScanSpec { columns: &ids, pages: 0..u32::MAX })),
+        };
+        let mut rows = ScanBatch::default();
+        let mut row = ScanBatch::default();
+        let mut found = false;
+        while !found && scan.next(&mut rows)? {
+            for position in matches(&rows.batch)? {
+                let record = rows.records[position as usize];
+                heap.fetch_newest(&self.txn.borrow(), &[record], &ids, &mut row)?;
+                found |= row.batch.rows > 0 && !matches(&row.batch)?.is_empty();
+            }
+        }
+        drop(scan);
+        newest.end_statement()?;
+        newest.commit(CommitMode::Wait)?;
+        Ok(found)
+    }
+}

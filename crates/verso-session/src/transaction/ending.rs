@@ -1,0 +1,209 @@
+//! COMMIT, ROLLBACK, PREPARE TRANSACTION: how transactions end, and what a failed one gives back (X3).
+
+use std::sync::atomic::Ordering;
+
+use verso_storage::TxnOptions;
+
+use super::{Active, Block, Condition, tag};
+use crate::Session;
+use crate::api::CommandTag;
+use crate::set::ChangedSettings;
+use verso_planner::errors::{SqlError, must_rollback, sqlstate};
+
+/// How a transaction leaves its session.
+#[derive(Clone, Copy)]
+pub(crate) enum Ending<'a> {
+    Commit,
+    Rollback,
+    /// Under a name, to be decided later.
+    Prepare {
+        gid: &'a str,
+        by: &'a str,
+    },
+}
+
+impl Session {
+    /// COMMIT. A failed transaction is rolled back instead, as in PostgreSQL; one under NO SAVEPOINT says so.
+    pub(crate) fn commit(&mut self, chain: bool) -> Result<CommandTag, SqlError> {
+        let Some(active) = self.active.take() else {
+            if chain {
+                let text = "COMMIT AND CHAIN can only be used in transaction blocks";
+                return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
+            }
+            // With autocommit off a transaction is always about to begin, so there is nothing to warn of.
+            if self.autocommit {
+                self.warn_without_block();
+            }
+            return Ok(tag("COMMIT"));
+        };
+        if active.block != Block::Explicit {
+            self.warn_without_block();
+        }
+        match active.condition {
+            Condition::MustRollback => {
+                self.active = Some(active);
+                Err(must_rollback())
+            }
+            Condition::Failed => {
+                self.end_and_chain(active, Ending::Rollback, chain)?;
+                Ok(tag("ROLLBACK"))
+            }
+            Condition::Good => {
+                self.end_and_chain(active, Ending::Commit, chain)?;
+                Ok(tag("COMMIT"))
+            }
+        }
+    }
+
+    /// ROLLBACK.
+    pub(crate) fn rollback(&mut self, chain: bool) -> Result<CommandTag, SqlError> {
+        match self.active.take() {
+            Some(active) => {
+                if active.block != Block::Explicit {
+                    self.warn_without_block();
+                }
+                self.end_and_chain(active, Ending::Rollback, chain)?;
+            }
+            None if chain => {
+                let text = "ROLLBACK AND CHAIN can only be used in transaction blocks";
+                return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
+            }
+            None => self.warn_without_block(),
+        }
+        Ok(tag("ROLLBACK"))
+    }
+
+    fn warn_without_block(&self) {
+        self.services.warn(sqlstate::NO_ACTIVE_TRANSACTION, "there is no transaction in progress");
+    }
+
+    /// Ends an implicit block that is open.
+    pub(crate) fn end_series(&mut self) -> Result<(), SqlError> {
+        self.series = false;
+        match self.active.take_if(|active| active.block == Block::Implicit) {
+            Some(active) => {
+                let good = active.condition == Condition::Good;
+                self.end(active, if good { Ending::Commit } else { Ending::Rollback })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// PREPARE TRANSACTION: the session has none any more, whatever comes of it.
+    pub(crate) fn prepare_transaction(&mut self, gid: &str) -> Result<CommandTag, SqlError> {
+        let Some(active) = self.active.take() else {
+            self.warn_without_block();
+            return Ok(tag("ROLLBACK"));
+        };
+        match active.condition {
+            Condition::MustRollback => {
+                self.active = Some(active);
+                return Err(must_rollback());
+            }
+            Condition::Failed => {
+                self.end(active, Ending::Rollback)?;
+                return Ok(tag("ROLLBACK"));
+            }
+            Condition::Good => {}
+        }
+        if gid.len() >= 200 {
+            self.end(active, Ending::Rollback)?;
+            let text = format!("transaction identifier \"{gid}\" is too long");
+            return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
+        }
+        if self.declares_held_cursors() {
+            self.end(active, Ending::Rollback)?;
+            let text = "cannot PREPARE a transaction that has created a cursor WITH HOLD";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
+        let user = verso_exec::SessionServices::user_name(&self.services);
+        self.end(active, Ending::Prepare { gid, by: &user })?;
+        Ok(tag("PREPARE TRANSACTION"))
+    }
+
+    /// COMMIT PREPARED, ROLLBACK PREPARED.
+    pub(crate) fn end_prepared(&mut self, gid: &str, commit: bool) -> Result<CommandTag, SqlError> {
+        let word = if commit { "COMMIT PREPARED" } else { "ROLLBACK PREPARED" };
+        if self.active.as_ref().is_some_and(|active| active.block == Block::Explicit) {
+            let text = format!("{word} cannot run inside a transaction block");
+            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        let engine = &self.services.instance.engine;
+        if commit {
+            engine.commit_prepared(gid)?
+        } else {
+            engine.rollback_prepared(gid)?
+        }
+        Ok(tag(word))
+    }
+
+    /// Undoes what a failed transaction cannot keep: what came behind its last savepoint, or all of it. Its locks go with
+    /// that, so that nobody waits for a client that does not know of the failure yet (X3).
+    pub(crate) fn undo_failed(&mut self, active: &mut Active) {
+        // The client has the statement's error; one that comes on top of it shows in whatever is done next.
+        if let Some(last) = active.savepoints.last() {
+            let depth = active.savepoints.len() - 1;
+            let _ = active.txn.get_mut().rollback_to(&last.name);
+            self.close_portals_above(depth);
+            self.end_cursors_above(depth);
+            return;
+        }
+        self.close_portals();
+        self.end_cursors(false);
+        self.services.deferred.take();
+        // Another one, which does nothing, stands for it until the client says ROLLBACK.
+        let nothing = TxnOptions { read_only: true, ..active.modes.options() };
+        let failed = active.txn.replace(self.services.instance.engine.begin(nothing));
+        let _ = failed.rollback();
+    }
+
+    /// Ends a transaction that was taken out of the session. One whose commit fails is rolled back.
+    pub(crate) fn end(&mut self, mut active: Box<Active>, ending: Ending<'_>) -> Result<(), SqlError> {
+        let commit = !matches!(ending, Ending::Rollback);
+        self.services.transaction.set(None);
+        self.services.info.transaction_started.store(0, Ordering::Relaxed);
+        if self.services.is_timed {
+            self.services.info.set_transaction_deadline(None);
+        }
+        let result = if commit {
+            self.check_deferred(&active).and_then(|()| self.keep_portals(&active))
+        } else {
+            Ok(())
+        };
+        self.services.deferred.take();
+        let commit = commit && result.is_ok();
+        if !commit && !self.portals.is_empty() {
+            self.close_portals();
+        }
+        if !self.services.cursors.is_empty() {
+            self.end_cursors(commit);
+        }
+        if let Some(ChangedSettings { before, after }) = active.settings.take() {
+            self.services.settings = if commit { after } else { before };
+            self.settings_changed();
+        }
+        match ending {
+            Ending::Commit if commit => self.commit_txn(active)?,
+            Ending::Prepare { gid, by } if commit => active.txn.into_inner().prepare(gid, by)?,
+            _ => active.txn.into_inner().rollback()?,
+        }
+        result
+    }
+
+    /// The same for COMMIT and ROLLBACK: AND CHAIN begins another transaction with the modes of this one.
+    fn end_and_chain(
+        &mut self,
+        active: Box<Active>,
+        ending: Ending<'_>,
+        chain: bool,
+    ) -> Result<(), SqlError> {
+        let modes = active.modes;
+        self.end(active, ending)?;
+        if chain {
+            self.settle()?;
+            self.begin_with(modes, Block::Explicit);
+            self.services.transaction_started.set(self.services.statement_started.get());
+        }
+        Ok(())
+    }
+}

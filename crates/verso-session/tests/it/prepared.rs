@@ -1,0 +1,176 @@
+//! Prepared statements and portals. Expected outcomes are PostgreSQL's.
+
+use verso_session::{PortalEnd, SqlError, TransactionStatus};
+use verso_types::{SqlType, Value};
+
+use crate::{Client, Lines, World};
+
+/// Types that PostgreSQL infers, or the error's code.
+fn types(client: &mut Client, sql: &str) -> Result<Vec<String>, &'static str> {
+    let prepared = client.session.prepare(sql, &[]).map_err(|error| error.sqlstate)?;
+    Ok(prepared.params().iter().map(SqlType::pg_name).collect())
+}
+
+impl Client {
+    fn prepared(&mut self, sql: &str, params: &[Value]) -> Result<Vec<String>, SqlError> {
+        let prepared = self.session.prepare(sql, &[])?;
+        let mut portal = self.session.bind(&prepared, params.to_vec())?;
+        let mut sink = Lines::default();
+        if let PortalEnd::Complete(tag) = self.session.run_portal(&mut portal, 0, false, &mut sink)? {
+            sink.lines.push(tag.text);
+        }
+        self.session.sync()?;
+        Ok(sink.lines)
+    }
+}
+
+#[test]
+fn the_first_use_of_a_parameter_says_its_type() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a bigint, b varchar(5), c numeric(10,2), d date)");
+    for (sql, expected) in [
+        ("SELECT * FROM t WHERE a = $1", &["bigint"][..]),
+        ("INSERT INTO t VALUES ($1, $2, $3, $4)", &["bigint", "character varying", "numeric", "date"]),
+        ("UPDATE t SET b = $2 WHERE a = $1 + 1", &["integer", "character varying"]),
+        ("SELECT $1", &["text"]),
+        ("SELECT $1::date, $2::varchar(3)", &["date", "character varying"]),
+        ("SELECT $1 + 1.5, $2 || 'x'", &["numeric", "text"]),
+        ("SELECT * FROM t WHERE a BETWEEN $1 AND $2 LIMIT $3", &["bigint", "bigint", "bigint"]),
+        ("SELECT * FROM t WHERE a IN ($1, $2)", &["bigint", "bigint"]),
+        ("SELECT coalesce($1, 5), CASE WHEN $2 THEN 1 END", &["integer", "boolean"]),
+        ("SELECT 1", &[]),
+        ("", &[]),
+    ] {
+        assert_eq!(
+            types(&mut client, sql).as_deref(),
+            Ok(expected.to_vec().as_slice())
+                .map(|names: &[&str]| names.iter().map(|n| n.to_string()).collect::<Vec<_>>())
+                .as_deref(),
+            "{sql}"
+        );
+    }
+    assert_eq!(types(&mut client, "SELECT $2::int"), Err("42P18"));
+    assert_eq!(types(&mut client, "SELECT $1 IS NULL, $1 + 1"), Err("42883"));
+    assert_eq!(types(&mut client, "SELECT $1::int, $1::date"), Err("42846"));
+    assert_eq!(types(&mut client, "SELECT 1; SELECT 2"), Err("42601"));
+    assert_eq!(types(&mut client, "SELEC"), Err("42601"));
+    let declared = client.session.prepare("SELECT $1, $2", &[Some(SqlType::Int2)]).expect("one declared");
+    assert_eq!(declared.params(), [SqlType::Int2, SqlType::Text]);
+}
+
+#[test]
+fn columns_are_known_before_execution() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a bigint, b text)");
+    let columns = |client: &mut Client, sql: &str| -> Option<Vec<String>> {
+        let prepared = client.session.prepare(sql, &[]).expect(sql);
+        prepared.columns().map(|columns| {
+            columns.iter().map(|column| format!("{} {}", column.name, column.ty.pg_name())).collect()
+        })
+    };
+    let named = |names: &[&str]| Some(names.iter().map(|name| name.to_string()).collect::<Vec<_>>());
+    assert_eq!(columns(&mut client, "SELECT a, b AS c FROM t"), named(&["a bigint", "c text"]));
+    assert_eq!(columns(&mut client, "INSERT INTO t VALUES (1)"), None);
+    assert_eq!(columns(&mut client, "DELETE FROM t RETURNING b"), named(&["b text"]));
+    assert_eq!(columns(&mut client, "SHOW timezone"), named(&["timezone text"]));
+    assert_eq!(columns(&mut client, "BEGIN"), None);
+}
+
+#[test]
+fn portals_hand_out_rows_in_portions() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2), (3), (4), (5)");
+    let prepared = client.session.prepare("SELECT a FROM t WHERE a > $1", &[]).expect("prepares");
+    let mut portal = client.session.bind(&prepared, vec![Value::Text("1".into())]).expect("binds");
+    let mut portion = |client: &mut Client, rows| {
+        let mut sink = Lines::default();
+        let end = client.session.run_portal(&mut portal, rows, false, &mut sink).expect("runs");
+        (sink.lines.join(" "), end)
+    };
+    assert_eq!(portion(&mut client, 1), ("2".to_string(), PortalEnd::Suspended));
+    assert_eq!(portion(&mut client, 2), ("3 4".to_string(), PortalEnd::Suspended));
+    let (rows, end) = portion(&mut client, 0);
+    assert_eq!(rows, "5");
+    assert!(matches!(end, PortalEnd::Complete(_)));
+    client.session.sync().expect("commits");
+    let mut portal = client.session.bind(&prepared, vec![Value::Int4(0)]).expect("binds");
+    let mut sink = Lines::default();
+    client.session.run_portal(&mut portal, 2, false, &mut sink).expect("runs");
+    client.session.sync().expect("commits");
+    let gone =
+        client.session.run_portal(&mut portal, 2, false, &mut sink).expect_err("its transaction ended");
+    assert_eq!(gone.sqlstate, "34000");
+}
+
+#[test]
+fn a_series_up_to_sync_is_one_transaction() {
+    let world = World::new();
+    let (mut one, mut two) = (world.connect(), world.connect());
+    one.run("CREATE TABLE t (a int NOT NULL)");
+    let insert = one.session.prepare("INSERT INTO t VALUES ($1)", &[]).expect("prepares");
+    let run = |client: &mut Client, value: Value| {
+        let mut portal = client.session.bind(&insert, vec![value])?;
+        client.session.run_portal(&mut portal, 0, false, &mut Lines::default())
+    };
+    run(&mut one, Value::Int4(1)).expect("inserts");
+    assert_eq!(two.value("SELECT count(*) FROM t"), "0");
+    assert_eq!(one.session.status(), TransactionStatus::Idle);
+    one.session.sync().expect("commits");
+    assert_eq!(two.value("SELECT count(*) FROM t"), "1");
+    // A failure undoes the series.
+    run(&mut one, Value::Int4(2)).expect("inserts");
+    assert_eq!(run(&mut one, Value::Null).expect_err("not null").sqlstate, "23502");
+    one.session.sync().expect("nothing to commit");
+    assert_eq!(two.value("SELECT count(*) FROM t"), "1");
+    // BEGIN makes it a block.
+    run(&mut one, Value::Int4(3)).expect("inserts");
+    one.prepared("BEGIN", &[]).expect("begins");
+    assert_eq!(one.session.status(), TransactionStatus::InTransaction);
+    assert_eq!(run(&mut one, Value::Null).expect_err("not null").sqlstate, "23502");
+    assert_eq!(one.session.status(), TransactionStatus::Failed);
+    assert_eq!(one.session.prepare("SELECT 1", &[]).expect_err("failed").sqlstate, "25P02");
+    assert_eq!(run(&mut one, Value::Int4(3)).expect_err("failed").sqlstate, "25P02");
+    assert_eq!(one.prepared("COMMIT", &[]).expect("ends"), ["ROLLBACK"]);
+    assert_eq!(one.value("SELECT count(*) FROM t"), "1");
+}
+
+#[test]
+fn several_statements_of_a_text_are_one_transaction() {
+    let world = World::new();
+    let (mut one, mut two) = (world.connect(), world.connect());
+    one.run("CREATE TABLE t (a int NOT NULL)");
+    assert_eq!(one.fails("INSERT INTO t VALUES (1); INSERT INTO t VALUES (NULL)").0, "23502");
+    assert_eq!(two.value("SELECT count(*) FROM t"), "0");
+    let warning = "WARNING: there is no transaction in progress";
+    let lines = one
+        .run("INSERT INTO t VALUES (1); COMMIT; INSERT INTO t VALUES (2); ROLLBACK; SELECT count(*) FROM t");
+    assert_eq!(lines, ["INSERT 0 1", warning, "COMMIT", "INSERT 0 1", warning, "ROLLBACK", "1", "SELECT 1"]);
+    // BEGIN takes what came before into its block.
+    one.run("INSERT INTO t VALUES (3); BEGIN; INSERT INTO t VALUES (4)");
+    assert_eq!(one.session.status(), TransactionStatus::InTransaction);
+    assert_eq!(two.value("SELECT count(*) FROM t"), "1");
+    one.run("ROLLBACK");
+    assert_eq!(two.value("SELECT count(*) FROM t"), "1");
+    assert_eq!(one.fails("SELECT 1; SAVEPOINT s").0, "25P01");
+    assert_eq!(one.session.status(), TransactionStatus::Idle);
+}
+
+#[test]
+fn parameters_are_checked_when_they_are_bound() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int)");
+    assert_eq!(client.prepared("SELECT $1::int", &[]).expect_err("none").sqlstate, "08P01");
+    assert_eq!(client.prepared("SELECT $1::int", &[Value::text("x")]).expect_err("text").sqlstate, "22P02");
+    assert_eq!(client.prepared("SELECT $1::int", &[Value::Bool(true)]).expect_err("bool").sqlstate, "42804");
+    assert_eq!(client.prepared("SELECT $1::int + 1", &[Value::Int8(4)]).expect("narrows"), ["5", "SELECT 1"]);
+    assert_eq!(client.prepared("SELECT $1::int", &[Value::Null]).expect("null"), ["NULL", "SELECT 1"]);
+    assert_eq!(
+        client.prepared("INSERT INTO t VALUES ($1)", &[Value::text("7")]).expect("reads"),
+        ["INSERT 0 1"]
+    );
+    assert_eq!(client.value("SELECT a FROM t"), "7");
+}
