@@ -16,7 +16,7 @@ fn types() -> Vec<SqlType> {
 }
 
 fn write(options: &CopyOptions, rows: &[(Value, Value)]) -> Vec<u8> {
-    let layout = Layout::of(&options, &["a", "b"], false).unwrap();
+    let layout = Layout::of(options, &["a", "b"], false).unwrap();
     let types = types();
     let mut batch = Batch::of_types(&types);
     for (a, b) in rows {
@@ -33,7 +33,7 @@ fn write(options: &CopyOptions, rows: &[(Value, Value)]) -> Vec<u8> {
 
 /// Reads data that come in pieces of `piece` bytes.
 fn read(options: &CopyOptions, data: &[u8], piece: usize) -> Result<Vec<(Value, Value)>, SqlError> {
-    let layout = Layout::of(&options, &["a", "b"], true)?;
+    let layout = Layout::of(options, &["a", "b"], true)?;
     let types = types();
     let mut reader = Reader::new(layout, "t", &columns(), TimeZone::UTC);
     let mut batch = Batch::of_types(&types);
