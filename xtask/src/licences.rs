@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::{Outcome, command};
+use super::steps::{Outcome, command};
 
 /// What `cargo deny` reads, too.
 const POLICY: &str = "deny.toml";

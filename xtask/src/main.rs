@@ -4,107 +4,81 @@
 //!
 //!     fmt ─► licences ─► clippy ─► aarch64 ─► doc ─► test ─► clients ─► mutations ─► advisories ─► summary
 //!
-//! `cargo xtask mutations` is that step alone: tests must fail when the rule that they prove is switched off.
-//! `cargo xtask miri` is not among them: it takes too long.
+//! | module | what it is |
+//! |---|---|
+//! | [`steps`] | steps, their times, the summary |
+//! | [`testing`] | tests, their results added up; `cargo xtask test` is the quick loop over one crate |
+//! | [`mutations`] | tests must fail when the rule that they prove is switched off |
+//! | [`changes`] | which crates have changed |
+//! | [`licences`] | licences and sources of everything that is linked |
+//!
+//! `cargo xtask miri` is not among the steps: it takes too long.
 //!
 //! X1. A failing step does not hide the later ones: all run, and the summary names every failure.
 //! X2. A step that cannot run here (cargo-deny not installed, no network for its database) is named as skipped, never silently left out.
 //! X3. No test executed is a failure.
 
+mod changes;
 mod licences;
 mod mutations;
+mod steps;
+mod testing;
 
-use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+
+use mutations::Which;
+use steps::{Outcome, Steps, cargo, command, run};
+
+const USAGE: &str = "\
+usage: cargo xtask test [CRATE …]       format, lints and tests of these crates, or of those with changes
+       cargo xtask ci [--all]           format, lints, documentation, all tests, licences; mutations as below
+       cargo xtask mutations            tests must fail without the rule that they prove: those that have changed
+       cargo xtask mutations --all      all of them, as before a release
+       cargo xtask mutations RULE …     those of these rules
+       cargo xtask licences             licences and sources of everything that is linked
+       cargo xtask miri                 the modules with unsafe code under Miri";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["ci"] => ci(),
-        ["mutations", rules @ ..] => ended(&mutations::run(rules)),
-        ["licences"] => ended(&licences::check()),
-        ["miri"] => ended(&miri()),
+        ["test", crates @ ..] => testing::of_crates(crates),
+        ["ci"] => ci(&Which::Changed),
+        ["ci", "--all"] => ci(&Which::All),
+        ["mutations"] => mutations::run(&Which::Changed).code(),
+        ["mutations", "--all"] => mutations::run(&Which::All).code(),
+        ["mutations", rules @ ..] => mutations::run(&Which::Rules(rules)).code(),
+        ["licences"] => licences::check().code(),
+        ["miri"] => miri().code(),
         _ => {
-            eprintln!(
-                "usage: cargo xtask ci                  format, lints, documentation, all tests, licences"
-            );
-            eprintln!(
-                "       cargo xtask mutations [RULE …]  tests must fail without the rule that they prove"
-            );
-            eprintln!(
-                "       cargo xtask licences            licences and sources of everything that is linked"
-            );
-            eprintln!("       cargo xtask miri                the modules with unsafe code under Miri");
+            eprintln!("{USAGE}");
             ExitCode::from(2)
         }
     }
 }
 
-/// How a step ended.
-enum Outcome {
-    Passed,
-    Failed,
-    Skipped(&'static str),
-}
-
-/// The exit code of a step that was asked for by itself.
-fn ended(outcome: &Outcome) -> ExitCode {
-    match outcome {
-        Outcome::Passed => ExitCode::SUCCESS,
-        Outcome::Failed => ExitCode::FAILURE,
-        Outcome::Skipped(why) => {
-            println!("skipped: {why}");
-            ExitCode::SUCCESS
-        }
-    }
-}
-
-fn ci() -> ExitCode {
-    let mut steps = Vec::new();
-    let mut totals = TestTotals::default();
-    run_step(&mut steps, "format", || cargo(&["fmt", "--all", "--check"]));
-    run_step(&mut steps, "licences", licences::check);
-    run_step(&mut steps, "lints", || {
+fn ci(which: &Which<'_>) -> ExitCode {
+    let mut steps = Steps::default();
+    let mut totals = testing::TestTotals::default();
+    steps.run("format", || cargo(&["fmt", "--all", "--check"]));
+    steps.run("licences", licences::check);
+    steps.run("lints", || {
         cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
-    run_step(&mut steps, "aarch64", aarch64);
-    run_step(&mut steps, "documentation", || {
+    steps.run("aarch64", aarch64);
+    steps.run("documentation", || {
         run(command(&["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"))
     });
-    run_step(&mut steps, "tests", || tests(&mut totals));
-    run_step(&mut steps, "clients", clients);
-    run_step(&mut steps, "mutations", || mutations::run(&[]));
-    run_step(&mut steps, "advisories", || match deny(&["fetch", "db"]) {
+    steps.run("tests", || totals.run(&["test", "--workspace", "--locked", "--no-fail-fast"]));
+    steps.run("clients", clients);
+    steps.run("mutations", || mutations::run(which));
+    steps.run("advisories", || match deny(&["fetch", "db"]) {
         Outcome::Failed => Outcome::Skipped("the advisory database cannot be fetched"),
         Outcome::Passed => deny(&["check", "advisories"]),
         skipped @ Outcome::Skipped(_) => skipped,
     });
-
-    println!("\n── summary ──");
-    for (name, outcome, elapsed) in &steps {
-        let word = match outcome {
-            Outcome::Passed => "ok".to_owned(),
-            Outcome::Failed => "FAILED".to_owned(),
-            Outcome::Skipped(why) => format!("skipped: {why}"),
-        };
-        println!("{name:<14} {word:<10} {:>7.1} s", elapsed.as_secs_f64());
-    }
-    println!("{} passed, {} failed, {} skipped", totals.passed, totals.failed, totals.ignored);
-    let failed = steps.iter().any(|(_, outcome, _)| matches!(outcome, Outcome::Failed));
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a chore outside the engine: no seed has to replay it")]
-fn run_step(
-    steps: &mut Vec<(&'static str, Outcome, Duration)>,
-    name: &'static str,
-    step: impl FnOnce() -> Outcome,
-) {
-    println!("── {name} ──");
-    let start = Instant::now();
-    let outcome = step();
-    steps.push((name, outcome, start.elapsed()));
+    let code = steps.summary();
+    totals.print();
+    code
 }
 
 /// The crates without C code, type checked for the other platform.
@@ -152,80 +126,6 @@ fn clients() -> Outcome {
     run(Command::new("bash").arg("tests/clients/run").arg(binary))
 }
 
-fn cargo(arguments: &[&str]) -> Outcome {
-    run(&mut command(arguments))
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments);
-    command
-}
-
-fn run(command: &mut Command) -> Outcome {
-    match command.status() {
-        Ok(status) if status.success() => Outcome::Passed,
-        Ok(_) => Outcome::Failed,
-        Err(error) => {
-            eprintln!("{:?} does not start: {error}", command.get_program());
-            Outcome::Failed
-        }
-    }
-}
-
-/// Sums of the closing lines of all test binaries.
-#[derive(Default)]
-struct TestTotals {
-    passed: u64,
-    failed: u64,
-    ignored: u64,
-}
-
-impl TestTotals {
-    /// Takes `test result: ok. 12 passed; 0 failed; 1 ignored; …`; other lines count nothing.
-    fn add(&mut self, line: &str) {
-        let Some(result) = line.trim_start().strip_prefix("test result: ") else { return };
-        for part in result.split(['.', ';']) {
-            let mut words = part.split_whitespace();
-            let (Some(number), Some(what)) = (words.next(), words.next()) else { continue };
-            let Ok(number) = number.parse::<u64>() else { continue };
-            match what {
-                "passed" => self.passed += number,
-                "failed" => self.failed += number,
-                "ignored" => self.ignored += number,
-                _ => {}
-            }
-        }
-    }
-}
-
-/// All tests; the output passes through unchanged while its closing lines are added up.
-fn tests(totals: &mut TestTotals) -> Outcome {
-    let child =
-        command(&["test", "--workspace", "--locked", "--no-fail-fast"]).stdout(Stdio::piped()).spawn();
-    let mut child = match child {
-        Ok(child) => child,
-        Err(error) => {
-            eprintln!("cargo test does not start: {error}");
-            return Outcome::Failed;
-        }
-    };
-    let output = child.stdout.take().expect("stdout is piped above");
-    for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-        let line = String::from_utf8_lossy(&line);
-        println!("{line}");
-        totals.add(&line);
-    }
-    match child.wait() {
-        Ok(status) if status.success() && totals.passed > 0 => Outcome::Passed,
-        Ok(status) if status.success() => {
-            eprintln!("no test was executed");
-            Outcome::Failed
-        }
-        _ => Outcome::Failed,
-    }
-}
-
 /// `cargo deny` with these arguments, where it is installed.
 fn deny(arguments: &[&str]) -> Outcome {
     let installed = command(&["deny", "--version"])
@@ -237,20 +137,4 @@ fn deny(arguments: &[&str]) -> Outcome {
         return Outcome::Skipped("cargo-deny is not installed");
     }
     run(command(&["deny"]).args(arguments))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::TestTotals;
-
-    #[test]
-    fn closing_lines_of_test_binaries_are_added_up() {
-        let mut totals = TestTotals::default();
-        totals.add("running 3 tests");
-        totals.add(
-            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
-        );
-        totals.add("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.21s");
-        assert_eq!((totals.passed, totals.failed, totals.ignored), (15, 2, 1));
-    }
 }

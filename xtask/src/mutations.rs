@@ -1,24 +1,33 @@
 //! `cargo xtask mutations`: a rule that no test would miss is only a comment.
 //!
 //! Reads docs/MUTATIONS.md, builds the test binaries that it names, and runs each named test twice: it must pass with all
-//! rules in force, and fail with its rule switched off.
+//! rules in force, and fail with its rule switched off. As many run at a time as there are processors.
 //!
 //! U1. A test that is not there, or does not pass with the rule in force, proves nothing: an error.
-//! U2. A test that does not end in time has noticed, too: without its rule the engine may wait for ever.
+//! U2. A test that does not end in time has noticed, too: without its rule the engine may wait for ever. It has many times
+//!     as long as it takes with the rule.
+//! U3. What passed is remembered in the target folder with its commit, and is left out as long as nothing that its test is
+//!     compiled of has changed since, unless all of them are asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::Duration;
 
-use super::{Outcome, command};
+use super::changes;
+use super::steps::{Outcome, command, now};
 
 /// The list; its table is what counts.
 const LIST: &str = "docs/MUTATIONS.md";
 /// The longest that a test may take.
 const LIMIT: Duration = Duration::from_secs(600);
-/// The longest that it may take to notice (U2).
-const NOTICE: Duration = Duration::from_secs(30);
+/// The longest that it may take to notice (U2): so much, and so many times what it takes with the rule.
+const NOTICE: Duration = Duration::from_secs(5);
+const NOTICE_TIMES: u32 = 10;
+/// Where the target folder remembers what passed (U3).
+const PASSED: &str = "mutations-passed";
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,8 +39,18 @@ struct Mutation {
     test: String,
 }
 
-/// Runs the mutations of these rules; all without any.
-pub fn run(rules: &[&str]) -> Outcome {
+/// Which mutations are to run.
+pub enum Which<'a> {
+    /// Those whose tests may have changed since they last passed.
+    Changed,
+    /// All of them.
+    All,
+    /// Those of these rules.
+    Rules(&'a [&'a str]),
+}
+
+/// Runs mutations.
+pub fn run(which: &Which<'_>) -> Outcome {
     let text = match std::fs::read_to_string(LIST) {
         Ok(text) => text,
         Err(error) => {
@@ -40,47 +59,142 @@ pub fn run(rules: &[&str]) -> Outcome {
         }
     };
     let mut mutations = parse(&text);
+    let listed = mutations.len();
     let named = |mutation: &Mutation, name: &str| {
         mutation.rule == name || mutation.rule.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
     };
-    mutations.retain(|mutation| rules.is_empty() || rules.iter().any(|name| named(mutation, name)));
-    if mutations.is_empty() {
-        eprintln!("{LIST} names no such rule");
-        return Outcome::Failed;
+    let mut passed = Passed::read();
+    match which {
+        Which::Changed => passed.retain_changed(&mut mutations),
+        Which::All => {}
+        Which::Rules(rules) => mutations.retain(|mutation| rules.iter().any(|name| named(mutation, name))),
     }
-    let wanted: BTreeSet<(&str, &str)> =
-        mutations.iter().map(|mutation| (mutation.package.as_str(), mutation.binary.as_str())).collect();
-    let mut binaries = BTreeMap::new();
-    for (package, binary) in wanted {
-        match build(package, binary) {
-            Some(path) => binaries.insert((package, binary), path),
-            None => return Outcome::Failed,
+    if mutations.is_empty() {
+        return match which {
+            Which::Changed if listed > 0 => {
+                println!("nothing that the {listed} mutations depend on has changed since they passed");
+                Outcome::Passed
+            }
+            _ => {
+                eprintln!("{LIST} names no such rule");
+                Outcome::Failed
+            }
         };
     }
-    let mut sound = BTreeSet::new();
-    let mut problems = Vec::new();
-    for mutation in &mutations {
-        let binary = &binaries[&(mutation.package.as_str(), mutation.binary.as_str())];
-        if sound.insert(&mutation.test) && !passes(binary, &mutation.test, None) {
-            problems
-                .push(format!("{}: {} does not pass with the rule in force", mutation.rule, mutation.test));
-            continue;
-        }
-        let started = now();
-        let noticed = !passes(binary, &mutation.test, Some(&mutation.rule));
-        let word = if noticed { "noticed" } else { "NOT NOTICED" };
-        println!(
-            "{:<20} {word} by {} ({:.1} s)",
-            mutation.rule,
-            mutation.test,
-            started.elapsed().as_secs_f64()
-        );
-        if !noticed {
-            problems.push(format!("{}: {} passes without the rule", mutation.rule, mutation.test));
+    println!("{} of {listed} mutations", mutations.len());
+    let mut binaries = BTreeMap::new();
+    for Mutation { package, binary, .. } in &mutations {
+        let place = (package.clone(), binary.clone());
+        if let Entry::Vacant(vacant) = binaries.entry(place) {
+            let Some(path) = build(package, binary) else { return Outcome::Failed };
+            vacant.insert(path);
         }
     }
-    problems.iter().for_each(|problem| eprintln!("{problem}"));
-    if problems.is_empty() { Outcome::Passed } else { Outcome::Failed }
+    let binary = |mutation: &Mutation| -> PathBuf {
+        binaries[&(mutation.package.clone(), mutation.binary.clone())].clone()
+    };
+    // First every test with the rules in force, each once: how long it takes says how long it is waited for.
+    let tests: BTreeMap<&str, &Mutation> =
+        mutations.iter().map(|mutation| (mutation.test.as_str(), mutation)).collect();
+    let sound: BTreeMap<&str, Duration> =
+        beside_each_other(tests.into_iter().collect(), |(test, mutation)| {
+            let started = now();
+            passes(&binary(mutation), test, None, LIMIT).then(|| (test, started.elapsed()))
+        });
+    let problems = beside_each_other(mutations.iter().collect(), |mutation| {
+        let Mutation { rule, test, .. } = mutation;
+        let Some(usual) = sound.get(test.as_str()) else {
+            return Some((mutation, Some(format!("{rule}: {test} does not pass with the rule in force"))));
+        };
+        let started = now();
+        let noticed = !passes(&binary(mutation), test, Some(rule), NOTICE + *usual * NOTICE_TIMES);
+        let word = if noticed { "noticed" } else { "NOT NOTICED" };
+        println!("{rule:<20} {word} by {test} ({:.1} s)", started.elapsed().as_secs_f64());
+        Some((mutation, (!noticed).then(|| format!("{rule}: {test} passes without the rule"))))
+    });
+    let problems: Vec<(&Mutation, Option<String>)> = problems;
+    passed.add(problems.iter().filter(|(_, problem)| problem.is_none()).map(|(mutation, _)| *mutation));
+    let mut outcome = Outcome::Passed;
+    for (_, problem) in problems {
+        if let Some(problem) = problem {
+            eprintln!("{problem}");
+            outcome = Outcome::Failed;
+        }
+    }
+    outcome
+}
+
+/// Does the work for every item, as many at a time as there are processors; in no order.
+fn beside_each_other<T: Send, R: Send, C: FromIterator<R>>(
+    items: Vec<T>,
+    work: impl Fn(T) -> Option<R> + Sync,
+) -> C {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (left, done) = (Mutex::new(items), Mutex::new(Vec::new()));
+    let next = || left.lock().ok().and_then(|mut left| left.pop());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(item) = next() {
+                    let result = work(item);
+                    if let Ok(mut done) = done.lock() {
+                        done.extend(result);
+                    }
+                }
+            });
+        }
+    });
+    done.into_inner().unwrap_or_default().into_iter().collect()
+}
+
+/// Mutations that have passed, and the commit of then (U3).
+struct Passed {
+    file: PathBuf,
+    commits: BTreeMap<String, String>,
+}
+
+impl Passed {
+    fn read() -> Passed {
+        let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+        let file = Path::new(&target).join(PASSED);
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let known =
+            |line: &str| line.split_once(' ').map(|(commit, key)| (key.to_owned(), commit.to_owned()));
+        Passed { commits: text.lines().filter_map(known).collect(), file }
+    }
+
+    /// Keeps the mutations whose tests may do something else by now.
+    fn retain_changed(&self, mutations: &mut Vec<Mutation>) {
+        let (mut files, mut parts) = (BTreeMap::new(), BTreeMap::new());
+        mutations.retain(|mutation| {
+            let Some(commit) = self.commits.get(&mutation.key()) else { return true };
+            let files = files.entry(commit.clone()).or_insert_with(|| changes::files_since(commit));
+            let package = &mutation.package;
+            let parts = parts.entry(package.clone()).or_insert_with(|| changes::parts_of(package));
+            match (files, parts) {
+                (Some(files), Some(parts)) => changes::touch(files, parts),
+                _ => true,
+            }
+        });
+    }
+
+    /// Remembers those that pass; not those of what is not committed.
+    fn add<'m>(&mut self, mutations: impl Iterator<Item = &'m Mutation>) {
+        let Some(commit) = changes::clean_head() else { return };
+        self.commits.extend(mutations.map(|mutation| (mutation.key(), commit.clone())));
+        let line = |(key, commit): (&String, &String)| format!("{commit} {key}\n");
+        let text: String = self.commits.iter().map(line).collect();
+        if let Err(error) = std::fs::write(&self.file, text) {
+            eprintln!("{}: {error}", self.file.display());
+        }
+    }
+}
+
+impl Mutation {
+    /// What it is remembered by: another test is another mutation.
+    fn key(&self) -> String {
+        format!("{} {} {} {}", self.rule, self.package, self.binary, self.test)
+    }
 }
 
 /// The rows of the table.
@@ -120,8 +234,8 @@ fn build(package: &str, binary: &str) -> Option<PathBuf> {
     path.map(PathBuf::from)
 }
 
-/// Whether the one test is there and passes, without a rule if one is given.
-fn passes(binary: &PathBuf, test: &str, rule: Option<&str>) -> bool {
+/// Whether the one test is there and passes in time, without a rule if one is given.
+fn passes(binary: &Path, test: &str, rule: Option<&str>, limit: Duration) -> bool {
     let mut run = Command::new(binary);
     run.args(["--exact", test]).stdout(Stdio::piped()).stderr(Stdio::null()).env("RUST_BACKTRACE", "0");
     match rule {
@@ -143,7 +257,7 @@ fn passes(binary: &PathBuf, test: &str, rule: Option<&str>) -> bool {
             text
         })
     });
-    let ended_well = wait(&mut child, if rule.is_some() { NOTICE } else { LIMIT });
+    let ended_well = wait(&mut child, limit);
     let text = reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
     ended_well && text.contains("test result: ok. 1 passed")
 }
@@ -164,11 +278,6 @@ fn wait(child: &mut Child, limit: Duration) -> bool {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a chore outside the engine: no seed has to replay it")]
-fn now() -> Instant {
-    Instant::now()
-}
-
 fn pause() {
     std::thread::sleep(Duration::from_millis(5));
 }
@@ -180,7 +289,14 @@ fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> std::t
 
 #[cfg(test)]
 mod tests {
-    use super::{Mutation, parse};
+    use super::{Mutation, beside_each_other, parse};
+
+    #[test]
+    fn work_is_done_once_for_every_item() {
+        let mut done: Vec<u32> = beside_each_other((0..100).collect(), |n| (n % 3 == 0).then_some(n));
+        done.sort_unstable();
+        assert_eq!(done, (0..100).step_by(3).collect::<Vec<_>>());
+    }
 
     #[test]
     fn rows_of_the_table_name_rule_and_test() {
