@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::CatalogError;
+use verso_env::stack::StackExhausted;
 use verso_storage::StorageError;
 use verso_types::TypeError;
 
@@ -47,7 +48,7 @@ pub enum ExecError {
     /// The user or a timeout asked for an end (57014).
     #[error("canceling statement due to user request")]
     Cancelled,
-    /// Functions call each other too deeply (54001).
+    /// A plan or an expression is too deep for the stack, or functions call each other too deeply (54001).
     #[error("stack depth limit exceeded")]
     TooDeep,
     /// A sink of the caller failed; carries its message.
@@ -136,3 +137,9 @@ impl ExecError {
 
 /// A result of this crate.
 pub type Result<T, E = ExecError> = std::result::Result<T, E>;
+
+impl From<StackExhausted> for ExecError {
+    fn from(_: StackExhausted) -> ExecError {
+        ExecError::TooDeep
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use verso_env::stack::StackExhausted;
 use verso_types::{TypeError, sqlstate};
 
 /// What is wrong with a text, and where.
@@ -75,5 +76,11 @@ impl From<TypeError> for SyntaxError {
             hint: hint.map(Into::into),
             ..SyntaxError::new(sqlstate, message)
         }
+    }
+}
+
+impl From<StackExhausted> for SyntaxError {
+    fn from(error: StackExhausted) -> SyntaxError {
+        SyntaxError::new(sqlstate::STATEMENT_TOO_COMPLEX, error.to_string()).with_hint(StackExhausted::HINT)
     }
 }

@@ -10,7 +10,10 @@ pub(crate) struct RealThreads;
 
 impl Threads for RealThreads {
     fn try_spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle> {
-        let handle = std::thread::Builder::new().name(name.to_owned()).spawn(body)?;
+        let handle = std::thread::Builder::new()
+            .name(name.to_owned())
+            .stack_size(crate::stack::THREAD_BYTES)
+            .spawn(body)?;
         Ok(JoinHandle::new(name, Box::new(handle)))
     }
 }

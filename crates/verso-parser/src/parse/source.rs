@@ -9,7 +9,6 @@ use sqlparser::tokenizer::{Location, Span as TokenSpan, Token, TokenWithSpan, To
 
 use super::operators::Spaced;
 use super::taken::{Taken, TakenLock};
-use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
 use crate::syntax::{Name, QualifiedName, Span};
@@ -381,9 +380,7 @@ pub fn into_refused() -> SyntaxError {
 
 /// `54001` as PostgreSQL says it.
 pub fn too_complex() -> SyntaxError {
-    SyntaxError::new(sqlstate::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").with_hint(
-        "The statement nests too deeply; write it with fewer nested parentheses or shorter chains.",
-    )
+    verso_env::stack::StackExhausted.into()
 }
 
 /// What the tokenizer could not read, in PostgreSQL's words.

@@ -1,6 +1,7 @@
 //! Which code and words each error of the crates below has for a client.
 
 use verso_catalog::{CatalogError, ObjectKind};
+use verso_env::stack::StackExhausted;
 use verso_exec::error::{ExecError, Raised, Violation};
 use verso_parser::SyntaxError;
 use verso_storage::{StorageError, TxnId};
@@ -17,6 +18,12 @@ impl From<TypeError> for SqlError {
             hint: hint.map(Into::into),
             ..SqlError::new(sqlstate, message)
         }
+    }
+}
+
+impl From<StackExhausted> for SqlError {
+    fn from(error: StackExhausted) -> SqlError {
+        SqlError::new(STATEMENT_TOO_COMPLEX, error.to_string()).with_hint(StackExhausted::HINT)
     }
 }
 
@@ -201,7 +208,7 @@ impl From<ExecError> for SqlError {
                 SqlError::new(OUT_OF_MEMORY, message).with_hint("Raise work_mem.")
             }
             ExecError::Cancelled => SqlError::new(QUERY_CANCELED, message),
-            ExecError::TooDeep => SqlError::new(STATEMENT_TOO_COMPLEX, message),
+            ExecError::TooDeep => SqlError::from(StackExhausted),
             ExecError::Sink(_) => SqlError::new(IO_ERROR, message),
             ExecError::InFunction { error, context } => SqlError::from(*error).with_context(&context),
         }
