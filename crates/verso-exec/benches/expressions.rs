@@ -73,10 +73,11 @@ fn main() {
         for executor in [Executor::Vector, Executor::Row] {
             let mut list = ExprList::compile(&exprs, executor);
             let mut out = Batch::of_types(list.types());
+            let services = session.services();
             let start = env.clock.monotonic_nanos();
             let turns = if executor == Executor::Row { TURNS / 20 } else { TURNS };
             for _ in 0..turns {
-                list.eval(&session.context(), &batch, &mut out).expect("no errors");
+                list.eval(&session.context(&services), &batch, &mut out).expect("no errors");
             }
             let nanos = env.clock.monotonic_nanos() - start;
             let per_row = nanos as f64 / (turns * ROWS as u64) as f64;
@@ -118,7 +119,8 @@ fn aggregates(env: &Env, session: &session::Session) {
     let catalog = CatalogSnapshot::builder(1).build();
     for (label, plan) in [("scan", scan), ("count(*), sum(qrt)", plan)] {
         for executor in [Executor::Auto, Executor::Row] {
-            let cx = ExecContext::new(&tables, &catalog, &[], session, &cancel, executor);
+            let services = session.services();
+            let cx = ExecContext::new(&tables, &catalog, &[], &services, &cancel, executor);
             let start = env.clock.monotonic_nanos();
             execute(&Statement::Query(plan.clone()), &cx, &mut Nowhere).expect("no errors");
             let nanos = env.clock.monotonic_nanos() - start;

@@ -11,91 +11,131 @@ pub use verso_storage::AdvisoryKey;
 use crate::error::{ExecError, Result};
 use crate::plan::{Check, PlFunction, Plan, RaiseLevel, SubqueryTest, TypedExpr};
 
-/// Services of the session.
-pub trait SessionServices {
+/// What the session lends a statement: each part by itself, so that whoever needs the time asks for a [`Clock`] only.
+#[derive(Clone, Copy)]
+pub struct Services<'a> {
     /// The session's time zone.
-    fn time_zone(&self) -> &TimeZone;
-    /// `now()`: start of the transaction, microseconds since 2000-01-01 UTC.
+    pub time_zone: &'a TimeZone,
+    /// How much memory a sort, a grouping or a spool may use.
+    pub work_memory_bytes: u64,
+    /// Now, and when statement and transaction began.
+    pub clock: &'a dyn Clock,
+    /// Random numbers.
+    pub random: &'a dyn Random,
+    /// What sequences have yielded in this session.
+    pub sequences: &'a dyn SequenceState,
+    /// Settings by name.
+    pub settings: &'a dyn SettingAccess,
+    /// Messages for the client.
+    pub notices: &'a dyn NoticeSink,
+    /// Who the session belongs to.
+    pub identity: &'a dyn Identity,
+    /// This session's and others' statements: waiting, cancelling.
+    pub signals: &'a dyn Signals,
+    /// Where cursors stand.
+    pub cursors: &'a dyn CursorPlaces,
+    /// Rows of the system views.
+    pub views: &'a dyn SystemRows,
+    /// What the catalog keeps as text, bound.
+    pub binding: &'a dyn Binding,
+}
+
+/// Moments, in microseconds since 2000-01-01 UTC.
+pub trait Clock {
+    /// `now()`: start of the transaction.
     fn transaction_timestamp(&self) -> i64;
-    /// Start of the statement, microseconds since 2000-01-01 UTC.
+    /// Start of the statement.
     fn statement_timestamp(&self) -> i64;
-    /// The moment, microseconds since 2000-01-01 UTC.
+    /// The moment.
     fn clock_timestamp(&self) -> i64;
+}
+
+/// Random numbers of a session.
+pub trait Random {
     /// Random bits.
     fn random_u64(&self) -> u64;
-    /// Seeds the session's random numbers (`setseed`).
+    /// Seeds what follows (`setseed`).
     fn seed_random(&self, seed: f64);
+}
+
+/// What sequences have yielded in a session.
+pub trait SequenceState {
+    /// The session's last `nextval` of the sequence with this oid.
+    fn value(&self, sequence: u32) -> Option<i64>;
+    /// The session's last `nextval` of any sequence.
+    fn last_value(&self) -> Option<i64>;
+    /// `nextval` yielded this value; `setval` tells it too (its sequence, not the last one of all).
+    fn note_value(&self, sequence: u32, value: i64, is_last: bool);
+}
+
+/// Settings by their lower-case names.
+pub trait SettingAccess {
+    /// The value of a setting.
+    fn setting(&self, name: &str) -> Option<String>;
+    /// Sets a setting once the statement is done; `None` brings its default back. What it then is.
+    /// # Errors
+    /// Those of SET.
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String>;
+}
+
+/// Takes messages for the client.
+pub trait NoticeSink {
+    /// A message that is no error.
+    fn notice(&self, notice: Notice);
+}
+
+/// Who a session belongs to, and whose it is.
+pub trait Identity {
     /// The name of the session's user.
     fn user_name(&self) -> Arc<str>;
     /// The session's number.
-    fn backend_id(&self) -> i32 {
-        0
-    }
-    /// Cancels the statement of the session with that number, or ends the session; false if there is none.
-    /// # Errors
-    /// 42501 where the session's user may not do that.
-    fn signal_backend(&self, _id: i32, _terminate: bool) -> Result<bool> {
-        Ok(false)
-    }
-    /// Waits, unless the statement is cancelled meanwhile.
-    /// # Errors
-    /// `Cancelled`.
-    fn sleep(&self, _duration: Duration) -> Result<()> {
-        Ok(())
-    }
+    fn backend_id(&self) -> i32;
     /// The name of the database.
     fn database_name(&self) -> Arc<str>;
     /// What `version()` says.
     fn version(&self) -> Arc<str>;
+}
+
+/// Waiting and cancelling.
+pub trait Signals {
+    /// Cancels the statement of the session with that number, or ends the session; false if there is none.
+    /// # Errors
+    /// 42501 where the session's user may not do that.
+    fn signal_backend(&self, id: i32, terminate: bool) -> Result<bool>;
+    /// Waits, unless the statement is cancelled meanwhile.
+    /// # Errors
+    /// `Cancelled`.
+    fn sleep(&self, duration: Duration) -> Result<()>;
+}
+
+/// Where cursors stand.
+pub trait CursorPlaces {
     /// The place of the record of a table on which a cursor stands.
     /// # Errors
     /// 34000 where there is no such cursor, 24000 where it is on no row of that table.
-    fn cursor_place(&self, cursor: &str, table: &TableDef) -> Result<i64> {
-        let _ = table;
-        Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist")))
-    }
-    /// The value of a setting, by its lower-case name.
-    fn setting(&self, name: &str) -> Option<String>;
-    /// Sets a setting, by its lower-case name, once the statement is done; `None` brings its default back. What it then is.
-    /// # Errors
-    /// Those of SET.
-    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String> {
-        let _ = (value, local);
-        Err(ExecError::raised("42704", format!("unrecognized configuration parameter \"{name}\"")))
-    }
-    /// The session's last `nextval` of the sequence with this oid.
-    fn sequence_value(&self, sequence: u32) -> Option<i64>;
-    /// The session's last `nextval` of any sequence.
-    fn last_sequence_value(&self) -> Option<i64>;
-    /// `nextval` yielded this value; `setval` tells it too (its sequence, not the last one of all).
-    fn set_sequence_value(&self, sequence: u32, value: i64, is_last: bool);
-    /// Who makes the rows of the system views.
-    fn system_rows(&self) -> &dyn SystemRows;
+    fn cursor_place(&self, cursor: &str, table: &TableDef) -> Result<i64>;
+}
+
+/// What only those above the executors can do: parse and bind what the catalog keeps as text, name errors.
+pub trait Binding {
     /// Parses and binds the body of a PL/pgSQL function, or finds it in the cache.
+    /// # Errors
+    /// Those of binding.
     fn compile_function(
         &self,
         function: &Arc<FunctionDef>,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>>;
-    /// A message for the client.
-    fn notice(&self, notice: Notice);
-    /// SQLSTATE and message of an error, as the client would see them: for exception handlers.
-    fn describe_error(&self, error: &ExecError) -> (Arc<str>, String);
     /// The CHECK constraints of a table, by name, over full rows: for rows that change along with others.
     /// # Errors
     /// Those of binding.
-    fn row_checks(&self, table: &Arc<TableDef>) -> Result<Vec<Check>> {
-        let _ = table;
-        Ok(Vec::new())
-    }
+    fn row_checks(&self, table: &Arc<TableDef>) -> Result<Vec<Check>>;
     /// The default of a column; NULL where it has none.
     /// # Errors
     /// Those of binding.
-    fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr> {
-        Ok(TypedExpr::null(column.ty.clone()))
-    }
-    /// How much memory a sort, a grouping or a spool may use, in bytes.
-    fn work_memory_bytes(&self) -> u64;
+    fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr>;
+    /// SQLSTATE and message of an error, as the client would see them: for exception handlers.
+    fn describe_error(&self, error: &ExecError) -> (Arc<str>, String);
 }
 
 /// A message that is no error.
@@ -132,19 +172,11 @@ pub trait Runtime {
         args: &[Value],
     ) -> Result<Value>;
     /// Takes or gives back an advisory lock; whether that was possible.
-    fn advisory(&self, call: AdvisoryCall) -> Result<bool> {
-        let _ = call;
-        Err(verso_types::TypeError::new("0A000", "advisory locks are not available here").into())
-    }
+    fn advisory(&self, call: AdvisoryCall) -> Result<bool>;
     /// The name under which other transactions can take over this one's snapshot.
-    fn export_snapshot(&self) -> Result<String> {
-        Err(verso_types::TypeError::new("0A000", "snapshots cannot be exported here").into())
-    }
+    fn export_snapshot(&self) -> Result<String>;
     /// The transaction's id; one that has none yet gets it if `assign`.
-    fn transaction_id(&self, assign: bool) -> Result<Option<u64>> {
-        let _ = assign;
-        Ok(None)
-    }
+    fn transaction_id(&self, assign: bool) -> Result<Option<u64>>;
 }
 
 /// What an advisory lock function wants.
@@ -176,7 +208,7 @@ pub enum AdvisoryCall {
 #[derive(Clone, Copy)]
 pub struct EvalContext<'a> {
     /// The session.
-    pub services: &'a dyn SessionServices,
+    pub services: &'a Services<'a>,
     /// The database.
     pub runtime: &'a dyn Runtime,
     /// `$1` …, or the slots of a PL/pgSQL function.

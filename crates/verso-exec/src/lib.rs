@@ -22,7 +22,7 @@ mod plpgsql;
 #[cfg(test)]
 mod testing;
 
-pub use context::{EvalContext, Notice, Runtime, SessionServices};
+pub use context::{EvalContext, Notice, Runtime, Services};
 pub use error::{ExecError, Raised};
 pub use exec::{Compiled, ExecContext, ExternalRows, Sink, execute};
 pub use expr::Executor;

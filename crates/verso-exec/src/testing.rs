@@ -3,21 +3,29 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
-
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows, SystemView};
 use verso_env::sync::Mutex;
 
-use verso_catalog::{ColumnDef, Oid, SequenceDef, TableDef};
-use verso_storage::ObjectId;
+use verso_catalog::{ColumnDef, ConstraintDef, IndexDef, Oid, SequenceDef, TableDef};
+use verso_storage::index::KeyRange;
+use verso_storage::{ObjectId, RecordId, RecordLockMode, StorageError, WaitPolicy};
 use verso_types::{Batch, SqlType, TimeZone, Value};
 
-use crate::context::{EvalContext, Notice, Runtime, SessionServices};
+use crate::context::{
+    AdvisoryCall, Binding, Clock, CursorPlaces, EvalContext, Identity, Notice, NoticeSink, Random, Runtime,
+    SequenceState, Services, SettingAccess, Signals,
+};
 use crate::error::{ExecError, Result};
-use crate::exec::{ChangeCursor, ExecContext, Sink, TableCursor, Tables, execute};
+use crate::exec::{
+    Change, ChangeCursor, ExecContext, LockRows, References, Scan, Sequences, Sink, TableCursor,
+    TransactionControl, TransactionState, execute,
+};
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
-use crate::plan::{CastKind, ExprKind, PlFunction, Plan, Statement, SubqueryTest, TypedExpr};
+use crate::plan::{CastKind, Check, ExprKind, PlFunction, Plan, Statement, SubqueryTest, TypedExpr};
 
 /// 2024-02-29 12:30:45.678901 UTC.
 pub(crate) const NOW: i64 = 762_525_045_678_901;
@@ -46,8 +54,26 @@ impl Default for TestSession {
 }
 
 impl TestSession {
-    pub fn context(&self) -> EvalContext<'_> {
-        EvalContext { services: self, runtime: self, params: &[], outer: &[] }
+    /// Lends everything.
+    pub fn services(&self) -> Services<'_> {
+        Services {
+            time_zone: &self.zone,
+            work_memory_bytes: self.work_memory.get(),
+            clock: self,
+            random: self,
+            sequences: self,
+            settings: self,
+            notices: self,
+            identity: self,
+            signals: self,
+            cursors: self,
+            views: self,
+            binding: self,
+        }
+    }
+
+    pub fn context<'a>(&'a self, services: &'a Services<'a>) -> EvalContext<'a> {
+        EvalContext { services, runtime: self, params: &[], outer: &[] }
     }
 }
 
@@ -57,10 +83,7 @@ impl SystemRows for TestSession {
     }
 }
 
-impl SessionServices for TestSession {
-    fn time_zone(&self) -> &TimeZone {
-        &self.zone
-    }
+impl Clock for TestSession {
     fn transaction_timestamp(&self) -> i64 {
         NOW
     }
@@ -70,6 +93,9 @@ impl SessionServices for TestSession {
     fn clock_timestamp(&self) -> i64 {
         NOW
     }
+}
+
+impl Random for TestSession {
     fn random_u64(&self) -> u64 {
         self.random.set(self.random.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         self.random.get()
@@ -77,8 +103,41 @@ impl SessionServices for TestSession {
     fn seed_random(&self, seed: f64) {
         self.random.set(seed.to_bits());
     }
+}
+
+impl SequenceState for TestSession {
+    fn value(&self, _: u32) -> Option<i64> {
+        Some(self.sequence.get()).filter(|value| *value > 0)
+    }
+    fn last_value(&self) -> Option<i64> {
+        self.value(0)
+    }
+    fn note_value(&self, _: u32, value: i64, _: bool) {
+        self.sequence.set(value);
+    }
+}
+
+impl SettingAccess for TestSession {
+    fn setting(&self, name: &str) -> Option<String> {
+        (name == "timezone").then(|| "UTC".to_owned())
+    }
+    fn set_setting(&self, name: &str, _: Option<&str>, _: bool) -> Result<String> {
+        Err(ExecError::raised("42704", format!("unrecognized configuration parameter \"{name}\"")))
+    }
+}
+
+impl NoticeSink for TestSession {
+    fn notice(&self, notice: Notice) {
+        self.notices.borrow_mut().push(notice);
+    }
+}
+
+impl Identity for TestSession {
     fn user_name(&self) -> Arc<str> {
         "tester".into()
+    }
+    fn backend_id(&self) -> i32 {
+        0
     }
     fn database_name(&self) -> Arc<str> {
         "test".into()
@@ -86,21 +145,24 @@ impl SessionServices for TestSession {
     fn version(&self) -> Arc<str> {
         "Verso".into()
     }
-    fn setting(&self, name: &str) -> Option<String> {
-        (name == "timezone").then(|| "UTC".to_owned())
+}
+
+impl Signals for TestSession {
+    fn signal_backend(&self, _: i32, _: bool) -> Result<bool> {
+        Ok(false)
     }
-    fn sequence_value(&self, _: u32) -> Option<i64> {
-        Some(self.sequence.get()).filter(|value| *value > 0)
+    fn sleep(&self, _: Duration) -> Result<()> {
+        Ok(())
     }
-    fn last_sequence_value(&self) -> Option<i64> {
-        self.sequence_value(0)
+}
+
+impl CursorPlaces for TestSession {
+    fn cursor_place(&self, cursor: &str, _: &TableDef) -> Result<i64> {
+        Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist")))
     }
-    fn set_sequence_value(&self, _: u32, value: i64, _: bool) {
-        self.sequence.set(value);
-    }
-    fn system_rows(&self) -> &dyn SystemRows {
-        self
-    }
+}
+
+impl Binding for TestSession {
     fn compile_function(
         &self,
         function: &Arc<FunctionDef>,
@@ -110,8 +172,11 @@ impl SessionServices for TestSession {
         let found = functions.get(&function.name).cloned();
         found.ok_or_else(|| ExecError::raised("42883", format!("function {} is unknown here", function.name)))
     }
-    fn notice(&self, notice: Notice) {
-        self.notices.borrow_mut().push(notice);
+    fn row_checks(&self, _: &Arc<TableDef>) -> Result<Vec<Check>> {
+        Ok(Vec::new())
+    }
+    fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr> {
+        Ok(TypedExpr::null(column.ty.clone()))
     }
     fn describe_error(&self, error: &ExecError) -> (Arc<str>, String) {
         let sqlstate: Arc<str> = match error.root() {
@@ -124,9 +189,6 @@ impl SessionServices for TestSession {
             _ => "XX000".into(),
         };
         (sqlstate, error.to_string())
-    }
-    fn work_memory_bytes(&self) -> u64 {
-        self.work_memory.get()
     }
 }
 
@@ -145,6 +207,15 @@ impl Runtime for TestSession {
     }
     fn subquery(&self, _: &Arc<Plan>, _: SubqueryTest, _: Vec<Value>, _: &[Value]) -> Result<Value> {
         Err(ExecError::raised("0A000", "no statement runs here"))
+    }
+    fn advisory(&self, _: AdvisoryCall) -> Result<bool> {
+        Err(ExecError::raised("0A000", "no transaction runs here"))
+    }
+    fn export_snapshot(&self) -> Result<String> {
+        Err(ExecError::raised("0A000", "no transaction runs here"))
+    }
+    fn transaction_id(&self, _: bool) -> Result<Option<u64>> {
+        Ok(None)
     }
 }
 
@@ -347,10 +418,37 @@ impl Drop for MemoryChanges<'_> {
     }
 }
 
-impl Tables for MemoryTables {
+/// Tables in memory have no index, and no record a place.
+fn by_scan_only<T>(table: &TableDef) -> Result<T> {
+    Err(StorageError::NoSuchObject(table.heap).into())
+}
+
+impl Scan for MemoryTables {
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
         Ok(Box::new(MemoryCursor::new(self, table, columns)))
     }
+    fn get(&self, table: &TableDef, _: &IndexDef, _: &[u8], _: &[usize], _: &mut Batch) -> Result<bool> {
+        by_scan_only(table)
+    }
+    fn fetch(&self, table: &TableDef, _: RecordId, _: &[usize], _: &mut Batch) -> Result<bool> {
+        by_scan_only(table)
+    }
+    fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
+        Ok(false)
+    }
+    fn index_scan(
+        &self,
+        table: &TableDef,
+        _: &IndexDef,
+        _: Vec<KeyRange>,
+        _: bool,
+        _: &[usize],
+    ) -> Result<Box<dyn TableCursor>> {
+        by_scan_only(table)
+    }
+}
+
+impl Change for MemoryTables {
     fn scan_for_change<'t>(
         &'t self,
         table: &TableDef,
@@ -373,6 +471,84 @@ impl Tables for MemoryTables {
         all.entry(table.oid).or_default().extend((0..rows.rows).map(|row| rows.row(row, &types)));
         Ok(())
     }
+    fn index_scan_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        _: &IndexDef,
+        _: Vec<KeyRange>,
+        _: &[usize],
+        _: bool,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        by_scan_only(table)
+    }
+    fn get_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        _: &IndexDef,
+        _: &[u8],
+        _: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        by_scan_only(table)
+    }
+    fn change_found<'t>(
+        &'t self,
+        table: &TableDef,
+        _: &[usize],
+        _: Vec<(Vec<RecordId>, Batch)>,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        by_scan_only(table)
+    }
+}
+
+impl LockRows for MemoryTables {
+    fn check_may_lock(&self, _: RecordLockMode) -> Result<()> {
+        Ok(())
+    }
+    fn lock_rows(
+        &self,
+        table: &TableDef,
+        _: &[RecordId],
+        _: RecordLockMode,
+        _: WaitPolicy,
+    ) -> Result<Vec<u32>> {
+        by_scan_only(table)
+    }
+}
+
+impl References for MemoryTables {
+    fn hold_key(&self, table: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
+        by_scan_only(table)
+    }
+    fn exists_beyond_snapshot(
+        &self,
+        _: &TableDef,
+        _: &[usize],
+        _: Option<(&IndexDef, Vec<KeyRange>)>,
+        _: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+    fn is_deferred(&self, _: &ConstraintDef) -> bool {
+        false
+    }
+    fn defer(&self, constraint: &Arc<ConstraintDef>, _: &[Value], _: bool) {
+        panic!("{} is not deferred", constraint.name);
+    }
+}
+
+impl TransactionState for MemoryTables {
+    fn advisory(&self, _: AdvisoryCall) -> Result<bool> {
+        Err(ExecError::raised("0A000", "tables in memory have no advisory locks"))
+    }
+    fn export_snapshot(&self) -> Result<String> {
+        Err(ExecError::raised("0A000", "tables in memory have no snapshots"))
+    }
+    fn transaction_id(&self, _: bool) -> Result<Option<u64>> {
+        Ok(None)
+    }
+}
+
+impl Sequences for MemoryTables {
     fn next_value(&self, sequence: &SequenceDef) -> Result<i64> {
         let mut sequences = self.sequences.borrow_mut();
         let value = sequences.entry(sequence.oid).or_default();
@@ -383,6 +559,9 @@ impl Tables for MemoryTables {
         self.sequences.borrow_mut().insert(sequence.oid, if is_called { value } else { value - 1 });
         Ok(())
     }
+}
+
+impl TransactionControl for MemoryTables {
     fn begin_statement(&self) -> Result<()> {
         self.frames.borrow_mut().push((None, self.rows.lock().clone()));
         Ok(())
@@ -410,6 +589,9 @@ impl Tables for MemoryTables {
         let at = self.named(name);
         self.frames.borrow_mut().truncate(at);
         Ok(())
+    }
+    fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        work()
     }
 }
 
@@ -459,7 +641,8 @@ impl World {
 
     /// Runs a statement in a frame of its own; rows and count, or SQLSTATE and message.
     pub fn run(&self, statement: &Statement, executor: Executor) -> Result<(Vec<Vec<Value>>, u64), String> {
-        let cx = ExecContext::new(&self.tables, &self.catalog, &[], &self.session, &self.cancel, executor);
+        let services = self.session.services();
+        let cx = ExecContext::new(&self.tables, &self.catalog, &[], &services, &self.cancel, executor);
         let mut rows = Rows {
             types: statement.output().into_iter().map(|column| column.ty).collect(),
             ..Rows::default()

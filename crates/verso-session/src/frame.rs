@@ -203,7 +203,8 @@ impl Frame<'_> {
     pub(super) fn with_context<T>(&self, params: &[Value], run: impl FnOnce(&ExecContext<'_>) -> T) -> T {
         let tables = self.tables();
         let executor = self.services.settings.executor;
-        run(&ExecContext::new(&tables, self.catalog, params, self.services, self.cancel, executor))
+        let services = self.services.lend();
+        run(&ExecContext::new(&tables, self.catalog, params, &services, self.cancel, executor))
     }
 
     /// Runs `work` as a statement of its own within this one: it sees what was done before.

@@ -4,13 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef};
+use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, TableDef};
 use verso_env::Env;
+use verso_exec::Notice as RowNotice;
+use verso_exec::context::{
+    Binding, Clock, CursorPlaces, NoticeSink, Random, SequenceState, SettingAccess, Signals,
+};
 use verso_exec::error::{ExecError, Raised};
 use verso_exec::plan::{Check, PlFunction, RaiseLevel, TypedExpr};
-use verso_exec::{Notice as RowNotice, SessionServices};
 use verso_storage::{LockOwner, ObjectId};
-use verso_types::TimeZone;
 
 use super::api::Notice;
 use super::cursors::{Named, SqlCursor};
@@ -116,6 +118,24 @@ impl Services {
         }
     }
 
+    /// Lends a statement what it may ask of the session.
+    pub(super) fn lend(&self) -> verso_exec::Services<'_> {
+        verso_exec::Services {
+            time_zone: &self.settings.time_zone,
+            work_memory_bytes: self.settings.work_memory_bytes,
+            clock: self,
+            random: self,
+            sequences: self,
+            settings: self,
+            notices: self,
+            identity: self,
+            signals: self,
+            cursors: self,
+            views: self,
+            binding: self,
+        }
+    }
+
     /// Binds what the catalog keeps as text, for a statement that runs.
     fn bound<T>(&self, bind: impl FnOnce(&Binder<'_>) -> Result<T, SqlError>) -> Result<T, ExecError> {
         let catalog = self.catalog.borrow().clone();
@@ -196,11 +216,7 @@ impl Services {
     }
 }
 
-impl SessionServices for Services {
-    fn time_zone(&self) -> &TimeZone {
-        &self.settings.time_zone
-    }
-
+impl Clock for Services {
     fn transaction_timestamp(&self) -> i64 {
         self.transaction_started.get()
     }
@@ -212,7 +228,9 @@ impl SessionServices for Services {
     fn clock_timestamp(&self) -> i64 {
         self.now()
     }
+}
 
+impl Random for Services {
     fn random_u64(&self) -> u64 {
         let Some(state) = self.seed.get() else { return self.env.random.next_u64() };
         // splitmix64: a seeded session repeats itself, as setseed promises.
@@ -226,34 +244,26 @@ impl SessionServices for Services {
     fn seed_random(&self, seed: f64) {
         self.seed.set(Some(seed.to_bits()));
     }
+}
 
-    fn user_name(&self) -> Arc<str> {
-        Arc::clone(&self.identity.user)
+impl SequenceState for Services {
+    fn value(&self, sequence: u32) -> Option<i64> {
+        self.sequences.borrow().get(&sequence).copied()
     }
 
-    fn backend_id(&self) -> i32 {
-        super::identity::backend_id(self.info.number)
+    fn last_value(&self) -> Option<i64> {
+        self.last_sequence.get()
     }
 
-    fn signal_backend(&self, id: i32, terminate: bool) -> Result<bool, ExecError> {
-        self.signal(id, terminate)
+    fn note_value(&self, sequence: u32, value: i64, is_last: bool) {
+        self.sequences.borrow_mut().insert(sequence, value);
+        if is_last {
+            self.last_sequence.set(Some(value));
+        }
     }
+}
 
-    fn database_name(&self) -> Arc<str> {
-        "verso".into()
-    }
-
-    fn version(&self) -> Arc<str> {
-        format!("PostgreSQL 18.0 (Verso {})", env!("CARGO_PKG_VERSION")).into()
-    }
-
-    fn cursor_place(&self, cursor: &str, table: &TableDef) -> verso_exec::error::Result<i64> {
-        let position = self.position.borrow();
-        let place = position.as_ref().and_then(|position| position.place(cursor, table));
-        place
-            .unwrap_or_else(|| Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist"))))
-    }
-
+impl SettingAccess for Services {
     fn setting(&self, name: &str) -> Option<String> {
         self.show(name)
     }
@@ -272,30 +282,59 @@ impl SessionServices for Services {
         asked.changes.push((name.to_string(), value.map(str::to_string), local));
         Ok(asked.settings.show(name).unwrap_or_default())
     }
+}
 
-    fn sequence_value(&self, sequence: u32) -> Option<i64> {
-        self.sequences.borrow().get(&sequence).copied()
+impl NoticeSink for Services {
+    fn notice(&self, notice: RowNotice) {
+        let RowNotice { level, sqlstate, message, detail, hint } = notice;
+        let severity = match level {
+            RaiseLevel::Debug | RaiseLevel::Log => return, // below what clients are shown
+            RaiseLevel::Info => "INFO",
+            RaiseLevel::Notice => "NOTICE",
+            RaiseLevel::Warning | RaiseLevel::Exception => "WARNING",
+        };
+        self.tell(Notice { severity, sqlstate, message, detail, hint });
+    }
+}
+
+impl verso_exec::context::Identity for Services {
+    fn user_name(&self) -> Arc<str> {
+        Arc::clone(&self.identity.user)
     }
 
-    fn last_sequence_value(&self) -> Option<i64> {
-        self.last_sequence.get()
+    fn backend_id(&self) -> i32 {
+        super::identity::backend_id(self.info.number)
     }
 
-    fn set_sequence_value(&self, sequence: u32, value: i64, is_last: bool) {
-        self.sequences.borrow_mut().insert(sequence, value);
-        if is_last {
-            self.last_sequence.set(Some(value));
-        }
+    fn database_name(&self) -> Arc<str> {
+        "verso".into()
+    }
+
+    fn version(&self) -> Arc<str> {
+        format!("PostgreSQL 18.0 (Verso {})", env!("CARGO_PKG_VERSION")).into()
+    }
+}
+
+impl Signals for Services {
+    fn signal_backend(&self, id: i32, terminate: bool) -> Result<bool, ExecError> {
+        self.signal(id, terminate)
     }
 
     fn sleep(&self, duration: std::time::Duration) -> Result<(), ExecError> {
         Ok(self.owner.sleep(duration)?)
     }
+}
 
-    fn system_rows(&self) -> &dyn SystemRows {
-        self
+impl CursorPlaces for Services {
+    fn cursor_place(&self, cursor: &str, table: &TableDef) -> verso_exec::error::Result<i64> {
+        let position = self.position.borrow();
+        let place = position.as_ref().and_then(|position| position.place(cursor, table));
+        place
+            .unwrap_or_else(|| Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist"))))
     }
+}
 
+impl Binding for Services {
     fn compile_function(
         &self,
         function: &Arc<FunctionDef>,
@@ -317,22 +356,6 @@ impl SessionServices for Services {
         })
     }
 
-    fn notice(&self, notice: RowNotice) {
-        let RowNotice { level, sqlstate, message, detail, hint } = notice;
-        let severity = match level {
-            RaiseLevel::Debug | RaiseLevel::Log => return, // below what clients are shown
-            RaiseLevel::Info => "INFO",
-            RaiseLevel::Notice => "NOTICE",
-            RaiseLevel::Warning | RaiseLevel::Exception => "WARNING",
-        };
-        self.tell(Notice { severity, sqlstate, message, detail, hint });
-    }
-
-    fn describe_error(&self, error: &ExecError) -> (Arc<str>, String) {
-        let error = SqlError::from(error.clone());
-        (error.sqlstate.into(), error.message)
-    }
-
     fn row_checks(&self, table: &Arc<TableDef>) -> Result<Vec<Check>, ExecError> {
         self.bound(|binder| binder.checks(table))
     }
@@ -341,7 +364,8 @@ impl SessionServices for Services {
         self.bound(|binder| binder.stored_default(column))
     }
 
-    fn work_memory_bytes(&self) -> u64 {
-        self.settings.work_memory_bytes
+    fn describe_error(&self, error: &ExecError) -> (Arc<str>, String) {
+        let error = SqlError::from(error.clone());
+        (error.sqlstate.into(), error.message)
     }
 }

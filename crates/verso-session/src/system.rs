@@ -253,7 +253,7 @@ impl Services {
 
     fn prepared_rows(&self) -> Vec<Vec<Value>> {
         let row = |info: verso_storage::PreparedInfo| {
-            let database = verso_exec::SessionServices::database_name(self);
+            let database = verso_exec::context::Identity::database_name(self);
             vec![
                 id(info.txn),
                 Value::text(&info.name),

@@ -20,7 +20,10 @@ use std::sync::Arc;
 use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef};
 use verso_exec::context::AdvisoryCall;
 use verso_exec::error::{ExecError, Result};
-use verso_exec::exec::{ChangeCursor, TableCursor, Tables};
+use verso_exec::exec::{
+    Change, ChangeCursor, LockRows, References, Scan, Sequences, TableCursor, TransactionControl,
+    TransactionState,
+};
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::index::{Index, KeyRange};
 use verso_storage::{
@@ -143,24 +146,13 @@ fn column_ids(table: &TableDef, columns: &[usize]) -> Vec<u16> {
     columns.iter().map(|at| table.columns[*at].id).collect()
 }
 
-impl Tables for EngineTables<'_> {
+impl Scan for EngineTables<'_> {
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>> {
         self.lock(table, TableLockMode::AccessShare)?;
         let columns = column_ids(table, columns);
         let scan =
             self.heap(table)?.scan(&self.txn.borrow(), ScanSpec { columns: &columns, pages: 0..u32::MAX });
         Ok(Box::new(Reader::new(Rows::Heap(scan))))
-    }
-
-    fn scan_for_change<'t>(
-        &'t self,
-        table: &TableDef,
-        columns: &[usize],
-    ) -> Result<Box<dyn ChangeCursor + 't>> {
-        let heap = self.heap_for_change(table)?;
-        let columns = column_ids(table, columns);
-        let scan = heap.scan(&self.txn.borrow(), ScanSpec { columns: &columns, pages: 0..u32::MAX });
-        Ok(Box::new(Changer::new(self, heap, Rows::Heap(scan), columns)))
     }
 
     fn get(
@@ -217,6 +209,27 @@ impl Tables for EngineTables<'_> {
         let scan = Ranges::open(self, &self.txn.borrow(), table, index, ranges, descending, &ids)?;
         Ok(Box::new(Reader::new(Rows::Index(scan))))
     }
+}
+
+impl Change for EngineTables<'_> {
+    fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
+        self.lock(table, TableLockMode::RowExclusive)?;
+        self.defer_unique(table);
+        let insert = |heap: &Arc<Heap>| heap.insert(&mut self.txn.borrow_mut(), rows, None);
+        let inserted = self.opened.with_heap(self.engine, table.heap, insert);
+        inserted.map_err(|error: StorageError| self.explain_duplicate(table, error, rows))
+    }
+
+    fn scan_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        columns: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        let heap = self.heap_for_change(table)?;
+        let columns = column_ids(table, columns);
+        let scan = heap.scan(&self.txn.borrow(), ScanSpec { columns: &columns, pages: 0..u32::MAX });
+        Ok(Box::new(Changer::new(self, heap, Rows::Heap(scan), columns)))
+    }
 
     fn index_scan_for_change<'t>(
         &'t self,
@@ -266,21 +279,9 @@ impl Tables for EngineTables<'_> {
         let scan = Rows::Collected(found.into_iter().map(rows).collect::<Vec<_>>().into_iter());
         Ok(Box::new(Changer::new(self, heap, scan, columns)))
     }
+}
 
-    fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
-        self.lock_key(table, index, wanted)
-    }
-
-    fn exists_beyond_snapshot(
-        &self,
-        table: &TableDef,
-        columns: &[usize],
-        access: Option<(&IndexDef, Vec<KeyRange>)>,
-        matches: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
-    ) -> Result<bool> {
-        self.find_beyond_snapshot(table, columns, access, matches)
-    }
-
+impl LockRows for EngineTables<'_> {
     fn check_may_lock(&self, mode: RecordLockMode) -> Result<()> {
         self.refuse_read_only(match mode {
             RecordLockMode::KeyShare => "SELECT FOR KEY SHARE",
@@ -318,6 +319,22 @@ impl Tables for EngineTables<'_> {
         }
         Ok(locked.locked)
     }
+}
+
+impl References for EngineTables<'_> {
+    fn hold_key(&self, table: &TableDef, index: &IndexDef, wanted: &[u8]) -> Result<bool> {
+        self.lock_key(table, index, wanted)
+    }
+
+    fn exists_beyond_snapshot(
+        &self,
+        table: &TableDef,
+        columns: &[usize],
+        access: Option<(&IndexDef, Vec<KeyRange>)>,
+        matches: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
+    ) -> Result<bool> {
+        self.find_beyond_snapshot(table, columns, access, matches)
+    }
 
     fn is_deferred(&self, constraint: &ConstraintDef) -> bool {
         self.deferred.borrow().is_deferred(constraint)
@@ -326,15 +343,9 @@ impl Tables for EngineTables<'_> {
     fn defer(&self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool) {
         self.deferred.borrow_mut().note(constraint, key, referenced);
     }
+}
 
-    fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
-        self.lock(table, TableLockMode::RowExclusive)?;
-        self.defer_unique(table);
-        let insert = |heap: &Arc<Heap>| heap.insert(&mut self.txn.borrow_mut(), rows, None);
-        let inserted = self.opened.with_heap(self.engine, table.heap, insert);
-        inserted.map_err(|error: StorageError| self.explain_duplicate(table, error, rows))
-    }
-
+impl Sequences for EngineTables<'_> {
     fn next_value(&self, sequence: &SequenceDef) -> Result<i64> {
         self.refuse_read_only("nextval()")?;
         Ok(self.engine.sequence(sequence.object)?.next_value()?)
@@ -344,7 +355,9 @@ impl Tables for EngineTables<'_> {
         self.refuse_read_only("setval()")?;
         Ok(self.engine.sequence(sequence.object)?.set_value(value, is_called)?)
     }
+}
 
+impl TransactionState for EngineTables<'_> {
     fn advisory(&self, call: AdvisoryCall) -> Result<bool> {
         let txn = &mut self.txn.borrow_mut();
         Ok(match call {
@@ -369,7 +382,9 @@ impl Tables for EngineTables<'_> {
         let id = if assign { Some(txn.assign_id()?) } else { txn.id() };
         Ok(id.map(|id| id.0))
     }
+}
 
+impl TransactionControl for EngineTables<'_> {
     fn begin_statement(&self) -> Result<()> {
         Ok(self.txn.borrow_mut().begin_statement()?)
     }

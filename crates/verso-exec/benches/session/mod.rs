@@ -3,10 +3,16 @@
 pub mod table;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows, SystemView};
+use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, SystemView, TableDef};
+use verso_exec::context::{
+    AdvisoryCall, Binding, Clock, CursorPlaces, Identity, NoticeSink, Random, SequenceState, SettingAccess,
+    Signals,
+};
+use verso_exec::plan::{Check, TypedExpr};
 use verso_exec::plan::{PlFunction, Plan, SubqueryTest};
-use verso_exec::{EvalContext, ExecError, Notice, Runtime, SessionServices};
+use verso_exec::{EvalContext, ExecError, Notice, Runtime, Services};
 use verso_types::{TimeZone, Value};
 
 pub struct Session {
@@ -14,8 +20,25 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn context(&self) -> EvalContext<'_> {
-        EvalContext { services: self, runtime: self, params: &[], outer: &[] }
+    pub fn services(&self) -> Services<'_> {
+        Services {
+            time_zone: &self.zone,
+            work_memory_bytes: u64::MAX,
+            clock: self,
+            random: self,
+            sequences: self,
+            settings: self,
+            notices: self,
+            identity: self,
+            signals: self,
+            cursors: self,
+            views: self,
+            binding: self,
+        }
+    }
+
+    pub fn context<'a>(&'a self, services: &'a Services<'a>) -> EvalContext<'a> {
+        EvalContext { services, runtime: self, params: &[], outer: &[] }
     }
 }
 
@@ -51,12 +74,18 @@ impl Runtime for Session {
     ) -> Result<Value, ExecError> {
         nothing()
     }
+    fn advisory(&self, _: AdvisoryCall) -> Result<bool, ExecError> {
+        nothing()
+    }
+    fn export_snapshot(&self) -> Result<String, ExecError> {
+        nothing()
+    }
+    fn transaction_id(&self, _: bool) -> Result<Option<u64>, ExecError> {
+        nothing()
+    }
 }
 
-impl SessionServices for Session {
-    fn time_zone(&self) -> &TimeZone {
-        &self.zone
-    }
+impl Clock for Session {
     fn transaction_timestamp(&self) -> i64 {
         762_525_045_678_901
     }
@@ -66,12 +95,44 @@ impl SessionServices for Session {
     fn clock_timestamp(&self) -> i64 {
         0
     }
+}
+
+impl Random for Session {
     fn random_u64(&self) -> u64 {
         0
     }
     fn seed_random(&self, _: f64) {}
+}
+
+impl SequenceState for Session {
+    fn value(&self, _: u32) -> Option<i64> {
+        None
+    }
+    fn last_value(&self) -> Option<i64> {
+        None
+    }
+    fn note_value(&self, _: u32, _: i64, _: bool) {}
+}
+
+impl SettingAccess for Session {
+    fn setting(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn set_setting(&self, _: &str, _: Option<&str>, _: bool) -> Result<String, ExecError> {
+        nothing()
+    }
+}
+
+impl NoticeSink for Session {
+    fn notice(&self, _: Notice) {}
+}
+
+impl Identity for Session {
     fn user_name(&self) -> Arc<str> {
         "".into()
+    }
+    fn backend_id(&self) -> i32 {
+        0
     }
     fn database_name(&self) -> Arc<str> {
         "".into()
@@ -79,19 +140,24 @@ impl SessionServices for Session {
     fn version(&self) -> Arc<str> {
         "".into()
     }
-    fn setting(&self, _: &str) -> Option<String> {
-        None
+}
+
+impl Signals for Session {
+    fn signal_backend(&self, _: i32, _: bool) -> Result<bool, ExecError> {
+        nothing()
     }
-    fn sequence_value(&self, _: u32) -> Option<i64> {
-        None
+    fn sleep(&self, _: Duration) -> Result<(), ExecError> {
+        nothing()
     }
-    fn last_sequence_value(&self) -> Option<i64> {
-        None
+}
+
+impl CursorPlaces for Session {
+    fn cursor_place(&self, _: &str, _: &TableDef) -> Result<i64, ExecError> {
+        nothing()
     }
-    fn set_sequence_value(&self, _: u32, _: i64, _: bool) {}
-    fn system_rows(&self) -> &dyn SystemRows {
-        self
-    }
+}
+
+impl Binding for Session {
     fn compile_function(
         &self,
         _: &Arc<FunctionDef>,
@@ -99,11 +165,13 @@ impl SessionServices for Session {
     ) -> Result<Arc<PlFunction>, ExecError> {
         nothing()
     }
-    fn notice(&self, _: Notice) {}
+    fn row_checks(&self, _: &Arc<TableDef>) -> Result<Vec<Check>, ExecError> {
+        nothing()
+    }
+    fn column_default(&self, _: &ColumnDef) -> Result<TypedExpr, ExecError> {
+        nothing()
+    }
     fn describe_error(&self, _: &ExecError) -> (Arc<str>, String) {
         ("".into(), String::new())
-    }
-    fn work_memory_bytes(&self) -> u64 {
-        u64::MAX
     }
 }

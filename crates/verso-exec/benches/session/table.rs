@@ -1,9 +1,17 @@
 //! A table of one column of doubles that never ends before its time.
 
-use verso_catalog::{SequenceDef, TableDef};
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef};
 use verso_exec::ExecError;
-use verso_exec::exec::{ChangeCursor, TableCursor, Tables};
-use verso_types::{Batch, ColumnData};
+use verso_exec::context::AdvisoryCall;
+use verso_exec::exec::{
+    Change, ChangeCursor, LockRows, References, Scan, Sequences, TableCursor, TransactionControl,
+    TransactionState,
+};
+use verso_storage::index::KeyRange;
+use verso_storage::{RecordId, RecordLockMode, WaitPolicy};
+use verso_types::{Batch, ColumnData, Value};
 
 type Result<T> = std::result::Result<T, ExecError>;
 
@@ -34,22 +42,117 @@ fn nothing<T>() -> Result<T> {
     Err(ExecError::Cancelled)
 }
 
-impl Tables for Doubles {
+impl Scan for Doubles {
     fn scan(&self, _: &TableDef, _: &[usize]) -> Result<Box<dyn TableCursor>> {
         Ok(Box::new(Cursor { values: self.values.clone(), left: self.batches }))
+    }
+    fn get(&self, _: &TableDef, _: &IndexDef, _: &[u8], _: &[usize], _: &mut Batch) -> Result<bool> {
+        nothing()
+    }
+    fn fetch(&self, _: &TableDef, _: RecordId, _: &[usize], _: &mut Batch) -> Result<bool> {
+        nothing()
+    }
+    fn is_large(&self, _: &TableDef, _: &IndexDef, _: &[KeyRange]) -> Result<bool> {
+        nothing()
+    }
+    fn index_scan(
+        &self,
+        _: &TableDef,
+        _: &IndexDef,
+        _: Vec<KeyRange>,
+        _: bool,
+        _: &[usize],
+    ) -> Result<Box<dyn TableCursor>> {
+        nothing()
+    }
+}
+
+impl Change for Doubles {
+    fn insert(&self, _: &TableDef, _: &Batch) -> Result<()> {
+        nothing()
     }
     fn scan_for_change<'t>(&'t self, _: &TableDef, _: &[usize]) -> Result<Box<dyn ChangeCursor + 't>> {
         nothing()
     }
-    fn insert(&self, _: &TableDef, _: &Batch) -> Result<()> {
+    fn index_scan_for_change<'t>(
+        &'t self,
+        _: &TableDef,
+        _: &IndexDef,
+        _: Vec<KeyRange>,
+        _: &[usize],
+        _: bool,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
         nothing()
     }
+    fn get_for_change<'t>(
+        &'t self,
+        _: &TableDef,
+        _: &IndexDef,
+        _: &[u8],
+        _: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        nothing()
+    }
+    fn change_found<'t>(
+        &'t self,
+        _: &TableDef,
+        _: &[usize],
+        _: Vec<(Vec<RecordId>, Batch)>,
+    ) -> Result<Box<dyn ChangeCursor + 't>> {
+        nothing()
+    }
+}
+
+impl LockRows for Doubles {
+    fn check_may_lock(&self, _: RecordLockMode) -> Result<()> {
+        nothing()
+    }
+    fn lock_rows(&self, _: &TableDef, _: &[RecordId], _: RecordLockMode, _: WaitPolicy) -> Result<Vec<u32>> {
+        nothing()
+    }
+}
+
+impl References for Doubles {
+    fn hold_key(&self, _: &TableDef, _: &IndexDef, _: &[u8]) -> Result<bool> {
+        nothing()
+    }
+    fn exists_beyond_snapshot(
+        &self,
+        _: &TableDef,
+        _: &[usize],
+        _: Option<(&IndexDef, Vec<KeyRange>)>,
+        _: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
+    ) -> Result<bool> {
+        nothing()
+    }
+    fn is_deferred(&self, _: &ConstraintDef) -> bool {
+        false
+    }
+    fn defer(&self, _: &Arc<ConstraintDef>, _: &[Value], _: bool) {}
+}
+
+impl Sequences for Doubles {
     fn next_value(&self, _: &SequenceDef) -> Result<i64> {
         nothing()
     }
     fn set_value(&self, _: &SequenceDef, _: i64, _: bool) -> Result<()> {
         nothing()
     }
+}
+
+impl TransactionState for Doubles {
+    fn advisory(&self, _: AdvisoryCall) -> Result<bool> {
+        nothing()
+    }
+    fn export_snapshot(&self) -> Result<String> {
+        nothing()
+    }
+    fn transaction_id(&self, _: bool) -> Result<Option<u64>> {
+        nothing()
+    }
+}
+
+impl TransactionControl for Doubles {
     fn begin_statement(&self) -> Result<()> {
         nothing()
     }
@@ -57,6 +160,9 @@ impl Tables for Doubles {
         nothing()
     }
     fn abort_statement(&self) -> Result<()> {
+        nothing()
+    }
+    fn under_outer_view(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         nothing()
     }
     fn savepoints(&self) -> bool {

@@ -118,7 +118,7 @@ pub(crate) fn row_text(cx: &ExecContext<'_>, values: &[Value]) -> String {
         match value {
             Value::Null => text.push_str("null"),
             value => {
-                format_text(value, &verso_types::text::type_of(value), cx.services.time_zone(), &mut text);
+                format_text(value, &verso_types::text::type_of(value), cx.services.time_zone, &mut text);
             }
         }
     }

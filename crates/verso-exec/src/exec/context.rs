@@ -10,7 +10,7 @@ use verso_types::{Batch, Value};
 
 use super::Tables;
 use super::subquery::StatementState;
-use crate::context::{AdvisoryCall, EvalContext, Runtime, SessionServices};
+use crate::context::{AdvisoryCall, EvalContext, Runtime, Services};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::plan::{Plan, SubqueryTest};
@@ -36,7 +36,7 @@ pub struct ExecContext<'a> {
     /// `$1` …, or the slots of a PL/pgSQL function.
     pub params: &'a [Value],
     /// The session.
-    pub services: &'a dyn SessionServices,
+    pub services: &'a Services<'a>,
     /// Set from outside to end the statement (57014).
     pub cancel: &'a AtomicBool,
     /// Which executor runs it.
@@ -58,7 +58,7 @@ impl<'a> ExecContext<'a> {
         tables: &'a dyn Tables,
         catalog: &'a Arc<CatalogSnapshot>,
         params: &'a [Value],
-        services: &'a dyn SessionServices,
+        services: &'a Services<'a>,
         cancel: &'a AtomicBool,
         executor: Executor,
     ) -> Self {

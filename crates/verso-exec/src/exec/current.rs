@@ -29,7 +29,7 @@ impl CurrentOperator {
 
 impl Operator for CurrentOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.place = Some(cx.services.cursor_place(&self.cursor, &self.table)?);
+        self.place = Some(cx.services.cursors.cursor_place(&self.cursor, &self.table)?);
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use super::operator::{Operator, compile, types_of};
 use super::source::ONE_ROW;
 use super::spool::Spool;
 use super::statement::{Sink, column_types};
-use super::tables::Tables;
+use super::tables::Change;
 use super::{BATCH_ROWS, ExecContext};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, RowInput};
@@ -169,7 +169,7 @@ impl InsertStatement {
 
     /// Adds the row by the short way; `None` where that will not do, and nothing has happened.
     #[inline]
-    pub fn run_direct(&mut self, params: &[Value], tables: &dyn Tables) -> Option<Result<u64>> {
+    pub fn run_direct(&mut self, params: &[Value], tables: &dyn Change) -> Option<Result<u64>> {
         let direct = self.direct.as_ref()?;
         self.rows.clear();
         direct.push(params, &self.types, &mut self.rows)?;

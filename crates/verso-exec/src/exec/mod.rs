@@ -47,7 +47,10 @@ pub use foreign::{check_deferred_key, check_foreign_key, checks_over, key_column
 pub(crate) use source::cast_row;
 pub(crate) use spool::Spool;
 pub use statement::{Compiled, Sink, execute};
-pub use tables::{ChangeCursor, TableCursor, Tables};
+pub use tables::{
+    Change, ChangeCursor, LockRows, References, Scan, Sequences, TableCursor, Tables, TransactionControl,
+    TransactionState,
+};
 
 /// Rows of a batch where an operator chooses.
 pub(crate) const BATCH_ROWS: usize = 1024;

@@ -250,7 +250,7 @@ impl Operator for SystemOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let eval = cx.eval();
         let args: Vec<Value> = self.args.iter().map(|arg| arg.eval_constant(&eval)).collect::<Result<_>>()?;
-        self.rows = cx.services.system_rows().rows(self.view, &args).into_iter();
+        self.rows = cx.services.views.rows(self.view, &args).into_iter();
         Ok(())
     }
 
@@ -354,7 +354,7 @@ pub(crate) fn cast_row(
 ) -> Result<()> {
     for ((value, from), to) in values.iter_mut().zip(from).zip(to) {
         if from != to && !value.is_null() {
-            *value = cast(value, from, to, CastKind::Assignment, cx.services.time_zone())?;
+            *value = cast(value, from, to, CastKind::Assignment, cx.services.time_zone)?;
         }
     }
     Ok(())

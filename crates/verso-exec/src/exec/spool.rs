@@ -45,6 +45,6 @@ impl Spool {
 /// Refuses what exceeds the session's work memory.
 pub(crate) fn check_memory(cx: &ExecContext<'_>, what: &'static str, bytes: u64) -> Result<()> {
     // a column of bytes ends at 4 GiB
-    let limit_bytes = cx.services.work_memory_bytes().min(3 << 30);
+    let limit_bytes = cx.services.work_memory_bytes.min(3 << 30);
     if bytes > limit_bytes { Err(ExecError::OutOfMemory { what, limit_bytes }) } else { Ok(()) }
 }

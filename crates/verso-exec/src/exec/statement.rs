@@ -8,7 +8,7 @@ use super::change::{DeleteStatement, UpdateStatement};
 use super::insert::InsertStatement;
 use super::operator::{Operator, compile, types_of};
 use super::subquery::StatementState;
-use super::tables::Tables;
+use super::tables::Change;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::plan::Statement;
@@ -92,7 +92,7 @@ impl Compiled {
 
     /// As [`Compiled::run`] by the short way; `None` where that will not do, and nothing has happened.
     #[inline]
-    pub fn run_direct(&mut self, params: &[Value], tables: &dyn Tables) -> Option<Result<u64>> {
+    pub fn run_direct(&mut self, params: &[Value], tables: &dyn Change) -> Option<Result<u64>> {
         match &mut self.kind {
             Kind::Insert(insert) => insert.run_direct(params, tables),
             Kind::Query { .. } | Kind::Update(_) | Kind::Delete(_) => None,

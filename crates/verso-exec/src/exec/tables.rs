@@ -1,25 +1,40 @@
 //! What the executors need of storage, within one transaction.
+//!
+//! | trait | who asks |
+//! |---|---|
+//! | [`Scan`] | operators that read |
+//! | [`Change`] | INSERT, UPDATE, DELETE |
+//! | [`LockRows`] | SELECT … FOR UPDATE |
+//! | [`References`] | foreign keys |
+//! | [`Sequences`], [`TransactionState`] | functions |
+//! | [`TransactionControl`] | statements within statements, handlers of PL/pgSQL |
 
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef};
 use verso_storage::index::KeyRange;
-use verso_storage::{RecordId, RecordLockMode, StorageError, WaitPolicy};
-use verso_types::{Batch, TypeError, Value};
+use verso_storage::{RecordId, RecordLockMode, WaitPolicy};
+use verso_types::{Batch, Value};
 
 use crate::context::AdvisoryCall;
 use crate::error::Result;
 
-/// The tables as a transaction sees and changes them.
-pub trait Tables {
-    /// Reads the visible rows of a table; `columns` are indexes into `table.columns`.
+/// The tables as a transaction sees and changes them: what a whole statement may need. Whoever needs a part of it takes
+/// that part.
+pub trait Tables:
+    Scan + Change + LockRows + References + Sequences + TransactionState + TransactionControl
+{
+}
+
+impl<T> Tables for T where
+    T: Scan + Change + LockRows + References + Sequences + TransactionState + TransactionControl
+{
+}
+
+/// Reads rows that the statement sees; `columns` are indexes into `table.columns`.
+pub trait Scan {
+    /// Reads the visible rows of a table.
     fn scan(&self, table: &TableDef, columns: &[usize]) -> Result<Box<dyn TableCursor>>;
-    /// The same with the right to change what is read.
-    fn scan_for_change<'t>(
-        &'t self,
-        table: &TableDef,
-        columns: &[usize],
-    ) -> Result<Box<dyn ChangeCursor + 't>>;
     /// Reads the row with a key of a unique index into `out`; whether there is one.
     fn get(
         &self,
@@ -28,20 +43,11 @@ pub trait Tables {
         key: &[u8],
         columns: &[usize],
         out: &mut Batch,
-    ) -> Result<bool> {
-        let _ = (table, key, columns, out);
-        Err(StorageError::NoSuchObject(index.object).into())
-    }
+    ) -> Result<bool>;
     /// Reads a row by its place into `out`, as the statement sees it; whether it is there.
-    fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool> {
-        let _ = (record, columns, out);
-        Err(StorageError::NoSuchObject(table.heap).into())
-    }
+    fn fetch(&self, table: &TableDef, record: RecordId, columns: &[usize], out: &mut Batch) -> Result<bool>;
     /// Whether ranges of an index are so large a part of the table that it is read faster whole.
-    fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool> {
-        let _ = (table, index, ranges);
-        Ok(false)
-    }
+    fn is_large(&self, table: &TableDef, index: &IndexDef, ranges: &[KeyRange]) -> Result<bool>;
     /// Reads rows by ranges of an index, in its order or against it.
     fn index_scan(
         &self,
@@ -50,11 +56,20 @@ pub trait Tables {
         ranges: Vec<KeyRange>,
         descending: bool,
         columns: &[usize],
-    ) -> Result<Box<dyn TableCursor>> {
-        let _ = (table, ranges, descending, columns);
-        Err(StorageError::NoSuchObject(index.object).into())
-    }
-    /// The same with the right to change what is read; `collect` reads all before the first is changed (T2).
+    ) -> Result<Box<dyn TableCursor>>;
+}
+
+/// Adds, changes and removes rows.
+pub trait Change {
+    /// Adds rows: every column of the table, in order.
+    fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()>;
+    /// As [`Scan::scan`], with the right to change what is read.
+    fn scan_for_change<'t>(
+        &'t self,
+        table: &TableDef,
+        columns: &[usize],
+    ) -> Result<Box<dyn ChangeCursor + 't>>;
+    /// As [`Scan::index_scan`], with the right to change what is read; `collect` reads all before the first is changed (T2).
     fn index_scan_for_change<'t>(
         &'t self,
         table: &TableDef,
@@ -62,53 +77,28 @@ pub trait Tables {
         ranges: Vec<KeyRange>,
         columns: &[usize],
         collect: bool,
-    ) -> Result<Box<dyn ChangeCursor + 't>> {
-        let _ = (table, ranges, columns, collect);
-        Err(StorageError::NoSuchObject(index.object).into())
-    }
-    /// As [`Tables::index_scan_for_change`] for the row, one at most, with this whole key of a unique index.
+    ) -> Result<Box<dyn ChangeCursor + 't>>;
+    /// As [`Change::index_scan_for_change`] for the row, one at most, with this whole key of a unique index.
     fn get_for_change<'t>(
         &'t self,
         table: &TableDef,
         index: &IndexDef,
         key: &[u8],
         columns: &[usize],
-    ) -> Result<Box<dyn ChangeCursor + 't>> {
-        self.index_scan_for_change(table, index, vec![KeyRange::prefix(key)], columns, false)
-    }
+    ) -> Result<Box<dyn ChangeCursor + 't>>;
     /// Changes rows found elsewhere: their places and values, those of `columns` first.
     fn change_found<'t>(
         &'t self,
         table: &TableDef,
         columns: &[usize],
         found: Vec<(Vec<RecordId>, Batch)>,
-    ) -> Result<Box<dyn ChangeCursor + 't>> {
-        let _ = (columns, found);
-        Err(StorageError::NoSuchObject(table.heap).into())
-    }
-    /// Whether a row with this key of a unique index is there, whoever committed it when; it then stays until the end of
-    /// the transaction (KEY SHARE).
-    fn hold_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool> {
-        let _ = (table, key);
-        Err(StorageError::NoSuchObject(index.object).into())
-    }
-    /// Whether a row fulfils a condition in the newest state, for a transaction whose snapshot may not show it: `matches`
-    /// gives the positions of a batch's rows that do. False at levels whose statements see the newest state anyway.
-    fn exists_beyond_snapshot(
-        &self,
-        table: &TableDef,
-        columns: &[usize],
-        access: Option<(&IndexDef, Vec<KeyRange>)>,
-        matches: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
-    ) -> Result<bool> {
-        let _ = (table, columns, access, matches);
-        Ok(false)
-    }
+    ) -> Result<Box<dyn ChangeCursor + 't>>;
+}
+
+/// Locks rows without changing them.
+pub trait LockRows {
     /// Fails where rows may not be locked: in a read-only transaction.
-    fn check_may_lock(&self, mode: RecordLockMode) -> Result<()> {
-        let _ = mode;
-        Ok(())
-    }
+    fn check_may_lock(&self, mode: RecordLockMode) -> Result<()>;
     /// Locks records for the transaction; yields the positions of those that were locked. The others are locked by
     /// others and to be skipped, or gone.
     fn lock_rows(
@@ -117,41 +107,49 @@ pub trait Tables {
         records: &[RecordId],
         mode: RecordLockMode,
         wait: WaitPolicy,
-    ) -> Result<Vec<u32>> {
-        let _ = (records, mode, wait);
-        Err(StorageError::NoSuchObject(table.heap).into())
-    }
+    ) -> Result<Vec<u32>>;
+}
+
+/// What foreign keys ask for: they hold against what is committed by now, whatever the statement's snapshot sees.
+pub trait References {
+    /// Whether a row with this key of a unique index is there, whoever committed it when; it then stays until the end of
+    /// the transaction (KEY SHARE).
+    fn hold_key(&self, table: &TableDef, index: &IndexDef, key: &[u8]) -> Result<bool>;
+    /// Whether a row fulfils a condition in the newest state, for a transaction whose snapshot may not show it: `matches`
+    /// gives the positions of a batch's rows that do. False at levels whose statements see the newest state anyway.
+    fn exists_beyond_snapshot(
+        &self,
+        table: &TableDef,
+        columns: &[usize],
+        access: Option<(&IndexDef, Vec<KeyRange>)>,
+        matches: &mut dyn FnMut(&Batch) -> Result<Vec<u32>>,
+    ) -> Result<bool>;
     /// Whether a constraint is checked at commit in this transaction.
-    fn is_deferred(&self, constraint: &ConstraintDef) -> bool {
-        let _ = constraint;
-        false
-    }
+    fn is_deferred(&self, constraint: &ConstraintDef) -> bool;
     /// Notes a key of a foreign key's columns, to be checked at commit ([`check_deferred_key`](super::check_deferred_key)).
-    fn defer(&self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool) {
-        let _ = (constraint, key, referenced);
-    }
-    /// Adds rows: every column of the table, in order.
-    fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()>;
+    fn defer(&self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool);
+}
+
+/// Numbers that are handed out once.
+pub trait Sequences {
     /// The next value of a sequence.
     fn next_value(&self, sequence: &SequenceDef) -> Result<i64>;
     /// Sets a sequence: the next value is this one, or the one behind it if it `is_called`.
     fn set_value(&self, sequence: &SequenceDef, value: i64, is_called: bool) -> Result<()>;
+}
 
+/// What functions may ask of the transaction.
+pub trait TransactionState {
     /// Takes or gives back an advisory lock; whether that was possible.
-    fn advisory(&self, call: AdvisoryCall) -> Result<bool> {
-        let _ = call;
-        Err(TypeError::new("0A000", "advisory locks are not available here").into())
-    }
+    fn advisory(&self, call: AdvisoryCall) -> Result<bool>;
     /// The name under which other transactions can take over this one's snapshot.
-    fn export_snapshot(&self) -> Result<String> {
-        Err(TypeError::new("0A000", "snapshots cannot be exported here").into())
-    }
+    fn export_snapshot(&self) -> Result<String>;
     /// The transaction's id; one that has none yet gets it if `assign`.
-    fn transaction_id(&self, assign: bool) -> Result<Option<u64>> {
-        let _ = assign;
-        Ok(None)
-    }
+    fn transaction_id(&self, assign: bool) -> Result<Option<u64>>;
+}
 
+/// Frames of statements and savepoints within the transaction.
+pub trait TransactionControl {
     /// Opens a statement's frame and takes its snapshot; statements nest.
     fn begin_statement(&self) -> Result<()>;
     /// Keeps what the statement did.
@@ -159,9 +157,7 @@ pub trait Tables {
     /// Undoes what the statement did.
     fn abort_statement(&self) -> Result<()>;
     /// Runs `work` as the statement around the running one sees the tables.
-    fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        work()
-    }
+    fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()>;
     /// Whether savepoints can be set (not under NO SAVEPOINT).
     fn savepoints(&self) -> bool;
     /// Opens a named frame.

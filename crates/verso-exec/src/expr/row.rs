@@ -269,7 +269,7 @@ fn cast_to(arg: &TypedExpr, to: &SqlType, kind: CastKind) -> Closure {
         if value.is_null() {
             return Ok(Value::Null);
         }
-        Ok(cast(&value, &from, &to, kind, cx.services.time_zone())?)
+        Ok(cast(&value, &from, &to, kind, cx.services.time_zone)?)
     })
 }
 

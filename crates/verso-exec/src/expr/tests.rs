@@ -245,7 +245,7 @@ fn boolean(dice: &mut Dice, depth: usize) -> TypedExpr {
 fn outcome(list: &mut ExprList, batch: &Batch) -> String {
     let session = TestSession::default();
     let mut out = Batch::of_types(list.types());
-    match list.eval(&session.context(), batch, &mut out) {
+    match list.eval(&session.context(&session.services()), batch, &mut out) {
         Ok(()) => {
             out.check().expect("a sound batch");
             let types = list.types().to_vec();
@@ -281,7 +281,7 @@ proptest! {
         let session = TestSession::default();
         let outcome = |executor| {
             let mut selection = Vec::new();
-            let error = Predicate::compile(&condition, executor).select(&session.context(), &batch, &mut selection);
+            let error = Predicate::compile(&condition, executor).select(&session.context(&session.services()), &batch, &mut selection);
             format!("{selection:?} {error:?}")
         };
         prop_assert_eq!(outcome(Executor::Row), outcome(Executor::Vector), "{:?}", condition);

@@ -50,7 +50,7 @@ fn plus(micros: i64, interval: Interval) -> Result<i64> {
 }
 
 fn zoned_plus(cx: &EvalContext<'_>, micros: i64, interval: Interval) -> Result<i64> {
-    Ok(datetime::timestamptz_plus_interval(micros, interval, cx.services.time_zone())?)
+    Ok(datetime::timestamptz_plus_interval(micros, interval, cx.services.time_zone)?)
 }
 
 fn date_plus(date: i32, interval: Interval) -> Result<i64> {
@@ -62,7 +62,7 @@ fn date_and_time(date: i32, time: i64) -> Result<i64> {
 }
 
 fn local(cx: &EvalContext<'_>, micros: i64) -> i64 {
-    datetime::to_local(micros, cx.services.time_zone())
+    datetime::to_local(micros, cx.services.time_zone)
 }
 
 static ARITHMETIC: &[BuiltinFunction] = &[
@@ -95,17 +95,17 @@ static ARITHMETIC: &[BuiltinFunction] = &[
 ];
 
 static CLOCK: &[BuiltinFunction] = &[
-    stable!("now"(): cx, => Timestamptz = cx.services.transaction_timestamp()),
-    stable!("current_timestamp"(): cx, => Timestamptz = cx.services.transaction_timestamp()),
-    stable!("transaction_timestamp"(): cx, => Timestamptz = cx.services.transaction_timestamp()),
-    stable!("statement_timestamp"(): cx, => Timestamptz = cx.services.statement_timestamp()),
-    stable!("localtimestamp"(): cx, => Timestamp = local(cx, cx.services.transaction_timestamp())),
+    stable!("now"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
+    stable!("current_timestamp"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
+    stable!("transaction_timestamp"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
+    stable!("statement_timestamp"(): cx, => Timestamptz = cx.services.clock.statement_timestamp()),
+    stable!("localtimestamp"(): cx, => Timestamp = local(cx, cx.services.clock.transaction_timestamp())),
     stable!("current_date"(): cx, => Date =
-        datetime::timestamp_to_date(local(cx, cx.services.transaction_timestamp()))),
-    stable!("localtime"(): cx, => Time = local(cx, cx.services.transaction_timestamp()).rem_euclid(MICROS_PER_DAY)),
+        datetime::timestamp_to_date(local(cx, cx.services.clock.transaction_timestamp()))),
+    stable!("localtime"(): cx, => Time = local(cx, cx.services.clock.transaction_timestamp()).rem_euclid(MICROS_PER_DAY)),
     BuiltinFunction {
         volatility: Volatility::Volatile,
-        ..stable!("clock_timestamp"(): cx, => Timestamptz = cx.services.clock_timestamp())
+        ..stable!("clock_timestamp"(): cx, => Timestamptz = cx.services.clock.clock_timestamp())
     },
     pure!("to_timestamp"(): a Float8 => Timestamptz = epoch_to_timestamp(*a)?),
     pure!("make_date"(): y Int4, m Int4, d Int4 => Date = make_date(*y, *m, *d)?),
@@ -114,7 +114,7 @@ static CLOCK: &[BuiltinFunction] = &[
     pure!("isfinite"(): a Timestamptz => Bool = is_finite(*a)),
     pure!("date_trunc"(): unit Text, a Timestamp => Timestamp = truncate(unit, *a, "timestamp without time zone")?),
     stable!("date_trunc"(): cx, unit Text, a Timestamptz => Timestamptz = {
-        let zone = cx.services.time_zone();
+        let zone = cx.services.time_zone;
         datetime::to_utc(truncate(unit, datetime::to_local(*a, zone), "timestamp with time zone")?, zone)?
     }),
     pure!("date_trunc"(): unit Text, a Interval => Interval = truncate_interval(unit, *a)?),

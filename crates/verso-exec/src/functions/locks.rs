@@ -32,7 +32,7 @@ fn advisory_unlock(cx: &EvalContext<'_>, args: &[Value], shared: bool) -> Result
     let held = cx.runtime.advisory(AdvisoryCall::Unlock { key: key(args)?, shared })?;
     if !held {
         let mode = if shared { "ShareLock" } else { "ExclusiveLock" };
-        cx.services.notice(Notice {
+        cx.services.notices.notice(Notice {
             level: RaiseLevel::Warning,
             sqlstate: "01000".into(),
             message: format!("you don't own a lock of type {mode}"),

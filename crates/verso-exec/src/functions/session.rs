@@ -30,21 +30,22 @@ pub(super) use session_function;
 
 fn nextval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (oid, value) = cx.runtime.next_value(name(args)?)?;
-    cx.services.set_sequence_value(oid, value, true);
+    cx.services.sequences.note_value(oid, value, true);
     Ok(Value::Int8(value))
 }
 
 fn currval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let sequence = name(args)?;
     let oid = cx.runtime.sequence_oid(sequence)?;
-    cx.services.sequence_value(oid).map(Value::Int8).ok_or_else(|| {
+    cx.services.sequences.value(oid).map(Value::Int8).ok_or_else(|| {
         not_yet_defined(format!("currval of sequence \"{sequence}\" is not yet defined in this session"))
     })
 }
 
 fn lastval(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
     cx.services
-        .last_sequence_value()
+        .sequences
+        .last_value()
         .map(Value::Int8)
         .ok_or_else(|| not_yet_defined("lastval is not yet defined in this session".to_owned()))
 }
@@ -63,7 +64,7 @@ fn setval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     };
     let oid = cx.runtime.set_value(name(args)?, value, is_called)?;
     if is_called {
-        cx.services.set_sequence_value(oid, value, false);
+        cx.services.sequences.note_value(oid, value, false);
     }
     Ok(Value::Int8(value))
 }
@@ -75,7 +76,7 @@ fn name(args: &[Value]) -> Result<&str> {
 /// At least 0, below 1.
 fn random(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
     // 53 bits: every double of the grid is as likely as the next
-    Ok(Value::Float8((cx.services.random_u64() >> 11) as f64 / (1u64 << 53) as f64))
+    Ok(Value::Float8((cx.services.random.random_u64() >> 11) as f64 / (1u64 << 53) as f64))
 }
 
 /// Both bounds included.
@@ -85,7 +86,7 @@ fn random_between(cx: &EvalContext<'_>, low: i64, high: i64) -> Result<i64> {
         return Err(TypeError::new("22023", message).into());
     }
     let span = high.wrapping_sub(low).cast_unsigned();
-    let bits = cx.services.random_u64();
+    let bits = cx.services.random.random_u64();
     let offset = match span.checked_add(1) {
         // the upper half of the product: even to 2^-64
         Some(count) => ((u128::from(bits) * u128::from(count)) >> 64) as u64,
@@ -111,7 +112,7 @@ fn setseed(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         let message = format!("setseed parameter {seed} is out of allowed range [-1,1]");
         return Err(TypeError::new("22023", message).into());
     }
-    cx.services.seed_random(*seed);
+    cx.services.random.seed_random(*seed);
     Ok(void())
 }
 
@@ -121,7 +122,7 @@ fn setting(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         [Value::Text(name), Value::Bool(missing_ok)] => (name, *missing_ok),
         _ => return Err(unexpected("current_setting", args)),
     };
-    match cx.services.setting(&name.to_lowercase()) {
+    match cx.services.settings.setting(&name.to_lowercase()) {
         Some(value) => Ok(Value::text(&value)),
         None if missing_ok => Ok(Value::Null),
         None => {
@@ -142,35 +143,35 @@ fn set_setting(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         _ => return Err(unexpected("set_config", args)),
     };
     let local = matches!(args[2], Value::Bool(true));
-    let value = cx.services.set_setting(&name(args)?.to_lowercase(), value, local)?;
+    let value = cx.services.settings.set_setting(&name(args)?.to_lowercase(), value, local)?;
     Ok(Value::text(&value))
 }
 
 fn user(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
-    Ok(Value::Text(cx.services.user_name()))
+    Ok(Value::Text(cx.services.identity.user_name()))
 }
 
 fn signal(cx: &EvalContext<'_>, args: &[Value], terminate: bool) -> Result<Value> {
     match args {
-        [Value::Int4(id)] => cx.services.signal_backend(*id, terminate).map(Value::Bool),
+        [Value::Int4(id)] => cx.services.signals.signal_backend(*id, terminate).map(Value::Bool),
         _ => Err(unexpected("pg_cancel_backend", args)),
     }
 }
 
 fn sleep(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let moment = cx.services.clock_timestamp();
+    let moment = cx.services.clock.clock_timestamp();
     let until = |micros: i64| micros.saturating_sub(moment).max(0) as f64 / 1e6;
     let seconds = match args {
         [Value::Float8(seconds)] => *seconds,
         [Value::Interval(interval)] => {
-            until(datetime::timestamptz_plus_interval(moment, *interval, cx.services.time_zone())?)
+            until(datetime::timestamptz_plus_interval(moment, *interval, cx.services.time_zone)?)
         }
         [Value::Timestamptz(moment)] => until(*moment),
         _ => return Err(unexpected("pg_sleep", args)),
     };
     // What is no number, or less than nothing, is no time; what is more than can be counted lasts for ever.
     let seconds = if seconds > 0.0 { seconds } else { 0.0 };
-    cx.services.sleep(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))?;
+    cx.services.signals.sleep(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))?;
     Ok(void())
 }
 
@@ -200,12 +201,12 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("random" Volatile [Int4, Int4] => Int4 = random_int4),
     session_function!("random" Volatile [Int8, Int8] => Int8 = random_int8),
     session_function!("setseed" Volatile [Float8] => Void = setseed),
-    session_function!("version" Stable [] => Text = |cx, _| Ok(Value::Text(cx.services.version()))),
+    session_function!("version" Stable [] => Text = |cx, _| Ok(Value::Text(cx.services.identity.version()))),
     session_function!("current_user" Stable [] => Name = user),
     session_function!("session_user" Stable [] => Name = user),
     session_function!("current_database" Stable [] => Name =
-        |cx, _| Ok(Value::Text(cx.services.database_name()))),
-    session_function!("pg_backend_pid" Stable [] => Int4 = |cx, _| Ok(Value::Int4(cx.services.backend_id()))),
+        |cx, _| Ok(Value::Text(cx.services.identity.database_name()))),
+    session_function!("pg_backend_pid" Stable [] => Int4 = |cx, _| Ok(Value::Int4(cx.services.identity.backend_id()))),
     session_function!("pg_cancel_backend" Volatile [Int4] => Bool = |cx, args| signal(cx, args, false)),
     session_function!("pg_terminate_backend" Volatile [Int4] => Bool = |cx, args| signal(cx, args, true)),
     session_function!("pg_sleep" Volatile [Float8] => Void = sleep),

@@ -12,8 +12,8 @@ use crate::testing::{TestSession, call, cast, literal};
 
 fn eval(expr: &TypedExpr) -> Result<Value, String> {
     let session = TestSession::default();
-    RowExpr::compile(expr).eval_constant(&session.context()).map_err(|error| {
-        let (sqlstate, message) = crate::SessionServices::describe_error(&session, &error);
+    RowExpr::compile(expr).eval_constant(&session.context(&session.services())).map_err(|error| {
+        let (sqlstate, message) = session.services().binding.describe_error(&error);
         format!("{sqlstate} {message}")
     })
 }
@@ -293,7 +293,8 @@ fn comparisons_and_extremes() {
 #[test]
 fn sequences_and_settings() {
     let session = TestSession::default();
-    let cx: EvalContext<'_> = session.context();
+    let services = session.services();
+    let cx: EvalContext<'_> = session.context(&services);
     let run = |name: &str, args: Vec<TypedExpr>| RowExpr::compile(&call(name, args)).eval_constant(&cx);
     let sequence = || literal(Value::text("s"));
     assert!(run("currval", vec![sequence()]).is_err());
@@ -326,7 +327,7 @@ fn series_end_before_they_overflow() {
         let call = call("generate_series", args.iter().cloned().map(literal).collect());
         let crate::plan::ExprKind::Call { function, .. } = call.kind else { panic!("a call") };
         let Body::Set(set) = function.body else { panic!("a set") };
-        set(&session.context(), args).unwrap().collect()
+        set(&session.context(&session.services()), args).unwrap().collect()
     };
     let ints = |values: &[i32]| values.iter().map(|v| Value::Int4(*v)).collect::<Vec<_>>();
     assert_eq!(rows(&ints(&[2, 4])), ints(&[2, 3, 4]));

@@ -186,7 +186,7 @@ fn split_part<'t>(value: &'t str, delimiter: &str, n: i32) -> Result<&'t str> {
 fn output(cx: &EvalContext<'_>, value: &Value, out: &mut String) {
     match value {
         Value::Text(value) => out.push_str(value),
-        value => format_text(value, &type_of(value), cx.services.time_zone(), out),
+        value => format_text(value, &type_of(value), cx.services.time_zone, out),
     }
 }
 
@@ -197,13 +197,8 @@ fn concat_any(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         match arg {
             Value::Text(value) => result.push_str(value),
             value => {
-                let value = cast(
-                    value,
-                    &type_of(value),
-                    &SqlType::Text,
-                    CastKind::Explicit,
-                    cx.services.time_zone(),
-                )?;
+                let value =
+                    cast(value, &type_of(value), &SqlType::Text, CastKind::Explicit, cx.services.time_zone)?;
                 result.push_str(value.as_str().unwrap_or_default());
             }
         }

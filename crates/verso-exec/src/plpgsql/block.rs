@@ -50,7 +50,7 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
         }
         Err(error) => error,
     };
-    let (sqlstate, message) = cx.services.describe_error(&error);
+    let (sqlstate, message) = cx.services.binding.describe_error(&error);
     let handler = block.handlers.iter_mut().find(|handler| catches(handler, &sqlstate));
     let Some(handler) = handler else { return Err(error) };
     cx.tables.rollback_to(&name)?;

@@ -242,7 +242,7 @@ impl ProgramPool {
         if let Some((bound, free)) = self.functions.borrow_mut().get_mut(&function.oid) {
             return Ok(free.pop().unwrap_or_else(|| Program::compile(Arc::clone(bound), cx.executor)));
         }
-        let bound = cx.services.compile_function(function, cx.catalog)?;
+        let bound = cx.services.binding.compile_function(function, cx.catalog)?;
         self.functions.borrow_mut().insert(function.oid, (Arc::clone(&bound), Vec::new()));
         Ok(Program::compile(bound, cx.executor))
     }

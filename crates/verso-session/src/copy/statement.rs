@@ -78,7 +78,8 @@ impl Frame<'_> {
     ) -> Result<u64, ExecError> {
         let tables = self.tables();
         let executor = self.services.settings.executor;
-        let cx = ExecContext::new(&tables, self.catalog, &[], self.services, self.cancel, executor);
+        let services = self.services.lend();
+        let cx = ExecContext::new(&tables, self.catalog, &[], &services, self.cancel, executor);
         execute(bound, &cx.with_external(external), sink)
     }
 

@@ -116,7 +116,7 @@ impl Session {
             let text = "cannot PREPARE a transaction that has created a cursor WITH HOLD";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
-        let user = verso_exec::SessionServices::user_name(&self.services);
+        let user = verso_exec::context::Identity::user_name(&self.services);
         self.end(active, Ending::Prepare { gid, by: &user })?;
         Ok(tag("PREPARE TRANSACTION"))
     }

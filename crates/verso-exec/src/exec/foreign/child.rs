@@ -44,7 +44,7 @@ impl Child {
 
     /// A referenced key as values of the referencing columns' types; `None` if they have no such values.
     pub(super) fn key(&self, cx: &ExecContext<'_>, key: &[Value]) -> Option<Vec<Value>> {
-        let zone = cx.services.time_zone();
+        let zone = cx.services.time_zone;
         let convert = |((value, from), column): ((&Value, &SqlType), &usize)| {
             let to = self.table.columns[*column].ty.without_modifiers();
             if from.same_base(&to) {
@@ -159,7 +159,7 @@ impl Child {
         assignments: Vec<(usize, TypedExpr)>,
     ) -> Result<UpdateStatement> {
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
-        let checks = cx.services.row_checks(&self.table)?;
+        let checks = cx.services.binding.row_checks(&self.table)?;
         let mut columns = key_columns_read(&self.table, Some(&assigned));
         columns.extend(&self.columns);
         for check in &checks {

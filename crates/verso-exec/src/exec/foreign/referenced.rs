@@ -62,7 +62,7 @@ impl Incoming {
         for (old, new) in &self.keys {
             let Some(mut params) = child.key(cx, old) else { continue };
             if let (Some(new), ReferentialAction::Cascade) = (new, action) {
-                let zone = cx.services.time_zone();
+                let zone = cx.services.time_zone;
                 for ((value, from), column) in new.iter().zip(&child.from).zip(&child.columns) {
                     let to = &child.table.columns[*column].ty;
                     params.push(cast(value, from, to, CastKind::Assignment, zone)?);
@@ -93,7 +93,7 @@ impl Incoming {
                 ReferentialAction::Cascade => {
                     TypedExpr::new(ExprKind::Parameter(child.columns.len() + n), column.ty.clone())
                 }
-                ReferentialAction::SetDefault => cx.services.column_default(column)?,
+                ReferentialAction::SetDefault => cx.services.binding.column_default(column)?,
                 _ => TypedExpr::null(column.ty.clone()),
             };
             assignments.push((*at, value));
