@@ -14,14 +14,14 @@ use verso_exec::exec::{check_deferred_key, check_foreign_key};
 use verso_storage::{StorageError, Txn};
 use verso_types::{TimeZone, Value, encode_row, format_text};
 
-use super::Session;
-use super::api::CommandTag;
-use super::failure::Failure;
-use super::frame::Frame;
-use super::results::Results;
-use super::sinks::Nowhere;
-use super::tables::newest_key;
-use super::transaction::{Active, tag};
+use crate::Session;
+use crate::client::CommandTag;
+use crate::client::Nowhere;
+use crate::client::Results;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::tables::newest_key;
+use crate::transaction::{Active, tag};
 use verso_parser::syntax::SetConstraints;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -38,11 +38,11 @@ pub struct Modes {
 #[derive(Debug, Default)]
 pub struct Deferred {
     /// Whether constraints are put off.
-    pub(super) modes: Modes,
+    pub(crate) modes: Modes,
     seen: HashSet<(Oid, Vec<u8>)>,
     keys: Vec<(Arc<ConstraintDef>, Vec<Value>, bool)>,
     /// Storage has been told to put off a unique index.
-    pub(super) unique: bool,
+    pub(crate) unique: bool,
 }
 
 impl Deferred {
@@ -86,7 +86,7 @@ impl Deferred {
 }
 
 /// The error of a key that is there twice.
-pub(super) fn duplicate(
+pub(crate) fn duplicate(
     table: &TableDef,
     index: &IndexDef,
     key: Option<&[Value]>,
@@ -117,7 +117,7 @@ pub(super) fn duplicate(
 
 impl Frame<'_> {
     /// Checks a foreign key for the rows that are there.
-    pub(super) fn check_foreign_key(
+    pub(crate) fn check_foreign_key(
         &self,
         table: &Arc<TableDef>,
         constraint: &Arc<ConstraintDef>,
@@ -126,7 +126,7 @@ impl Frame<'_> {
     }
 
     /// SET CONSTRAINTS.
-    pub(super) fn set_constraints(&self, set: &SetConstraints) -> Result<CommandTag, Failure> {
+    pub(crate) fn set_constraints(&self, set: &SetConstraints) -> Result<CommandTag, Failure> {
         if set.names.is_empty() {
             let mut deferred = self.services.deferred.borrow_mut();
             deferred.modes = Modes { all: Some(set.deferred), named: HashMap::new() };
@@ -183,7 +183,7 @@ impl Frame<'_> {
 }
 
 /// Names the constraint and the key behind a duplicate that storage found at the end of a statement or at commit.
-pub(super) fn explain_unique(
+pub(crate) fn explain_unique(
     catalog: &CatalogSnapshot,
     engine: &verso_storage::Engine,
     txn: &Txn,
@@ -202,7 +202,7 @@ pub(super) fn explain_unique(
 
 impl Session {
     /// Checks, at commit, what was put off to it.
-    pub(super) fn check_deferred(&self, active: &Active) -> Result<(), SqlError> {
+    pub(crate) fn check_deferred(&self, active: &Active) -> Result<(), SqlError> {
         let txn = &active.txn;
         if self.services.deferred.borrow().is_empty() {
             return Ok(());

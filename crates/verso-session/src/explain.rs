@@ -7,20 +7,20 @@ use verso_exec::plan::{Delete, Plan, Statement as Bound, TypedExpr, Update};
 use verso_exec::{ExecContext, ExecError};
 use verso_types::{Batch, SqlType, Value};
 
-use super::api::CommandTag;
-use super::failure::Failure;
-use super::frame::Frame;
-use super::results::Results;
-use super::set::text_columns;
+use crate::client::CommandTag;
+use crate::client::Results;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::session::text_columns;
 use verso_planner::errors::SqlError;
 use verso_planner::explain::Lines;
 
 /// The column that EXPLAIN yields.
-pub(super) const QUERY_PLAN: &str = "QUERY PLAN";
+pub(crate) const QUERY_PLAN: &str = "QUERY PLAN";
 
 impl Frame<'_> {
     /// EXPLAIN [ANALYZE].
-    pub(super) fn explain(
+    pub(crate) fn explain(
         &self,
         bound: &Bound,
         analyze: bool,

@@ -8,9 +8,9 @@ use verso_parser::SyntaxError;
 use verso_planner::errors::SqlError;
 
 /// An error, and whether it is worth another try on a new snapshot.
-pub(super) struct Failure {
-    pub(super) error: SqlError,
-    pub(super) conflict: bool,
+pub(crate) struct Failure {
+    pub(crate) error: SqlError,
+    pub(crate) conflict: bool,
 }
 
 impl<E: Into<Cause>> From<E> for Failure {
@@ -30,7 +30,7 @@ impl<E: Into<Cause>> From<E> for Failure {
 }
 
 /// What a failure comes from.
-pub(super) enum Cause {
+pub(crate) enum Cause {
     Sql(SqlError),
     Exec(ExecError),
 }

@@ -1,6 +1,6 @@
 //! Frames: what one statement works with, and how it runs there.
 //!
-//! A frame is made inside of storage's statement, by [`super::run`] or by a portal, and holds the catalog as that
+//! A frame is made inside of storage's statement, by [`crate::run`] or by a portal, and holds the catalog as that
 //! statement's snapshot has it. Parts of a statement that have to see what the parts before them did are statements of
 //! their own within it ([`Frame::inside`]).
 
@@ -17,28 +17,28 @@ use verso_storage::Txn;
 use verso_types::text::type_of;
 use verso_types::{SqlType, Value};
 
-use super::Session;
-use super::api::OutputColumn;
-use super::failure::Failure;
-use super::job::{Done, Job};
-use super::prepared::{Planned, Prepared};
-use super::ready::{Ready, ReadyStatements};
-use super::results::Results;
-use super::services::Services;
-use super::sinks::Nowhere;
-use super::tables::EngineTables;
-use super::transaction::{Active, tag};
+use crate::Session;
+use crate::client::Nowhere;
+use crate::client::OutputColumn;
+use crate::client::Results;
+use crate::failure::Failure;
+use crate::plans::{Done, Job};
+use crate::plans::{Planned, Prepared};
+use crate::plans::{Ready, ReadyStatements};
+use crate::services::Services;
+use crate::tables::EngineTables;
+use crate::transaction::{Active, tag};
 use verso_parser::parse_script;
 use verso_parser::syntax::Statement;
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 
 /// What a statement works with inside of its frame.
-pub(super) struct Frame<'f> {
-    pub(super) services: &'f Services,
-    pub(super) txn: &'f RefCell<Txn>,
-    pub(super) catalog: &'f Arc<CatalogSnapshot>,
-    pub(super) cancel: &'f AtomicBool,
+pub(crate) struct Frame<'f> {
+    pub(crate) services: &'f Services,
+    pub(crate) txn: &'f RefCell<Txn>,
+    pub(crate) catalog: &'f Arc<CatalogSnapshot>,
+    pub(crate) cancel: &'f AtomicBool,
     /// Compiled statements of the session.
     ready: &'f RefCell<ReadyStatements>,
     /// What is bound may be kept for others: the transaction has not changed the schema.
@@ -47,7 +47,7 @@ pub(super) struct Frame<'f> {
 
 impl Session {
     /// Runs `body` in a frame over the statement that the transaction is in.
-    pub(super) fn in_frame<T>(
+    pub(crate) fn in_frame<T>(
         &self,
         active: &Active,
         results: &mut Results<'_>,
@@ -74,7 +74,7 @@ impl Session {
 
 impl Frame<'_> {
     /// Runs a statement of any kind that runs in a frame.
-    pub(super) fn statement(
+    pub(crate) fn statement(
         &self,
         job: &Job<'_>,
         types: &[SqlType],
@@ -147,7 +147,7 @@ impl Frame<'_> {
     }
 
     /// A prepared statement's compiled form, taken out of the session's: while its portal is open nobody else uses it.
-    pub(super) fn taken(&self, prepared: &Prepared) -> Result<Ready, SqlError> {
+    pub(crate) fn taken(&self, prepared: &Prepared) -> Result<Ready, SqlError> {
         let (executor, epoch) = (self.services.settings.executor, self.services.epoch);
         let known = self.ready.borrow_mut().take(prepared.number());
         match known.filter(|ready| ready.fits(self.catalog.version, executor, epoch)) {
@@ -184,7 +184,7 @@ impl Frame<'_> {
     }
 
     /// Runs a bound statement once.
-    pub(super) fn execute(
+    pub(crate) fn execute(
         &self,
         bound: &Bound,
         params: &[Value],
@@ -195,12 +195,12 @@ impl Frame<'_> {
     }
 
     /// What the executors see of storage.
-    pub(super) fn tables(&self) -> EngineTables<'_> {
+    pub(crate) fn tables(&self) -> EngineTables<'_> {
         self.services.tables(self.txn, self.catalog.version)
     }
 
     /// What the executors run in.
-    pub(super) fn with_context<T>(&self, params: &[Value], run: impl FnOnce(&ExecContext<'_>) -> T) -> T {
+    pub(crate) fn with_context<T>(&self, params: &[Value], run: impl FnOnce(&ExecContext<'_>) -> T) -> T {
         let tables = self.tables();
         let executor = self.services.settings.executor;
         let services = self.services.lend();
@@ -208,7 +208,7 @@ impl Frame<'_> {
     }
 
     /// Runs `work` as a statement of its own within this one: it sees what was done before.
-    pub(super) fn inside<T>(
+    pub(crate) fn inside<T>(
         &self,
         work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
@@ -217,7 +217,7 @@ impl Frame<'_> {
     }
 
     /// The same over all that is committed, for work on a table that nobody else can get at.
-    pub(super) fn inside_now<T>(
+    pub(crate) fn inside_now<T>(
         &self,
         work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
@@ -241,7 +241,7 @@ impl Frame<'_> {
     }
 
     /// Runs a bound statement for its number of rows.
-    pub(super) fn count(&self, bound: &Bound, params: &[Value]) -> Result<u64, Failure> {
+    pub(crate) fn count(&self, bound: &Bound, params: &[Value]) -> Result<u64, Failure> {
         let mut nowhere = Nowhere;
         let mut results = Results::new(&mut nowhere);
         results.counts_only = true;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use verso_catalog::Catalog;
+use verso_catalog::{Catalog, Role};
 use verso_exec::plan::PlFunction;
 use verso_storage::{Engine, EngineOptions};
 
-use super::cache::StatementCache;
-use super::registry::Registry;
-use super::settings::{flag, unknown};
+use crate::plans::StatementCache;
+use crate::registry::{Reason, Registry};
+use crate::settings::{flag, unknown};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
@@ -36,7 +36,7 @@ pub struct Instance {
     /// Connections that a server takes, for SHOW; 0 where there is none.
     pub(crate) connections_max: AtomicUsize,
     /// Sweeps asked for by statements, oldest first.
-    pub(crate) sweeps: Mutex<Vec<super::system::SweepRecord>>,
+    pub(crate) sweeps: Mutex<Vec<crate::views::SweepRecord>>,
 }
 
 /// Settings of the database, as ALTER DATABASE SET leaves them.
@@ -140,11 +140,39 @@ impl Instance {
     }
 
     /// Remembers a sweep.
-    pub(crate) fn remember_sweep(&self, record: super::system::SweepRecord) {
+    pub(crate) fn remember_sweep(&self, record: crate::views::SweepRecord) {
         let mut sweeps = self.sweeps.lock();
         if sweeps.len() >= SWEEPS_KEPT {
             sweeps.remove(0);
         }
         sweeps.push(record);
+    }
+}
+
+impl Instance {
+    /// The role of that name.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn role(&self, name: &str) -> Result<Option<Role>, SqlError> {
+        Ok(self.catalog.committed_roles()?.into_iter().find(|role| &*role.name == name))
+    }
+
+    /// All roles.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn roles(&self) -> Result<Vec<Role>, SqlError> {
+        Ok(self.catalog.committed_roles()?)
+    }
+
+    /// Cancels the statement of a session; false if there is no such session.
+    pub fn cancel_session(&self, id: u64) -> bool {
+        self.sessions.find(id).map(|session| session.interrupt(Reason::User)).is_some()
+    }
+
+    /// Ends a session, as soon as its owner notices; false if there is no such session.
+    pub fn terminate_session(&self, id: u64) -> bool {
+        self.sessions.find(id).map(|session| session.interrupt(Reason::Administrator)).is_some()
     }
 }

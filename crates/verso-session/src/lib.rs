@@ -6,318 +6,57 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`api`] | what a session says: sinks, tags, notices, statistics |
-//! | [`identity`] | who a session belongs to |
-//! | [`instance`] | what the sessions of a database share |
-//! | [`statement`] | what goes around every statement |
-//! | [`dispatch`] | which part of the session runs it |
-//! | [`transaction`] | the transaction a session is in, and what begins and ends it |
-//! | [`settle`] | commits whose wait for the disk is left to others |
-//! | [`effect`] | what a statement may do, told before it runs |
-//! | [`run`] | a statement within a transaction, run again after a conflict |
-//! | [`frame`] | what a statement works with, and how it runs there |
-//! | [`failure`] | why it failed, and whether another try may help |
-//! | [`results`] | the way of its rows to the client |
-//! | [`sinks`] | rows that the session keeps, counts or drops itself |
-//! | [`direct`] | the short way of an INSERT of one row |
-//! | [`prepared`] | statements parsed and bound ahead of their execution |
-//! | [`arguments`] | values for their parameters |
+//! | [`session`] | a session: its parts, and the order in which a statement goes through them |
+//! | [`views`] | rows of the system views |
 //! | [`cursors`] | PREPARE, EXECUTE, DECLARE, FETCH |
-//! | [`position`] | where cursors stand, for WHERE CURRENT OF |
-//! | [`cache`] | texts that were executed before |
-//! | [`normal`] | texts without their literals |
 //! | [`portal`] | executions that yield their rows in portions |
-//! | [`copy`] | COPY |
-//! | [`constraints`] | constraints checked at commit, errors of keys |
+//! | [`transaction`] | the transaction a session is in, and what begins and ends it |
 //! | [`ddl`] | CREATE, ALTER, DROP, TRUNCATE, LOCK TABLE |
-//! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE |
+//! | [`copy`] | COPY |
 //! | [`explain`] | plans as text |
+//! | [`constraints`] | constraints checked at commit, errors of keys |
+//! | [`frame`] | what a statement works with, and how it runs there |
 //! | [`services`] | what running expressions ask of the session |
 //! | [`tables`] | the executors' tables, over storage |
-//! | [`opened`] | tables that were used before |
-//! | [`system`] | rows of the system views |
-//! | [`settings`] | the settings and their values |
-//! | [`set`] | SET, RESET, SHOW |
+//! | [`instance`] | what the sessions of a database share |
+//! | [`plans`] | statements made ready, and kept |
 //! | [`registry`] | who is connected; cancel, terminate, timeouts |
-//! | [`ready`] | statements compiled for this session |
-//! | [`job`] | one statement to be run, and how it ended |
-//! | [`measure`] | what a statement cost |
-//!
-//! S1. A statement that fails leaves nothing behind: its frame is undone, or (NO SAVEPOINT) the whole transaction
-//!     must be rolled back.
-//! S2. Under READ COMMITTED a statement that meets a newer version runs again on a new snapshot, and the
-//!     client sees the results of the last run only.
-//! S3. Every statement ends its frame, whatever happens in it.
+//! | [`settings`] | the settings and their values |
+//! | [`client`] | the way to the client: sinks, tags, notices, rows |
+//! | [`failure`] | why a statement failed, and whether another try may help |
+//! | [`scram`] | verifiers of passwords |
 
 #![forbid(unsafe_code)]
 
-mod accepted;
-mod api;
-mod arguments;
-mod cache;
+mod client;
 mod constraints;
 pub mod copy;
 mod cursors;
 mod ddl;
-mod direct;
-mod dispatch;
-mod effect;
 mod explain;
 mod failure;
 mod frame;
-mod identity;
 mod instance;
-mod job;
-mod maintenance;
-mod measure;
-mod normal;
-mod opened;
+mod plans;
 mod portal;
-mod position;
-mod prepared;
-mod ready;
 mod registry;
-mod results;
-mod run;
 pub mod scram;
 mod services;
-mod set;
+mod session;
 mod settings;
-mod settle;
-mod sinks;
-mod statement;
-mod system;
 mod tables;
 mod transaction;
+mod views;
 
-pub use api::{
-    CancelHandle, CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics,
-};
-pub use identity::{Identity, Terminate};
+pub use client::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics};
 pub use instance::Instance;
+pub use plans::Prepared;
 pub use portal::{Portal, PortalEnd};
-pub use prepared::Prepared;
+pub use registry::{CancelHandle, Identity, Terminate};
+pub use session::Session;
 pub use settings::{SETTINGS, Settings};
 pub use transaction::TransactionStatus;
 pub use verso_catalog::Role;
 pub use verso_parser::{Open, Piece, split_statements};
 pub use verso_planner::errors;
 pub use verso_planner::errors::SqlError;
-
-use std::cell::RefCell;
-use std::sync::{Arc, Weak};
-
-use parking_lot::Mutex;
-
-use verso_types::{TimeZone, Value};
-
-use cache::OwnStatements;
-use effect::ends_transaction;
-use job::Job;
-use ready::ReadyStatements;
-use services::Services;
-use settle::Commits;
-use transaction::{Active, Block, Condition};
-use verso_parser::parse_script;
-use verso_parser::syntax::{Parsed, Statement};
-
-/// One client's conversation with the database. Statements run one after the other.
-pub struct Session {
-    /// Before the services: its transaction ends before the session's locks go.
-    active: Option<Box<Active>>,
-    /// Likewise, and the one that ended last, for the next to begin with what it has left.
-    commits: Commits,
-    spare: Option<Box<Active>>,
-    services: Services,
-    autocommit: bool,
-    /// Statements now are parts of an implicit block (X2).
-    series: bool,
-    /// Transactions begun so far.
-    transactions: u64,
-    /// The transaction about to begin is one query.
-    only_reads: bool,
-    /// Texts this session has executed.
-    own: OwnStatements,
-    /// Portals that may have to be set aside or closed.
-    portals: Vec<Weak<Mutex<portal::State>>>,
-    /// Compiled statements by their prepared one.
-    ready: RefCell<ReadyStatements>,
-    statistics: Option<StatementStatistics>,
-    memory_max_bytes: u64,
-}
-
-impl std::fmt::Debug for Session {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Session").field("number", &self.services.info.number).finish_non_exhaustive()
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        let services = &self.services;
-        services.instance.sessions.remove(services.info.number);
-        // Who is told of its end often knows the session in turn: neither would ever go.
-        services.info.set_hook(None);
-    }
-}
-
-impl Session {
-    /// A new session, with autocommit on.
-    pub fn new(instance: Arc<Instance>) -> Session {
-        Session {
-            services: Services::new(instance),
-            active: None,
-            commits: Commits::default(),
-            spare: None,
-            autocommit: true,
-            series: false,
-            transactions: 0,
-            only_reads: false,
-            own: OwnStatements::default(),
-            portals: Vec::new(),
-            ready: RefCell::default(),
-            statistics: None,
-            memory_max_bytes: 0,
-        }
-    }
-
-    /// Runs the statements of a text, one after the other, up to the first that fails. Nothing runs if the text does not
-    /// parse. `params` are the values of `$1` … in all of them.
-    ///
-    /// Outside of a transaction block several statements are one transaction: all of them happen or none.
-    ///
-    /// # Errors
-    /// The first statement's that fails, with its SQLSTATE and position.
-    pub fn execute(
-        &mut self,
-        sql: &str,
-        params: &[Value],
-        sink: &mut dyn StatementSink,
-    ) -> Result<(), SqlError> {
-        if let Some(result) = self.execute_cached(sql, params, sink) {
-            return result;
-        }
-        let statements = parse_script(sql).inspect_err(|_| self.fail_transaction())?;
-        let Some((last, before)) = statements.split_last() else { return Ok(()) };
-        let series = !before.is_empty() || self.series;
-        self.series = series && self.autocommit;
-        // Without a transaction that knows of them, settings are taken back here when a later statement fails.
-        let within = |parsed: &Parsed| {
-            matches!(parsed.statement, Statement::Begin(_)) || ends_transaction(&parsed.statement)
-        };
-        let takes_back = self.series && self.active.is_none() && !statements.iter().any(within);
-        let settings = takes_back.then(|| Arc::clone(&self.services.settings));
-        let job = |parsed| Job::of(parsed, sql, params);
-        let mut result = before.iter().try_for_each(|parsed| self.one(&job(parsed), sink));
-        if result.is_ok() {
-            // The last statement ends the block before the client hears that it is done.
-            result = self.one(&Job { ends: series, ..job(last) }, sink);
-        }
-        self.series = false;
-        if let (Err(_), Some(settings)) = (&result, settings)
-            && !Arc::ptr_eq(&settings, &self.services.settings)
-        {
-            self.services.settings = settings;
-            self.settings_changed();
-        }
-        result
-    }
-
-    /// Executes a prepared statement once, as a transaction of its own where none is open: the shortest way there is.
-    /// Yields the number of rows returned or changed.
-    ///
-    /// # Errors
-    /// As [`Session::bind`] and [`Session::run_portal`].
-    pub fn run(
-        &mut self,
-        prepared: &Prepared,
-        params: &[Value],
-        sink: &mut dyn StatementSink,
-    ) -> Result<u64, SqlError> {
-        let converted;
-        let params = if prepared.takes(params) {
-            params
-        } else {
-            let arguments = self.arguments(prepared, params.to_vec());
-            converted = arguments.inspect_err(|_| self.fail_transaction())?;
-            &converted
-        };
-        let Some(job) = Job::prepared(prepared, params) else { return Ok(0) };
-        let ends = std::mem::replace(&mut self.series, false);
-        Ok(self.perform(&Job { ends, ..job }, sink)?.rows())
-    }
-
-    /// Executes a prepared statement once for each set of parameters, as one statement: all of it happens or nothing.
-    /// Yields the rows of all.
-    ///
-    /// # Errors
-    /// As [`Session::run`].
-    pub fn run_sets(
-        &mut self,
-        prepared: &Prepared,
-        mut sets: Vec<Vec<Value>>,
-        sink: &mut dyn StatementSink,
-    ) -> Result<u64, SqlError> {
-        for set in &mut sets {
-            if !prepared.takes(set) {
-                let arguments = self.arguments(prepared, std::mem::take(set));
-                *set = arguments.inspect_err(|_| self.fail_transaction())?;
-            }
-        }
-        let Some(job) = Job::prepared(prepared, &[]) else { return Ok(0) };
-        if !prepared.is_plain() {
-            return Err(SqlError::unsupported("a batch of statements that are no queries or changes"));
-        }
-        let ends = std::mem::replace(&mut self.series, false);
-        Ok(self.perform(&Job { sets: Some(&sets), ends, ..job }, sink)?.rows())
-    }
-
-    /// Ends an extended-protocol series: what ran since the last time, outside of a transaction block, is committed.
-    ///
-    /// # Errors
-    /// Those of the commit.
-    pub fn sync(&mut self) -> Result<(), SqlError> {
-        self.end_series()
-    }
-
-    /// How the session stands.
-    pub fn status(&self) -> TransactionStatus {
-        match &self.active {
-            Some(active) if active.block == Block::Explicit => match active.condition {
-                Condition::Good => TransactionStatus::InTransaction,
-                Condition::Failed | Condition::MustRollback => TransactionStatus::Failed,
-            },
-            _ => TransactionStatus::Idle,
-        }
-    }
-
-    /// Whether a transaction block is open.
-    pub fn in_transaction(&self) -> bool {
-        self.active.is_some()
-    }
-
-    /// Whether the open transaction can only be rolled back.
-    pub fn transaction_failed(&self) -> bool {
-        self.active.as_ref().is_some_and(|active| active.condition != Condition::Good)
-    }
-
-    /// Off: the first statement opens a transaction that lasts until COMMIT or ROLLBACK.
-    pub fn set_autocommit(&mut self, on: bool) {
-        self.autocommit = on;
-    }
-
-    /// The session's time zone.
-    pub fn timezone(&self) -> &TimeZone {
-        &self.services.settings.time_zone
-    }
-
-    /// What the last statement cost.
-    pub fn last_statistics(&self) -> Option<&StatementStatistics> {
-        self.statistics.as_ref()
-    }
-
-    /// Cancels this session's statements from another thread.
-    pub fn cancel_handle(&self) -> CancelHandle {
-        CancelHandle { info: Arc::clone(&self.services.info) }
-    }
-}

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, TableDef};
 use verso_env::Env;
@@ -14,67 +15,68 @@ use verso_exec::error::{ExecError, Raised};
 use verso_exec::plan::{Check, PlFunction, RaiseLevel, TypedExpr};
 use verso_storage::{LockOwner, ObjectId};
 
-use super::api::Notice;
-use super::cursors::{Named, SqlCursor};
-use super::instance::Instance;
-use super::position::Position;
-use super::registry::SessionInfo;
-use super::settings::Settings;
+use crate::client::Notice;
+use crate::cursors::Position;
+use crate::cursors::{Named, SqlCursor};
+use crate::instance::Instance;
+use crate::registry::SessionInfo;
+use crate::settings;
+use crate::settings::Settings;
 use verso_parser::parse_body;
 use verso_planner::bind::{Binder, bind_block, bind_function};
-use verso_planner::errors::SqlError;
+use verso_planner::errors::{SqlError, sqlstate};
 
 /// Microseconds from 1970 to 2000, PostgreSQL's epoch.
-pub(super) const EPOCH_MICROS: i64 = 946_684_800_000_000;
+pub(crate) const EPOCH_MICROS: i64 = 946_684_800_000_000;
 
 /// Changes of settings by `set_config`, which hold for the session once their statement is done.
-pub(super) struct AskedSettings {
+pub(crate) struct AskedSettings {
     /// Name, value, and whether only for the transaction.
-    pub(super) changes: Vec<(String, Option<String>, bool)>,
+    pub(crate) changes: Vec<(String, Option<String>, bool)>,
     /// As they will then be.
     settings: Settings,
 }
 
 /// The session's state that statements read while they run; changed through cells, as expressions only borrow it.
 pub struct Services {
-    pub(super) instance: Arc<Instance>,
-    pub(super) env: Env,
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) env: Env,
     /// Who holds this session's locks.
-    pub(super) owner: LockOwner,
+    pub(crate) owner: LockOwner,
     /// What others see of the session.
-    pub(super) info: Arc<SessionInfo>,
+    pub(crate) info: Arc<SessionInfo>,
     /// The text that they are shown.
-    pub(super) shown: RefCell<Arc<str>>,
-    pub(super) settings: Arc<Settings>,
+    pub(crate) shown: RefCell<Arc<str>>,
+    pub(crate) settings: Arc<Settings>,
     /// What RESET brings back.
-    pub(super) settings_default: Arc<Settings>,
-    pub(super) identity: super::Identity,
+    pub(crate) settings_default: Arc<Settings>,
+    pub(crate) identity: crate::Identity,
     /// What `set_config` asks for in the running statement.
-    pub(super) asked: RefCell<Option<AskedSettings>>,
+    pub(crate) asked: RefCell<Option<AskedSettings>>,
     /// Grows with every change of the settings.
-    pub(super) epoch: u64,
+    pub(crate) epoch: u64,
     /// A timeout was set once, so that deadlines are kept: also while none is set, to take back those that were.
-    pub(super) is_timed: bool,
-    pub(super) transaction_started: Cell<i64>,
-    pub(super) statement_started: Cell<i64>,
-    pub(super) notices: RefCell<Vec<Notice>>,
+    pub(crate) is_timed: bool,
+    pub(crate) transaction_started: Cell<i64>,
+    pub(crate) statement_started: Cell<i64>,
+    pub(crate) notices: RefCell<Vec<Notice>>,
     /// Level, read-only and savepoints of the running transaction, for SHOW.
-    pub(super) transaction: Cell<Option<(&'static str, bool, bool)>>,
-    pub(super) totals: RefCell<super::system::SessionTotals>,
+    pub(crate) transaction: Cell<Option<(&'static str, bool, bool)>>,
+    pub(crate) totals: RefCell<crate::views::SessionTotals>,
     /// The catalog as the last statement saw it.
-    pub(super) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
+    pub(crate) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
     /// Tables the session has used.
-    pub(super) opened: super::opened::OpenTables,
+    pub(crate) opened: crate::tables::OpenTables,
     /// What the running transaction checks at commit.
-    pub(super) deferred: RefCell<super::constraints::Deferred>,
+    pub(crate) deferred: RefCell<crate::constraints::Deferred>,
     /// Tables over which the running statement has had conflicts.
-    pub(super) contended: RefCell<Vec<ObjectId>>,
+    pub(crate) contended: RefCell<Vec<ObjectId>>,
     /// Where the cursor of WHERE CURRENT OF stands.
-    pub(super) position: RefCell<Option<Position>>,
+    pub(crate) position: RefCell<Option<Position>>,
     /// Prepared statements with a name.
-    pub(super) statements: BTreeMap<String, Named>,
+    pub(crate) statements: BTreeMap<String, Named>,
     /// Cursors that are open.
-    pub(super) cursors: BTreeMap<String, SqlCursor>,
+    pub(crate) cursors: BTreeMap<String, SqlCursor>,
     sequences: RefCell<HashMap<u32, i64>>,
     last_sequence: Cell<Option<i64>>,
     /// State of the session's random numbers once `setseed` was called.
@@ -82,7 +84,7 @@ pub struct Services {
 }
 
 impl Services {
-    pub(super) fn new(instance: Arc<Instance>) -> Services {
+    pub(crate) fn new(instance: Arc<Instance>) -> Services {
         let env = instance.engine.env().clone();
         let connected = env.clock.unix_micros() - EPOCH_MICROS;
         let number = instance.sessions.number();
@@ -96,7 +98,7 @@ impl Services {
             shown: RefCell::new("".into()),
             settings: Arc::default(),
             settings_default: Arc::default(),
-            identity: super::Identity::default(),
+            identity: crate::Identity::default(),
             asked: RefCell::default(),
             epoch: 0,
             is_timed: false,
@@ -106,7 +108,7 @@ impl Services {
             transaction: Cell::new(None),
             totals: RefCell::default(),
             catalog: RefCell::default(),
-            opened: super::opened::OpenTables::default(),
+            opened: crate::tables::OpenTables::default(),
             deferred: RefCell::default(),
             contended: RefCell::default(),
             position: RefCell::default(),
@@ -119,7 +121,7 @@ impl Services {
     }
 
     /// Lends a statement what it may ask of the session.
-    pub(super) fn lend(&self) -> verso_exec::Services<'_> {
+    pub(crate) fn lend(&self) -> verso_exec::Services<'_> {
         verso_exec::Services {
             time_zone: &self.settings.time_zone,
             work_memory_bytes: self.settings.work_memory_bytes,
@@ -145,39 +147,39 @@ impl Services {
     }
 
     /// The moment.
-    pub(super) fn now(&self) -> i64 {
+    pub(crate) fn now(&self) -> i64 {
         self.env.clock.unix_micros() - EPOCH_MICROS
     }
 
     /// No sequence was used in the session.
-    pub(super) fn forget_sequences(&self) {
+    pub(crate) fn forget_sequences(&self) {
         self.sequences.borrow_mut().clear();
         self.last_sequence.set(None);
     }
 
     /// The moment or a few milliseconds before it, cheaper to be had.
-    pub(super) fn now_rough(&self) -> i64 {
+    pub(crate) fn now_rough(&self) -> i64 {
         self.env.clock.unix_micros_rough() - EPOCH_MICROS
     }
 
     /// When so many milliseconds from now have passed; never for 0.
-    pub(super) fn deadline(&self, timeout_ms: u64) -> Option<u64> {
+    pub(crate) fn deadline(&self, timeout_ms: u64) -> Option<u64> {
         let now = self.env.clock.monotonic_nanos();
         (timeout_ms > 0).then(|| now.saturating_add(timeout_ms.saturating_mul(1_000_000)))
     }
 
     /// Keeps a message for the client, which hears of it at the statement's end.
-    pub(super) fn tell(&self, notice: Notice) {
+    pub(crate) fn tell(&self, notice: Notice) {
         self.notices.borrow_mut().push(notice);
     }
 
     /// Likewise a warning.
-    pub(super) fn warn(&self, sqlstate: &str, text: &str) {
+    pub(crate) fn warn(&self, sqlstate: &str, text: &str) {
         self.tell(Notice::warning(sqlstate, text));
     }
 
     /// Shows a setting of the session, the transaction or the database.
-    pub(super) fn show(&self, name: &str) -> Option<String> {
+    pub(crate) fn show(&self, name: &str) -> Option<String> {
         let on = |value: bool| Some(if value { "on" } else { "off" }.to_string());
         let current = self.transaction.get();
         let database = *self.instance.database.lock();
@@ -193,7 +195,7 @@ impl Services {
             }
             "sweep_interval" => Some(database.sweep_interval.to_string()),
             "auto_backout" => on(database.auto_backout),
-            name => super::identity::fixed_setting(self, name).or_else(|| {
+            name => fixed_setting(self, name).or_else(|| {
                 let asked = self.asked.borrow();
                 asked.as_ref().map_or(&*self.settings, |asked| &asked.settings).show(name)
             }),
@@ -303,7 +305,7 @@ impl verso_exec::context::Identity for Services {
     }
 
     fn backend_id(&self) -> i32 {
-        super::identity::backend_id(self.info.number)
+        crate::registry::backend_id(self.info.number)
     }
 
     fn database_name(&self) -> Arc<str> {
@@ -368,4 +370,44 @@ impl Binding for Services {
         let error = SqlError::from(error.clone());
         (error.sqlstate.into(), error.message)
     }
+}
+
+impl Services {
+    /// Cancels the statement of another session, or ends the session; false if there is none.
+    pub(crate) fn signal(&self, id: i32, terminate: bool) -> Result<bool, ExecError> {
+        let id = u64::try_from(id).unwrap_or(0);
+        let Some(other) = self.instance.sessions.find(id) else { return Ok(false) };
+        let owner = other.identity.lock().clone();
+        if !self.identity.superuser && (owner.superuser || owner.user != self.identity.user) {
+            let what = if terminate { "terminate process" } else { "cancel query" };
+            return Err(ExecError::raised(
+                sqlstate::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied to {what}"),
+            ));
+        }
+        Ok(if terminate { self.instance.terminate_session(id) } else { self.instance.cancel_session(id) })
+    }
+}
+
+/// Settings that a client sees but nobody can change: some drivers and tools ask for them.
+pub(crate) fn fixed_setting(services: &Services, name: &str) -> Option<String> {
+    let on = |value: bool| Some(settings::on(value));
+    let identity = &services.identity;
+    let text = match name {
+        "is_superuser" => return on(identity.superuser),
+        "session_authorization" => &*identity.user,
+        "in_hot_standby" | "default_transaction_deferrable" | "transaction_deferrable" => return on(false),
+        "integer_datetimes" | "data_checksums" | "fsync" => return on(true),
+        "block_size" => return Some(services.instance.engine.space().page_size.to_string()),
+        "lc_collate" | "lc_ctype" | "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => "C",
+        "max_connections" => {
+            let connections = services.instance.connections_max.load(Ordering::Relaxed);
+            return (connections > 0).then(|| connections.to_string());
+        }
+        "max_identifier_length" => "63",
+        "max_index_keys" => "32",
+        "wal_level" => "replica",
+        _ => return None,
+    };
+    Some(text.to_string())
 }

@@ -19,13 +19,13 @@ use verso_exec::{ExecContext, ExternalRows, Sink, execute};
 use verso_storage::TableLockMode;
 use verso_types::{Batch, SqlType};
 
-use crate::api::{CommandTag, CopyLayout, StatementSink};
+use crate::client::Results;
+use crate::client::{CommandTag, CopyLayout, StatementSink};
 use crate::copy::layout::Layout;
 use crate::copy::reader::{Progress, Reader};
 use crate::copy::writer::Writer;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::results::Results;
 use verso_parser::syntax::CopyFormat;
 use verso_parser::syntax::{Copy, CopyPlace, CopyWhat, Statement};
 use verso_planner::bind::Binder;

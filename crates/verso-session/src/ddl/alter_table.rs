@@ -11,7 +11,7 @@ use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::{options, text};
-use crate::api::CommandTag;
+use crate::client::CommandTag;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::transaction::tag;

@@ -8,7 +8,7 @@ use verso_types::SqlType;
 use super::like::{copy_columns, copy_constraints, plain_indexes};
 use super::sequence::bounds;
 use super::{options, schema, text, texts};
-use crate::api::CommandTag;
+use crate::client::CommandTag;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::transaction::tag;

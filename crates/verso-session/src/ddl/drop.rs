@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogError, ObjectKind, Relation, TableDef};
 
-use crate::api::CommandTag;
+use crate::client::CommandTag;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::transaction::tag;

@@ -4,7 +4,7 @@ use verso_catalog::{CatalogError, FunctionArg, FunctionLanguage, FunctionReturn,
 use verso_types::SqlType;
 
 use super::schema;
-use crate::api::CommandTag;
+use crate::client::CommandTag;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::transaction::tag;

@@ -2,7 +2,7 @@
 
 use verso_storage::{StorageError, TableLockMode, WaitPolicy};
 
-use crate::api::CommandTag;
+use crate::client::CommandTag;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::transaction::tag;

@@ -30,10 +30,10 @@ use std::sync::Arc;
 
 use verso_catalog::TableOptions;
 
-use super::api::{CommandTag, Notice};
-use super::failure::Failure;
-use super::frame::Frame;
-use super::transaction::tag;
+use crate::client::{CommandTag, Notice};
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::transaction::tag;
 use verso_parser::syntax::{Name, QualifiedName, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;

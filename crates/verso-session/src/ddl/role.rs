@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::{CatalogError, ObjectKind, RoleChange};
 use verso_types::datetime::parse_timestamptz;
 
-use crate::api::{CommandTag, Notice};
+use crate::client::{CommandTag, Notice};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::scram::Verifier;

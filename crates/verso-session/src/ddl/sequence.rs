@@ -3,7 +3,7 @@
 use verso_catalog::{CatalogError, NewSequence, SequenceBounds, SequenceRequest};
 
 use super::schema;
-use crate::api::CommandTag;
+use crate::client::CommandTag;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::transaction::tag;

@@ -7,7 +7,7 @@ use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::Value;
 
 use super::{options, schema};
-use crate::api::CommandTag;
+use crate::client::CommandTag;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::transaction::tag;

@@ -1,6 +1,6 @@
 //! TRUNCATE, and which tables it takes along.
 
-use crate::api::CommandTag;
+use crate::client::CommandTag;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::transaction::tag;

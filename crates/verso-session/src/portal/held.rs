@@ -8,7 +8,7 @@ use verso_types::Batch;
 
 use super::lifetime::Lives;
 use super::{PortalEnd, State};
-use crate::api::{CommandTag, OutputColumn, StatementSink};
+use crate::client::{CommandTag, OutputColumn, StatementSink};
 use verso_planner::errors::SqlError;
 
 /// Rows to be handed out.

@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 use super::State;
 use super::held::Held;
 use crate::Session;
+use crate::client::Nowhere;
+use crate::client::Results;
 use crate::failure::Failure;
-use crate::job::Job;
-use crate::prepared::Prepared;
-use crate::results::Results;
-use crate::sinks::Nowhere;
+use crate::plans::Job;
+use crate::plans::Prepared;
 use crate::transaction::Active;
 use verso_planner::errors::SqlError;
 

@@ -12,12 +12,12 @@ use super::held::cut;
 use super::lifetime::Lives;
 use super::{PortalEnd, State};
 use crate::Session;
-use crate::api::{CommandTag, StatementSink};
+use crate::client::Results;
+use crate::client::{CommandTag, StatementSink};
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::job::Job;
-use crate::ready::Ready;
-use crate::results::Results;
+use crate::plans::Job;
+use crate::plans::Ready;
 use verso_planner::errors::SqlError;
 
 /// Operators between two batches.

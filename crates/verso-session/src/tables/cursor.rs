@@ -11,7 +11,7 @@ use verso_storage::{RecordId, StorageError, Txn};
 use verso_types::{Batch, SqlType, Value};
 
 use super::EngineTables;
-use crate::opened::LentRow;
+use super::opened::LentRow;
 
 /// A scan of several ranges of an index, one behind the other.
 pub(super) struct Ranges {

@@ -6,7 +6,7 @@ use verso_storage::{Isolation, TxnOptions};
 
 use super::{Active, Block, Condition, in_failed_transaction, tag};
 use crate::Session;
-use crate::api::CommandTag;
+use crate::client::CommandTag;
 use crate::settings::Settings;
 use verso_parser::syntax::{IsolationLevel, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};

@@ -6,8 +6,8 @@ use verso_storage::TxnOptions;
 
 use super::{Active, Block, Condition, tag};
 use crate::Session;
-use crate::api::CommandTag;
-use crate::set::ChangedSettings;
+use crate::client::CommandTag;
+use crate::session::ChangedSettings;
 use verso_planner::errors::{SqlError, must_rollback, sqlstate};
 
 /// How a transaction leaves its session.

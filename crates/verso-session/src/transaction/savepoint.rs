@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::{Active, Block, Condition, in_failed_transaction, tag};
 use crate::Session;
-use crate::api::CommandTag;
+use crate::client::CommandTag;
 use crate::constraints::Modes as ConstraintModes;
-use crate::set::ChangedSettings;
+use crate::session::ChangedSettings;
 use crate::settings::Settings;
 use verso_parser::syntax::{Name, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};

@@ -1,12 +1,13 @@
 //! The settings a session has: their names, values and texts, and what BEGIN takes from them.
 
+mod accepted;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use verso_exec::Executor;
 use verso_types::TimeZone;
 
-use super::accepted;
 use verso_parser::syntax::IsolationLevel;
 use verso_planner::errors::{SqlError, sqlstate};
 

@@ -3,13 +3,13 @@
 use verso_types::text::type_of;
 use verso_types::{CastKind, SqlType, TimeZone, Value, cast, cast_kind, parse_text};
 
-use super::Session;
-use super::prepared::Prepared;
+use crate::Session;
+use crate::plans::Prepared;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Prepared {
     /// Whether the values are of the parameters' number and types as they are.
-    pub(super) fn takes(&self, values: &[Value]) -> bool {
+    pub(crate) fn takes(&self, values: &[Value]) -> bool {
         values.len() == self.params.len()
             && values.iter().zip(&self.params).all(|(value, ty)| match (value, ty) {
                 // The most usual ones, at once.
@@ -23,7 +23,7 @@ impl Prepared {
 
 impl Session {
     /// Values as the parameters' types want them: texts are read, numbers widened.
-    pub(super) fn arguments(
+    pub(crate) fn arguments(
         &self,
         prepared: &Prepared,
         mut values: Vec<Value>,
@@ -41,7 +41,7 @@ impl Session {
     }
 
     /// Brings values to the parameters' types; which one could not be.
-    pub(super) fn read_arguments(
+    pub(crate) fn read_arguments(
         &self,
         prepared: &Prepared,
         values: &mut [Value],

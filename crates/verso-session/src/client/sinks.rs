@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use verso_types::Batch;
 
-use super::api::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink};
+use crate::client::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink};
 use verso_planner::errors::SqlError;
 
 /// Keeps the rows; all else goes on to the client.
-pub(super) struct Kept<'s> {
-    pub(super) sink: &'s mut dyn StatementSink,
-    pub(super) columns: Option<Arc<[OutputColumn]>>,
-    pub(super) batches: VecDeque<Batch>,
+pub(crate) struct Kept<'s> {
+    pub(crate) sink: &'s mut dyn StatementSink,
+    pub(crate) columns: Option<Arc<[OutputColumn]>>,
+    pub(crate) batches: VecDeque<Batch>,
 }
 
 impl StatementSink for Kept<'_> {
@@ -56,9 +56,9 @@ impl StatementSink for Kept<'_> {
 }
 
 /// Counts rows on their way.
-pub(super) struct Counted<'s> {
-    pub(super) sink: &'s mut dyn StatementSink,
-    pub(super) rows: u64,
+pub(crate) struct Counted<'s> {
+    pub(crate) sink: &'s mut dyn StatementSink,
+    pub(crate) rows: u64,
 }
 
 impl StatementSink for Counted<'_> {
@@ -81,7 +81,7 @@ impl StatementSink for Counted<'_> {
 }
 
 /// Keeps the rows and drops all else.
-pub(super) struct Collect<'b>(pub(super) &'b mut Vec<Batch>);
+pub(crate) struct Collect<'b>(pub(crate) &'b mut Vec<Batch>);
 
 impl StatementSink for Collect<'_> {
     fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
@@ -103,7 +103,7 @@ impl StatementSink for Collect<'_> {
 }
 
 /// A client that wants nothing.
-pub(super) struct Nowhere;
+pub(crate) struct Nowhere;
 
 impl StatementSink for Nowhere {
     fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {

@@ -8,8 +8,8 @@ use verso_storage::{
 };
 use verso_types::Value;
 
-use super::services::Services;
-use super::settings::SETTINGS;
+use crate::services::Services;
+use crate::settings::SETTINGS;
 
 /// A sweep that a statement asked for.
 #[derive(Clone, Debug)]
@@ -257,7 +257,7 @@ impl Services {
             vec![
                 id(info.txn),
                 Value::text(&info.name),
-                Value::Timestamptz(info.at_unix_micros - super::services::EPOCH_MICROS),
+                Value::Timestamptz(info.at_unix_micros - crate::services::EPOCH_MICROS),
                 Value::text(&info.by),
                 Value::Text(database),
             ]
@@ -266,7 +266,7 @@ impl Services {
     }
 
     fn session_rows(&self) -> Vec<Vec<Value>> {
-        let row = |info: std::sync::Arc<super::registry::SessionInfo>| {
+        let row = |info: std::sync::Arc<crate::registry::SessionInfo>| {
             let started = info.statement_started.load(Ordering::Relaxed);
             let statement = std::sync::Arc::clone(&info.statement.lock());
             vec![
@@ -286,13 +286,13 @@ impl Services {
         let moment = |value: &std::sync::atomic::AtomicI64| {
             optional(Some(value.load(std::sync::atomic::Ordering::Relaxed)).filter(|value| *value != 0))
         };
-        let row = |info: &std::sync::Arc<super::registry::SessionInfo>| {
+        let row = |info: &std::sync::Arc<crate::registry::SessionInfo>| {
             let identity = info.identity.lock().clone();
             let address: Option<std::net::SocketAddr> =
                 identity.client.as_deref().and_then(|client| client.parse().ok());
             vec![
                 Value::text("verso"),
-                Value::Int4(super::identity::backend_id(info.number)),
+                Value::Int4(crate::registry::backend_id(info.number)),
                 Value::Text(identity.user),
                 Value::Text(std::sync::Arc::clone(&info.application.lock())),
                 address.map_or(Value::Null, |address| Value::text(&address.ip().to_string())),

@@ -7,16 +7,16 @@ use verso_storage::{StorageError, TableLockMode, Txn, WaitPolicy};
 use verso_types::SqlType;
 use verso_types::text::type_of;
 
-use super::Session;
-use super::api::StatementSink;
-use super::constraints::explain_unique;
-use super::effect::{changes, changes_schema, only_changes};
-use super::failure::Failure;
-use super::frame::Frame;
-use super::job::{Done, Job};
-use super::prepared::Prepared;
-use super::results::Results;
-use super::transaction::{Active, Block, Ending};
+use crate::Session;
+use crate::client::Results;
+use crate::client::StatementSink;
+use crate::constraints::explain_unique;
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::plans::Prepared;
+use crate::plans::{Done, Job};
+use crate::plans::{changes, changes_schema, only_changes};
+use crate::transaction::{Active, Block, Ending};
 use verso_parser::syntax::Statement;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -26,7 +26,7 @@ const RESTARTS_MAX: u32 = 5;
 
 impl Session {
     /// Runs a statement within the open transaction, or within one of its own that ends with it.
-    pub(super) fn transactional(
+    pub(crate) fn transactional(
         &mut self,
         job: &Job<'_>,
         sink: &mut dyn StatementSink,
@@ -69,7 +69,7 @@ impl Session {
 
     /// Opens a frame, runs `body` in it, and closes it; on a conflict perhaps again. A `silent` body shows its client
     /// nothing that it reads.
-    pub(super) fn framed<T>(
+    pub(crate) fn framed<T>(
         &self,
         silent: bool,
         results: &mut Results<'_>,

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`begin`] | BEGIN, SET TRANSACTION |
 //! | [`ending`] | COMMIT, ROLLBACK, PREPARE TRANSACTION |
+//! | [`settle`] | commits whose wait for the disk is left to others |
 //! | [`savepoint`] | SAVEPOINT, ROLLBACK TO, RELEASE |
 //!
 //! X1. A transaction block lasts to COMMIT or ROLLBACK; one statement alone is a transaction of its own.
@@ -23,36 +24,38 @@
 mod begin;
 mod ending;
 mod savepoint;
+mod settle;
 
 use std::cell::RefCell;
 
 use verso_storage::Txn;
 
-use super::Session;
-use super::api::CommandTag;
-use super::set::ChangedSettings;
+use crate::Session;
+use crate::client::CommandTag;
+use crate::session::ChangedSettings;
 use begin::Modes;
-pub(super) use ending::Ending;
+pub(crate) use ending::Ending;
 use savepoint::Savepoint;
+pub(crate) use settle::Commits;
 use verso_parser::syntax::{IsolationLevel, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// A transaction that has not ended.
 pub struct Active {
-    pub(super) txn: RefCell<Txn>,
+    pub(crate) txn: RefCell<Txn>,
     /// What ends it.
-    pub(super) block: Block,
+    pub(crate) block: Block,
     /// No statement has run in it yet, so its modes may still change.
-    pub(super) pristine: bool,
-    pub(super) condition: Condition,
+    pub(crate) pristine: bool,
+    pub(crate) condition: Condition,
     /// The open savepoints, outermost first; a name may come twice and means the inner one.
     savepoints: Vec<Savepoint>,
     /// Settings changed in it: those to go back to when it is rolled back, and those that a commit leaves.
-    pub(super) settings: Option<ChangedSettings>,
+    pub(crate) settings: Option<ChangedSettings>,
     /// The schema was changed in it, so what it sees of the catalog is its own.
-    pub(super) changed_schema: bool,
+    pub(crate) changed_schema: bool,
     /// Unlike that of any other transaction of the session.
-    pub(super) serial: u64,
+    pub(crate) serial: u64,
     modes: Modes,
 }
 
@@ -113,23 +116,23 @@ impl Active {
     }
 
     /// Whether a failed statement is run again on a new snapshot.
-    pub(super) fn restarts(&self) -> bool {
+    pub(crate) fn restarts(&self) -> bool {
         let level =
             matches!(self.modes.isolation, IsolationLevel::ReadCommitted | IsolationLevel::ReadUncommitted);
         level && self.modes.savepoints
     }
 
-    pub(super) fn read_only(&self) -> bool {
+    pub(crate) fn read_only(&self) -> bool {
         self.modes.read_only
     }
 
     /// How many savepoints are open.
-    pub(super) fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.savepoints.len()
     }
 
     /// Remembers that a statement failed; whether that is news, and nothing can be read any more.
-    pub(super) fn fail(&mut self) -> bool {
+    pub(crate) fn fail(&mut self) -> bool {
         let was_good = self.condition == Condition::Good;
         self.condition = if self.modes.savepoints { Condition::Failed } else { Condition::MustRollback };
         was_good && self.modes.savepoints
@@ -139,7 +142,7 @@ impl Active {
 impl Session {
     /// Opens a transaction if there is none. For a statement that changes nothing and is a transaction of its own, one
     /// that keeps no frames will do.
-    pub(super) fn ensure_active_for(&mut self, reads: bool) -> Result<(), SqlError> {
+    pub(crate) fn ensure_active_for(&mut self, reads: bool) -> Result<(), SqlError> {
         if self.active.is_none() {
             let block = match (self.autocommit, self.series) {
                 (false, _) => Block::Explicit,
@@ -155,7 +158,7 @@ impl Session {
     }
 
     /// Tells transactions of the session apart; 0 without one.
-    pub(super) fn transaction_serial(&self) -> u64 {
+    pub(crate) fn transaction_serial(&self) -> u64 {
         self.active.as_ref().map_or(0, |active| active.serial)
     }
 }

@@ -1,17 +1,17 @@
 //! Which part of the session runs a statement, and which statements its transaction accepts now.
 
-use super::Session;
-use super::api::StatementSink;
-use super::effect::changes;
-use super::job::{Done, Job};
-use super::prepared::Prepared;
-use super::transaction::{Condition, in_failed_transaction, tag};
+use crate::Session;
+use crate::client::StatementSink;
+use crate::plans::Prepared;
+use crate::plans::changes;
+use crate::plans::{Done, Job};
+use crate::transaction::{Condition, in_failed_transaction, tag};
 use verso_parser::syntax::Statement;
 use verso_planner::errors::{SqlError, must_rollback};
 
 impl Session {
     /// Runs a statement: a query or a change in its frame, the others wherever they belong.
-    pub(super) fn dispatch(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+    pub(crate) fn dispatch(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
         if job.prepared.is_some_and(Prepared::is_plain) {
             self.check_condition(job.statement)?;
             if self.may_be_direct(job) {
@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// Refuses what a transaction that failed does not accept: everything, under NO SAVEPOINT only what changes something.
-    pub(super) fn check_condition(&self, statement: &Statement) -> Result<(), SqlError> {
+    pub(crate) fn check_condition(&self, statement: &Statement) -> Result<(), SqlError> {
         let Some(active) = &self.active else { return Ok(()) };
         match active.condition {
             Condition::Good => {}

@@ -2,11 +2,11 @@
 //!
 //! Reading them takes microseconds, so it happens only where `statement_statistics` is on.
 
-use super::Session;
-use super::api::StatementStatistics;
+use crate::Session;
+use crate::client::StatementStatistics;
 
 /// Counters at the start of a statement.
-pub(super) struct Measure {
+pub(crate) struct Measure {
     nanos: u64,
     memory_bytes: u64,
     counters: Counters,
@@ -43,13 +43,13 @@ fn memory_bytes(counters: &Counters) -> u64 {
 }
 
 impl Measure {
-    pub(super) fn start(session: &Session) -> Measure {
+    pub(crate) fn start(session: &Session) -> Measure {
         let counters = Counters::now(session);
         let nanos = session.services.env.clock.monotonic_nanos();
         Measure { nanos, memory_bytes: memory_bytes(&counters), counters }
     }
 
-    pub(super) fn finish(self, session: &mut Session, rows: u64) {
+    pub(crate) fn finish(self, session: &mut Session, rows: u64) {
         let elapsed_nanos = session.services.env.clock.monotonic_nanos().saturating_sub(self.nanos);
         let now = Counters::now(session);
         let memory = memory_bytes(&now);

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cursor`] | rows read, rows changed |
 //! | [`reference`] | what foreign keys ask for beyond a snapshot |
+//! | [`opened`] | tables that were used before |
 //! | [`duplicate`] | which row a unique index refused |
 //!
 //! 1. A table is locked before it is opened. Of one that is to be changed, or whose rows are to be locked, the definition
@@ -12,6 +13,7 @@
 
 mod cursor;
 mod duplicate;
+mod opened;
 mod reference;
 
 use std::cell::RefCell;
@@ -32,11 +34,12 @@ use verso_storage::{
 };
 use verso_types::{Batch, TimeZone, Value};
 
-use super::constraints::Deferred;
-use super::opened::{OpenTables, RowBatch};
-use super::services::Services;
+use crate::constraints::Deferred;
+use crate::services::Services;
 use cursor::{Changer, Ranges, Reader, Rows};
-pub(super) use duplicate::newest_key;
+pub(crate) use duplicate::newest_key;
+pub(crate) use opened::OpenTables;
+use opened::RowBatch;
 
 /// A larger part of a table than this is read faster whole: rows through an index cost several times as much each.
 const LARGE_SHARE: f64 = 0.2;
@@ -61,7 +64,7 @@ pub struct EngineTables<'t> {
 
 impl Services {
     /// The tables for a transaction of the session, whose statement knows this version of the catalog.
-    pub(super) fn tables<'t>(&'t self, txn: &'t RefCell<Txn>, version: u64) -> EngineTables<'t> {
+    pub(crate) fn tables<'t>(&'t self, txn: &'t RefCell<Txn>, version: u64) -> EngineTables<'t> {
         EngineTables {
             engine: &self.instance.engine,
             txn,
@@ -108,7 +111,7 @@ impl EngineTables<'_> {
 
     /// Locks a table. A definition that changed while others had it locked is a conflict, unless it is only read: then
     /// the rows are there still, as the statement's snapshot has them.
-    pub(super) fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
+    pub(crate) fn lock(&self, table: &TableDef, mode: TableLockMode) -> Result<()> {
         let mut txn = self.txn.borrow_mut();
         if txn.knows_lock(table.heap, mode) {
             return Ok(());
@@ -121,7 +124,7 @@ impl EngineTables<'_> {
     }
 
     /// Whether the table, just locked, is still what the statement takes it for.
-    pub(super) fn check_definition(&self, txn: &mut Txn, table: &TableDef) -> Result<()> {
+    pub(crate) fn check_definition(&self, txn: &mut Txn, table: &TableDef) -> Result<()> {
         let (catalog, version) = self.catalog;
         if table.is_system() || catalog.is_current(table, version, txn)? {
             return Ok(());

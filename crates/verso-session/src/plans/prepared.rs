@@ -13,11 +13,11 @@ use verso_catalog::CatalogSnapshot;
 use verso_exec::plan::{Plan, Statement as Bound};
 use verso_types::{SqlType, TimeZone};
 
-use super::Session;
-use super::api::OutputColumn;
-use super::effect::{calls_users, ends_transaction};
-use super::explain::QUERY_PLAN;
-use super::set::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
+use crate::Session;
+use crate::client::OutputColumn;
+use crate::explain::QUERY_PLAN;
+use crate::plans::{calls_users, ends_transaction};
+use crate::session::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
 use verso_parser::parse_script;
 use verso_parser::syntax::{Parsed, Statement};
 use verso_planner::bind::{Binder, Inference};
@@ -30,8 +30,8 @@ pub struct Prepared {
     number: u64,
     text: Arc<str>,
     /// None for an empty text.
-    pub(super) parsed: Option<Parsed>,
-    pub(super) params: Vec<SqlType>,
+    pub(crate) parsed: Option<Parsed>,
+    pub(crate) params: Vec<SqlType>,
     columns: Option<Arc<[OutputColumn]>>,
     /// A query or a change of rows: what has a plan.
     plain: bool,
@@ -48,7 +48,7 @@ pub struct Prepared {
 
 /// A statement bound under one version of the catalog.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(crate) struct Planned {
     /// The catalog's version.
     pub version: u64,
     /// Constants were read in this zone.
@@ -63,7 +63,7 @@ pub(super) struct Planned {
 }
 
 impl Planned {
-    pub(super) fn new(bound: Bound, version: u64, time_zone: &TimeZone) -> Planned {
+    pub(crate) fn new(bound: Bound, version: u64, time_zone: &TimeZone) -> Planned {
         let columns: Arc<[OutputColumn]> = bound.output().into();
         Planned {
             version,
@@ -81,7 +81,7 @@ impl Planned {
     }
 
     /// The first word of its tag.
-    pub(super) fn word(&self) -> &'static str {
+    pub(crate) fn word(&self) -> &'static str {
         match self.bound {
             Bound::Query(_) => "SELECT",
             Bound::Insert(_) => "INSERT 0",
@@ -113,33 +113,33 @@ impl Prepared {
     }
 
     /// Makes it one of the statement cache; its literals have these types.
-    pub(super) fn of_cache(self, literals: Vec<Option<SqlType>>) -> Prepared {
+    pub(crate) fn of_cache(self, literals: Vec<Option<SqlType>>) -> Prepared {
         Prepared { literals: Some(literals), ..self }
     }
 
     /// Whether it was kept for types that the catalog does not give its parameters any more.
-    pub(super) fn is_stale(&self) -> bool {
+    pub(crate) fn is_stale(&self) -> bool {
         self.stale.load(Ordering::Relaxed)
     }
 
     /// Unlike that of any other prepared statement of this process.
-    pub(super) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
     /// Whether it is a query or a change of rows.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.plain
     }
 
     /// Whether it is a query that changes nothing.
-    pub(super) fn only_reads(&self) -> bool {
+    pub(crate) fn only_reads(&self) -> bool {
         self.only_reads
     }
 
     /// Whether it is an INSERT of one row, given by VALUES.
     #[inline]
-    pub(super) fn is_row(&self) -> bool {
+    pub(crate) fn is_row(&self) -> bool {
         self.row
     }
 
@@ -149,7 +149,7 @@ impl Prepared {
     }
 
     /// The plan for a version of the catalog: the one at hand, or a new one (Q2).
-    pub(super) fn plan(
+    pub(crate) fn plan(
         &self,
         catalog: &Arc<CatalogSnapshot>,
         time_zone: &TimeZone,
@@ -217,7 +217,7 @@ impl Session {
     }
 
     /// Binds a statement to be executed later.
-    pub(super) fn prepare_parsed(
+    pub(crate) fn prepare_parsed(
         &mut self,
         text: Arc<str>,
         parsed: Option<Parsed>,
@@ -275,7 +275,7 @@ impl Session {
 
     /// Runs `work` with the catalog as the open transaction sees it, or a new one would; and whether others may see
     /// what comes of it.
-    pub(super) fn with_catalog<T>(
+    pub(crate) fn with_catalog<T>(
         &self,
         work: impl FnOnce(&Session, &Arc<CatalogSnapshot>, bool) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {

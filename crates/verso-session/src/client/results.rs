@@ -6,26 +6,26 @@ use verso_exec::Sink;
 use verso_exec::error::ExecError;
 use verso_types::Batch;
 
-use super::api::{OutputColumn, StatementSink};
-use super::failure::Failure;
+use crate::client::{OutputColumn, StatementSink};
+use crate::failure::Failure;
 use verso_planner::errors::SqlError;
 
 /// The rows of one statement on their way.
-pub(super) struct Results<'s> {
+pub(crate) struct Results<'s> {
     sink: &'s mut dyn StatementSink,
     /// Rows go out at once.
-    pub(super) streams: bool,
+    pub(crate) streams: bool,
     /// Rows are counted by the executor and dropped here.
-    pub(super) counts_only: bool,
+    pub(crate) counts_only: bool,
     /// The client has seen something.
-    pub(super) sent: bool,
+    pub(crate) sent: bool,
     columns: Option<Arc<[OutputColumn]>>,
     held: Vec<Batch>,
     error: Option<SqlError>,
 }
 
 impl<'s> Results<'s> {
-    pub(super) fn new(sink: &'s mut dyn StatementSink) -> Results<'s> {
+    pub(crate) fn new(sink: &'s mut dyn StatementSink) -> Results<'s> {
         Results {
             sink,
             streams: false,
@@ -38,7 +38,7 @@ impl<'s> Results<'s> {
     }
 
     /// The statement yields rows of these columns.
-    pub(super) fn begin(&mut self, columns: &Arc<[OutputColumn]>) -> Result<(), SqlError> {
+    pub(crate) fn begin(&mut self, columns: &Arc<[OutputColumn]>) -> Result<(), SqlError> {
         if self.streams {
             self.sink.begin(columns)
         } else {
@@ -48,7 +48,7 @@ impl<'s> Results<'s> {
     }
 
     /// What the executors' result means: an error of the client's sink comes back as itself.
-    pub(super) fn outcome<T>(&mut self, result: Result<T, ExecError>) -> Result<T, Failure> {
+    pub(crate) fn outcome<T>(&mut self, result: Result<T, ExecError>) -> Result<T, Failure> {
         match (result, self.error.take()) {
             (Err(_), Some(error)) => Err(error.into()),
             (result, _) => Ok(result?),
@@ -56,30 +56,30 @@ impl<'s> Results<'s> {
     }
 
     /// Sends rows that were set aside.
-    pub(super) fn pass(&mut self, batch: &Batch) -> Result<(), SqlError> {
+    pub(crate) fn pass(&mut self, batch: &Batch) -> Result<(), SqlError> {
         self.sent = true;
         self.sink.batch(batch)
     }
 
     /// The client, for statements that talk with it in their own way.
-    pub(super) fn client(&mut self) -> &mut (dyn StatementSink + 's) {
+    pub(crate) fn client(&mut self) -> &mut (dyn StatementSink + 's) {
         self.sink
     }
 
     /// Adds rows of the session's own making.
-    pub(super) fn push(&mut self, batch: Batch) {
+    pub(crate) fn push(&mut self, batch: Batch) {
         self.held.push(batch);
     }
 
     /// Drops what was held: the statement runs again.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.columns = None;
         self.held.clear();
         self.error = None;
     }
 
     /// Sends what was held.
-    pub(super) fn finish(&mut self) -> Result<(), SqlError> {
+    pub(crate) fn finish(&mut self) -> Result<(), SqlError> {
         let Some(columns) = &self.columns else { return Ok(()) };
         if !self.streams {
             self.sink.begin(columns)?;

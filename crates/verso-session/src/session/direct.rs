@@ -1,27 +1,27 @@
 //! The short way of a prepared INSERT of one row within a transaction block.
 //!
-//! D1. It does what the general way ([`super::run`]) does, which goes on wherever this one does not apply: the statement is
+//! D1. It does what the general way ([`crate::run`]) does, which goes on wherever this one does not apply: the statement is
 //!     its transaction's first or its only one, was not compiled for this version of the catalog, or has more to check.
 //! D2. It takes no snapshot, for it reads nothing: whether the catalog's version is that of this moment can be told without
 //!     one, and a check of equal keys takes its own.
 
-use super::Session;
-use super::failure::Failure;
-use super::job::{Done, Job};
-use super::prepared::Prepared;
-use super::transaction::Block;
+use crate::Session;
+use crate::failure::Failure;
+use crate::plans::Prepared;
+use crate::plans::{Done, Job};
+use crate::transaction::Block;
 use verso_planner::errors::SqlError;
 
 impl Session {
     /// Whether a statement may go the short way, as far as that can be told before it begins.
     #[inline]
-    pub(super) fn may_be_direct(&self, job: &Job<'_>) -> bool {
+    pub(crate) fn may_be_direct(&self, job: &Job<'_>) -> bool {
         job.prepared.is_some_and(Prepared::is_row) && self.active.is_some()
     }
 
     /// Runs a statement by the short way; `None` where that does not apply, and nothing has happened.
     #[inline]
-    pub(super) fn direct(&mut self, job: &Job<'_>) -> Result<Option<Done>, SqlError> {
+    pub(crate) fn direct(&mut self, job: &Job<'_>) -> Result<Option<Done>, SqlError> {
         let (Some(prepared), Some(active), None) = (job.prepared, &mut self.active, job.sets) else {
             return Ok(None);
         };

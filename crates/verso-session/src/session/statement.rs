@@ -12,19 +12,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Session;
-use super::api::StatementSink;
-use super::job::{Done, Job};
-use super::measure::Measure;
-use super::prepared::Prepared;
-use super::registry::Activity;
-use super::transaction::{Block, Ending, TransactionStatus};
+use crate::Session;
+use crate::client::StatementSink;
+use crate::plans::Prepared;
+use crate::plans::{Done, Job};
+use crate::registry::Activity;
+use crate::session::measure::Measure;
+use crate::transaction::{Block, Ending, TransactionStatus};
 use verso_parser::syntax::Statement;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
     /// Runs a statement of a text and tells the sink how it ended.
-    pub(super) fn one(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
+    pub(crate) fn one(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
         let epoch = self.services.epoch;
         let done = self.perform(job, sink)?;
         if self.services.epoch != epoch {
@@ -34,7 +34,7 @@ impl Session {
     }
 
     /// Runs a statement; with all that goes around it.
-    pub(super) fn perform(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+    pub(crate) fn perform(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
         self.begin_work(job)?;
         let measures = self.services.settings.statement_statistics
             && *job.statement != Statement::ShowStatementStatistics;
@@ -55,7 +55,7 @@ impl Session {
     }
 
     /// Tells others what the session does now, and starts its clocks.
-    pub(super) fn begin_work(&mut self, job: &Job<'_>) -> Result<(), SqlError> {
+    pub(crate) fn begin_work(&mut self, job: &Job<'_>) -> Result<(), SqlError> {
         self.check_ending()?;
         self.settle()?;
         let services = &self.services;
@@ -82,7 +82,7 @@ impl Session {
     }
 
     /// Refuses everything once the session is to end, and gives up its transaction.
-    pub(super) fn check_ending(&mut self) -> Result<(), SqlError> {
+    pub(crate) fn check_ending(&mut self) -> Result<(), SqlError> {
         let Some(reason) = self.services.info.ending() else { return Ok(()) };
         self.abandon();
         Err(reason.error())
@@ -96,7 +96,7 @@ impl Session {
     }
 
     /// After a failure: the transaction fails, and a cancel is called what it was.
-    pub(super) fn fail_work(&mut self, error: &mut SqlError) {
+    pub(crate) fn fail_work(&mut self, error: &mut SqlError) {
         // A COPY that its client breaks off has the same code, and words of its own.
         if error.sqlstate == sqlstate::QUERY_CANCELED
             && self.services.info.cancel_flag().load(Ordering::Relaxed)
@@ -111,7 +111,7 @@ impl Session {
     }
 
     /// Tells others that the statement is over, and takes its clocks back.
-    pub(super) fn end_work(&mut self) {
+    pub(crate) fn end_work(&mut self) {
         let activity = match self.status() {
             TransactionStatus::Idle => Activity::Idle,
             TransactionStatus::InTransaction => Activity::IdleInTransaction,
@@ -136,7 +136,7 @@ impl Session {
     }
 
     /// Sends the messages that the statement has left.
-    pub(super) fn send_notices(&self, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
+    pub(crate) fn send_notices(&self, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
         if self.services.notices.borrow().is_empty() {
             return Ok(());
         }
@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// A failed statement fails its transaction; one of its own is rolled back.
-    pub(super) fn fail_transaction(&mut self) {
+    pub(crate) fn fail_transaction(&mut self) {
         match self.active.take() {
             Some(mut active) if active.block == Block::Explicit => {
                 if active.fail() {

@@ -15,6 +15,8 @@
 //! G3. A deadline is for one statement, one time of idling or one transaction: it is looked at, acted upon and replaced
 //!     under a lock, so that none hits what comes after.
 
+mod identity;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -22,10 +24,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use verso_env::Env;
-use verso_storage::CancelHandle;
+use verso_storage::CancelHandle as Cancel;
 
-use super::identity::{Identity, Terminate};
 use verso_planner::errors::{SqlError, sqlstate};
+
+pub(crate) use identity::backend_id;
+pub use identity::{Identity, Terminate};
 
 /// How often the timer looks.
 const TICK: Duration = Duration::from_millis(5);
@@ -111,7 +115,7 @@ pub(crate) struct SessionInfo {
     pub(crate) number: u64,
     pub(crate) connected: i64,
     /// Ends what runs or waits for a lock.
-    handle: CancelHandle,
+    handle: Cancel,
     /// A [`Reason`], 0 for none.
     reason: AtomicU8,
     activity: AtomicU8,
@@ -279,6 +283,29 @@ impl SessionInfo {
     }
 }
 
+/// Cancels what a session is doing, from any thread.
+#[derive(Clone, Debug)]
+pub struct CancelHandle {
+    pub(crate) info: Arc<SessionInfo>,
+}
+
+impl CancelHandle {
+    /// The statement that runs now ends with 57014, also while it waits for a lock; without one nothing happens.
+    pub fn cancel(&self) {
+        self.info.interrupt(Reason::User);
+    }
+
+    /// The session ends: what runs is cancelled, the transaction rolled back, and every further call says 57P01.
+    pub fn terminate(&self) {
+        self.info.interrupt(Reason::Administrator);
+    }
+
+    /// Whether the session is to end, for whatever reason.
+    pub fn is_ending(&self) -> bool {
+        self.info.ending().is_some()
+    }
+}
+
 /// The sessions of an instance.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
@@ -294,7 +321,7 @@ impl Registry {
     }
 
     /// Adds a session.
-    pub(crate) fn add(&self, number: u64, connected: i64, handle: CancelHandle) -> Arc<SessionInfo> {
+    pub(crate) fn add(&self, number: u64, connected: i64, handle: Cancel) -> Arc<SessionInfo> {
         let info = Arc::new(SessionInfo {
             number,
             connected,

@@ -6,16 +6,16 @@ use std::sync::atomic::Ordering;
 
 use verso_storage::{Markers, SweepOptions};
 
-use super::Session;
-use super::api::{CommandTag, Notice};
-use super::system::SweepRecord;
-use super::transaction::tag;
+use crate::Session;
+use crate::client::{CommandTag, Notice};
+use crate::transaction::tag;
+use crate::views::SweepRecord;
 use verso_parser::syntax::{Name, QualifiedName};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
     /// SWEEP, VACUUM.
-    pub(super) fn sweep(
+    pub(crate) fn sweep(
         &mut self,
         table: Option<&QualifiedName>,
         verbose: bool,
@@ -84,7 +84,7 @@ impl Session {
     }
 
     /// ALTER DATABASE SET: at once and for good, whatever becomes of the transaction around it.
-    pub(super) fn alter_database(
+    pub(crate) fn alter_database(
         &mut self,
         name: &Name,
         value: Option<&str>,

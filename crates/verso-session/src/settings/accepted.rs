@@ -4,7 +4,7 @@
 //! a value that would ask for something Verso does not do is refused.
 
 /// The value that such a setting has as long as nobody sets it; none if there is none of that name.
-pub(super) fn default(name: &str) -> Option<&'static str> {
+pub(crate) fn default(name: &str) -> Option<&'static str> {
     Some(match name {
         "bytea_output" => "hex",
         "check_function_bodies"
@@ -50,7 +50,7 @@ pub(super) fn default(name: &str) -> Option<&'static str> {
 }
 
 /// Whether one of them may have this value: any, but those of which Verso does one thing only.
-pub(super) fn takes(name: &str, value: &str) -> bool {
+pub(crate) fn takes(name: &str, value: &str) -> bool {
     match name {
         "bytea_output" => value.eq_ignore_ascii_case("hex"),
         "default_with_oids" => !matches!(value.to_ascii_lowercase().as_str(), "on" | "true" | "1" | "yes"),

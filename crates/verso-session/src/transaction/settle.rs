@@ -9,13 +9,13 @@
 
 use verso_storage::{CommitMode, Lsn, Txn};
 
-use super::transaction::Active;
-use super::{Instance, Session};
 use crate::SqlError;
+use crate::transaction::Active;
+use crate::{Instance, Session};
 
 /// What a session does about the disk.
 #[derive(Default)]
-pub(super) struct Commits {
+pub(crate) struct Commits {
     defers: bool,
     /// The transaction whose commit is in the log.
     logged: Option<Box<Active>>,
@@ -58,7 +58,7 @@ impl Session {
     }
 
     /// Commits, as far as it is to be waited for.
-    pub(super) fn commit_txn(&mut self, mut active: Box<Active>) -> Result<(), SqlError> {
+    pub(crate) fn commit_txn(&mut self, mut active: Box<Active>) -> Result<(), SqlError> {
         let txn = active.txn.get_mut();
         txn.commit_logged(CommitMode::Wait)?;
         if self.commits.defers && self.ahead(txn).is_some() {

@@ -2,8 +2,8 @@
 
 use verso_types::Value;
 
-use super::api::CommandTag;
-use super::prepared::Prepared;
+use crate::client::CommandTag;
+use crate::plans::Prepared;
 use verso_parser::syntax::{Parsed, Span, Statement};
 
 /// How much of a statement's text others are shown.
@@ -12,24 +12,24 @@ const SHOWN_TEXT_MAX: usize = 1_024;
 /// A statement to be run.
 #[derive(Clone, Copy)]
 pub struct Job<'j> {
-    pub(super) statement: &'j Statement,
+    pub(crate) statement: &'j Statement,
     /// The text it is a part of, and its place there.
-    pub(super) sql: &'j str,
-    pub(super) at: Span,
-    pub(super) params: &'j [Value],
+    pub(crate) sql: &'j str,
+    pub(crate) at: Span,
+    pub(crate) params: &'j [Value],
     /// Instead of `params`: it runs once for each of these.
-    pub(super) sets: Option<&'j [Vec<Value>]>,
+    pub(crate) sets: Option<&'j [Vec<Value>]>,
     /// Where its plan is kept; the parameters are of its types.
-    pub(super) prepared: Option<&'j Prepared>,
+    pub(crate) prepared: Option<&'j Prepared>,
     /// Others are shown the prepared statement's text.
-    pub(super) shows: bool,
+    pub(crate) shows: bool,
     /// The implicit block ends with it.
-    pub(super) ends: bool,
+    pub(crate) ends: bool,
 }
 
 impl<'j> Job<'j> {
     /// A statement of a text.
-    pub(super) fn of(parsed: &'j Parsed, sql: &'j str, params: &'j [Value]) -> Job<'j> {
+    pub(crate) fn of(parsed: &'j Parsed, sql: &'j str, params: &'j [Value]) -> Job<'j> {
         Job {
             statement: &parsed.statement,
             sql,
@@ -43,13 +43,13 @@ impl<'j> Job<'j> {
     }
 
     /// One execution of a prepared statement; none if it is empty.
-    pub(super) fn prepared(prepared: &'j Prepared, params: &'j [Value]) -> Option<Job<'j>> {
+    pub(crate) fn prepared(prepared: &'j Prepared, params: &'j [Value]) -> Option<Job<'j>> {
         let parsed = prepared.parsed.as_ref()?;
         Some(Job { prepared: Some(prepared), shows: true, ..Job::of(parsed, prepared.text(), params) })
     }
 
     /// The text others are shown.
-    pub(super) fn shown(&self) -> &'j str {
+    pub(crate) fn shown(&self) -> &'j str {
         let (start, end) = (self.at.start as usize, self.at.end as usize);
         let end = end.min(start + SHOWN_TEXT_MAX).min(self.sql.len());
         if self.sql.is_ascii() {
@@ -71,14 +71,14 @@ pub enum Done {
 
 impl Done {
     /// Rows returned or changed.
-    pub(super) fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         match self {
             Done::Tag(tag) => tag.rows,
             Done::Rows(_, rows) => *rows,
         }
     }
 
-    pub(super) fn into_tag(self) -> CommandTag {
+    pub(crate) fn into_tag(self) -> CommandTag {
         match self {
             Done::Tag(tag) => tag,
             Done::Rows(word, rows) => CommandTag::counted(word, rows),

@@ -22,11 +22,11 @@ use parking_lot::Mutex;
 use verso_types::text::type_of;
 use verso_types::{SqlType, Value};
 
-use super::Session;
-use super::api::StatementSink;
-use super::job::Job;
 use super::normal::{Normal, starts_plain};
-use super::prepared::Prepared;
+use crate::Session;
+use crate::client::StatementSink;
+use crate::plans::Job;
+use crate::plans::Prepared;
 use verso_parser::parse_script;
 use verso_parser::syntax::Statement;
 use verso_planner::errors::SqlError;
@@ -40,7 +40,7 @@ const TEXT_BYTES_MAX: usize = 4_096;
 
 /// What is known of a text.
 #[derive(Clone, Debug)]
-pub(super) enum Known {
+pub(crate) enum Known {
     /// How to execute it.
     Statement(Arc<Prepared>),
     /// The text with parameters means something else: look for the text as it is.
@@ -80,7 +80,7 @@ impl StatementCache {
 
 /// A session's own table, and its buffers.
 #[derive(Debug, Default)]
-pub(super) struct OwnStatements {
+pub(crate) struct OwnStatements {
     texts: Texts,
     normal: Normal,
     key: String,
@@ -88,7 +88,7 @@ pub(super) struct OwnStatements {
 
 impl Session {
     /// Executes a text from the cache, or learns it; none where it has to go the long way.
-    pub(super) fn execute_cached(
+    pub(crate) fn execute_cached(
         &mut self,
         sql: &str,
         params: &[Value],
@@ -263,7 +263,7 @@ fn changes_with_time(sql: &str) -> bool {
 
 /// Hashes texts eight bytes at a time; the tables are small and their keys are compared anyway.
 #[derive(Debug, Default)]
-pub(super) struct TextHasher(u64);
+pub(crate) struct TextHasher(u64);
 
 impl Hasher for TextHasher {
     fn finish(&self) -> u64 {

@@ -5,7 +5,7 @@ use verso_exec::plan::{Plan, SetCall, TypedExpr};
 use verso_parser::syntax::{DropKind, RoleStatement, Statement};
 
 /// The word for what a statement changes in the database; none for those that only read.
-pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
+pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
     Some(match statement {
         Statement::Insert(_) => "INSERT",
         Statement::Update(_) => "UPDATE",
@@ -71,7 +71,7 @@ pub(super) fn changes(statement: &Statement) -> Option<&'static str> {
 
 /// Whether a statement changes rows and answers with nothing but their number: it may build upon a commit that is in the
 /// log already, for its own comes behind it.
-pub(super) fn only_changes(statement: &Statement) -> bool {
+pub(crate) fn only_changes(statement: &Statement) -> bool {
     match statement {
         Statement::Update(update) => update.returning.is_empty(),
         Statement::Delete(delete) => delete.returning.is_empty(),
@@ -81,7 +81,7 @@ pub(super) fn only_changes(statement: &Statement) -> bool {
 }
 
 /// Whether a statement changes the schema, or may do so by statements of its own.
-pub(super) fn changes_schema(statement: &Statement) -> bool {
+pub(crate) fn changes_schema(statement: &Statement) -> bool {
     !matches!(
         statement,
         Statement::Query(_)
@@ -97,7 +97,7 @@ pub(super) fn changes_schema(statement: &Statement) -> bool {
 }
 
 /// Whether a failed transaction accepts the statement.
-pub(super) fn ends_transaction(statement: &Statement) -> bool {
+pub(crate) fn ends_transaction(statement: &Statement) -> bool {
     matches!(
         statement,
         Statement::Commit { .. }
@@ -108,7 +108,7 @@ pub(super) fn ends_transaction(statement: &Statement) -> bool {
 }
 
 /// Whether a plan calls functions of the catalog.
-pub(super) fn calls_users(plan: &Plan) -> bool {
+pub(crate) fn calls_users(plan: &Plan) -> bool {
     plan.any(&mut |part| {
         // Rows that are to be locked may have changed: the query then runs again.
         matches!(part, Plan::LockRows { .. } | Plan::FunctionScan { call: SetCall::User { .. }, .. })

@@ -6,7 +6,6 @@ use verso_types::{Batch, TimeZone};
 
 pub use verso_exec::plan::OutputColumn;
 
-use super::registry::{Reason, SessionInfo};
 use verso_planner::errors::SqlError;
 
 /// Takes the results of statements. An error of the sink ends the statement as an error of its own would.
@@ -143,29 +142,6 @@ impl Notice {
 
     fn new(severity: &'static str, sqlstate: &str, message: impl Into<String>) -> Notice {
         Notice { severity, sqlstate: sqlstate.into(), message: message.into(), detail: None, hint: None }
-    }
-}
-
-/// Cancels what a session is doing, from any thread.
-#[derive(Clone, Debug)]
-pub struct CancelHandle {
-    pub(crate) info: Arc<SessionInfo>,
-}
-
-impl CancelHandle {
-    /// The statement that runs now ends with 57014, also while it waits for a lock; without one nothing happens.
-    pub fn cancel(&self) {
-        self.info.interrupt(Reason::User);
-    }
-
-    /// The session ends: what runs is cancelled, the transaction rolled back, and every further call says 57P01.
-    pub fn terminate(&self) {
-        self.info.interrupt(Reason::Administrator);
-    }
-
-    /// Whether the session is to end, for whatever reason.
-    pub fn is_ending(&self) -> bool {
-        self.info.ending().is_some()
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use verso_exec::{Compiled, Executor};
 
-use super::prepared::Planned;
+use crate::plans::Planned;
 
 /// Statements kept; beyond that all are forgotten and compiled again when executed.
 const KEPT_MAX: usize = 256;
@@ -17,8 +17,8 @@ const KEPT_MAX: usize = 256;
 /// A plan and its operators.
 #[derive(Debug)]
 pub struct Ready {
-    pub(super) planned: Arc<Planned>,
-    pub(super) compiled: Compiled,
+    pub(crate) planned: Arc<Planned>,
+    pub(crate) compiled: Compiled,
     /// What it was compiled under.
     executor: Executor,
     epoch: u64,
@@ -26,13 +26,13 @@ pub struct Ready {
 
 impl Ready {
     /// Compiles a plan.
-    pub(super) fn new(planned: Arc<Planned>, executor: Executor, epoch: u64) -> Ready {
+    pub(crate) fn new(planned: Arc<Planned>, executor: Executor, epoch: u64) -> Ready {
         let compiled = Compiled::new(&planned.bound, executor);
         Ready { planned, compiled, executor, epoch }
     }
 
     /// Whether it may run under this version of the catalog and the settings of this epoch.
-    pub(super) fn fits(&self, version: u64, executor: Executor, epoch: u64) -> bool {
+    pub(crate) fn fits(&self, version: u64, executor: Executor, epoch: u64) -> bool {
         self.planned.version == version && self.epoch == epoch && self.executor == executor
     }
 }
@@ -45,7 +45,7 @@ pub struct ReadyStatements {
 
 impl ReadyStatements {
     /// The compiled form of a prepared statement, if it is there and fits.
-    pub(super) fn find(
+    pub(crate) fn find(
         &mut self,
         number: u64,
         version: u64,
@@ -56,12 +56,12 @@ impl ReadyStatements {
     }
 
     /// Takes one out, to be put back.
-    pub(super) fn take(&mut self, number: u64) -> Option<Ready> {
+    pub(crate) fn take(&mut self, number: u64) -> Option<Ready> {
         self.kept.remove(&number)
     }
 
     /// Adds one.
-    pub(super) fn put(&mut self, number: u64, ready: Ready) -> &mut Ready {
+    pub(crate) fn put(&mut self, number: u64, ready: Ready) -> &mut Ready {
         if self.kept.len() >= KEPT_MAX {
             self.kept.clear();
         }

@@ -4,27 +4,30 @@
 //! C2. A cursor ends with its transaction, or is held beyond its commit (WITH HOLD).
 //! C3. A position is before the first row, on a row, or behind the last: 0, 1 … n, n + 1.
 
+mod position;
+
 use std::sync::Arc;
 
 use verso_exec::plan::{Plan, Statement as Bound};
 use verso_types::{Batch, SqlType, Value};
 
-use super::Session;
-use super::api::{CommandTag, OutputColumn, StatementSink};
-use super::job::{Done, Job};
-use super::portal::{Portal, PortalEnd};
-use super::position::Places;
-use super::prepared::Prepared;
-use super::results::Results;
-use super::sinks::{Collect, Nowhere};
-use super::transaction::{Block, Ending, tag};
+use crate::Session;
+use crate::client::Results;
+use crate::client::{Collect, Nowhere};
+use crate::client::{CommandTag, OutputColumn, StatementSink};
+use crate::plans::Prepared;
+use crate::plans::{Done, Job};
+use crate::portal::{Portal, PortalEnd};
+use crate::transaction::{Block, Ending, tag};
 use verso_parser::syntax::{Cursor, Direction, Expr, Fetch, Name, Prepare, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
+pub(crate) use position::{Places, Position};
+
 /// A prepared statement that has a name.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(crate) struct Named {
     prepared: Arc<Prepared>,
     /// By PREPARE, not by the protocol.
     from_sql: bool,
@@ -34,7 +37,7 @@ pub(super) struct Named {
 
 /// An open cursor.
 #[derive(Debug)]
-pub(super) struct SqlCursor {
+pub(crate) struct SqlCursor {
     /// The text of its DECLARE, and when that was.
     text: Box<str>,
     at: i64,
@@ -55,7 +58,7 @@ impl Session {
     // ── prepared statements ──────────────────────────────────────────────────────────────────────────────────────────
 
     /// PREPARE.
-    pub(super) fn prepare_named(&mut self, job: &Job<'_>, prepare: &Prepare) -> Result<CommandTag, SqlError> {
+    pub(crate) fn prepare_named(&mut self, job: &Job<'_>, prepare: &Prepare) -> Result<CommandTag, SqlError> {
         let name = &prepare.name.text;
         if self.services.statements.contains_key(name) {
             let text = format!("prepared statement \"{name}\" already exists");
@@ -68,7 +71,7 @@ impl Session {
     }
 
     /// EXECUTE.
-    pub(super) fn execute_named(
+    pub(crate) fn execute_named(
         &mut self,
         name: &Name,
         args: &[Expr],
@@ -148,7 +151,7 @@ impl Session {
     }
 
     /// DEALLOCATE.
-    pub(super) fn deallocate(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
+    pub(crate) fn deallocate(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
         let Some(name) = name else {
             self.services.statements.clear();
             return Ok(tag("DEALLOCATE ALL"));
@@ -159,7 +162,7 @@ impl Session {
     }
 
     /// DISCARD ALL.
-    pub(super) fn discard_all(&mut self) -> Result<CommandTag, SqlError> {
+    pub(crate) fn discard_all(&mut self) -> Result<CommandTag, SqlError> {
         if self.active.is_some() {
             let text = "DISCARD ALL cannot run inside a transaction block";
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
@@ -180,7 +183,7 @@ impl Session {
     // ── cursors ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// DECLARE.
-    pub(super) fn declare(
+    pub(crate) fn declare(
         &mut self,
         job: &Job<'_>,
         cursor: &Cursor,
@@ -238,7 +241,7 @@ impl Session {
     }
 
     /// FETCH, MOVE.
-    pub(super) fn fetch(
+    pub(crate) fn fetch(
         &mut self,
         fetch: &Fetch,
         sink: &mut dyn StatementSink,
@@ -305,7 +308,7 @@ impl Session {
     }
 
     /// CLOSE.
-    pub(super) fn close_cursor(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
+    pub(crate) fn close_cursor(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
         let Some(name) = name else {
             self.services.cursors.clear();
             return Ok(tag("CLOSE CURSOR ALL"));
@@ -318,7 +321,7 @@ impl Session {
     }
 
     /// When a transaction ends, its cursors do, but for those that are held (C2).
-    pub(super) fn end_cursors(&mut self, committed: bool) {
+    pub(crate) fn end_cursors(&mut self, committed: bool) {
         self.services.cursors.retain(|_, cursor| {
             let keeps = cursor.transaction.is_none() || committed && cursor.hold;
             cursor.transaction = None;
@@ -328,24 +331,24 @@ impl Session {
     }
 
     /// Whether the open transaction has declared a cursor that would outlive it.
-    pub(super) fn declares_held_cursors(&self) -> bool {
+    pub(crate) fn declares_held_cursors(&self) -> bool {
         self.services.cursors.values().any(|cursor| cursor.hold && cursor.transaction.is_some())
     }
 
     /// RELEASE hands on those declared behind the savepoint to what is around it.
-    pub(super) fn keep_cursors_at(&mut self, depth: usize) {
+    pub(crate) fn keep_cursors_at(&mut self, depth: usize) {
         self.services.cursors.values_mut().for_each(|cursor| cursor.depth = cursor.depth.min(depth));
     }
 
     /// ROLLBACK TO ends those declared behind the savepoint.
-    pub(super) fn end_cursors_above(&mut self, depth: usize) {
+    pub(crate) fn end_cursors_above(&mut self, depth: usize) {
         self.services.cursors.retain(|_, cursor| cursor.transaction.is_none() || cursor.depth <= depth);
     }
 }
 
 impl Named {
     /// As `pg_prepared_statements` shows it.
-    pub(super) fn row(&self, name: &str) -> Vec<Value> {
+    pub(crate) fn row(&self, name: &str) -> Vec<Value> {
         let columns = self.prepared.columns();
         vec![
             Value::text(name),
@@ -364,7 +367,7 @@ fn type_names<'t>(types: impl Iterator<Item = &'t SqlType>) -> Value {
 
 impl SqlCursor {
     /// As `pg_cursors` shows it.
-    pub(super) fn row(&self, name: &str) -> Vec<Value> {
+    pub(crate) fn row(&self, name: &str) -> Vec<Value> {
         let scrolls = Value::Bool(self.rows.is_some());
         let flags = [Value::Bool(self.hold), Value::Bool(self.binary), scrolls];
         let head = [Value::text(name), Value::text(&self.text)];
@@ -372,12 +375,12 @@ impl SqlCursor {
     }
 
     /// What its rows are made of.
-    pub(super) fn columns(&self) -> Option<&[OutputColumn]> {
+    pub(crate) fn columns(&self) -> Option<&[OutputColumn]> {
         Some(self.place.visible(self.portal.columns()?))
     }
 
     /// Where it stands.
-    pub(super) fn place(&self) -> &Places {
+    pub(crate) fn place(&self) -> &Places {
         &self.place
     }
 

@@ -7,30 +7,30 @@ use std::sync::Arc;
 
 use verso_types::{Batch, SqlType, Value};
 
-use super::Session;
-use super::api::{CommandTag, OutputColumn, StatementSink, StatementStatistics};
-use super::settings::{SETTINGS, Settings, flag, unknown};
-use super::transaction::{Block, tag};
+use crate::Session;
+use crate::client::{CommandTag, OutputColumn, StatementSink, StatementStatistics};
+use crate::settings::{SETTINGS, Settings, flag, unknown};
+use crate::transaction::{Block, tag};
 use verso_parser::syntax::{IsolationLevel, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// What SHOW ALL yields.
-pub(super) const SHOW_ALL_COLUMNS: [&str; 3] = ["name", "setting", "description"];
+pub(crate) const SHOW_ALL_COLUMNS: [&str; 3] = ["name", "setting", "description"];
 /// What SHOW STATEMENT STATISTICS yields.
-pub(super) const STATISTICS_COLUMNS: [&str; 2] = ["statistic", "value"];
+pub(crate) const STATISTICS_COLUMNS: [&str; 2] = ["statistic", "value"];
 
 /// Settings that a transaction has changed.
 #[derive(Clone)]
-pub(super) struct ChangedSettings {
+pub(crate) struct ChangedSettings {
     /// Before the transaction.
-    pub(super) before: Arc<Settings>,
+    pub(crate) before: Arc<Settings>,
     /// Without those of SET LOCAL.
-    pub(super) after: Arc<Settings>,
+    pub(crate) after: Arc<Settings>,
 }
 
 impl Session {
     /// SET.
-    pub(super) fn set(
+    pub(crate) fn set(
         &mut self,
         name: &str,
         value: Option<&str>,
@@ -59,14 +59,14 @@ impl Session {
     }
 
     /// What `set_config` asked for in a statement that is done.
-    pub(super) fn change_asked_settings(&mut self) -> Result<(), SqlError> {
+    pub(crate) fn change_asked_settings(&mut self) -> Result<(), SqlError> {
         let Some(asked) = self.services.asked.get_mut().take() else { return Ok(()) };
         let mut changes = asked.changes.iter();
         changes.try_for_each(|(name, value, local)| self.change_setting(name, value.as_deref(), *local))
     }
 
     /// SET SESSION CHARACTERISTICS: what later transactions begin with.
-    pub(super) fn set_characteristics(&mut self, modes: &TransactionModes) -> Result<CommandTag, SqlError> {
+    pub(crate) fn set_characteristics(&mut self, modes: &TransactionModes) -> Result<CommandTag, SqlError> {
         self.change_settings(false, |settings| {
             settings.isolation = modes.isolation.unwrap_or(settings.isolation);
             settings.read_only = modes.read_only.unwrap_or(settings.read_only);
@@ -77,13 +77,13 @@ impl Session {
     }
 
     /// RESET.
-    pub(super) fn reset(&mut self, name: &str) -> Result<CommandTag, SqlError> {
+    pub(crate) fn reset(&mut self, name: &str) -> Result<CommandTag, SqlError> {
         self.change_setting(name, None, false)?;
         Ok(tag("RESET"))
     }
 
     /// RESET ALL.
-    pub(super) fn reset_all(&mut self) -> Result<CommandTag, SqlError> {
+    pub(crate) fn reset_all(&mut self) -> Result<CommandTag, SqlError> {
         let defaults = Arc::clone(&self.services.settings_default);
         self.change_settings(false, |settings| {
             *settings = Settings::clone(&defaults);
@@ -93,7 +93,7 @@ impl Session {
     }
 
     /// Changes settings: until the transaction ends, or for good if it commits.
-    pub(super) fn change_settings(
+    pub(crate) fn change_settings(
         &mut self,
         local: bool,
         change: impl Fn(&mut Settings) -> Result<(), SqlError>,
@@ -114,7 +114,7 @@ impl Session {
     }
 
     /// What follows from new settings.
-    pub(super) fn settings_changed(&mut self) {
+    pub(crate) fn settings_changed(&mut self) {
         let services = &mut self.services;
         services.epoch += 1;
         let name = &services.settings.application_name;
@@ -135,7 +135,7 @@ impl Session {
     }
 
     /// SHOW.
-    pub(super) fn show_setting(
+    pub(crate) fn show_setting(
         &self,
         name: &str,
         sink: &mut dyn StatementSink,
@@ -145,7 +145,7 @@ impl Session {
     }
 
     /// SHOW ALL.
-    pub(super) fn show_all(&self, sink: &mut dyn StatementSink) -> Result<CommandTag, SqlError> {
+    pub(crate) fn show_all(&self, sink: &mut dyn StatementSink) -> Result<CommandTag, SqlError> {
         let row = |(name, description): &(&str, &str)| {
             vec![name.to_string(), self.services.show(name).unwrap_or_default(), description.to_string()]
         };
@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// SHOW STATEMENT STATISTICS.
-    pub(super) fn show_statistics(&self, sink: &mut dyn StatementSink) -> Result<CommandTag, SqlError> {
+    pub(crate) fn show_statistics(&self, sink: &mut dyn StatementSink) -> Result<CommandTag, SqlError> {
         let statistics = self.statistics.clone().unwrap_or_default();
         let StatementStatistics {
             memory_current_bytes,
@@ -201,7 +201,7 @@ fn modes_of(name: &str, value: Option<&str>) -> Result<Option<TransactionModes>,
 }
 
 /// Columns of texts.
-pub(super) fn text_columns(names: &[&str]) -> Vec<OutputColumn> {
+pub(crate) fn text_columns(names: &[&str]) -> Vec<OutputColumn> {
     names.iter().map(|name| OutputColumn::new(*name, SqlType::Text)).collect()
 }
 

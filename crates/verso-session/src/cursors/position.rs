@@ -11,15 +11,15 @@ use verso_exec::{ExecError, error::Result as ExecResult};
 use verso_storage::HeldView;
 use verso_types::{Batch, SqlType};
 
-use super::Session;
-use super::api::{CommandTag, Notice, OutputColumn, StatementSink};
-use super::portal::Portal;
+use crate::Session;
+use crate::client::{CommandTag, Notice, OutputColumn, StatementSink};
+use crate::portal::Portal;
 use verso_parser::syntax::Statement;
 use verso_planner::errors::SqlError;
 
 /// Where a cursor stands.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     /// Oids of the tables whose records the last columns are.
     tables: Vec<u32>,
     /// It has FOR UPDATE or a relative.
@@ -33,7 +33,7 @@ pub(super) struct Places {
 
 /// What a statement with WHERE CURRENT OF needs to know of its cursor.
 #[derive(Debug)]
-pub(super) struct Position {
+pub(crate) struct Position {
     cursor: String,
     tables: Vec<u32>,
     locks: bool,
@@ -43,34 +43,34 @@ pub(super) struct Position {
 
 impl Places {
     /// The columns that the client sees.
-    pub(super) fn visible<'c>(&self, columns: &'c [OutputColumn]) -> &'c [OutputColumn] {
+    pub(crate) fn visible<'c>(&self, columns: &'c [OutputColumn]) -> &'c [OutputColumn] {
         &columns[..columns.len() - self.tables.len()]
     }
 
     /// The rows as the client sees them.
-    pub(super) fn without(&self, mut rows: Batch) -> Batch {
+    pub(crate) fn without(&self, mut rows: Batch) -> Batch {
         rows.columns.truncate(rows.columns.len() - self.tables.len());
         rows
     }
 
     /// Stands on no row.
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.row = None;
     }
 
     /// Stands on a row of those collected, the first being 1.
-    pub(super) fn stand(&mut self, rows: &Batch, position: i64) {
+    pub(crate) fn stand(&mut self, rows: &Batch, position: i64) {
         let row = usize::try_from(position - 1).ok().filter(|row| *row < rows.rows);
         self.row = row.map(|row| places(rows, row, self.tables.len()));
     }
 
     /// The transaction has ended.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         (self.held, self.view, self.row) = (true, None, None);
     }
 
     /// Takes the places off the rows on their way to `sink`.
-    pub(super) fn watch<'s>(&'s mut self, sink: &'s mut dyn StatementSink) -> Watch<'s> {
+    pub(crate) fn watch<'s>(&'s mut self, sink: &'s mut dyn StatementSink) -> Watch<'s> {
         Watch { places: self, sink }
     }
 }
@@ -81,7 +81,7 @@ fn places(rows: &Batch, row: usize, count: usize) -> Vec<i64> {
 }
 
 /// Rows on their way to a client.
-pub(super) struct Watch<'s> {
+pub(crate) struct Watch<'s> {
     places: &'s mut Places,
     sink: &'s mut dyn StatementSink,
 }
@@ -113,7 +113,7 @@ impl StatementSink for Watch<'_> {
 
 impl Session {
     /// The places of a cursor about to be opened.
-    pub(super) fn places(&self, portal: &Portal, locks: bool) -> Result<Places, SqlError> {
+    pub(crate) fn places(&self, portal: &Portal, locks: bool) -> Result<Places, SqlError> {
         let columns = portal.columns().unwrap_or_default();
         let record = |column: &OutputColumn| column.origin.filter(|origin| origin.column == Origin::RECORD);
         let tables: Vec<u32> = columns.iter().filter_map(record).map(|origin| origin.table).collect();
@@ -129,7 +129,7 @@ impl Session {
     }
 
     /// Before a statement that may have WHERE CURRENT OF: where its cursor stands.
-    pub(super) fn note_position(&self, statement: &Statement) {
+    pub(crate) fn note_position(&self, statement: &Statement) {
         let name = match statement {
             Statement::Update(update) => &update.current,
             Statement::Delete(delete) => &delete.current,
@@ -148,7 +148,7 @@ impl Session {
 
 impl Position {
     /// The place of the record of a table, if this is the cursor.
-    pub(super) fn place(&self, cursor: &str, table: &verso_catalog::TableDef) -> Option<ExecResult<i64>> {
+    pub(crate) fn place(&self, cursor: &str, table: &verso_catalog::TableDef) -> Option<ExecResult<i64>> {
         (self.cursor == cursor).then(|| self.record(table))
     }
 

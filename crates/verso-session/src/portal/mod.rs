@@ -27,12 +27,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use verso_types::Value;
 
-use super::Session;
-use super::api::{CommandTag, OutputColumn, StatementSink};
-use super::effect::ends_transaction;
-use super::job::Job;
-use super::prepared::Prepared;
-use super::sinks::{Counted, Kept};
+use crate::Session;
+use crate::client::{CommandTag, OutputColumn, StatementSink};
+use crate::client::{Counted, Kept};
+use crate::plans::Job;
+use crate::plans::Prepared;
+use crate::plans::ends_transaction;
 use held::Held;
 use lifetime::Lives;
 use open::Open;
@@ -57,7 +57,7 @@ enum Place {
 
 /// Where a portal stands; the session reaches those it has to set aside or close.
 #[derive(Debug)]
-pub(super) enum State {
+pub(crate) enum State {
     Ready,
     Open(Box<Open>),
     Held(Held),
@@ -225,7 +225,7 @@ impl Session {
     }
 
     /// A further run of a cursor's portal, within a statement: how many rows there were, and how it ended.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         portal: &mut Portal,
         max_rows: u64,
@@ -253,7 +253,7 @@ impl Session {
     }
 
     /// Opens a cursor's portal without reading a row of it, so that it sees the state of now (T2).
-    pub(super) fn open_portal(
+    pub(crate) fn open_portal(
         &mut self,
         portal: &mut Portal,
         hold: bool,

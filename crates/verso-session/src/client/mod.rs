@@ -1,0 +1,15 @@
+//! The way to the client: what a session says, and how the rows of a statement get there.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`api`] | what a session says: sinks, tags, notices, statistics |
+//! | [`results`] | the way of a statement's rows to the client |
+//! | [`sinks`] | rows that the session keeps, counts or drops itself |
+
+mod api;
+mod results;
+mod sinks;
+
+pub use api::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics};
+pub(crate) use results::Results;
+pub(crate) use sinks::{Collect, Counted, Kept, Nowhere};

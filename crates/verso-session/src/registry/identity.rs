@@ -1,0 +1,28 @@
+//! Who a session belongs to.
+
+use std::sync::Arc;
+
+/// Ends a session from another thread.
+pub type Terminate = Arc<dyn Fn() + Send + Sync>;
+
+/// Who a session belongs to. Programs that embed the database are the owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The role.
+    pub user: Arc<str>,
+    /// It may do everything.
+    pub superuser: bool,
+    /// Where its client is; none within the program.
+    pub client: Option<String>,
+}
+
+impl Default for Identity {
+    fn default() -> Identity {
+        Identity { user: verso_catalog::OWNER.into(), superuser: true, client: None }
+    }
+}
+
+/// A session's number as PostgreSQL's process number.
+pub(crate) fn backend_id(id: u64) -> i32 {
+    i32::try_from(id).unwrap_or(i32::MAX)
+}

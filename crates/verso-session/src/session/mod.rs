@@ -1,0 +1,301 @@
+//! A session: the parts that it has, and the order in which a statement goes through them.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`statement`] | what goes around every statement |
+//! | [`dispatch`] | which part of the session runs it |
+//! | [`run`] | a statement within a transaction, run again after a conflict |
+//! | [`direct`] | the short way of an INSERT of one row |
+//! | [`set`] | SET, RESET, SHOW |
+//! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE |
+//! | [`measure`] | what a statement cost |
+//!
+//! S1. A statement that fails leaves nothing behind: its frame is undone, or (NO SAVEPOINT) the whole transaction
+//!     must be rolled back.
+//! S2. Under READ COMMITTED a statement that meets a newer version runs again on a new snapshot, and the
+//!     client sees the results of the last run only.
+//! S3. Every statement ends its frame, whatever happens in it.
+
+mod direct;
+mod dispatch;
+mod maintenance;
+mod measure;
+mod run;
+mod set;
+mod statement;
+
+use std::cell::RefCell;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use verso_types::{TimeZone, Value};
+
+use crate::client::{StatementSink, StatementStatistics};
+use crate::instance::Instance;
+use crate::plans::{Job, OwnStatements, Prepared, ReadyStatements, ends_transaction};
+use crate::portal::State;
+use crate::registry::{CancelHandle, Identity, Reason, Terminate};
+use crate::services::Services;
+use crate::transaction::{Active, Block, Commits, Condition, TransactionStatus};
+use verso_parser::parse_script;
+use verso_parser::syntax::{Parsed, Statement};
+use verso_planner::errors::SqlError;
+
+pub(crate) use set::{ChangedSettings, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
+
+/// One client's conversation with the database. Statements run one after the other.
+pub struct Session {
+    /// Before the services: its transaction ends before the session's locks go.
+    pub(crate) active: Option<Box<Active>>,
+    /// Likewise, and the one that ended last, for the next to begin with what it has left.
+    pub(crate) commits: Commits,
+    pub(crate) spare: Option<Box<Active>>,
+    pub(crate) services: Services,
+    pub(crate) autocommit: bool,
+    /// Statements now are parts of an implicit block (X2).
+    pub(crate) series: bool,
+    /// Transactions begun so far.
+    pub(crate) transactions: u64,
+    /// The transaction about to begin is one query.
+    pub(crate) only_reads: bool,
+    /// Texts this session has executed.
+    pub(crate) own: OwnStatements,
+    /// Portals that may have to be set aside or closed.
+    pub(crate) portals: Vec<Weak<Mutex<State>>>,
+    /// Compiled statements by their prepared one.
+    pub(crate) ready: RefCell<ReadyStatements>,
+    pub(crate) statistics: Option<StatementStatistics>,
+    pub(crate) memory_max_bytes: u64,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Session").field("number", &self.services.info.number).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let services = &self.services;
+        services.instance.sessions.remove(services.info.number);
+        // Who is told of its end often knows the session in turn: neither would ever go.
+        services.info.set_hook(None);
+    }
+}
+
+impl Session {
+    /// A new session, with autocommit on.
+    pub fn new(instance: Arc<Instance>) -> Session {
+        Session {
+            services: Services::new(instance),
+            active: None,
+            commits: Commits::default(),
+            spare: None,
+            autocommit: true,
+            series: false,
+            transactions: 0,
+            only_reads: false,
+            own: OwnStatements::default(),
+            portals: Vec::new(),
+            ready: RefCell::default(),
+            statistics: None,
+            memory_max_bytes: 0,
+        }
+    }
+
+    /// Runs the statements of a text, one after the other, up to the first that fails. Nothing runs if the text does not
+    /// parse. `params` are the values of `$1` … in all of them.
+    ///
+    /// Outside of a transaction block several statements are one transaction: all of them happen or none.
+    ///
+    /// # Errors
+    /// The first statement's that fails, with its SQLSTATE and position.
+    pub fn execute(
+        &mut self,
+        sql: &str,
+        params: &[Value],
+        sink: &mut dyn StatementSink,
+    ) -> Result<(), SqlError> {
+        if let Some(result) = self.execute_cached(sql, params, sink) {
+            return result;
+        }
+        let statements = parse_script(sql).inspect_err(|_| self.fail_transaction())?;
+        let Some((last, before)) = statements.split_last() else { return Ok(()) };
+        let series = !before.is_empty() || self.series;
+        self.series = series && self.autocommit;
+        // Without a transaction that knows of them, settings are taken back here when a later statement fails.
+        let within = |parsed: &Parsed| {
+            matches!(parsed.statement, Statement::Begin(_)) || ends_transaction(&parsed.statement)
+        };
+        let takes_back = self.series && self.active.is_none() && !statements.iter().any(within);
+        let settings = takes_back.then(|| Arc::clone(&self.services.settings));
+        let job = |parsed| Job::of(parsed, sql, params);
+        let mut result = before.iter().try_for_each(|parsed| self.one(&job(parsed), sink));
+        if result.is_ok() {
+            // The last statement ends the block before the client hears that it is done.
+            result = self.one(&Job { ends: series, ..job(last) }, sink);
+        }
+        self.series = false;
+        if let (Err(_), Some(settings)) = (&result, settings)
+            && !Arc::ptr_eq(&settings, &self.services.settings)
+        {
+            self.services.settings = settings;
+            self.settings_changed();
+        }
+        result
+    }
+
+    /// Executes a prepared statement once, as a transaction of its own where none is open: the shortest way there is.
+    /// Yields the number of rows returned or changed.
+    ///
+    /// # Errors
+    /// As [`Session::bind`] and [`Session::run_portal`].
+    pub fn run(
+        &mut self,
+        prepared: &Prepared,
+        params: &[Value],
+        sink: &mut dyn StatementSink,
+    ) -> Result<u64, SqlError> {
+        let converted;
+        let params = if prepared.takes(params) {
+            params
+        } else {
+            let arguments = self.arguments(prepared, params.to_vec());
+            converted = arguments.inspect_err(|_| self.fail_transaction())?;
+            &converted
+        };
+        let Some(job) = Job::prepared(prepared, params) else { return Ok(0) };
+        let ends = std::mem::replace(&mut self.series, false);
+        Ok(self.perform(&Job { ends, ..job }, sink)?.rows())
+    }
+
+    /// Executes a prepared statement once for each set of parameters, as one statement: all of it happens or nothing.
+    /// Yields the rows of all.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn run_sets(
+        &mut self,
+        prepared: &Prepared,
+        mut sets: Vec<Vec<Value>>,
+        sink: &mut dyn StatementSink,
+    ) -> Result<u64, SqlError> {
+        for set in &mut sets {
+            if !prepared.takes(set) {
+                let arguments = self.arguments(prepared, std::mem::take(set));
+                *set = arguments.inspect_err(|_| self.fail_transaction())?;
+            }
+        }
+        let Some(job) = Job::prepared(prepared, &[]) else { return Ok(0) };
+        if !prepared.is_plain() {
+            return Err(SqlError::unsupported("a batch of statements that are no queries or changes"));
+        }
+        let ends = std::mem::replace(&mut self.series, false);
+        Ok(self.perform(&Job { sets: Some(&sets), ends, ..job }, sink)?.rows())
+    }
+
+    /// Ends an extended-protocol series: what ran since the last time, outside of a transaction block, is committed.
+    ///
+    /// # Errors
+    /// Those of the commit.
+    pub fn sync(&mut self) -> Result<(), SqlError> {
+        self.end_series()
+    }
+
+    /// How the session stands.
+    pub fn status(&self) -> TransactionStatus {
+        match &self.active {
+            Some(active) if active.block == Block::Explicit => match active.condition {
+                Condition::Good => TransactionStatus::InTransaction,
+                Condition::Failed | Condition::MustRollback => TransactionStatus::Failed,
+            },
+            _ => TransactionStatus::Idle,
+        }
+    }
+
+    /// Whether a transaction block is open.
+    pub fn in_transaction(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Whether the open transaction can only be rolled back.
+    pub fn transaction_failed(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.condition != Condition::Good)
+    }
+
+    /// Off: the first statement opens a transaction that lasts until COMMIT or ROLLBACK.
+    pub fn set_autocommit(&mut self, on: bool) {
+        self.autocommit = on;
+    }
+
+    /// The session's time zone.
+    pub fn timezone(&self) -> &TimeZone {
+        &self.services.settings.time_zone
+    }
+
+    /// What the last statement cost.
+    pub fn last_statistics(&self) -> Option<&StatementStatistics> {
+        self.statistics.as_ref()
+    }
+
+    /// Cancels this session's statements from another thread.
+    pub fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle { info: Arc::clone(&self.services.info) }
+    }
+}
+
+impl Session {
+    /// Its number, unique as long as the database is open.
+    pub fn id(&self) -> u64 {
+        self.services.info.number
+    }
+
+    /// Why it is to end, if it is.
+    pub fn ending(&self) -> Option<SqlError> {
+        self.services.info.ending().map(Reason::error)
+    }
+
+    /// Says who it belongs to.
+    pub fn identify(&mut self, identity: Identity) {
+        *self.services.info.identity.lock() = identity.clone();
+        self.services.identity = identity;
+    }
+
+    /// Whom to tell when the session is to end while it is idle: by a timeout, or because an administrator wants it. The
+    /// owner then drops the session, or calls [`Session::abandon`]. A session that is busy ends its statement with the
+    /// error, gives up its transaction, tells, and refuses everything after it.
+    ///
+    /// It is called from other threads, and from the session's own within a call of it.
+    pub fn on_terminate(&mut self, terminate: Terminate) {
+        self.services.info.set_hook(Some(terminate));
+    }
+
+    /// An error that happened outside of statements fails the transaction, as one of a statement does.
+    pub fn fail(&mut self) {
+        self.fail_transaction();
+    }
+
+    /// The value of a setting, as SHOW gives it; upper and lower case are one.
+    pub fn show(&self, name: &str) -> Option<String> {
+        self.services.show(&name.to_ascii_lowercase())
+    }
+
+    /// Grows whenever settings change, also where the end of a transaction brings old values back.
+    pub fn settings_epoch(&self) -> u64 {
+        self.services.epoch
+    }
+
+    /// Sets a setting at the session's start: RESET brings it back to this.
+    ///
+    /// # Errors
+    /// As SET.
+    pub fn set_default(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        let name = name.to_ascii_lowercase();
+        self.change_settings(false, |settings| settings.set(&name, Some(value)))?;
+        let mut defaults = (*self.services.settings_default).clone();
+        defaults.set(&name, Some(value))?;
+        self.services.settings_default = Arc::new(defaults);
+        Ok(())
+    }
+}
