@@ -1,18 +1,20 @@
-//! A disk that can be made to wait.
+//! A disk that can be made to wait, and to fail.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use verso_env::sync::{Condvar, Mutex};
 use verso_env::{Env, OpenMode, Vfs, VfsFile};
 
-/// A disk whose syncs wait while it is shut.
+/// A disk whose syncs wait while it is shut, and fail while it is broken.
 #[derive(Debug, Default)]
 pub struct Gate {
     /// Whether it is shut, and how many wait.
     state: Mutex<(bool, usize)>,
+    broken: AtomicBool,
     changed: Condvar,
 }
 
@@ -30,12 +32,18 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    fn pass(&self) {
+    /// Syncs fail from now on, or do not.
+    pub fn break_syncs(&self, broken: bool) {
+        self.broken.store(broken, Ordering::SeqCst);
+    }
+
+    fn pass(&self) -> io::Result<()> {
         let mut state = self.state.lock();
         state.1 += 1;
         self.changed.notify_all();
         self.changed.wait_while(&mut state, |(shut, _)| *shut);
         state.1 -= 1;
+        if self.broken.load(Ordering::SeqCst) { Err(io::Error::other("simulated failure of a sync")) } else { Ok(()) }
     }
 
     /// Returns when a sync waits.
@@ -87,7 +95,7 @@ impl VfsFile for GatedFile {
         self.0.write_at(buf, offset)
     }
     fn sync_data(&self) -> io::Result<()> {
-        self.1.pass();
+        self.1.pass()?;
         self.0.sync_data()
     }
     fn len(&self) -> io::Result<u64> {

@@ -43,17 +43,17 @@ impl Commits {
         self.0.lock().seats.push((upto, seat));
     }
 
-    /// Writes the log for all who wait, and gives back those who need not wait any more. From then on somebody else may
-    /// lead.
-    pub fn lead(&self, log: &dyn Log) -> Vec<Arc<Seat>> {
+    /// Writes the log for all who wait, and gives back those who need not wait any more, and whether it could be written.
+    /// From then on somebody else may lead.
+    pub fn lead(&self, log: &dyn Log) -> (Vec<Arc<Seat>>, bool) {
         let upto = self.0.lock().seats.iter().map(|(upto, _)| *upto).max().unwrap_or(0);
-        // A log that cannot be written tells each of them so.
-        let failed = !log.flush(upto);
+        // A log that cannot be written is told to all.
+        let written = log.flush(upto);
         let durable = log.durable();
         let mut state = self.0.lock();
         state.leads = false;
-        let done = state.seats.extract_if(.., |(upto, _)| failed || *upto <= durable);
-        done.map(|(_, seat)| seat).collect()
+        let done = state.seats.extract_if(.., |(upto, _)| !written || *upto <= durable);
+        (done.map(|(_, seat)| seat).collect(), written)
     }
 
     /// Whether somebody waits and nobody leads: the caller does then.

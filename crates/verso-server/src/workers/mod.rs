@@ -201,8 +201,9 @@ impl Pool {
         let Some(upto) = self.turn(seat) else { return };
         let mut leads = self.commits.add(upto, Arc::clone(seat));
         while leads {
-            let seats = self.commits.lead(&*self.log);
-            if let [alone] = &seats[..] {
+            let (seats, written) = self.commits.lead(&*self.log);
+            // A session whose commit failed waits no more: its turn would only ask for the log again.
+            if let ([alone], true) = (&seats[..], written) {
                 if let Some(upto) = self.turn(alone) {
                     self.commits.leave(upto, Arc::clone(alone));
                 }

@@ -188,3 +188,41 @@ fn nobody_waits_for_what_others_do_after_the_same_flush() {
     long.until('Z');
     assert_eq!(admin.value(&format!("SELECT pg_terminate_backend({})", long.backend)), "t");
 }
+
+#[test]
+fn a_log_that_cannot_be_written_is_told_to_everybody_who_waits_and_the_server_still_ends() {
+    for writers in [1, 4] {
+        let (env, gate) = Gate::before(Env::real());
+        let mut world = World::within(env, |_| {}, |config| config.worker_threads = 1);
+        let mut admin = world.connect();
+        admin.query("CREATE TABLE t (a int PRIMARY KEY, b int); INSERT INTO t VALUES (0, 0)");
+        let mut waiting: Vec<Raw> = (0..writers).map(|_| world.connect()).collect();
+        let mut behind = world.connect();
+        gate.set(true);
+        for (i, client) in waiting.iter_mut().enumerate() {
+            client.send(&query(&match i {
+                0 => "UPDATE t SET b = 1".to_owned(),
+                i => format!("INSERT INTO t VALUES ({i}, 0)"),
+            }));
+        }
+        gate.until_somebody_waits();
+        // It waits for the lock of a commit that will never be known to be one.
+        behind.send(&query("UPDATE t SET b = 2 WHERE a = 0"));
+        assert!(!is_answered(&mut behind));
+        gate.break_syncs(true);
+        gate.set(false);
+        for client in waiting.iter_mut().chain([&mut behind]) {
+            let error = client.until('E').pop().unwrap();
+            assert_eq!(error.field('C').as_deref(), Some("58030"), "{error:?}");
+        }
+        // What was on disk can be read, nothing can be changed, sessions end when they are told to.
+        assert_eq!(admin.value("SELECT b FROM t WHERE a = 0"), "0");
+        admin.send(&query("INSERT INTO t VALUES (9, 0)"));
+        assert_eq!(admin.until('Z')[0].field('C').as_deref(), Some("58030"));
+        let mut other = world.connect();
+        assert_eq!(other.value(&format!("SELECT pg_terminate_backend({})", admin.backend)), "t");
+        assert_eq!(admin.until('E').pop().unwrap().field('C').as_deref(), Some("57P01"));
+        let ended = world.server.take().unwrap().shutdown(verso_server::ShutdownMode::Smart);
+        assert!(ended.is_err(), "the database cannot be closed in order");
+    }
+}
