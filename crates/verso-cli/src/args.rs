@@ -73,6 +73,9 @@ pub struct PageArguments {
     /// Bytes of the buffer pool
     #[arg(long, value_name = "BYTES")]
     pub pool_bytes: Option<u64>,
+    /// Open a database whose log is damaged, without what stands behind the damage: that is lost then
+    #[arg(long)]
+    pub open_damaged_log: bool,
 }
 
 /// `verso serve`
@@ -105,6 +108,9 @@ pub struct DatabaseArguments {
     /// How pages are cached
     #[arg(long, value_name = "BYTES")]
     pub pool_bytes: Option<u64>,
+    /// Open a database whose log is damaged, without what stands behind the damage: that is lost then
+    #[arg(long)]
+    pub open_damaged_log: bool,
 }
 
 /// `verso stat`

@@ -64,7 +64,7 @@ pub fn options(pages: &PageArguments) -> Options {
     if let Some(bytes) = pages.pool_bytes {
         options = options.buffer_pool(bytes);
     }
-    options
+    options.open_damaged_log(pages.open_damaged_log)
 }
 
 /// Opens the database that was asked for, if any; gives back the folder of a temporary one.

@@ -40,7 +40,12 @@ fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
         ..arguments.pages.clone()
     };
     let started = env.clock.monotonic_nanos();
-    let database = Database::open_or_create(&arguments.database, options(&pages).env(env.clone()))?;
+    let opened = Database::open_or_create(&arguments.database, options(&pages).env(env.clone()));
+    let database = opened.inspect_err(|error| {
+        if let Some(hint) = &error.hint {
+            eprintln!("verso: hint: {hint}");
+        }
+    })?;
     let millis = env.clock.monotonic_nanos().saturating_sub(started) / 1_000_000;
     tracing::info!(database = %arguments.database.display(), millis, "database open");
     let server = Server::start(database, config, env.clone())?;

@@ -67,7 +67,7 @@ pub fn check(arguments: &DatabaseArguments) -> ExitCode {
 
 /// `verso stat`: the system views, as the shell shows them.
 pub fn stat(database: &Path, pool_bytes: Option<u64>) -> ExitCode {
-    let arguments = &DatabaseArguments { database: database.to_owned(), pool_bytes };
+    let arguments = &DatabaseArguments { database: database.to_owned(), pool_bytes, open_damaged_log: false };
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut err = std::io::stderr().lock();
     let mut shell =
@@ -89,6 +89,13 @@ fn with_database(
 ) -> ExitCode {
     let mut out = std::io::stdout().lock();
     let done = Database::open(&arguments.database, options(&pages(arguments))).and_then(|database| {
+        if let Some(lost) = database.engine().recovery().and_then(|report| report.lost) {
+            let _ = writeln!(
+                out,
+                "the log from LSN {} to {} is lost, at least {} commits with it; {} pages changed by it are damaged",
+                lost.from.0, lost.upto.0, lost.commits, lost.pages
+            );
+        }
         let code = work(&database, &mut out)?;
         database.close()?;
         Ok(code)
@@ -101,11 +108,13 @@ fn with_database(
 }
 
 fn pages(arguments: &DatabaseArguments) -> PageArguments {
-    PageArguments { page_size: None, pool_bytes: arguments.pool_bytes }
+    let DatabaseArguments { pool_bytes, open_damaged_log, .. } = *arguments;
+    PageArguments { page_size: None, pool_bytes, open_damaged_log }
 }
 
 fn failure(database: &Path, error: &Error) -> String {
-    format!("verso: error: {}: {error}\n", database.display())
+    let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("verso: hint: {hint}\n"));
+    format!("verso: error: {}: {error}\n{hint}", database.display())
 }
 
 /// Drawn on standard error, only where that is a terminal.

@@ -43,7 +43,11 @@ impl Gate {
         self.changed.notify_all();
         self.changed.wait_while(&mut state, |(shut, _)| *shut);
         state.1 -= 1;
-        if self.broken.load(Ordering::SeqCst) { Err(io::Error::other("simulated failure of a sync")) } else { Ok(()) }
+        if self.broken.load(Ordering::SeqCst) {
+            Err(io::Error::other("simulated failure of a sync"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns when a sync waits.

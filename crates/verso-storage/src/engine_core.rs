@@ -54,7 +54,8 @@ impl CheckpointGate {
 
 impl LogGate for Wal {
     fn flush_to(&self, lsn: Lsn) -> Result<(), StorageError> {
-        self.flush(lsn)
+        // The failure itself was told by the log.
+        self.flush(lsn).map_err(|error| if self.is_poisoned() { StorageError::Poisoned } else { error })
     }
 }
 

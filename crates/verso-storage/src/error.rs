@@ -136,6 +136,23 @@ pub enum StorageError {
     },
 
     // ── open otherwise, or reopen ────────────────────────────────────────────────────────────────────────────
+    /// Log that was on disk cannot be read any more; what stands behind it would be lost.
+    #[error(
+        "the log is damaged at offset {offset} of {segment} (LSN {from}): the log behind it, up to LSN {upto}, was on disk \
+         and cannot be recovered; at least {commits} commits are in it"
+    )]
+    DamagedLog {
+        /// The file.
+        segment: String,
+        /// Where in it.
+        offset: u64,
+        /// How far the log can be read.
+        from: u64,
+        /// How far it is known to have gone.
+        upto: u64,
+        /// Commits behind the damage, as far as they can be read.
+        commits: u64,
+    },
     /// Another process has the database open.
     #[error("the database is in use by another process")]
     Locked,
@@ -154,7 +171,7 @@ pub enum StorageError {
         supported: u32,
     },
     /// A write or an fsync failed, so what is durable is unknown. An fsync is never retried.
-    #[error("closed after a failed write or fsync: reopen the database")]
+    #[error("no changes are possible after a failed write or sync: the database has to be opened again")]
     Poisoned,
     /// The database was closed.
     #[error("the database is closed")]
@@ -169,6 +186,18 @@ impl StorageError {
                 StorageError::Full { what: what.into() }
             }
             _ => StorageError::Io { what: what.into(), source: Arc::new(source) },
+        }
+    }
+
+    /// Tells the operator, in the program's log, which failure closes the engine and how to go on. `Poisoned` itself is a
+    /// consequence, and said already.
+    pub(crate) fn ends_the_engine(&self) {
+        if !matches!(self, StorageError::Poisoned) {
+            tracing::error!(
+                error = %self,
+                "the database takes no more changes: a write or a sync failed, so what is on disk is not known; see to the \
+                 disk, then stop and start again, which recovers every commit that was acknowledged"
+            );
         }
     }
 

@@ -65,6 +65,14 @@ impl Options {
         self
     }
 
+    /// Open a database whose log is damaged before its end? Otherwise that is an error (XX001). What stands behind the
+    /// damage is lost then, and pages that were changed by it are damaged; [`Database::engine`](crate::Database::engine)'s
+    /// `recovery` says how much that is.
+    pub fn open_damaged_log(mut self, on: bool) -> Options {
+        self.engine.open_damaged_log = on;
+        self
+    }
+
     /// All settings of the storage engine.
     pub fn engine(mut self, engine: EngineOptions) -> Options {
         self.engine = engine;

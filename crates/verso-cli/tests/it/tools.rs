@@ -75,3 +75,43 @@ fn a_missing_or_foreign_file_is_refused_and_not_made() {
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.err.contains("text.verso"), "{run:?}");
 }
+
+#[test]
+fn a_damaged_log_is_refused_by_name_and_opened_to_there_on_demand() {
+    let world = World::new();
+    let (original, path) = (world.path().join("a.verso"), world.path().join("b.verso"));
+    let database = versodb::Database::create(&original, versodb::Options::new()).unwrap();
+    let mut connection = database.connect().unwrap();
+    connection.execute("CREATE TABLE t (a INTEGER)").unwrap();
+    for a in 0..50 {
+        connection.execute(&format!("INSERT INTO t VALUES ({a})")).unwrap();
+    }
+    // As a crash would leave it.
+    std::fs::copy(&original, &path).unwrap();
+    let log = world.path().join("b.verso-wal");
+    std::fs::create_dir(&log).unwrap();
+    for file in std::fs::read_dir(world.path().join("a.verso-wal")).unwrap().map(Result::unwrap) {
+        std::fs::copy(file.path(), log.join(file.file_name())).unwrap();
+    }
+    let segment = log.join("0000000000000001.log");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let chunks: Vec<usize> = (1..bytes.len() / 512)
+        .map(|sector| sector * 512)
+        .filter(|at| &bytes[at + 4..at + 8] == b"VLOG")
+        .collect();
+    let damaged = chunks[chunks.len() - 20];
+    bytes[damaged + 70] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    for command in [&["check", "b.verso"][..], &["serve", "b.verso"], &["stat", "b.verso"]] {
+        let run = world.verso(command);
+        assert_eq!(run.code, 1, "{run:?}");
+        let place = format!("offset {damaged} of ");
+        assert!(run.err.contains(&place) && run.err.contains("0000000000000001.log"), "{run:?}");
+        assert!(run.err.contains("--open-damaged-log"), "{run:?}");
+    }
+    let run = world.verso(&["check", "--open-damaged-log", "b.verso"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.contains("at least 19 commits"), "{run:?}");
+    // The damaged chunk held one more.
+    assert!(world.sql("b.verso", "SELECT count(*) AS n FROM t").contains(" 30\n"));
+}

@@ -89,13 +89,22 @@ impl From<StorageError> for SqlError {
                 std::io::ErrorKind::PermissionDenied => "42501",
                 _ => IO_ERROR,
             },
+            StorageError::DamagedLog { segment: _, offset: _, from: _, upto: _, commits: _ } => {
+                let hint = "Restore a backup, or open what stands before the damage: verso --open-damaged-log, or \
+                            Options::open_damaged_log.";
+                return SqlError::new(DATA_CORRUPTED, message).with_hint(hint);
+            }
             StorageError::Locked => OBJECT_IN_USE,
             StorageError::NotADatabase { what: _ } => {
                 let hint = "A new database is made where no file is yet.";
                 return SqlError::new(OBJECT_NOT_IN_PREREQUISITE_STATE, message).with_hint(hint);
             }
             StorageError::UnsupportedFormat { found: _, supported: _ } => FEATURE_NOT_SUPPORTED,
-            StorageError::Poisoned => IO_ERROR,
+            StorageError::Poisoned => {
+                let hint = "The log of the server names the file and the reason. Stop it and start it again: every commit \
+                            that was acknowledged is recovered.";
+                return SqlError::new(IO_ERROR, message).with_hint(hint);
+            }
             StorageError::Closed => ADMIN_SHUTDOWN,
         };
         SqlError::new(code, message)

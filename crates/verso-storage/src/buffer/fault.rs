@@ -151,7 +151,14 @@ impl Core {
             let owner = if read >= header::SIZE { header::owner(bytes) } else { ObjectId::SYSTEM };
             return Err(StorageError::corrupt(page, owner, Flaw::from("beyond end of file")));
         }
-        header::verify(bytes, page).map_err(|flaw| StorageError::corrupt(page, header::owner(bytes), flaw))
+        let corrupt = |flaw| StorageError::corrupt(page, header::owner(bytes), flaw);
+        header::verify(bytes, page).map_err(corrupt)?;
+        if self.lost.get().is_some_and(|lost| lost.have(header::lsn(bytes))) {
+            return Err(corrupt(Flaw::from(
+                "it was changed by a part of the log that was lost and given up",
+            )));
+        }
+        Ok(())
     }
 
     /// Where the page stands in the file.

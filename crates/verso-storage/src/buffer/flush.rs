@@ -152,6 +152,7 @@ impl Core {
             let sent = self.send_batch(flusher, newest);
             if let Err(error) = sent {
                 if !disabled(Rule::FailedSync) {
+                    error.ends_the_engine();
                     self.poison();
                 }
                 return Err(error);

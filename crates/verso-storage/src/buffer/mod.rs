@@ -37,8 +37,8 @@ mod words;
 mod tests;
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use verso_env::sync::{Mutex, pause_point};
 use verso_env::{Env, JoinHandle, VfsFile};
@@ -54,6 +54,7 @@ use self::latch::{KEEP, Shared, Touch};
 use self::stats::{Counters, add};
 use crate::error::StorageError;
 use crate::page::{Lsn, PAGE_SIZES, PageId};
+use crate::wal::LogGaps;
 
 /// Fewest frames a pool works with.
 pub const MIN_FRAMES: u64 = 16;
@@ -115,6 +116,8 @@ struct Core {
     file: Arc<dyn VfsFile>,
     doublewrite: Arc<dyn VfsFile>,
     gate: Arc<dyn LogGate>,
+    /// Pages changed by what was there are damaged.
+    lost: OnceLock<LogGaps>,
 }
 
 impl BufferPool {
@@ -327,6 +330,13 @@ impl BufferPool {
         self.core.memory.page_count()
     }
 
+    /// From now on pages whose newest change stood in a part of the log that was given up are corrupt: nobody knows what
+    /// belongs to it. Said once, before any page is read.
+    pub fn give_up(&self, lost: LogGaps) {
+        // Told twice is told.
+        let _ = self.core.lost.set(lost);
+    }
+
     /// Makes everything from now on fail with `Poisoned`, because what is durable is unknown.
     pub fn poison(&self) {
         self.core.poison();
@@ -376,6 +386,7 @@ impl Core {
             file,
             doublewrite,
             gate,
+            lost: OnceLock::new(),
         })
     }
 

@@ -29,6 +29,9 @@ pub struct EngineOptions {
     pub checkpoint_log_bytes: u64,
     /// Rollback undoes up to this many records at once (F4).
     pub eager_rollback_records: u64,
+    /// Whether a database is opened whose log is damaged before its end: without what stands behind the damage, and without
+    /// pages that were changed by it or cannot be brought up to date. What is lost is reported.
+    pub open_damaged_log: bool,
     /// Whether housekeeping and checkpoints run on threads of their own; tests that replay switch it off.
     pub background: bool,
 }
@@ -47,6 +50,7 @@ impl Default for EngineOptions {
             checkpoint_interval_ms: 300_000,
             checkpoint_log_bytes: 256 << 20,
             eager_rollback_records: 1000,
+            open_damaged_log: false,
             background: true,
         }
     }
@@ -63,5 +67,5 @@ pub(super) fn store_options(options: &EngineOptions, page_size: Option<usize>) -
     };
     let mut wal = WalOptions { background: options.background, ..WalOptions::default() };
     wal.buffer_count = (options.log_buffer_bytes as usize / wal.chunk_bytes).max(2);
-    StoreOptions { pool, page_size, wal }
+    StoreOptions { pool, page_size, wal, open_damaged_log: options.open_damaged_log }
 }

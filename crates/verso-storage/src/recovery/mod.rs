@@ -32,7 +32,7 @@ use verso_env::sync::Mutex;
 use verso_env::{Env, OpenMode, VfsFile};
 
 pub use checkpointer::{CheckpointTarget, Checkpointer, CheckpointerOptions};
-pub use replay::{RecoveryReport, StateRedo};
+pub use replay::{LostLog, RecoveryReport, StateRedo};
 pub use superblock::FILE_FORMAT;
 
 use crate::StorageError;
@@ -43,7 +43,7 @@ use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, PAGE_SIZES, PageId, TxnId};
 use crate::rules::{Rule, disabled};
 use crate::space::SpaceMap;
-use crate::wal::{DatabaseId, FIRST_LSN, Group, LogImage, LogOrigin, RecordKind, Wal, WalOptions};
+use crate::wal::{DatabaseId, FIRST_LSN, Group, LogGaps, LogImage, LogOrigin, RecordKind, Wal, WalOptions};
 use superblock::{StatePlace, Superblock};
 
 /// A part of a checkpoint's state is at most this long.
@@ -58,6 +58,8 @@ pub struct StoreOptions {
     pub page_size: Option<usize>,
     /// The log.
     pub wal: WalOptions,
+    /// At open: give up what stands behind damaged log, and pages that cannot be brought up to date.
+    pub open_damaged_log: bool,
 }
 
 /// The files of an open database: pages, log, superblock.
@@ -116,7 +118,13 @@ impl Store {
         id[..8].copy_from_slice(&env.random.next_u64().to_le_bytes());
         id[8..].copy_from_slice(&env.random.next_u64().to_le_bytes());
         let database = DatabaseId(id);
-        let origin = LogOrigin { database, epoch: 1, epoch_start: FIRST_LSN, redo: FIRST_LSN };
+        let origin = LogOrigin {
+            database,
+            epoch: 1,
+            epoch_start: FIRST_LSN,
+            redo: FIRST_LSN,
+            gaps: LogGaps::default(),
+        };
         // Segments that lie there belonged to a database whose file is gone.
         remove_segments(env, &dir)?;
         let wal = Arc::new(LogImage::empty(&dir, origin, FIRST_LSN).start(env, options.wal, 1)?);
@@ -140,6 +148,7 @@ impl Store {
             has_checkpoint: false,
             state: StatePlace::default(),
             pages: file_pages(&*file, options.pool.page_size)?,
+            gaps: LogGaps::default(),
         }
         .write(&*file)?;
         Ok(Store::new(core, file, superblock))
@@ -149,7 +158,8 @@ impl Store {
     /// record since. What was not committed then is still in the pages; who keeps the states marks it dead.
     ///
     /// # Errors
-    /// `Io` with `NotFound`; `Locked`, `NotADatabase`, `UnsupportedFormat`, `Corrupt`, what the file system reports.
+    /// `Io` with `NotFound`; `Locked`, `NotADatabase`, `UnsupportedFormat`, `Corrupt`, `DamagedLog`, what the file system
+    /// reports.
     pub fn open(
         env: &Env,
         path: &Path,
@@ -176,20 +186,25 @@ impl Store {
         sync_parent(env, path)?;
         let area = open_doublewrite(env, &dir)?;
         // Before anything is changed: the folder may be that of another database.
-        let found = replay::find_log(env, &dir, &superblock, &*file)?;
+        let mut found = replay::find_log(env, &dir, &superblock, &*file, options.open_damaged_log)?;
         let pages_restored = match superblock.clean {
             true => 0,
             false => doublewrite::restore(&*file, &*area, page_size)?,
         };
         // C4: pages that only the operating system has must not count as written.
         file.sync_data().map_err(opening)?;
+        if found.lost.is_some() {
+            found.give_up(&mut superblock.gaps, &*file, page_size)?;
+        }
 
         let epoch = superblock.epoch + 1;
         let wal = Arc::new(found.image.start(env, options.wal, epoch)?);
         let pool = PoolOptions { page_size, ..options.pool.clone() };
         let core = open_core(env, pool, &file, area, wal, redo)?;
-        let mut report = found.replay(&core, superblock.checkpoint, state)?;
+        core.pool.give_up(superblock.gaps);
+        let mut report = found.replay(&core, superblock.checkpoint, state, options.open_damaged_log)?;
         report.pages_restored = pages_restored;
+        report.tell();
 
         superblock.epoch = epoch;
         superblock.epoch_start = found.image.end();
@@ -313,6 +328,7 @@ impl Store {
             }
             Err(error) => {
                 // Which copy is whole is unknown now.
+                error.ends_the_engine();
                 self.core.poison();
                 Err(error)
             }

@@ -11,9 +11,11 @@ use crate::StorageError;
 use crate::buffer::ExclusivePage;
 use crate::engine_core::Core;
 use crate::page::bytes::checked_u32;
-use crate::page::{Flaw, Lsn, ObjectId, PageId, TxnId};
+use crate::page::{Flaw, Lsn, ObjectId, PageId, TxnId, header};
 use crate::space::{UNIT_PAGES, freed_pages};
-use crate::wal::{GroupView, LogImage, LogOrigin, RecordKind, RecordShape, RecordView, corrupt};
+use crate::wal::{
+    GroupView, LogGap, LogGaps, LogImage, LogOrigin, RecordKind, RecordShape, RecordView, corrupt,
+};
 
 /// Who keeps state in memory that the log tells of: transactions, sequences, version extents.
 pub trait StateRedo {
@@ -56,6 +58,51 @@ pub struct RecoveryReport {
     pub state_records: u64,
     /// Torn pages restored from the double-write area.
     pub pages_restored: u32,
+    /// A write was under way at the end of the log, or what was there is damaged; nothing tells which.
+    pub torn: bool,
+    /// What was given up because the log is damaged.
+    pub lost: Option<LostLog>,
+    /// Pages given up because they could not be brought up to date.
+    pub pages_given_up: u64,
+}
+
+impl RecoveryReport {
+    /// Says in the program's log what an operator has to know.
+    pub(super) fn tell(&self) {
+        if let Some(lost) = &self.lost {
+            tracing::warn!(
+                from = lost.from.0,
+                upto = lost.upto.0,
+                commits = lost.commits,
+                pages = lost.pages,
+                "the log was damaged: what stands behind the damage is given up, with at least so many commits, and so many \
+                 pages that were changed by it are damaged now"
+            );
+        }
+        if self.pages_given_up > 0 {
+            tracing::warn!(records = self.pages_given_up, "damaged pages could not be brought up to date");
+        }
+        if self.torn && self.lost.is_none() {
+            tracing::warn!(
+                end = self.end.0,
+                "the last write to the log is there in part: it was under way when the database stopped; where no power was \
+                 lost, the disk has damaged it"
+            );
+        }
+    }
+}
+
+/// A part of the log that was given up, and what with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostLog {
+    /// The log can be read so far.
+    pub from: Lsn,
+    /// So far it is known to have gone.
+    pub upto: Lsn,
+    /// Commits in it, as far as they can be read.
+    pub commits: u64,
+    /// Pages changed by it: they are damaged now.
+    pub pages: u64,
 }
 
 /// Where pages start anew (C2): records before do not count.
@@ -95,6 +142,8 @@ pub(super) struct FoundLog {
     /// State of the newest checkpoint.
     pub checkpoint: Option<Vec<u8>>,
     pub log_missing: bool,
+    /// Behind its end there was more.
+    pub lost: Option<LostLog>,
     clean: bool,
     redo: Lsn,
     lives: Lives,
@@ -106,12 +155,14 @@ pub(super) fn find_log(
     dir: &Path,
     superblock: &Superblock,
     file: &dyn VfsFile,
+    gives_up: bool,
 ) -> Result<FoundLog, StorageError> {
     let origin = LogOrigin {
         database: superblock.database,
         epoch: superblock.epoch,
         epoch_start: superblock.epoch_start,
         redo: superblock.redo,
+        gaps: superblock.gaps,
     };
     let mut lives = Lives::default();
     let mut state = Parts::default();
@@ -129,15 +180,22 @@ pub(super) fn find_log(
     });
     let (clean, redo) = (superblock.clean, superblock.redo);
     let found = match image {
-        Ok(image)
-            if image.end() >= superblock.epoch_start && (state.complete || !superblock.has_checkpoint) =>
-        {
-            let checkpoint = superblock.has_checkpoint.then_some(state.bytes);
-            return Ok(FoundLog { image, checkpoint, log_missing: false, clean, redo, lives });
-        }
         Ok(image) => {
-            let flaw = format!("the log ends at {}, which is before it was known to end", image.end());
-            StorageError::corrupt(PageId::NONE, ObjectId::SYSTEM, flaw)
+            let lost = lost(&image, superblock);
+            let complete = state.complete || !superblock.has_checkpoint;
+            if complete && (lost.is_none() || (gives_up && !clean)) {
+                let checkpoint = superblock.has_checkpoint.then_some(state.bytes);
+                return Ok(FoundLog { image, checkpoint, log_missing: false, lost, clean, redo, lives });
+            }
+            let (segment, offset) = image.place_of_end();
+            let lost = lost.unwrap_or_default();
+            StorageError::DamagedLog {
+                segment: segment.display().to_string(),
+                offset,
+                from: image.end().0,
+                upto: lost.upto.max(superblock.checkpoint).0,
+                commits: lost.commits,
+            }
         }
         Err(error) => error,
     };
@@ -147,7 +205,16 @@ pub(super) fn find_log(
     }
     let image = LogImage::abandon(&*env.vfs, dir, origin, superblock.redo)?;
     let checkpoint = Some(read_state(superblock, file)?);
-    Ok(FoundLog { image, checkpoint, log_missing: true, clean, redo, lives: Lives::default() })
+    let lives = Lives::default();
+    Ok(FoundLog { image, checkpoint, log_missing: true, lost: None, clean, redo, lives })
+}
+
+/// What stood behind the end of the log, if more than a torn tail.
+fn lost(image: &LogImage, superblock: &Superblock) -> Option<LostLog> {
+    let (remains, end) = (image.remains(), image.end());
+    let known = remains.durable.max(superblock.epoch_start);
+    let upto = known.max(remains.upto);
+    (known > end).then_some(LostLog { from: end, upto, commits: remains.commits, pages: 0 })
 }
 
 /// Parts of a checkpoint's state.
@@ -191,18 +258,54 @@ fn read_state(superblock: &Superblock, file: &dyn VfsFile) -> Result<Vec<u8>, St
 }
 
 impl FoundLog {
+    /// Gives up what stands behind the end of the log, and the pages that were changed by it. The log goes on behind
+    /// everything that ever was logged, so that no page seems newer than it.
+    ///
+    /// # Errors
+    /// `Full` after too many times; reading the file.
+    pub(super) fn give_up(
+        &mut self,
+        gaps: &mut LogGaps,
+        file: &dyn VfsFile,
+        page_size: usize,
+    ) -> Result<(), StorageError> {
+        let Some(lost) = &mut self.lost else { return Ok(()) };
+        let (from, known) = (lost.from, *gaps);
+        let mut page = vec![0; page_size];
+        for number in 1..super::file_pages(file, page_size)? {
+            let id = PageId(number);
+            let read = file.read_at(&mut page, u64::from(number) * page_size as u64);
+            // What cannot be read is no worse for it.
+            if read.is_ok_and(|read| read == page_size) && header::verify(&page, id).is_ok() {
+                let lsn = header::lsn(&page);
+                if lsn > from && !known.have(lsn) {
+                    lost.pages += 1;
+                    lost.upto = lost.upto.max(lsn);
+                }
+            }
+        }
+        if !gaps.add(LogGap { from, to: lost.upto }) {
+            return Err(StorageError::Full { what: "another part of the log to be given up".to_owned() });
+        }
+        self.image.skip_to(lost.upto);
+        Ok(())
+    }
+
     /// Second pass.
     pub(super) fn replay(
         &self,
         core: &Core,
         checkpoint: Lsn,
         keeper: &mut dyn StateRedo,
+        gives_up: bool,
     ) -> Result<RecoveryReport, StorageError> {
         let mut report = RecoveryReport {
             clean: self.clean,
             log_missing: self.log_missing,
             redo: self.redo,
             end: self.image.end(),
+            torn: self.image.remains().torn,
+            lost: self.lost,
             ..RecoveryReport::default()
         };
         if let Some(state) = &self.checkpoint {
@@ -210,7 +313,7 @@ impl FoundLog {
         }
         self.image.scan(|start, group| {
             report.groups += 1;
-            self.replay_pages(core, start, group, &mut report)?;
+            self.replay_pages(core, start, group, gives_up, &mut report)?;
             if start >= checkpoint {
                 hand_on(start, group, keeper, &mut report).map_err(|flaw| corrupt(start, &flaw))?;
             }
@@ -224,6 +327,7 @@ impl FoundLog {
         core: &Core,
         start: Lsn,
         group: &GroupView<'_>,
+        gives_up: bool,
         report: &mut RecoveryReport,
     ) -> Result<(), StorageError> {
         let end = Lsn(start.0 + group.byte_len() as u64);
@@ -244,7 +348,13 @@ impl FoundLog {
                 None => {
                     let page = match shape {
                         Some(RecordShape::Init) => Some(core.pool.create(record.page)?),
-                        _ => Some(core.pool.write(record.page)?).filter(|page| page.lsn() < end),
+                        _ => match core.pool.write(record.page) {
+                            Err(StorageError::Corrupt { .. }) if gives_up => {
+                                report.pages_given_up += 1;
+                                None
+                            }
+                            page => Some(page?).filter(|page| page.lsn() < end),
+                        },
                     };
                     pages.push((record.page, page));
                     pages.len() - 1
@@ -255,7 +365,7 @@ impl FoundLog {
                 continue;
             };
             core.redo.redo(record.kind, page, record.payload).map_err(|flaw| {
-                let owner = crate::page::header::owner(page);
+                let owner = header::owner(page);
                 StorageError::corrupt(
                     record.page,
                     owner,

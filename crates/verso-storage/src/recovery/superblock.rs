@@ -3,7 +3,8 @@
 //! ```text
 //! 0 magic "verso\0db" │ 8 format u32 │ 12 page size u32 │ 16 database id [16] │ 32 sequence u64 │ 40 epoch u64 │
 //! 48 epoch start lsn u64 │ 56 checkpoint lsn u64 │ 64 redo lsn u64 │ 72 flags u32 │ 76 state length u32 │
-//! 80 state offset u64 │ 88 state crc u32 │ 92 pages u32 │ 96 zeroes … │ 508 crc u32 (of bytes 0..508)
+//! 80 state offset u64 │ 88 state crc u32 │ 92 pages u32 │ 96 gaps: 4 × {from lsn u64, to lsn u64} │ 160 zeroes … │
+//! 508 crc u32 (of bytes 0..508)
 //! ```
 //!
 //! B1. The copies lie at offsets 0 and 2048 and are written in turn, so one of them is always whole; the greater
@@ -15,13 +16,14 @@ use crate::StorageError;
 use crate::page::bytes::{put_u32, put_u64, u32_at, u64_at};
 use crate::page::{Lsn, ObjectId, PAGE_SIZES, PageId};
 use crate::rules::{Rule, disabled};
-use crate::wal::{DatabaseId, SECTOR};
+use crate::wal::{DatabaseId, LogGap, LogGaps, SECTOR};
 
 /// Version of the database file.
 pub const FILE_FORMAT: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"verso\0db";
 const OFFSETS: [u64; 2] = [0, 2048];
+const GAPS: usize = 96;
 const CRC: usize = SECTOR - 4;
 const FLAG_CLEAN: u32 = 1;
 const FLAG_CHECKPOINT: u32 = 2;
@@ -53,6 +55,8 @@ pub(super) struct Superblock {
     pub state: StatePlace,
     /// The file had at least so many pages.
     pub pages: u32,
+    /// Parts of the log that were given up.
+    pub gaps: LogGaps,
 }
 
 impl Superblock {
@@ -74,6 +78,10 @@ impl Superblock {
         put_u64(&mut bytes, 80, self.state.offset);
         put_u32(&mut bytes, 88, self.state.crc);
         put_u32(&mut bytes, 92, self.pages);
+        for (gap, at) in self.gaps.0.iter().zip((GAPS..).step_by(16)) {
+            put_u64(&mut bytes, at, gap.from.0);
+            put_u64(&mut bytes, at + 8, gap.to.0);
+        }
         let crc = crc32c::crc32c(&bytes[..CRC]);
         put_u32(&mut bytes, CRC, crc);
         bytes
@@ -110,6 +118,10 @@ impl Superblock {
                 crc: u32_at(bytes, 88),
             },
             pages: u32_at(bytes, 92),
+            gaps: LogGaps(std::array::from_fn(|index| {
+                let at = GAPS + index * 16;
+                LogGap { from: Lsn(u64_at(bytes, at)), to: Lsn(u64_at(bytes, at + 8)) }
+            })),
         }))
     }
 

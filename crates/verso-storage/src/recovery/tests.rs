@@ -62,6 +62,7 @@ impl StateRedo for Numbers {
 
 fn options() -> StoreOptions {
     StoreOptions {
+        open_damaged_log: false,
         pool: PoolOptions {
             page_size: 4096,
             capacity_bytes: 64 * 4096,

@@ -28,6 +28,7 @@ impl StateRedo for Nothing {
 
 fn options(max_bytes: u64) -> StoreOptions {
     StoreOptions {
+        open_damaged_log: false,
         pool: PoolOptions {
             page_size: 4096,
             capacity_bytes: 64 * 4096,

@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! 0 crc u32 (of everything behind it, padding excluded) │ 4 magic "VLOG" │ 8 database id [16] │ 24 epoch u64 │
-//! 32 start lsn u64 │ 40 length u32 │ 44 groups u32 │ 48 groups … │ zeroes up to the next sector
+//! 32 start lsn u64 │ 40 length u32 │ 44 unsynced u32 │ 48 groups … │ zeroes up to the next sector
 //! ```
+//!
+//! *unsynced* says how much of the log before the chunk was not known to be on disk when the chunk was written. So whoever
+//! finds the chunk, but not all of the log up to there, knows that the disk has lost what it had.
 //!
 //! A segment file starts with a sector of its own:
 //!
@@ -23,10 +26,12 @@ pub const SECTOR: usize = 512;
 pub const CHUNK_HEADER: usize = 48;
 /// A chunk's groups are together at most this long; a longer one is junk.
 pub const CHUNK_LENGTH_MAX: usize = 16 << 20;
-/// Version of segment, chunk and group layout.
-pub const LOG_FORMAT: u32 = 1;
+/// Version of segment, chunk and group layout. Version 1 had the number of groups where *unsynced* is; it can be read.
+pub const LOG_FORMAT: u32 = 2;
+/// More than can be said, or not known.
+const UNSYNCED_UNKNOWN: u32 = u32::MAX;
 
-const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"VLOG");
+pub(super) const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"VLOG");
 const SEGMENT_MAGIC: u32 = u32::from_le_bytes(*b"VSEG");
 
 /// Which database something belongs to: random, drawn at creation.
@@ -87,8 +92,9 @@ impl ChunkBuffer {
         self.groups += 1;
     }
 
-    /// Fills in header and padding; returns what is to be written. The buffer is of no use but `reset` afterwards.
-    pub fn seal(&mut self, database: DatabaseId, epoch: u64) -> &[u8] {
+    /// Fills in header and padding; returns what is to be written. Everything before `durable` is on disk. The buffer is of
+    /// no use but `reset` afterwards.
+    pub fn seal(&mut self, database: DatabaseId, epoch: u64, durable: Lsn) -> &[u8] {
         let length = u32::try_from(self.len()).expect("a chunk is far shorter than 4 GiB");
         let bytes = &mut self.bytes;
         put_u32(bytes, 4, CHUNK_MAGIC);
@@ -96,7 +102,8 @@ impl ChunkBuffer {
         put_u64(bytes, 24, epoch);
         put_u64(bytes, 32, self.start.0);
         put_u32(bytes, 40, length);
-        put_u32(bytes, 44, self.groups);
+        let unsynced = self.start.0.saturating_sub(durable.0);
+        put_u32(bytes, 44, u32::try_from(unsynced).unwrap_or(UNSYNCED_UNKNOWN));
         let crc = crc32c::crc32c(&bytes[4..]);
         put_u32(bytes, 0, crc);
         bytes.resize(bytes.len().next_multiple_of(SECTOR), 0);
@@ -111,7 +118,8 @@ pub(super) struct ChunkHeader {
     pub start: Lsn,
     /// Bytes of groups.
     pub length: usize,
-    pub groups: u32,
+    /// Bytes of the log before that were not known to be on disk.
+    unsynced: u32,
 }
 
 impl ChunkHeader {
@@ -125,7 +133,7 @@ impl ChunkHeader {
             epoch: u64_at(bytes, 24),
             start: Lsn(u64_at(bytes, 32)),
             length,
-            groups: u32_at(bytes, 44),
+            unsynced: u32_at(bytes, 44),
         })
     }
 
@@ -135,7 +143,15 @@ impl ChunkHeader {
     }
 
     pub fn end(&self) -> Lsn {
-        Lsn(self.start.0 + self.length as u64)
+        Lsn(self.start.0.saturating_add(self.length as u64))
+    }
+
+    /// Everything before was on disk when this chunk, of a segment of the newest format, was written.
+    pub fn durable(&self) -> Lsn {
+        match self.unsynced {
+            UNSYNCED_UNKNOWN => Lsn::ZERO,
+            unsynced => Lsn(self.start.0.saturating_sub(u64::from(unsynced))),
+        }
     }
 }
 
@@ -157,6 +173,19 @@ pub(super) struct SegmentHeader {
     /// LSN of its first chunk.
     pub start: Lsn,
     pub number: u64,
+    /// Version of its layout.
+    pub format: u32,
+}
+
+/// What a segment's first sector says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    /// In use, if the number is that of the file.
+    Used(SegmentHeader),
+    /// Never was in use.
+    Blank,
+    /// Something that nobody writes there.
+    Damaged,
 }
 
 impl SegmentHeader {
@@ -167,27 +196,32 @@ impl SegmentHeader {
         put_u64(&mut sector, 24, self.epoch);
         put_u64(&mut sector, 32, self.start.0);
         put_u64(&mut sector, 40, self.number);
-        put_u32(&mut sector, 48, LOG_FORMAT);
+        put_u32(&mut sector, 48, self.format);
         let crc = crc32c::crc32c(&sector[4..]);
         put_u32(&mut sector, 0, crc);
         sector
     }
 
-    /// `Ok(None)`: no segment in use (zeroes, a torn header, something else).
+    /// Reads a segment's first sector.
     ///
     /// # Errors
     /// A flaw for a sound header of a format this program does not know.
-    pub fn parse(sector: &[u8]) -> Result<Option<SegmentHeader>, Flaw> {
+    pub fn parse(sector: &[u8]) -> Result<Head, Flaw> {
+        if sector.iter().all(|byte| *byte == 0) {
+            return Ok(Head::Blank);
+        }
         let sound = sector.len() == SECTOR
             && u32_at(sector, 4) == SEGMENT_MAGIC
             && crc32c::crc32c(&sector[4..]) == u32_at(sector, 0);
         if !sound {
-            return Ok(None);
+            return Ok(Head::Damaged);
         }
-        if u32_at(sector, 48) != LOG_FORMAT {
-            return Err(Flaw::new(format!("log format {}, only {LOG_FORMAT} is known", u32_at(sector, 48))));
+        let format = u32_at(sector, 48);
+        if !(1..=LOG_FORMAT).contains(&format) {
+            return Err(Flaw::new(format!("log format {format}, only those up to {LOG_FORMAT} are known")));
         }
-        Ok(Some(SegmentHeader {
+        Ok(Head::Used(SegmentHeader {
+            format,
             database: DatabaseId(sector[8..24].try_into().expect("16 bytes")),
             epoch: u64_at(sector, 24),
             start: Lsn(u64_at(sector, 32)),
@@ -209,10 +243,11 @@ mod tests {
         chunk.push(&[1; 700]);
         chunk.push(&[2; 30]);
         assert_eq!((chunk.len(), chunk.end()), (730, Lsn(830)));
-        let bytes = chunk.seal(ID, 3).to_vec();
+        let bytes = chunk.seal(ID, 3, Lsn(70)).to_vec();
         assert_eq!(bytes.len(), 1024);
         let header = ChunkHeader::parse(&bytes, ID).unwrap();
-        assert_eq!(header, ChunkHeader { epoch: 3, start: Lsn(100), length: 730, groups: 2 });
+        assert_eq!(header, ChunkHeader { epoch: 3, start: Lsn(100), length: 730, unsynced: 30 });
+        assert_eq!(header.durable(), Lsn(70));
         assert_eq!(header.disk_len(), 1024);
         assert!(verify_chunk(&bytes[..CHUNK_HEADER + 730]));
         assert_eq!(ChunkHeader::parse(&bytes, DatabaseId([8; 16])), None);
@@ -222,7 +257,7 @@ mod tests {
     fn every_flipped_byte_of_a_chunk_shows() {
         let mut chunk = ChunkBuffer::new(Lsn(100), 64);
         chunk.push(&[1; 50]);
-        let bytes = chunk.seal(ID, 3)[..CHUNK_HEADER + 50].to_vec();
+        let bytes = chunk.seal(ID, 3, Lsn(100))[..CHUNK_HEADER + 50].to_vec();
         for at in 0..bytes.len() {
             let mut flipped = bytes.clone();
             flipped[at] ^= 4;
@@ -232,10 +267,15 @@ mod tests {
 
     #[test]
     fn a_segment_header_comes_back_and_zeroes_are_none() {
-        let header = SegmentHeader { database: ID, epoch: 9, start: Lsn(5), number: 2 };
-        assert_eq!(SegmentHeader::parse(&header.encode()), Ok(Some(header)));
-        assert_eq!(SegmentHeader::parse(&[0; SECTOR]), Ok(None));
-        assert_eq!(SegmentHeader::parse(&[]), Ok(None));
+        let header = SegmentHeader { database: ID, epoch: 9, start: Lsn(5), number: 2, format: LOG_FORMAT };
+        assert_eq!(SegmentHeader::parse(&header.encode()), Ok(Head::Used(header)));
+        assert_eq!(SegmentHeader::parse(&[0; SECTOR]), Ok(Head::Blank));
+        assert_eq!(SegmentHeader::parse(&[]), Ok(Head::Blank));
+        for at in 0..SECTOR {
+            let mut flipped = header.encode();
+            flipped[at] ^= 1;
+            assert_eq!(SegmentHeader::parse(&flipped), Ok(Head::Damaged), "byte {at}");
+        }
         let mut newer = header.encode();
         put_u32(&mut newer, 48, LOG_FORMAT + 1);
         let crc = crc32c::crc32c(&newer[4..]);

@@ -282,11 +282,16 @@ impl Shared {
         self.work.notify_all();
     }
 
+    /// As [`Shared::poison`]; the log of the program says why.
+    pub(super) fn poison_because(&self, error: &StorageError) {
+        if !self.poisoned.load(Ordering::Acquire) {
+            error.ends_the_engine();
+        }
+        self.poison();
+    }
+
     /// Poisons when `result` is an error: what was lost cannot be told.
     pub(super) fn or_poison<T>(&self, result: Result<T, StorageError>) -> Result<T, StorageError> {
-        if result.is_err() {
-            self.poison();
-        }
-        result
+        result.inspect_err(|error| self.poison_because(error))
     }
 }

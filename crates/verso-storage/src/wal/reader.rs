@@ -2,8 +2,11 @@
 //!
 //! The segment that holds the redo LSN is the last that starts at or before it. From there the chunks are followed,
 //! each starting at the LSN where the one before ended; where a segment has no such chunk, another segment that
-//! starts at this LSN goes on, or the log ends. What does not fit is never an error here: it is the torn or stale
-//! remains behind the end.
+//! starts at this LSN goes on, or the log ends. What does not fit is never an error here: [`LogImage::remains`] says
+//! whether it is the torn or stale remains behind the end, or what a disk has lost.
+//!
+//! What can be mended is: a segment whose header is damaged is known by its first chunk, and chunks before the redo LSN,
+//! which nobody needs any more, are stepped over.
 //!
 //! L2 (design): a chunk or segment that starts at or behind the newest epoch's start is of that epoch; one before is
 //! of an older epoch, and epochs never decrease along the log.
@@ -14,9 +17,12 @@ use std::path::{Path, PathBuf};
 use verso_env::{Env, Vfs};
 
 use super::GroupView;
-use super::chunk::{CHUNK_HEADER, ChunkHeader, DatabaseId, SECTOR, SegmentHeader, verify_chunk};
+use super::chunk::{
+    CHUNK_HEADER, ChunkHeader, DatabaseId, Head, LOG_FORMAT, SECTOR, SegmentHeader, verify_chunk,
+};
 use super::log::Wal;
 use super::options::WalOptions;
+use super::remains::{Remains, Wanted, next_chunk};
 use super::segment::{self, Segment};
 use super::tail::{LiveSegment, Tail};
 use crate::StorageError;
@@ -34,6 +40,47 @@ pub struct LogOrigin {
     pub epoch_start: Lsn,
     /// Where reading starts: the start of a group, or the end of the log.
     pub redo: Lsn,
+    /// What is missing from it.
+    pub gaps: LogGaps,
+}
+
+/// A part of the log that was given up: behind `from` it goes on at `to`. Pages that were changed by what stood between
+/// are damaged. Both are 0 where nothing was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogGap {
+    /// Here it ended.
+    pub from: Lsn,
+    /// Here it went on.
+    pub to: Lsn,
+}
+
+/// All parts of the log that were given up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogGaps(pub [LogGap; LogGaps::MAX]);
+
+impl LogGaps {
+    /// So often a log can be given up in part.
+    pub const MAX: usize = 4;
+
+    /// Whether a page whose newest change ends at `lsn` has it from a lost part.
+    #[must_use]
+    pub fn have(&self, lsn: Lsn) -> bool {
+        self.0.iter().any(|gap| gap.from < lsn && lsn <= gap.to)
+    }
+
+    /// Where the log goes on that ended here.
+    fn behind(&self, end: Lsn) -> Option<Lsn> {
+        self.0.iter().find(|gap| gap.from == end && gap.to > end).map(|gap| gap.to)
+    }
+
+    /// Gives up what is from `from` to `to`; false if that happened too often.
+    #[must_use]
+    pub fn add(&mut self, gap: LogGap) -> bool {
+        // One that begins where another one does takes its place: opening was interrupted.
+        let same = self.0.iter().position(|known| known.from == gap.from && known.to > known.from);
+        let place = same.or_else(|| self.0.iter().position(|known| known.to == Lsn::ZERO));
+        place.map(|place| self.0[place] = gap).is_some()
+    }
 }
 
 impl LogOrigin {
@@ -57,7 +104,13 @@ pub struct LogImage {
     others: Vec<Segment>,
     /// Behind the last chunk of the last segment of the chain.
     position: u64,
+    /// So far it can be read.
+    readable: Lsn,
+    /// Here it goes on.
     end: Lsn,
+    /// Numbers of segments that have lost their headers.
+    mended: Vec<u64>,
+    remains: Remains,
 }
 
 impl LogImage {
@@ -71,7 +124,10 @@ impl LogImage {
             chain: Vec::new(),
             others: Vec::new(),
             position: 0,
+            readable: start,
             end: start,
+            mended: Vec::new(),
+            remains: Remains::default(),
         }
     }
 
@@ -86,8 +142,10 @@ impl LogImage {
         start: Lsn,
     ) -> Result<LogImage, StorageError> {
         let mut image = LogImage::empty(dir, origin, start);
-        for (segment, header) in segment::list(vfs, dir)? {
-            check_database(dir, header, &origin)?;
+        for (segment, head) in segment::list(vfs, dir)? {
+            if let Head::Used(header) = head {
+                check_database(dir, header, &origin)?;
+            }
             image.others.push(segment);
         }
         Ok(image)
@@ -107,8 +165,19 @@ impl LogImage {
     ) -> Result<LogImage, StorageError> {
         let mut used = Vec::new();
         let mut others = Vec::new();
-        for (segment, header) in segment::list(vfs, dir)? {
-            check_database(dir, header, &origin)?;
+        let mut mended = Vec::new();
+        for (segment, head) in segment::list(vfs, dir)? {
+            let header = match head {
+                Head::Used(header) => {
+                    check_database(dir, header, &origin)?;
+                    Some(header)
+                }
+                Head::Blank => None,
+                Head::Damaged => header_of_first_chunk(&segment, &origin)?.inspect(|header| {
+                    tracing::warn!(segment = header.number, start = %header.start, "a segment of the log has lost its header");
+                    mended.push(header.number);
+                }),
+            };
             match header {
                 Some(header) => used.push((segment, header)),
                 None => others.push(segment),
@@ -116,6 +185,7 @@ impl LogImage {
         }
         let mut walk = Walk::new(origin, used, Lsn(u64::MAX))?;
         walk.run(visit)?;
+        let remains = walk.look_behind(&others)?;
         let Walk { candidates, chain, position, expected: end, .. } = walk;
         others.extend(candidates.into_iter().map(|(segment, _)| segment));
         others.sort_by_key(|segment| segment.number);
@@ -125,7 +195,38 @@ impl LogImage {
         if end < origin.redo {
             return Err(lost(&origin, end));
         }
-        Ok(LogImage { dir: dir.to_owned(), origin, chain, others, position, end })
+        Ok(LogImage {
+            dir: dir.to_owned(),
+            origin,
+            chain,
+            others,
+            position,
+            readable: end,
+            end,
+            mended,
+            remains,
+        })
+    }
+
+    /// What lies behind the end.
+    #[must_use]
+    pub fn remains(&self) -> &Remains {
+        &self.remains
+    }
+
+    /// The file in which the log ends, and where.
+    #[must_use]
+    pub fn place_of_end(&self) -> (PathBuf, u64) {
+        let number = self.chain.last().map_or(0, |(segment, _)| segment.number);
+        (segment::path_of(&self.dir, number), self.position)
+    }
+
+    /// Gives up what lies behind the end: the log goes on at `to`, in another segment. `to` is behind everything that ever was
+    /// logged.
+    pub fn skip_to(&mut self, to: Lsn) {
+        assert!(to > self.end, "a log goes on behind its end");
+        self.end = to;
+        self.position = self.chain.last().map_or(0, |(segment, _)| segment.size);
     }
 
     /// Where the log ends.
@@ -151,9 +252,9 @@ impl LogImage {
         if self.chain.is_empty() {
             return Ok(());
         }
-        let mut walk = Walk::new(self.origin, self.chain.clone(), self.end)?;
+        let mut walk = Walk::new(self.origin, self.chain.clone(), self.readable)?;
         walk.run(visit)?;
-        if walk.expected == self.end {
+        if walk.expected == self.readable {
             Ok(())
         } else {
             Err(StorageError::corrupt(
@@ -179,10 +280,17 @@ impl LogImage {
                 spares.push_back(segment.clone());
             }
         }
+        for (segment, header) in
+            self.chain.iter().filter(|(segment, _)| self.mended.contains(&segment.number))
+        {
+            let mended = segment.file.write_at(&header.encode(), 0).and_then(|()| segment.file.sync_data());
+            mended.map_err(|e| StorageError::io("mending a log segment", e))?;
+        }
         let segments = || self.chain.iter().map(|(segment, _)| segment).chain(&self.others);
         let newest = segments().map(|segment| segment.number).max();
         let largest = segments().map(|segment| segment.size).max();
         let tail = Tail {
+            dir: self.dir.clone(),
             live: self
                 .chain
                 .iter()
@@ -203,8 +311,24 @@ impl LogImage {
     }
 }
 
-fn check_database(dir: &Path, header: Option<SegmentHeader>, origin: &LogOrigin) -> Result<(), StorageError> {
-    if header.is_none_or(|header| header.database == origin.database) {
+/// What the header of a segment said that has lost it, as far as its first chunk tells. That what was logged before is on
+/// disk is not believed of it.
+fn header_of_first_chunk(
+    segment: &Segment,
+    origin: &LogOrigin,
+) -> Result<Option<SegmentHeader>, StorageError> {
+    let first = next_chunk(segment, SECTOR as u64, |header| header.epoch <= origin.epoch, origin.database)?;
+    Ok(first.filter(|(position, _, _)| *position == SECTOR as u64).map(|(_, header, _)| SegmentHeader {
+        database: origin.database,
+        epoch: header.epoch,
+        start: header.start,
+        number: segment.number,
+        format: LOG_FORMAT,
+    }))
+}
+
+fn check_database(dir: &Path, header: SegmentHeader, origin: &LogOrigin) -> Result<(), StorageError> {
+    if header.database == origin.database {
         return Ok(());
     }
     let what = format!("the log folder {} belongs to another database", dir.display());
@@ -266,8 +390,12 @@ impl Walk {
         while self.expected < self.stop {
             let (segment, _) = self.chain.last().expect("the walk starts in a segment");
             let segment = segment.clone();
+            if let Some(next) = self.origin.gaps.behind(self.expected) {
+                (self.expected, self.position) = (next, segment.size);
+                continue;
+            }
             let Some(header) = self.read_chunk(&segment, self.position)? else {
-                match self.enter_next()? {
+                match self.enter_next()? || self.step_over(&segment)? {
                     true => continue,
                     false => break,
                 }
@@ -322,6 +450,51 @@ impl Walk {
             }
         }
         Ok(false)
+    }
+
+    /// Steps over chunks that cannot be read and are before the redo LSN, all of them.
+    fn step_over(&mut self, segment: &Segment) -> Result<bool, StorageError> {
+        let (expected, origin) = (self.expected, self.origin);
+        if expected >= origin.redo {
+            return Ok(false);
+        }
+        let usable = |header: &ChunkHeader| {
+            (expected.0 + 1..=origin.redo.0).contains(&header.start.0)
+                && origin.admits(header.start, header.epoch, self.epoch)
+        };
+        let Some((position, header, _)) = next_chunk(segment, self.position, usable, origin.database)? else {
+            return Ok(false);
+        };
+        tracing::warn!(
+            segment = segment.number,
+            offset = self.position,
+            "log that is not needed any more is damaged"
+        );
+        (self.position, self.expected) = (position, header.start);
+        Ok(true)
+    }
+
+    /// Looks at what lies behind the end; `others` are no segments in use, as far as can be told.
+    fn look_behind(&self, others: &[Segment]) -> Result<Remains, StorageError> {
+        let wanted = Wanted { database: self.origin.database, epoch: self.origin.epoch, end: self.expected };
+        let mut remains = Remains::default();
+        let (last, header) = self.chain.last().expect("the walk starts in a segment");
+        remains.look_for_torn(last, self.position, wanted)?;
+        remains.look(last, header.format >= 2, self.position, wanted)?;
+        for (segment, header) in &self.candidates {
+            if header.epoch == wanted.epoch && header.start >= wanted.end {
+                remains.look(segment, header.format >= 2, SECTOR as u64, wanted)?;
+            }
+        }
+        for segment in others {
+            let mut sector = [0; SECTOR];
+            let read =
+                segment.file.read_at(&mut sector, 0).map_err(|e| StorageError::io("reading the log", e))?;
+            if matches!(SegmentHeader::parse(&sector[..read]), Ok(Head::Damaged)) {
+                remains.look(segment, true, SECTOR as u64, wanted)?;
+            }
+        }
+        Ok(remains)
     }
 
     /// The checksum held, so groups that do not decode are a bug or an unlikely accident: an error, not an end.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use verso_env::{OpenMode, Vfs, VfsFile};
 
-use super::chunk::{SECTOR, SegmentHeader};
+use super::chunk::{Head, SECTOR, SegmentHeader};
 use crate::StorageError;
 
 /// An open segment file.
@@ -37,8 +37,9 @@ fn number_of(path: &Path) -> Option<u64> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// Every segment file of the folder by number, with its header if it is in use. Other files are left alone.
-pub(super) fn list(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<(Segment, Option<SegmentHeader>)>, StorageError> {
+/// Every segment file of the folder by number, with its header if it is in use: blank ones and those renamed after use are
+/// spares. Other files are left alone.
+pub(super) fn list(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<(Segment, Head)>, StorageError> {
     let mut found = Vec::new();
     for path in vfs.list_dir(dir).map_err(|e| StorageError::io("listing the log folder", e))? {
         let Some(number) = number_of(&path) else { continue };
@@ -47,10 +48,13 @@ pub(super) fn list(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<(Segment, Option<Seg
         let size = file.len().map_err(|e| StorageError::io(what(), e))?;
         let mut sector = [0; SECTOR];
         let read = file.read_at(&mut sector, 0).map_err(|e| StorageError::io(what(), e))?;
-        let header = SegmentHeader::parse(&sector[..read])
-            .map_err(|flaw| StorageError::NotADatabase { what: format!("{}: {flaw}", path.display()) })?
-            .filter(|header| header.number == number);
-        found.push((Segment { number, file, size, overwritable: 0, named: true }, header));
+        let head = SegmentHeader::parse(&sector[..read])
+            .map_err(|flaw| StorageError::NotADatabase { what: format!("{}: {flaw}", path.display()) })?;
+        let head = match head {
+            Head::Used(header) if header.number != number => Head::Blank,
+            head => head,
+        };
+        found.push((Segment { number, file, size, overwritable: 0, named: true }, head));
     }
     found.sort_by_key(|(segment, _)| segment.number);
     Ok(found)

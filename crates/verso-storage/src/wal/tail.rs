@@ -1,12 +1,14 @@
 //! The end of the log on disk: the segment written to, the spares ahead of it, what is not synced yet.
 
 use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use verso_env::VfsFile;
 
 use super::chunk::{ChunkBuffer, SECTOR, SegmentHeader, disk_len};
-use super::segment::Segment;
+use super::segment::{self, Segment};
 use crate::StorageError;
 use crate::page::Lsn;
 
@@ -21,14 +23,16 @@ pub(super) struct LiveSegment {
 
 /// Guarded by the log's `tail` lock.
 pub(super) struct Tail {
+    /// The log folder; errors name the file.
+    pub dir: PathBuf,
     /// Segments in use, oldest first; the last is written to. Empty before the first chunk of a new log.
     pub live: VecDeque<LiveSegment>,
     /// Where the next chunk goes in the last live segment.
     pub position: u64,
     /// Ready to be taken into use, by number.
     pub spares: VecDeque<Segment>,
-    /// Files written to since they were last synced.
-    pub unsynced: Vec<Arc<dyn VfsFile>>,
+    /// Files written to since they were last synced, with their numbers.
+    pub unsynced: Vec<(u64, Arc<dyn VfsFile>)>,
     pub unsynced_bytes: u64,
     /// A segment whose name is not durable was entered.
     pub unsynced_names: bool,
@@ -53,21 +57,27 @@ impl Tail {
             || self.spares.iter().any(|spare| spare.size - SECTOR as u64 >= bytes)
     }
 
-    /// Writes `chunk` behind the last one, in a spare if it does not fit; the caller has made sure of one.
-    pub fn write(&mut self, chunk: &mut ChunkBuffer, header: SegmentHeader) -> Result<(), StorageError> {
+    /// Writes `chunk` behind the last one, in a spare if it does not fit; the caller has made sure of one. Everything before
+    /// `durable` is on disk.
+    pub fn write(
+        &mut self,
+        chunk: &mut ChunkBuffer,
+        header: SegmentHeader,
+        durable: Lsn,
+    ) -> Result<(), StorageError> {
         let bytes = disk_len(chunk.len());
         assert_eq!(chunk.start, self.written, "chunks are written in LSN order");
         if self.live.back().is_none_or(|live| live.segment.size - self.position < bytes) {
             self.enter_spare(bytes, SegmentHeader { start: chunk.start, ..header })?;
         }
         let live = self.live.back().expect("a segment was entered");
-        let file = live.segment.file.clone();
+        let (number, file) = (live.segment.number, live.segment.file.clone());
         let end = chunk.end();
-        file.write_at(chunk.seal(header.database, header.epoch), self.position)
-            .map_err(|e| StorageError::io("writing the log", e))?;
+        file.write_at(chunk.seal(header.database, header.epoch, durable), self.position)
+            .map_err(|e| self.failed("writing", number, e))?;
         self.position += bytes;
         self.written = end;
-        self.note_unsynced(file, bytes);
+        self.note_unsynced(number, file, bytes);
         Ok(())
     }
 
@@ -79,8 +89,9 @@ impl Tail {
             .ok_or_else(|| StorageError::Full { what: "the log".to_owned() })?;
         let segment = self.spares.remove(index).expect("position() found it");
         let header = SegmentHeader { number: segment.number, ..header };
-        segment.file.write_at(&header.encode(), 0).map_err(|e| StorageError::io("writing the log", e))?;
-        self.note_unsynced(segment.file.clone(), SECTOR as u64);
+        let written = segment.file.write_at(&header.encode(), 0);
+        written.map_err(|e| self.failed("writing", segment.number, e))?;
+        self.note_unsynced(segment.number, segment.file.clone(), SECTOR as u64);
         self.unsynced_names |= !segment.named;
         self.live.push_back(LiveSegment { segment, start: header.start });
         self.position = SECTOR as u64;
@@ -97,14 +108,24 @@ impl Tail {
         }
         let end = segment.size.min(position + ZERO_AHEAD_BYTES);
         let zeroes = vec![0; usize::try_from(end - position).expect("a short stretch")];
-        segment.file.write_at(&zeroes, position).map_err(|e| StorageError::io("writing the log", e))?;
-        segment.overwritable = end;
+        match segment.file.write_at(&zeroes, position) {
+            Ok(()) => segment.overwritable = end,
+            Err(error) => {
+                let number = segment.number;
+                return Err(self.failed("writing", number, error));
+            }
+        }
         Ok(())
     }
 
-    fn note_unsynced(&mut self, file: Arc<dyn VfsFile>, bytes: u64) {
-        if !self.unsynced.iter().any(|known| Arc::ptr_eq(known, &file)) {
-            self.unsynced.push(file);
+    /// An error of segment `number`'s file.
+    pub fn failed(&self, what: &str, number: u64, error: io::Error) -> StorageError {
+        StorageError::io(format!("{what} {}", segment::path_of(&self.dir, number).display()), error)
+    }
+
+    fn note_unsynced(&mut self, number: u64, file: Arc<dyn VfsFile>, bytes: u64) {
+        if !self.unsynced.iter().any(|(known, _)| *known == number) {
+            self.unsynced.push((number, file));
         }
         self.unsynced_bytes += bytes;
     }

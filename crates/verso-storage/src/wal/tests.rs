@@ -12,7 +12,7 @@ use crate::page::{Lsn, PageId, TxnId};
 const ID: DatabaseId = DatabaseId([3; 16]);
 
 fn origin(epoch: u64, epoch_start: Lsn, redo: Lsn) -> LogOrigin {
-    LogOrigin { database: ID, epoch, epoch_start, redo }
+    LogOrigin { database: ID, epoch, epoch_start, redo, gaps: LogGaps::default() }
 }
 
 fn small() -> WalOptions {
@@ -405,4 +405,135 @@ fn promises_for_many_groups_are_kept_on_a_full_disk() {
             assert_eq!(found.len() as u64, groups);
         });
     }
+}
+
+/// A log of `count` groups, each flushed by itself, and where their chunks stand: file and offset.
+fn flushed_one_by_one(env: &Env, dir: &Path, count: u64) -> (Lsn, Vec<(std::path::PathBuf, u64)>) {
+    let wal = create(env, dir, WalOptions { background: false, ..small() });
+    let mut chunks = Vec::new();
+    for txn in 0..count {
+        let (_, end) = wal.append(&mut group(txn, &vec![txn as u8; 900])).unwrap();
+        wal.flush(end).unwrap();
+        let tail = wal.shared.tail.lock();
+        let number = tail.live.back().unwrap().segment.number;
+        chunks.push((segment::path_of(dir, number), tail.position - 1024));
+    }
+    (wal.appended(), chunks)
+}
+
+fn flip(file: &Path, offset: u64) {
+    let mut bytes = std::fs::read(file).unwrap();
+    bytes[usize::try_from(offset).unwrap()] ^= 1;
+    std::fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn damage_before_the_end_of_the_log_is_told_from_a_torn_tail() {
+    let env = Env::real();
+    let dir = tempfile::tempdir().unwrap();
+    for damaged in [0, 3, 15, 38, 39] {
+        // In the header, in a group.
+        for byte in [0, 30, 33, 41, 500] {
+            let dir = dir.path().join(format!("{damaged} {byte}"));
+            let (end, chunks) = flushed_one_by_one(&env, &dir, 40);
+            let (file, offset) = &chunks[damaged];
+            flip(file, offset + byte);
+            let (image, groups) = read(&env, &dir, origin(1, FIRST_LSN, FIRST_LSN));
+            assert_eq!(groups.len(), damaged);
+            assert_eq!(
+                image.place_of_end(),
+                match &chunks[..damaged].last() {
+                    // The first of a segment: nothing goes on behind the one before.
+                    Some((before, at)) if before != file => (before.clone(), at + 1024),
+                    _ => (file.clone(), *offset),
+                }
+            );
+            let remains = image.remains();
+            if damaged == 39 {
+                // Nobody can tell whether it ever was whole.
+                assert!(remains.durable <= image.end() && remains.torn, "byte {byte}: {remains:?}");
+            } else {
+                assert_eq!(remains.chunks, 39 - damaged as u64);
+                assert_eq!(remains.upto, end);
+                assert!(remains.durable > image.end(), "byte {byte}: {remains:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn chunks_that_were_not_synced_may_be_missing_in_any_order() {
+    let env = Env::real();
+    let dir = tempfile::tempdir().unwrap();
+    let wal = create(&env, dir.path(), WalOptions { background: false, ..small() });
+    wal.append(&mut group(0, &[1; 900])).unwrap();
+    wal.flush(wal.appended()).unwrap();
+    let synced = wal.durable();
+    let position = wal.shared.tail.lock().position;
+    // On their way to the disk, none of them synced.
+    for txn in 1..6 {
+        wal.append(&mut group(txn, &[2; 1900])).unwrap();
+    }
+    wal.shared.write_one(&mut wal.shared.tail.lock()).unwrap();
+    assert_eq!(wal.durable(), synced);
+    drop(wal);
+    flip(&segment::path_of(dir.path(), 1), position + 100);
+    let (image, groups) = read(&env, dir.path(), origin(1, FIRST_LSN, FIRST_LSN));
+    assert_eq!(groups.len(), 1);
+    let remains = image.remains();
+    assert!(remains.chunks >= 1 && remains.torn && remains.durable <= image.end(), "{remains:?}");
+}
+
+#[test]
+fn a_segment_without_its_header_and_chunks_nobody_needs_lose_nothing() {
+    let env = Env::real();
+    let dir = tempfile::tempdir().unwrap();
+    let (end, chunks) = flushed_one_by_one(&env, dir.path(), 40);
+    let second = segment::path_of(dir.path(), 2);
+    assert!(chunks.iter().any(|(file, _)| *file == second));
+    flip(&second, 20);
+    flip(&segment::path_of(dir.path(), 1), 9);
+    let (image, groups) = read(&env, dir.path(), origin(1, FIRST_LSN, FIRST_LSN));
+    assert_eq!((image.end(), groups.len()), (end, 40));
+    assert_eq!(*image.remains(), Remains::default());
+    // Their headers are there again once the log goes on.
+    drop(image.start(&env, small(), 2).unwrap());
+    let heads = segment::list(&*env.vfs, dir.path()).unwrap();
+    assert!(heads[..2].iter().all(|(_, head)| matches!(head, chunk::Head::Used(_))));
+    // Recovery starts at the sixth group: the fourth may be damaged.
+    let length = (end.0 - FIRST_LSN.0) / 40;
+    flip(&chunks[3].0, chunks[3].1 + 600);
+    let (image, groups) = read(&env, dir.path(), origin(2, end, Lsn(FIRST_LSN.0 + 5 * length)));
+    assert_eq!((image.end(), groups.len()), (end, 35));
+}
+
+#[test]
+fn a_log_of_the_format_before_can_be_read_and_continued() {
+    let env = Env::real();
+    let dir = tempfile::tempdir().unwrap();
+    let (end, chunks) = flushed_one_by_one(&env, dir.path(), 5);
+    let file = segment::path_of(dir.path(), 1);
+    // As version 1 has it: the number of groups where it is said now what was synced.
+    let mut bytes = std::fs::read(&file).unwrap();
+    let mut seal = |at: usize, place: usize, value: u32, length: usize| {
+        bytes[at + place..at + place + 4].copy_from_slice(&value.to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[at + 4..at + length]);
+        bytes[at..at + 4].copy_from_slice(&crc.to_le_bytes());
+    };
+    seal(0, 48, 1, SECTOR);
+    let length = (end.0 - FIRST_LSN.0) as usize / 5;
+    chunks.iter().for_each(|(_, at)| seal(*at as usize, 44, 1, CHUNK_HEADER + length));
+    std::fs::write(&file, bytes).unwrap();
+    let (image, groups) = read(&env, dir.path(), origin(1, FIRST_LSN, FIRST_LSN));
+    assert_eq!((image.end(), groups.len()), (end, 5));
+    let wal = image.start(&env, small(), 2).unwrap();
+    wal.append(&mut group(5, &[1; 900])).unwrap();
+    wal.flush(wal.appended()).unwrap();
+    drop(wal);
+    let (_, groups) = read(&env, dir.path(), origin(2, end, FIRST_LSN));
+    assert_eq!(groups.len(), 6);
+    // What its chunks say of themselves is no proof of anything.
+    flip(&file, chunks[2].1 + 100);
+    let (image, groups) = read(&env, dir.path(), origin(1, FIRST_LSN, FIRST_LSN));
+    assert_eq!((image.remains().durable, groups.len()), (Lsn::ZERO, 2));
 }

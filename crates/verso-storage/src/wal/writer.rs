@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use super::chunk::{ChunkBuffer, SECTOR, SegmentHeader, disk_len};
+use super::chunk::{ChunkBuffer, LOG_FORMAT, SECTOR, SegmentHeader, disk_len};
 use super::log::Shared;
+use super::segment;
 use super::tail::Tail;
 use super::turns::Lead;
 use crate::StorageError;
@@ -40,9 +41,13 @@ impl Shared {
         let mut leader = Leader { shared: self, poison: true, lead };
         let target = leader.lead.covers(|| self.hot.appended.load(Ordering::Acquire));
         assert!(upto.0 <= target, "flush up to {upto}, but the log ends at {target}");
-        self.lead(target)?;
-        leader.poison = false;
-        Ok(())
+        let led = self.lead(target);
+        leader.poison = led.is_err();
+        led.inspect_err(|error| {
+            if !disabled(Rule::FailedSync) {
+                self.poison_because(error);
+            }
+        })
     }
 
     /// Writes what was appended up to `target` and syncs it. Only one thread at a time is here.
@@ -66,16 +71,18 @@ impl Shared {
         if names {
             self.sync_names()?;
         }
-        for file in files {
+        for (number, file) in files {
             self.counters.fsyncs.fetch_add(1, Ordering::Relaxed);
-            file.sync_data().map_err(|e| StorageError::io("syncing the log", e))?;
+            let path = segment::path_of(&self.dir, number);
+            file.sync_data().map_err(|e| StorageError::io(format!("syncing {}", path.display()), e))?;
         }
         self.durable.fetch_max(written.0, Ordering::AcqRel);
         Ok(())
     }
 
     pub(super) fn sync_names(&self) -> Result<(), StorageError> {
-        self.env.vfs.sync_dir(&self.dir).map_err(|e| StorageError::io("syncing the log folder", e))
+        let synced = self.env.vfs.sync_dir(&self.dir);
+        synced.map_err(|e| StorageError::io(format!("syncing the folder {}", self.dir.display()), e))
     }
 
     /// Writes the oldest full buffer; `false` if there is none.
@@ -105,9 +112,14 @@ impl Shared {
             // Reservations make this rare: a group beyond what its mini-transaction reserved.
             self.add_spare(tail, bytes + SECTOR as u64)?;
         }
-        let header =
-            SegmentHeader { database: self.database, epoch: self.epoch, start: chunk.start, number: 0 };
-        tail.write(&mut chunk, header)?;
+        let header = SegmentHeader {
+            database: self.database,
+            epoch: self.epoch,
+            start: chunk.start,
+            number: 0,
+            format: LOG_FORMAT,
+        };
+        tail.write(&mut chunk, header, Lsn(self.durable.load(Ordering::Acquire)))?;
         let room = tail.room();
         self.room.store(room, Ordering::Relaxed);
         self.written.store(tail.written.0, Ordering::Release);

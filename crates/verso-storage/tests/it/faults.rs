@@ -401,3 +401,138 @@ fn foreign_and_locked_files_are_refused() {
         assert!(matches!(found, Err(StorageError::NotADatabase { .. })), "{found:?}");
     }
 }
+
+/// The files of a database that was killed, on another disk: bytes of it may be changed.
+fn killed(work: impl FnOnce(&Engine, &Arc<Heap>), options: EngineOptions) -> (World, ObjectId) {
+    let world = World::new(5);
+    let object = world.run(|env| {
+        let (engine, heap) = create_in(env, options);
+        work(&engine, &heap);
+        heap.object
+    });
+    world.vfs().crash_losing_nothing();
+    (world, object)
+}
+
+/// Flips a bit in the middle of the log's `nth` chunk of those that `which` picks by their bytes; its offset.
+fn damage_chunk(world: &World, nth: usize) -> u64 {
+    let log = World::dir().join("t.verso-wal/0000000000000001.log");
+    let bytes = world.vfs().read_file(&log).unwrap();
+    let chunks = (1..bytes.len() / 512).filter(|sector| &bytes[sector * 512 + 4..][..4] == b"VLOG");
+    let at = chunks.map(|sector| sector as u64 * 512).nth(nth).unwrap();
+    world.vfs().flip_bit(&log, at + 60, 3).unwrap();
+    at
+}
+
+#[test]
+fn a_log_damaged_before_its_end_is_refused_and_opened_to_there_on_demand() {
+    let mut acknowledged = 0;
+    let (world, object) = killed(
+        |engine, heap| {
+            engine.checkpoint().unwrap();
+            for first in 0..100 {
+                fill(engine, heap, first * 5..first * 5 + 5);
+                acknowledged += 5;
+            }
+        },
+        options(),
+    );
+    let offset = damage_chunk(&world, 60);
+    world.run(|env| {
+        for _ in 0..2 {
+            let refused = Engine::open(env.clone(), &path(), options()).err().unwrap();
+            let StorageError::DamagedLog { segment, offset: at, commits, .. } = &refused else {
+                panic!("{refused}")
+            };
+            assert!(segment.ends_with("0000000000000001.log") && *at == offset, "{refused}");
+            assert!((30..60).contains(commits), "{refused}");
+        }
+        let opening = EngineOptions { open_damaged_log: true, ..options() };
+        let engine = Engine::open(env.clone(), &path(), opening).unwrap();
+        let lost = engine.recovery().unwrap().lost.unwrap();
+        assert_eq!(lost.pages, 0, "no page was written");
+        let heap = engine.heap(object).unwrap();
+        let found = sorted(now(&engine, &heap));
+        // What stands before the damage, all of it, and with the rest that is told of nothing is missing.
+        assert_eq!(found, rows(0..found.len() as i64));
+        assert_eq!(
+            found.len() as u64 / 5 + lost.commits + 1,
+            acknowledged / 5,
+            "one commit was in the damaged chunk"
+        );
+        sound(&engine);
+        fill(&engine, &heap, 1000..1005);
+    });
+    world.vfs().crash_losing_nothing();
+    world.run(|env| {
+        // The log goes on behind the gap.
+        let engine = Engine::open(env.clone(), &path(), options()).unwrap();
+        let heap = engine.heap(object).unwrap();
+        assert!(now(&engine, &heap).iter().any(|row| row.0 == 1004));
+        sound(&engine);
+        engine.close().unwrap();
+    });
+    world.run(|env| drop(Engine::open(env.clone(), &path(), options()).unwrap()));
+}
+
+#[test]
+fn pages_changed_by_the_lost_part_of_a_log_are_damaged_and_stay_so() {
+    let small = || EngineOptions { buffer_pool_bytes: 32 * 4096, ..options() };
+    let (world, object) = killed(
+        |engine, heap| {
+            fill(engine, heap, 0..2000);
+            engine.checkpoint().unwrap();
+            for round in 0..10 {
+                let mut txn = engine.begin(TxnOptions::default());
+                txn.begin_statement().unwrap();
+                // More than the pool holds: pages go to the disk with what is lost.
+                bump(heap, &mut txn, "", 1.0, |id| id / 100 == round).unwrap();
+                txn.end_statement().unwrap();
+                txn.commit(CommitMode::Wait).unwrap();
+            }
+        },
+        small(),
+    );
+    let log = World::dir().join("t.verso-wal/0000000000000001.log");
+    let chunks = {
+        let bytes = world.vfs().read_file(&log).unwrap();
+        (1..bytes.len() / 512).filter(|sector| &bytes[sector * 512 + 4..][..4] == b"VLOG").count()
+    };
+    damage_chunk(&world, chunks - 4);
+    let look = |engine: &Engine| {
+        let heap = engine.heap(object).unwrap();
+        let mut txn = engine.begin(TxnOptions::default());
+        txn.begin_statement().unwrap();
+        let (mut good, mut bad) = (0, 0);
+        for index in 0..heap.page_count() {
+            let mut scan = heap.scan(&txn, ScanSpec { columns: &[1, 3], pages: index..index + 1 });
+            let mut out = ScanBatch::default();
+            match scan.next(&mut out) {
+                Ok(_) => good += out.batch.rows,
+                Err(StorageError::Corrupt { flaw, .. }) => {
+                    assert!(flaw.to_string().contains("part of the log that was lost"), "{flaw}");
+                    bad += 1;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        txn.end_statement().unwrap();
+        (good, bad)
+    };
+    let mut first = None;
+    for open_damaged_log in [true, false, false] {
+        world.run(|env| {
+            let engine =
+                Engine::open(env.clone(), &path(), EngineOptions { open_damaged_log, ..small() }).unwrap();
+            let found = look(&engine);
+            assert!(found.0 > 500 && found.1 > 0, "{found:?}");
+            assert_eq!(*first.get_or_insert(found), found);
+            if let Some(lost) = engine.recovery().unwrap().lost {
+                assert!(lost.pages >= found.1, "{lost:?}");
+            }
+            let report = engine.check(&mut |_| ()).unwrap();
+            assert!(report.problems.len() as u64 >= found.1, "{:?}", report.problems);
+        });
+        world.vfs().crash_losing_nothing();
+    }
+}
