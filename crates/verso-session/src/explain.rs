@@ -11,12 +11,9 @@ use crate::client::CommandTag;
 use crate::client::Results;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::session::text_columns;
+use crate::plans::{QUERY_PLAN, text_columns};
 use verso_planner::errors::SqlError;
 use verso_planner::explain::Lines;
-
-/// The column that EXPLAIN yields.
-pub(crate) const QUERY_PLAN: &str = "QUERY PLAN";
 
 impl Frame<'_> {
     /// EXPLAIN [ANALYZE].
@@ -32,12 +29,12 @@ impl Frame<'_> {
         let mut lines = Lines::default();
         lines.statement(&shown);
         if analyze {
-            let start = self.services.env.clock.monotonic_nanos();
+            let start = self.services.clocks.nanos();
             results.counts_only = true;
             let rows = self.execute(bound, params, results);
             results.counts_only = false;
             let rows = rows?;
-            let nanos = self.services.env.clock.monotonic_nanos().saturating_sub(start);
+            let nanos = self.services.clocks.nanos().saturating_sub(start);
             lines.add(0, format!("Rows: {rows}"));
             lines.add(0, format!("Execution Time: {:.3} ms", nanos as f64 / 1e6));
         }

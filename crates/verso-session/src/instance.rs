@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use verso_catalog::{Catalog, Role};
 use verso_exec::plan::PlFunction;
-use verso_storage::{Engine, EngineOptions};
+use verso_storage::{Engine, EngineOptions, Lsn, Markers};
 
 use crate::plans::StatementCache;
 use crate::registry::{Reason, Registry};
@@ -36,7 +36,7 @@ pub struct Instance {
     /// Connections that a server takes, for SHOW; 0 where there is none.
     pub(crate) connections_max: AtomicUsize,
     /// Sweeps asked for by statements, oldest first.
-    pub(crate) sweeps: Mutex<Vec<crate::views::SweepRecord>>,
+    pub(crate) sweeps: Mutex<Vec<SweepRecord>>,
 }
 
 /// Settings of the database, as ALTER DATABASE SET leaves them.
@@ -140,7 +140,7 @@ impl Instance {
     }
 
     /// Remembers a sweep.
-    pub(crate) fn remember_sweep(&self, record: crate::views::SweepRecord) {
+    pub(crate) fn remember_sweep(&self, record: SweepRecord) {
         let mut sweeps = self.sweeps.lock();
         if sweeps.len() >= SWEEPS_KEPT {
             sweeps.remove(0);
@@ -175,4 +175,33 @@ impl Instance {
     pub fn terminate_session(&self, id: u64) -> bool {
         self.sessions.find(id).map(|session| session.interrupt(Reason::Administrator)).is_some()
     }
+}
+
+impl Instance {
+    /// How far the log is on disk; see [`Session::unsettled`](crate::Session::unsettled).
+    pub fn durable(&self) -> u64 {
+        self.engine.durable().0
+    }
+
+    /// Waits until the log is on disk up to there; writes it, if nobody does.
+    ///
+    /// # Errors
+    /// 58030 if the log could not be written.
+    pub fn flush_log(&self, upto: u64) -> Result<(), SqlError> {
+        Ok(self.engine.flush_log(Lsn(upto))?)
+    }
+}
+
+/// A sweep that a statement asked for.
+#[derive(Clone, Debug)]
+pub struct SweepRecord {
+    pub(crate) started: i64,
+    pub(crate) seconds: f64,
+    pub(crate) workers: u32,
+    pub(crate) table: Option<String>,
+    pub(crate) pages_visited: u64,
+    pub(crate) pages_skipped: u64,
+    pub(crate) pages_backed_out: u64,
+    pub(crate) before: Markers,
+    pub(crate) after: Markers,
 }

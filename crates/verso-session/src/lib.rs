@@ -8,9 +8,10 @@
 //! |---|---|
 //! | [`session`] | a session: its parts, and the order in which a statement goes through them |
 //! | [`views`] | rows of the system views |
-//! | [`cursors`] | PREPARE, EXECUTE, DECLARE, FETCH |
-//! | [`portal`] | executions that yield their rows in portions |
-//! | [`transaction`] | the transaction a session is in, and what begins and ends it |
+//! | [`cursors`] | cursors that are open, and where they stand |
+//! | [`portal`] | portals: executions that yield their rows in portions |
+//! | [`transaction`] | the transaction a session is in: a state machine, and storage's transaction |
+//! | [`framed`] | which part runs a statement in its frame |
 //! | [`ddl`] | CREATE, ALTER, DROP, TRUNCATE, LOCK TABLE |
 //! | [`copy`] | COPY |
 //! | [`explain`] | plans as text |
@@ -36,6 +37,7 @@ mod ddl;
 mod explain;
 mod failure;
 mod frame;
+mod framed;
 mod instance;
 mod plans;
 mod portal;

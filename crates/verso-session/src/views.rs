@@ -3,27 +3,14 @@
 use std::sync::atomic::Ordering;
 
 use verso_catalog::{SystemRows, SystemView};
-use verso_storage::{
-    AdvisoryKey, Isolation, LockInfo, LockTarget, Markers, ObjectId, PageKind, TxnId, TxnState,
-};
+use verso_storage::{AdvisoryKey, Isolation, LockInfo, LockTarget, ObjectId, PageKind, TxnId, TxnState};
 use verso_types::Value;
 
-use crate::services::Services;
+use crate::cursors::Cursors;
+use crate::instance::SweepRecord;
+use crate::plans::NamedStatements;
+use crate::services::{DATABASE, EPOCH_MICROS, Services};
 use crate::settings::SETTINGS;
-
-/// A sweep that a statement asked for.
-#[derive(Clone, Debug)]
-pub struct SweepRecord {
-    pub(crate) started: i64,
-    pub(crate) seconds: f64,
-    pub(crate) workers: u32,
-    pub(crate) table: Option<String>,
-    pub(crate) pages_visited: u64,
-    pub(crate) pages_skipped: u64,
-    pub(crate) pages_backed_out: u64,
-    pub(crate) before: Markers,
-    pub(crate) after: Markers,
-}
 
 /// Sums over the session's statements.
 #[derive(Clone, Debug, Default)]
@@ -52,14 +39,22 @@ fn optional(value: Option<i64>) -> Value {
     value.map_or(Value::Null, Value::Timestamptz)
 }
 
-impl SystemRows for Services {
+/// What the rows are made of.
+pub(crate) struct Views<'v> {
+    pub(crate) services: &'v Services,
+    pub(crate) cursors: &'v Cursors,
+    pub(crate) named: &'v NamedStatements,
+    pub(crate) totals: &'v SessionTotals,
+}
+
+impl SystemRows for Views<'_> {
     fn rows(&self, view: SystemView, args: &[Value]) -> Vec<Vec<Value>> {
         match view {
             SystemView::Database => vec![self.database_row()],
             SystemView::Transactions => self.transaction_rows(),
             SystemView::Sessions => self.session_rows(),
             SystemView::SessionStats => {
-                let totals = self.totals.borrow();
+                let totals = self.totals;
                 vec![vec![
                     int(totals.statements),
                     int(totals.rows),
@@ -71,11 +66,12 @@ impl SystemRows for Services {
                 ]]
             }
             SystemView::TableSpace => self.table_space_rows(),
-            SystemView::SweepHistory => self.instance.sweeps.lock().iter().map(sweep_row).collect(),
+            SystemView::SweepHistory => self.services.instance.sweeps.lock().iter().map(sweep_row).collect(),
             SystemView::Tip => self.tip_rows(args),
             SystemView::Settings => {
                 let row = |(name, description): &(&str, &str)| {
-                    let setting = self.show(name).map_or(Value::Null, |setting| Value::text(&setting));
+                    let setting =
+                        self.services.show(name).map_or(Value::Null, |setting| Value::text(&setting));
                     vec![Value::text(name), setting, Value::text(description)]
                 };
                 SETTINGS.iter().map(row).collect()
@@ -85,18 +81,17 @@ impl SystemRows for Services {
             SystemView::PreparedTransactions => self.prepared_rows(),
             SystemView::Progress => Vec::new(), // nothing runs in the background of a statement yet
             SystemView::Activity => self.activity_rows(),
-            SystemView::Cursors => self.cursors.iter().map(|(name, cursor)| cursor.row(name)).collect(),
-            SystemView::PreparedStatements => {
-                self.statements.iter().map(|(name, statement)| statement.row(name)).collect()
-            }
+            SystemView::Cursors => self.cursors.rows(),
+            SystemView::PreparedStatements => self.named.rows(),
             // A catalog that cannot be read has told so to whoever looked for a table.
             SystemView::Roles => self
+                .services
                 .instance
                 .roles()
                 .map(|roles| roles.iter().map(verso_catalog::Role::to_values).collect())
                 .unwrap_or_default(),
             SystemView::PageWrites => {
-                let statistics = self.instance.engine.statistics();
+                let statistics = self.services.instance.engine.statistics();
                 let writes = statistics.pool.writes_per_kind;
                 PageKind::ALL
                     .iter()
@@ -107,11 +102,11 @@ impl SystemRows for Services {
     }
 }
 
-impl Services {
+impl Views<'_> {
     fn database_row(&self) -> Vec<Value> {
-        let engine = &self.instance.engine;
+        let engine = &self.services.instance.engine;
         let (markers, space, statistics) = (engine.markers(), engine.space(), engine.statistics());
-        let database = *self.instance.database.lock();
+        let database = *self.services.instance.database.lock();
         let page_size = i32::try_from(space.page_size).unwrap_or(i32::MAX);
         vec![
             Value::text("verso"),
@@ -158,12 +153,12 @@ impl Services {
                 if txn.first_lsn.0 == 0 { Value::Null } else { int(txn.first_lsn.0) },
             ]
         };
-        self.instance.engine.transactions().into_iter().map(row).collect()
+        self.services.instance.engine.transactions().into_iter().map(row).collect()
     }
 
     /// The table with this number, and its oid.
     fn table_of(&self, object: ObjectId) -> Option<(Value, Value)> {
-        let catalog = self.catalog.borrow().clone()?;
+        let catalog = self.services.catalog.borrow().clone()?;
         let table = catalog.tables().find(|table| table.heap == object)?;
         Some((Value::text(&table.name), Value::Int8(i64::from(table.oid.0))))
     }
@@ -200,7 +195,7 @@ impl Services {
                 if blockers.is_empty() { Value::Null } else { Value::text(&blockers.join(",")) },
             ]
         };
-        self.instance.engine.locks().into_iter().map(row).collect()
+        self.services.instance.engine.locks().into_iter().map(row).collect()
     }
 
     fn pg_lock_rows(&self) -> Vec<Vec<Value>> {
@@ -248,21 +243,20 @@ impl Services {
             row[10] = Value::Bool(lock.granted);
             row
         };
-        self.instance.engine.locks().into_iter().map(row).collect()
+        self.services.instance.engine.locks().into_iter().map(row).collect()
     }
 
     fn prepared_rows(&self) -> Vec<Vec<Value>> {
         let row = |info: verso_storage::PreparedInfo| {
-            let database = verso_exec::context::Identity::database_name(self);
             vec![
                 id(info.txn),
                 Value::text(&info.name),
-                Value::Timestamptz(info.at_unix_micros - crate::services::EPOCH_MICROS),
+                Value::Timestamptz(info.at_unix_micros - EPOCH_MICROS),
                 Value::text(&info.by),
-                Value::Text(database),
+                Value::text(DATABASE),
             ]
         };
-        self.instance.engine.prepared().into_iter().map(row).collect()
+        self.services.instance.engine.prepared().into_iter().map(row).collect()
     }
 
     fn session_rows(&self) -> Vec<Vec<Value>> {
@@ -279,7 +273,7 @@ impl Services {
                 Value::Text(statement),
             ]
         };
-        self.instance.sessions.all().into_iter().map(row).collect()
+        self.services.instance.sessions.all().into_iter().map(row).collect()
     }
 
     fn activity_rows(&self) -> Vec<Vec<Value>> {
@@ -305,12 +299,12 @@ impl Services {
                 Value::text("client backend"),
             ]
         };
-        self.instance.sessions.all().iter().map(row).collect()
+        self.services.instance.sessions.all().iter().map(row).collect()
     }
 
     fn table_space_rows(&self) -> Vec<Vec<Value>> {
-        let Some(catalog) = self.catalog.borrow().clone() else { return Vec::new() };
-        let engine = &self.instance.engine;
+        let Some(catalog) = self.services.catalog.borrow().clone() else { return Vec::new() };
+        let engine = &self.services.instance.engine;
         let page_size = engine.space().page_size;
         let mut rows = Vec::new();
         for table in catalog.tables() {
@@ -338,7 +332,7 @@ impl Services {
         else {
             return Vec::new();
         };
-        let engine = &self.instance.engine;
+        let engine = &self.services.instance.engine;
         let first = u64::try_from(from).unwrap_or(0).max(1);
         let last = u64::try_from(to).unwrap_or(0).min(engine.markers().next.0.saturating_sub(1));
         (first..=last)

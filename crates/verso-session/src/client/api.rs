@@ -114,6 +114,11 @@ impl CommandTag {
     }
 }
 
+/// A tag without a count.
+pub(crate) fn tag(text: &str) -> CommandTag {
+    CommandTag { text: text.to_string(), rows: 0 }
+}
+
 /// A message that is no error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {

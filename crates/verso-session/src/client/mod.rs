@@ -10,6 +10,7 @@ mod api;
 mod results;
 mod sinks;
 
+pub(crate) use api::tag;
 pub use api::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics};
 pub(crate) use results::Results;
 pub(crate) use sinks::{Collect, Counted, Kept, Nowhere};

@@ -78,7 +78,7 @@ impl Frame<'_> {
     ) -> Result<u64, ExecError> {
         let tables = self.tables();
         let executor = self.services.settings.executor;
-        let services = self.services.lend();
+        let services = self.services.lend(self.views);
         let cx = ExecContext::new(&tables, self.catalog, &[], &services, self.cancel, executor);
         execute(bound, &cx.with_external(external), sink)
     }

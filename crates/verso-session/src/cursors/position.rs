@@ -6,15 +6,11 @@
 //! 1. While a cursor is open nobody reuses the place of a record that it may stand on: it holds a snapshot from before its
 //!    first.
 
-use verso_exec::plan::Origin;
-use verso_exec::{ExecError, error::Result as ExecResult};
 use verso_storage::HeldView;
 use verso_types::{Batch, SqlType};
 
-use crate::Session;
 use crate::client::{CommandTag, Notice, OutputColumn, StatementSink};
-use crate::portal::Portal;
-use verso_parser::syntax::Statement;
+use crate::services::Position;
 use verso_planner::errors::SqlError;
 
 /// Where a cursor stands.
@@ -31,17 +27,24 @@ pub(crate) struct Places {
     held: bool,
 }
 
-/// What a statement with WHERE CURRENT OF needs to know of its cursor.
-#[derive(Debug)]
-pub(crate) struct Position {
-    cursor: String,
-    tables: Vec<u32>,
-    locks: bool,
-    held: bool,
-    row: Option<Vec<i64>>,
-}
-
 impl Places {
+    /// Before the first row.
+    pub(crate) fn new(tables: Vec<u32>, locks: bool, view: Option<HeldView>) -> Places {
+        Places { tables, locks, row: None, view, held: false }
+    }
+
+    /// What a statement with WHERE CURRENT OF needs to know.
+    pub(crate) fn position(&self, cursor: &str) -> Position {
+        let Places { tables, locks, row, view: _, held } = self;
+        Position {
+            cursor: cursor.to_string(),
+            tables: tables.clone(),
+            locks: *locks,
+            held: *held,
+            row: row.clone(),
+        }
+    }
+
     /// The columns that the client sees.
     pub(crate) fn visible<'c>(&self, columns: &'c [OutputColumn]) -> &'c [OutputColumn] {
         &columns[..columns.len() - self.tables.len()]
@@ -108,67 +111,5 @@ impl StatementSink for Watch<'_> {
 
     fn notice(&mut self, notice: &Notice) -> Result<(), SqlError> {
         self.sink.notice(notice)
-    }
-}
-
-impl Session {
-    /// The places of a cursor about to be opened.
-    pub(crate) fn places(&self, portal: &Portal, locks: bool) -> Result<Places, SqlError> {
-        let columns = portal.columns().unwrap_or_default();
-        let record = |column: &OutputColumn| column.origin.filter(|origin| origin.column == Origin::RECORD);
-        let tables: Vec<u32> = columns.iter().filter_map(record).map(|origin| origin.table).collect();
-        let view = match &self.active {
-            Some(active) if !tables.is_empty() => {
-                let mut txn = active.txn.borrow_mut();
-                txn.begin_statement()?;
-                Some(txn.end_statement_holding()?)
-            }
-            _ => None,
-        };
-        Ok(Places { tables, locks, row: None, view, held: false })
-    }
-
-    /// Before a statement that may have WHERE CURRENT OF: where its cursor stands.
-    pub(crate) fn note_position(&self, statement: &Statement) {
-        let name = match statement {
-            Statement::Update(update) => &update.current,
-            Statement::Delete(delete) => &delete.current,
-            Statement::Explain { statement, .. } => return self.note_position(statement),
-            _ => return,
-        };
-        let Some(name) = name else { return };
-        let position = self.services.cursors.get(&name.text).map(|cursor| {
-            let Places { tables, locks, row, view: _, held } = cursor.place();
-            let cursor = name.text.clone();
-            Position { cursor, tables: tables.clone(), locks: *locks, held: *held, row: row.clone() }
-        });
-        *self.services.position.borrow_mut() = position;
-    }
-}
-
-impl Position {
-    /// The place of the record of a table, if this is the cursor.
-    pub(crate) fn place(&self, cursor: &str, table: &verso_catalog::TableDef) -> Option<ExecResult<i64>> {
-        (self.cursor == cursor).then(|| self.record(table))
-    }
-
-    fn record(&self, table: &verso_catalog::TableDef) -> ExecResult<i64> {
-        let Position { cursor, tables, locks, held, row } = self;
-        let error = |what: String| Err(ExecError::raised("24000", format!("cursor \"{cursor}\" {what}")));
-        if *held {
-            return error("is held from a previous transaction".into());
-        }
-        let mut places = (0..tables.len()).filter(|n| tables[*n] == table.oid.0);
-        match (places.next(), places.next(), row) {
-            (None, ..) if *locks => {
-                error(format!("does not have a FOR UPDATE/SHARE reference to table \"{}\"", table.name))
-            }
-            (None, ..) => error(format!("is not a simply updatable scan of table \"{}\"", table.name)),
-            (Some(_), Some(_), _) => {
-                error(format!("has multiple FOR UPDATE/SHARE references to table \"{}\"", table.name))
-            }
-            (Some(_), None, None) => error("is not positioned on a row".into()),
-            (Some(n), None, Some(row)) => Ok(row[n]),
-        }
     }
 }

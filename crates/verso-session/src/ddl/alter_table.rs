@@ -12,9 +12,9 @@ use verso_types::{CastKind, SqlType};
 
 use super::{options, text};
 use crate::client::CommandTag;
+use crate::client::tag;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::transaction::tag;
 use verso_parser::syntax::{
     AlterAction, AlterTable, ColumnDefinition, ConstraintDefinition, DropKind, Expr, Name, QualifiedName,
 };

@@ -9,9 +9,9 @@ use super::like::{copy_columns, copy_constraints, plain_indexes};
 use super::sequence::bounds;
 use super::{options, schema, text, texts};
 use crate::client::CommandTag;
+use crate::client::tag;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::transaction::tag;
 use verso_parser::syntax::{
     ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateTable, TableElement,
 };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use verso_catalog::{CatalogError, ObjectKind, Relation, TableDef};
 
 use crate::client::CommandTag;
+use crate::client::tag;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::transaction::tag;
 use verso_parser::syntax::{Drop, DropKind};
 
 impl Frame<'_> {

@@ -5,9 +5,9 @@ use verso_types::SqlType;
 
 use super::schema;
 use crate::client::CommandTag;
+use crate::client::tag;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::transaction::tag;
 use verso_parser::syntax::{self, CreateFunction, DropFunction, Returns};
 use verso_planner::errors::{SqlError, sqlstate};
 

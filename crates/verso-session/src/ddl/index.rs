@@ -4,9 +4,9 @@ use verso_catalog::{CatalogError, NewIndex, ObjectKind};
 
 use super::{schema, text};
 use crate::client::CommandTag;
+use crate::client::tag;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::transaction::tag;
 use verso_parser::syntax::{CreateIndex, QualifiedName};
 use verso_planner::errors::{SqlError, sqlstate};
 

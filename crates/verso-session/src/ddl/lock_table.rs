@@ -3,9 +3,9 @@
 use verso_storage::{StorageError, TableLockMode, WaitPolicy};
 
 use crate::client::CommandTag;
+use crate::client::tag;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::transaction::tag;
 use verso_parser::syntax::{LockTable, TableLockMode as Asked};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};

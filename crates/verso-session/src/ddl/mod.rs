@@ -30,10 +30,10 @@ use std::sync::Arc;
 
 use verso_catalog::TableOptions;
 
+use crate::client::tag;
 use crate::client::{CommandTag, Notice};
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::transaction::tag;
 use verso_parser::syntax::{Name, QualifiedName, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
@@ -67,13 +67,13 @@ impl Frame<'_> {
 
     /// A notice that there was nothing to do.
     pub(crate) fn skip(&self, message: String) {
-        self.services.tell(Notice::message(message));
+        self.services.notices.tell(Notice::message(message));
     }
 
     /// The same for what is there already.
     fn skip_known(&self, sqlstate: &str, message: String) {
         let notice = Notice { sqlstate: sqlstate.into(), ..Notice::message(message) };
-        self.services.tell(notice);
+        self.services.notices.tell(notice);
     }
 }
 

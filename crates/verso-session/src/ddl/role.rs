@@ -5,11 +5,11 @@ use std::sync::Arc;
 use verso_catalog::{CatalogError, ObjectKind, RoleChange};
 use verso_types::datetime::parse_timestamptz;
 
+use crate::client::tag;
 use crate::client::{CommandTag, Notice};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::scram::Verifier;
-use crate::transaction::tag;
 use verso_parser::syntax::{RoleOptions, RoleStatement};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -48,7 +48,7 @@ impl Frame<'_> {
                     match catalog.drop_role(txn, &name.text) {
                         Err(CatalogError::Missing { kind: ObjectKind::Role, name }) if *if_exists => {
                             let text = format!("role \"{name}\" does not exist, skipping");
-                            self.services.tell(Notice::message(text));
+                            self.services.notices.tell(Notice::message(text));
                         }
                         result => result?,
                     }

@@ -4,9 +4,9 @@ use verso_catalog::{CatalogError, NewSequence, SequenceBounds, SequenceRequest};
 
 use super::schema;
 use crate::client::CommandTag;
+use crate::client::tag;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::transaction::tag;
 use verso_parser::syntax::CreateSequence;
 use verso_planner::errors::sqlstate;
 

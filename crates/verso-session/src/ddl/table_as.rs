@@ -8,9 +8,9 @@ use verso_types::Value;
 
 use super::{options, schema};
 use crate::client::CommandTag;
+use crate::client::tag;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::transaction::tag;
 use verso_parser::syntax::{CreateTableAs, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};

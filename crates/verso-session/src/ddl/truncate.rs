@@ -1,9 +1,9 @@
 //! TRUNCATE, and which tables it takes along.
 
 use crate::client::CommandTag;
+use crate::client::tag;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::transaction::tag;
 use verso_parser::syntax::Truncate;
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};

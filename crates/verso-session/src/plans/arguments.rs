@@ -3,7 +3,6 @@
 use verso_types::text::type_of;
 use verso_types::{CastKind, SqlType, TimeZone, Value, cast, cast_kind, parse_text};
 
-use crate::Session;
 use crate::plans::Prepared;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -19,36 +18,33 @@ impl Prepared {
                 _ => fits(value, ty),
             })
     }
-}
 
-impl Session {
     /// Values as the parameters' types want them: texts are read, numbers widened.
     pub(crate) fn arguments(
         &self,
-        prepared: &Prepared,
         mut values: Vec<Value>,
+        time_zone: &TimeZone,
     ) -> Result<Vec<Value>, SqlError> {
-        if values.len() != prepared.params.len() {
+        if values.len() != self.params.len() {
             let text = format!(
                 "bind message supplies {} parameters, but prepared statement \"\" requires {}",
                 values.len(),
-                prepared.params.len()
+                self.params.len()
             );
             return Err(SqlError::new(sqlstate::PROTOCOL_VIOLATION, text));
         }
-        self.read_arguments(prepared, &mut values).map_err(|(_, error)| error)?;
+        self.read_arguments(&mut values, time_zone).map_err(|(_, error)| error)?;
         Ok(values)
     }
 
     /// Brings values to the parameters' types; which one could not be.
     pub(crate) fn read_arguments(
         &self,
-        prepared: &Prepared,
         values: &mut [Value],
+        time_zone: &TimeZone,
     ) -> Result<(), (usize, SqlError)> {
-        for (index, (value, to)) in values.iter_mut().zip(&prepared.params).enumerate() {
+        for (index, (value, to)) in values.iter_mut().zip(&self.params).enumerate() {
             if !fits(value, to) {
-                let time_zone = &self.services.settings.time_zone;
                 *value = convert(value, to, time_zone, index).map_err(|error| (index, error))?;
             }
         }

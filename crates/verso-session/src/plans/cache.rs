@@ -23,13 +23,7 @@ use verso_types::text::type_of;
 use verso_types::{SqlType, Value};
 
 use super::normal::{Normal, starts_plain};
-use crate::Session;
-use crate::client::StatementSink;
-use crate::plans::Job;
 use crate::plans::Prepared;
-use verso_parser::parse_script;
-use verso_parser::syntax::Statement;
-use verso_planner::errors::SqlError;
 
 /// Texts in each of the two generations of the instance's table.
 const SHARED_MAX: usize = 1_024;
@@ -38,9 +32,17 @@ const OWN_MAX: usize = 256;
 /// Longer texts are not kept.
 const TEXT_BYTES_MAX: usize = 4_096;
 
-/// What is known of a text.
-#[derive(Clone, Debug)]
+/// How to execute a text that is known.
 pub(crate) enum Known {
+    /// Its literals are the parameters.
+    Normal(Arc<Prepared>),
+    /// As it stands.
+    AsItIs(Arc<Prepared>),
+}
+
+/// What is kept of a text.
+#[derive(Clone, Debug)]
+enum Kept {
     /// How to execute it.
     Statement(Arc<Prepared>),
     /// The text with parameters means something else: look for the text as it is.
@@ -49,7 +51,10 @@ pub(crate) enum Known {
     Never,
 }
 
-type Texts = HashMap<Box<str>, Known, BuildHasherDefault<TextHasher>>;
+/// Prepares a text with these types of parameters, if it is a query or a change of rows.
+type Prepare<'p> = &'p mut dyn FnMut(&str, &[Option<SqlType>]) -> Option<Prepared>;
+
+type Texts = HashMap<Box<str>, Kept, BuildHasherDefault<TextHasher>>;
 
 /// The instance's table: two generations, of which the older goes when the younger is full; what is used moves up.
 #[derive(Debug, Default)]
@@ -58,7 +63,7 @@ pub(crate) struct StatementCache {
 }
 
 impl StatementCache {
-    fn find(&self, key: &str) -> Option<Known> {
+    fn find(&self, key: &str) -> Option<Kept> {
         let mut generations = self.generations.lock();
         if let Some(known) = generations.0.get(key) {
             return Some(known.clone());
@@ -69,7 +74,7 @@ impl StatementCache {
         Some(found)
     }
 
-    fn keep(&self, key: &str, known: Known) {
+    fn keep(&self, key: &str, known: Kept) {
         let mut generations = self.generations.lock();
         if generations.0.len() >= SHARED_MAX {
             generations.1 = std::mem::take(&mut generations.0);
@@ -82,161 +87,98 @@ impl StatementCache {
 #[derive(Debug, Default)]
 pub(crate) struct OwnStatements {
     texts: Texts,
-    normal: Normal,
+    pub(crate) normal: Normal,
     key: String,
 }
 
-impl Session {
-    /// Executes a text from the cache, or learns it; none where it has to go the long way.
-    pub(crate) fn execute_cached(
+impl OwnStatements {
+    /// How to execute a text, known or learned now; none where it has to go the long way. With literals for parameters,
+    /// `normal` has their values.
+    pub(crate) fn find(
         &mut self,
+        shared: &StatementCache,
         sql: &str,
         params: &[Value],
-        sink: &mut dyn StatementSink,
-    ) -> Option<Result<(), SqlError>> {
-        if self.active.as_ref().is_some_and(|active| active.changed_schema) || sql.len() > TEXT_BYTES_MAX {
+        prepare: Prepare<'_>,
+    ) -> Option<Known> {
+        if sql.len() > TEXT_BYTES_MAX {
             return None;
         }
-        let mut own = std::mem::take(&mut self.own);
-        let result = self.execute_known(&mut own, sql, params, sink);
-        self.own = own;
-        result
-    }
-
-    fn execute_known(
-        &mut self,
-        own: &mut OwnStatements,
-        sql: &str,
-        params: &[Value],
-        sink: &mut dyn StatementSink,
-    ) -> Option<Result<(), SqlError>> {
-        if params.is_empty() && own.normal.read(sql) {
-            let key = std::mem::take(&mut own.normal.key);
-            let known = own.look(self, &key);
-            own.normal.key = key;
-            let known = known.or_else(|| self.learn_normal(own, sql));
-            match known? {
-                Known::Statement(prepared) => return Some(self.execute_normal(own, &prepared, sql, sink)),
-                Known::AsItIs => {}
-                Known::Never => return None,
+        if params.is_empty() && self.normal.read(sql) {
+            let key = std::mem::take(&mut self.normal.key);
+            let kept = self.look(shared, &key);
+            self.normal.key = key;
+            match kept.or_else(|| self.learn_normal(shared, sql, prepare))? {
+                Kept::Statement(prepared) => return Some(Known::Normal(prepared)),
+                Kept::AsItIs => {}
+                Kept::Never => return None,
             }
         } else if !starts_plain(sql) {
             return None;
         }
-        let mut key = std::mem::take(&mut own.key);
+        let mut key = std::mem::take(&mut self.key);
         as_it_is_key(&mut key, sql, params);
-        let known = own.look(self, &key).or_else(|| self.learn(own, &key, sql, params));
-        own.key = key;
-        match known? {
-            Known::Statement(prepared) => {
-                let job = Job { shows: true, ..Job::prepared(&prepared, params)? };
-                let job = Job { ends: self.series, ..job };
-                Some(self.one(&job, sink))
-            }
-            Known::AsItIs | Known::Never => None,
+        let kept = self.look(shared, &key).or_else(|| self.learn(shared, &key, sql, params, prepare));
+        self.key = key;
+        match kept? {
+            Kept::Statement(prepared) => Some(Known::AsItIs(prepared)),
+            Kept::AsItIs | Kept::Never => None,
         }
-    }
-
-    /// Executes a text whose literals are parameters.
-    fn execute_normal(
-        &mut self,
-        own: &mut OwnStatements,
-        prepared: &Arc<Prepared>,
-        sql: &str,
-        sink: &mut dyn StatementSink,
-    ) -> Result<(), SqlError> {
-        let mut values = std::mem::take(&mut own.normal.values);
-        let read = self.read_arguments(prepared, &mut values);
-        let result = match read {
-            Ok(()) => {
-                let job = Job::prepared(prepared, &values);
-                let job = job.ok_or_else(|| SqlError::internal("nothing was kept"))?;
-                let at = verso_parser::syntax::Span { start: 0, end: u32::MAX };
-                let job = Job { sql, at, shows: false, ends: self.series, ..job };
-                self.one(&job, sink).map_err(|error| match error.position {
-                    Some(position) if error.context.is_none() => {
-                        let position = own.normal.given_position(sql, position);
-                        SqlError { position: Some(position), ..error }
-                    }
-                    _ => error,
-                })
-            }
-            Err((index, error)) => {
-                self.fail_transaction();
-                Err(match own.normal.given_literal(sql, index) {
-                    Some(at) => error.at(at),
-                    None => error,
-                })
-            }
-        };
-        values.clear();
-        own.normal.values = values;
-        result
     }
 
     /// Tries the text with parameters (K1).
-    fn learn_normal(&mut self, own: &mut OwnStatements, sql: &str) -> Option<Known> {
-        let given = self.prepare_quietly(sql, &[])?;
-        let types = own.normal.types();
-        let text = own.normal.text().to_string();
-        let known = match self.prepare_quietly(&text, &types) {
+    fn learn_normal(&mut self, shared: &StatementCache, sql: &str, prepare: Prepare<'_>) -> Option<Kept> {
+        let given = prepare(sql, &[])?;
+        let types = self.normal.types();
+        let kept = match prepare(self.normal.text(), &types) {
             Some(normal) if same_columns(&given, &normal) && normal.params().len() == types.len() => {
-                Known::Statement(Arc::new(normal.of_cache(types)))
+                Kept::Statement(Arc::new(normal.of_cache(types)))
             }
-            _ => Known::AsItIs,
+            _ => Kept::AsItIs,
         };
-        own.keep(self, own.normal.key.clone(), &known);
-        Some(known)
+        let key = self.normal.key.clone();
+        self.keep(shared, key, &kept);
+        Some(kept)
     }
 
     /// Keeps a text as it is.
-    fn learn(&mut self, own: &mut OwnStatements, key: &str, sql: &str, params: &[Value]) -> Option<Known> {
+    fn learn(
+        &mut self,
+        shared: &StatementCache,
+        key: &str,
+        sql: &str,
+        params: &[Value],
+        prepare: Prepare<'_>,
+    ) -> Option<Kept> {
         let types: Vec<Option<SqlType>> =
             params.iter().map(|value| Some(type_of(value)).filter(|ty| *ty != SqlType::Unknown)).collect();
-        let prepared = self.prepare_quietly(sql, &types)?;
+        let prepared = prepare(sql, &types)?;
         let fits = prepared.params().len() == params.len() && !changes_with_time(sql);
-        let known = if fits { Known::Statement(Arc::new(prepared.of_cache(types))) } else { Known::Never };
-        own.keep(self, key.to_string(), &known);
-        Some(known)
+        let kept = if fits { Kept::Statement(Arc::new(prepared.of_cache(types))) } else { Kept::Never };
+        self.keep(shared, key.to_string(), &kept);
+        Some(kept)
     }
 
-    /// Prepares a query or change of rows; what is wrong with it, the long way will say.
-    fn prepare_quietly(&mut self, sql: &str, types: &[Option<SqlType>]) -> Option<Prepared> {
-        let mut statements = parse_script(sql).ok()?;
-        let parsed = statements.pop().filter(|_| statements.is_empty())?;
-        let plain = matches!(
-            parsed.statement,
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
-        );
-        if !plain {
-            return None;
+    fn look(&mut self, shared: &StatementCache, key: &str) -> Option<Kept> {
+        let current = |kept: &Kept| !matches!(kept, Kept::Statement(prepared) if prepared.is_stale());
+        if let Some(kept) = self.texts.get(key).filter(|kept| current(kept)) {
+            return Some(kept.clone());
         }
-        let prepared = self.prepare_parsed(sql.into(), Some(parsed), types).ok()?;
-        prepared.is_plain().then_some(prepared)
-    }
-}
-
-impl OwnStatements {
-    fn look(&mut self, session: &Session, key: &str) -> Option<Known> {
-        let current = |known: &Known| !matches!(known, Known::Statement(prepared) if prepared.is_stale());
-        if let Some(known) = self.texts.get(key).filter(|known| current(known)) {
-            return Some(known.clone());
-        }
-        let known = session.services.instance.statements.find(key).filter(current)?;
-        self.keep_own(key.to_string(), &known);
-        Some(known)
+        let kept = shared.find(key).filter(current)?;
+        self.keep_own(key.to_string(), &kept);
+        Some(kept)
     }
 
-    fn keep(&mut self, session: &Session, key: String, known: &Known) {
-        session.services.instance.statements.keep(&key, known.clone());
-        self.keep_own(key, known);
+    fn keep(&mut self, shared: &StatementCache, key: String, kept: &Kept) {
+        shared.keep(&key, kept.clone());
+        self.keep_own(key, kept);
     }
 
-    fn keep_own(&mut self, key: String, known: &Known) {
+    fn keep_own(&mut self, key: String, kept: &Kept) {
         if self.texts.len() >= OWN_MAX {
             self.texts.clear();
         }
-        self.texts.insert(key.into(), known.clone());
+        self.texts.insert(key.into(), kept.clone());
     }
 }
 

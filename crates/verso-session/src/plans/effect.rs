@@ -69,6 +69,14 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
     })
 }
 
+/// Whether a statement is a query or a change of rows: what has a plan.
+pub(crate) fn is_plain(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+    )
+}
+
 /// Whether a statement changes rows and answers with nothing but their number: it may build upon a commit that is in the
 /// log already, for its own comes behind it.
 pub(crate) fn only_changes(statement: &Statement) -> bool {

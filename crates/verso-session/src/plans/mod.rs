@@ -9,22 +9,39 @@
 //! | [`cache`] | texts that were executed before |
 //! | [`normal`] | texts without their literals |
 //! | [`prepared`] | statements parsed and bound ahead of their execution |
+//! | [`named`] | those that have a name |
 //! | [`arguments`] | values for their parameters |
+//! | [`columns`] | columns of statements without a plan |
 //! | [`ready`] | statements compiled for a session |
 //! | [`effect`] | what a statement may do, told before it runs |
 //! | [`job`] | one statement to be run, and how it ended |
 
 mod arguments;
 mod cache;
+mod columns;
 mod effect;
 mod job;
+mod named;
 mod normal;
 mod prepared;
 mod ready;
 
-pub(crate) use cache::{OwnStatements, StatementCache};
-pub(crate) use effect::{calls_users, changes, changes_schema, ends_transaction, only_changes};
+pub(crate) use cache::{Known, OwnStatements, StatementCache};
+pub(crate) use columns::{QUERY_PLAN, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
+pub(crate) use effect::{calls_users, changes, changes_schema, ends_transaction, is_plain, only_changes};
 pub(crate) use job::{Done, Job};
+pub(crate) use named::NamedStatements;
 pub(crate) use prepared::Planned;
 pub use prepared::Prepared;
 pub(crate) use ready::{Ready, ReadyStatements};
+
+/// What a session keeps of the statements that it has executed.
+#[derive(Debug, Default)]
+pub(crate) struct Plans {
+    /// By their texts.
+    pub(crate) texts: OwnStatements,
+    /// By names.
+    pub(crate) named: NamedStatements,
+    /// Compiled, by the number of the prepared one.
+    pub(crate) ready: std::cell::RefCell<ReadyStatements>,
+}

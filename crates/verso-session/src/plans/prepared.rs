@@ -13,12 +13,8 @@ use verso_catalog::CatalogSnapshot;
 use verso_exec::plan::{Plan, Statement as Bound};
 use verso_types::{SqlType, TimeZone};
 
-use crate::Session;
 use crate::client::OutputColumn;
-use crate::explain::QUERY_PLAN;
 use crate::plans::{calls_users, ends_transaction};
-use crate::session::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
-use verso_parser::parse_script;
 use verso_parser::syntax::{Parsed, Statement};
 use verso_planner::bind::{Binder, Inference};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -112,6 +108,58 @@ impl Prepared {
         self.columns.as_deref()
     }
 
+    /// One that has no plan: its parameters are of these types, or texts.
+    pub(crate) fn unbound(text: Arc<str>, parsed: Option<Parsed>, types: &[Option<SqlType>]) -> Prepared {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Prepared {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            text,
+            parsed,
+            params: types.iter().map(|ty| ty.clone().unwrap_or(SqlType::Text)).collect(),
+            columns: None,
+            plain: false,
+            only_reads: false,
+            row: false,
+            literals: None,
+            stale: AtomicBool::new(false),
+            plan: Mutex::new(None),
+        }
+    }
+
+    /// The same of a query or change of rows, bound; `keep` its plan for others.
+    pub(crate) fn bind(
+        self,
+        catalog: &Arc<CatalogSnapshot>,
+        time_zone: &TimeZone,
+        types: &[Option<SqlType>],
+        keep: bool,
+    ) -> Result<Prepared, SqlError> {
+        let Some(statement) = self.statement() else { return Ok(self) };
+        let inference = Inference::new(types);
+        let bound = Binder::inferring(catalog, time_zone, &inference).statement(statement)?;
+        let params = inference.finish()?;
+        let planned = Planned::new(bound, catalog.version, time_zone);
+        let columns = planned.returns.then(|| Arc::clone(&planned.columns));
+        let (only_reads, row) = (planned.streams, planned.inserts_row());
+        let plan = Mutex::new(keep.then(|| Arc::new(planned)));
+        Ok(Prepared { params, columns, plain: true, only_reads, row, plan, ..self })
+    }
+
+    /// The same with columns that no plan tells.
+    pub(crate) fn with_columns(self, columns: Option<Arc<[OutputColumn]>>) -> Prepared {
+        Prepared { columns, ..self }
+    }
+
+    /// Its syntax; none for an empty text.
+    pub(crate) fn statement(&self) -> Option<&Statement> {
+        self.parsed.as_ref().map(|parsed| &parsed.statement)
+    }
+
+    /// [`Prepared::columns`], shared.
+    pub(crate) fn shared_columns(&self) -> Option<Arc<[OutputColumn]>> {
+        self.columns.clone()
+    }
+
     /// Makes it one of the statement cache; its literals have these types.
     pub(crate) fn of_cache(self, literals: Vec<Option<SqlType>>) -> Prepared {
         Prepared { literals: Some(literals), ..self }
@@ -188,116 +236,5 @@ impl Prepared {
             *plan = Some(Arc::clone(&planned));
         }
         Ok(planned)
-    }
-}
-
-impl Session {
-    /// Parses and binds a text of one statement, or of none. Where `types` has no type for a parameter, or `None`, the
-    /// statement's first use of it says its type, as in PostgreSQL.
-    ///
-    /// # Errors
-    /// Those of parsing and binding; 42601 for several statements; 42P18 where a parameter's type cannot be told; 25P02
-    /// in a failed transaction, but for statements that end it.
-    pub fn prepare(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Arc<Prepared>, SqlError> {
-        let prepared = self.prepare_within(sql, types);
-        if prepared.is_err() {
-            self.fail_transaction();
-        }
-        prepared.map(Arc::new)
-    }
-
-    fn prepare_within(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Prepared, SqlError> {
-        let mut statements = parse_script(sql)?;
-        let parsed = statements.pop();
-        if !statements.is_empty() {
-            let text = "cannot insert multiple commands into a prepared statement";
-            return Err(SqlError::syntax(text));
-        }
-        self.prepare_parsed(sql.into(), parsed, types)
-    }
-
-    /// Binds a statement to be executed later.
-    pub(crate) fn prepare_parsed(
-        &mut self,
-        text: Arc<str>,
-        parsed: Option<Parsed>,
-        types: &[Option<SqlType>],
-    ) -> Result<Prepared, SqlError> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let nothing = Prepared {
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
-            text,
-            parsed,
-            params: types.iter().map(|ty| ty.clone().unwrap_or(SqlType::Text)).collect(),
-            columns: None,
-            plain: false,
-            only_reads: false,
-            row: false,
-            literals: None,
-            stale: AtomicBool::new(false),
-            plan: Mutex::new(None),
-        };
-        let Some(parsed) = &nothing.parsed else { return Ok(nothing) };
-        if !ends_transaction(&parsed.statement) {
-            self.check_condition(&parsed.statement)?;
-        }
-        let columns = match &parsed.statement {
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-                let (params, planned, keep) = self.with_catalog(|session, catalog, keep| {
-                    let inference = Inference::new(types);
-                    let time_zone = &session.services.settings.time_zone;
-                    let binder = Binder::inferring(catalog, time_zone, &inference);
-                    let bound = binder.statement(&parsed.statement)?;
-                    Ok((inference.finish()?, Planned::new(bound, catalog.version, time_zone), keep))
-                })?;
-                let columns = planned.returns.then(|| Arc::clone(&planned.columns));
-                let only_reads = planned.streams;
-                let row = planned.inserts_row();
-                let plan = Mutex::new(keep.then(|| Arc::new(planned)));
-                return Ok(Prepared { params, columns, plain: true, only_reads, row, plan, ..nothing });
-            }
-            Statement::Execute { name, .. } => {
-                let columns = self.statement(&name.text)?.columns.clone();
-                return Ok(Prepared { columns, ..nothing });
-            }
-            Statement::Fetch(fetch) if !fetch.moves => {
-                let cursor = self.services.cursors.get(&fetch.name.text);
-                cursor.and_then(|cursor| cursor.columns()).map(Into::into)
-            }
-            Statement::Explain { .. } => Some(text_columns(&[QUERY_PLAN]).into()),
-            Statement::Show(name) => Some(text_columns(&[&name.text]).into()),
-            Statement::ShowAll => Some(text_columns(&SHOW_ALL_COLUMNS).into()),
-            Statement::ShowStatementStatistics => Some(text_columns(&STATISTICS_COLUMNS).into()),
-            _ => None,
-        };
-        Ok(Prepared { columns, ..nothing })
-    }
-
-    /// Runs `work` with the catalog as the open transaction sees it, or a new one would; and whether others may see
-    /// what comes of it.
-    pub(crate) fn with_catalog<T>(
-        &self,
-        work: impl FnOnce(&Session, &Arc<CatalogSnapshot>, bool) -> Result<T, SqlError>,
-    ) -> Result<T, SqlError> {
-        let catalog = &self.services.instance.catalog;
-        if let Some(active) = &self.active {
-            let mut txn = active.txn.borrow_mut();
-            txn.begin_statement()?;
-            let snapshot = catalog.snapshot(&txn);
-            txn.end_statement()?;
-            drop(txn);
-            return work(self, &snapshot?, !active.changed_schema);
-        }
-        let options = verso_storage::TxnOptions {
-            isolation: verso_storage::Isolation::ReadCommitted,
-            savepoints: true,
-            read_only: true,
-        };
-        let mut txn = self.services.instance.engine.begin(options);
-        txn.begin_statement()?;
-        let snapshot = catalog.snapshot(&txn)?;
-        txn.end_statement()?;
-        txn.rollback()?;
-        work(self, &snapshot, true)
     }
 }

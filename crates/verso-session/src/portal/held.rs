@@ -14,17 +14,27 @@ use verso_planner::errors::SqlError;
 /// Rows to be handed out.
 #[derive(Debug)]
 pub(crate) struct Held {
-    pub(super) columns: Arc<[OutputColumn]>,
-    pub(super) batches: VecDeque<Batch>,
+    columns: Arc<[OutputColumn]>,
+    batches: VecDeque<Batch>,
     /// Of a statement that changes something.
-    pub(super) tag: Option<CommandTag>,
-    pub(super) lives: Lives,
+    tag: Option<CommandTag>,
+    pub(crate) lives: Lives,
 }
 
 impl Held {
+    /// Rows of these columns; the tag is that of a statement that changes something.
+    pub(crate) fn new(
+        columns: Arc<[OutputColumn]>,
+        batches: VecDeque<Batch>,
+        tag: Option<CommandTag>,
+        lives: Lives,
+    ) -> Held {
+        Held { columns, batches, tag, lives }
+    }
+
     /// Hands out up to `max_rows` rows; what is left is the portal's state again. As in PostgreSQL the tag counts the rows
     /// of this portion, whatever the statement.
-    pub(super) fn hand_out(
+    pub(crate) fn hand_out(
         mut self,
         state: &Mutex<State>,
         max_rows: u64,
@@ -62,7 +72,7 @@ impl Held {
 }
 
 /// Cuts a batch behind so many rows; what is cut off, if anything.
-pub(super) fn cut(batch: &mut Batch, rows: u64) -> Option<Batch> {
+pub(crate) fn cut(batch: &mut Batch, rows: u64) -> Option<Batch> {
     if batch.rows as u64 <= rows {
         return None;
     }

@@ -1,79 +1,66 @@
-//! How long portals live, and what becomes of them when the session does something else (T2, Q3).
+//! How long portals live, and the session's list of those that may have to be set aside or closed (T2, Q3).
 
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
 use super::State;
-use super::held::Held;
-use crate::Session;
-use crate::client::Nowhere;
-use crate::client::Results;
-use crate::failure::Failure;
-use crate::plans::Job;
-use crate::plans::Prepared;
-use crate::transaction::Active;
-use verso_planner::errors::SqlError;
 
 /// How long a portal lives.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lives {
+pub(crate) struct Lives {
     /// The session's transaction; none for a held one once that has committed.
-    pub(super) transaction: Option<u64>,
+    pub(crate) transaction: Option<u64>,
     /// Savepoints open when it was opened.
-    pub(super) depth: usize,
+    pub(crate) depth: usize,
     /// WITH HOLD.
-    pub(super) hold: bool,
+    pub(crate) hold: bool,
 }
 
-impl Session {
-    /// How long a portal lives that is opened now.
-    pub(super) fn lives(&self, hold: bool) -> Lives {
-        let depth = self.active.as_ref().map_or(0, |active| active.depth());
-        Lives { transaction: Some(self.transaction_serial()), depth, hold }
+/// Portals that may have to be set aside or closed. Their owners may drop them at any time.
+#[derive(Debug, Default)]
+pub(crate) struct Portals {
+    known: Vec<Weak<Mutex<State>>>,
+}
+
+impl Portals {
+    /// Whether there is none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.is_empty()
     }
 
-    /// Before a statement that may change something, open portals read on to their ends (T2).
-    pub(crate) fn set_aside_for(&mut self, job: &Job<'_>) -> Result<(), SqlError> {
-        if self.portals.is_empty() || job.prepared.is_some_and(Prepared::only_reads) {
-            return Ok(());
+    /// Remembers one that has begun to run, once; forgets those that are gone.
+    pub(crate) fn note(&mut self, state: &Arc<Mutex<State>>) {
+        self.known.retain(|known| known.strong_count() > 0);
+        if !self.known.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(state))) {
+            self.known.push(Arc::downgrade(state));
         }
-        let Some(active) = &self.active else { return Ok(()) };
-        self.portals.iter().filter_map(Weak::upgrade).try_for_each(|state| self.set_aside(active, &state))
     }
 
-    /// At a commit held portals read on to their ends, the others are closed.
-    pub(crate) fn keep_portals(&mut self, active: &Active) -> Result<(), SqlError> {
-        if self.portals.is_empty() {
-            return Ok(());
-        }
-        let states: Vec<_> = self.portals.drain(..).filter_map(|state| state.upgrade()).collect();
-        for state in &states {
-            if !state.lock().lives().is_some_and(|lives| lives.hold) {
-                *state.lock() = State::Closed;
-                continue;
-            }
-            self.set_aside(active, state)?;
-            if let State::Held(held) = &mut *state.lock() {
-                held.lives.transaction = None;
-            }
-        }
-        Ok(())
+    /// Those that are there.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Arc<Mutex<State>>> {
+        self.known.iter().filter_map(Weak::upgrade)
+    }
+
+    /// Those that are there, which are forgotten.
+    pub(crate) fn take(&mut self) -> Vec<Arc<Mutex<State>>> {
+        self.known.drain(..).filter_map(|state| state.upgrade()).collect()
     }
 
     /// At a rollback all portals of the transaction are closed.
-    pub(crate) fn close_portals(&mut self) {
-        self.close_portals_where(|_| true);
+    pub(crate) fn close(&self) {
+        self.close_where(|_| true);
     }
 
     /// ROLLBACK TO closes those opened behind the savepoint, of which there are `depth` outside.
-    pub(crate) fn close_portals_above(&mut self, depth: usize) {
-        self.close_portals_where(|lives| lives.depth > depth);
+    pub(crate) fn close_above(&self, depth: usize) {
+        self.close_where(|lives| lives.depth > depth);
     }
 
     /// RELEASE hands on those opened behind the savepoint to what is around it.
-    pub(crate) fn keep_portals_at(&mut self, depth: usize) {
-        for state in self.portals.iter().filter_map(Weak::upgrade) {
+    pub(crate) fn keep_at(&self, depth: usize) {
+        for state in self.all() {
             match &mut *state.lock() {
                 State::Open(open) => open.lives.depth = open.lives.depth.min(depth),
                 State::Held(held) => held.lives.depth = held.lives.depth.min(depth),
@@ -82,8 +69,8 @@ impl Session {
         }
     }
 
-    fn close_portals_where(&mut self, closes: impl Fn(&Lives) -> bool) {
-        for state in self.portals.iter().filter_map(Weak::upgrade) {
+    fn close_where(&self, closes: impl Fn(&Lives) -> bool) {
+        for state in self.all() {
             let mut state = state.lock();
             let lives = state.lives().filter(|lives| lives.transaction.is_some());
             if lives.is_some_and(|lives| closes(&lives)) {
@@ -91,31 +78,54 @@ impl Session {
             }
         }
     }
+}
 
-    /// Reads an open portal to its end.
-    fn set_aside(&self, active: &Active, state: &Mutex<State>) -> Result<(), SqlError> {
-        let taken = std::mem::replace(&mut *state.lock(), State::Closed);
-        let State::Open(mut open) = taken else {
-            *state.lock() = taken;
-            return Ok(());
-        };
-        let Some(view) = open.view.take() else { return Err(SqlError::internal("a portal without a view")) };
-        active.txn.borrow_mut().begin_statement_under(view)?;
-        let mut nowhere = Nowhere;
-        let mut results = Results::new(&mut nowhere);
-        let columns = Arc::clone(&open.ready.planned.columns);
-        let limit = self.services.settings.work_memory_bytes;
-        let read = self.in_frame(active, &mut results, &mut |frame, _| open.rest_of(frame, limit));
-        match read {
-            Ok(batches) => {
-                active.txn.borrow_mut().end_statement()?;
-                *state.lock() = State::Held(Held { columns, batches, tag: None, lives: open.lives });
-                Ok(())
-            }
-            Err(Failure { error, .. }) => {
-                active.txn.borrow_mut().abort_statement()?;
-                Err(error)
-            }
-        }
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::super::held::Held;
+    use super::*;
+
+    fn held(depth: usize, transaction: Option<u64>) -> Arc<Mutex<State>> {
+        let lives = Lives { transaction, depth, hold: transaction.is_none() };
+        Arc::new(Mutex::new(State::Held(Held::new(Arc::new([]), VecDeque::new(), None, lives))))
+    }
+
+    fn is_closed(state: &Mutex<State>) -> bool {
+        matches!(*state.lock(), State::Closed)
+    }
+
+    #[test]
+    fn q3_portals_end_with_their_savepoint_and_their_transaction_unless_they_are_held() {
+        let mut portals = Portals::default();
+        let (outer, inner, kept) = (held(0, Some(1)), held(1, Some(1)), held(1, None));
+        [&outer, &inner, &kept].into_iter().for_each(|state| portals.note(state));
+        portals.close_above(0);
+        assert_eq!([is_closed(&outer), is_closed(&inner), is_closed(&kept)], [false, true, false]);
+        portals.close();
+        assert_eq!([is_closed(&outer), is_closed(&kept)], [true, false]);
+    }
+
+    #[test]
+    fn a_released_savepoint_hands_its_portals_to_what_is_around_it() {
+        let mut portals = Portals::default();
+        let state = held(2, Some(1));
+        portals.note(&state);
+        portals.keep_at(0);
+        portals.close_above(0);
+        assert!(!is_closed(&state));
+    }
+
+    #[test]
+    fn a_portal_is_known_once_and_as_long_as_it_is_there() {
+        let mut portals = Portals::default();
+        let (first, second) = (held(0, Some(1)), held(0, Some(1)));
+        portals.note(&first);
+        portals.note(&first);
+        assert_eq!(portals.all().count(), 1);
+        drop(first);
+        portals.note(&second);
+        assert_eq!((portals.known.len(), portals.take().len(), portals.is_empty()), (1, 1, true));
     }
 }

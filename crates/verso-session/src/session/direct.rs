@@ -5,7 +5,7 @@
 //! D2. It takes no snapshot, for it reads nothing: whether the catalog's version is that of this moment can be told without
 //!     one, and a check of equal keys takes its own.
 
-use crate::Session;
+use super::Session;
 use crate::failure::Failure;
 use crate::plans::Prepared;
 use crate::plans::{Done, Job};
@@ -16,19 +16,20 @@ impl Session {
     /// Whether a statement may go the short way, as far as that can be told before it begins.
     #[inline]
     pub(crate) fn may_be_direct(&self, job: &Job<'_>) -> bool {
-        job.prepared.is_some_and(Prepared::is_row) && self.active.is_some()
+        job.prepared.is_some_and(Prepared::is_row) && self.transaction.is_open()
     }
 
     /// Runs a statement by the short way; `None` where that does not apply, and nothing has happened.
     #[inline]
     pub(crate) fn direct(&mut self, job: &Job<'_>) -> Result<Option<Done>, SqlError> {
-        let (Some(prepared), Some(active), None) = (job.prepared, &mut self.active, job.sets) else {
+        let (Some(prepared), Some(active), None) = (job.prepared, self.transaction.active_mut(), job.sets)
+        else {
             return Ok(None);
         };
-        if active.block == Block::Statement
-            || active.pristine
-            || active.changed_schema
-            || active.read_only()
+        if active.state.block == Block::Statement
+            || active.state.pristine
+            || active.state.changed_schema
+            || active.state.modes.read_only
             || !self.portals.is_empty()
         {
             return Ok(None);
@@ -36,8 +37,8 @@ impl Session {
         let services = &self.services;
         let catalog = services.catalog.borrow();
         let Some(version) = catalog.as_ref().map(|catalog| catalog.version) else { return Ok(None) };
-        let (executor, epoch) = (services.settings.executor, services.epoch);
-        let ready = self.ready.get_mut().find(prepared.number(), version, executor, epoch);
+        let (executor, epoch) = (services.settings.executor, services.settings.epoch());
+        let ready = self.plans.ready.get_mut().find(prepared.number(), version, executor, epoch);
         let Some(ready) = ready.filter(|ready| ready.compiled.is_direct()) else { return Ok(None) };
         let Some(number) = active.txn.get_mut().begin_row()? else { return Ok(None) };
         let inserted = if services.instance.catalog.is_seen(version, number) {
@@ -58,7 +59,7 @@ impl Session {
                 let Failure { error, conflict } = error.into();
                 active.txn.get_mut().abort_statement()?;
                 // The general way tries again.
-                if conflict && active.restarts() { Ok(None) } else { Err(error) }
+                if conflict && active.state.restarts() { Ok(None) } else { Err(error) }
             }
         }
     }

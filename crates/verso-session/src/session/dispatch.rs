@@ -1,24 +1,23 @@
 //! Which part of the session runs a statement, and which statements its transaction accepts now.
 
-use crate::Session;
+use super::Session;
 use crate::client::StatementSink;
+use crate::client::tag;
 use crate::plans::Prepared;
-use crate::plans::changes;
 use crate::plans::{Done, Job};
-use crate::transaction::{Condition, in_failed_transaction, tag};
 use verso_parser::syntax::Statement;
-use verso_planner::errors::{SqlError, must_rollback};
+use verso_planner::errors::SqlError;
 
 impl Session {
     /// Runs a statement: a query or a change in its frame, the others wherever they belong.
     pub(crate) fn dispatch(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
         if job.prepared.is_some_and(Prepared::is_plain) {
-            self.check_condition(job.statement)?;
+            self.transaction.check_accepts(job.statement)?;
             if self.may_be_direct(job) {
                 if let Some(done) = self.direct(job)? {
                     return Ok(done);
                 }
-                self.services.statement_started.set(self.services.now());
+                self.services.clocks.start_statement(false);
             }
             return self.transactional(job, sink);
         }
@@ -35,7 +34,7 @@ impl Session {
             Statement::Rollback { chain } => self.rollback(*chain),
             Statement::RollbackTo(name) => self.rollback_to(name),
             statement => {
-                self.check_condition(statement)?;
+                self.transaction.check_accepts(statement)?;
                 return self.unless_failed(job, sink);
             }
         };
@@ -99,21 +98,5 @@ impl Session {
             | Statement::Truncate(_) => return self.transactional(job, sink),
         };
         tag.map(Done::Tag)
-    }
-
-    /// Refuses what a transaction that failed does not accept: everything, under NO SAVEPOINT only what changes something.
-    pub(crate) fn check_condition(&self, statement: &Statement) -> Result<(), SqlError> {
-        let Some(active) = &self.active else { return Ok(()) };
-        match active.condition {
-            Condition::Good => {}
-            Condition::Failed => return Err(in_failed_transaction()),
-            Condition::MustRollback
-                if changes(statement).is_some() || matches!(statement, Statement::Savepoint(_)) =>
-            {
-                return Err(must_rollback());
-            }
-            Condition::MustRollback => {}
-        }
-        Ok(())
     }
 }

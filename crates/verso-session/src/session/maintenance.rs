@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use verso_storage::{Markers, SweepOptions};
 
-use crate::Session;
+use super::Session;
+use crate::client::tag;
 use crate::client::{CommandTag, Notice};
-use crate::transaction::tag;
-use crate::views::SweepRecord;
+use crate::instance::SweepRecord;
 use verso_parser::syntax::{Name, QualifiedName};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -21,12 +21,14 @@ impl Session {
         verbose: bool,
         parallel: Option<u32>,
     ) -> Result<CommandTag, SqlError> {
-        if self.active.is_some() {
+        if self.transaction.is_open() {
             let text = "SWEEP cannot run inside a transaction block";
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
         if parallel.is_some_and(|workers| workers > 1) {
-            self.services.warn("01V10", "SWEEP runs with one worker: parallel sweep is not there yet");
+            self.services
+                .notices
+                .warn("01V10", "SWEEP runs with one worker: parallel sweep is not there yet");
         }
         let engine = &self.services.instance.engine;
         let object = match table {
@@ -41,7 +43,7 @@ impl Session {
                 Some(found.ok_or_else(missing)?.heap)
             }
         };
-        let started = self.services.now();
+        let started = self.services.clocks.now();
         let info = Arc::clone(&self.services.info);
         let cancel = info.cancel_flag();
         let report = engine.sweep(SweepOptions { table: object, verbose }, &mut |_| {
@@ -67,7 +69,7 @@ impl Session {
                 markers(&report.before),
                 markers(&report.after)
             );
-            self.services.tell(Notice { severity: "INFO", ..Notice::message(message) });
+            self.services.notices.tell(Notice { severity: "INFO", ..Notice::message(message) });
         }
         self.services.instance.remember_sweep(SweepRecord {
             started,

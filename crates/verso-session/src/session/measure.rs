@@ -2,8 +2,9 @@
 //!
 //! Reading them takes microseconds, so it happens only where `statement_statistics` is on.
 
-use crate::Session;
 use crate::client::StatementStatistics;
+use crate::services::Services;
+use crate::views::SessionTotals;
 
 /// Counters at the start of a statement.
 pub(crate) struct Measure {
@@ -23,8 +24,8 @@ struct Counters {
 }
 
 impl Counters {
-    fn now(session: &Session) -> Counters {
-        let engine = &session.services.instance.engine;
+    fn now(services: &Services) -> Counters {
+        let engine = &services.instance.engine;
         let statistics = engine.statistics();
         Counters {
             reads: statistics.pool.reads,
@@ -42,22 +43,42 @@ fn memory_bytes(counters: &Counters) -> u64 {
     verso_env::process::resident_bytes().unwrap_or(0).saturating_sub(counters.resident_pool_bytes)
 }
 
+/// What statements of the session have cost.
+#[derive(Debug, Default)]
+pub(crate) struct Measures {
+    last: Option<StatementStatistics>,
+    memory_max_bytes: u64,
+    totals: SessionTotals,
+}
+
+impl Measures {
+    /// What the last statement cost.
+    pub(crate) fn last(&self) -> Option<&StatementStatistics> {
+        self.last.as_ref()
+    }
+
+    /// What all of them cost.
+    pub(crate) fn totals(&self) -> &SessionTotals {
+        &self.totals
+    }
+}
+
 impl Measure {
-    pub(crate) fn start(session: &Session) -> Measure {
-        let counters = Counters::now(session);
-        let nanos = session.services.env.clock.monotonic_nanos();
+    pub(crate) fn start(services: &Services) -> Measure {
+        let counters = Counters::now(services);
+        let nanos = services.clocks.nanos();
         Measure { nanos, memory_bytes: memory_bytes(&counters), counters }
     }
 
-    pub(crate) fn finish(self, session: &mut Session, rows: u64) {
-        let elapsed_nanos = session.services.env.clock.monotonic_nanos().saturating_sub(self.nanos);
-        let now = Counters::now(session);
+    pub(crate) fn finish(self, measures: &mut Measures, services: &Services, rows: u64) {
+        let elapsed_nanos = services.clocks.nanos().saturating_sub(self.nanos);
+        let now = Counters::now(services);
         let memory = memory_bytes(&now);
-        session.memory_max_bytes = session.memory_max_bytes.max(memory);
+        measures.memory_max_bytes = measures.memory_max_bytes.max(memory);
         let statistics = StatementStatistics {
             memory_current_bytes: memory,
             memory_delta_bytes: memory as i64 - self.memory_bytes as i64,
-            memory_max_bytes: session.memory_max_bytes,
+            memory_max_bytes: measures.memory_max_bytes,
             elapsed_nanos,
             buffers: now.buffers,
             reads: now.reads.saturating_sub(self.counters.reads),
@@ -65,7 +86,7 @@ impl Measure {
             fetches: now.fetches.saturating_sub(self.counters.fetches),
             redo_bytes: now.redo_bytes.saturating_sub(self.counters.redo_bytes),
         };
-        let mut totals = session.services.totals.borrow_mut();
+        let totals = &mut measures.totals;
         totals.statements += 1;
         totals.rows += rows;
         totals.elapsed_nanos += elapsed_nanos;
@@ -73,7 +94,6 @@ impl Measure {
         totals.reads += statistics.reads;
         totals.writes += statistics.writes;
         totals.redo_bytes += statistics.redo_bytes;
-        drop(totals);
-        session.statistics = Some(statistics);
+        measures.last = Some(statistics);
     }
 }

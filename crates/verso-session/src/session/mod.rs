@@ -6,6 +6,12 @@
 //! | [`dispatch`] | which part of the session runs it |
 //! | [`run`] | a statement within a transaction, run again after a conflict |
 //! | [`direct`] | the short way of an INSERT of one row |
+//! | [`texts`] | texts that were executed before |
+//! | [`prepare`], [`named`] | statements prepared for later; PREPARE, EXECUTE, DEALLOCATE |
+//! | [`portals`], [`set_aside`] | executions in portions, and what becomes of them meanwhile |
+//! | [`cursors`] | DECLARE, FETCH, MOVE, CLOSE |
+//! | [`begin`], [`savepoint`], [`ending`] | BEGIN, SET TRANSACTION; SAVEPOINT, ROLLBACK TO; COMMIT, ROLLBACK |
+//! | [`settle`] | commits whose wait for the disk is left to others |
 //! | [`set`] | SET, RESET, SHOW |
 //! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE |
 //! | [`measure`] | what a statement cost |
@@ -16,57 +22,55 @@
 //!     client sees the results of the last run only.
 //! S3. Every statement ends its frame, whatever happens in it.
 
+mod begin;
+mod cursors;
 mod direct;
 mod dispatch;
+mod ending;
 mod maintenance;
 mod measure;
+mod named;
+mod portals;
+mod prepare;
 mod run;
+mod savepoint;
 mod set;
+mod set_aside;
+mod settle;
 mod statement;
+mod texts;
 
-use std::cell::RefCell;
-use std::sync::{Arc, Weak};
-
-use parking_lot::Mutex;
+use std::sync::Arc;
 
 use verso_types::{TimeZone, Value};
 
 use crate::client::{StatementSink, StatementStatistics};
+use crate::cursors::Cursors;
 use crate::instance::Instance;
-use crate::plans::{Job, OwnStatements, Prepared, ReadyStatements, ends_transaction};
-use crate::portal::State;
+use crate::plans::{Job, Plans, Prepared, ends_transaction};
+use crate::portal::Portals;
 use crate::registry::{CancelHandle, Identity, Reason, Terminate};
 use crate::services::Services;
-use crate::transaction::{Active, Block, Commits, Condition, TransactionStatus};
+use crate::transaction::{Condition, Transaction, TransactionStatus};
+use ending::Ending;
+use measure::Measures;
 use verso_parser::parse_script;
 use verso_parser::syntax::{Parsed, Statement};
 use verso_planner::errors::SqlError;
 
-pub(crate) use set::{ChangedSettings, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
-
 /// One client's conversation with the database. Statements run one after the other.
 pub struct Session {
-    /// Before the services: its transaction ends before the session's locks go.
-    pub(crate) active: Option<Box<Active>>,
-    /// Likewise, and the one that ended last, for the next to begin with what it has left.
-    pub(crate) commits: Commits,
-    pub(crate) spare: Option<Box<Active>>,
-    pub(crate) services: Services,
-    pub(crate) autocommit: bool,
-    /// Statements now are parts of an implicit block (X2).
-    pub(crate) series: bool,
-    /// Transactions begun so far.
-    pub(crate) transactions: u64,
-    /// The transaction about to begin is one query.
-    pub(crate) only_reads: bool,
-    /// Texts this session has executed.
-    pub(crate) own: OwnStatements,
-    /// Portals that may have to be set aside or closed.
-    pub(crate) portals: Vec<Weak<Mutex<State>>>,
-    /// Compiled statements by their prepared one.
-    pub(crate) ready: RefCell<ReadyStatements>,
-    pub(crate) statistics: Option<StatementStatistics>,
-    pub(crate) memory_max_bytes: u64,
+    /// Before the services: it ends before the session's locks go.
+    transaction: Transaction,
+    plans: Plans,
+    portals: Portals,
+    cursors: Cursors,
+    services: Services,
+    measures: Measures,
+    /// The text that others are shown.
+    shown: Arc<str>,
+    /// A timeout was set once, so that deadlines are kept: also while none is set, to take back those that were.
+    is_timed: bool,
 }
 
 impl std::fmt::Debug for Session {
@@ -88,19 +92,14 @@ impl Session {
     /// A new session, with autocommit on.
     pub fn new(instance: Arc<Instance>) -> Session {
         Session {
+            transaction: Transaction::default(),
+            plans: Plans::default(),
+            portals: Portals::default(),
+            cursors: Cursors::default(),
             services: Services::new(instance),
-            active: None,
-            commits: Commits::default(),
-            spare: None,
-            autocommit: true,
-            series: false,
-            transactions: 0,
-            only_reads: false,
-            own: OwnStatements::default(),
-            portals: Vec::new(),
-            ready: RefCell::default(),
-            statistics: None,
-            memory_max_bytes: 0,
+            measures: Measures::default(),
+            shown: "".into(),
+            is_timed: false,
         }
     }
 
@@ -122,25 +121,25 @@ impl Session {
         }
         let statements = parse_script(sql).inspect_err(|_| self.fail_transaction())?;
         let Some((last, before)) = statements.split_last() else { return Ok(()) };
-        let series = !before.is_empty() || self.series;
-        self.series = series && self.autocommit;
+        let transaction = &mut self.transaction;
+        let series = !before.is_empty() || transaction.series;
+        transaction.series = series && transaction.autocommit;
         // Without a transaction that knows of them, settings are taken back here when a later statement fails.
         let within = |parsed: &Parsed| {
             matches!(parsed.statement, Statement::Begin(_)) || ends_transaction(&parsed.statement)
         };
-        let takes_back = self.series && self.active.is_none() && !statements.iter().any(within);
-        let settings = takes_back.then(|| Arc::clone(&self.services.settings));
+        let takes_back = transaction.series && !transaction.is_open() && !statements.iter().any(within);
+        let settings = takes_back.then(|| self.services.settings.shared());
         let job = |parsed| Job::of(parsed, sql, params);
         let mut result = before.iter().try_for_each(|parsed| self.one(&job(parsed), sink));
         if result.is_ok() {
             // The last statement ends the block before the client hears that it is done.
             result = self.one(&Job { ends: series, ..job(last) }, sink);
         }
-        self.series = false;
+        self.transaction.series = false;
         if let (Err(_), Some(settings)) = (&result, settings)
-            && !Arc::ptr_eq(&settings, &self.services.settings)
+            && self.services.settings.restore(settings)
         {
-            self.services.settings = settings;
             self.settings_changed();
         }
         result
@@ -161,12 +160,12 @@ impl Session {
         let params = if prepared.takes(params) {
             params
         } else {
-            let arguments = self.arguments(prepared, params.to_vec());
+            let arguments = prepared.arguments(params.to_vec(), self.timezone());
             converted = arguments.inspect_err(|_| self.fail_transaction())?;
             &converted
         };
         let Some(job) = Job::prepared(prepared, params) else { return Ok(0) };
-        let ends = std::mem::replace(&mut self.series, false);
+        let ends = std::mem::replace(&mut self.transaction.series, false);
         Ok(self.perform(&Job { ends, ..job }, sink)?.rows())
     }
 
@@ -183,7 +182,7 @@ impl Session {
     ) -> Result<u64, SqlError> {
         for set in &mut sets {
             if !prepared.takes(set) {
-                let arguments = self.arguments(prepared, std::mem::take(set));
+                let arguments = prepared.arguments(std::mem::take(set), self.timezone());
                 *set = arguments.inspect_err(|_| self.fail_transaction())?;
             }
         }
@@ -191,7 +190,7 @@ impl Session {
         if !prepared.is_plain() {
             return Err(SqlError::unsupported("a batch of statements that are no queries or changes"));
         }
-        let ends = std::mem::replace(&mut self.series, false);
+        let ends = std::mem::replace(&mut self.transaction.series, false);
         Ok(self.perform(&Job { sets: Some(&sets), ends, ..job }, sink)?.rows())
     }
 
@@ -205,28 +204,22 @@ impl Session {
 
     /// How the session stands.
     pub fn status(&self) -> TransactionStatus {
-        match &self.active {
-            Some(active) if active.block == Block::Explicit => match active.condition {
-                Condition::Good => TransactionStatus::InTransaction,
-                Condition::Failed | Condition::MustRollback => TransactionStatus::Failed,
-            },
-            _ => TransactionStatus::Idle,
-        }
+        self.transaction.status()
     }
 
     /// Whether a transaction block is open.
     pub fn in_transaction(&self) -> bool {
-        self.active.is_some()
+        self.transaction.is_open()
     }
 
     /// Whether the open transaction can only be rolled back.
     pub fn transaction_failed(&self) -> bool {
-        self.active.as_ref().is_some_and(|active| active.condition != Condition::Good)
+        self.transaction.state().is_some_and(|state| state.condition != Condition::Good)
     }
 
     /// Off: the first statement opens a transaction that lasts until COMMIT or ROLLBACK.
     pub fn set_autocommit(&mut self, on: bool) {
-        self.autocommit = on;
+        self.transaction.autocommit = on;
     }
 
     /// The session's time zone.
@@ -236,7 +229,7 @@ impl Session {
 
     /// What the last statement cost.
     pub fn last_statistics(&self) -> Option<&StatementStatistics> {
-        self.statistics.as_ref()
+        self.measures.last()
     }
 
     /// Cancels this session's statements from another thread.
@@ -283,7 +276,7 @@ impl Session {
 
     /// Grows whenever settings change, also where the end of a transaction brings old values back.
     pub fn settings_epoch(&self) -> u64 {
-        self.services.epoch
+        self.services.settings.epoch()
     }
 
     /// Sets a setting at the session's start: RESET brings it back to this.
@@ -293,9 +286,7 @@ impl Session {
     pub fn set_default(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let name = name.to_ascii_lowercase();
         self.change_settings(false, |settings| settings.set(&name, Some(value)))?;
-        let mut defaults = (*self.services.settings_default).clone();
-        defaults.set(&name, Some(value))?;
-        self.services.settings_default = Arc::new(defaults);
+        self.services.settings.set_default(&name, value)?;
         Ok(())
     }
 }

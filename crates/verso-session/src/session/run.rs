@@ -7,16 +7,18 @@ use verso_storage::{StorageError, TableLockMode, Txn, WaitPolicy};
 use verso_types::SqlType;
 use verso_types::text::type_of;
 
-use crate::Session;
-use crate::client::Results;
+use super::{Ending, Session};
 use crate::client::StatementSink;
-use crate::constraints::explain_unique;
+use crate::client::{Nowhere, Results};
 use crate::failure::Failure;
 use crate::frame::Frame;
+use crate::framed;
 use crate::plans::Prepared;
 use crate::plans::{Done, Job};
 use crate::plans::{changes, changes_schema, only_changes};
-use crate::transaction::{Active, Block, Ending};
+use crate::tables::explain_unique;
+use crate::transaction::{Active, Block};
+use crate::views::Views;
 use verso_parser::syntax::Statement;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -32,23 +34,26 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<Done, SqlError> {
         self.ensure_active_for(job.prepared.is_some_and(Prepared::only_reads))?;
-        let Some(active) = &mut self.active else { return Err(SqlError::internal("no transaction")) };
-        active.pristine = false;
-        if active.read_only()
+        let Some(active) = self.transaction.active_mut() else {
+            return Err(SqlError::internal("no transaction"));
+        };
+        let state = &mut active.state;
+        state.pristine = false;
+        if state.modes.read_only
             && let Some(word) = changes(job.statement)
         {
             let text = format!("cannot execute {word} in a read-only transaction");
             return Err(SqlError::new(sqlstate::READ_ONLY_TRANSACTION, text));
         }
-        if active.block == Block::Statement && matches!(job.statement, Statement::LockTable(_)) {
+        if state.block == Block::Statement && matches!(job.statement, Statement::LockTable(_)) {
             let text = "LOCK TABLE can only be used in transaction blocks";
             return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
         }
-        if active.block == Block::Statement && matches!(job.statement, Statement::SetConstraints(_)) {
+        if state.block == Block::Statement && matches!(job.statement, Statement::SetConstraints(_)) {
             let text = "SET CONSTRAINTS can only be used in transaction blocks";
-            self.services.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
+            self.services.notices.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
         }
-        active.changed_schema |= changes_schema(job.statement);
+        state.changed_schema |= changes_schema(job.statement);
         self.set_aside_for(job)?;
         self.note_position(job.statement);
         let types: Vec<SqlType> = match job.prepared {
@@ -57,11 +62,11 @@ impl Session {
         };
         let mut results = Results::new(sink);
         let silent = only_changes(job.statement);
-        let done =
-            self.framed(silent, &mut results, |frame, results| frame.statement(job, &types, results))?;
+        let done = self
+            .framed(silent, &mut results, |frame, results| framed::statement(frame, job, &types, results))?;
         results.finish()?;
         self.change_asked_settings()?;
-        if let Some(active) = self.active.take_if(|active| active.block == Block::Statement) {
+        if let Some(active) = self.transaction.take_block(Block::Statement) {
             self.end(active, Ending::Commit)?;
         }
         Ok(done)
@@ -75,12 +80,12 @@ impl Session {
         results: &mut Results<'_>,
         mut body: impl FnMut(&Frame<'_>, &mut Results<'_>) -> Result<T, Failure>,
     ) -> Result<T, SqlError> {
-        let Some(active) = &self.active else { return Err(SqlError::internal("no transaction")) };
-        let notices = self.services.notices.borrow().len();
+        let active = self.transaction.get()?;
+        let notices = self.services.notices.count();
         let mut tries = 0;
         self.services.contended.borrow_mut().clear();
         loop {
-            self.services.asked.take();
+            self.services.settings.take_asked();
             if tries > RESTARTS_MAX {
                 self.lock_contended(active)?;
             }
@@ -102,12 +107,12 @@ impl Session {
                 Err(failure) => failure,
             };
             active.txn.borrow_mut().abort_statement()?;
-            if !conflict || !active.restarts() || results.sent || tries > RESTARTS_MAX {
+            if !conflict || !active.state.restarts() || results.sent || tries > RESTARTS_MAX {
                 return Err(error);
             }
             tries += 1;
             results.forget();
-            self.services.notices.borrow_mut().truncate(notices);
+            self.services.notices.forget_from(notices);
             verso_env::sync::backoff(tries);
         }
     }
@@ -123,7 +128,7 @@ impl Session {
         tables.sort_unstable();
         tables.dedup();
         let mut txn = active.txn.borrow_mut();
-        if active.block == Block::Statement {
+        if active.state.block == Block::Statement {
             txn.release_locks();
         }
         for table in tables {
@@ -142,5 +147,64 @@ impl Session {
         };
         let engine = &self.services.instance.engine;
         explain_unique(&catalog, engine, &txn, &self.services.settings.time_zone, error).into()
+    }
+
+    /// Runs `body` in a frame over the statement that the transaction is in.
+    pub(crate) fn in_frame<T>(
+        &self,
+        active: &Active,
+        results: &mut Results<'_>,
+        body: &mut impl FnMut(&Frame<'_>, &mut Results<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let txn = &active.txn;
+        {
+            let mut known = self.services.catalog.borrow_mut();
+            self.services.instance.catalog.refresh(&txn.borrow(), &mut known)?;
+        }
+        let known = self.services.catalog.borrow();
+        let Some(catalog) = &*known else { return Err(SqlError::internal("no catalog").into()) };
+        let views = Views {
+            services: &self.services,
+            cursors: &self.cursors,
+            named: &self.plans.named,
+            totals: self.measures.totals(),
+        };
+        let frame = Frame {
+            services: &self.services,
+            views: &views,
+            txn,
+            catalog,
+            cancel: self.services.info.cancel_flag(),
+            ready: &self.plans.ready,
+            keeps: !active.state.changed_schema,
+        };
+        body(&frame, results)
+    }
+
+    /// Checks, at commit, what was put off to it.
+    pub(crate) fn check_deferred(&self, active: &Active) -> Result<(), SqlError> {
+        let txn = &active.txn;
+        if self.services.deferred.borrow().is_empty() {
+            return Ok(());
+        }
+        txn.borrow_mut().begin_statement()?;
+        let result = self.check_all(active);
+        if result.is_ok() {
+            txn.borrow_mut().end_statement()?
+        } else {
+            txn.borrow_mut().abort_statement()?
+        }
+        result
+    }
+
+    fn check_all(&self, active: &Active) -> Result<(), SqlError> {
+        let mut nowhere = Nowhere;
+        let mut results = Results::new(&mut nowhere);
+        let mut check = |frame: &Frame<'_>, _: &mut Results<'_>| {
+            let unique = active.txn.borrow_mut().check_unique_now();
+            unique.map_err(|error| frame.explain_unique(error))?;
+            frame.check_due(true)
+        };
+        self.in_frame(active, &mut results, &mut check).map_err(|failure| failure.error)
     }
 }

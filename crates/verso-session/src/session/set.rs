@@ -1,32 +1,14 @@
-//! SET, RESET, SHOW, and what becomes of settings when a transaction ends.
-//!
-//! 1. A setting that a transaction has changed is what it was when that is rolled back, be it to a savepoint.
-//! 2. What SET LOCAL has changed is what it was when the transaction ends, however it does.
-
-use std::sync::Arc;
+//! SET, RESET, SHOW, and what follows from new settings.
 
 use verso_types::{Batch, SqlType, Value};
 
-use crate::Session;
-use crate::client::{CommandTag, OutputColumn, StatementSink, StatementStatistics};
+use super::Session;
+use crate::client::{CommandTag, StatementSink, StatementStatistics, tag};
+use crate::plans::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
 use crate::settings::{SETTINGS, Settings, flag, unknown};
-use crate::transaction::{Block, tag};
+use crate::transaction::Block;
 use verso_parser::syntax::{IsolationLevel, TransactionModes};
 use verso_planner::errors::{SqlError, sqlstate};
-
-/// What SHOW ALL yields.
-pub(crate) const SHOW_ALL_COLUMNS: [&str; 3] = ["name", "setting", "description"];
-/// What SHOW STATEMENT STATISTICS yields.
-pub(crate) const STATISTICS_COLUMNS: [&str; 2] = ["statistic", "value"];
-
-/// Settings that a transaction has changed.
-#[derive(Clone)]
-pub(crate) struct ChangedSettings {
-    /// Before the transaction.
-    pub(crate) before: Arc<Settings>,
-    /// Without those of SET LOCAL.
-    pub(crate) after: Arc<Settings>,
-}
 
 impl Session {
     /// SET.
@@ -36,14 +18,14 @@ impl Session {
         value: Option<&str>,
         local: bool,
     ) -> Result<CommandTag, SqlError> {
-        if local && self.active.as_ref().is_none_or(|active| active.block == Block::Statement) {
+        if local && self.transaction.state().is_none_or(|state| state.block == Block::Statement) {
             let text = "SET LOCAL can only be used in transaction blocks";
-            self.services.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
+            self.services.notices.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
             return Ok(tag("SET"));
         }
         if let Some(modes) = modes_of(name, value)? {
             // Outside of a block they are those of this very statement.
-            return if self.active.is_some() { self.set_transaction(&modes) } else { Ok(tag("SET")) };
+            return if self.transaction.is_open() { self.set_transaction(&modes) } else { Ok(tag("SET")) };
         }
         self.change_setting(name, value, local)?;
         Ok(tag("SET"))
@@ -51,16 +33,15 @@ impl Session {
 
     /// Changes one; without a value to what the session began with.
     fn change_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
-        let defaults = Arc::clone(&self.services.settings_default);
-        self.change_settings(local, |settings| match value {
-            Some(value) => settings.set(name, Some(value)),
-            None => settings.reset(name, &defaults),
-        })
+        let noted = self.transaction.active_mut().map(|active| &mut active.state.settings);
+        self.services.settings.change_one(name, value, local, noted)?;
+        self.settings_changed();
+        Ok(())
     }
 
     /// What `set_config` asked for in a statement that is done.
-    pub(crate) fn change_asked_settings(&mut self) -> Result<(), SqlError> {
-        let Some(asked) = self.services.asked.get_mut().take() else { return Ok(()) };
+    pub(super) fn change_asked_settings(&mut self) -> Result<(), SqlError> {
+        let Some(asked) = self.services.settings.take_asked() else { return Ok(()) };
         let mut changes = asked.changes.iter();
         changes.try_for_each(|(name, value, local)| self.change_setting(name, value.as_deref(), *local))
     }
@@ -84,11 +65,9 @@ impl Session {
 
     /// RESET ALL.
     pub(crate) fn reset_all(&mut self) -> Result<CommandTag, SqlError> {
-        let defaults = Arc::clone(&self.services.settings_default);
-        self.change_settings(false, |settings| {
-            *settings = Settings::clone(&defaults);
-            Ok(())
-        })?;
+        let noted = self.transaction.active_mut().map(|active| &mut active.state.settings);
+        self.services.settings.change_all_back(noted)?;
+        self.settings_changed();
         Ok(tag("RESET"))
     }
 
@@ -98,38 +77,28 @@ impl Session {
         local: bool,
         change: impl Fn(&mut Settings) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
-        let mut settings = Settings::clone(&self.services.settings);
-        change(&mut settings)?;
-        let before = std::mem::replace(&mut self.services.settings, Arc::new(settings));
+        let noted = self.transaction.active_mut().map(|active| &mut active.state.settings);
+        self.services.settings.change(local, noted, change)?;
         self.settings_changed();
-        if let Some(active) = &mut self.active {
-            let changed = active
-                .settings
-                .get_or_insert_with(|| ChangedSettings { before: Arc::clone(&before), after: before });
-            if !local {
-                change(Arc::make_mut(&mut changed.after))?;
-            }
-        }
         Ok(())
     }
 
     /// What follows from new settings.
     pub(crate) fn settings_changed(&mut self) {
-        let services = &mut self.services;
-        services.epoch += 1;
+        let services = &self.services;
         let name = &services.settings.application_name;
         if **services.info.application.lock() != **name {
             *services.info.application.lock() = name.as_str().into();
         }
-        if services.settings.has_timeouts() && !services.is_timed {
-            services.is_timed = true;
+        if services.settings.has_timeouts() && !self.is_timed {
+            self.is_timed = true;
             services.instance.sessions.start_timer(&services.env);
         }
-        if services.is_timed
-            && let Some(active) = &self.active
+        if self.is_timed
+            && let Some(active) = self.transaction.active()
         {
             active.txn.borrow_mut().set_lock_timeout(services.settings.lock_timeout());
-            let deadline = services.deadline(services.settings.transaction_timeout_ms);
+            let deadline = services.clocks.deadline(services.settings.transaction_timeout_ms);
             services.info.change_transaction_deadline(deadline);
         }
     }
@@ -155,7 +124,7 @@ impl Session {
 
     /// SHOW STATEMENT STATISTICS.
     pub(crate) fn show_statistics(&self, sink: &mut dyn StatementSink) -> Result<CommandTag, SqlError> {
-        let statistics = self.statistics.clone().unwrap_or_default();
+        let statistics = self.measures.last().cloned().unwrap_or_default();
         let StatementStatistics {
             memory_current_bytes,
             memory_delta_bytes,
@@ -198,11 +167,6 @@ fn modes_of(name: &str, value: Option<&str>) -> Result<Option<TransactionModes>,
         _ => return Ok(None),
     }
     Ok(Some(modes))
-}
-
-/// Columns of texts.
-pub(crate) fn text_columns(names: &[&str]) -> Vec<OutputColumn> {
-    names.iter().map(|name| OutputColumn::new(*name, SqlType::Text)).collect()
 }
 
 /// Sends rows of texts.

@@ -12,22 +12,22 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::Session;
+use super::{Ending, Session};
 use crate::client::StatementSink;
 use crate::plans::Prepared;
 use crate::plans::{Done, Job};
 use crate::registry::Activity;
 use crate::session::measure::Measure;
-use crate::transaction::{Block, Ending, TransactionStatus};
+use crate::transaction::{Block, TransactionStatus};
 use verso_parser::syntax::Statement;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
     /// Runs a statement of a text and tells the sink how it ended.
     pub(crate) fn one(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
-        let epoch = self.services.epoch;
+        let epoch = self.services.settings.epoch();
         let done = self.perform(job, sink)?;
-        if self.services.epoch != epoch {
+        if self.services.settings.epoch() != epoch {
             sink.time_zone(&self.services.settings.time_zone);
         }
         sink.complete(&done.into_tag())
@@ -38,7 +38,7 @@ impl Session {
         self.begin_work(job)?;
         let measures = self.services.settings.statement_statistics
             && *job.statement != Statement::ShowStatementStatistics;
-        let measure = measures.then(|| Measure::start(self));
+        let measure = measures.then(|| Measure::start(&self.services));
         let mut result = self.dispatch(job, sink);
         if result.is_ok() && job.ends {
             result = self.end_series().and(result);
@@ -47,10 +47,11 @@ impl Session {
             self.fail_work(error);
         }
         if let Some(measure) = measure {
-            measure.finish(self, result.as_ref().map_or(0, Done::rows));
+            let rows = result.as_ref().map_or(0, Done::rows);
+            measure.finish(&mut self.measures, &self.services, rows);
         }
         self.end_work();
-        self.send_notices(sink)?;
+        self.services.notices.send(sink)?;
         result
     }
 
@@ -60,22 +61,17 @@ impl Session {
         self.settle()?;
         let services = &self.services;
         let info = &services.info;
-        if services.is_timed {
-            info.start_statement(services.deadline(services.settings.statement_timeout_ms));
+        if self.is_timed {
+            info.start_statement(services.clocks.deadline(services.settings.statement_timeout_ms));
         }
         info.clear();
         // What goes the short way does not ask for the time.
-        let now = match self.may_be_direct(job) {
-            true => services.now_rough().max(services.transaction_started.get()),
-            false => services.now(),
-        };
-        services.statement_started.set(now);
+        let now = services.clocks.start_statement(self.may_be_direct(job));
         info.statement_started.store(now, Ordering::Relaxed);
         let shared = job.prepared.filter(|_| job.shows).map(Prepared::text);
-        let mut shown = services.shown.borrow_mut();
-        if !shared.is_some_and(|text| Arc::ptr_eq(&shown, text)) {
-            *shown = shared.map_or_else(|| job.shown().into(), Arc::clone);
-            *info.statement.lock() = Arc::clone(&shown);
+        if !shared.is_some_and(|text| Arc::ptr_eq(&self.shown, text)) {
+            self.shown = shared.map_or_else(|| job.shown().into(), Arc::clone);
+            *info.statement.lock() = Arc::clone(&self.shown);
         }
         info.set_active(now);
         Ok(())
@@ -90,7 +86,7 @@ impl Session {
 
     /// Rolls the open transaction back; its error would have nobody to go to.
     pub fn abandon(&mut self) {
-        if let Some(active) = self.active.take() {
+        if let Some(active) = self.transaction.take() {
             let _ = self.end(active, Ending::Rollback);
         }
     }
@@ -118,15 +114,15 @@ impl Session {
             TransactionStatus::Failed => Activity::IdleInFailedTransaction,
         };
         let services = &self.services;
-        if services.is_timed {
+        if self.is_timed {
             let timeout = match activity {
                 Activity::Idle | Activity::Active => 0,
                 _ => services.settings.idle_in_transaction_timeout_ms,
             };
-            services.info.end_statement(services.deadline(timeout));
+            services.info.end_statement(services.clocks.deadline(timeout));
         }
         // A statement's end is told roughly, and not before its beginning.
-        let now = services.now_rough().max(services.statement_started.get());
+        let now = services.clocks.end_statement();
         services.info.set_activity(activity, now);
         // Who wanted the session to end while the statement ran left it to the session.
         if services.info.ending().is_some() {
@@ -135,22 +131,14 @@ impl Session {
         }
     }
 
-    /// Sends the messages that the statement has left.
-    pub(crate) fn send_notices(&self, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
-        if self.services.notices.borrow().is_empty() {
-            return Ok(());
-        }
-        self.services.notices.take().iter().try_for_each(|notice| sink.notice(notice))
-    }
-
     /// A failed statement fails its transaction; one of its own is rolled back.
     pub(crate) fn fail_transaction(&mut self) {
-        match self.active.take() {
-            Some(mut active) if active.block == Block::Explicit => {
-                if active.fail() {
+        match self.transaction.take() {
+            Some(mut active) if active.state.block == Block::Explicit => {
+                if active.state.fail() {
                     self.undo_failed(&mut active);
                 }
-                self.active = Some(active);
+                self.transaction.put_back(active);
             }
             Some(active) => {
                 // The error that the client gets is the statement's; a dead transaction is rolled back anyway.

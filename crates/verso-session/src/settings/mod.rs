@@ -1,6 +1,7 @@
 //! The settings a session has: their names, values and texts, and what BEGIN takes from them.
 
 mod accepted;
+mod current;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,6 +11,8 @@ use verso_types::TimeZone;
 
 use verso_parser::syntax::IsolationLevel;
 use verso_planner::errors::{SqlError, sqlstate};
+
+pub(crate) use current::{ChangedSettings, SessionSettings};
 
 /// Names and descriptions, in the order of SHOW ALL.
 pub const SETTINGS: &[(&str, &str)] = &[

@@ -1,14 +1,13 @@
 //! Which key a unique index refused: storage names the index and the record that has the key, clients want both in words.
 
-use verso_catalog::{IndexDef, TableDef};
+use verso_catalog::{CatalogSnapshot, IndexDef, TableDef};
 use verso_exec::error::ExecError;
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::key;
 use verso_storage::{Engine, ObjectId, RecordId, StorageError, Txn};
-use verso_types::{Batch, Column, SqlType, Value};
+use verso_types::{Batch, Column, SqlType, TimeZone, Value, format_text};
 
 use super::EngineTables;
-use crate::constraints::duplicate;
 
 impl EngineTables<'_> {
     /// Names the constraint that refused rows to be inserted, and the key that is there already.
@@ -52,7 +51,7 @@ impl EngineTables<'_> {
 }
 
 /// The key that the newest version of a record has.
-pub(crate) fn newest_key(
+fn newest_key(
     engine: &Engine,
     txn: &Txn,
     table: &TableDef,
@@ -65,4 +64,47 @@ pub(crate) fn newest_key(
     let mut rows = ScanBatch::default();
     engine.heap(table.heap).ok()?.fetch_newest(txn, &[record], &ids, &mut rows).ok()?;
     (rows.batch.rows == 1 && types.len() == ids.len()).then(|| rows.batch.row(0, &types))
+}
+
+/// The error of a key that is there twice.
+fn duplicate(table: &TableDef, index: &IndexDef, key: Option<&[Value]>, time_zone: &TimeZone) -> ExecError {
+    let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
+    let detail = key.map(|key| {
+        let columns: Vec<_> = index
+            .parts
+            .iter()
+            .filter_map(|part| Some(&table.columns[table.column_with_id(part.column)?]))
+            .collect();
+        let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
+        let mut values = String::new();
+        for (value, column) in key.iter().zip(&columns) {
+            if !values.is_empty() {
+                values.push_str(", ");
+            }
+            match value {
+                Value::Null => values.push_str("null"),
+                value => format_text(value, &column.ty, time_zone, &mut values),
+            }
+        }
+        format!("Key ({})=({values}) already exists.", names.join(", "))
+    });
+    ExecError::violation("23505", message, detail, table, &index.name)
+}
+
+/// Names the constraint and the key behind a duplicate that storage found at the end of a statement or at commit.
+pub(crate) fn explain_unique(
+    catalog: &CatalogSnapshot,
+    engine: &Engine,
+    txn: &Txn,
+    time_zone: &TimeZone,
+    error: StorageError,
+) -> ExecError {
+    let StorageError::Unique { index, record } = error else { return error.into() };
+    let found = catalog.tables().find_map(|table| {
+        let definition = table.indexes.iter().find(|definition| definition.object == index)?;
+        Some((table, definition))
+    });
+    let Some((table, definition)) = found else { return error.into() };
+    let key = newest_key(engine, txn, table, definition, record);
+    duplicate(table, definition, key.as_deref(), time_zone)
 }

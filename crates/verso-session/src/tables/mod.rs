@@ -5,6 +5,7 @@
 //! | [`cursor`] | rows read, rows changed |
 //! | [`reference`] | what foreign keys ask for beyond a snapshot |
 //! | [`opened`] | tables that were used before |
+//! | [`deferred`] | what is put off to the commit |
 //! | [`duplicate`] | which row a unique index refused |
 //!
 //! 1. A table is locked before it is opened. Of one that is to be changed, or whose rows are to be locked, the definition
@@ -12,6 +13,7 @@
 //! 2. The transaction is borrowed for the moment of a call, so that statements of functions run in between.
 
 mod cursor;
+mod deferred;
 mod duplicate;
 mod opened;
 mod reference;
@@ -34,10 +36,9 @@ use verso_storage::{
 };
 use verso_types::{Batch, TimeZone, Value};
 
-use crate::constraints::Deferred;
-use crate::services::Services;
 use cursor::{Changer, Ranges, Reader, Rows};
-pub(crate) use duplicate::newest_key;
+pub(crate) use deferred::{ConstraintModes, Deferred};
+pub(crate) use duplicate::explain_unique;
 pub(crate) use opened::OpenTables;
 use opened::RowBatch;
 
@@ -45,7 +46,7 @@ use opened::RowBatch;
 const LARGE_SHARE: f64 = 0.2;
 
 /// Tables as a transaction sees them.
-pub struct EngineTables<'t> {
+pub(crate) struct EngineTables<'t> {
     /// Storage.
     pub engine: &'t Engine,
     /// The transaction; borrowed for the moment of each call, so that nested statements may use it in turn.
@@ -60,21 +61,6 @@ pub struct EngineTables<'t> {
     pub catalog: (&'t Catalog, u64),
     /// For values in the details of errors.
     pub time_zone: &'t TimeZone,
-}
-
-impl Services {
-    /// The tables for a transaction of the session, whose statement knows this version of the catalog.
-    pub(crate) fn tables<'t>(&'t self, txn: &'t RefCell<Txn>, version: u64) -> EngineTables<'t> {
-        EngineTables {
-            engine: &self.instance.engine,
-            txn,
-            opened: &self.opened,
-            deferred: &self.deferred,
-            contended: &self.contended,
-            catalog: (&self.instance.catalog, version),
-            time_zone: &self.settings.time_zone,
-        }
-    }
 }
 
 impl EngineTables<'_> {

@@ -17,7 +17,7 @@ const TABLES_MAX: usize = 32;
 
 /// See the module.
 #[derive(Default)]
-pub struct OpenTables {
+pub(crate) struct OpenTables {
     tables: RefCell<Vec<Arc<Heap>>>,
     /// The next one to be forgotten.
     oldest: Cell<usize>,
@@ -27,7 +27,7 @@ pub struct OpenTables {
 
 /// A batch for one row, and the columns wanted of it.
 #[derive(Default)]
-pub struct RowBatch {
+pub(crate) struct RowBatch {
     /// Ids of the columns.
     pub columns: Vec<u16>,
     /// The row.
@@ -35,7 +35,7 @@ pub struct RowBatch {
 }
 
 /// A batch that goes back when it is dropped, for the next one, unless it has become large.
-pub struct LentRow<'o> {
+pub(crate) struct LentRow<'o> {
     row: Option<Box<RowBatch>>,
     from: &'o OpenTables,
 }

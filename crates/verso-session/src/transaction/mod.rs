@@ -1,4 +1,4 @@
-//! The transaction a session is in, and the statements that begin and end it.
+//! The transaction a session is in: what it was begun with, how it stands, and what is left of the last one.
 //!
 //! ```text
 //! Idle ──BEGIN, first statement──► Active ──COMMIT, ROLLBACK──► Idle
@@ -9,10 +9,9 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`begin`] | BEGIN, SET TRANSACTION |
-//! | [`ending`] | COMMIT, ROLLBACK, PREPARE TRANSACTION |
-//! | [`settle`] | commits whose wait for the disk is left to others |
-//! | [`savepoint`] | SAVEPOINT, ROLLBACK TO, RELEASE |
+//! | [`modes`] | what a transaction was begun with |
+//! | [`state`] | the states above, without storage |
+//! | [`savepoint`] | savepoints, as far as they are the session's |
 //!
 //! X1. A transaction block lasts to COMMIT or ROLLBACK; one statement alone is a transaction of its own.
 //! X2. Several statements of one text, and those of an extended-protocol series up to its Sync, are one *implicit* block:
@@ -21,157 +20,181 @@
 //! X3. A statement that fails undoes its transaction at once, up to the last savepoint if there is one, and gives back
 //!     the locks taken since; ROLLBACK is what the client then has to say. Under NO SAVEPOINT all stays until ROLLBACK.
 
-mod begin;
-mod ending;
+mod modes;
 mod savepoint;
-mod settle;
+mod state;
 
 use std::cell::RefCell;
 
-use verso_storage::Txn;
+use verso_storage::{Txn, TxnOptions};
 
-use crate::Session;
-use crate::client::CommandTag;
-use crate::session::ChangedSettings;
-use begin::Modes;
-pub(crate) use ending::Ending;
-use savepoint::Savepoint;
-pub(crate) use settle::Commits;
-use verso_parser::syntax::{IsolationLevel, TransactionModes};
-use verso_planner::errors::{SqlError, sqlstate};
+use verso_parser::syntax::Statement;
+use verso_planner::errors::{SqlError, must_rollback};
+
+use crate::plans::changes;
+pub(crate) use modes::Modes;
+pub(crate) use savepoint::Savepoint;
+pub use state::TransactionStatus;
+pub(crate) use state::{Block, Condition, State, in_failed_transaction};
+
+/// A session's transaction: the open one, if there is one, and what the next one begins with.
+pub(crate) struct Transaction {
+    active: Option<Box<Active>>,
+    /// The one that ended last: the next begins with what it has left.
+    spare: Option<Box<Active>>,
+    /// The one whose commit is in the log, but not on disk yet.
+    logged: Option<Box<Active>>,
+    /// Commits return when they are in the log.
+    pub(crate) defers: bool,
+    pub(crate) autocommit: bool,
+    /// Statements now are parts of an implicit block (X2).
+    pub(crate) series: bool,
+    /// Transactions begun so far.
+    begun: u64,
+}
 
 /// A transaction that has not ended.
-pub struct Active {
+pub(crate) struct Active {
     pub(crate) txn: RefCell<Txn>,
-    /// What ends it.
-    pub(crate) block: Block,
-    /// No statement has run in it yet, so its modes may still change.
-    pub(crate) pristine: bool,
-    pub(crate) condition: Condition,
-    /// The open savepoints, outermost first; a name may come twice and means the inner one.
-    savepoints: Vec<Savepoint>,
-    /// Settings changed in it: those to go back to when it is rolled back, and those that a commit leaves.
-    pub(crate) settings: Option<ChangedSettings>,
-    /// The schema was changed in it, so what it sees of the catalog is its own.
-    pub(crate) changed_schema: bool,
-    /// Unlike that of any other transaction of the session.
-    pub(crate) serial: u64,
-    modes: Modes,
+    pub(crate) state: State,
 }
 
-/// What ends a transaction (X1, X2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Block {
-    /// Its only statement.
-    Statement,
-    /// The end of the text, or Sync.
-    Implicit,
-    /// COMMIT or ROLLBACK: it began by BEGIN or with autocommit off.
-    Explicit,
+impl Default for Transaction {
+    fn default() -> Transaction {
+        Transaction {
+            active: None,
+            spare: None,
+            logged: None,
+            defers: false,
+            autocommit: true,
+            series: false,
+            begun: 0,
+        }
+    }
 }
 
-/// How a session stands, as the protocol's ReadyForQuery says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransactionStatus {
-    /// No transaction block is open.
-    Idle,
-    /// In a transaction block.
-    InTransaction,
-    /// In a transaction block that failed.
-    Failed,
-}
+impl Transaction {
+    /// The open one.
+    #[inline]
+    pub(crate) fn active(&self) -> Option<&Active> {
+        self.active.as_deref()
+    }
 
-/// How a transaction is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Fine.
-    Good,
-    /// A statement failed; only the end or ROLLBACK TO is accepted.
-    Failed,
-    /// A statement failed under NO SAVEPOINT: queries and ROLLBACK are accepted.
-    MustRollback,
-}
+    /// The open one, to be changed.
+    #[inline]
+    pub(crate) fn active_mut(&mut self) -> Option<&mut Active> {
+        self.active.as_deref_mut()
+    }
 
-impl Active {
-    fn new(txn: Txn, modes: Modes) -> Active {
-        Active {
-            txn: RefCell::new(txn),
-            block: Block::Statement,
-            pristine: true,
-            condition: Condition::Good,
-            savepoints: Vec::new(),
-            settings: None,
-            changed_schema: false,
-            serial: 0,
-            modes,
+    /// The open one, where there has to be one.
+    pub(crate) fn get(&self) -> Result<&Active, SqlError> {
+        self.active().ok_or_else(|| SqlError::internal("no transaction"))
+    }
+
+    /// How the open one stands.
+    pub(crate) fn state(&self) -> Option<&State> {
+        self.active().map(|active| &active.state)
+    }
+
+    /// Whether one is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Takes the open one out, to end it.
+    pub(crate) fn take(&mut self) -> Option<Box<Active>> {
+        self.active.take()
+    }
+
+    /// The same, if it ends with this.
+    pub(crate) fn take_block(&mut self, block: Block) -> Option<Box<Active>> {
+        self.active.take_if(|active| active.state.block == block)
+    }
+
+    /// Puts back what was taken out.
+    pub(crate) fn put_back(&mut self, active: Box<Active>) {
+        self.active = Some(active);
+    }
+
+    /// Begins one, in the memory of the last one where that is at hand; `fresh` makes another.
+    pub(crate) fn begin(
+        &mut self,
+        options: TxnOptions,
+        modes: Modes,
+        block: Block,
+        fresh: impl FnOnce(TxnOptions) -> Txn,
+    ) -> &mut Active {
+        self.begun += 1;
+        let state = State::new(self.begun, block, modes);
+        let active = match self.spare.take() {
+            Some(mut spare) => {
+                spare.txn.get_mut().begin_again(options);
+                spare.state.begin_again(state);
+                spare
+            }
+            None => Box::new(Active { txn: RefCell::new(fresh(options)), state }),
+        };
+        self.active.insert(active)
+    }
+
+    /// Keeps what an ended one has left.
+    pub(crate) fn keep_spare(&mut self, ended: Box<Active>) {
+        self.spare = Some(ended);
+    }
+
+    /// Keeps one whose commit is in the log, until it is on disk.
+    pub(crate) fn keep_logged(&mut self, committed: Box<Active>) {
+        self.logged = Some(committed);
+    }
+
+    /// The one whose commit is in the log.
+    pub(crate) fn logged(&self) -> Option<&Active> {
+        self.logged.as_deref()
+    }
+
+    /// The same, to be ended.
+    #[inline]
+    pub(crate) fn take_logged(&mut self) -> Option<Box<Active>> {
+        self.logged.take()
+    }
+
+    /// What ends the transaction of a statement that finds none open.
+    pub(crate) fn block_of_statement(&self) -> Block {
+        match (self.autocommit, self.series) {
+            (false, _) => Block::Explicit,
+            (true, true) => Block::Implicit,
+            (true, false) => Block::Statement,
         }
     }
 
-    /// All but the transaction itself begins anew.
-    fn begin(&mut self, serial: u64, block: Block, modes: Modes) {
-        (self.serial, self.block, self.modes) = (serial, block, modes);
-        (self.pristine, self.condition, self.changed_schema) = (true, Condition::Good, false);
-        self.savepoints.clear();
-        self.settings = None;
+    /// How the session stands.
+    pub(crate) fn status(&self) -> TransactionStatus {
+        self.state().map_or(TransactionStatus::Idle, State::status)
     }
 
-    /// Whether a failed statement is run again on a new snapshot.
-    pub(crate) fn restarts(&self) -> bool {
-        let level =
-            matches!(self.modes.isolation, IsolationLevel::ReadCommitted | IsolationLevel::ReadUncommitted);
-        level && self.modes.savepoints
-    }
-
-    pub(crate) fn read_only(&self) -> bool {
-        self.modes.read_only
+    /// Tells transactions of the session apart; 0 without one.
+    pub(crate) fn serial(&self) -> u64 {
+        self.state().map_or(0, |state| state.serial)
     }
 
     /// How many savepoints are open.
     pub(crate) fn depth(&self) -> usize {
-        self.savepoints.len()
+        self.state().map_or(0, State::depth)
     }
 
-    /// Remembers that a statement failed; whether that is news, and nothing can be read any more.
-    pub(crate) fn fail(&mut self) -> bool {
-        let was_good = self.condition == Condition::Good;
-        self.condition = if self.modes.savepoints { Condition::Failed } else { Condition::MustRollback };
-        was_good && self.modes.savepoints
-    }
-}
-
-impl Session {
-    /// Opens a transaction if there is none. For a statement that changes nothing and is a transaction of its own, one
-    /// that keeps no frames will do.
-    pub(crate) fn ensure_active_for(&mut self, reads: bool) -> Result<(), SqlError> {
-        if self.active.is_none() {
-            let block = match (self.autocommit, self.series) {
-                (false, _) => Block::Explicit,
-                (true, true) => Block::Implicit,
-                (true, false) => Block::Statement,
-            };
-            self.only_reads = reads && block == Block::Statement;
-            let opened = self.open(&TransactionModes::default(), block);
-            self.only_reads = false;
-            opened?;
+    /// Refuses what a transaction that failed does not accept: everything, under NO SAVEPOINT only what changes something.
+    pub(crate) fn check_accepts(&self, statement: &Statement) -> Result<(), SqlError> {
+        let Some(state) = self.state() else { return Ok(()) };
+        match state.condition {
+            Condition::Good => {}
+            Condition::Failed => return Err(in_failed_transaction()),
+            Condition::MustRollback
+                if changes(statement).is_some() || matches!(statement, Statement::Savepoint(_)) =>
+            {
+                return Err(must_rollback());
+            }
+            Condition::MustRollback => {}
         }
         Ok(())
     }
-
-    /// Tells transactions of the session apart; 0 without one.
-    pub(crate) fn transaction_serial(&self) -> u64 {
-        self.active.as_ref().map_or(0, |active| active.serial)
-    }
-}
-
-/// A tag without a count.
-pub fn tag(text: &str) -> CommandTag {
-    CommandTag { text: text.to_string(), rows: 0 }
-}
-
-/// `25P02`.
-pub fn in_failed_transaction() -> SqlError {
-    SqlError::new(
-        sqlstate::IN_FAILED_TRANSACTION,
-        "current transaction is aborted, commands ignored until end of transaction block",
-    )
 }

@@ -1,13 +1,13 @@
 //! COMMIT, ROLLBACK, PREPARE TRANSACTION: how transactions end, and what a failed one gives back (X3).
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use verso_storage::TxnOptions;
 
-use super::{Active, Block, Condition, tag};
-use crate::Session;
-use crate::client::CommandTag;
-use crate::session::ChangedSettings;
+use super::Session;
+use crate::client::{CommandTag, tag};
+use crate::transaction::{Active, Block, Condition};
 use verso_planner::errors::{SqlError, must_rollback, sqlstate};
 
 /// How a transaction leaves its session.
@@ -25,23 +25,23 @@ pub(crate) enum Ending<'a> {
 impl Session {
     /// COMMIT. A failed transaction is rolled back instead, as in PostgreSQL; one under NO SAVEPOINT says so.
     pub(crate) fn commit(&mut self, chain: bool) -> Result<CommandTag, SqlError> {
-        let Some(active) = self.active.take() else {
+        let Some(active) = self.transaction.take() else {
             if chain {
                 let text = "COMMIT AND CHAIN can only be used in transaction blocks";
                 return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
             }
             // With autocommit off a transaction is always about to begin, so there is nothing to warn of.
-            if self.autocommit {
+            if self.transaction.autocommit {
                 self.warn_without_block();
             }
             return Ok(tag("COMMIT"));
         };
-        if active.block != Block::Explicit {
+        if active.state.block != Block::Explicit {
             self.warn_without_block();
         }
-        match active.condition {
+        match active.state.condition {
             Condition::MustRollback => {
-                self.active = Some(active);
+                self.transaction.put_back(active);
                 Err(must_rollback())
             }
             Condition::Failed => {
@@ -57,9 +57,9 @@ impl Session {
 
     /// ROLLBACK.
     pub(crate) fn rollback(&mut self, chain: bool) -> Result<CommandTag, SqlError> {
-        match self.active.take() {
+        match self.transaction.take() {
             Some(active) => {
-                if active.block != Block::Explicit {
+                if active.state.block != Block::Explicit {
                     self.warn_without_block();
                 }
                 self.end_and_chain(active, Ending::Rollback, chain)?;
@@ -74,15 +74,15 @@ impl Session {
     }
 
     fn warn_without_block(&self) {
-        self.services.warn(sqlstate::NO_ACTIVE_TRANSACTION, "there is no transaction in progress");
+        self.services.notices.warn(sqlstate::NO_ACTIVE_TRANSACTION, "there is no transaction in progress");
     }
 
     /// Ends an implicit block that is open.
     pub(crate) fn end_series(&mut self) -> Result<(), SqlError> {
-        self.series = false;
-        match self.active.take_if(|active| active.block == Block::Implicit) {
+        self.transaction.series = false;
+        match self.transaction.take_block(Block::Implicit) {
             Some(active) => {
-                let good = active.condition == Condition::Good;
+                let good = active.state.condition == Condition::Good;
                 self.end(active, if good { Ending::Commit } else { Ending::Rollback })
             }
             None => Ok(()),
@@ -91,13 +91,13 @@ impl Session {
 
     /// PREPARE TRANSACTION: the session has none any more, whatever comes of it.
     pub(crate) fn prepare_transaction(&mut self, gid: &str) -> Result<CommandTag, SqlError> {
-        let Some(active) = self.active.take() else {
+        let Some(active) = self.transaction.take() else {
             self.warn_without_block();
             return Ok(tag("ROLLBACK"));
         };
-        match active.condition {
+        match active.state.condition {
             Condition::MustRollback => {
-                self.active = Some(active);
+                self.transaction.put_back(active);
                 return Err(must_rollback());
             }
             Condition::Failed => {
@@ -111,12 +111,12 @@ impl Session {
             let text = format!("transaction identifier \"{gid}\" is too long");
             return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
         }
-        if self.declares_held_cursors() {
+        if self.cursors.declares_held() {
             self.end(active, Ending::Rollback)?;
             let text = "cannot PREPARE a transaction that has created a cursor WITH HOLD";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
-        let user = verso_exec::context::Identity::user_name(&self.services);
+        let user = Arc::clone(&self.services.identity.user);
         self.end(active, Ending::Prepare { gid, by: &user })?;
         Ok(tag("PREPARE TRANSACTION"))
     }
@@ -124,7 +124,7 @@ impl Session {
     /// COMMIT PREPARED, ROLLBACK PREPARED.
     pub(crate) fn end_prepared(&mut self, gid: &str, commit: bool) -> Result<CommandTag, SqlError> {
         let word = if commit { "COMMIT PREPARED" } else { "ROLLBACK PREPARED" };
-        if self.active.as_ref().is_some_and(|active| active.block == Block::Explicit) {
+        if self.transaction.state().is_some_and(|state| state.block == Block::Explicit) {
             let text = format!("{word} cannot run inside a transaction block");
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
@@ -141,18 +141,18 @@ impl Session {
     /// that, so that nobody waits for a client that does not know of the failure yet (X3).
     pub(crate) fn undo_failed(&mut self, active: &mut Active) {
         // The client has the statement's error; one that comes on top of it shows in whatever is done next.
-        if let Some(last) = active.savepoints.last() {
-            let depth = active.savepoints.len() - 1;
+        if let Some(last) = active.state.savepoints.last() {
+            let depth = active.state.savepoints.len() - 1;
             let _ = active.txn.get_mut().rollback_to(&last.name);
-            self.close_portals_above(depth);
-            self.end_cursors_above(depth);
+            self.portals.close_above(depth);
+            self.cursors.end_above(depth);
             return;
         }
-        self.close_portals();
-        self.end_cursors(false);
+        self.portals.close();
+        self.cursors.end(false);
         self.services.deferred.take();
         // Another one, which does nothing, stands for it until the client says ROLLBACK.
-        let nothing = TxnOptions { read_only: true, ..active.modes.options() };
+        let nothing = TxnOptions { read_only: true, ..active.state.modes.options() };
         let failed = active.txn.replace(self.services.instance.engine.begin(nothing));
         let _ = failed.rollback();
     }
@@ -162,7 +162,7 @@ impl Session {
         let commit = !matches!(ending, Ending::Rollback);
         self.services.transaction.set(None);
         self.services.info.transaction_started.store(0, Ordering::Relaxed);
-        if self.services.is_timed {
+        if self.is_timed {
             self.services.info.set_transaction_deadline(None);
         }
         let result = if commit {
@@ -172,14 +172,12 @@ impl Session {
         };
         self.services.deferred.take();
         let commit = commit && result.is_ok();
-        if !commit && !self.portals.is_empty() {
-            self.close_portals();
+        if !commit {
+            self.portals.close();
         }
-        if !self.services.cursors.is_empty() {
-            self.end_cursors(commit);
-        }
-        if let Some(ChangedSettings { before, after }) = active.settings.take() {
-            self.services.settings = if commit { after } else { before };
+        self.cursors.end(commit);
+        if let Some(changed) = active.state.settings.take() {
+            self.services.settings.end(changed, commit);
             self.settings_changed();
         }
         match ending {
@@ -197,12 +195,12 @@ impl Session {
         ending: Ending<'_>,
         chain: bool,
     ) -> Result<(), SqlError> {
-        let modes = active.modes;
+        let modes = active.state.modes;
         self.end(active, ending)?;
         if chain {
             self.settle()?;
             self.begin_with(modes, Block::Explicit);
-            self.services.transaction_started.set(self.services.statement_started.get());
+            self.services.clocks.start_transaction();
         }
         Ok(())
     }

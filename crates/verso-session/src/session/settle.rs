@@ -7,29 +7,21 @@
 //!     [`Session::settle`].
 //! C2. The session does nothing else before: its next statement settles first.
 
-use verso_storage::{CommitMode, Lsn, Txn};
+use verso_storage::{CommitMode, Txn};
 
-use crate::SqlError;
+use super::Session;
 use crate::transaction::Active;
-use crate::{Instance, Session};
-
-/// What a session does about the disk.
-#[derive(Default)]
-pub(crate) struct Commits {
-    defers: bool,
-    /// The transaction whose commit is in the log.
-    logged: Option<Box<Active>>,
-}
+use verso_planner::errors::SqlError;
 
 impl Session {
     /// From now on commits return when they are in the log: who calls this sees to C1.
     pub fn defer_commits(&mut self) {
-        self.commits.defers = true;
+        self.transaction.defers = true;
     }
 
     /// How far the log is still to be written before the last commit can end; none if it need not be.
     pub fn unsettled(&self) -> Option<u64> {
-        let logged = self.commits.logged.as_ref()?;
+        let logged = self.transaction.logged()?;
         self.ahead(&logged.txn.borrow())
     }
 
@@ -45,7 +37,7 @@ impl Session {
     /// 58030 if the log could not be written: whether the transaction has committed is not known.
     #[inline]
     pub fn settle(&mut self) -> Result<(), SqlError> {
-        match self.commits.logged.take() {
+        match self.transaction.take_logged() {
             None => Ok(()),
             Some(logged) => self.finish_commit(logged),
         }
@@ -53,7 +45,7 @@ impl Session {
 
     fn finish_commit(&mut self, mut logged: Box<Active>) -> Result<(), SqlError> {
         logged.txn.get_mut().finish_commit()?;
-        self.spare = Some(logged);
+        self.transaction.keep_spare(logged);
         Ok(())
     }
 
@@ -61,25 +53,10 @@ impl Session {
     pub(crate) fn commit_txn(&mut self, mut active: Box<Active>) -> Result<(), SqlError> {
         let txn = active.txn.get_mut();
         txn.commit_logged(CommitMode::Wait)?;
-        if self.commits.defers && self.ahead(txn).is_some() {
-            self.commits.logged = Some(active);
+        if self.transaction.defers && self.ahead(txn).is_some() {
+            self.transaction.keep_logged(active);
             return Ok(());
         }
         self.finish_commit(active)
-    }
-}
-
-impl Instance {
-    /// How far the log is on disk; see [`Session::unsettled`].
-    pub fn durable(&self) -> u64 {
-        self.engine.durable().0
-    }
-
-    /// Waits until the log is on disk up to there; writes it, if nobody does.
-    ///
-    /// # Errors
-    /// 58030 if the log could not be written.
-    pub fn flush_log(&self, upto: u64) -> Result<(), SqlError> {
-        Ok(self.engine.flush_log(Lsn(upto))?)
     }
 }

@@ -1,0 +1,68 @@
+//! Which part runs a statement in its frame: plans, COPY, EXPLAIN, statements of the schema.
+
+use std::sync::Arc;
+
+use verso_catalog::{FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, Volatility};
+use verso_exec::plan::{ExprKind, Plan, Statement as Bound, TypedExpr};
+use verso_types::{SqlType, Value};
+
+use crate::client::{OutputColumn, Results, tag};
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::plans::{Done, Job};
+use verso_parser::syntax::Statement;
+use verso_planner::bind::Binder;
+
+/// Runs a statement of any kind that runs in a frame.
+pub(crate) fn statement(
+    frame: &Frame<'_>,
+    job: &Job<'_>,
+    types: &[SqlType],
+    results: &mut Results<'_>,
+) -> Result<Done, Failure> {
+    if let Some(prepared) = job.prepared
+        && prepared.is_plain()
+    {
+        match frame.prepared(prepared, job, results) {
+            Err(_) if prepared.is_stale() => return frame.as_given(job, results),
+            result => return result,
+        }
+    }
+    let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, types);
+    let tag = match job.statement {
+        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+            return frame.run_once(binder.statement(job.statement)?, job, results);
+        }
+        Statement::Do(body) => {
+            inline_block(frame, &body.text, job.params)?;
+            tag("DO")
+        }
+        Statement::Copy(copy) => frame.copy(&binder, copy, results)?,
+        Statement::CreateTableAs(create) => frame.create_table_as(&binder, create, job.params)?,
+        Statement::Explain { analyze, statement } => {
+            let bound = binder.statement(statement)?;
+            frame.explain(&bound, *analyze, job.params, results)?
+        }
+        other => frame.define(&binder, other)?,
+    };
+    Ok(Done::Tag(tag))
+}
+
+/// DO: the block as a function of its own that nobody else can call.
+fn inline_block(frame: &Frame<'_>, text: &str, params: &[Value]) -> Result<(), Failure> {
+    let function = Arc::new(FunctionDef {
+        oid: Oid(0),
+        schema: "".into(),
+        name: "inline_code_block".into(),
+        args: Vec::<FunctionArg>::new(),
+        returns: FunctionReturn::Void,
+        language: FunctionLanguage::PlPgSql,
+        body: text.into(),
+        volatility: Volatility::Volatile,
+        strict: false,
+    });
+    let call = TypedExpr::new(ExprKind::UserCall { function, args: Vec::new() }, SqlType::Void);
+    let columns = vec![OutputColumn::new("do", SqlType::Void)];
+    let bound = Bound::Query(Plan::Values { rows: vec![vec![call]], columns });
+    frame.count(&bound, params).map(drop)
+}

@@ -1,0 +1,157 @@
+//! What running statements ask of their session: small parts with a state of their own, changed through cells, as
+//! expressions only borrow them. A statement is lent them one by one ([`Services::lend`]).
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`clocks`] | now, and when statement and transaction began |
+//! | [`random`], [`sequences`], [`notices`] | random numbers, last values of sequences, messages |
+//! | [`shown`] | settings by name |
+//! | [`position`] | where the cursor of WHERE CURRENT OF stands |
+//! | [`signals`] | waiting, and cancelling others |
+//! | [`binding`] | what the catalog keeps as text, bound |
+
+mod binding;
+mod clocks;
+mod notices;
+mod position;
+mod random;
+mod sequences;
+mod shown;
+mod signals;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, SystemRows, TableDef};
+use verso_env::Env;
+use verso_exec::context::CursorPlaces;
+use verso_exec::error::ExecError;
+use verso_storage::{LockOwner, ObjectId, Txn};
+
+pub(crate) use clocks::{Clocks, EPOCH_MICROS};
+use notices::Notices;
+pub(crate) use position::Position;
+use random::RandomNumbers;
+use sequences::SequenceValues;
+
+use crate::instance::Instance;
+use crate::registry::{Identity, SessionInfo, backend_id};
+use crate::settings::SessionSettings;
+use crate::tables::{Deferred, EngineTables, OpenTables};
+
+/// The name of the one database that there is.
+pub(crate) const DATABASE: &str = "verso";
+
+/// What statements read of their session while they run.
+pub(crate) struct Services {
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) env: Env,
+    /// Who holds this session's locks.
+    pub(crate) owner: LockOwner,
+    /// What others see of the session.
+    pub(crate) info: Arc<SessionInfo>,
+    pub(crate) identity: Identity,
+    pub(crate) settings: SessionSettings,
+    pub(crate) clocks: Clocks,
+    pub(crate) notices: Notices,
+    pub(crate) sequences: SequenceValues,
+    random: RandomNumbers,
+    /// Level, read-only and savepoints of the running transaction, for SHOW.
+    pub(crate) transaction: Cell<Option<(&'static str, bool, bool)>>,
+    /// The catalog as the last statement saw it.
+    pub(crate) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
+    /// Tables the session has used.
+    opened: OpenTables,
+    /// What the running transaction checks at commit.
+    pub(crate) deferred: RefCell<Deferred>,
+    /// Tables over which the running statement has had conflicts.
+    pub(crate) contended: RefCell<Vec<ObjectId>>,
+    /// Where the cursor of WHERE CURRENT OF stands.
+    pub(crate) position: RefCell<Option<Position>>,
+}
+
+impl Services {
+    pub(crate) fn new(instance: Arc<Instance>) -> Services {
+        let env = instance.engine.env().clone();
+        let clocks = Clocks::new(Arc::clone(&env.clock));
+        let number = instance.sessions.number();
+        let owner = instance.engine.lock_owner(number);
+        let info = instance.sessions.add(number, clocks.statement_started(), owner.cancel_handle());
+        Services {
+            instance,
+            owner,
+            info,
+            identity: Identity::default(),
+            settings: SessionSettings::default(),
+            clocks,
+            notices: Notices::default(),
+            sequences: SequenceValues::default(),
+            random: RandomNumbers::new(Arc::clone(&env.random)),
+            env,
+            transaction: Cell::new(None),
+            catalog: RefCell::default(),
+            opened: OpenTables::default(),
+            deferred: RefCell::default(),
+            contended: RefCell::default(),
+            position: RefCell::default(),
+        }
+    }
+
+    /// Lends a statement what it may ask of the session.
+    pub(crate) fn lend<'s>(&'s self, views: &'s dyn SystemRows) -> verso_exec::Services<'s> {
+        verso_exec::Services {
+            time_zone: &self.settings.time_zone,
+            work_memory_bytes: self.settings.work_memory_bytes,
+            clock: &self.clocks,
+            random: &self.random,
+            sequences: &self.sequences,
+            settings: self,
+            notices: &self.notices,
+            identity: self,
+            signals: self,
+            cursors: self,
+            views,
+            binding: self,
+        }
+    }
+
+    /// The tables for a transaction of the session, whose statement knows this version of the catalog.
+    pub(crate) fn tables<'t>(&'t self, txn: &'t RefCell<Txn>, version: u64) -> EngineTables<'t> {
+        EngineTables {
+            engine: &self.instance.engine,
+            txn,
+            opened: &self.opened,
+            deferred: &self.deferred,
+            contended: &self.contended,
+            catalog: (&self.instance.catalog, version),
+            time_zone: &self.settings.time_zone,
+        }
+    }
+}
+
+impl verso_exec::context::Identity for Services {
+    fn user_name(&self) -> Arc<str> {
+        Arc::clone(&self.identity.user)
+    }
+
+    fn backend_id(&self) -> i32 {
+        backend_id(self.info.number)
+    }
+
+    fn database_name(&self) -> Arc<str> {
+        DATABASE.into()
+    }
+
+    fn version(&self) -> Arc<str> {
+        format!("PostgreSQL 18.0 (Verso {})", env!("CARGO_PKG_VERSION")).into()
+    }
+}
+
+impl CursorPlaces for Services {
+    fn cursor_place(&self, cursor: &str, table: &TableDef) -> verso_exec::error::Result<i64> {
+        let position = self.position.borrow();
+        let place = position.as_ref().and_then(|position| position.place(cursor, table));
+        place
+            .unwrap_or_else(|| Err(ExecError::raised("34000", format!("cursor \"{cursor}\" does not exist"))))
+    }
+}

@@ -1,0 +1,79 @@
+//! Messages for the client, which hears of them at the end of the statement.
+
+use std::cell::RefCell;
+
+use verso_exec::context::NoticeSink;
+use verso_exec::plan::RaiseLevel;
+
+use crate::client::{Notice, StatementSink};
+use verso_planner::errors::SqlError;
+
+/// The messages that a statement has left.
+#[derive(Debug, Default)]
+pub(crate) struct Notices {
+    left: RefCell<Vec<Notice>>,
+}
+
+impl Notices {
+    /// Keeps a message.
+    pub(crate) fn tell(&self, notice: Notice) {
+        self.left.borrow_mut().push(notice);
+    }
+
+    /// Likewise a warning.
+    pub(crate) fn warn(&self, sqlstate: &str, text: &str) {
+        self.tell(Notice::warning(sqlstate, text));
+    }
+
+    /// How many there are, for [`Notices::forget_from`].
+    pub(crate) fn count(&self) -> usize {
+        self.left.borrow().len()
+    }
+
+    /// Forgets those behind the first `count`: what left them is run again.
+    pub(crate) fn forget_from(&self, count: usize) {
+        self.left.borrow_mut().truncate(count);
+    }
+
+    /// Sends them, in their order.
+    #[inline]
+    pub(crate) fn send(&self, sink: &mut dyn StatementSink) -> Result<(), SqlError> {
+        if self.left.borrow().is_empty() {
+            return Ok(());
+        }
+        self.left.take().iter().try_for_each(|notice| sink.notice(notice))
+    }
+}
+
+impl NoticeSink for Notices {
+    fn notice(&self, notice: verso_exec::Notice) {
+        let verso_exec::Notice { level, sqlstate, message, detail, hint } = notice;
+        let severity = match level {
+            RaiseLevel::Debug | RaiseLevel::Log => return, // below what clients are shown
+            RaiseLevel::Info => "INFO",
+            RaiseLevel::Notice => "NOTICE",
+            RaiseLevel::Warning | RaiseLevel::Exception => "WARNING",
+        };
+        self.tell(Notice { severity, sqlstate, message, detail, hint });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Nowhere;
+
+    #[test]
+    fn what_is_run_again_tells_its_messages_once() {
+        let notices = Notices::default();
+        notices.warn("01000", "of what came before");
+        let before = notices.count();
+        for _ in 0..2 {
+            notices.forget_from(before);
+            notices.tell(Notice::message("of the statement"));
+        }
+        assert_eq!(notices.count(), 2);
+        notices.send(&mut Nowhere).expect("nobody refuses");
+        assert_eq!(notices.count(), 0);
+    }
+}

@@ -1,0 +1,35 @@
+//! Random numbers of a session.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use verso_env::Random;
+
+/// The random numbers of a session: the world's, or after `setseed` those of a seed.
+pub(crate) struct RandomNumbers {
+    random: Arc<dyn Random>,
+    /// What comes next, once `setseed` was called.
+    seed: Cell<Option<u64>>,
+}
+
+impl RandomNumbers {
+    pub(crate) fn new(random: Arc<dyn Random>) -> RandomNumbers {
+        RandomNumbers { random, seed: Cell::new(None) }
+    }
+}
+
+impl verso_exec::context::Random for RandomNumbers {
+    fn random_u64(&self) -> u64 {
+        let Some(state) = self.seed.get() else { return self.random.next_u64() };
+        // splitmix64: a seeded session repeats itself, as setseed promises.
+        let next = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.seed.set(Some(next));
+        let mixed = (next ^ (next >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn seed_random(&self, seed: f64) {
+        self.seed.set(Some(seed.to_bits()));
+    }
+}

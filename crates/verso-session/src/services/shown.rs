@@ -1,0 +1,66 @@
+//! Settings as SHOW and `current_setting` give them: those of the session, the transaction and the database.
+
+use std::sync::atomic::Ordering;
+
+use verso_exec::ExecError;
+use verso_exec::context::SettingAccess;
+
+use super::Services;
+use crate::settings;
+
+impl Services {
+    /// Shows a setting of the session, the transaction or the database.
+    pub(crate) fn show(&self, name: &str) -> Option<String> {
+        let on = |value: bool| Some(settings::on(value));
+        let current = self.transaction.get();
+        let database = *self.instance.database.lock();
+        match name {
+            "transaction_isolation" => {
+                Some(current.map_or(self.settings.isolation.as_str(), |(level, _, _)| level).to_string())
+            }
+            "transaction_read_only" => {
+                on(current.map_or(self.settings.read_only, |(_, read_only, _)| read_only))
+            }
+            "transaction_savepoints" => {
+                on(current.map_or(self.settings.savepoints, |(_, _, savepoints)| savepoints))
+            }
+            "sweep_interval" => Some(database.sweep_interval.to_string()),
+            "auto_backout" => on(database.auto_backout),
+            name => fixed_setting(self, name).or_else(|| self.settings.show_asked(name)),
+        }
+    }
+}
+
+impl SettingAccess for Services {
+    fn setting(&self, name: &str) -> Option<String> {
+        self.show(name)
+    }
+
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, ExecError> {
+        let asked = self.settings.ask(name, value, local);
+        asked.map_err(|error| ExecError::raised(error.sqlstate, error.message))
+    }
+}
+
+/// Settings that a client sees but nobody can change: some drivers and tools ask for them.
+fn fixed_setting(services: &Services, name: &str) -> Option<String> {
+    let on = |value: bool| Some(settings::on(value));
+    let identity = &services.identity;
+    let text = match name {
+        "is_superuser" => return on(identity.superuser),
+        "session_authorization" => &*identity.user,
+        "in_hot_standby" | "default_transaction_deferrable" | "transaction_deferrable" => return on(false),
+        "integer_datetimes" | "data_checksums" | "fsync" => return on(true),
+        "block_size" => return Some(services.instance.engine.space().page_size.to_string()),
+        "lc_collate" | "lc_ctype" | "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => "C",
+        "max_connections" => {
+            let connections = services.instance.connections_max.load(Ordering::Relaxed);
+            return (connections > 0).then(|| connections.to_string());
+        }
+        "max_identifier_length" => "63",
+        "max_index_keys" => "32",
+        "wal_level" => "replica",
+        _ => return None,
+    };
+    Some(text.to_string())
+}

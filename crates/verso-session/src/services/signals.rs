@@ -1,0 +1,27 @@
+//! Waiting, and cancelling other sessions.
+
+use verso_exec::ExecError;
+use verso_exec::context::Signals;
+
+use super::Services;
+use verso_planner::errors::sqlstate;
+
+impl Signals for Services {
+    fn signal_backend(&self, id: i32, terminate: bool) -> Result<bool, ExecError> {
+        let id = u64::try_from(id).unwrap_or(0);
+        let Some(other) = self.instance.sessions.find(id) else { return Ok(false) };
+        let owner = other.identity.lock().clone();
+        if !self.identity.superuser && (owner.superuser || owner.user != self.identity.user) {
+            let what = if terminate { "terminate process" } else { "cancel query" };
+            return Err(ExecError::raised(
+                sqlstate::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied to {what}"),
+            ));
+        }
+        Ok(if terminate { self.instance.terminate_session(id) } else { self.instance.cancel_session(id) })
+    }
+
+    fn sleep(&self, duration: std::time::Duration) -> Result<(), ExecError> {
+        Ok(self.owner.sleep(duration)?)
+    }
+}

@@ -1,0 +1,152 @@
+//! BEGIN and SET TRANSACTION: how a transaction begins, and which modes may still change later.
+
+use std::sync::atomic::Ordering;
+
+use verso_storage::TxnOptions;
+
+use super::Session;
+use crate::client::{CommandTag, tag};
+use crate::transaction::{Block, Condition, Modes, State, in_failed_transaction};
+use verso_parser::syntax::{IsolationLevel, TransactionModes};
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Session {
+    /// Opens a transaction if there is none. For a statement that changes nothing and is a transaction of its own, one
+    /// that keeps no frames will do.
+    pub(super) fn ensure_active_for(&mut self, reads: bool) -> Result<(), SqlError> {
+        if self.transaction.is_open() {
+            return Ok(());
+        }
+        let block = self.transaction.block_of_statement();
+        let modes = Modes::usual(&self.services.settings);
+        let mut options = modes.options();
+        if reads && block == Block::Statement {
+            options.savepoints = false; // there is nothing to undo
+        }
+        self.begin_as(options, modes, block);
+        self.services.clocks.start_transaction();
+        Ok(())
+    }
+
+    /// BEGIN.
+    pub(crate) fn begin(&mut self, modes: &TransactionModes) -> Result<CommandTag, SqlError> {
+        match self.transaction.active_mut() {
+            None => self.open(modes, Block::Explicit)?,
+            Some(active) if active.state.block != Block::Explicit => {
+                active.state.block = Block::Explicit;
+                if *modes != TransactionModes::default() {
+                    self.set_transaction(modes)?;
+                }
+            }
+            Some(active) if active.state.condition == Condition::Failed => {
+                return Err(in_failed_transaction());
+            }
+            Some(_) => {
+                let text = "there is already a transaction in progress";
+                self.services.notices.warn(sqlstate::ACTIVE_TRANSACTION, text);
+            }
+        }
+        Ok(tag("BEGIN"))
+    }
+
+    /// Begins a transaction with these modes and the usual ones of the session besides.
+    ///
+    /// An imported snapshot that does not exist fails the transaction, which is open then.
+    pub(super) fn open(&mut self, modes: &TransactionModes, block: Block) -> Result<(), SqlError> {
+        self.begin_with(Modes::usual(&self.services.settings).with(modes), block);
+        self.services.clocks.start_transaction();
+        modes.snapshot.as_ref().map_or(Ok(()), |snapshot| self.import_snapshot(snapshot))
+    }
+
+    /// Begins a transaction.
+    pub(super) fn begin_with(&mut self, modes: Modes, block: Block) {
+        self.begin_as(modes.options(), modes, block);
+    }
+
+    /// The same, with options of its own for storage.
+    fn begin_as(&mut self, options: TxnOptions, modes: Modes, block: Block) {
+        let services = &self.services;
+        let fresh = |options| services.instance.engine.begin_for(&services.owner, options);
+        let active = self.transaction.begin(options, modes, block, fresh);
+        let txn = active.txn.get_mut();
+        let settings = &services.settings;
+        if self.is_timed {
+            let deadline = services.clocks.deadline(settings.transaction_timeout_ms);
+            services.info.set_transaction_deadline(deadline);
+            txn.set_lock_timeout(settings.lock_timeout());
+        }
+        txn.set_deferrable(modes.deferrable);
+        services.info.transaction_started.store(services.clocks.statement_started(), Ordering::Relaxed);
+        services.transaction.set(Some(modes.shown()));
+    }
+
+    /// SET TRANSACTION: with autocommit off it may be the first statement.
+    pub(crate) fn set_transaction(&mut self, modes: &TransactionModes) -> Result<CommandTag, SqlError> {
+        if !self.transaction.is_open() {
+            if self.transaction.autocommit {
+                let text = "SET TRANSACTION can only be used in transaction blocks";
+                self.services.notices.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
+                return Ok(tag("SET"));
+            }
+            self.open(modes, Block::Explicit)?;
+            return Ok(tag("SET"));
+        }
+        let Some(State { condition, pristine, block, modes: known, .. }) = self.transaction.state() else {
+            return Ok(tag("SET"));
+        };
+        if *condition == Condition::Failed {
+            return Err(in_failed_transaction());
+        }
+        let (changed, block) = (known.with(modes), *block);
+        if !*pristine {
+            return self.change_modes(changed, modes.snapshot.is_some());
+        }
+        if let Some(snapshot) = &modes.snapshot {
+            self.import_snapshot(snapshot)?;
+            return Ok(tag("SET"));
+        }
+        // Nothing was done in it: a new one with the new modes takes its place.
+        let settings = self.transaction.take().and_then(|active| active.state.settings);
+        self.begin_with(changed, block);
+        if let Some(active) = self.transaction.active_mut() {
+            active.state.settings = settings; // what SET has changed ends with the new one
+        }
+        Ok(tag("SET"))
+    }
+
+    /// SET TRANSACTION behind the first query: what stays as it is may be said again, and what has changed nothing yet may
+    /// become READ ONLY.
+    fn change_modes(&mut self, changed: Modes, snapshot: bool) -> Result<CommandTag, SqlError> {
+        let Some(active) = self.transaction.active_mut() else { return Ok(tag("SET")) };
+        let known = &active.state.modes;
+        let what = match () {
+            () if snapshot => "SET TRANSACTION SNAPSHOT must be called",
+            () if changed.isolation != known.isolation => "SET TRANSACTION ISOLATION LEVEL must be called",
+            () if known.read_only && !changed.read_only => "transaction read-write mode must be set",
+            () if changed.deferrable != known.deferrable => "SET TRANSACTION [NOT] DEFERRABLE must be called",
+            () if changed.savepoints != known.savepoints => "SET TRANSACTION [NO] SAVEPOINT must be called",
+            () => {
+                if changed.read_only && !known.read_only && !active.txn.borrow_mut().become_read_only() {
+                    let text = "transaction read-only mode must be set before any change";
+                    return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+                }
+                active.state.modes.read_only = changed.read_only;
+                self.services.transaction.set(Some(active.state.modes.shown()));
+                return Ok(tag("SET"));
+            }
+        };
+        Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, format!("{what} before any query")))
+    }
+
+    /// SET TRANSACTION SNAPSHOT.
+    fn import_snapshot(&mut self, name: &str) -> Result<(), SqlError> {
+        let Some(active) = self.transaction.active_mut() else { return Ok(()) };
+        if active.state.modes.isolation != IsolationLevel::Snapshot {
+            let text = "a snapshot-importing transaction must have isolation level REPEATABLE READ";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
+        active.txn.get_mut().import_snapshot(name)?;
+        active.state.pristine = false;
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! DECLARE, FETCH, MOVE, CLOSE.
+
+use std::sync::Arc;
+
+use verso_exec::plan::Origin;
+use verso_types::Batch;
+
+use super::{Ending, Session};
+use crate::client::{Collect, CommandTag, Nowhere, OutputColumn, StatementSink, tag};
+use crate::cursors::{Places, SqlCursor};
+use crate::plans::Job;
+use crate::portal::{Portal, PortalEnd};
+use crate::transaction::{Block, Transaction};
+use verso_parser::syntax::{Cursor, Direction, Fetch, Name, Statement};
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Session {
+    /// DECLARE.
+    pub(crate) fn declare(
+        &mut self,
+        job: &Job<'_>,
+        cursor: &Cursor,
+        sink: &mut dyn StatementSink,
+    ) -> Result<CommandTag, SqlError> {
+        let name = &cursor.name.text;
+        let Transaction { series, autocommit, .. } = self.transaction;
+        let block = series || !autocommit || self.transaction.is_open();
+        if !block && !cursor.hold {
+            let text = "DECLARE CURSOR can only be used in transaction blocks";
+            return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
+        }
+        self.cursors.check_free(name)?;
+        let mut parsed = (*cursor.query).clone();
+        if let Statement::Query(query) = &mut parsed.statement {
+            query.places = true;
+        }
+        let locks = matches!(&parsed.statement, Statement::Query(query) if !query.locks.is_empty());
+        let types: Vec<_> = job.params.iter().map(|value| Some(verso_types::text::type_of(value))).collect();
+        let prepared = Arc::new(self.prepare_parsed(job.shown().into(), Some(parsed), &types)?);
+        let mut portal = self.bind(&prepared, job.params.to_vec())?;
+        portal.set_name(name);
+        self.ensure_active_for(false)?;
+        let place = self.places(&portal, locks)?;
+        self.open_portal(&mut portal, cursor.hold, sink)?;
+        let depth = self.transaction.depth();
+        let transaction = Some(self.transaction.serial());
+        let hold = cursor.hold;
+        let (text, at) = (job.shown().into(), self.services.clocks.statement_started());
+        let binary = cursor.binary;
+        let mut open =
+            SqlCursor { text, at, portal, binary, rows: None, position: 0, hold, transaction, depth, place };
+        if cursor.scroll {
+            let mut batches = Vec::new();
+            self.advance(&mut open.portal, 0, &mut Collect(&mut batches))?;
+            let types: Vec<_> =
+                prepared.columns().unwrap_or_default().iter().map(|column| column.ty.clone()).collect();
+            let mut rows = Batch::of_types(&types);
+            batches.iter().for_each(|batch| rows.append(batch));
+            let bytes = rows.heap_bytes() as u64;
+            let limit_bytes = self.services.settings.work_memory_bytes;
+            if bytes > limit_bytes {
+                let what = "a cursor with SCROLL";
+                return Err(verso_exec::ExecError::OutOfMemory { what, limit_bytes }.into());
+            }
+            open.rows = Some(rows);
+        }
+        self.cursors.keep(name, open);
+        if let Some(active) = self.transaction.take_block(Block::Statement) {
+            self.end(active, Ending::Commit)?;
+        }
+        Ok(tag("DECLARE CURSOR"))
+    }
+
+    /// FETCH, MOVE.
+    pub(crate) fn fetch(
+        &mut self,
+        fetch: &Fetch,
+        sink: &mut dyn StatementSink,
+    ) -> Result<CommandTag, SqlError> {
+        let name = &fetch.name.text;
+        let mut cursor = self.cursors.take(name)?;
+        let mut silent = Nowhere;
+        let sink: &mut dyn StatementSink = if fetch.moves { &mut silent } else { sink };
+        if cursor.binary {
+            sink.binary();
+        }
+        let count = match cursor.rows.take() {
+            Some(rows) => {
+                let count = cursor.scroll(&rows, fetch.direction, sink);
+                cursor.rows = Some(rows);
+                count
+            }
+            None => self.fetch_forward(&mut cursor, fetch.direction, sink),
+        };
+        self.cursors.keep(name, cursor);
+        let count = count?;
+        let word = if fetch.moves { "MOVE" } else { "FETCH" };
+        Ok(CommandTag { text: format!("{word} {count}"), rows: count })
+    }
+
+    /// Of a cursor without SCROLL: rows ahead only.
+    fn fetch_forward(
+        &mut self,
+        cursor: &mut SqlCursor,
+        direction: Direction,
+        sink: &mut dyn StatementSink,
+    ) -> Result<u64, SqlError> {
+        let backward = || {
+            SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
+                .with_hint("Declare it with SCROLL option to enable backward scan.")
+        };
+        let (skip, take) = match direction {
+            Direction::Forward(None) => (0, 0),
+            Direction::Forward(Some(count)) if count > 0 => (0, count),
+            Direction::Relative(count) if count > 0 => (count - 1, 1),
+            Direction::Absolute(number) if number > cursor.position => (number - cursor.position - 1, 1),
+            Direction::Forward(_) | Direction::Relative(_) | Direction::Absolute(_) => return Err(backward()),
+            Direction::Backward(_) => return Err(backward()),
+        };
+        if skip > 0 {
+            let end = self.advance(&mut cursor.portal, skip.unsigned_abs(), &mut Nowhere)?;
+            cursor.position += skip;
+            if end.1 != PortalEnd::Suspended {
+                cursor.place.leave();
+                sink.begin(cursor.columns().unwrap_or_default())?;
+                return Ok(0);
+            }
+        }
+        let mut placed = cursor.place.watch(sink);
+        let (count, _) = self.advance(&mut cursor.portal, take.unsigned_abs(), &mut placed)?;
+        if count == 0 || count < take.unsigned_abs() || take == 0 {
+            cursor.place.leave();
+        }
+        cursor.position += count.cast_signed();
+        Ok(count)
+    }
+
+    /// CLOSE.
+    pub(crate) fn close_cursor(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
+        let Some(name) = name else {
+            self.cursors.clear();
+            return Ok(tag("CLOSE CURSOR ALL"));
+        };
+        self.cursors.take(&name.text)?;
+        Ok(tag("CLOSE CURSOR"))
+    }
+
+    /// The places of a cursor about to be opened.
+    pub(crate) fn places(&self, portal: &Portal, locks: bool) -> Result<Places, SqlError> {
+        let columns = portal.columns().unwrap_or_default();
+        let record = |column: &OutputColumn| column.origin.filter(|origin| origin.column == Origin::RECORD);
+        let tables: Vec<u32> = columns.iter().filter_map(record).map(|origin| origin.table).collect();
+        let view = match self.transaction.active() {
+            Some(active) if !tables.is_empty() => {
+                let mut txn = active.txn.borrow_mut();
+                txn.begin_statement()?;
+                Some(txn.end_statement_holding()?)
+            }
+            _ => None,
+        };
+        Ok(Places::new(tables, locks, view))
+    }
+
+    /// Before a statement that may have WHERE CURRENT OF: where its cursor stands.
+    pub(crate) fn note_position(&self, statement: &Statement) {
+        let name = match statement {
+            Statement::Update(update) => &update.current,
+            Statement::Delete(delete) => &delete.current,
+            Statement::Explain { statement, .. } => return self.note_position(statement),
+            _ => return,
+        };
+        let Some(name) = name else { return };
+        let position = self.cursors.position(&name.text);
+        *self.services.position.borrow_mut() = position;
+    }
+}

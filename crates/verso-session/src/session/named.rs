@@ -1,0 +1,131 @@
+//! PREPARE, EXECUTE, DEALLOCATE, DISCARD ALL.
+
+use std::sync::Arc;
+
+use verso_exec::plan::{Plan, Statement as Bound};
+use verso_types::Value;
+
+use super::Session;
+use crate::client::{Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
+use crate::plans::{Done, Job, Prepared};
+use verso_parser::syntax::{Expr, Name, Prepare};
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Session {
+    // ── prepared statements ──────────────────────────────────────────────────────────────────────────────────────────
+
+    /// PREPARE.
+    pub(crate) fn prepare_named(&mut self, job: &Job<'_>, prepare: &Prepare) -> Result<CommandTag, SqlError> {
+        let name = &prepare.name.text;
+        self.plans.named.check_free(name)?;
+        let parsed = Some((*prepare.statement).clone());
+        let prepared = self.prepare_parsed(job.shown().into(), parsed, &prepare.types)?;
+        self.keep_statement(name, Arc::new(prepared), true);
+        Ok(tag("PREPARE"))
+    }
+
+    /// EXECUTE.
+    pub(crate) fn execute_named(
+        &mut self,
+        name: &Name,
+        args: &[Expr],
+        job: &Job<'_>,
+        sink: &mut dyn StatementSink,
+    ) -> Result<Done, SqlError> {
+        let prepared = Arc::clone(self.statement(&name.text)?);
+        if args.len() != prepared.params().len() {
+            let text = format!("wrong number of parameters for prepared statement \"{}\"", name.text);
+            let detail = format!("Expected {} parameters but got {}.", prepared.params().len(), args.len());
+            return Err(SqlError::syntax(text).with_detail(detail));
+        }
+        let values = if args.is_empty() { Vec::new() } else { self.values_of(args, &prepared)? };
+        let inner = Job::prepared(&prepared, &values);
+        let inner = inner.ok_or_else(|| SqlError::internal("an empty statement was prepared"))?;
+        self.transactional(&Job { ends: job.ends, ..inner }, sink)
+    }
+
+    /// The values of EXECUTE's arguments, in the parameters' types. Opens the transaction that the statement runs in.
+    fn values_of(&mut self, args: &[Expr], prepared: &Prepared) -> Result<Vec<Value>, SqlError> {
+        self.ensure_active_for(false)?;
+        let mut nowhere = Nowhere;
+        let mut results = Results::new(&mut nowhere);
+        let batch = self.framed(false, &mut results, |frame, _| {
+            let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+            let row = args
+                .iter()
+                .zip(prepared.params())
+                .enumerate()
+                .map(|(index, (arg, ty))| binder.argument(arg, index, ty))
+                .collect::<Result<Vec<_>, SqlError>>()?;
+            let columns = prepared.params().iter().map(|ty| OutputColumn::new("", ty.clone())).collect();
+            let bound = Bound::Query(Plan::Values { rows: vec![row], columns });
+            let mut rows = Vec::new();
+            let mut sink = Collect(&mut rows);
+            let mut results = Results::new(&mut sink);
+            results.streams = true;
+            frame.execute(&bound, &[], &mut results)?;
+            Ok(rows.pop())
+        })?;
+        let batch = batch.ok_or_else(|| SqlError::internal("no row of arguments"))?;
+        Ok(batch.row(0, prepared.params()))
+    }
+
+    /// The prepared statement of that name, of PREPARE or of the protocol's Parse.
+    ///
+    /// # Errors
+    /// 26000.
+    pub fn statement(&self, name: &str) -> Result<&Arc<Prepared>, SqlError> {
+        self.plans.named.get(name)
+    }
+
+    /// Gives a prepared statement a name, so that EXECUTE finds it.
+    ///
+    /// # Errors
+    /// 42P05 if there is one of that name.
+    pub fn name_statement(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<(), SqlError> {
+        self.plans.named.check_free(name)?;
+        self.keep_statement(name, prepared, false);
+        Ok(())
+    }
+
+    fn keep_statement(&mut self, name: &str, prepared: Arc<Prepared>, from_sql: bool) {
+        let at = self.services.clocks.now_rough();
+        self.plans.named.keep(name, prepared, from_sql, at);
+    }
+
+    /// Forgets a named statement; whether there was one.
+    pub fn forget_statement(&mut self, name: &str) -> bool {
+        self.plans.named.forget(name)
+    }
+
+    /// DEALLOCATE.
+    pub(crate) fn deallocate(&mut self, name: Option<&Name>) -> Result<CommandTag, SqlError> {
+        let Some(name) = name else {
+            self.plans.named.clear();
+            return Ok(tag("DEALLOCATE ALL"));
+        };
+        self.statement(&name.text)?;
+        self.plans.named.forget(&name.text);
+        Ok(tag("DEALLOCATE"))
+    }
+
+    /// DISCARD ALL.
+    pub(crate) fn discard_all(&mut self) -> Result<CommandTag, SqlError> {
+        if self.transaction.is_open() {
+            let text = "DISCARD ALL cannot run inside a transaction block";
+            return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        self.cursors.clear();
+        self.plans.named.clear();
+        self.services.sequences.forget();
+        self.services.instance.engine.advisory_unlock_all(&self.services.owner);
+        self.reset_all()?;
+        Ok(tag("DISCARD ALL"))
+    }
+
+    /// What a cursor of DECLARE yields; none where there is no such cursor.
+    pub fn cursor_columns(&self, name: &str) -> Option<&[OutputColumn]> {
+        self.cursors.columns(name)
+    }
+}

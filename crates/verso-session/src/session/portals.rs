@@ -1,0 +1,244 @@
+//! Portals of the session: bound, run in portions, opened for cursors.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use verso_types::Value;
+
+use super::Session;
+use crate::client::{CommandTag, Counted, Kept, Results, StatementSink};
+use crate::failure::Failure;
+use crate::plans::{Job, Prepared, ends_transaction};
+use crate::portal::{Held, Open, Portal, PortalEnd, State};
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Session {
+    /// Makes a portal: checks the parameters' number and brings them to their types. Nothing runs yet.
+    ///
+    /// # Errors
+    /// 08P01 for another number of parameters; 22P02 and others for texts that cannot be read; 25P02 in a failed
+    /// transaction, but for statements that end it.
+    pub fn bind(&mut self, prepared: &Arc<Prepared>, params: Vec<Value>) -> Result<Portal, SqlError> {
+        let bound = self.bind_within(prepared, params);
+        if bound.is_err() {
+            self.fail_transaction();
+        }
+        bound
+    }
+
+    fn bind_within(&self, prepared: &Arc<Prepared>, params: Vec<Value>) -> Result<Portal, SqlError> {
+        if let Some(parsed) = &prepared.parsed
+            && !ends_transaction(&parsed.statement)
+        {
+            self.transaction.check_accepts(&parsed.statement)?;
+        }
+        let params = prepared.arguments(params, &self.services.settings.time_zone)?;
+        Ok(Portal::new(Arc::clone(prepared), params))
+    }
+
+    /// Runs a portal: up to `max_rows` rows go to `sink`, 0 means all. Another run goes on where this one ended. The
+    /// sink hears of columns, rows and notices; how it ended is returned.
+    ///
+    /// Outside of a transaction block everything up to [`Session::sync`] is one transaction. `last` says that nothing
+    /// but the sync will follow, so that a query or change may end it.
+    ///
+    /// # Errors
+    /// Those of the statement; 34000 if the portal's transaction has ended; 55000 if it is done.
+    pub fn run_portal(
+        &mut self,
+        portal: &mut Portal,
+        max_rows: u64,
+        last: bool,
+        sink: &mut dyn StatementSink,
+    ) -> Result<PortalEnd, SqlError> {
+        self.transaction.series = self.transaction.autocommit;
+        let prepared = Arc::clone(portal.prepared());
+        if max_rows == 0 && portal.finish_ready() {
+            let Some(job) = Job::prepared(&prepared, portal.params()) else { return Ok(PortalEnd::Empty) };
+            self.transaction.series &= !(last && prepared.is_plain());
+            return Ok(PortalEnd::Complete(self.perform(&job, sink)?.into_tag()));
+        }
+        let shared = portal.shared();
+        let Some(job) = Job::prepared(&prepared, portal.params()) else { return Ok(PortalEnd::Empty) };
+        let serial = self.transaction.serial();
+        let state = std::mem::replace(&mut *shared.lock(), State::Closed);
+        if state.lives().and_then(|lives| lives.transaction).is_some_and(|of| of != serial) {
+            return Err(portal.gone());
+        }
+        match state {
+            State::Ready if prepared.only_reads() && max_rows > 0 => {
+                self.pull(&job, &shared, None, max_rows, sink)
+            }
+            State::Ready if max_rows == 0 => {
+                *shared.lock() = State::Done;
+                Ok(PortalEnd::Complete(self.perform(&job, sink)?.into_tag()))
+            }
+            State::Ready => self.run_whole(&job, &shared, max_rows, sink),
+            State::Open(open) => self.pull(&job, &shared, Some(open), max_rows, sink),
+            State::Held(held) => held.hand_out(&shared, max_rows, sink),
+            State::Done => {
+                *shared.lock() = State::Done;
+                if prepared.only_reads() {
+                    return Ok(PortalEnd::Complete(CommandTag::counted("SELECT", 0)));
+                }
+                self.fail_transaction();
+                let text = format!("portal \"{}\" cannot be run", portal.name());
+                Err(SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text))
+            }
+            State::Closed => Err(portal.gone()),
+        }
+    }
+
+    /// Runs a statement that changes something, to its end, and hands out the first of its rows.
+    fn run_whole(
+        &mut self,
+        job: &Job<'_>,
+        state: &Arc<Mutex<State>>,
+        max_rows: u64,
+        sink: &mut dyn StatementSink,
+    ) -> Result<PortalEnd, SqlError> {
+        let mut rows = Kept { sink, columns: None, batches: VecDeque::new() };
+        let tag = self.perform(job, &mut rows)?.into_tag();
+        let Kept { columns, batches, .. } = rows;
+        let Some(columns) = columns else {
+            *state.lock() = State::Done;
+            return Ok(PortalEnd::Complete(tag));
+        };
+        let held = Held::new(columns, batches, Some(tag), self.lives(false));
+        self.portals.note(state);
+        held.hand_out(state, max_rows, sink)
+    }
+
+    /// A further run of a cursor's portal, within a statement: how many rows there were, and how it ended.
+    pub(crate) fn advance(
+        &mut self,
+        portal: &mut Portal,
+        max_rows: u64,
+        sink: &mut dyn StatementSink,
+    ) -> Result<(u64, PortalEnd), SqlError> {
+        let prepared = Arc::clone(portal.prepared());
+        let shared = portal.shared();
+        let Some(job) = Job::prepared(&prepared, portal.params()) else { return Ok((0, PortalEnd::Empty)) };
+        let state = std::mem::replace(&mut *shared.lock(), State::Closed);
+        let mut counted = Counted { sink, rows: 0 };
+        let end = match state {
+            State::Open(open) => {
+                let open = Some(open);
+                self.pull_within(&job, &shared, open, Some(max_rows), false, &mut counted)?
+            }
+            State::Held(held) => held.hand_out(&shared, max_rows, &mut counted)?,
+            State::Ready | State::Done => {
+                *shared.lock() = State::Done;
+                counted.sink.begin(prepared.columns().unwrap_or_default())?;
+                PortalEnd::Complete(CommandTag { text: "SELECT 0".to_string(), rows: 0 })
+            }
+            State::Closed => return Err(portal.gone()),
+        };
+        Ok((counted.rows, end))
+    }
+
+    /// Opens a cursor's portal without reading a row of it, so that it sees the state of now (T2).
+    pub(crate) fn open_portal(
+        &mut self,
+        portal: &mut Portal,
+        hold: bool,
+        sink: &mut dyn StatementSink,
+    ) -> Result<(), SqlError> {
+        let prepared = Arc::clone(portal.prepared());
+        let shared = portal.shared();
+        let Some(job) = Job::prepared(&prepared, portal.params()) else { return Ok(()) };
+        let mut silent = Kept { sink, columns: None, batches: VecDeque::new() };
+        if prepared.only_reads() {
+            self.pull_within(&job, &shared, None, None, hold, &mut silent).map(drop)
+        } else {
+            // Functions of the user's may change something: their statements run now.
+            let done = self.transactional(&job, &mut silent)?;
+            let columns = silent.columns.unwrap_or_default();
+            let lives = self.lives(hold);
+            let held = Held::new(columns, silent.batches, Some(done.into_tag()), lives);
+            *shared.lock() = State::Held(held);
+            self.portals.note(&shared);
+            Ok(())
+        }
+    }
+
+    /// Runs a query up to the row limit.
+    fn pull(
+        &mut self,
+        job: &Job<'_>,
+        state: &Arc<Mutex<State>>,
+        open: Option<Box<Open>>,
+        max_rows: u64,
+        sink: &mut dyn StatementSink,
+    ) -> Result<PortalEnd, SqlError> {
+        self.begin_work(job)?;
+        self.services.settings.take_asked();
+        let mut result = self.pull_within(job, state, open, Some(max_rows), false, sink);
+        result = result.and_then(|end| self.change_asked_settings().map(|()| end));
+        if let Err(error) = &mut result {
+            self.fail_work(error);
+        }
+        self.end_work();
+        self.services.notices.send(sink)?;
+        result
+    }
+
+    /// Opens a query or goes on with it; without `max_rows` no row is read.
+    pub(super) fn pull_within(
+        &mut self,
+        job: &Job<'_>,
+        state: &Arc<Mutex<State>>,
+        open: Option<Box<Open>>,
+        max_rows: Option<u64>,
+        hold: bool,
+        sink: &mut dyn StatementSink,
+    ) -> Result<PortalEnd, SqlError> {
+        let Some(prepared) = job.prepared else { return Err(SqlError::internal("no prepared statement")) };
+        self.ensure_active_for(false)?;
+        let lives = self.lives(hold);
+        if let Some(active) = self.transaction.active_mut() {
+            active.state.pristine = false;
+        }
+        let active = self.transaction.get()?;
+        let mut open = open;
+        match open.as_mut().and_then(|open| open.view.take()) {
+            Some(view) => active.txn.borrow_mut().begin_statement_under(view)?,
+            None => active.txn.borrow_mut().begin_statement()?,
+        }
+        let mut results = Results::new(sink);
+        results.streams = true;
+        let mut count = 0;
+        let ran = self.in_frame(active, &mut results, &mut |frame, results| {
+            if open.is_none() {
+                let mut ready = frame.taken(prepared)?;
+                frame.with_context(job.params, |cx| ready.compiled.open(cx))?;
+                let params = job.params.into();
+                open = Some(Box::new(Open::new(ready, params, lives)));
+            }
+            let Some(open) = &mut open else { return Err(SqlError::internal("not open").into()) };
+            let Some(max_rows) = max_rows else { return Ok(false) };
+            results.begin(&open.ready.planned.columns)?;
+            open.send(frame, max_rows, results, &mut count)
+        });
+        let more = match ran {
+            Ok(ended) => !ended,
+            Err(Failure { error, .. }) => {
+                active.txn.borrow_mut().abort_statement()?;
+                return Err(error);
+            }
+        };
+        let Some(mut open) = open else { return Err(SqlError::internal("not open")) };
+        if more {
+            open.view = Some(active.txn.borrow_mut().end_statement_holding()?);
+            *state.lock() = State::Open(open);
+            self.portals.note(state);
+            return Ok(PortalEnd::Suspended);
+        }
+        active.txn.borrow_mut().end_statement()?;
+        open.ready.compiled.close();
+        self.plans.ready.borrow_mut().put(prepared.number(), open.ready);
+        *state.lock() = State::Done;
+        Ok(PortalEnd::Complete(CommandTag::counted("SELECT", count)))
+    }
+}

@@ -1,0 +1,97 @@
+//! Statements parsed and bound ahead of their execution.
+
+use std::sync::Arc;
+
+use verso_catalog::CatalogSnapshot;
+use verso_types::SqlType;
+
+use super::Session;
+use crate::plans::{
+    Prepared, QUERY_PLAN, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, ends_transaction, is_plain, text_columns,
+};
+use verso_parser::parse_script;
+use verso_parser::syntax::{Parsed, Statement};
+use verso_planner::errors::SqlError;
+
+impl Session {
+    /// Parses and binds a text of one statement, or of none. Where `types` has no type for a parameter, or `None`, the
+    /// statement's first use of it says its type, as in PostgreSQL.
+    ///
+    /// # Errors
+    /// Those of parsing and binding; 42601 for several statements; 42P18 where a parameter's type cannot be told; 25P02
+    /// in a failed transaction, but for statements that end it.
+    pub fn prepare(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Arc<Prepared>, SqlError> {
+        let prepared = self.prepare_within(sql, types);
+        if prepared.is_err() {
+            self.fail_transaction();
+        }
+        prepared.map(Arc::new)
+    }
+
+    fn prepare_within(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Prepared, SqlError> {
+        let mut statements = parse_script(sql)?;
+        let parsed = statements.pop();
+        if !statements.is_empty() {
+            let text = "cannot insert multiple commands into a prepared statement";
+            return Err(SqlError::syntax(text));
+        }
+        self.prepare_parsed(sql.into(), parsed, types)
+    }
+
+    /// Binds a statement to be executed later.
+    pub(crate) fn prepare_parsed(
+        &mut self,
+        text: Arc<str>,
+        parsed: Option<Parsed>,
+        types: &[Option<SqlType>],
+    ) -> Result<Prepared, SqlError> {
+        let nothing = Prepared::unbound(text, parsed, types);
+        let Some(statement) = nothing.statement() else { return Ok(nothing) };
+        if !ends_transaction(statement) {
+            self.transaction.check_accepts(statement)?;
+        }
+        let columns = match statement {
+            statement if is_plain(statement) => {
+                return self.with_catalog(|session, catalog, keep| {
+                    nothing.bind(catalog, &session.services.settings.time_zone, types, keep)
+                });
+            }
+            Statement::Execute { name, .. } => self.statement(&name.text)?.shared_columns(),
+            Statement::Fetch(fetch) if !fetch.moves => self.cursors.columns(&fetch.name.text).map(Into::into),
+            Statement::Explain { .. } => Some(text_columns(&[QUERY_PLAN]).into()),
+            Statement::Show(name) => Some(text_columns(&[&name.text]).into()),
+            Statement::ShowAll => Some(text_columns(&SHOW_ALL_COLUMNS).into()),
+            Statement::ShowStatementStatistics => Some(text_columns(&STATISTICS_COLUMNS).into()),
+            _ => None,
+        };
+        Ok(nothing.with_columns(columns))
+    }
+
+    /// Runs `work` with the catalog as the open transaction sees it, or a new one would; and whether others may see
+    /// what comes of it.
+    pub(crate) fn with_catalog<T>(
+        &self,
+        work: impl FnOnce(&Session, &Arc<CatalogSnapshot>, bool) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        let catalog = &self.services.instance.catalog;
+        if let Some(active) = self.transaction.active() {
+            let mut txn = active.txn.borrow_mut();
+            txn.begin_statement()?;
+            let snapshot = catalog.snapshot(&txn);
+            txn.end_statement()?;
+            drop(txn);
+            return work(self, &snapshot?, !active.state.changed_schema);
+        }
+        let options = verso_storage::TxnOptions {
+            isolation: verso_storage::Isolation::ReadCommitted,
+            savepoints: true,
+            read_only: true,
+        };
+        let mut txn = self.services.instance.engine.begin(options);
+        txn.begin_statement()?;
+        let snapshot = catalog.snapshot(&txn)?;
+        txn.end_statement()?;
+        txn.rollback()?;
+        work(self, &snapshot, true)
+    }
+}

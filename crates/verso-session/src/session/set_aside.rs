@@ -1,0 +1,71 @@
+//! What becomes of open portals when the session does something else (T2, Q3).
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::Session;
+use crate::client::{Nowhere, Results};
+use crate::failure::Failure;
+use crate::plans::{Job, Prepared};
+use crate::portal::{Held, Lives, State};
+use crate::transaction::Active;
+use verso_planner::errors::SqlError;
+
+impl Session {
+    /// How long a portal lives that is opened now.
+    pub(super) fn lives(&self, hold: bool) -> Lives {
+        Lives { transaction: Some(self.transaction.serial()), depth: self.transaction.depth(), hold }
+    }
+
+    /// Before a statement that may change something, open portals read on to their ends (T2).
+    pub(crate) fn set_aside_for(&mut self, job: &Job<'_>) -> Result<(), SqlError> {
+        if self.portals.is_empty() || job.prepared.is_some_and(Prepared::only_reads) {
+            return Ok(());
+        }
+        let Some(active) = self.transaction.active() else { return Ok(()) };
+        self.portals.all().try_for_each(|state| self.set_aside(active, &state))
+    }
+
+    /// At a commit held portals read on to their ends, the others are closed.
+    pub(crate) fn keep_portals(&mut self, active: &Active) -> Result<(), SqlError> {
+        for state in &self.portals.take() {
+            if !state.lock().lives().is_some_and(|lives| lives.hold) {
+                *state.lock() = State::Closed;
+                continue;
+            }
+            self.set_aside(active, state)?;
+            if let State::Held(held) = &mut *state.lock() {
+                held.lives.transaction = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an open portal to its end.
+    fn set_aside(&self, active: &Active, state: &Mutex<State>) -> Result<(), SqlError> {
+        let taken = std::mem::replace(&mut *state.lock(), State::Closed);
+        let State::Open(mut open) = taken else {
+            *state.lock() = taken;
+            return Ok(());
+        };
+        let Some(view) = open.view.take() else { return Err(SqlError::internal("a portal without a view")) };
+        active.txn.borrow_mut().begin_statement_under(view)?;
+        let mut nowhere = Nowhere;
+        let mut results = Results::new(&mut nowhere);
+        let columns = Arc::clone(&open.ready.planned.columns);
+        let limit = self.services.settings.work_memory_bytes;
+        let read = self.in_frame(active, &mut results, &mut |frame, _| open.rest_of(frame, limit));
+        match read {
+            Ok(batches) => {
+                active.txn.borrow_mut().end_statement()?;
+                *state.lock() = State::Held(Held::new(columns, batches, None, open.lives));
+                Ok(())
+            }
+            Err(Failure { error, .. }) => {
+                active.txn.borrow_mut().abort_statement()?;
+                Err(error)
+            }
+        }
+    }
+}

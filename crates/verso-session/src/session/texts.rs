@@ -1,0 +1,86 @@
+//! Texts that were executed before: the shortest way from a text to its plan.
+
+use std::sync::Arc;
+
+use verso_types::{SqlType, Value};
+
+use super::Session;
+use crate::client::StatementSink;
+use crate::plans::{Job, Known, OwnStatements, Prepared, is_plain};
+use verso_parser::parse_script;
+use verso_parser::syntax::Span;
+use verso_planner::errors::SqlError;
+
+impl Session {
+    /// Executes a text from the cache, or learns it; none where it has to go the long way.
+    pub(super) fn execute_cached(
+        &mut self,
+        sql: &str,
+        params: &[Value],
+        sink: &mut dyn StatementSink,
+    ) -> Option<Result<(), SqlError>> {
+        if self.transaction.state().is_some_and(|state| state.changed_schema) {
+            return None;
+        }
+        let mut texts = std::mem::take(&mut self.plans.texts);
+        let instance = Arc::clone(&self.services.instance);
+        let known = texts
+            .find(&instance.statements, sql, params, &mut |text, types| self.prepare_quietly(text, types));
+        let result = match known {
+            Some(Known::Normal(prepared)) => Some(self.execute_normal(&mut texts, &prepared, sql, sink)),
+            Some(Known::AsItIs(prepared)) => Job::prepared(&prepared, params)
+                .map(|job| self.one(&Job { ends: self.transaction.series, ..job }, sink)),
+            None => None,
+        };
+        self.plans.texts = texts;
+        result
+    }
+
+    /// Executes a text whose literals are parameters.
+    fn execute_normal(
+        &mut self,
+        texts: &mut OwnStatements,
+        prepared: &Arc<Prepared>,
+        sql: &str,
+        sink: &mut dyn StatementSink,
+    ) -> Result<(), SqlError> {
+        let mut values = std::mem::take(&mut texts.normal.values);
+        let read = prepared.read_arguments(&mut values, &self.services.settings.time_zone);
+        let result = match read {
+            Ok(()) => {
+                let job = Job::prepared(prepared, &values);
+                let job = job.ok_or_else(|| SqlError::internal("nothing was kept"))?;
+                let at = Span { start: 0, end: u32::MAX };
+                let job = Job { sql, at, shows: false, ends: self.transaction.series, ..job };
+                self.one(&job, sink).map_err(|error| match error.position {
+                    Some(position) if error.context.is_none() => {
+                        let position = texts.normal.given_position(sql, position);
+                        SqlError { position: Some(position), ..error }
+                    }
+                    _ => error,
+                })
+            }
+            Err((index, error)) => {
+                self.fail_transaction();
+                Err(match texts.normal.given_literal(sql, index) {
+                    Some(at) => error.at(at),
+                    None => error,
+                })
+            }
+        };
+        values.clear();
+        texts.normal.values = values;
+        result
+    }
+
+    /// Prepares a query or change of rows; what is wrong with it, the long way will say.
+    fn prepare_quietly(&mut self, sql: &str, types: &[Option<SqlType>]) -> Option<Prepared> {
+        let mut statements = parse_script(sql).ok()?;
+        let parsed = statements.pop().filter(|_| statements.is_empty())?;
+        if !is_plain(&parsed.statement) {
+            return None;
+        }
+        let prepared = self.prepare_parsed(sql.into(), Some(parsed), types).ok()?;
+        prepared.is_plain().then_some(prepared)
+    }
+}

@@ -1,0 +1,217 @@
+//! The settings of a session: those of now, those that RESET brings back, and those that a running statement asks for.
+//!
+//! 1. A setting that a transaction has changed is what it was when that is rolled back, be it to a savepoint.
+//! 2. What SET LOCAL has changed is what it was when the transaction ends, however it does.
+//! 3. What `set_config` asks for holds for the session once its statement is done.
+
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::Settings;
+use verso_planner::errors::SqlError;
+
+/// A session's settings; it stands for those of now.
+#[derive(Default)]
+pub(crate) struct SessionSettings {
+    now: Arc<Settings>,
+    /// What RESET brings back.
+    defaults: Arc<Settings>,
+    /// What `set_config` asks for in the running statement.
+    asked: RefCell<Option<Asked>>,
+    /// Grows with every change.
+    epoch: u64,
+}
+
+/// Changes of settings by `set_config`.
+pub(crate) struct Asked {
+    /// Name, value, and whether only for the transaction.
+    pub(crate) changes: Vec<(String, Option<String>, bool)>,
+    /// As they will then be.
+    settings: Settings,
+}
+
+/// Settings that a transaction has changed.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangedSettings {
+    /// Before the transaction.
+    before: Arc<Settings>,
+    /// Without those of SET LOCAL.
+    after: Arc<Settings>,
+}
+
+impl Deref for SessionSettings {
+    type Target = Settings;
+
+    #[inline]
+    fn deref(&self) -> &Settings {
+        &self.now
+    }
+}
+
+impl SessionSettings {
+    /// Grows whenever they change.
+    #[inline]
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Those of now, to come back to.
+    pub(crate) fn shared(&self) -> Arc<Settings> {
+        Arc::clone(&self.now)
+    }
+
+    /// Changes them. Within a transaction it notes what they were, and what a commit leaves: everything but what is
+    /// `local` to it.
+    pub(crate) fn change(
+        &mut self,
+        local: bool,
+        noted: Option<&mut Option<ChangedSettings>>,
+        change: impl Fn(&mut Settings) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let mut settings = Settings::clone(&self.now);
+        change(&mut settings)?;
+        let before = std::mem::replace(&mut self.now, Arc::new(settings));
+        self.epoch += 1;
+        if let Some(noted) = noted {
+            let noted =
+                noted.get_or_insert_with(|| ChangedSettings { before: Arc::clone(&before), after: before });
+            if !local {
+                change(Arc::make_mut(&mut noted.after))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes one; without a value to what the session began with.
+    pub(crate) fn change_one(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        local: bool,
+        noted: Option<&mut Option<ChangedSettings>>,
+    ) -> Result<(), SqlError> {
+        let defaults = Arc::clone(&self.defaults);
+        self.change(local, noted, |settings| match value {
+            Some(value) => settings.set(name, Some(value)),
+            None => settings.reset(name, &defaults),
+        })
+    }
+
+    /// Changes all of them to what the session began with.
+    pub(crate) fn change_all_back(
+        &mut self,
+        noted: Option<&mut Option<ChangedSettings>>,
+    ) -> Result<(), SqlError> {
+        let defaults = Arc::clone(&self.defaults);
+        self.change(false, noted, |settings| {
+            *settings = Settings::clone(&defaults);
+            Ok(())
+        })
+    }
+
+    /// Goes back to settings of before; whether they are others.
+    pub(crate) fn restore(&mut self, settings: Arc<Settings>) -> bool {
+        if Arc::ptr_eq(&settings, &self.now) {
+            return false;
+        }
+        self.now = settings;
+        self.epoch += 1;
+        true
+    }
+
+    /// What a transaction that ends leaves of its changes.
+    pub(crate) fn end(&mut self, changed: ChangedSettings, committed: bool) {
+        let ChangedSettings { before, after } = changed;
+        self.now = if committed { after } else { before };
+        self.epoch += 1;
+    }
+
+    /// Says what RESET brings back of one.
+    pub(crate) fn set_default(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        Arc::make_mut(&mut self.defaults).set(name, Some(value))
+    }
+
+    /// Asks for a change once the running statement is done. What the setting then is.
+    pub(crate) fn ask(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, SqlError> {
+        let mut asked = self.asked.borrow_mut();
+        let asked =
+            asked.get_or_insert_with(|| Asked { changes: Vec::new(), settings: Settings::clone(&self.now) });
+        match value {
+            Some(value) => asked.settings.set(name, Some(value))?,
+            None => asked.settings.reset(name, &self.defaults)?,
+        }
+        asked.changes.push((name.to_string(), value.map(str::to_string), local));
+        Ok(asked.settings.show(name).unwrap_or_default())
+    }
+
+    /// What was asked for, once.
+    pub(crate) fn take_asked(&self) -> Option<Asked> {
+        self.asked.take()
+    }
+
+    /// One of them, as it will be once the running statement is done.
+    pub(crate) fn show_asked(&self, name: &str) -> Option<String> {
+        let asked = self.asked.borrow();
+        asked.as_ref().map_or(&*self.now, |asked| &asked.settings).show(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work_memory(settings: &SessionSettings) -> String {
+        settings.show("work_mem").expect("it is known")
+    }
+
+    #[test]
+    fn a_transaction_takes_its_changes_back_or_leaves_all_but_the_local_ones() {
+        for (committed, expected) in [(false, "1024kB"), (true, "2048kB")] {
+            let mut settings = SessionSettings::default();
+            settings.change_one("work_mem", Some("1MB"), false, None).expect("outside of one");
+            let mut noted = None;
+            settings.change_one("work_mem", Some("2MB"), false, Some(&mut noted)).expect("for good");
+            settings.change_one("work_mem", Some("3MB"), true, Some(&mut noted)).expect("for now");
+            assert_eq!(work_memory(&settings), "3072kB");
+            let epoch = settings.epoch();
+            settings.end(noted.expect("it was noted"), committed);
+            assert_eq!(work_memory(&settings), expected);
+            assert!(settings.epoch() > epoch);
+        }
+    }
+
+    #[test]
+    fn what_is_refused_changes_nothing() {
+        let mut settings = SessionSettings::default();
+        let mut noted = None;
+        let epoch = settings.epoch();
+        settings.change_one("work_mem", Some("a cow"), false, Some(&mut noted)).expect_err("no number");
+        assert_eq!(settings.epoch(), epoch);
+        assert!(noted.is_none());
+    }
+
+    #[test]
+    fn what_is_asked_for_shows_at_once_and_holds_when_it_is_taken() {
+        let settings = SessionSettings::default();
+        assert_eq!(settings.ask("work_mem", Some("2MB"), true).expect("known"), "2048kB");
+        assert_eq!(settings.show_asked("work_mem").as_deref(), Some("2048kB"));
+        assert_eq!(settings.show("work_mem"), Settings::default().show("work_mem"));
+        let asked = settings.take_asked().expect("it was asked for");
+        assert_eq!(asked.changes, [("work_mem".to_string(), Some("2MB".to_string()), true)]);
+        assert!(settings.take_asked().is_none());
+        assert_eq!(settings.ask("nosuch", Some("1"), false).expect_err("unknown").sqlstate, "42704");
+    }
+
+    #[test]
+    fn reset_brings_back_what_the_session_began_with() {
+        let mut settings = SessionSettings::default();
+        settings.set_default("work_mem", "8MB").expect("known");
+        settings.change_one("work_mem", Some("2MB"), false, None).expect("known");
+        settings.change_one("work_mem", None, false, None).expect("known");
+        assert_eq!(work_memory(&settings), "8192kB");
+        let before = settings.shared();
+        settings.change_one("work_mem", Some("2MB"), false, None).expect("known");
+        assert!(settings.restore(before) && work_memory(&settings) == "8192kB");
+    }
+}

@@ -1,0 +1,82 @@
+//! What a transaction puts off to its commit: keys of foreign keys, unique indexes.
+//!
+//! 1. A deferred foreign key keeps the keys concerned, each once; at commit each is looked at as things then stand, so a
+//!    key noted by what was rolled back since does no harm.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use verso_catalog::{ConstraintDef, IndexDef, Oid};
+use verso_types::{Value, encode_row};
+
+/// What SET CONSTRAINTS has said.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConstraintModes {
+    /// Of ALL.
+    all: Option<bool>,
+    /// Of single ones, since then.
+    named: HashMap<Oid, bool>,
+}
+
+/// What a transaction puts off to its commit.
+#[derive(Debug, Default)]
+pub(crate) struct Deferred {
+    /// Whether constraints are put off.
+    pub(crate) modes: ConstraintModes,
+    seen: HashSet<(Oid, Vec<u8>)>,
+    keys: Vec<(Arc<ConstraintDef>, Vec<Value>, bool)>,
+    /// Storage has been told to put off a unique index.
+    pub(crate) unique: bool,
+}
+
+impl ConstraintModes {
+    /// SET CONSTRAINTS ALL: single ones have said nothing since.
+    pub(crate) fn set_all(&mut self, deferred: bool) {
+        *self = ConstraintModes { all: Some(deferred), named: HashMap::new() };
+    }
+
+    /// SET CONSTRAINTS of one.
+    pub(crate) fn set(&mut self, constraint: Oid, deferred: bool) {
+        self.named.insert(constraint, deferred);
+    }
+}
+
+impl Deferred {
+    fn asked(&self, constraint: Oid, deferrable: bool, initially: bool) -> bool {
+        let ConstraintModes { all, named } = &self.modes;
+        deferrable && named.get(&constraint).copied().or(*all).unwrap_or(initially)
+    }
+
+    /// Whether a constraint is checked at commit.
+    pub(crate) fn is_deferred(&self, constraint: &ConstraintDef) -> bool {
+        self.asked(constraint.oid, constraint.deferrable, constraint.initially_deferred)
+    }
+
+    /// The same of the constraint that an index belongs to.
+    pub(crate) fn is_index_deferred(&self, index: &IndexDef) -> bool {
+        self.asked(index.constraint.unwrap_or_default(), index.deferrable, index.initially_deferred)
+    }
+
+    /// Keeps a key of a foreign key.
+    pub(crate) fn note(&mut self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool) {
+        let mut bytes = vec![u8::from(referenced)];
+        encode_row(key, &mut bytes);
+        if self.seen.insert((constraint.oid, bytes)) {
+            self.keys.push((Arc::clone(constraint), key.to_vec(), referenced));
+        }
+    }
+
+    /// Whether there is nothing to check at commit.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty() && !self.unique
+    }
+
+    /// At commit all keys, before only those of constraints that are not deferred any more, which stay.
+    pub(crate) fn due(&mut self, commit: bool) -> Vec<(Arc<ConstraintDef>, Vec<Value>, bool)> {
+        if commit {
+            self.seen.clear();
+            return std::mem::take(&mut self.keys);
+        }
+        self.keys.iter().filter(|(constraint, ..)| !self.is_deferred(constraint)).cloned().collect()
+    }
+}
