@@ -30,7 +30,11 @@ pub(crate) fn statement(
     }
     let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, types);
     let tag = match job.statement {
-        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Merge(_) => {
             return frame.run_once(binder.statement(job.statement)?, job, results);
         }
         Statement::Do(body) => {

@@ -1,10 +1,14 @@
 //! INSERT, UPDATE, DELETE.
 
-use super::{Expr, FromItem, Name, QualifiedName, Query, SelectItem};
+use super::{Cte, Expr, FromItem, Hint, Name, QualifiedName, Query, SelectItem};
 
 /// INSERT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
+    /// WITH.
+    pub with: Vec<Cte>,
+    /// Hints in comments behind the first word.
+    pub hints: Vec<Hint>,
     /// Where to.
     pub table: QualifiedName,
     /// `AS alias`.
@@ -62,6 +66,10 @@ pub enum Assignment {
 /// UPDATE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
+    /// WITH.
+    pub with: Vec<Cte>,
+    /// Hints in comments behind the first word.
+    pub hints: Vec<Hint>,
     /// The table, as a FROM item.
     pub table: FromItem,
     /// SET.
@@ -79,6 +87,10 @@ pub struct Update {
 /// DELETE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
+    /// WITH.
+    pub with: Vec<Cte>,
+    /// Hints in comments behind the first word.
+    pub hints: Vec<Hint>,
     /// The table, as a FROM item.
     pub table: FromItem,
     /// USING.

@@ -2,7 +2,7 @@
 
 use verso_types::SqlType;
 
-use super::{Name, QualifiedName, Span};
+use super::{Name, Over, QualifiedName, Span, Statement, WindowSpec};
 
 /// An expression and its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,11 +58,17 @@ pub enum ExprKind {
     /// `CAST(a AS t)`, `a::t`, `t 'literal'`.
     Cast { arg: Box<Expr>, ty: SqlType, at_type: u32 },
     /// A function or aggregate call.
-    Call(Call),
+    Call(Box<Call>),
     /// `ARRAY[…]`.
     Array(Vec<Expr>),
     /// `a[i]`.
     Subscript { array: Box<Expr>, index: Box<Expr> },
+    /// `a[lower:upper]`.
+    Slice { array: Box<Expr>, lower: Option<Box<Expr>>, upper: Option<Box<Expr>> },
+    /// `(r).f`.
+    Field { arg: Box<Expr>, name: Name },
+    /// `ROW(a, b)`, `(a, b)`.
+    Row(Vec<Expr>),
     /// `(query)` as a value.
     Subquery(Box<Query>),
     /// `EXISTS (query)`.
@@ -71,8 +77,52 @@ pub enum ExprKind {
     InSubquery { args: Vec<Expr>, query: Box<Query>, negated: bool },
     /// `ARRAY(query)`.
     ArraySubquery(Box<Query>),
+    /// `a op ANY | ALL (query)`, `(a, b) op ANY | ALL (query)`, but `= ANY` and `<> ALL`.
+    QuantifiedSubquery { args: Vec<Expr>, op: String, all: bool, query: Box<Query> },
+    /// `a [NOT] SIMILAR TO pattern [ESCAPE e]`.
+    SimilarTo { arg: Box<Expr>, pattern: Box<Expr>, escape: Option<Box<Expr>>, negated: bool },
+    /// `a COLLATE c`.
+    Collate { arg: Box<Expr>, collation: QualifiedName },
+    /// `a IS [NOT] JSON [VALUE | OBJECT | ARRAY | SCALAR] [WITH UNIQUE KEYS]`.
+    IsJson { arg: Box<Expr>, kind: JsonKind, unique_keys: bool, negated: bool },
+    /// `INTERVAL '90' DAY`, `INTERVAL(3) '1.5 s'`; without fields and precision it is a cast.
+    Interval { text: String, fields: Option<IntervalFields>, precision: Option<u32> },
     /// `DEFAULT`, only as a value to store.
     Default,
+}
+
+/// What IS JSON asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonKind {
+    /// Any.
+    Value,
+    /// OBJECT.
+    Object,
+    /// ARRAY.
+    Array,
+    /// SCALAR.
+    Scalar,
+}
+
+/// `YEAR TO MONTH`; both are the same where one is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntervalFields {
+    /// The first, the largest.
+    pub first: IntervalField,
+    /// The last, the smallest: the unit of a number without one.
+    pub last: IntervalField,
+}
+
+/// A unit of an interval, the largest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the words of the language")]
+pub enum IntervalField {
+    Year,
+    Month,
+    Day,
+    Hour,
+    Minute,
+    Second,
 }
 
 /// A call as written; keyword forms (`EXTRACT(… FROM …)`) arrive as calls of the function behind them.
@@ -86,10 +136,39 @@ pub struct Call {
     pub star: bool,
     /// `f(DISTINCT …)`.
     pub distinct: bool,
+    /// Names of the last arguments: `f(1, b => 2)` has one.
+    pub names: Vec<Name>,
+    /// `f(…, VARIADIC a)`.
+    pub variadic: bool,
+    /// `f(… ORDER BY …)`.
+    pub order_by: Vec<OrderItem>,
+    /// `WITHIN GROUP (ORDER BY …)`.
+    pub within_group: Vec<OrderItem>,
     /// `FILTER (WHERE …)`.
     pub filter: Option<Box<Expr>>,
+    /// `OVER …`.
+    pub over: Option<Over>,
     /// Written as a keyword without parentheses, such as `CURRENT_TIMESTAMP`.
     pub keyword: bool,
+}
+
+impl Call {
+    /// A call with nothing but arguments.
+    pub fn plain(name: QualifiedName, args: Vec<Expr>) -> Call {
+        Call {
+            name,
+            args,
+            star: false,
+            distinct: false,
+            names: Vec::new(),
+            variadic: false,
+            order_by: Vec::new(),
+            within_group: Vec::new(),
+            filter: None,
+            over: None,
+            keyword: false,
+        }
+    }
 }
 
 /// A constant as written; its type is the binder's business.
@@ -116,6 +195,8 @@ pub struct Query {
     pub order_by: Vec<OrderItem>,
     /// LIMIT or FETCH; `None` is all.
     pub limit: Option<Expr>,
+    /// FETCH … WITH TIES: rows equal to the last one come, too.
+    pub with_ties: bool,
     /// OFFSET.
     pub offset: Option<Expr>,
     /// FOR UPDATE and its relatives.
@@ -124,6 +205,32 @@ pub struct Query {
     pub places: bool,
     /// All of its text.
     pub at: Span,
+}
+
+impl Query {
+    /// A query with nothing around it.
+    pub fn of(body: QueryBody, at: Span) -> Query {
+        Query {
+            with: Vec::new(),
+            body,
+            order_by: Vec::new(),
+            limit: None,
+            with_ties: false,
+            offset: None,
+            locks: Vec::new(),
+            places: false,
+            at,
+        }
+    }
+
+    /// Whether there is nothing around its middle: no WITH, ORDER BY, LIMIT, OFFSET, locks.
+    pub fn is_bare(&self) -> bool {
+        self.with.is_empty()
+            && self.order_by.is_empty()
+            && self.limit.is_none()
+            && self.offset.is_none()
+            && self.locks.is_empty()
+    }
 }
 
 /// One query of WITH.
@@ -139,6 +246,38 @@ pub struct Cte {
     pub materialized: Option<bool>,
     /// Stands in WITH RECURSIVE.
     pub recursive: bool,
+    /// SEARCH.
+    pub search: Option<Search>,
+    /// CYCLE.
+    pub cycle: Option<Cycle>,
+}
+
+/// `SEARCH DEPTH | BREADTH FIRST BY a, b SET c`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// DEPTH, not BREADTH.
+    pub depth: bool,
+    /// BY.
+    pub by: Vec<Name>,
+    /// SET.
+    pub set: Name,
+    /// Its first word.
+    pub at: u32,
+}
+
+/// `CYCLE a, b SET c [TO x DEFAULT y] USING d`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cycle {
+    /// The columns that are the same when it has come round.
+    pub columns: Vec<Name>,
+    /// SET.
+    pub set: Name,
+    /// TO and DEFAULT: true and false where they are not given.
+    pub values: Option<Box<(Expr, Expr)>>,
+    /// USING.
+    pub using: Name,
+    /// Its first word.
+    pub at: u32,
 }
 
 /// How rows of two queries are put together.
@@ -232,6 +371,8 @@ pub enum QueryBody {
         /// The second.
         right: Box<Query>,
     },
+    /// INSERT, UPDATE, DELETE or MERGE in WITH: the rows of RETURNING.
+    Change(Box<Statement>),
 }
 
 /// One SELECT.
@@ -239,6 +380,8 @@ pub enum QueryBody {
 pub struct Select {
     /// DISTINCT.
     pub distinct: bool,
+    /// DISTINCT ON (…); then `distinct` is false.
+    pub distinct_on: Vec<Expr>,
     /// The output.
     pub items: Vec<SelectItem>,
     /// FROM; items separated by commas are joins without a condition.
@@ -246,9 +389,39 @@ pub struct Select {
     /// WHERE.
     pub filter: Option<Expr>,
     /// GROUP BY.
-    pub group_by: Vec<Expr>,
+    pub group_by: Vec<GroupItem>,
+    /// GROUP BY DISTINCT: grouping sets that are the same count once.
+    pub group_distinct: bool,
     /// HAVING.
     pub having: Option<Expr>,
+    /// WINDOW.
+    pub windows: Vec<(Name, WindowSpec)>,
+    /// Hints in comments behind SELECT.
+    pub hints: Vec<Hint>,
+}
+
+/// `/*+ … */` or `{+ … }` behind the first word of a statement or query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hint {
+    /// What stands between the plus and the end.
+    pub text: String,
+    /// All of the comment.
+    pub at: Span,
+}
+
+/// An item of GROUP BY.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GroupItem {
+    /// An expression, the name or the number of an output column.
+    Expr(Expr),
+    /// `()`; `(a, b)` within GROUPING SETS.
+    Set(Vec<Expr>, Span),
+    /// `ROLLUP (a, (b, c))`: each list of expressions comes or goes as a whole.
+    Rollup(Vec<Vec<Expr>>, Span),
+    /// `CUBE (a, (b, c))`.
+    Cube(Vec<Vec<Expr>>, Span),
+    /// `GROUPING SETS (…)`.
+    Sets(Vec<GroupItem>, Span),
 }
 
 /// An output column or several.
@@ -268,6 +441,13 @@ pub enum SelectItem {
         /// Its place.
         at: Span,
     },
+    /// `(r).*`.
+    Fields {
+        /// The composite value.
+        expr: Expr,
+        /// Its place.
+        at: Span,
+    },
 }
 
 /// What a SELECT reads.
@@ -279,8 +459,42 @@ pub struct FromItem {
     pub alias: Option<Name>,
     /// `AS t(a, b)`.
     pub columns: Vec<Name>,
+    /// `AS t(a int, b text)`: names and types of a function's columns; then `columns` is empty.
+    pub definitions: Vec<(Name, SqlType)>,
     /// LATERAL: may use the columns of the items before it.
     pub lateral: bool,
+    /// WITH ORDINALITY: a function's rows are numbered.
+    pub ordinality: bool,
+    /// TABLESAMPLE.
+    pub sample: Option<Box<Sample>>,
+}
+
+impl FromItem {
+    /// A source with nothing behind it.
+    pub fn of(source: FromSource) -> FromItem {
+        FromItem {
+            source,
+            alias: None,
+            columns: Vec::new(),
+            definitions: Vec::new(),
+            lateral: false,
+            ordinality: false,
+            sample: None,
+        }
+    }
+}
+
+/// `TABLESAMPLE method (arguments) [REPEATABLE (seed)]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// BERNOULLI, SYSTEM.
+    pub method: QualifiedName,
+    /// Its arguments.
+    pub args: Vec<Expr>,
+    /// REPEATABLE.
+    pub seed: Option<Expr>,
+    /// Its first word.
+    pub at: u32,
 }
 
 /// Where the rows come from.
@@ -290,6 +504,8 @@ pub enum FromSource {
     Table(QualifiedName),
     /// `f(…)`.
     Function(Call, Span),
+    /// `ROWS FROM (f(…), g(…) AS (a int), …)`: functions with their column definitions.
+    Rows(Vec<(Call, Vec<(Name, SqlType)>)>, Span),
     /// `(query)`.
     Query(Box<Query>, Span),
     /// `a JOIN b …`.
@@ -329,8 +545,8 @@ pub enum JoinCondition {
     None,
     /// `ON a`.
     On(Expr),
-    /// `USING (a, b)`.
-    Using(Vec<Name>),
+    /// `USING (a, b) [AS t]`.
+    Using(Vec<Name>, Option<Name>),
     /// `NATURAL`.
     Natural,
 }

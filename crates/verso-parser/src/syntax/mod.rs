@@ -11,6 +11,7 @@
 mod copy;
 mod dml;
 mod expr;
+mod merge;
 mod object;
 mod plpgsql;
 mod server;
@@ -18,10 +19,12 @@ mod session;
 mod statement;
 mod table;
 mod transaction;
+mod window;
 
 pub use copy::*;
 pub use dml::*;
 pub use expr::*;
+pub use merge::*;
 pub use object::*;
 pub use plpgsql::*;
 pub use server::*;
@@ -29,6 +32,7 @@ pub use session::{Cursor, Direction, Fetch, Prepare};
 pub use statement::*;
 pub use table::*;
 pub use transaction::*;
+pub use window::*;
 
 /// A place in the text: characters from 0, half open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

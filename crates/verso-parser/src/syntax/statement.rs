@@ -2,7 +2,7 @@
 
 use super::{
     AlterTable, Copy, CreateFunction, CreateIndex, CreateSequence, CreateTable, CreateTableAs, Cursor,
-    Delete, Drop, DropFunction, DropKind, Expr, Fetch, FunctionBody, Insert, LockTable, Name, Prepare,
+    Delete, Drop, DropFunction, DropKind, Expr, Fetch, FunctionBody, Insert, LockTable, Merge, Name, Prepare,
     QualifiedName, Query, RoleStatement, SetConstraints, Span, TransactionModes, Truncate, Update,
 };
 
@@ -27,6 +27,8 @@ pub enum Statement {
     Update(Update),
     /// DELETE.
     Delete(Delete),
+    /// MERGE.
+    Merge(Merge),
     /// CREATE TABLE.
     CreateTable(CreateTable),
     /// CREATE TABLE AS, SELECT INTO.

@@ -9,11 +9,13 @@ use verso_types::{CastKind, SqlType, Value};
 use super::Binder;
 use super::context::{AGGREGATE_BASE, Context};
 use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
+use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Call, Expr};
 
 impl Binder<'_> {
     pub(super) fn call(&self, call: &Call, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        unbound::call(call)?;
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;
         let built_in = call.name.schema_text().is_none_or(|schema| schema == "pg_catalog");

@@ -139,6 +139,20 @@ impl Binder<'_> {
             ExprKind::InSubquery { args, query, negated } => {
                 self.in_subquery(args, query, *negated, expr.point, cx)
             }
+            ExprKind::Slice { .. } => Err(SqlError::unsupported("an array slice").at(expr.point)),
+            ExprKind::Field { .. } => {
+                Err(SqlError::unsupported("a field of a composite value").at(expr.point))
+            }
+            ExprKind::Row(_) => Err(SqlError::unsupported("a row expression").at(expr.point)),
+            ExprKind::QuantifiedSubquery { all, .. } => {
+                Err(SqlError::unsupported(if *all { "ALL" } else { "ANY" }).at(expr.point))
+            }
+            ExprKind::SimilarTo { .. } => Err(SqlError::unsupported("SIMILAR TO").at(expr.point)),
+            ExprKind::Collate { .. } => Err(SqlError::unsupported("COLLATE").at(expr.point)),
+            ExprKind::IsJson { .. } => Err(SqlError::unsupported("IS JSON").at(expr.point)),
+            ExprKind::Interval { .. } => {
+                Err(SqlError::unsupported("a field behind an INTERVAL literal").at(expr.point))
+            }
             ExprKind::Default => {
                 Err(SqlError::syntax("DEFAULT is not allowed in this context").at(expr.at.start))
             }

@@ -21,6 +21,7 @@ use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark, Wanted};
 use super::resolve::{Resolution, function_error, resolve, result_type};
 use super::scope::{Correlation, Scope};
+use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
     self, FromItem, FromSource, Join, JoinCondition, LockClause, Name, QualifiedName,
@@ -69,6 +70,7 @@ impl Binder<'_> {
     }
 
     fn item(&self, item: &FromItem, locks: &[LockClause]) -> Result<Input, SqlError> {
+        unbound::item(item)?;
         let wanted = |own: Option<&str>| match locks {
             [] => None,
             locks => Wanted::of(locks, item.alias.as_ref().map(|alias| alias.text.as_str()).or(own)),
@@ -92,6 +94,7 @@ impl Binder<'_> {
                 }
                 (plan, Some(own), single)
             }
+            FromSource::Rows(_, at) => return Err(SqlError::unsupported("ROWS FROM").at(at.start)),
             FromSource::Query(query, _) => {
                 let wanted = wanted(None);
                 let clause = wanted.as_ref().map(Wanted::clause);
@@ -176,7 +179,10 @@ impl Binder<'_> {
                 let bound = self.expr(condition, &mut cx)?;
                 Some(self.boolean(bound, condition.at.start, "JOIN/ON")?)
             }
-            JoinCondition::Using(names) => {
+            JoinCondition::Using(_, Some(alias)) => {
+                return Err(SqlError::unsupported("an alias of USING").at(alias.at.start));
+            }
+            JoinCondition::Using(names, None) => {
                 let names: Vec<(&str, u32)> =
                     names.iter().map(|name: &Name| (name.text.as_str(), name.at.start)).collect();
                 self.using(&left.scope, &right.scope, &names, kind, &mut scope)?
@@ -302,6 +308,7 @@ impl Binder<'_> {
 
     /// A function in FROM; whether it yields one unnamed column.
     fn function_scan(&self, call: &verso_parser::syntax::Call) -> Result<(Plan, bool), SqlError> {
+        unbound::call(call)?;
         let at = call.name.at().start;
         let scope = Scope::default();
         let mut cx = Context::new(&scope, Clause::From);

@@ -37,7 +37,7 @@ impl<'q> Locking<'q> {
                 !select.distinct && select.group_by.is_empty() && select.having.is_none()
             }
             QueryBody::Nested(_) => true,
-            QueryBody::Values(_) | QueryBody::Set { .. } => false,
+            QueryBody::Values(_) | QueryBody::Set { .. } | QueryBody::Change(_) => false,
         };
         let bare = query.with.is_empty() && query.order_by.is_empty() && query.locks.is_empty();
         let export = self.export && plain && bare && query.limit.is_none() && query.offset.is_none();

@@ -19,6 +19,7 @@
 //! | [`start`] | queries of an INSERT over its own table |
 //! | [`plpgsql`] | bodies of functions |
 //! | [`parameter`] | types of parameters that nobody declared |
+//! | [`unbound`] | clauses that are refused by name |
 //! | [`walk`] | walks over typed expressions |
 //!
 //! N1. Every cast in the result is explicit (P3 of the plan), every value stored has the column's type (P4).
@@ -45,6 +46,7 @@ mod select;
 mod set_operation;
 mod start;
 mod subquery;
+mod unbound;
 mod walk;
 mod with;
 
@@ -126,6 +128,7 @@ impl<'c> Binder<'c> {
             syntax::Statement::Insert(insert) => self.insert(insert).map(Statement::Insert),
             syntax::Statement::Update(update) => self.update(update).map(Statement::Update),
             syntax::Statement::Delete(delete) => self.delete(delete).map(Statement::Delete),
+            syntax::Statement::Merge(merge) => Err(SqlError::unsupported("MERGE").at(merge.at)),
             _ => Err(SqlError::internal("only queries and changes of rows are bound")),
         }
     }

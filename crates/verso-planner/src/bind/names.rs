@@ -29,13 +29,22 @@ fn figure(expr: &Expr) -> Option<(String, u8)> {
                     Some((alias.text.clone(), 2))
                 }
                 verso_parser::syntax::SelectItem::Expr { expr, alias: None } => figure(expr),
-                verso_parser::syntax::SelectItem::Wildcard { .. } => None,
+                verso_parser::syntax::SelectItem::Wildcard { .. }
+                | verso_parser::syntax::SelectItem::Fields { .. } => None,
             },
             _ => None,
         },
         ExprKind::Exists(_) => Some(("exists".to_string(), 2)),
         ExprKind::ArraySubquery(_) => Some(("array".to_string(), 2)),
+        ExprKind::Field { arg: _, name } => Some((name.text.clone(), 2)),
+        ExprKind::Slice { array, .. } => figure(array),
+        ExprKind::Collate { arg, .. } => figure(arg),
+        ExprKind::Row(_) => Some(("row".to_string(), 2)),
+        ExprKind::Interval { .. } => Some(("interval".to_string(), 1)),
         ExprKind::InSubquery { .. }
+        | ExprKind::QuantifiedSubquery { .. }
+        | ExprKind::SimilarTo { .. }
+        | ExprKind::IsJson { .. }
         | ExprKind::Literal(_)
         | ExprKind::Parameter(_)
         | ExprKind::Unary { .. }

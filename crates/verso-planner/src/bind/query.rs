@@ -12,6 +12,7 @@ use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark};
 use super::resolve::shown;
 use super::scope::Scope;
+use super::unbound;
 use super::with::inline_shared;
 use crate::errors::{SqlError, sqlstate};
 use crate::rewrite::rewrite;
@@ -51,6 +52,7 @@ impl Binder<'_> {
         targets: &[SqlType],
         around: Locking<'_>,
     ) -> Result<(Plan, Vec<Mark>), SqlError> {
+        unbound::query(query)?;
         let locking = around.with(query);
         let mut marks = Vec::new();
         let plan = match &query.body {
@@ -70,6 +72,10 @@ impl Binder<'_> {
                 let plan;
                 (plan, marks) = self.query_locked(inner, targets, locking)?;
                 self.order_output(plan, &query.order_by)?
+            }
+            QueryBody::Change(_) => {
+                let what = "a data-modifying statement in WITH";
+                return Err(SqlError::unsupported(what).at(query.at.start));
             }
             QueryBody::Set { operator, all, left, right } => {
                 if let Some(lock) = locking.locks.first() {

@@ -13,9 +13,10 @@ use super::lock::{self, Locking, Mark};
 use super::names::output_name;
 use super::order::{Output, SortColumn};
 use super::scope::Scope;
+use super::unbound;
 use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, ExprKind, OrderItem, Select, SelectItem};
+use verso_parser::syntax::{Expr, ExprKind, GroupItem, OrderItem, Select, SelectItem};
 
 /// An output column, bound.
 pub(super) struct Item {
@@ -33,6 +34,7 @@ impl Binder<'_> {
         locking: &Locking<'_>,
         targets: &[SqlType],
     ) -> Result<(Plan, Vec<Mark>), SqlError> {
+        unbound::select(select)?;
         let Input { mut plan, mut scope, mut marks } = self.from(select.from.as_ref(), &locking.locks)?;
         if locking.places && locking.locks.is_empty() {
             lock::positioned(&mut plan, &mut scope, &mut marks);
@@ -124,6 +126,9 @@ impl Binder<'_> {
                     };
                     all.push(Item { expr: self.expr(expr, cx)?, name: name.into(), at: expr.at.start });
                 }
+                SelectItem::Fields { expr: _, at } => {
+                    return Err(SqlError::unsupported("the fields of a composite value").at(at.start));
+                }
                 SelectItem::Wildcard { table, at } => {
                     let scope = cx.scope();
                     if scope.tables.is_empty() && scope.columns.is_empty() {
@@ -157,17 +162,27 @@ impl Binder<'_> {
     /// GROUP BY: each key once.
     fn group_keys(
         &self,
-        group_by: &[Expr],
+        group_by: &[GroupItem],
         items: &[Item],
         cx: &mut Context<'_>,
     ) -> Result<Vec<TypedExpr>, SqlError> {
         cx.clause = Clause::GroupBy;
         let mut keys = Vec::new();
-        for key in group_by {
-            let key = self.group_key(key, items, cx)?;
-            if !keys.iter().any(|known| same(known, &key)) {
-                keys.push(key);
-            }
+        for item in group_by {
+            let (what, at) = match item {
+                GroupItem::Expr(key) => {
+                    let key = self.group_key(key, items, cx)?;
+                    if !keys.iter().any(|known| same(known, &key)) {
+                        keys.push(key);
+                    }
+                    continue;
+                }
+                GroupItem::Set(_, at) => ("an empty grouping set", at),
+                GroupItem::Rollup(_, at) => ("ROLLUP", at),
+                GroupItem::Cube(_, at) => ("CUBE", at),
+                GroupItem::Sets(_, at) => ("GROUPING SETS", at),
+            };
+            return Err(SqlError::unsupported(what).at(at.start));
         }
         Ok(keys)
     }

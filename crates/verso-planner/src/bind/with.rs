@@ -9,6 +9,7 @@ use verso_exec::plan::{OutputColumn, Plan, TypedExpr};
 
 use super::Binder;
 use super::scope::Correlation;
+use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Name, QueryBody, SetOperator};
 
@@ -33,6 +34,7 @@ impl<'c> Binder<'c> {
         let mut inside = self.clone();
         let outside = inside.ctes.len();
         for query in queries {
+            unbound::cte(query)?;
             if inside.ctes[outside..].iter().any(|known| *known.name == *query.name.text) {
                 let text = format!("WITH query name \"{}\" specified more than once", query.name.text);
                 return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text).at(query.name.at.start));

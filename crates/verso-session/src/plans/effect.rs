@@ -10,6 +10,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Insert(_) => "INSERT",
         Statement::Update(_) => "UPDATE",
         Statement::Delete(_) => "DELETE",
+        Statement::Merge(_) => "MERGE",
         Statement::CreateTable(_) => "CREATE TABLE",
         Statement::CreateTableAs(_) => "CREATE TABLE AS",
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
@@ -73,7 +74,11 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
 pub(crate) fn is_plain(statement: &Statement) -> bool {
     matches!(
         statement,
-        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Merge(_)
     )
 }
 
@@ -96,6 +101,7 @@ pub(crate) fn changes_schema(statement: &Statement) -> bool {
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
+            | Statement::Merge(_)
             | Statement::Explain { .. }
             | Statement::Do(_)
             | Statement::LockTable(_)

@@ -78,6 +78,7 @@ impl Session {
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
+            | Statement::Merge(_)
             | Statement::Do(_)
             | Statement::Explain { .. }
             | Statement::CreateTable(_)

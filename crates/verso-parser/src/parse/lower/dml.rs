@@ -112,7 +112,17 @@ fn insert(statement: ast::Insert, source: &Source<'_>) -> Result<Insert, SyntaxE
     let behind = rows.as_ref().map_or(table.at().end, |rows| rows.at.end);
     let on_conflict = on.map(|on| on_conflict(on, source, behind)).transpose()?;
     let returning = returning_items(returning, source)?;
-    Ok(Insert { table, alias, columns, source: rows, overriding, on_conflict, returning })
+    Ok(Insert {
+        with: Vec::new(),
+        hints: Vec::new(),
+        table,
+        alias,
+        columns,
+        source: rows,
+        overriding,
+        on_conflict,
+        returning,
+    })
 }
 
 /// ON CONFLICT; `from` is where to look for it.
@@ -178,6 +188,8 @@ fn update(statement: ast::Update, source: &Source<'_>) -> Result<Update, SyntaxE
         }
     };
     Ok(Update {
+        with: Vec::new(),
+        hints: Vec::new(),
         table: target(table, source)?,
         assignments: set(assignments, source)?,
         from,
@@ -267,6 +279,8 @@ fn delete(statement: ast::Delete, source: &Source<'_>) -> Result<Delete, SyntaxE
         (None, _) => return Err(source.near(token.end)),
     };
     Ok(Delete {
+        with: Vec::new(),
+        hints: Vec::new(),
         table,
         using: using.map(|using| from_list(using, source)).transpose()?.flatten(),
         filter: selection.map(|filter| expr(filter, source)).transpose()?,
@@ -282,11 +296,13 @@ fn target(table: ast::TableWithJoins, source: &Source<'_>) -> Result<FromItem, S
         FromSource::Table(table) => {
             refuse(&[(!item.columns.is_empty(), "column aliases of a target")], table.at().start)?;
         }
-        FromSource::Function(_, at) | FromSource::Query(_, at) => return Err(source.near(at.start)),
+        FromSource::Function(_, at) | FromSource::Rows(_, at) | FromSource::Query(_, at) => {
+            return Err(source.near(at.start));
+        }
         FromSource::Join(join) => {
             let at = match &join.right.source {
                 FromSource::Table(table) => table.at().start,
-                FromSource::Function(_, at) | FromSource::Query(_, at) => at.start,
+                FromSource::Function(_, at) | FromSource::Rows(_, at) | FromSource::Query(_, at) => at.start,
                 FromSource::Join(_) => 0,
             };
             return Err(source.near(at));

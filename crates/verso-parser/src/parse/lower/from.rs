@@ -26,7 +26,7 @@ pub(super) fn from_list(
 
 fn join(left: FromItem, right: FromItem, kind: JoinKind, condition: JoinCondition) -> FromItem {
     let source = FromSource::Join(Box::new(Join { left, right, kind, condition }));
-    FromItem { source, alias: None, columns: Vec::new(), lateral: false }
+    FromItem::of(source)
 }
 
 /// Lowers a FROM item with the joins behind it.
@@ -60,7 +60,7 @@ pub(super) fn table_with_joins(
             ast::JoinConstraint::On(condition) => JoinCondition::On(expr(condition, source)?),
             ast::JoinConstraint::Using(names) => {
                 let one = |column| one_name(column, source);
-                JoinCondition::Using(names.into_iter().map(one).collect::<Result<_, _>>()?)
+                JoinCondition::Using(names.into_iter().map(one).collect::<Result<_, _>>()?, None)
             }
             ast::JoinConstraint::Natural => JoinCondition::Natural,
             ast::JoinConstraint::None => JoinCondition::None,
@@ -208,7 +208,7 @@ fn table_function(
     }
     let inside = given.iter().map(|arg| arg.at).fold(at, Span::to);
     let end = source.find(inside.end, ")").unwrap_or(inside);
-    let call = Call { name, args: given, star: false, distinct: false, filter: None, keyword: false };
+    let call = Call::plain(name, given);
     Ok(FromSource::Function(call, at.to(end)))
 }
 
@@ -218,12 +218,12 @@ fn with_alias(
     source: &Source<'_>,
 ) -> Result<FromItem, SyntaxError> {
     let Some(ast::TableAlias { explicit: _, name: alias, columns, at }) = alias else {
-        return Ok(FromItem { source: from, alias: None, columns: Vec::new(), lateral: false });
+        return Ok(FromItem::of(from));
     };
     let alias = name(alias, source);
     refuse(&[(at.is_some(), "AT behind an alias")], alias.at.start)?;
     let columns = columns.into_iter().map(|column| column_alias(column, source)).collect::<Result<_, _>>()?;
-    Ok(FromItem { source: from, alias: Some(alias), columns, lateral: false })
+    Ok(FromItem { alias: Some(alias), columns, ..FromItem::of(from) })
 }
 
 /// A name in the list behind an alias.

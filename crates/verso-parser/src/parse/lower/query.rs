@@ -40,7 +40,7 @@ pub fn query(query: ast::Query, source: &Source<'_>) -> Result<Query, SyntaxErro
     let order_by = order(order_by, source)?;
     // Behind all queries inside of this one.
     let locks = lock_clauses(locks, source, at.start)?;
-    Ok(Query { with, body, order_by, limit, offset, locks, places: false, at })
+    Ok(Query { with, order_by, limit, offset, locks, ..Query::of(body, at) })
 }
 
 fn query_body(body: SetExpr, source: &Source<'_>) -> Result<QueryBody, SyntaxError> {
@@ -74,16 +74,7 @@ fn query_body(body: SetExpr, source: &Source<'_>) -> Result<QueryBody, SyntaxErr
             let side = |side: SetExpr| -> Result<Box<Query>, SyntaxError> {
                 let at = source.span(side.span());
                 let body = query_body(side, source)?;
-                let query = Query {
-                    with: vec![],
-                    body,
-                    order_by: vec![],
-                    limit: None,
-                    offset: None,
-                    locks: vec![],
-                    places: false,
-                    at,
-                };
+                let query = Query::of(body, at);
                 Ok(Box::new(query))
             };
             let left = side(*left)?;
@@ -117,7 +108,8 @@ fn with_queries(with: ast::With, source: &Source<'_>) -> Result<Vec<Cte>, Syntax
             ast::CteAsMaterialized::Materialized => true,
             ast::CteAsMaterialized::NotMaterialized => false,
         });
-        Ok(Cte { name: alias, columns, query: query(*inner, source)?, materialized, recursive })
+        let query = query(*inner, source)?;
+        Ok(Cte { name: alias, columns, query, materialized, recursive, search: None, cycle: None })
     };
     cte_tables.into_iter().map(one).collect()
 }

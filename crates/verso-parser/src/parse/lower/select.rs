@@ -8,7 +8,7 @@ use super::{expr, name, qualified, refuse, refuse_at};
 use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
-use crate::syntax::{ExprKind, QualifiedName, Select, SelectItem, Span};
+use crate::syntax::{ExprKind, GroupItem, QualifiedName, Select, SelectItem, Span};
 
 /// Lowers a SELECT without what may stand behind any query.
 pub(super) fn select(select: ast::Select, source: &Source<'_>) -> Result<Select, SyntaxError> {
@@ -71,16 +71,20 @@ pub(super) fn select(select: ast::Select, source: &Source<'_>) -> Result<Select,
         ast::GroupByExpr::All(_) => return Err(SyntaxError::unsupported("GROUP BY ALL").at(start)),
         ast::GroupByExpr::Expressions(keys, modifiers) => {
             refuse(&[(!modifiers.is_empty(), "WITH behind GROUP BY")], start)?;
-            keys.into_iter().map(|key| expr(key, source)).collect::<Result<_, _>>()?
+            keys.into_iter().map(|key| expr(key, source).map(GroupItem::Expr)).collect::<Result<_, _>>()?
         }
     };
     Ok(Select {
         distinct,
+        distinct_on: Vec::new(),
         items: select_items(projection, source)?,
         from: from_list(from, source)?,
         filter: selection.map(|filter| expr(filter, source)).transpose()?,
         group_by,
+        group_distinct: false,
         having: having.map(|having| expr(having, source)).transpose()?,
+        windows: Vec::new(),
+        hints: Vec::new(),
     })
 }
 

@@ -33,8 +33,7 @@ pub(in super::super) fn function_call(
         (over.is_some(), "OVER (window functions)"),
     ];
     refuse(&clauses, at.start)?;
-    let mut call =
-        Call { name, args: Vec::new(), star: false, distinct: false, filter: None, keyword: false };
+    let mut call = Call::plain(name, Vec::new());
     let arguments = match args {
         ast::FunctionArguments::None => {
             call.keyword = true;
@@ -96,7 +95,7 @@ pub(in super::super) fn function_call(
 fn call(function: ast::Function, source: &Source<'_>) -> Result<Expr, SyntaxError> {
     let (call, at) = function_call(function, source)?;
     let point = call.name.at().start;
-    Ok(node(ExprKind::Call(call), at, point))
+    Ok(node(ExprKind::Call(Box::new(call)), at, point))
 }
 
 /// `ARRAY(query)`, which the library hands over as a call; any other call.
@@ -119,15 +118,8 @@ pub(super) fn array_subquery(mut function: ast::Function, source: &Source<'_>) -
 /// A call of a built-in function that has no name of its own in the text.
 pub(super) fn builtin(function: &str, args: Vec<Expr>, at: Span, point: u32) -> Expr {
     let name = Name { text: function.to_string(), at: Span { start: point, end: point } };
-    let call = Call {
-        name: QualifiedName { schema: None, name },
-        args,
-        star: false,
-        distinct: false,
-        filter: None,
-        keyword: false,
-    };
-    node(ExprKind::Call(call), at, point)
+    let call = Call::plain(QualifiedName { schema: None, name }, args);
+    node(ExprKind::Call(Box::new(call)), at, point)
 }
 
 /// A call in keyword form: from its word to its closing parenthesis.
