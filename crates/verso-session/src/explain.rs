@@ -15,39 +15,37 @@ use crate::plans::{QUERY_PLAN, text_columns};
 use verso_planner::errors::SqlError;
 use verso_planner::explain::Lines;
 
-impl Frame<'_> {
-    /// EXPLAIN [ANALYZE].
-    pub(crate) fn explain(
-        &self,
-        bound: &Bound,
-        analyze: bool,
-        params: &[Value],
-        results: &mut Results<'_>,
-    ) -> Result<CommandTag, Failure> {
-        let mut shown = bound.clone();
-        self.with_context(params, |cx| settle(cx, &mut shown))?;
-        let mut lines = Lines::default();
-        lines.statement(&shown);
-        if analyze {
-            let start = self.services.clocks.nanos();
-            results.counts_only = true;
-            let rows = self.execute(bound, params, results);
-            results.counts_only = false;
-            let rows = rows?;
-            let nanos = self.services.clocks.nanos().saturating_sub(start);
-            lines.add(0, format!("Rows: {rows}"));
-            lines.add(0, format!("Execution Time: {:.3} ms", nanos as f64 / 1e6));
-        }
-        let lines = lines.finish();
-        let mut batch = Batch::of_types(&[SqlType::Text]);
-        for line in &lines {
-            batch.columns[0].push_value(&Value::text(line), &SqlType::Text).map_err(SqlError::from)?;
-            batch.rows += 1;
-        }
-        results.begin(&text_columns(&[QUERY_PLAN]).into())?;
-        results.push(batch);
-        Ok(CommandTag { text: "EXPLAIN".to_string(), rows: lines.len() as u64 })
+/// EXPLAIN [ANALYZE].
+pub(crate) fn explain(
+    frame: &Frame<'_>,
+    bound: &Bound,
+    analyze: bool,
+    params: &[Value],
+    results: &mut Results<'_>,
+) -> Result<CommandTag, Failure> {
+    let mut shown = bound.clone();
+    frame.with_context(params, |cx| settle(cx, &mut shown))?;
+    let mut lines = Lines::default();
+    lines.statement(&shown);
+    if analyze {
+        let start = frame.services.clocks.nanos();
+        results.counts_only = true;
+        let rows = frame.execute(bound, params, results);
+        results.counts_only = false;
+        let rows = rows?;
+        let nanos = frame.services.clocks.nanos().saturating_sub(start);
+        lines.add(0, format!("Rows: {rows}"));
+        lines.add(0, format!("Execution Time: {:.3} ms", nanos as f64 / 1e6));
     }
+    let lines = lines.finish();
+    let mut batch = Batch::of_types(&[SqlType::Text]);
+    for line in &lines {
+        batch.columns[0].push_value(&Value::text(line), &SqlType::Text).map_err(SqlError::from)?;
+        batch.rows += 1;
+    }
+    results.begin(&text_columns(&[QUERY_PLAN]).into())?;
+    results.push(batch);
+    Ok(CommandTag { text: "EXPLAIN".to_string(), rows: lines.len() as u64 })
 }
 
 /// Replaces the scans that would read the whole table, were they opened now, by what they would do.

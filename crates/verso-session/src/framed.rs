@@ -7,9 +7,11 @@ use verso_exec::plan::{ExprKind, Plan, Statement as Bound, TypedExpr};
 use verso_types::{SqlType, Value};
 
 use crate::client::{OutputColumn, Results, tag};
+use crate::explain::explain;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::plans::{Done, Job};
+use crate::{copy, ddl};
 use verso_parser::syntax::Statement;
 use verso_planner::bind::Binder;
 
@@ -41,13 +43,13 @@ pub(crate) fn statement(
             inline_block(frame, &body.text, job.params)?;
             tag("DO")
         }
-        Statement::Copy(copy) => frame.copy(&binder, copy, results)?,
-        Statement::CreateTableAs(create) => frame.create_table_as(&binder, create, job.params)?,
+        Statement::Copy(copy) => copy::copy(frame, &binder, copy, results)?,
+        Statement::CreateTableAs(create) => ddl::create_table_as(frame, &binder, create, job.params)?,
         Statement::Explain { analyze, statement } => {
             let bound = binder.statement(statement)?;
-            frame.explain(&bound, *analyze, job.params, results)?
+            explain(frame, &bound, *analyze, job.params, results)?
         }
-        other => frame.define(&binder, other)?,
+        other => ddl::define(frame, &binder, other)?,
     };
     Ok(Done::Tag(tag))
 }

@@ -19,6 +19,8 @@ pub mod records;
 mod statement;
 pub mod writer;
 
+pub(crate) use statement::copy;
+
 /// How binary data begin.
 pub(crate) const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 

@@ -20,7 +20,7 @@ use verso_storage::TableLockMode;
 use verso_types::{Batch, SqlType};
 
 use crate::client::Results;
-use crate::client::{CommandTag, CopyLayout, StatementSink};
+use crate::client::{CommandTag, CopyLayout, Notice, StatementSink};
 use crate::copy::layout::Layout;
 use crate::copy::reader::{Progress, Reader};
 use crate::copy::writer::Writer;
@@ -36,15 +36,29 @@ const BATCH_ROWS: usize = 1_024;
 /// Bytes read from or written to a file at a time.
 const PIECE_BYTES: usize = 256 << 10;
 
-impl Frame<'_> {
-    /// COPY.
-    pub(crate) fn copy(
+/// COPY.
+pub(crate) fn copy(
+    frame: &Frame<'_>,
+    binder: &Binder<'_>,
+    copy: &Copy,
+    results: &mut Results<'_>,
+) -> Result<CommandTag, Failure> {
+    Transfer { frame }.run(binder, copy, results)
+}
+
+/// A COPY, over the frame that it runs in.
+struct Transfer<'f> {
+    frame: &'f Frame<'f>,
+}
+
+impl Transfer<'_> {
+    fn run(
         &self,
         binder: &Binder<'_>,
         copy: &Copy,
         results: &mut Results<'_>,
     ) -> Result<CommandTag, Failure> {
-        if matches!(copy.place, CopyPlace::File(_)) && !self.services.identity.superuser {
+        if matches!(copy.place, CopyPlace::File(_)) && !self.frame.services.identity.superuser {
             let text = "permission denied to COPY to or from a file";
             return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).into());
         }
@@ -53,7 +67,7 @@ impl Frame<'_> {
                 let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
                 let (insert, columns) = binder.copy_from(name, &names, copy.filter.as_ref())?;
                 // Before the first of its data has come it may still run again.
-                self.tables().lock(&insert.table, TableLockMode::RowExclusive)?;
+                self.frame.tables().lock(&insert.table, TableLockMode::RowExclusive)?;
                 let table = insert.table.name.to_string();
                 self.copy_from(copy, &table, &Bound::Insert(insert), &columns, results)?
             }
@@ -76,10 +90,10 @@ impl Frame<'_> {
         external: Option<&dyn ExternalRows>,
         sink: &mut dyn Sink,
     ) -> Result<u64, ExecError> {
-        let tables = self.tables();
-        let executor = self.services.settings.executor;
-        let services = self.services.lend(self.views);
-        let cx = ExecContext::new(&tables, self.catalog, &[], &services, self.cancel, executor);
+        let tables = self.frame.tables();
+        let executor = self.frame.services.settings.executor;
+        let services = self.frame.services.lend(self.frame.views);
+        let cx = ExecContext::new(&tables, self.frame.catalog, &[], &services, self.frame.cancel, executor);
         execute(bound, &cx.with_external(external), sink)
     }
 
@@ -106,12 +120,12 @@ impl Frame<'_> {
                 Data::File { file: self.open(path, mode)?, at: 0 }
             }
         };
-        let reader = Reader::new(layout, table, columns, self.services.settings.time_zone.clone());
+        let reader = Reader::new(layout, table, columns, self.frame.services.settings.time_zone.clone());
         let source = Source(RefCell::new(Rows { data, reader, at_end: false, done: false, error: None }));
         let result = self.run_external(bound, Some(&source), &mut Nowhere);
         let mut rows = source.0.into_inner();
         let messages = rows.reader.messages(result.is_ok());
-        messages.into_iter().for_each(|message| self.skip(message));
+        messages.into_iter().for_each(|message| self.frame.services.notices.tell(Notice::message(message)));
         match (result, rows.error.take()) {
             (Err(_), Some(error)) => Err(error.into()),
             (Err(error), None) => {
@@ -141,7 +155,7 @@ impl Frame<'_> {
                 Target::File { file: self.open(path, mode)?, at: 0 }
             }
         };
-        let time_zone = &self.services.settings.time_zone;
+        let time_zone = &self.frame.services.settings.time_zone;
         let mut out = Out {
             writer: Writer::new(&layout, &types, time_zone),
             target,
@@ -159,7 +173,7 @@ impl Frame<'_> {
     }
 
     fn open(&self, path: &str, mode: OpenMode) -> Result<Arc<dyn VfsFile>, SqlError> {
-        self.services.env.vfs.open(Path::new(path), mode).map_err(|error| {
+        self.frame.services.env.vfs.open(Path::new(path), mode).map_err(|error| {
             let code = match error.kind() {
                 std::io::ErrorKind::NotFound => "58P01",
                 std::io::ErrorKind::PermissionDenied => sqlstate::INSUFFICIENT_PRIVILEGE,

@@ -10,28 +10,27 @@ use verso_catalog::{ConstraintKind, NewConstraintKind, ObjectKind, TableChange, 
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
-use super::{options, text};
+use super::{Schema, options, text};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_parser::syntax::{
     AlterAction, AlterTable, ColumnDefinition, ConstraintDefinition, DropKind, Expr, Name, QualifiedName,
 };
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// ALTER TABLE.
     pub(super) fn alter_table(&self, alter: &AlterTable) -> Result<CommandTag, Failure> {
         let mut name = alter.name.clone();
-        let relation = self.catalog.relation(name.schema_text(), &name.name.text);
+        let relation = self.frame.catalog.relation(name.schema_text(), &name.name.text);
         if relation.is_none() && alter.if_exists {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
             return Ok(tag("ALTER TABLE"));
         }
         for action in &alter.actions {
-            self.inside(|frame| frame.alter_action(&name, action))?;
+            self.frame.inside(|frame| Schema { frame }.alter_action(&name, action))?;
             if let AlterAction::Rename(to) = action {
                 name.name = to.clone();
             }
@@ -40,7 +39,7 @@ impl Frame<'_> {
     }
 
     fn alter_action(&self, name: &QualifiedName, action: &AlterAction) -> Result<(), Failure> {
-        let binder = Binder::new(self.catalog, &self.services.settings.time_zone, &[]);
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         let table = binder.target(name)?;
         let change = match action {
             AlterAction::AddColumn { column, if_not_exists } => {
@@ -120,7 +119,7 @@ impl Frame<'_> {
         self.rewrite(name, &TableChange::AddColumn(new), |_| Ok(default))?;
         for constraint in &column.constraints {
             let action = AlterAction::AddConstraint(constraint.clone());
-            self.inside(|frame| frame.alter_action(name, &action))?;
+            self.frame.inside(|frame| Schema { frame }.alter_action(name, &action))?;
         }
         Ok(())
     }
@@ -140,11 +139,11 @@ impl Frame<'_> {
         }
         self.alter(name, &TableChange::AddConstraint(new))?;
         let known: HashSet<_> = table.constraints.iter().map(|known| known.oid).collect();
-        self.inside_now(|frame| {
+        self.frame.inside_now(|frame| {
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
             let table = binder.table(name)?;
             let added = table.constraints.iter().find(|one| !known.contains(&one.oid));
-            added.map_or(Ok(()), |added| frame.check_rows(&binder, &table, added))
+            added.map_or(Ok(()), |added| Schema { frame }.check_rows(&binder, &table, added))
         })
     }
 
@@ -170,8 +169,8 @@ impl Frame<'_> {
 
     /// A change that leaves the rows as they are.
     fn alter(&self, name: &QualifiedName, change: &TableChange) -> Result<(), Failure> {
-        let catalog = &self.services.instance.catalog;
-        let txn = &mut self.txn.borrow_mut();
+        let catalog = &self.frame.services.instance.catalog;
+        let txn = &mut self.frame.txn.borrow_mut();
         Ok(catalog.alter_table(txn, name.schema_text(), &name.name.text, change)?)
     }
 
@@ -188,12 +187,12 @@ impl Frame<'_> {
             DropKind::Sequence => (ObjectKind::Sequence, "ALTER SEQUENCE"),
             DropKind::Index => (ObjectKind::Index, "ALTER INDEX"),
         };
-        let catalog = &self.services.instance.catalog;
-        if if_exists && self.catalog.relation(name.schema_text(), &name.name.text).is_none() {
+        let catalog = &self.frame.services.instance.catalog;
+        if if_exists && self.frame.catalog.relation(name.schema_text(), &name.name.text).is_none() {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
             return Ok(tag(word));
         }
-        let txn = &mut self.txn.borrow_mut();
+        let txn = &mut self.frame.txn.borrow_mut();
         catalog.rename(txn, kind, name.schema_text(), &name.name.text, &text(to))?;
         Ok(tag(word))
     }

@@ -7,18 +7,17 @@ use verso_types::SqlType;
 
 use super::like::{copy_columns, copy_constraints, plain_indexes};
 use super::sequence::bounds;
-use super::{options, schema, text, texts};
+use super::{Schema, options, schema, text, texts};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_parser::syntax::{
     ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateTable, TableElement,
 };
 use verso_planner::bind::{Binder, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// CREATE TABLE.
     pub(super) fn create_table(
         &self,
@@ -58,15 +57,16 @@ impl Frame<'_> {
             let made = self.new_constraint(binder, &new.name, &columns, constraint)?;
             new.constraints.push(made);
         }
-        let catalog = &self.services.instance.catalog;
-        let made = catalog.create_table(&mut self.txn.borrow_mut(), &new, create.if_not_exists)?;
+        let catalog = &self.frame.services.instance.catalog;
+        let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, create.if_not_exists)?;
         if made.is_none() {
             let text = format!("relation \"{}\" already exists, skipping", create.name.name.text);
             self.skip_known(sqlstate::DUPLICATE_TABLE, text);
             return Ok(tag("CREATE TABLE"));
         }
         for index in &copied_indexes {
-            self.inside(|_| Ok(catalog.create_index(&mut self.txn.borrow_mut(), index, false)?))?;
+            self.frame
+                .inside(|_| Ok(catalog.create_index(&mut self.frame.txn.borrow_mut(), index, false)?))?;
         }
         Ok(tag("CREATE TABLE"))
     }

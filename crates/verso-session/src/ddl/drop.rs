@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogError, ObjectKind, Relation, TableDef};
 
+use super::Schema;
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_parser::syntax::{Drop, DropKind};
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// Drops relations of one kind.
     pub(super) fn drop(&self, drop: &Drop) -> Result<CommandTag, Failure> {
-        let catalog = &self.services.instance.catalog;
+        let catalog = &self.frame.services.instance.catalog;
         if drop.kind == DropKind::Table && drop.names.len() > 1 {
             return self.drop_tables(drop);
         }
         for name in &drop.names {
             let (schema, text) = (name.schema_text(), name.name.text.as_str());
-            let txn = &mut self.txn.borrow_mut();
+            let txn = &mut self.frame.txn.borrow_mut();
             let (result, kind) = match drop.kind {
                 DropKind::Table => (catalog.drop_table(txn, schema, text, drop.cascade), "table"),
                 DropKind::Sequence => (catalog.drop_sequence(txn, schema, text, drop.cascade), "sequence"),
@@ -46,7 +46,7 @@ impl Frame<'_> {
         let mut tables: Vec<Arc<TableDef>> = Vec::new();
         for name in &drop.names {
             let (schema, text) = (name.schema_text(), name.name.text.as_str());
-            match self.catalog.relation(schema, text) {
+            match self.frame.catalog.relation(schema, text) {
                 Some(Relation::Table(table)) => {
                     if !tables.iter().any(|known| known.oid == table.oid) {
                         tables.push(Arc::clone(table));
@@ -62,8 +62,8 @@ impl Frame<'_> {
                 None => return Err(CatalogError::missing(ObjectKind::Table, text).into()),
             }
         }
-        let catalog = &self.services.instance.catalog;
-        catalog.drop_tables(&mut self.txn.borrow_mut(), &tables, drop.cascade)?;
+        let catalog = &self.frame.services.instance.catalog;
+        catalog.drop_tables(&mut self.frame.txn.borrow_mut(), &tables, drop.cascade)?;
         Ok(tag("DROP TABLE"))
     }
 }

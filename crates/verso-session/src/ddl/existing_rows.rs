@@ -7,12 +7,13 @@ use verso_exec::plan::{ExprKind, Plan, Statement as Bound, TypedExpr};
 use verso_storage::TableLockMode;
 use verso_types::{SqlType, Value};
 
+use super::Schema;
+use crate::constraints::check_foreign_key;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// Refuses NULLs in columns that are to take none (23502).
     pub(super) fn refuse_nulls(&self, table: &Arc<TableDef>, columns: &[Arc<str>]) -> Result<(), Failure> {
         for name in columns {
@@ -39,8 +40,8 @@ impl Frame<'_> {
         table: &Arc<TableDef>,
         columns: &[Arc<str>],
     ) -> Result<(), Failure> {
-        self.tables().lock(table, TableLockMode::AccessExclusive)?;
-        self.inside_now(|frame| frame.refuse_nulls(table, columns))
+        self.frame.tables().lock(table, TableLockMode::AccessExclusive)?;
+        self.frame.inside_now(|frame| Schema { frame }.refuse_nulls(table, columns))
     }
 
     /// Checks a constraint for all rows of a table.
@@ -70,7 +71,7 @@ impl Frame<'_> {
                 }
                 Ok(())
             }
-            ConstraintKind::Foreign(_) => self.check_foreign_key(table, constraint),
+            ConstraintKind::Foreign(_) => check_foreign_key(self.frame, table, constraint),
         }
     }
 
@@ -78,6 +79,6 @@ impl Frame<'_> {
     fn any_row(&self, plan: Plan) -> Result<bool, Failure> {
         let one = TypedExpr::literal(Value::Int8(1), SqlType::Int8);
         let limited = Plan::Limit { input: Box::new(plan), limit: Some(one), offset: None };
-        Ok(self.count(&Bound::Query(limited), &[])? > 0)
+        Ok(self.frame.count(&Bound::Query(limited), &[])? > 0)
     }
 }

@@ -3,15 +3,14 @@
 use verso_catalog::{CatalogError, FunctionArg, FunctionLanguage, FunctionReturn, NewFunction, Volatility};
 use verso_types::SqlType;
 
-use super::schema;
+use super::{Schema, schema};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_parser::syntax::{self, CreateFunction, DropFunction, Returns};
 use verso_planner::errors::{SqlError, sqlstate};
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// CREATE FUNCTION.
     pub(super) fn create_function(&self, create: &CreateFunction) -> Result<CommandTag, Failure> {
         let CreateFunction { name, or_replace, args, returns, language: _, body, volatility, strict } =
@@ -55,16 +54,16 @@ impl Frame<'_> {
             },
             strict: *strict,
         };
-        let catalog = &self.services.instance.catalog;
-        catalog.create_function(&mut self.txn.borrow_mut(), &new, *or_replace)?;
+        let catalog = &self.frame.services.instance.catalog;
+        catalog.create_function(&mut self.frame.txn.borrow_mut(), &new, *or_replace)?;
         Ok(tag("CREATE FUNCTION"))
     }
 
     /// DROP FUNCTION.
     pub(super) fn drop_function(&self, drop: &DropFunction) -> Result<CommandTag, Failure> {
-        let catalog = &self.services.instance.catalog;
+        let catalog = &self.frame.services.instance.catalog;
         for (name, types) in &drop.functions {
-            let txn = &mut self.txn.borrow_mut();
+            let txn = &mut self.frame.txn.borrow_mut();
             let result = catalog.drop_function(txn, name.schema_text(), &name.name.text, types.as_deref());
             match result {
                 Err(

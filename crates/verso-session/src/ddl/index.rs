@@ -2,15 +2,14 @@
 
 use verso_catalog::{CatalogError, NewIndex, ObjectKind};
 
-use super::{schema, text};
+use super::{Schema, schema, text};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_parser::syntax::{CreateIndex, QualifiedName};
 use verso_planner::errors::{SqlError, sqlstate};
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// CREATE INDEX.
     pub(super) fn create_index(&self, create: &CreateIndex) -> Result<CommandTag, Failure> {
         let CreateIndex { name, if_not_exists, unique, nulls_distinct, table, parts } = create;
@@ -25,8 +24,8 @@ impl Frame<'_> {
             unique: *unique,
             nulls_distinct: *nulls_distinct,
         };
-        let catalog = &self.services.instance.catalog;
-        if catalog.create_index(&mut self.txn.borrow_mut(), &new, *if_not_exists)?.is_none() {
+        let catalog = &self.frame.services.instance.catalog;
+        if catalog.create_index(&mut self.frame.txn.borrow_mut(), &new, *if_not_exists)?.is_none() {
             let name = name.as_ref().map_or("", |name| &name.text);
             let text = format!("relation \"{name}\" already exists, skipping");
             self.skip_known(sqlstate::DUPLICATE_TABLE, text);
@@ -36,16 +35,16 @@ impl Frame<'_> {
 
     /// REINDEX, of one index or of all of a table.
     pub(super) fn reindex(&self, index: bool, name: &QualifiedName) -> Result<CommandTag, Failure> {
-        let catalog = &self.services.instance.catalog;
-        let txn = &mut self.txn.borrow_mut();
+        let catalog = &self.frame.services.instance.catalog;
+        let txn = &mut self.frame.txn.borrow_mut();
         let schema = name.schema_text();
         if !index {
             catalog.reindex(txn, schema, &name.name.text, None)?;
             return Ok(tag("REINDEX"));
         }
-        let index = self.catalog.index(schema, &name.name.text);
+        let index = self.frame.catalog.index(schema, &name.name.text);
         let index = index.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, name.to_string()))?;
-        let table = self.catalog.table_by_oid(index.table);
+        let table = self.frame.catalog.table_by_oid(index.table);
         let table = table.ok_or_else(|| SqlError::internal("an index without a table"))?;
         catalog.reindex(txn, Some(&table.schema), &table.name, Some(index.oid))?;
         Ok(tag("REINDEX"))

@@ -2,15 +2,15 @@
 
 use verso_storage::{StorageError, TableLockMode, WaitPolicy};
 
+use super::Schema;
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_parser::syntax::{LockTable, TableLockMode as Asked};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
-impl Frame<'_> {
+impl Schema<'_> {
     pub(super) fn lock_table(&self, binder: &Binder<'_>, lock: &LockTable) -> Result<CommandTag, Failure> {
         let mode = match lock.mode {
             Asked::AccessShare => TableLockMode::AccessShare,
@@ -23,16 +23,16 @@ impl Frame<'_> {
             Asked::AccessExclusive => TableLockMode::AccessExclusive,
         };
         let policy = if lock.nowait { WaitPolicy::NoWait } else { WaitPolicy::Block };
-        let engine = &self.services.instance.engine;
+        let engine = &self.frame.services.instance.engine;
         for name in &lock.tables {
             let table = binder.table(name)?;
-            let locked = engine.lock_table(&mut self.txn.borrow_mut(), table.heap, mode, policy);
+            let locked = engine.lock_table(&mut self.frame.txn.borrow_mut(), table.heap, mode, policy);
             if matches!(locked, Ok(false) | Err(StorageError::LockNotAvailable)) {
                 let text = format!("could not obtain lock on relation \"{}\"", table.name);
                 return Err(SqlError::new(sqlstate::LOCK_NOT_AVAILABLE, text).into());
             }
             locked?;
-            self.tables().check_definition(&mut self.txn.borrow_mut(), &table)?;
+            self.frame.tables().check_definition(&mut self.frame.txn.borrow_mut(), &table)?;
         }
         Ok(tag("LOCK TABLE"))
     }

@@ -29,18 +29,43 @@ mod truncate;
 use std::sync::Arc;
 
 use verso_catalog::TableOptions;
+use verso_types::Value;
 
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
+use crate::constraints::set_constraints;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use verso_parser::syntax::{Name, QualifiedName, Statement};
+use verso_parser::syntax::{CreateTableAs, Name, QualifiedName, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 
-impl Frame<'_> {
-    /// Runs a statement that changes the schema.
-    pub(crate) fn define(&self, binder: &Binder<'_>, statement: &Statement) -> Result<CommandTag, Failure> {
+/// Runs a statement that changes the schema.
+pub(crate) fn define(
+    frame: &Frame<'_>,
+    binder: &Binder<'_>,
+    statement: &Statement,
+) -> Result<CommandTag, Failure> {
+    Schema { frame }.define(binder, statement)
+}
+
+/// CREATE TABLE AS.
+pub(crate) fn create_table_as(
+    frame: &Frame<'_>,
+    binder: &Binder<'_>,
+    create: &CreateTableAs,
+    params: &[Value],
+) -> Result<CommandTag, Failure> {
+    Schema { frame }.create_table_as(binder, create, params)
+}
+
+/// The statements of the schema, over the frame that one of them runs in.
+struct Schema<'f> {
+    frame: &'f Frame<'f>,
+}
+
+impl Schema<'_> {
+    fn define(&self, binder: &Binder<'_>, statement: &Statement) -> Result<CommandTag, Failure> {
         match statement {
             Statement::CreateTable(create) => self.create_table(binder, create),
             Statement::CreateSequence(create) => self.create_sequence(create),
@@ -60,20 +85,20 @@ impl Frame<'_> {
                 Ok(tag("ANALYZE"))
             }
             Statement::LockTable(lock) => self.lock_table(binder, lock),
-            Statement::SetConstraints(set) => self.set_constraints(set),
+            Statement::SetConstraints(set) => set_constraints(self.frame, set),
             _ => Err(SqlError::internal("no statement of the schema").into()),
         }
     }
 
     /// A notice that there was nothing to do.
-    pub(crate) fn skip(&self, message: String) {
-        self.services.notices.tell(Notice::message(message));
+    fn skip(&self, message: String) {
+        self.frame.services.notices.tell(Notice::message(message));
     }
 
     /// The same for what is there already.
     fn skip_known(&self, sqlstate: &str, message: String) {
         let notice = Notice { sqlstate: sqlstate.into(), ..Notice::message(message) };
-        self.services.notices.tell(notice);
+        self.frame.services.notices.tell(notice);
     }
 }
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use verso_catalog::{ColumnDef, ConstraintKind, Rewrite, TableChange, TableDef};
 use verso_exec::plan::{Insert, Plan, Statement as Bound, TypedExpr};
 
+use super::Schema;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_parser::syntax::QualifiedName;
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// Copies a table's rows into a new heap. `value` gives the column that is new or changes, over the old columns.
     pub(super) fn rewrite(
         &self,
@@ -22,16 +22,16 @@ impl Frame<'_> {
         change: &TableChange,
         value: impl FnOnce(&TableDef) -> Result<Option<TypedExpr>, SqlError>,
     ) -> Result<(), Failure> {
-        let catalog = &self.services.instance.catalog;
+        let catalog = &self.frame.services.instance.catalog;
         let rewrite = {
-            let txn = &mut self.txn.borrow_mut();
+            let txn = &mut self.frame.txn.borrow_mut();
             catalog.begin_rewrite(txn, name.schema_text(), &name.name.text, change)?
         };
         let Rewrite { old, new } = &rewrite;
         let value = value(old)?;
         let copy = self.copy_rows(old, new, value)?;
-        self.inside_now(|frame| frame.check_copy(old, &copy, new, change))?;
-        Ok(catalog.finish_rewrite(&mut self.txn.borrow_mut(), &rewrite)?)
+        self.frame.inside_now(|frame| Schema { frame }.check_copy(old, &copy, new, change))?;
+        Ok(catalog.finish_rewrite(&mut self.frame.txn.borrow_mut(), &rewrite)?)
     }
 
     /// Copies the rows; yields the table that they are in now, as it takes them: with NULLs wherever they are.
@@ -59,7 +59,7 @@ impl Frame<'_> {
         let source = Plan::TableScan { table: Arc::clone(old), columns: all, filter: None };
         let copy = Arc::new(copy);
         let insert = Bound::Insert(Insert::plain(Arc::clone(&copy), source, values));
-        self.inside_now(|frame| frame.count(&insert, &[]))?;
+        self.frame.inside_now(|frame| frame.count(&insert, &[]))?;
         Ok(copy)
     }
 
@@ -77,7 +77,7 @@ impl Frame<'_> {
         if !matches!(change, TableChange::ColumnType { .. }) {
             return Ok(());
         }
-        let binder = Binder::new(self.catalog, &self.services.settings.time_zone, &[]);
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         let mut checks = old
             .constraints
             .iter()
@@ -89,7 +89,7 @@ impl Frame<'_> {
     fn new_value(&self, column: &ColumnDef) -> Result<TypedExpr, Failure> {
         match &column.default {
             None => Ok(TypedExpr::null(column.ty.clone())),
-            Some(_) => self.inside(|frame| {
+            Some(_) => self.frame.inside(|frame| {
                 let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
                 Ok(binder.stored_default(column)?)
             }),

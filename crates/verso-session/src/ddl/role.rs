@@ -5,19 +5,19 @@ use std::sync::Arc;
 use verso_catalog::{CatalogError, ObjectKind, RoleChange};
 use verso_types::datetime::parse_timestamptz;
 
+use super::Schema;
 use crate::client::tag;
 use crate::client::{CommandTag, Notice};
 use crate::failure::Failure;
-use crate::frame::Frame;
 use crate::scram::Verifier;
 use verso_parser::syntax::{RoleOptions, RoleStatement};
 use verso_planner::errors::{SqlError, sqlstate};
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// Runs a statement about roles.
     pub(super) fn role(&self, statement: &RoleStatement) -> Result<CommandTag, Failure> {
-        let catalog = &self.services.instance.catalog;
-        let txn = &mut self.txn.borrow_mut();
+        let catalog = &self.frame.services.instance.catalog;
+        let txn = &mut self.frame.txn.borrow_mut();
         match statement {
             RoleStatement::Create { name, options } => {
                 self.allow("create role")?;
@@ -25,7 +25,7 @@ impl Frame<'_> {
                 Ok(tag("CREATE ROLE"))
             }
             RoleStatement::Alter { name, options, rename } => {
-                let own = Arc::clone(&self.services.identity.user);
+                let own = Arc::clone(&self.frame.services.identity.user);
                 let name = name.as_ref().map_or(own.clone(), |name| name.text.as_str().into());
                 // Everybody may change the own password.
                 let only_password =
@@ -41,14 +41,14 @@ impl Frame<'_> {
             RoleStatement::Drop { names, if_exists } => {
                 self.allow("drop role")?;
                 for name in names {
-                    if *name.text == *self.services.identity.user {
+                    if *name.text == *self.frame.services.identity.user {
                         let error = SqlError::new(sqlstate::OBJECT_IN_USE, "current user cannot be dropped");
                         return Err(error.into());
                     }
                     match catalog.drop_role(txn, &name.text) {
                         Err(CatalogError::Missing { kind: ObjectKind::Role, name }) if *if_exists => {
                             let text = format!("role \"{name}\" does not exist, skipping");
-                            self.services.notices.tell(Notice::message(text));
+                            self.frame.services.notices.tell(Notice::message(text));
                         }
                         result => result?,
                     }
@@ -59,7 +59,7 @@ impl Frame<'_> {
     }
 
     fn allow(&self, what: &str) -> Result<(), SqlError> {
-        if self.services.identity.superuser {
+        if self.frame.services.identity.superuser {
             return Ok(());
         }
         let text = format!("permission denied to {what}");
@@ -68,7 +68,7 @@ impl Frame<'_> {
 
     fn change(&self, options: &RoleOptions) -> Result<RoleChange, SqlError> {
         let RoleOptions { superuser, create_role, login, password, valid_until } = options;
-        let until = |text: &String| parse_timestamptz(text, &self.services.settings.time_zone);
+        let until = |text: &String| parse_timestamptz(text, &self.frame.services.settings.time_zone);
         Ok(RoleChange {
             superuser: *superuser,
             create_role: *create_role,
@@ -89,6 +89,6 @@ impl Frame<'_> {
         if Verifier::parse(password).is_some() {
             return Some(password.into());
         }
-        Some(Verifier::of_password(password, &*self.services.env.random).to_string().into())
+        Some(Verifier::of_password(password, &*self.frame.services.env.random).to_string().into())
     }
 }

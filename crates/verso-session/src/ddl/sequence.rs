@@ -2,11 +2,10 @@
 
 use verso_catalog::{CatalogError, NewSequence, SequenceBounds, SequenceRequest};
 
-use super::schema;
+use super::{Schema, schema};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_parser::syntax::CreateSequence;
 use verso_planner::errors::sqlstate;
 
@@ -24,7 +23,7 @@ pub(super) fn bounds(create: &CreateSequence) -> Result<SequenceBounds, CatalogE
     request.resolve()
 }
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// CREATE SEQUENCE.
     pub(super) fn create_sequence(&self, create: &CreateSequence) -> Result<CommandTag, Failure> {
         let new = NewSequence {
@@ -33,8 +32,8 @@ impl Frame<'_> {
             bounds: bounds(create)?,
             owned_by: None,
         };
-        let catalog = &self.services.instance.catalog;
-        if catalog.create_sequence(&mut self.txn.borrow_mut(), &new, create.if_not_exists)?.is_none() {
+        let catalog = &self.frame.services.instance.catalog;
+        if catalog.create_sequence(&mut self.frame.txn.borrow_mut(), &new, create.if_not_exists)?.is_none() {
             let text = format!("relation \"{}\" already exists, skipping", create.name.name.text);
             self.skip_known(sqlstate::DUPLICATE_TABLE, text);
         }

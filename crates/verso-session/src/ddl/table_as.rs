@@ -6,25 +6,24 @@ use verso_catalog::{NewColumn, NewTable};
 use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::Value;
 
-use super::{options, schema};
+use super::{Schema, options, schema};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_parser::syntax::{CreateTableAs, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// Makes a table with the columns of a query, and fills it with its rows.
-    pub(crate) fn create_table_as(
+    pub(super) fn create_table_as(
         &self,
         binder: &Binder<'_>,
         create: &CreateTableAs,
         params: &[Value],
     ) -> Result<CommandTag, Failure> {
         let name = &create.name.name.text;
-        if create.if_not_exists && self.catalog.relation(create.name.schema_text(), name).is_some() {
+        if create.if_not_exists && self.frame.catalog.relation(create.name.schema_text(), name).is_some() {
             self.skip_known(
                 sqlstate::DUPLICATE_TABLE,
                 format!("relation \"{name}\" already exists, skipping"),
@@ -50,12 +49,12 @@ impl Frame<'_> {
             }
             new.columns.push(NewColumn::new(name, column.ty.clone()));
         }
-        let catalog = &self.services.instance.catalog;
-        catalog.create_table(&mut self.txn.borrow_mut(), &new, false)?;
+        let catalog = &self.frame.services.instance.catalog;
+        catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;
         if !create.with_data {
             return Ok(tag("CREATE TABLE AS"));
         }
-        let rows = self.inside(|frame| {
+        let rows = self.frame.inside(|frame| {
             let table = frame.catalog.table(create.name.schema_text(), name);
             let table = table.ok_or_else(|| SqlError::internal("the new table is not there"))?;
             let values = output.iter().enumerate().map(|(n, column)| TypedExpr::column(n, column.ty.clone()));

@@ -1,14 +1,14 @@
 //! TRUNCATE, and which tables it takes along.
 
+use super::Schema;
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use crate::frame::Frame;
 use verso_parser::syntax::Truncate;
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
-impl Frame<'_> {
+impl Schema<'_> {
     /// Empties tables at once. Those that refer to them have to be among them, or go along with CASCADE.
     pub(super) fn truncate(&self, binder: &Binder<'_>, truncate: &Truncate) -> Result<CommandTag, Failure> {
         let mut tables = Vec::new();
@@ -22,7 +22,7 @@ impl Frame<'_> {
                 if tables.iter().any(|table| table.oid == constraint.table) {
                     continue;
                 }
-                let Some(other) = self.catalog.table_by_oid(constraint.table) else { continue };
+                let Some(other) = self.frame.catalog.table_by_oid(constraint.table) else { continue };
                 if !truncate.cascade {
                     let text = "cannot truncate a table referenced in a foreign key constraint";
                     return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
@@ -37,8 +37,8 @@ impl Frame<'_> {
                 tables.push(other);
             }
         }
-        let catalog = &self.services.instance.catalog;
-        catalog.truncate(&mut self.txn.borrow_mut(), &tables, truncate.restart_identity)?;
+        let catalog = &self.frame.services.instance.catalog;
+        catalog.truncate(&mut self.frame.txn.borrow_mut(), &tables, truncate.restart_identity)?;
         Ok(tag("TRUNCATE TABLE"))
     }
 }

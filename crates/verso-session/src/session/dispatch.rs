@@ -3,8 +3,8 @@
 use super::Session;
 use crate::client::StatementSink;
 use crate::client::tag;
-use crate::plans::Prepared;
 use crate::plans::{Done, Job};
+use crate::plans::{Prepared, ends_transaction};
 use verso_parser::syntax::Statement;
 use verso_planner::errors::SqlError;
 
@@ -24,8 +24,11 @@ impl Session {
         self.other(job, sink)
     }
 
-    /// What is no query or change: first what a failed transaction accepts too.
+    /// What is no query or change.
     fn other(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
+        if !looks_itself(job.statement) {
+            self.transaction.check_accepts(job.statement)?;
+        }
         let tag = match job.statement {
             Statement::Begin(modes) => self.begin(modes),
             Statement::PrepareTransaction(gid) => self.prepare_transaction(gid),
@@ -33,23 +36,6 @@ impl Session {
             Statement::Commit { chain } => self.commit(*chain),
             Statement::Rollback { chain } => self.rollback(*chain),
             Statement::RollbackTo(name) => self.rollback_to(name),
-            statement => {
-                self.transaction.check_accepts(statement)?;
-                return self.unless_failed(job, sink);
-            }
-        };
-        tag.map(Done::Tag)
-    }
-
-    /// Statements that a failed transaction does not accept.
-    fn unless_failed(&mut self, job: &Job<'_>, sink: &mut dyn StatementSink) -> Result<Done, SqlError> {
-        let tag = match job.statement {
-            Statement::Begin(_)
-            | Statement::PrepareTransaction(_)
-            | Statement::SetTransaction(_)
-            | Statement::Commit { .. }
-            | Statement::Rollback { .. }
-            | Statement::RollbackTo(_) => Err(SqlError::internal("handled above")),
             Statement::EndPrepared { gid, commit } => self.end_prepared(gid, *commit),
             Statement::Savepoint(name) => self.savepoint(name),
             Statement::Release(name) => self.release(name),
@@ -100,4 +86,9 @@ impl Session {
         };
         tag.map(Done::Tag)
     }
+}
+
+/// Whether a statement says itself what a transaction that has failed does about it.
+fn looks_itself(statement: &Statement) -> bool {
+    ends_transaction(statement) || matches!(statement, Statement::Begin(_) | Statement::SetTransaction(_))
 }

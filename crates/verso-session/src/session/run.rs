@@ -10,6 +10,7 @@ use verso_types::text::type_of;
 use super::{Ending, Session};
 use crate::client::StatementSink;
 use crate::client::{Nowhere, Results};
+use crate::constraints::{check_due, explain_late};
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::framed;
@@ -202,8 +203,8 @@ impl Session {
         let mut results = Results::new(&mut nowhere);
         let mut check = |frame: &Frame<'_>, _: &mut Results<'_>| {
             let unique = active.txn.borrow_mut().check_unique_now();
-            unique.map_err(|error| frame.explain_unique(error))?;
-            frame.check_due(true)
+            unique.map_err(|error| explain_late(frame, error))?;
+            check_due(frame, true)
         };
         self.in_frame(active, &mut results, &mut check).map_err(|failure| failure.error)
     }
