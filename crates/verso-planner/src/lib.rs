@@ -15,9 +15,11 @@
 #![forbid(unsafe_code)]
 
 pub mod bind;
+mod depth;
 pub mod errors;
 pub mod explain;
 pub mod plan;
 mod rewrite;
 
 pub use errors::SqlError;
+pub use rewrite::Rules;

@@ -68,7 +68,8 @@ impl Frame<'_> {
         let params = if job.shows { job.params } else { &[] };
         let types: Vec<SqlType> = params.iter().map(type_of).collect();
         let time_zone = &self.services.settings.time_zone;
-        let bound = Binder::new(self.catalog, time_zone, &types).statement(&parsed.statement)?;
+        let binder = Binder::new(self.catalog, time_zone, &types).with_rules(self.services.settings.rules);
+        let bound = binder.statement(&parsed.statement)?;
         self.run_once(bound, &Job { params, ..*job }, results)
     }
 

@@ -13,6 +13,7 @@ use crate::frame::Frame;
 use crate::plans::{Done, Job};
 use crate::{copy, ddl};
 use verso_parser::syntax::Statement;
+use verso_planner::Rules;
 use verso_planner::bind::Binder;
 
 /// Runs a statement of any kind that runs in a frame.
@@ -25,12 +26,17 @@ pub(crate) fn statement(
     if let Some(prepared) = job.prepared
         && prepared.is_plain()
     {
+        // Kept plans have all rewrites.
+        if frame.services.settings.rules != Rules::ALL {
+            return frame.as_given(job, results);
+        }
         match frame.prepared(prepared, job, results) {
             Err(_) if prepared.is_stale() => return frame.as_given(job, results),
             result => return result,
         }
     }
-    let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, types);
+    let settings = &frame.services.settings;
+    let binder = Binder::new(frame.catalog, &settings.time_zone, types).with_rules(settings.rules);
     let tag = match job.statement {
         Statement::Query(_)
         | Statement::Insert(_)

@@ -4,6 +4,7 @@
 //!     the row alone.
 //! A2. Nothing is held but one batch of each input: a right input that is an index scan makes this an index nested loop.
 
+use verso_env::stack;
 use verso_types::{Batch, Column, SqlType, Value};
 
 use super::operator::{Bounded, Operator};
@@ -128,6 +129,7 @@ impl ApplyOperator {
 
 impl Operator for ApplyOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        stack::check()?;
         self.close();
         self.left.open(cx)
     }

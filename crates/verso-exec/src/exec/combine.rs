@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use verso_env::stack;
 use verso_types::{Batch, SqlType};
 
 use super::operator::{Operator, compile};
@@ -176,6 +177,7 @@ impl SharedOperator {
 
 impl Operator for SharedOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        stack::check()?;
         let state = cx.state().ok_or_else(outside)?;
         let address = Arc::as_ptr(&self.plan).addr();
         let known = state.shared.borrow().get(&address).map(|(_, rows)| Arc::clone(rows));

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use verso_env::stack;
 use verso_types::{Batch, SqlType};
 
 use super::operator::Operator;
@@ -261,6 +262,7 @@ impl JoinOperator {
 
 impl Operator for JoinOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        stack::check()?;
         self.close();
         self.probe = Probe {
             rows: Batch::of_types(&self.left_types),

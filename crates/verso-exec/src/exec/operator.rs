@@ -1,5 +1,6 @@
 //! Operators: each yields batches.
 
+use verso_env::stack;
 use verso_types::{Batch, SqlType};
 
 use super::ExecContext;
@@ -75,6 +76,9 @@ pub(crate) fn types_of(plan: &Plan) -> Vec<SqlType> {
 
 /// The operators of a plan.
 pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
+    if stack::check().is_err() {
+        return Box::new(TooDeep);
+    }
     match plan {
         Plan::Values { rows, columns } => Box::new(ValuesOperator::new(rows, columns, executor)),
         Plan::TableScan { table, columns, filter } => {
@@ -150,7 +154,7 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             *operation,
             *all,
         )),
-        Plan::Shared { plan } => Box::new(SharedOperator::new(plan, types_of(plan), executor)),
+        Plan::Shared { plan, .. } => Box::new(SharedOperator::new(plan, types_of(plan), executor)),
         Plan::Recursive { number, base, step, all } => Box::new(RecursiveOperator::new(
             *number,
             compile(base, executor),
@@ -160,6 +164,21 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         )),
         Plan::WorkTable { number, .. } => Box::new(WorkOperator::new(*number)),
     }
+}
+
+/// Stands where a plan nests too deeply to be run.
+struct TooDeep;
+
+impl Operator for TooDeep {
+    fn open(&mut self, _: &ExecContext<'_>) -> Result<()> {
+        Err(ExecError::TooDeep)
+    }
+
+    fn next(&mut self, _: &ExecContext<'_>, _: &mut Batch) -> Result<bool> {
+        Err(ExecError::TooDeep)
+    }
+
+    fn close(&mut self) {}
 }
 
 fn typed(plan: &Plan, executor: Executor) -> (Box<dyn Operator>, Vec<SqlType>) {

@@ -1,5 +1,6 @@
 //! Operators that pass rows on: projection, filter, limit, append, single rows.
 
+use verso_env::stack;
 use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::ExecContext;
@@ -27,6 +28,7 @@ impl ProjectOperator {
 
 impl Operator for ProjectOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        stack::check()?;
         self.close();
         self.input.open(cx)
     }
@@ -86,6 +88,7 @@ impl FilterOperator {
 
 impl Operator for FilterOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        stack::check()?;
         self.bounded = Bounded::default();
         self.input.open(cx)
     }
@@ -155,6 +158,7 @@ fn row_count(
 
 impl Operator for LimitOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        stack::check()?;
         self.skip = row_count(cx, self.offset.as_ref(), "2201X", "OFFSET")?.unwrap_or(0);
         self.left = row_count(cx, self.limit.as_ref(), "2201W", "LIMIT")?.unwrap_or(u64::MAX);
         self.bound = None;
@@ -216,6 +220,7 @@ impl AppendOperator {
 
 impl Operator for AppendOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        stack::check()?;
         (self.current, self.bound) = (0, None);
         self.inputs.iter_mut().try_for_each(|input| input.open(cx))
     }

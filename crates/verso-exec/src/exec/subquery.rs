@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
+use verso_env::stack;
 use verso_types::{Batch, SqlType, Value};
 
 use super::operator::{Operator, compile, types_of};
@@ -72,6 +73,7 @@ pub(super) fn evaluate(
         // An expression outside of any statement: nothing is kept.
         return evaluate(&cx.statement(&StatementState::default()), plan, test, outer, args);
     };
+    stack::check()?;
     let address = Arc::as_ptr(plan).addr();
     let mut running = state.subqueries.borrow_mut().remove(&address).unwrap_or_else(|| Running {
         plan: Arc::clone(plan),

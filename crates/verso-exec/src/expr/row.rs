@@ -1,5 +1,6 @@
 //! Expressions as closures over one row.
 
+use verso_env::stack;
 use verso_types::{Batch, CastKind, Column, SqlType, TimeZone, Value, cast, cmp_sql, eq_sql};
 
 use super::like::LikePattern;
@@ -80,6 +81,9 @@ impl RowExpr {
 }
 
 fn compile(expr: &TypedExpr) -> Closure {
+    if stack::check().is_err() {
+        return Box::new(|_, _| Err(ExecError::TooDeep));
+    }
     match &expr.kind {
         ExprKind::Column(index) => {
             let (index, ty) = (*index, expr.ty.clone());

@@ -297,6 +297,25 @@ impl TypedExpr {
         }
     }
 
+    /// Calls `visit` on the plans of the queries within it.
+    pub fn for_each_subquery<'a>(&'a self, visit: &mut dyn FnMut(&'a Plan)) {
+        if let ExprKind::Subquery { plan, .. } = &self.kind {
+            visit(plan);
+        }
+        self.for_each_child(&mut |child| child.for_each_subquery(visit));
+    }
+
+    /// How many parts it has, itself included; counting stops at `max`.
+    #[must_use]
+    pub fn size(&self, max: usize) -> usize {
+        let mut parts = 0;
+        self.any(&mut |_| {
+            parts += 1;
+            parts >= max
+        });
+        parts
+    }
+
     /// Whether `test` holds for this expression or any part of it.
     pub fn any(&self, test: &mut dyn FnMut(&TypedExpr) -> bool) -> bool {
         if test(self) {

@@ -62,12 +62,20 @@ impl OutputColumn {
 pub const RECORD_COLUMN: usize = usize::MAX;
 
 impl Plan {
+    /// A reader of a plan that others read too.
+    #[must_use]
+    pub fn shared(plan: Arc<Plan>) -> Plan {
+        let columns = plan.output();
+        Plan::Shared { plan, columns }
+    }
+
     /// Names and types of what the plan yields.
     #[must_use]
     pub fn output(&self) -> Vec<OutputColumn> {
         match self {
             Plan::Values { columns, .. }
             | Plan::FunctionScan { columns, .. }
+            | Plan::Shared { columns, .. }
             | Plan::External { columns } => columns.clone(),
             Plan::SystemScan { output, .. } => output.clone(),
             Plan::TableScan { table, columns, .. }
@@ -105,7 +113,6 @@ impl Plan {
                 left.output().into_iter().chain(right.output()).collect()
             }
             Plan::SetOperation { left, .. } => left.rootless(),
-            Plan::Shared { plan } => plan.output(),
             Plan::Recursive { base, .. } => base.rootless(),
             Plan::WorkTable { columns, .. } => columns.clone(),
         }

@@ -178,6 +178,8 @@ pub enum Plan {
     Shared {
         /// The query; the same `Arc` wherever it is read.
         plan: Arc<Plan>,
+        /// What it yields.
+        columns: Vec<OutputColumn>,
     },
     /// `WITH RECURSIVE`: the base's rows, then the step's over the rows of the round before, until there are none.
     Recursive {

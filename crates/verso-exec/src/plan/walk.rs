@@ -1,5 +1,8 @@
 //! Walks over plans: an operator's inputs and expressions, and questions about whole trees.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use super::{ExprKind, Plan, SetCall, TypedExpr};
 use crate::functions::Volatility;
 
@@ -28,7 +31,7 @@ impl Plan {
             Plan::Join { left, right, .. }
             | Plan::Apply { left, right, .. }
             | Plan::SetOperation { left, right, .. } => vec![left, right],
-            Plan::Shared { plan } => vec![plan],
+            Plan::Shared { plan, .. } => vec![plan],
             Plan::Recursive { base, step, .. } => vec![base, step],
         }
     }
@@ -148,19 +151,28 @@ impl Plan {
         }
     }
 
-    /// Whether `test` holds for this operator, one that it reads, or one of a query within their expressions.
+    /// Whether `test` holds for this operator, one that it reads, or one of a query within their expressions. What is read
+    /// in several places is looked into once.
     pub fn any(&self, test: &mut dyn FnMut(&Plan) -> bool) -> bool {
-        if test(self) {
-            return true;
+        let (mut open, mut seen) = (vec![self], HashSet::new());
+        while let Some(plan) = open.pop() {
+            if test(plan) {
+                return true;
+            }
+            if plan.is_known(&mut seen) {
+                continue;
+            }
+            for expr in plan.exprs() {
+                expr.for_each_subquery(&mut |inner| open.push(inner));
+            }
+            open.extend(plan.inputs());
         }
-        let in_expr = |expr: &TypedExpr, test: &mut dyn FnMut(&Plan) -> bool| {
-            expr.any(&mut |part| match &part.kind {
-                ExprKind::Subquery { plan, .. } => plan.any(test),
-                _ => false,
-            })
-        };
-        self.exprs().into_iter().any(|expr| in_expr(expr, test))
-            || self.inputs().into_iter().any(|input| input.any(test))
+        false
+    }
+
+    /// Whether it reads a plan that others read too, and that has been seen.
+    fn is_known(&self, seen: &mut HashSet<*const Plan>) -> bool {
+        matches!(self, Plan::Shared { plan, .. } if !seen.insert(Arc::as_ptr(plan)))
     }
 
     /// Whether `test` holds for an expression of the whole tree, or any part of one.
@@ -186,12 +198,17 @@ impl Plan {
     #[must_use]
     pub fn uses_outer(&self) -> bool {
         let own = |expr: &TypedExpr| expr.any(&mut |part| matches!(part.kind, ExprKind::Outer(_)));
-        if self.exprs().into_iter().any(own) {
-            return true;
+        let (mut open, mut seen) = (vec![self], HashSet::new());
+        while let Some(plan) = open.pop() {
+            if plan.exprs().into_iter().any(own) {
+                return true;
+            }
+            match plan {
+                plan if plan.is_known(&mut seen) => {}
+                Plan::Apply { left, .. } => open.push(left), // the right side's are the apply's own
+                other => open.extend(other.inputs()),
+            }
         }
-        match self {
-            Plan::Apply { left, .. } => left.uses_outer(), // the right side's are the apply's own
-            other => other.inputs().into_iter().any(Plan::uses_outer),
-        }
+        false
     }
 }

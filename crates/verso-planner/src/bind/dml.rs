@@ -58,7 +58,7 @@ impl Binder<'_> {
             None => None,
         };
         let mut insert = Insert { table, source, values, spool, checks, on_conflict, returning };
-        read_at_start(&mut insert);
+        read_at_start(&mut insert, self.rules)?;
         Ok(insert)
     }
 

@@ -1,19 +1,23 @@
 //! Expressions.
 
+use verso_env::stack;
 use verso_exec::functions::{BuiltinFunction, operator_candidates};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType, Value, cast_kind};
 
 use super::Binder;
 use super::context::Context;
+use super::once::once;
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
 use super::scope::Meaning;
+use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Literal};
 
 impl Binder<'_> {
     /// Binds an expression; an untyped literal stays `Unknown`.
     pub(super) fn expr(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        stack::check()?;
         match &expr.kind {
             ExprKind::Column(parts) => self.column(parts, cx),
             ExprKind::Literal(literal) => self.literal(literal, expr.at.start),
@@ -69,11 +73,13 @@ impl Binder<'_> {
                 let low = (self.expr(low, cx)?, low.at.start);
                 let high = (self.expr(high, cx)?, high.at.start);
                 let (below, above) = if *negated { ("<", ">") } else { (">=", "<=") };
-                let parts = vec![
-                    self.operator(below, vec![value.clone(), low], expr.point)?,
-                    self.operator(above, vec![value, high], expr.point)?,
-                ];
-                Ok(TypedExpr::new(if *negated { K::Or(parts) } else { K::And(parts) }, SqlType::Bool))
+                once(value, |value| {
+                    let parts = vec![
+                        self.operator(below, vec![value.clone(), low], expr.point)?,
+                        self.operator(above, vec![value, high], expr.point)?,
+                    ];
+                    Ok(TypedExpr::new(if *negated { K::Or(parts) } else { K::And(parts) }, SqlType::Bool))
+                })
             }
             ExprKind::Like { arg, pattern, escape, negated, case_insensitive } => {
                 let op = match (case_insensitive, negated) {
@@ -226,6 +232,8 @@ impl Binder<'_> {
             steps.push((op, &**right, first.point, left.at.start));
             first = left;
         }
+        // The result is as deep as the chain is long, and walked by functions without a check of their own.
+        levels(steps.len())?;
         let mut result = self.expr(first, cx)?;
         for (op, right, point, start) in steps.into_iter().rev() {
             let right_bound = self.expr(right, cx)?;
@@ -323,6 +331,20 @@ impl Binder<'_> {
             }
             None => None,
         };
+        if let Some(operand) = operand {
+            return once(operand, |operand| self.branches(Some(operand), branches, otherwise, cx));
+        }
+        self.branches(None, branches, otherwise, cx)
+    }
+
+    /// The branches of CASE; an operand is compared with each.
+    fn branches(
+        &self,
+        operand: Option<(TypedExpr, u32)>,
+        branches: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
         let mut conditions = Vec::new();
         let mut results = Vec::new();
         for (condition, result) in branches {

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use verso_catalog::{FunctionReturn, SystemView, TableDef};
+use verso_env::stack;
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, TypedExpr};
 use verso_types::{CastKind, SqlType};
@@ -71,6 +72,7 @@ impl Binder<'_> {
 
     fn item(&self, item: &FromItem, locks: &[LockClause]) -> Result<Input, SqlError> {
         unbound::item(item)?;
+        stack::check()?;
         let wanted = |own: Option<&str>| match locks {
             [] => None,
             locks => Wanted::of(locks, item.alias.as_ref().map(|alias| alias.text.as_str()).or(own)),
@@ -105,7 +107,12 @@ impl Binder<'_> {
                         let hidden = Correlation { hidden: outer.hidden || outer.lateral, ..*outer };
                         Binder { outer: Some(&hidden), ..self.clone() }.query_locked(query, &[], locking)?
                     }
-                    _ => self.query_locked(query, &[], locking)?,
+                    // Inside, the items before this one are a query around.
+                    Some(outer) => {
+                        let around = Correlation { lateral: false, ..*outer };
+                        Binder { outer: Some(&around), ..self.clone() }.query_locked(query, &[], locking)?
+                    }
+                    None => self.query_locked(query, &[], locking)?,
                 };
                 if let Some(wanted) = wanted {
                     marks = inside;

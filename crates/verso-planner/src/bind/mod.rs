@@ -18,6 +18,7 @@
 //! | [`dml`], [`change`] | INSERT; UPDATE, DELETE |
 //! | [`start`] | queries of an INSERT over its own table |
 //! | [`plpgsql`] | bodies of functions |
+//! | [`once`] | values that an expression uses several times |
 //! | [`parameter`] | types of parameters that nobody declared |
 //! | [`unbound`] | clauses that are refused by name |
 //! | [`walk`] | walks over typed expressions |
@@ -36,6 +37,7 @@ mod expr;
 mod from;
 mod lock;
 mod names;
+mod once;
 mod order;
 mod parameter;
 mod plpgsql;
@@ -60,6 +62,7 @@ use verso_exec::plan::{Statement, TypedExpr};
 use verso_types::{SqlType, TimeZone};
 
 use crate::errors::SqlError;
+use crate::rewrite::Rules;
 use verso_parser::syntax;
 
 pub(crate) use coerce::exactly;
@@ -86,6 +89,8 @@ pub struct Binder<'c> {
     outer: Option<&'c scope::Correlation<'c>>,
     /// The queries of WITH in scope, innermost last.
     ctes: Vec<with::Cte>,
+    /// Which rewrites are on.
+    pub(crate) rules: Rules,
 }
 
 impl<'c> Binder<'c> {
@@ -103,7 +108,14 @@ impl<'c> Binder<'c> {
             variables: Vec::new(),
             outer: None,
             ctes: Vec::new(),
+            rules: Rules::ALL,
         }
+    }
+
+    /// The same with these rewrites only.
+    #[must_use]
+    pub fn with_rules(self, rules: Rules) -> Binder<'c> {
+        Binder { rules, ..self }
     }
 
     /// For statements to be prepared: parameters get the types that their contexts want.
@@ -118,7 +130,7 @@ impl<'c> Binder<'c> {
     /// Binds a query or a change of rows and chooses its access paths.
     pub fn statement(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
         let mut bound = self.unplanned(statement)?;
-        crate::plan::choose(&mut bound);
+        crate::plan::choose(&mut bound, self.rules)?;
         Ok(bound)
     }
 

@@ -4,6 +4,7 @@
 //! FROM ─► WHERE ─► [Aggregate ─► HAVING] ─► Project (output and hidden sort keys) ─► Distinct ─► Sort ─► Limit
 //! ```
 
+use verso_env::stack;
 use verso_exec::plan::{OutputColumn, Plan, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
@@ -13,9 +14,7 @@ use super::lock::{self, Locking, Mark};
 use super::resolve::shown;
 use super::scope::Scope;
 use super::unbound;
-use super::with::inline_shared;
 use crate::errors::{SqlError, sqlstate};
-use crate::rewrite::rewrite;
 use verso_parser::syntax::{Expr, ExprKind, Query, QueryBody};
 
 impl Binder<'_> {
@@ -36,13 +35,11 @@ impl Binder<'_> {
         targets: &[SqlType],
         around: Locking<'_>,
     ) -> Result<(Plan, Vec<Mark>), SqlError> {
+        stack::check()?;
         if query.with.is_empty() {
-            let (plan, marks) = self.body(query, targets, around)?;
-            return Ok((rewrite(plan), marks));
+            return self.body(query, targets, around);
         }
-        let inside = self.with(&query.with)?;
-        let (plan, marks) = inside.body(query, targets, around)?;
-        Ok((rewrite(inline_shared(plan)), marks))
+        self.with(&query.with)?.body(query, targets, around)
     }
 
     /// A query without its WITH, and the places of the records it reads that a query around it locks.
@@ -77,11 +74,11 @@ impl Binder<'_> {
                 let what = "a data-modifying statement in WITH";
                 return Err(SqlError::unsupported(what).at(query.at.start));
             }
-            QueryBody::Set { operator, all, left, right } => {
+            QueryBody::Set { .. } => {
                 if let Some(lock) = locking.locks.first() {
                     return Err(lock::not_allowed(lock.strength, "UNION/INTERSECT/EXCEPT"));
                 }
-                let plan = self.set_operation(*operator, *all, left, right, targets)?;
+                let plan = self.set_operation(&query.body, targets)?;
                 self.order_output(plan, &query.order_by)?
             }
         };

@@ -6,31 +6,56 @@ use verso_types::{CastKind, SqlType};
 use super::Binder;
 use super::coerce::exactly;
 use super::resolve::{common_type, shown};
+use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Query, SetOperator};
+use verso_parser::syntax::{Query, QueryBody, SetOperator};
 
 impl Binder<'_> {
-    /// UNION, INTERSECT, EXCEPT: both sides in common types, under the names of the left one.
-    pub(super) fn set_operation(
+    /// UNION, INTERSECT, EXCEPT: both sides in common types, under the names of the left one. A chain of them, as long as
+    /// it may be, is bound from its left end on.
+    pub(super) fn set_operation(&self, body: &QueryBody, targets: &[SqlType]) -> Result<Plan, SqlError> {
+        let mut steps = Vec::new();
+        let mut first = body;
+        let mut start = None;
+        while let QueryBody::Set { operator, all, left, right } = first {
+            steps.push((*operator, *all, &**right));
+            start = Some(&**left);
+            match &left.body {
+                QueryBody::Set { .. } if is_bare(left) => first = &left.body,
+                _ => break,
+            }
+        }
+        levels(2 * steps.iter().filter(|(operator, _, _)| *operator != SetOperator::Union).count())?;
+        let Some(start) = start else { return Err(SqlError::internal("no set operation")) };
+        let mut plan = self.query_for(start, targets)?;
+        for (n, (operator, all, right)) in steps.into_iter().rev().enumerate() {
+            let again = (n == 0).then_some(start);
+            plan = self.combined(plan, again, (operator, all), right, targets)?;
+        }
+        Ok(plan)
+    }
+
+    /// One step of a chain. The plan on the left can be bound again where it is a single query.
+    fn combined(
         &self,
-        operator: SetOperator,
-        all: bool,
-        left: &Query,
+        mut first: Plan,
+        again: Option<&Query>,
+        (operator, all): (SetOperator, bool),
         right: &Query,
         targets: &[SqlType],
     ) -> Result<Plan, SqlError> {
         let types = |plan: &Plan| plan.output().into_iter().map(|column| column.ty).collect::<Vec<_>>();
         let word = operator.as_str();
-        let mut first = self.query_for(left, targets)?;
-        let hints = types(&first);
-        let second = self.query_for(right, if targets.is_empty() { &hints } else { targets })?;
-        let (ours, theirs) = (types(&first), types(&second));
+        let ours = types(&first);
+        let second = self.query_for(right, if targets.is_empty() { &ours } else { targets })?;
+        let theirs = types(&second);
         if ours.len() != theirs.len() {
             let text = format!("each {word} query must have the same number of columns");
             return Err(SqlError::syntax(text).at(right.at.start));
         }
         // An untyped literal on the left takes the type of the right side.
-        if ours.iter().zip(&theirs).any(|(a, b)| common_type([a, b].into_iter()).is_err()) {
+        let differ = ours.iter().zip(&theirs).any(|(a, b)| common_type([a, b].into_iter()).is_err());
+        if let (true, Some(left)) = (differ, again) {
             first = self.query_for(left, &theirs)?;
         }
         let mut common = Vec::with_capacity(theirs.len());
@@ -40,24 +65,14 @@ impl Binder<'_> {
                 SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(right.at.start)
             })?);
         }
-        let first = Box::new(self.cast_output(first, &common)?);
-        let second = Box::new(self.cast_output(second, &common)?);
+        let first = self.cast_output(first, &common)?;
+        let second = self.cast_output(second, &common)?;
         let operation = match operator {
-            SetOperator::Union => {
-                let inputs = match *first {
-                    Plan::Append { mut inputs } if all => {
-                        inputs.push(*second);
-                        inputs
-                    }
-                    first => vec![first, *second],
-                };
-                let append = Plan::Append { inputs };
-                return Ok(if all { append } else { Plan::Distinct { input: Box::new(append) } });
-            }
+            SetOperator::Union => return Ok(union(first, second, all)),
             SetOperator::Intersect => SetOperation::Intersect,
             SetOperator::Except => SetOperation::Except,
         };
-        Ok(Plan::SetOperation { left: first, right: second, operation, all })
+        Ok(Plan::SetOperation { left: Box::new(first), right: Box::new(second), operation, all })
     }
 
     /// The plan with its columns cast.
@@ -74,4 +89,27 @@ impl Binder<'_> {
         let names = output.into_iter().map(|column| column.name).collect();
         Ok(Plan::Project { input: Box::new(plan), exprs, names })
     }
+}
+
+/// Whether a query is nothing but its body.
+fn is_bare(query: &Query) -> bool {
+    query.with.is_empty()
+        && query.order_by.is_empty()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.locks.is_empty()
+}
+
+/// UNION, in one level with a UNION on its left. Duplicates that go at its end need not go before.
+fn union(first: Plan, second: Plan, all: bool) -> Plan {
+    let inputs = match first {
+        Plan::Append { inputs } if all => inputs,
+        Plan::Distinct { input } if !all => match *input {
+            Plan::Append { inputs } => inputs,
+            input => vec![input],
+        },
+        first => vec![first],
+    };
+    let append = Plan::Append { inputs: inputs.into_iter().chain([second]).collect() };
+    if all { append } else { Plan::Distinct { input: Box::new(append) } }
 }

@@ -17,8 +17,17 @@ use verso_catalog::TableDef;
 use verso_exec::plan::{ExprKind as K, Insert, Plan, SubqueryTest, TypedExpr};
 use verso_types::{SqlType, Value};
 
-/// Lets an INSERT's queries see the state at its start.
-pub(super) fn read_at_start(insert: &mut Insert) {
+use crate::errors::SqlError;
+use crate::rewrite::{self, Rules};
+
+/// Lets an INSERT's queries see the state at its start. They are rewritten first, so that of what is kept conditions and
+/// columns are left out that nothing asks for.
+pub(super) fn read_at_start(insert: &mut Insert, rules: Rules) -> Result<(), SqlError> {
+    let update = insert.on_conflict.iter_mut().filter_map(|clause| clause.update.as_mut());
+    let of_update = update
+        .flat_map(|update| update.assignments.iter_mut().map(|(_, value)| value).chain(&mut update.filter));
+    let returning = insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs);
+    rewrite::expressions(of_update.chain(returning).collect(), rules)?;
     let alone = matches!(&insert.source, Plan::Values { rows, .. } if rows.len() == 1);
     let mut start = Start { table: Arc::clone(&insert.table), whole_only: alone, shared: Vec::new() };
     if let Some(update) = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {
@@ -29,13 +38,13 @@ pub(super) fn read_at_start(insert: &mut Insert) {
     let returning = insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs);
     returning.for_each(|expr| start.expression(expr));
     if start.shared.is_empty() {
-        return;
+        return Ok(());
     }
     let source = std::mem::replace(&mut insert.source, Plan::Append { inputs: Vec::new() });
     let output = source.output();
     let none_of = |plan: Arc<Plan>| {
         let never = TypedExpr::literal(Value::Bool(false), SqlType::Bool);
-        let rows = Plan::Filter { input: Box::new(Plan::Shared { plan }), predicate: never };
+        let rows = Plan::Filter { input: Box::new(Plan::shared(plan)), predicate: never };
         Plan::Project {
             input: Box::new(rows),
             exprs: output.iter().map(|column| TypedExpr::null(column.ty.clone())).collect(),
@@ -45,6 +54,7 @@ pub(super) fn read_at_start(insert: &mut Insert) {
     let shared: Vec<Plan> = start.shared.into_iter().map(none_of).collect();
     insert.source = Plan::Append { inputs: std::iter::once(source).chain(shared).collect() };
     insert.spool = true;
+    Ok(())
 }
 
 struct Start {
@@ -83,7 +93,7 @@ impl Start {
     /// The rows of the table within a query that needs something of the row.
     fn tables(&mut self, plan: &mut Plan) {
         match plan {
-            Plan::Shared { plan } => {
+            Plan::Shared { plan, .. } => {
                 if self.scans(plan) {
                     self.shared.push(Arc::clone(plan));
                 }
@@ -112,7 +122,7 @@ impl Start {
     fn share(&mut self, plan: Plan) -> Plan {
         let plan = Arc::new(plan);
         self.shared.push(Arc::clone(&plan));
-        Plan::Shared { plan }
+        Plan::shared(plan)
     }
 
     fn scans(&self, plan: &Plan) -> bool {

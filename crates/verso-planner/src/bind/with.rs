@@ -1,7 +1,7 @@
 //! WITH: queries that others read by name.
 //!
-//! A query read once becomes part of its reader; one read several times, or whose result may differ each time, is
-//! computed once per statement.
+//! Each reader gets the same [`Plan::Shared`]; which of them become part of their readers is decided when the statement is
+//! rewritten.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use verso_exec::plan::{OutputColumn, Plan, TypedExpr};
 use super::Binder;
 use super::scope::Correlation;
 use super::unbound;
+use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Name, QueryBody, SetOperator};
 
@@ -47,6 +48,7 @@ impl<'c> Binder<'c> {
             let correlated = plan.uses_outer().then(|| self.outer.map_or(0, Correlation::depth));
             let rows = CteRows::Plan { plan: Arc::new(plan), correlated };
             inside.ctes.push(Cte { name: query.name.text.as_str().into(), rows });
+            levels(4 * inside.ctes.len())?; // each may read the one before it, by way of several operators
         }
         Ok(inside)
     }
@@ -101,7 +103,7 @@ impl<'c> Binder<'c> {
             CteRows::Work { number, columns } => {
                 Plan::WorkTable { number: *number, columns: columns.clone() }
             }
-            CteRows::Plan { plan, correlated: None } => Plan::Shared { plan: Arc::clone(plan) },
+            CteRows::Plan { plan, correlated: None } => Plan::shared(Arc::clone(plan)),
             CteRows::Plan { plan, correlated: Some(depth) } => {
                 if *depth != self.outer.map_or(0, Correlation::depth) {
                     let what = "a WITH query that needs a query around it, read from another one inside";
@@ -132,33 +134,4 @@ fn named(plan: Plan, query: &syntax::Cte) -> Result<Plan, SqlError> {
     let names = given.chain(output.iter().skip(query.columns.len()).map(|column| Arc::clone(&column.name)));
     let exprs = output.iter().enumerate().map(|(index, column)| TypedExpr::column(index, column.ty.clone()));
     Ok(Plan::Project { exprs: exprs.collect(), names: names.collect(), input: Box::new(plan) })
-}
-
-/// Puts queries of WITH that are read once where they are read.
-pub fn inline_shared(mut plan: Plan) -> Plan {
-    let mut read: Vec<*const Plan> = Vec::new();
-    count_shared(&plan, &mut read);
-    replace(&mut plan, &read);
-    plan
-}
-
-/// Every reading of a shared plan, those within expressions included.
-fn count_shared(plan: &Plan, read: &mut Vec<*const Plan>) {
-    plan.any(&mut |part| {
-        if let Plan::Shared { plan } = part {
-            read.push(Arc::as_ptr(plan));
-        }
-        false
-    });
-}
-
-fn replace(plan: &mut Plan, read: &[*const Plan]) {
-    if let Plan::Shared { plan: shared } = plan {
-        let times = read.iter().filter(|address| **address == Arc::as_ptr(shared)).count();
-        if times > 1 || shared.is_volatile() {
-            return;
-        }
-        *plan = Plan::clone(shared);
-    }
-    plan.for_each_input_mut(&mut |input| replace(input, read));
 }

@@ -1,10 +1,14 @@
 //! Expressions as text, over the names of the columns that they read.
 
+use verso_env::stack;
 use verso_exec::plan::{ExprKind, SubqueryTest, TypedExpr};
 use verso_types::{SqlType, TimeZone, Value, format_text};
 
 /// An expression over columns of these names.
 pub(super) fn text(expr: &TypedExpr, names: &[String]) -> String {
+    if stack::check().is_err() {
+        return "…".to_string();
+    }
     let one = |expr: &TypedExpr| text(expr, names);
     let all = |exprs: &[TypedExpr], between: &str| exprs.iter().map(one).collect::<Vec<_>>().join(between);
     let not = |negated: &bool| if *negated { "NOT " } else { "" };

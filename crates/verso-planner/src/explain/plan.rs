@@ -1,8 +1,11 @@
 //! Bound statements as text: one line an operator, what belongs to it below, its inputs behind that, each deeper by one.
 
+use std::collections::HashSet;
 use std::fmt::Display;
+use std::sync::Arc;
 
 use verso_catalog::TableDef;
+use verso_env::stack;
 use verso_exec::plan::{
     AggregateCall, Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Plan, SetCall, SetOperation,
     SortKey, Statement as Bound, TypedExpr, Update,
@@ -12,17 +15,21 @@ use super::expression::{list, text};
 
 /// The lines of a plan.
 #[derive(Default)]
-pub struct Lines(Vec<String>);
+pub struct Lines {
+    lines: Vec<String>,
+    /// Plans read in several places that are shown already, by address.
+    shown: HashSet<*const Plan>,
+}
 
 impl Lines {
     /// Adds a line.
     pub fn add(&mut self, depth: usize, line: impl Display) {
-        self.0.push(format!("{}{line}", "  ".repeat(depth)));
+        self.lines.push(format!("{}{line}", "  ".repeat(depth)));
     }
 
     /// The lines, first to last.
     pub fn finish(self) -> Vec<String> {
-        self.0
+        self.lines
     }
 
     /// Adds a statement.
@@ -117,8 +124,16 @@ impl Lines {
     }
 
     fn plan(&mut self, operator: &Plan, depth: usize) {
+        if stack::check().is_err() {
+            return self.add(depth, "…");
+        }
         self.add(depth, headline(operator));
         self.details(operator, depth + 1);
+        if let Plan::Shared { plan, .. } = operator
+            && !self.shown.insert(Arc::as_ptr(plan))
+        {
+            return;
+        }
         for input in operator.inputs() {
             self.plan(input, depth + 1);
         }
@@ -212,7 +227,7 @@ fn headline(operator: &Plan) -> String {
             };
             format!("SetOp {word}{}", all_word(all))
         }
-        Plan::Shared { plan: _ } => "CTE Scan".to_string(),
+        Plan::Shared { .. } => "CTE Scan".to_string(),
         Plan::Recursive { base: _, step: _, all, number: _ } => format!("Recursive Union{}", all_word(all)),
         Plan::WorkTable { .. } => "WorkTable Scan".to_string(),
     }

@@ -26,19 +26,26 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
+use verso_env::stack::{self, StackExhausted};
 use verso_exec::functions::AggregateKind;
 use verso_exec::plan::{
     AggregateCall, ExprKind, IndexAccess, KeyMatch, Plan, Statement, SubqueryTest, TypedExpr,
 };
 use verso_types::{SqlType, Value};
 
+use crate::errors::SqlError;
+use crate::rewrite::{self, Rules};
 use terms::{Says, Term};
 
 /// Combinations of IN lists that one access may have.
 const COMBINATIONS_MAX: usize = 10_000;
 
-/// Chooses the access paths of a bound statement.
-pub fn choose(statement: &mut Statement) {
+/// Rewrites a bound statement and chooses its access paths.
+///
+/// # Errors
+/// 54001 where it nests too deeply.
+pub fn choose(statement: &mut Statement, rules: Rules) -> Result<(), SqlError> {
+    rewrite::statement(statement, rules)?;
     let mut planner = Planner::default();
     match statement {
         Statement::Query(plan) => planner.query(plan, false),
@@ -65,16 +72,29 @@ pub fn choose(statement: &mut Statement) {
             delete.access = for_change(&delete.table, &delete.columns, delete.filter.as_ref());
         }
     }
+    planner.finish()
 }
 
-/// Chooses the access paths of a query that is no statement by itself.
-pub fn query(plan: &mut Plan) {
-    Planner::default().query(plan, false);
+/// The same for a query that is no statement by itself.
+///
+/// # Errors
+/// 54001 where it nests too deeply.
+pub fn query(plan: &mut Plan, rules: Rules) -> Result<(), SqlError> {
+    rewrite::query(plan, rules)?;
+    let mut planner = Planner::default();
+    planner.query(plan, false);
+    planner.finish()
 }
 
-/// Chooses the access paths of the queries within an expression.
-pub fn expression(expr: &mut TypedExpr) {
-    Planner::default().expression(expr);
+/// The same for the queries within an expression.
+///
+/// # Errors
+/// 54001 where it nests too deeply.
+pub fn expression(expr: &mut TypedExpr, rules: Rules) -> Result<(), SqlError> {
+    rewrite::expressions(vec![expr], rules)?;
+    let mut planner = Planner::default();
+    planner.expression(expr);
+    planner.finish()
 }
 
 /// What is known while one statement is planned.
@@ -82,11 +102,25 @@ pub fn expression(expr: &mut TypedExpr) {
 struct Planner {
     /// Plans read in several places, by address: as they were, which keeps the address, and as they are now.
     shared: HashMap<*const Plan, (Arc<Plan>, Arc<Plan>)>,
+    /// What nests deeper than the stack reaches is left as it is, and the statement refused.
+    deep: Option<StackExhausted>,
 }
 
 impl Planner {
+    fn is_deep(&mut self) -> bool {
+        self.deep = self.deep.or(stack::check().err());
+        self.deep.is_some()
+    }
+
+    fn finish(self) -> Result<(), SqlError> {
+        self.deep.map_or(Ok(()), |deep| Err(deep.into()))
+    }
+
     /// `limited` says that only the first rows are wanted.
     fn query(&mut self, plan: &mut Plan, limited: bool) {
+        if self.is_deep() {
+            return;
+        }
         plan.for_each_expr_mut(&mut |expr| self.expression(expr));
         match plan {
             Plan::TableScan { table, columns, filter } => {
@@ -127,7 +161,7 @@ impl Planner {
             }
             Plan::Project { input, .. } | Plan::Filter { input, .. } => self.query(input, limited),
             Plan::Append { inputs } => inputs.iter_mut().for_each(|input| self.query(input, limited)),
-            Plan::Shared { plan } => self.shared(plan),
+            Plan::Shared { plan, .. } => self.shared(plan),
             other => other.for_each_input_mut(&mut |input| self.query(input, false)),
         }
     }
@@ -168,6 +202,9 @@ impl Planner {
     }
 
     fn expression(&mut self, expr: &mut TypedExpr) {
+        if self.is_deep() {
+            return;
+        }
         expr.for_each_child_mut(&mut |child| self.expression(child));
         if let ExprKind::Subquery { plan, test, .. } = &mut expr.kind {
             let mut own = Plan::clone(plan);

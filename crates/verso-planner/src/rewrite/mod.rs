@@ -2,21 +2,165 @@
 //!
 //! ```text
 //! Filter(Join(scan a, scan b))  ─push─►  Join on a.x = b.x (scan a where …, scan b where …)
+//!                               ─graph─► the same joins in another order
 //!                               ─narrow─►  the scans read only columns that something uses
 //! ```
 //!
 //! R1. A condition moves below an operator only where it then drops the same rows; one that may differ each time it is
 //!     asked stays where it is.
 //! R2. A plan yields the same columns in the same order before and after.
+//! R3. A statement is rewritten once, from its root. Each rule consumes an operator and goes on with its inputs, which have
+//!     fewer operators: this number is the measure that falls. What a rule makes anew is not looked at again.
+//! R4. A plan read in several places is rewritten once and stays one; walks look into it once.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`push`] | conditions towards the tables |
+//! | [`graph`] | a tree of inner joins taken apart and put together |
+//! | [`shared`] | queries of WITH that are read once become part of their reader |
+//! | [`narrow`] | columns that nothing uses, left out |
+//! | [`rules`] | rules by name, to be switched off in tests |
 
+mod graph;
 mod narrow;
 mod push;
+mod rules;
+mod shared;
 
-use verso_exec::plan::Plan;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-/// Conditions down, unused columns out.
-pub fn rewrite(plan: Plan) -> Plan {
-    let mut plan = push::push(plan);
-    narrow::narrow(&mut plan);
-    plan
+use verso_exec::plan::{ExprKind, Plan, Statement, TypedExpr};
+
+use crate::errors::SqlError;
+pub use rules::Rules;
+use verso_env::stack::check;
+
+/// Rewrites a statement, the queries within its expressions included.
+pub(crate) fn statement(statement: &mut Statement, rules: Rules) -> Result<(), SqlError> {
+    let mut rewriter = Rewriter::new(rules);
+    let mut plans: Vec<&mut Plan> = Vec::new();
+    let mut exprs: Vec<&mut TypedExpr> = Vec::new();
+    match statement {
+        Statement::Query(plan) => plans.push(plan),
+        Statement::Insert(insert) => {
+            plans.push(&mut insert.source);
+            exprs.extend(&mut insert.values);
+            if let Some(update) = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {
+                exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
+                exprs.extend(&mut update.filter);
+            }
+            exprs.extend(insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+        }
+        Statement::Update(update) => {
+            plans.extend(&mut update.joined);
+            exprs.extend(&mut update.filter);
+            exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
+            exprs.extend(update.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+        }
+        Statement::Delete(delete) => {
+            plans.extend(&mut delete.joined);
+            exprs.extend(&mut delete.filter);
+            exprs.extend(delete.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+        }
+    }
+    plans.iter().try_for_each(|plan| rewriter.count(plan))?;
+    exprs.iter().try_for_each(|expr| rewriter.count_in(expr))?;
+    plans.into_iter().try_for_each(|plan| rewriter.root(plan))?;
+    exprs.into_iter().try_for_each(|expr| rewriter.expression(expr))
+}
+
+/// Rewrites a query that is no statement by itself.
+pub(crate) fn query(plan: &mut Plan, rules: Rules) -> Result<(), SqlError> {
+    let mut rewriter = Rewriter::new(rules);
+    rewriter.count(plan)?;
+    rewriter.root(plan)
+}
+
+/// Rewrites the queries within expressions of one statement.
+pub(crate) fn expressions(exprs: Vec<&mut TypedExpr>, rules: Rules) -> Result<(), SqlError> {
+    let mut rewriter = Rewriter::new(rules);
+    exprs.iter().try_for_each(|expr| rewriter.count_in(expr))?;
+    exprs.into_iter().try_for_each(|expr| rewriter.expression(expr))
+}
+
+/// What is known while one statement is rewritten.
+struct Rewriter {
+    rules: Rules,
+    /// In how many places a shared plan is read, by address.
+    reads: HashMap<*const Plan, usize>,
+    /// Shared plans by address: as they were, which keeps the address, and rewritten.
+    shared: HashMap<*const Plan, (Arc<Plan>, Arc<Plan>)>,
+    /// Within a plan that runs once for each row of another.
+    repeated: bool,
+}
+
+impl Rewriter {
+    fn new(rules: Rules) -> Rewriter {
+        Rewriter { rules, reads: HashMap::new(), shared: HashMap::new(), repeated: false }
+    }
+
+    /// The plan of a query as a whole.
+    fn root(&mut self, plan: &mut Plan) -> Result<(), SqlError> {
+        let before = if cfg!(debug_assertions) { plan.output() } else { Vec::new() };
+        let pushed = self.push(std::mem::replace(plan, nothing()), Vec::new())?;
+        *plan = pushed;
+        if self.rules.narrow {
+            narrow::narrow(plan)?;
+        }
+        if cfg!(debug_assertions) {
+            let shape = |columns: &[verso_exec::plan::OutputColumn]| {
+                columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect::<Vec<_>>()
+            };
+            assert_eq!(shape(&before), shape(&plan.output()), "R2");
+        }
+        Ok(())
+    }
+
+    /// The queries within an expression.
+    fn expression(&mut self, expr: &mut TypedExpr) -> Result<(), SqlError> {
+        check()?;
+        let mut result = Ok(());
+        expr.for_each_child_mut(&mut |child| {
+            if result.is_ok() {
+                result = self.expression(child);
+            }
+        });
+        result?;
+        if let ExprKind::Subquery { plan, outer, .. } = &mut expr.kind {
+            let mut own = Plan::clone(plan);
+            self.repeatedly(!outer.is_empty(), |rewriter| rewriter.root(&mut own))?;
+            *plan = Arc::new(own);
+        }
+        Ok(())
+    }
+
+    /// The queries within the expressions of an operator.
+    fn expressions(&mut self, plan: &mut Plan) -> Result<(), SqlError> {
+        let mut result = Ok(());
+        plan.for_each_expr_mut(&mut |expr| {
+            if result.is_ok() {
+                result = self.expression(expr);
+            }
+        });
+        result
+    }
+
+    /// Does something to a plan that runs, if `repeated`, once for each row of another.
+    fn repeatedly<T>(
+        &mut self,
+        repeated: bool,
+        work: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        let around = self.repeated;
+        self.repeated |= repeated;
+        let result = work(self);
+        self.repeated = around;
+        result
+    }
+}
+
+/// Stands in for a plan that is away.
+fn nothing() -> Plan {
+    Plan::Values { rows: Vec::new(), columns: Vec::new() }
 }

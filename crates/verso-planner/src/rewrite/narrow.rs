@@ -1,21 +1,27 @@
-//! Columns that nothing uses, left out.
+//! Rule `narrow`: columns that nothing uses, left out.
+//!
+//! Termination: one pass, each operator once (R3).
 
 use std::collections::BTreeSet;
 
 use verso_exec::plan::{Plan, TypedExpr};
 
 use crate::bind::{columns_of, map_columns};
+use crate::errors::SqlError;
+use verso_env::stack::check;
 
 /// Narrows everything below; the plan itself yields what it did.
-pub fn narrow(plan: &mut Plan) {
+pub fn narrow(plan: &mut Plan) -> Result<(), SqlError> {
     let all = (0..plan.output().len()).collect();
-    let kept = to(plan, &all);
+    let kept = to(plan, &all)?;
     debug_assert_eq!(kept.len(), all.len(), "all columns were asked for");
+    Ok(())
 }
 
 /// Narrows the plan to at least the columns `needed`; which it yields now, ascending.
-fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Vec<usize> {
-    match plan {
+fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError> {
+    check()?;
+    Ok(match plan {
         Plan::TableScan { columns, filter, .. } => {
             let mut wanted = needed.clone();
             wanted.extend(filter.iter().flat_map(columns_of));
@@ -34,34 +40,34 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Vec<usize> {
             let kept: Vec<usize> = needed.iter().copied().collect();
             *exprs = kept.iter().map(|index| exprs[*index].clone()).collect();
             *names = kept.iter().map(|index| names[*index].clone()).collect();
-            over(input, exprs.iter_mut());
+            over(input, exprs.iter_mut())?;
             kept
         }
         Plan::Filter { input, predicate } => {
             let mut wanted = needed.clone();
             wanted.extend(columns_of(predicate));
-            let kept = to(input, &wanted);
+            let kept = to(input, &wanted)?;
             renumber(predicate, &kept);
             kept
         }
         Plan::Sort { input, keys } => {
             let mut wanted = needed.clone();
             wanted.extend(keys.iter().flat_map(|key| columns_of(&key.expr)));
-            let kept = to(input, &wanted);
+            let kept = to(input, &wanted)?;
             keys.iter_mut().for_each(|key| renumber(&mut key.expr, &kept));
             kept
         }
-        Plan::Limit { input, .. } => to(input, needed),
+        Plan::Limit { input, .. } => to(input, needed)?,
         // Its last column is the record's place.
         Plan::LockRows { input, .. } => {
             let width = input.output().len();
-            to(input, &(0..width).collect())
+            to(input, &(0..width).collect())?
         }
         Plan::Aggregate { input, group_by, aggregates } => {
             let width = group_by.len() + aggregates.len();
             let arguments =
                 aggregates.iter_mut().flat_map(|call| call.args.iter_mut().chain(call.filter.as_mut()));
-            over(input, group_by.iter_mut().chain(arguments));
+            over(input, group_by.iter_mut().chain(arguments))?;
             (0..width).collect()
         }
         Plan::Join { left, right, equal, filter, .. } => {
@@ -71,7 +77,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Vec<usize> {
             let (mut ours, mut theirs) = halves(&wanted, width);
             ours.extend(equal.iter().flat_map(|(left, _)| columns_of(left)));
             theirs.extend(equal.iter().flat_map(|(_, right)| columns_of(right)));
-            let (ours, theirs) = (to(left, &ours), to(right, &theirs));
+            let (ours, theirs) = (to(left, &ours)?, to(right, &theirs)?);
             for (left, right) in equal {
                 renumber(left, &ours);
                 renumber(right, &theirs);
@@ -86,7 +92,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Vec<usize> {
             wanted.extend(filter.iter().flat_map(columns_of));
             let (mut ours, theirs) = halves(&wanted, width);
             ours.extend(outer.iter().flat_map(columns_of));
-            let (ours, theirs) = (to(left, &ours), to(right, &theirs));
+            let (ours, theirs) = (to(left, &ours)?, to(right, &theirs)?);
             outer.iter_mut().for_each(|expr| renumber(expr, &ours));
             let kept = joined(ours, &theirs, width);
             filter.iter_mut().for_each(|filter| renumber(filter, &kept));
@@ -106,18 +112,25 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Vec<usize> {
         | Plan::Shared { .. }
         | Plan::WorkTable { .. } => {
             let width = plan.output().len();
-            plan.for_each_input_mut(&mut narrow);
+            let mut result = Ok(());
+            plan.for_each_input_mut(&mut |input| {
+                if result.is_ok() {
+                    result = narrow(input);
+                }
+            });
+            result?;
             (0..width).collect()
         }
-    }
+    })
 }
 
 /// Narrows an input to what these expressions use.
-fn over<'e>(input: &mut Plan, exprs: impl Iterator<Item = &'e mut TypedExpr>) {
+fn over<'e>(input: &mut Plan, exprs: impl Iterator<Item = &'e mut TypedExpr>) -> Result<(), SqlError> {
     let exprs: Vec<&mut TypedExpr> = exprs.collect();
     let wanted = exprs.iter().flat_map(|expr| columns_of(expr)).collect();
-    let kept = to(input, &wanted);
+    let kept = to(input, &wanted)?;
     exprs.into_iter().for_each(|expr| renumber(expr, &kept));
+    Ok(())
 }
 
 /// Which are of the left `width` columns, and which of the others.

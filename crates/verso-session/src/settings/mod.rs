@@ -10,6 +10,7 @@ use verso_exec::Executor;
 use verso_types::TimeZone;
 
 use verso_parser::syntax::IsolationLevel;
+use verso_planner::Rules;
 use verso_planner::errors::{SqlError, sqlstate};
 
 pub(crate) use current::{ChangedSettings, SessionSettings};
@@ -39,6 +40,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("transaction_read_only", "Shows the current transaction's read-only status."),
     ("transaction_savepoints", "Shows whether the current transaction has savepoints."),
     ("transaction_timeout", "Ends a session whose transaction lasts longer than this."),
+    ("verso_rules_off", "Switches rewrites of plans off, by name, to compare answers in tests."),
     ("work_mem", "Sets the maximum memory to be used for query workspaces."),
 ];
 
@@ -71,6 +73,10 @@ pub struct Settings {
     pub idle_in_transaction_timeout_ms: u64,
     /// How long a transaction may last.
     pub transaction_timeout_ms: u64,
+    /// Which rewrites of plans are on.
+    pub rules: Rules,
+    /// The setting that says so.
+    pub rules_off: String,
     /// Of the client's own making: names with a period.
     pub custom: BTreeMap<String, String>,
 }
@@ -91,6 +97,8 @@ impl Default for Settings {
             lock_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
             transaction_timeout_ms: 0,
+            rules: Rules::ALL,
+            rules_off: String::new(),
             custom: BTreeMap::new(),
         }
     }
@@ -181,6 +189,13 @@ impl Settings {
                 self.work_memory_bytes = bytes
                     .ok_or_else(|| invalid(value).with_hint("At least 64kB; units are kB, MB and GB."))?;
             }
+            ("verso_rules_off", value) => {
+                let list = value.unwrap_or_default();
+                self.rules = Rules::without(list).ok_or_else(|| {
+                    invalid(list).with_hint(format!("Available values: all, {}.", Rules::NAMES.join(", ")))
+                })?;
+                self.rules_off = list.to_string();
+            }
             ("statement_statistics", value) => {
                 self.statement_statistics = flag(name, value, default.statement_statistics)?;
             }
@@ -264,6 +279,7 @@ impl Settings {
             "lock_timeout" => duration(self.lock_timeout_ms),
             "idle_in_transaction_session_timeout" => duration(self.idle_in_transaction_timeout_ms),
             "transaction_timeout" => duration(self.transaction_timeout_ms),
+            "verso_rules_off" => self.rules_off.clone(),
             "work_mem" => format!("{}kB", self.work_memory_bytes >> 10),
             "client_encoding" | "server_encoding" => "UTF8".to_string(),
             "datestyle" => "ISO, MDY".to_string(),

@@ -4,6 +4,7 @@ mod cache;
 mod cursors;
 mod direct;
 mod experiment;
+mod plans;
 mod prepared;
 mod statements;
 mod timeouts;

@@ -1,5 +1,6 @@
 //! From typed expressions to nodes.
 
+use verso_env::stack;
 use verso_types::{SqlType, Value};
 
 use super::{Node, Repr, cast, compare, numeric};
@@ -16,7 +17,9 @@ pub(super) fn compile(expr: &TypedExpr) -> (Node, Repr) {
         let repr = constant_repr(expr);
         return (Node::Constant { expr: RowExpr::compile(expr), repr: repr.clone() }, repr);
     }
-    with_kernel(expr).unwrap_or_else(|| rows(expr))
+    // Too deep for kernels: the closures say so.
+    let kernel = if stack::check().is_ok() { with_kernel(expr) } else { None };
+    kernel.unwrap_or_else(|| rows(expr))
 }
 
 fn rows(expr: &TypedExpr) -> (Node, Repr) {

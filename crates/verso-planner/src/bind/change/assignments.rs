@@ -12,7 +12,6 @@ use crate::bind::dml::target_column;
 use crate::bind::scope::Scope;
 use crate::bind::subquery::subquery;
 use crate::errors::SqlError;
-use crate::rewrite::rewrite;
 use verso_parser::syntax::{Assignment, Expr, ExprKind, Name, Query};
 
 /// `(SELECT …)` for several columns; what it needs of the row comes beside it.
@@ -120,7 +119,7 @@ impl Binder<'_> {
                         names: vec![Arc::clone(&source.name)],
                     };
                     let test = SubqueryTest::Scalar;
-                    subquery(rewrite(one), outer.clone(), test, Vec::new(), source.ty.clone())
+                    subquery(one, outer.clone(), test, Vec::new(), source.ty.clone())
                 }
             };
             assigned.push((index, self.assign(value, at, &column.name, &column.ty)?));

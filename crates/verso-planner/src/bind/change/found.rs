@@ -11,9 +11,7 @@ use crate::bind::Binder;
 use crate::bind::from::both;
 use crate::bind::scope::Scope;
 use crate::bind::walk::map_columns;
-use crate::bind::with::inline_shared;
 use crate::errors::{SqlError, sqlstate};
-use crate::rewrite::rewrite;
 use verso_parser::syntax::{Expr, FromItem, Name};
 
 /// The rows of a change, as a query finds them: the table's columns, their places, the columns of the others.
@@ -77,7 +75,7 @@ impl Found {
             let names = exprs.iter().map(|_| "".into()).collect();
             plan = Plan::Project { input: Box::new(plan), exprs, names };
         }
-        rewrite(inline_shared(plan))
+        plan
     }
 }
 

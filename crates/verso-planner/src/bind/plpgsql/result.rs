@@ -56,7 +56,7 @@ impl Body<'_> {
             let text = "cannot use RETURN QUERY in a non-SETOF function";
             return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
         };
-        let query = planned(self.binder.query_for(query, types)?);
+        let query = planned(&self.binder, self.binder.query_for(query, types)?)?;
         let (given, wanted) = (query.output().len(), types.len());
         if given != wanted {
             let detail = format!(

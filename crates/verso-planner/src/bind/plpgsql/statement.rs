@@ -67,7 +67,7 @@ impl Body<'_> {
             Syntax::ForQuery { label, targets, query, body } => {
                 let query = self.binder.query(query)?;
                 let targets = self.targets(targets, query.output().len())?;
-                let query = planned(query);
+                let query = planned(&self.binder, query)?;
                 let body = self.loop_body(label, body)?;
                 PlStatementKind::ForQuery { label: text_of(label), query, targets, body }
             }
@@ -86,7 +86,8 @@ impl Body<'_> {
             Syntax::ReturnNext(value) => self.return_next(value.as_ref())?,
             Syntax::ReturnQuery(query) => self.return_query(query)?,
             Syntax::Perform(query) => {
-                PlStatementKind::Sql { statement: planned(self.binder.query(query)?), into: None }
+                let query = self.binder.query(query)?;
+                PlStatementKind::Sql { statement: planned(&self.binder, query)?, into: None }
             }
             Syntax::GetRowCount(target) => {
                 let (slot, ty) = self.target(target)?;
@@ -182,7 +183,7 @@ fn text_of(name: &Option<Name>) -> Option<Arc<str>> {
 }
 
 /// A query as a statement to be run.
-pub(super) fn planned(mut query: Plan) -> Box<Statement> {
-    crate::plan::query(&mut query);
-    Box::new(Statement::Query(query))
+pub(super) fn planned(binder: &crate::bind::Binder<'_>, mut query: Plan) -> Result<Box<Statement>, SqlError> {
+    crate::plan::query(&mut query, binder.rules)?;
+    Ok(Box::new(Statement::Query(query)))
 }

@@ -1,0 +1,430 @@
+//! Rule `order`: a tree of inner joins taken apart and put together in another order.
+//!
+//! ```text
+//! Join(Project(Join(a, b)), c)  ─flatten─►  leaves a, b, c · conditions over the columns of all leaves · output
+//!                               ─connect─►  a condition goes to its leaf, or to the first join that has all of its columns
+//! ```
+//!
+//! G1. Columns of the graph are numbered through all leaves, in the order in which they were written.
+//! G2. Equal columns form classes. In what has been joined the columns of a class are equal already, so one pair for each
+//!     class is enough for a join; and what equals a constant makes the whole class equal it.
+//!
+//! Termination: the leaves are parts of the tree that is consumed, and each is handed on once (R3). What is put together is
+//! not looked at again. Projections between joins are written into their readers only while the expressions stay within
+//! [`FLAT_MAX`] parts.
+
+use std::sync::Arc;
+
+use verso_exec::plan::{ExprKind as K, JoinKind, Plan, TypedExpr};
+use verso_types::SqlType;
+
+use super::push::{is_plain, keep, substitute};
+use super::{Rewriter, nothing};
+use crate::bind::{columns_of, exactly, map_columns};
+use crate::errors::SqlError;
+use verso_env::stack::check;
+
+/// So many parts an expression between two joins may have to be computed above the upper one.
+const FLAT_MAX: usize = 16;
+
+/// One input of a tree of inner joins.
+pub(super) struct Leaf {
+    pub plan: Plan,
+    /// Its columns within those of the graph.
+    pub start: usize,
+    pub width: usize,
+    /// What is asked of its rows.
+    own: Vec<TypedExpr>,
+}
+
+/// Columns that are equal wherever all of their leaves are joined.
+pub(super) struct Class {
+    /// Leaf and column of the graph.
+    pub members: Vec<(usize, usize)>,
+    /// The type in which they are compared.
+    ty: SqlType,
+}
+
+/// A condition on several leaves.
+pub(super) struct Shared {
+    /// Which, ascending.
+    pub leaves: Vec<usize>,
+    pub condition: TypedExpr,
+}
+
+/// A tree of inner joins, taken apart.
+#[derive(Default)]
+pub(super) struct Graph {
+    pub leaves: Vec<Leaf>,
+    pub classes: Vec<Class>,
+    pub shared: Vec<Shared>,
+    /// Types of the columns of all leaves.
+    types: Vec<SqlType>,
+    conditions: Vec<TypedExpr>,
+    /// Columns that were equal pairs already, and their type.
+    equal: Vec<(usize, usize, SqlType)>,
+    volatile: Vec<TypedExpr>,
+}
+
+/// What has been put together of a graph.
+struct Part {
+    plan: Plan,
+    leaves: Vec<usize>,
+    /// Columns of the graph in the order of the plan's.
+    columns: Vec<usize>,
+}
+
+impl Rewriter {
+    /// A tree of inner joins.
+    pub(super) fn inner(&mut self, plan: Plan, conditions: Vec<TypedExpr>) -> Result<Plan, SqlError> {
+        let output = plan.output();
+        let mut graph = Graph::default();
+        let columns = self.flatten(plan, &mut graph)?;
+        let (volatile, conditions): (Vec<_>, Vec<_>) =
+            conditions.into_iter().partition(TypedExpr::is_volatile);
+        for condition in conditions {
+            graph.conditions.push(substitute(condition, &columns));
+        }
+        graph.volatile.extend(volatile.into_iter().map(|condition| substitute(condition, &columns)));
+        graph.sort(self.rules.equalities);
+        for leaf in &mut graph.leaves {
+            let plan = std::mem::replace(&mut leaf.plan, nothing());
+            leaf.plan = self.push(plan, std::mem::take(&mut leaf.own))?;
+        }
+        let part = self.connect(&mut graph)?;
+        let mut place = vec![0; part.columns.len()];
+        part.columns.iter().enumerate().for_each(|(at, column)| place[*column] = at);
+        let here = |mut expr: TypedExpr| {
+            map_columns(&mut expr, &mut |column| place[column]);
+            expr
+        };
+        let volatile: Vec<TypedExpr> = std::mem::take(&mut graph.volatile).into_iter().map(here).collect();
+        let exprs: Vec<TypedExpr> = columns.into_iter().map(here).collect();
+        let plan = keep(part.plan, volatile);
+        let same = exprs.len() == part.columns.len()
+            && exprs.iter().enumerate().all(|(n, expr)| matches!(expr.kind, K::Column(at) if at == n));
+        if same && plan.output().iter().zip(&output).all(|(ours, theirs)| ours.name == theirs.name) {
+            return Ok(plan);
+        }
+        let names = output.iter().map(|column| Arc::clone(&column.name)).collect();
+        Ok(Plan::Project { input: Box::new(plan), exprs, names })
+    }
+
+    /// Takes a tree apart; its columns over those of the graph.
+    fn flatten(&mut self, mut plan: Plan, graph: &mut Graph) -> Result<Vec<TypedExpr>, SqlError> {
+        check()?;
+        if is_tree(&plan) {
+            self.expressions(&mut plan)?;
+        }
+        match plan {
+            Plan::Join { left, right, kind: JoinKind::Inner, equal, filter } => {
+                let mut columns = self.flatten(*left, graph)?;
+                let theirs = self.flatten(*right, graph)?;
+                for (left, right) in equal {
+                    graph.equal(
+                        substitute(left, &columns),
+                        substitute(right, &theirs),
+                        self.rules.equalities,
+                    );
+                }
+                columns.extend(theirs);
+                for condition in filter.map(TypedExpr::conjuncts).unwrap_or_default() {
+                    let volatile = condition.is_volatile();
+                    let condition = substitute(condition, &columns);
+                    if volatile { &mut graph.volatile } else { &mut graph.conditions }.push(condition);
+                }
+                Ok(columns)
+            }
+            Plan::Filter { input, predicate } if is_tree(&input) && !predicate.is_volatile() => {
+                let columns = self.flatten(*input, graph)?;
+                let conditions = predicate.conjuncts().into_iter();
+                graph.conditions.extend(conditions.map(|condition| substitute(condition, &columns)));
+                Ok(columns)
+            }
+            Plan::Project { input, exprs, names: _ } if is_tree(&input) && exprs.iter().all(is_light) => {
+                let columns = self.flatten(*input, graph)?;
+                Ok(exprs.into_iter().map(|expr| substitute(expr, &columns)).collect())
+            }
+            Plan::Shared { plan, .. } if is_tree(&plan) && self.is_only_reader(&plan) => {
+                self.flatten(Arc::unwrap_or_clone(plan), graph)
+            }
+            plan => Ok(graph.leaf(plan)),
+        }
+    }
+
+    /// Puts the graph together: as written, but a leaf that an equality ties to those before goes first.
+    fn connect(&mut self, graph: &mut Graph) -> Result<Part, SqlError> {
+        let mut joined = vec![false; graph.leaves.len()];
+        joined[0] = true;
+        let mut part = graph.part(0);
+        for _ in 1..graph.leaves.len() {
+            let open = || (0..graph.leaves.len()).filter(|leaf| !joined[*leaf]);
+            let tied = open().find(|leaf| self.rules.order && graph.ties(&joined, *leaf));
+            let Some(leaf) = tied.or_else(|| open().next()) else { break };
+            joined[leaf] = true;
+            let right = graph.part(leaf);
+            part = graph.join(part, right);
+        }
+        Ok(part)
+    }
+}
+
+/// Whether a plan is a tree of inner joins, below filters and projections that go with it.
+fn is_tree(plan: &Plan) -> bool {
+    match plan {
+        Plan::Join { kind, .. } => *kind == JoinKind::Inner,
+        Plan::Filter { input, predicate } => !predicate.is_volatile() && is_tree(input),
+        Plan::Project { input, exprs, .. } => exprs.iter().all(is_light) && is_tree(input),
+        _ => false,
+    }
+}
+
+/// Whether an expression grows by no more than its own size when it is written over others.
+fn is_light(expr: &TypedExpr) -> bool {
+    columns_of(expr).len() <= 1 && expr.size(FLAT_MAX + 1) <= FLAT_MAX && is_plain(expr)
+}
+
+impl Graph {
+    /// A new leaf; its columns.
+    fn leaf(&mut self, plan: Plan) -> Vec<TypedExpr> {
+        let start = self.types.len();
+        self.types.extend(plan.output().into_iter().map(|column| column.ty));
+        let width = self.types.len() - start;
+        self.leaves.push(Leaf { plan, start, width, own: Vec::new() });
+        (start..start + width).map(|at| TypedExpr::column(at, self.types[at].clone())).collect()
+    }
+
+    /// Two expressions of one type that are equal and not NULL.
+    fn equal(&mut self, left: TypedExpr, right: TypedExpr, equalities: bool) {
+        if let (K::Column(a), K::Column(b), true) = (&left.kind, &right.kind, equalities) {
+            self.equal.push((*a, *b, left.ty));
+            return;
+        }
+        let negated = true;
+        let there = |arg: &TypedExpr| {
+            TypedExpr::new(K::IsNull { arg: Box::new(arg.clone()), negated: true }, SqlType::Bool)
+        };
+        self.conditions.push(there(&left));
+        let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated };
+        self.conditions.push(TypedExpr::new(kind, SqlType::Bool));
+    }
+
+    fn leaf_of(&self, column: usize) -> usize {
+        self.leaves.partition_point(|leaf| leaf.start + leaf.width <= column)
+    }
+
+    /// Brings the conditions to their leaves, into classes, and the others to those shared by several leaves.
+    fn sort(&mut self, equalities: bool) {
+        let mut constants = Vec::new();
+        for (a, b, ty) in std::mem::take(&mut self.equal) {
+            self.unite(a, b, ty);
+        }
+        for condition in std::mem::take(&mut self.conditions) {
+            let mut leaves: Vec<usize> =
+                columns_of(&condition).into_iter().map(|column| self.leaf_of(column)).collect();
+            leaves.sort_unstable();
+            leaves.dedup();
+            match leaves.as_slice() {
+                [] => self.own(0, condition),
+                [one] => {
+                    if equalities && let Some(column) = equals_constant(&condition) {
+                        constants.push((column, condition.clone()));
+                    }
+                    self.own(*one, condition);
+                }
+                _ => match equal_columns(&condition) {
+                    Some((a, b, ty)) if equalities => self.unite(a, b, ty),
+                    _ => self.shared.push(Shared { leaves, condition }),
+                },
+            }
+        }
+        for class in 0..self.classes.len() {
+            self.spread(class, &constants);
+        }
+    }
+
+    fn own(&mut self, leaf: usize, mut condition: TypedExpr) {
+        let start = self.leaves[leaf].start;
+        map_columns(&mut condition, &mut |column| column - start);
+        self.leaves[leaf].own.push(condition);
+    }
+
+    /// Columns `a` and `b` are equal.
+    fn unite(&mut self, a: usize, b: usize, ty: SqlType) {
+        let class_of = |classes: &[Class], column: usize| {
+            classes
+                .iter()
+                .position(|class| class.ty == ty && class.members.iter().any(|(_, member)| *member == column))
+        };
+        let member = |column: usize| (self.leaf_of(column), column);
+        match (class_of(&self.classes, a), class_of(&self.classes, b)) {
+            (Some(a), Some(b)) if a == b => {}
+            (Some(a), Some(b)) => {
+                let mut other = self.classes.swap_remove(a.max(b));
+                self.classes[a.min(b)].members.append(&mut other.members);
+            }
+            (Some(class), None) => {
+                let member = member(b);
+                self.classes[class].members.push(member);
+            }
+            (None, Some(class)) => {
+                let member = member(a);
+                self.classes[class].members.push(member);
+            }
+            (None, None) => self.classes.push(Class { members: vec![member(a), member(b)], ty }),
+        }
+    }
+
+    /// What follows from a class for single leaves: two columns of one leaf are equal; a constant.
+    fn spread(&mut self, class: usize, constants: &[(usize, TypedExpr)]) {
+        let members = self.classes[class].members.clone();
+        let ty = self.classes[class].ty.clone();
+        for (n, (leaf, column)) in members.iter().enumerate() {
+            if let Some((_, first)) = members[..n].iter().find(|(other, _)| other == leaf) {
+                let one = |at: usize| Box::new(exactly(TypedExpr::column(at, self.types[at].clone()), &ty));
+                let kind = K::IsDistinct { left: one(*first), right: one(*column), negated: true };
+                let there = TypedExpr::new(K::IsNull { arg: one(*first), negated: true }, SqlType::Bool);
+                self.own(*leaf, TypedExpr::new(kind, SqlType::Bool));
+                self.own(*leaf, there);
+            }
+        }
+        for (known, condition) in constants {
+            if !members.iter().any(|(_, column)| column == known) {
+                continue;
+            }
+            for (leaf, column) in &members {
+                let told = constants.iter().any(|(other, _)| other == column);
+                if !told && self.types[*column] == self.types[*known] {
+                    let mut condition = condition.clone();
+                    map_columns(&mut condition, &mut |_| *column);
+                    self.own(*leaf, condition);
+                }
+            }
+        }
+    }
+
+    /// Whether an equality ties a leaf to those joined.
+    fn ties(&self, joined: &[bool], leaf: usize) -> bool {
+        let in_class = self.classes.iter().any(|class| {
+            class.members.iter().any(|(other, _)| *other == leaf)
+                && class.members.iter().any(|(other, _)| joined[*other])
+        });
+        in_class
+            || self.shared.iter().any(|Shared { leaves, condition }| {
+                is_equality(condition)
+                    && leaves.contains(&leaf)
+                    && leaves.iter().all(|other| *other == leaf || joined[*other])
+            })
+    }
+
+    fn part(&mut self, leaf: usize) -> Part {
+        let Leaf { plan, start, width, .. } = &mut self.leaves[leaf];
+        let plan = std::mem::replace(plan, nothing());
+        Part { plan, leaves: vec![leaf], columns: (*start..*start + *width).collect() }
+    }
+
+    /// The join of two parts, with all conditions that it has the columns for.
+    fn join(&mut self, left: Part, right: Part) -> Part {
+        let width = left.columns.len();
+        let leaves = [left.leaves.as_slice(), &right.leaves].concat();
+        let columns = [left.columns.as_slice(), &right.columns].concat();
+        let mut equal = Vec::new();
+        for class in &self.classes {
+            let of = |part: &Part| {
+                let (_, column) = class.members.iter().find(|(leaf, _)| part.leaves.contains(leaf))?;
+                let at = part.columns.iter().position(|at| at == column)?;
+                Some(exactly(TypedExpr::column(at, self.types[*column].clone()), &class.ty))
+            };
+            equal.extend(of(&left).zip(of(&right)));
+        }
+        let all = |shared: &Shared| shared.leaves.iter().all(|leaf| leaves.contains(leaf));
+        let (here, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.shared).into_iter().partition(all);
+        self.shared = later;
+        let mut rest = Vec::new();
+        for Shared { mut condition, .. } in here {
+            map_columns(&mut condition, &mut |column| {
+                columns.iter().position(|at| *at == column).unwrap_or(0)
+            });
+            match pair(condition, width) {
+                Ok(pair) => equal.push(pair),
+                Err(condition) => rest.push(condition),
+            }
+        }
+        let plan = Plan::Join {
+            left: Box::new(left.plan),
+            right: Box::new(right.plan),
+            kind: JoinKind::Inner,
+            equal,
+            filter: TypedExpr::conjunction(rest),
+        };
+        Part { plan, leaves, columns }
+    }
+}
+
+fn is_equality(condition: &TypedExpr) -> bool {
+    matches!(&condition.kind, K::Call { function, args } if function.operator == Some("=") && args.len() == 2)
+}
+
+/// Two columns that a condition says are equal, and the type in which they are compared.
+fn equal_columns(condition: &TypedExpr) -> Option<(usize, usize, SqlType)> {
+    let K::Call { args, .. } = &condition.kind else { return None };
+    match args.as_slice() {
+        [TypedExpr { kind: K::Column(a), ty }, TypedExpr { kind: K::Column(b), ty: other }]
+            if is_equality(condition) =>
+        {
+            key_type(ty, other).map(|ty| (*a, *b, ty))
+        }
+        _ => None,
+    }
+}
+
+/// The column that a condition says equals something without columns, of the column's type.
+fn equals_constant(condition: &TypedExpr) -> Option<usize> {
+    let K::Call { args, .. } = &condition.kind else { return None };
+    let [left, right] = args.as_slice() else { return None };
+    if !is_equality(condition) || !left.ty.same_base(&right.ty) {
+        return None;
+    }
+    match (&left.kind, &right.kind) {
+        (K::Column(column), K::Literal(_) | K::Parameter(_) | K::Outer(_))
+        | (K::Literal(_) | K::Parameter(_) | K::Outer(_), K::Column(column)) => Some(*column),
+        _ => None,
+    }
+}
+
+/// An equality between the left `width` columns and the others as a pair to hash by; else the condition again.
+pub(super) fn pair(condition: TypedExpr, width: usize) -> Result<(TypedExpr, TypedExpr), TypedExpr> {
+    if !is_equality(&condition) || condition.is_volatile() {
+        return Err(condition);
+    }
+    let K::Call { args, .. } = &condition.kind else { return Err(condition) };
+    let sides: Vec<Vec<usize>> = args.iter().map(columns_of).collect();
+    let on_left = |used: &Vec<usize>| !used.is_empty() && used.iter().all(|column| *column < width);
+    let on_right = |used: &Vec<usize>| !used.is_empty() && used.iter().all(|column| *column >= width);
+    let (left, right) = if on_left(&sides[0]) && on_right(&sides[1]) {
+        (0, 1)
+    } else if on_left(&sides[1]) && on_right(&sides[0]) {
+        (1, 0)
+    } else {
+        return Err(condition);
+    };
+    let Some(ty) = key_type(&args[0].ty, &args[1].ty) else { return Err(condition) };
+    let (left, mut right) = (args[left].clone(), args[right].clone());
+    map_columns(&mut right, &mut |column| column - width);
+    Ok((exactly(left, &ty), exactly(right, &ty)))
+}
+
+/// The type in which equal values of both have equal keys.
+fn key_type(a: &SqlType, b: &SqlType) -> Option<SqlType> {
+    if a == b {
+        return Some(a.clone());
+    }
+    if a.same_base(b) && !matches!(a, SqlType::Char(_)) {
+        return Some(a.without_modifiers());
+    }
+    if a.is_integer() && b.is_integer() {
+        return Some(SqlType::Int8);
+    }
+    let varying = |ty: &SqlType| matches!(ty, SqlType::Text | SqlType::Varchar(_));
+    (varying(a) && varying(b)).then_some(SqlType::Text)
+}

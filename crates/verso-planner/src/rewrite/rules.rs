@@ -1,0 +1,73 @@
+//! Rules by name: tests switch them off to compare answers.
+
+/// Which rules are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Conditions move below the operators whose rows they judge.
+    pub push: bool,
+    /// Trees of inner joins are put into another order.
+    pub order: bool,
+    /// Equalities follow from others: `a = b`, `b = c` or `b = 1`.
+    pub equalities: bool,
+    /// A query of WITH that is read once becomes part of its reader.
+    pub inline: bool,
+    /// Columns that nothing uses are left out.
+    pub narrow: bool,
+}
+
+impl Rules {
+    /// All of them.
+    pub const ALL: Rules = Rules { push: true, order: true, equalities: true, inline: true, narrow: true };
+    /// None.
+    pub const NONE: Rules =
+        Rules { push: false, order: false, equalities: false, inline: false, narrow: false };
+    /// Their names.
+    pub const NAMES: [&str; 5] = ["push", "order", "equalities", "inline", "narrow"];
+
+    /// All but those of a list with commas; `None` where it names one that there is not.
+    #[must_use]
+    pub fn without(list: &str) -> Option<Rules> {
+        let mut rules = Rules::ALL;
+        for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            if name == "all" {
+                rules = Rules::NONE;
+            } else {
+                *rules.by_name(name)? = false;
+            }
+        }
+        Some(rules)
+    }
+
+    fn by_name(&mut self, name: &str) -> Option<&mut bool> {
+        Some(match name {
+            "push" => &mut self.push,
+            "order" => &mut self.order,
+            "equalities" => &mut self.equalities,
+            "inline" => &mut self.inline,
+            "narrow" => &mut self.narrow,
+            _ => return None,
+        })
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules::ALL
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rules;
+
+    #[test]
+    fn every_rule_can_be_switched_off_by_its_name() {
+        for name in Rules::NAMES {
+            assert_ne!(Rules::without(name), Some(Rules::ALL), "{name}");
+        }
+        assert_eq!(Rules::without(&Rules::NAMES.join(", ")), Some(Rules::NONE));
+        assert_eq!(Rules::without("all"), Some(Rules::NONE));
+        assert_eq!(Rules::without(""), Some(Rules::ALL));
+        assert_eq!(Rules::without("push,nosuch"), None);
+    }
+}
