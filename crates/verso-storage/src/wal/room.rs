@@ -6,14 +6,16 @@
 //!
 //! R1. A mini-transaction has its room before it changes anything, so a full disk refuses a change and never breaks one.
 //! R2. What gives room back (undo, back-out, checkpoints) may use room that nobody else gets.
-//! R3. Spares are made by the log writer ahead of need; who is promised room that is not there makes one himself.
+//! R3. Spares are made by the log writer ahead of need, and written and synced before they are taken into use as far as
+//!     nobody needs the disk meanwhile; who is promised room that is not there makes one himself.
+//! R4. Files are made, renamed, removed and their names synced with no lock held that a commit needs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::chunk::{CHUNK_HEADER, SECTOR, disk_len};
 use super::log::{Shared, Wal};
-use super::segment;
+use super::segment::{self, Segment};
 use super::tail::Tail;
 use crate::StorageError;
 use crate::page::Lsn;
@@ -185,34 +187,113 @@ impl Shared {
         Ok(())
     }
 
-    pub(super) fn recycle(&self, redo: Lsn) -> Result<(), StorageError> {
-        let vfs = &*self.env.vfs;
-        let mut tail = self.tail.lock();
-        let redo = self.pins.oldest().map_or(redo, |pinned| pinned.min(redo));
-        let mut changed = false;
-        // A segment ends where the next one starts; the last is in use.
-        while tail.live.get(1).is_some_and(|next| next.start <= redo) {
-            let mut old = tail.live.pop_front().expect("there are two").segment;
-            let from = segment::path_of(&self.dir, old.number);
-            let spare_bytes: u64 = tail.spares.iter().map(|spare| spare.size).sum();
-            if spare_bytes + old.size > self.options.spare_bytes_max.max(old.size) {
-                vfs.remove_file(&from).map_err(|e| StorageError::io("removing a log segment", e))?;
-                continue;
+    /// Makes spares ahead of need (R3): their names are durable, and as much of them as there was time for is written, so
+    /// that commits overwrite.
+    pub(super) fn prepare_spares(&self) -> Result<(), StorageError> {
+        loop {
+            let (number, size) = {
+                let mut tail = self.tail.lock();
+                if tail.room() >= self.unwritten() + self.room_wanted() {
+                    return Ok(());
+                }
+                tail.next_number += 1;
+                let size = tail.next_size;
+                tail.next_size = (size * 2).min(self.options.segment_bytes_max);
+                (tail.next_number - 1, size)
+            };
+            let mut spare = segment::create(&*self.env.vfs, &self.dir, number, size)?;
+            self.counters.segments_created.fetch_add(1, Ordering::Relaxed);
+            if let Err(error) = self.write_ahead(&mut spare) {
+                // Nobody has relied on it.
+                let _ = self.env.vfs.remove_file(&segment::path_of(&self.dir, number));
+                return Err(error);
             }
-            old.number = tail.next_number;
-            old.overwritable = old.size;
-            tail.next_number += 1;
-            let to = segment::path_of(&self.dir, old.number);
-            vfs.rename(&from, &to).map_err(|e| StorageError::io("renaming a log segment", e))?;
-            tail.spares.push_back(old);
-            changed = true;
-            self.counters.segments_recycled.fetch_add(1, Ordering::Relaxed);
-        }
-        if changed {
-            // Before anything is written to a spare its new name must be durable; the tail is still held.
             self.or_poison(self.sync_names())?;
+            spare.named = true;
+            self.add_spares([spare]);
         }
-        self.room.store(tail.room(), Ordering::Relaxed);
+    }
+
+    /// Writes and syncs a spare piece by piece, until somebody else needs the disk or the room.
+    fn write_ahead(&self, spare: &mut Segment) -> Result<(), StorageError> {
+        const PIECE: u64 = 1 << 20;
+        let zeroes = vec![0; PIECE.min(spare.size) as usize];
+        let urgent = || {
+            let wanted =
+                self.unwritten() + self.reserved.load(Ordering::Relaxed) + self.slack() + self.kept();
+            let queue = self.hot.queue.lock();
+            queue.stopped || !queue.full.is_empty() || self.room.load(Ordering::Relaxed) < wanted
+        };
+        while spare.overwritable < spare.size && !urgent() {
+            let bytes = PIECE.min(spare.size - spare.overwritable);
+            let written = spare.file.write_at(&zeroes[..bytes as usize], spare.overwritable);
+            let synced = written.and_then(|()| spare.file.sync_data());
+            synced.map_err(|e| StorageError::io("preparing a log segment", e))?;
+            spare.overwritable += bytes;
+        }
         Ok(())
     }
+
+    fn add_spares(&self, spares: impl IntoIterator<Item = Segment>) {
+        let mut tail = self.tail.lock();
+        tail.spares.extend(spares);
+        self.room.store(tail.room(), Ordering::Relaxed);
+    }
+
+    pub(super) fn recycle(&self, redo: Lsn) -> Result<(), StorageError> {
+        let Old { again, gone } = self.take_old(redo);
+        let vfs = &*self.env.vfs;
+        let mut spares = Vec::with_capacity(again.len());
+        let mut renamed = Ok(());
+        for (mut old, number) in again {
+            let (from, to) = (segment::path_of(&self.dir, old.number), segment::path_of(&self.dir, number));
+            renamed = vfs.rename(&from, &to).map_err(|e| StorageError::io("renaming a log segment", e));
+            if renamed.is_err() {
+                break;
+            }
+            (old.number, old.overwritable) = (number, old.size);
+            spares.push(old);
+        }
+        if !spares.is_empty() {
+            // Before anything is written to a spare its new name must be durable.
+            self.or_poison(self.sync_names())?;
+            self.counters.segments_recycled.fetch_add(spares.len() as u64, Ordering::Relaxed);
+            self.add_spares(spares);
+        }
+        renamed?;
+        for old in gone {
+            let path = segment::path_of(&self.dir, old.number);
+            vfs.remove_file(&path).map_err(|e| StorageError::io("removing a log segment", e))?;
+        }
+        Ok(())
+    }
+
+    /// Takes segments wholly before `redo` out of use: nobody else knows of them any more.
+    fn take_old(&self, redo: Lsn) -> Old {
+        let mut tail = self.tail.lock();
+        let redo = self.pins.oldest().map_or(redo, |pinned| pinned.min(redo));
+        let mut old = Old::default();
+        let mut spare_bytes: u64 = tail.spares.iter().map(|spare| spare.size).sum();
+        // A segment ends where the next one starts; the last is in use.
+        while tail.live.get(1).is_some_and(|next| next.start <= redo) {
+            let segment = tail.live.pop_front().expect("there are two").segment;
+            if spare_bytes + segment.size > self.options.spare_bytes_max.max(segment.size) {
+                old.gone.push(segment);
+                continue;
+            }
+            spare_bytes += segment.size;
+            old.again.push((segment, tail.next_number));
+            tail.next_number += 1;
+        }
+        old
+    }
+}
+
+/// Segments that recovery does not need any more.
+#[derive(Default)]
+struct Old {
+    /// To be used again under these numbers.
+    again: Vec<(Segment, u64)>,
+    /// To be removed.
+    gone: Vec<Segment>,
 }

@@ -186,6 +186,95 @@ fn logs_of_others_and_foreign_files() {
     assert!(matches!(result, Err(StorageError::NotADatabase { .. })), "a log that ends too early");
 }
 
+/// R4, with a file system that looks at the lock commits need whenever a name is changed or synced.
+#[test]
+fn r4_names_are_changed_and_synced_while_commits_go_on() {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use verso_env::{OpenMode, Vfs, VfsFile};
+
+    struct Watching {
+        inner: Arc<dyn Vfs>,
+        wal: OnceLock<Wal>,
+        looked: AtomicU64,
+    }
+
+    impl Watching {
+        fn look(&self) {
+            if let Some(wal) = self.wal.get() {
+                self.looked.fetch_add(1, Ordering::Relaxed);
+                assert!(wal.shared.tail.try_lock().is_some(), "a commit would wait for the folder");
+            }
+        }
+    }
+
+    impl Vfs for Watching {
+        fn open(&self, path: &Path, mode: OpenMode) -> std::io::Result<Arc<dyn VfsFile>> {
+            self.inner.open(path, mode)
+        }
+        fn exists(&self, path: &Path) -> std::io::Result<bool> {
+            self.inner.exists(path)
+        }
+        fn remove_file(&self, path: &Path) -> std::io::Result<()> {
+            self.look();
+            self.inner.remove_file(path)
+        }
+        fn rename(&self, from: &Path, to: &Path) -> std::io::Result<()> {
+            self.look();
+            self.inner.rename(from, to)
+        }
+        fn create_dir_all(&self, path: &Path) -> std::io::Result<()> {
+            self.inner.create_dir_all(path)
+        }
+        fn sync_dir(&self, path: &Path) -> std::io::Result<()> {
+            self.look();
+            self.inner.sync_dir(path)
+        }
+        fn list_dir(&self, path: &Path) -> std::io::Result<Vec<std::path::PathBuf>> {
+            self.inner.list_dir(path)
+        }
+        fn remove_dir_all(&self, path: &Path) -> std::io::Result<()> {
+            self.inner.remove_dir_all(path)
+        }
+    }
+
+    let dir = tempfile::tempdir().unwrap();
+    let mut env = Env::real();
+    let vfs = Watching { inner: Arc::clone(&env.vfs), wal: OnceLock::new(), looked: AtomicU64::new(0) };
+    let vfs = Arc::new(vfs);
+    env.vfs = Arc::clone(&vfs) as Arc<dyn Vfs>;
+    // Without a thread of its own: nobody else may have the lock.
+    let options = WalOptions { background: false, spare_bytes_max: 64 << 10, ..small() };
+    assert!(vfs.wal.set(create(&env, dir.path(), options)).is_ok());
+    let wal = vfs.wal.get().unwrap();
+    for number in 0..400 {
+        wal.append(&mut group(number, &[1; 1500])).unwrap();
+        if number % 100 == 99 {
+            wal.flush(wal.appended()).unwrap();
+            wal.recycle(wal.durable()).unwrap();
+        }
+    }
+    assert!(wal.stats().segments_recycled > 0);
+    assert!(vfs.looked.load(Ordering::Relaxed) > wal.stats().segments_recycled, "names were synced, too");
+}
+
+#[test]
+fn r3_a_spare_made_ahead_is_written_and_its_name_durable_before_a_commit_enters_it() {
+    let env = Env::real();
+    let dir = tempfile::tempdir().unwrap();
+    let wal = create(&env, dir.path(), WalOptions { background: false, ..small() });
+    for number in 0..10 {
+        wal.append(&mut group(number, &[1; 1500])).unwrap();
+    }
+    wal.flush(wal.appended()).unwrap();
+    wal.shared.prepare_spares().unwrap();
+    let tail = wal.shared.tail.lock();
+    let ahead = tail.spares.back().expect("one was wanted");
+    assert!(ahead.named && ahead.overwritable == ahead.size, "{}", ahead.overwritable);
+    assert!(tail.room() >= wal.shared.room_wanted());
+}
+
 /// What a thread of the crash simulation did, in the order it did it.
 #[derive(Default)]
 struct Told {

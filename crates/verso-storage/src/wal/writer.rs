@@ -156,7 +156,7 @@ impl Shared {
             };
             if spare_wanted {
                 // Ahead of need, so that nobody waits for it; a full disk is reported to who needs the room.
-                let _ = self.ensure_room(self.room_wanted());
+                let _ = self.prepare_spares();
             }
             if unsynced >= self.options.sync_bytes {
                 let written = Lsn(self.written.load(Ordering::Acquire));
