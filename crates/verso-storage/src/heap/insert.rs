@@ -14,7 +14,7 @@ use super::layout::{PageLayout, SLOT_HIGH};
 use super::slice::encode_column;
 use super::slots::Slots;
 use super::table::Heap;
-use super::{moved, overflow};
+use super::{moved, overflow, room};
 use crate::StorageError;
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
@@ -156,25 +156,25 @@ impl Heap {
         need: usize,
     ) -> Result<(u32, PageHandle), StorageError> {
         let own = txn.slot.as_ref().and_then(|slot| slot.insert_pages.get(&self.object).copied());
-        let hinted = || self.roomy.lock().pop_first();
-        let mut candidate = own.or_else(hinted);
+        let mut candidate = own.or_else(|| self.room.take(need, shared.page_size));
         while let Some(index) = candidate {
             if let Some(page) = self.page_at(index)
                 && let Some(page) = shared.core().pool.try_write(page)?
             {
                 let layout = PageLayout::of(&page)
                     .map_err(|flaw| StorageError::corrupt(page.id(), self.object, flaw))?;
-                let high = usize::from(u16_at(&page, SLOT_HIGH));
-                let slot_free = high < layout.capacity
-                    || (0..high).any(|slot| u64_at(&page, layout.writer + slot * 8) == 0);
-                if slot_free && apply::free_bytes(&page, &layout) >= need {
+                if room::room(&page, &layout).is_some_and(|room| room >= need) {
                     let slot = txn.slot.as_mut().expect("begin_write gave one");
                     slot.insert_pages.insert(self.object, index);
                     slot.target = Some(InsertTarget::new(self.object, index, page.id()));
                     return Ok((index, mini.take(page)));
                 }
+                if own != Some(index) {
+                    // Shorter records fit, perhaps.
+                    self.room.note(index, &page);
+                }
             }
-            candidate = hinted();
+            candidate = self.room.take(need, shared.page_size);
         }
         // The first page's capacity follows the rows at hand.
         let sample = first..rows.rows.min(first + 64);

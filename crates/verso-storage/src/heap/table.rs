@@ -11,6 +11,7 @@ use verso_env::sync::{Mutex, RwLock};
 use super::apply;
 use super::layout::{self, ColumnSpec, PageLayout};
 use super::read::{HeapScan, ScanBatch, ScanSpec, prepare, read_page};
+use super::room::FreeRoom;
 use super::root::{self, DATA_PAGES, DIRECTORY, directory_capacity};
 use crate::StorageError;
 use crate::buffer::BufferPool;
@@ -34,8 +35,8 @@ pub struct Heap {
     /// The layout of the first data page that was looked at, which most others have too.
     layout: OnceLock<PageLayout>,
     directory: RwLock<Vec<PageId>>,
-    /// Pages that have free slots or much free room (hints).
-    pub(crate) roomy: Mutex<BTreeSet<u32>>,
+    /// Pages that have room for records.
+    pub(crate) room: FreeRoom,
     /// Companion pages that have room (hints).
     pub(super) companions: Mutex<BTreeSet<PageId>>,
     /// Its indexes.
@@ -85,7 +86,7 @@ impl Heap {
             columns,
             layout: OnceLock::new(),
             directory: RwLock::new(directory),
-            roomy: Mutex::default(),
+            room: FreeRoom::default(),
             companions: Mutex::default(),
             indexes: IndexSet::default(),
             mean_variable: AtomicU64::new(0),

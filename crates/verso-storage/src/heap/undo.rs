@@ -72,10 +72,10 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
             )?;
             step_back(&shared, &heap, &mut mini, home, page_index, id, Some(&undo.bits))?;
             restore_images(&shared, &txn.images, &heap, &mut mini, home, &undo)?;
+            heap.room.note(page_index, mini.page(home));
             let lsns = mini.commit()?;
             txn.wrote(lsns);
             maintain::after_undo(&shared, id, &restored)?;
-            heap.roomy.lock().insert(page_index);
         }
     }
     for (Voidable { pointer, own_value }, stepped_back) in voids {
@@ -134,8 +134,8 @@ pub fn back_out_page(
     maintain::before_undo(shared, heap, mini.page(home), page_index, writer, None)?;
     step_back(shared, heap, &mut mini, home, page_index, writer, None)?;
     if !mini.is_empty() {
+        heap.room.note(page_index, mini.page(home));
         mini.commit()?;
-        heap.roomy.lock().insert(page_index);
     }
     Ok(())
 }

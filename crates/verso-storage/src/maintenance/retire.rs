@@ -130,7 +130,7 @@ fn purge_entry(
             moved::free(&mut mini, heap, root, chain)?;
         }
     }
+    heap.room.note(entry.page_index(), mini.page(home));
     mini.commit()?;
-    heap.roomy.lock().insert(entry.page_index());
     Ok(())
 }

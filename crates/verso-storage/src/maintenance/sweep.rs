@@ -102,6 +102,9 @@ pub fn sweep(
             if done && settled {
                 shared.core().clean.insert(id);
             }
+            if done {
+                heap.room.note(index, &page);
+            }
             drop(page);
             if done {
                 skipped += 1;
@@ -110,6 +113,7 @@ pub fn sweep(
                 let mut mini = Mini::begin(shared.core(), TxnId::NONE);
                 let home = mini.write(id)?;
                 sweep_page(&mut mini, home, heap.object, limit)?;
+                heap.room.note(index, mini.page(home));
                 if !mini.is_empty() {
                     // Still latched.
                     let clean = settled && header::flags(mini.page(home)) & FLAG_SWEPT != 0;
@@ -119,7 +123,6 @@ pub fn sweep(
                         }
                     })?;
                 }
-                heap.roomy.lock().insert(index);
             }
             drop(gate);
             if progress(SweepProgress { pages_total, pages_done: visited + skipped }).is_break() {
