@@ -16,6 +16,7 @@ pub mod recovery;
 pub mod rules;
 pub mod sequence;
 pub mod shared;
+pub mod sleeper;
 pub mod space;
 pub mod txn;
 pub mod version;

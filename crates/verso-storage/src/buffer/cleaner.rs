@@ -2,7 +2,7 @@
 //! have to write.
 //!
 //! It starts writing when `lru_max_dirty` percent of the frames are dirty and stops at `lru_min_dirty`; when the
-//! free list runs low it evicts pages, and writes those the clock would evict next.
+//! free list runs low it evicts pages, and writes those the clock would evict next. It sleeps until one of both is said.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,8 +15,8 @@ use super::latch::DIRTY;
 use crate::error::StorageError;
 use crate::page::PageId;
 
-/// Longest sleep between two looks at the share of dirty pages.
-const IDLE: Duration = Duration::from_secs(1);
+/// Until the next look at a share of dirty pages that could not be brought down.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// How the cleaner is called and stopped.
 #[derive(Default)]
@@ -42,17 +42,27 @@ impl Cleaner {
         }
     }
 
+    /// Lets the thread sleep whatever is asked for, so that a test can do its work.
+    #[cfg(test)]
+    pub(super) fn mute(&self) {
+        self.called.store(true, Ordering::Release);
+    }
+
     /// Ends the thread behind the round it is in.
     pub(super) fn stop(&self) {
         self.orders.lock().stop = true;
         self.changed.notify_all();
     }
 
-    /// Waits for work; `false` at the end.
-    fn next_round(&self) -> bool {
+    /// Waits for work, only so long when there is `more` of it already; `false` at the end.
+    fn next_round(&self, more: bool) -> bool {
         let mut orders = self.orders.lock();
-        if !orders.work && !orders.stop {
-            self.changed.wait_for(&mut orders, IDLE);
+        while !orders.work && !orders.stop {
+            if !more {
+                self.changed.wait(&mut orders);
+            } else if self.changed.wait_for(&mut orders, AGAIN) {
+                break;
+            }
         }
         orders.work = false;
         self.called.store(false, Ordering::Release);
@@ -67,7 +77,8 @@ impl Cleaner {
 impl Core {
     /// Body of the cleaner thread.
     pub(super) fn clean_until_stopped(&self) {
-        while self.cleaner.next_round() {
+        let mut more = false;
+        while self.cleaner.next_round(more) {
             if let Err(error) = self.clean() {
                 // The pool is poisoned or the pages were left dirty: whoever needs them meets the error.
                 tracing::warn!(%error, "the page cleaner gave up");
@@ -75,6 +86,7 @@ impl Core {
                     return;
                 }
             }
+            more = self.memory.dirty_pages() >= self.memory.dirty_limit();
         }
     }
 

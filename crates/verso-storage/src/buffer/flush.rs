@@ -40,6 +40,15 @@ pub(super) struct Flusher {
 /// The smallest first-dirty LSN in the batch under way, `u64::MAX` without one.
 pub(super) struct UnderWay(AtomicU64);
 
+/// How far a flush of many pages is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlushProgress {
+    /// Pages written.
+    pub written: u64,
+    /// Pages to be written, as counted at the start.
+    pub total: u64,
+}
+
 /// What became of a batch.
 #[derive(Default)]
 struct Batch {
@@ -111,24 +120,24 @@ impl Core {
     }
 
     /// Writes all dirty pages that `chosen` picks by their first-dirty LSN, waiting for those that are being changed;
-    /// tells `progress` how many it has written so far.
+    /// tells `progress` behind each batch how far it is.
     pub(super) fn flush_chosen(
         &self,
         chosen: impl Fn(Option<Lsn>) -> bool,
-        progress: &mut dyn FnMut(u64),
+        progress: &mut dyn FnMut(FlushProgress),
     ) -> Result<u64, StorageError> {
         let is_chosen = |page: &PageId| {
             self.memory.word(*page).state().has(DIRTY) && chosen(self.memory.first_dirty(*page))
         };
         let mut pages: Vec<PageId> = self.frames.resident().filter(is_chosen).collect();
         pages.sort_unstable();
-        let mut written = 0;
+        let (mut written, total) = (0, pages.len() as u64);
         while !pages.is_empty() {
             let mut skipped = Vec::new();
             for batch in pages.chunks(BATCH_PAGES) {
                 let mut batch = self.write_batch(&mut self.flusher.lock(), batch)?;
                 written += batch.written;
-                progress(written);
+                progress(FlushProgress { written, total });
                 skipped.append(&mut batch.skipped);
             }
             // The flusher is free while we wait: whoever changes the page may need it (W6).

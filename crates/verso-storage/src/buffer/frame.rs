@@ -9,8 +9,10 @@
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::cleaner::Cleaner;
 use super::latch::{DIRTY, Parking, RESIDENT, Shared, Touch, Word};
 use super::mapping::{AtomicArray, Mapping};
 use super::{held, words};
@@ -27,6 +29,9 @@ pub(super) struct Memory {
     frames: AtomicArray<AtomicU32>,
     parking: Parking,
     dirty_pages: AtomicU64,
+    /// With so many the cleaner has work.
+    dirty_limit: u64,
+    cleaner: Arc<Cleaner>,
 }
 
 impl Memory {
@@ -34,7 +39,7 @@ impl Memory {
     ///
     /// # Errors
     /// The operating system refuses.
-    pub(super) fn reserve(page_size: usize, page_count: u32) -> io::Result<Memory> {
+    pub(super) fn reserve(page_size: usize, page_count: u32, cleaner: &Arc<Cleaner>) -> io::Result<Memory> {
         let count = page_count as usize;
         let length = count.checked_mul(page_size).ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Memory {
@@ -46,6 +51,8 @@ impl Memory {
             frames: AtomicArray::reserve(count)?,
             parking: Parking::new(),
             dirty_pages: AtomicU64::new(0),
+            dirty_limit: u64::MAX,
+            cleaner: Arc::clone(cleaner),
         })
     }
 
@@ -60,6 +67,16 @@ impl Memory {
 
     pub(super) fn dirty_pages(&self) -> u64 {
         self.dirty_pages.load(Ordering::Relaxed)
+    }
+
+    /// With so many dirty pages the cleaner is called.
+    pub(super) fn dirty_limit(&self) -> u64 {
+        self.dirty_limit
+    }
+
+    /// See [`Memory::dirty_limit`].
+    pub(super) fn set_dirty_limit(&mut self, pages: u64) {
+        self.dirty_limit = pages;
     }
 
     pub(super) fn latch_waits(&self) -> u64 {
@@ -277,7 +294,10 @@ impl<'p> Claim<'p> {
         }
         if !self.word().state().has(DIRTY) {
             self.word().set(DIRTY);
-            self.memory.dirty_pages.fetch_add(1, Ordering::Relaxed);
+            let before = self.memory.dirty_pages.fetch_add(1, Ordering::Relaxed);
+            if before + 1 == self.memory.dirty_limit {
+                self.memory.cleaner.nudge();
+            }
         }
     }
 

@@ -43,6 +43,7 @@ use std::sync::{Arc, OnceLock};
 use verso_env::sync::{Mutex, pause_point};
 use verso_env::{Env, JoinHandle, VfsFile};
 
+pub use self::flush::FlushProgress;
 pub use self::frame::{ExclusivePage, SharedPage};
 pub use self::stats::{PerKind, PoolStats};
 
@@ -108,7 +109,7 @@ struct Core {
     frames: Frames,
     flusher: Mutex<Flusher>,
     under_way: UnderWay,
-    cleaner: Cleaner,
+    cleaner: Arc<Cleaner>,
     counters: Counters,
     poisoned: AtomicBool,
     /// First page of an extent that will be created next, most likely; 0 for none.
@@ -273,13 +274,17 @@ impl BufferPool {
     }
 
     /// Makes every page durable that has been dirty since before `lsn`, and returns how many were written; `progress`
-    /// hears how many so far. Waits for writers, so the caller holds no latch; pages dirtied meanwhile need not be
+    /// hears behind each batch how far it is. Waits for writers, so the caller holds no latch; pages dirtied meanwhile need not be
     /// included.
     ///
     /// # Errors
     /// A failed write or sync, which poisons the pool.
-    pub fn flush_dirty_before(&self, lsn: Lsn, mut progress: impl FnMut(u64)) -> Result<u64, StorageError> {
-        self.core.flush_chosen(|first| first.is_some_and(|first| first < lsn), &mut progress)
+    pub fn flush_dirty_before(
+        &self,
+        lsn: Lsn,
+        progress: &mut dyn FnMut(FlushProgress),
+    ) -> Result<u64, StorageError> {
+        self.core.flush_chosen(|first| first.is_some_and(|first| first < lsn), progress)
     }
 
     /// Makes every dirty page durable, unlogged ones too; returns how many were written.
@@ -370,14 +375,16 @@ impl Core {
         gate: Arc<dyn LogGate>,
     ) -> Result<Core, StorageError> {
         assert!(PAGE_SIZES.contains(&options.page_size), "page size {} is supported", options.page_size);
-        let memory = reserve(&options)?;
+        let cleaner = Arc::default();
+        let mut memory = reserve(&options, &cleaner)?;
         let wanted = (options.capacity_bytes / options.page_size as u64).max(MIN_FRAMES);
         let capacity = wanted.min(u64::from(memory.page_count()));
+        memory.set_dirty_limit((capacity * u64::from(options.lru_max_dirty)).div_ceil(100).max(1));
         Ok(Core {
             frames: Frames::new(usize::try_from(capacity).expect("limited to the page count")),
             flusher: Mutex::new(Flusher::new(options.page_size)),
             under_way: UnderWay::new(),
-            cleaner: Cleaner::default(),
+            cleaner,
             counters: Counters::default(),
             poisoned: AtomicBool::new(false),
             ahead: AtomicU32::new(0),
@@ -498,11 +505,11 @@ impl Core {
 }
 
 /// Reserves addresses for the largest database the system lets us have, up to what is asked for.
-fn reserve(options: &PoolOptions) -> Result<Memory, StorageError> {
+fn reserve(options: &PoolOptions, cleaner: &Arc<Cleaner>) -> Result<Memory, StorageError> {
     let wanted = options.max_database_bytes / options.page_size as u64;
     let mut pages = u32::try_from(wanted).unwrap_or(u32::MAX - 1).max(1);
     loop {
-        match Memory::reserve(options.page_size, pages) {
+        match Memory::reserve(options.page_size, pages, cleaner) {
             Ok(memory) => return Ok(memory),
             Err(_) if pages > 1024 => pages /= 2,
             Err(error) => return Err(StorageError::io("reserving address space for pages", error)),

@@ -24,6 +24,7 @@ use verso_env::sync::Mutex;
 use verso_env::{Env, JoinHandle};
 
 use crate::StorageError;
+use crate::buffer::FlushProgress;
 use crate::heap::overflow::Incarnations;
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
@@ -63,9 +64,13 @@ impl CheckpointTarget for Target {
         self.0.upgrade().map_or(0, |shared| shared.store.redo_bytes())
     }
 
-    fn checkpoint(&self) -> Result<(), StorageError> {
+    fn checkpoint(&self, pace: &mut dyn FnMut(FlushProgress)) -> Result<(), StorageError> {
         let shared = self.0.upgrade().ok_or(StorageError::Closed)?;
-        shared.store.checkpoint(|| shared.collect()).map(|_| ())
+        shared.store.checkpoint_at(pace, || shared.collect()).map(|_| ())
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.0.upgrade().is_none_or(|shared| shared.store.checkpoint_is_awaited())
     }
 }
 
@@ -162,13 +167,16 @@ impl Engine {
         let mut checkpointer = None;
         if options.background {
             let weak = Arc::downgrade(&shared);
-            threads.push(env.spawn("verso-housekeeping", move || background::run(&weak)));
+            let transactions = Arc::clone(&shared.transactions);
+            threads.push(env.spawn("verso-housekeeping", move || background::run(&weak, &transactions)));
             let checkpoints = CheckpointerOptions {
                 interval: Duration::from_millis(options.checkpoint_interval_ms),
                 log_bytes: options.checkpoint_log_bytes,
                 ..CheckpointerOptions::default()
             };
-            let started = Checkpointer::start(&env, checkpoints, Arc::new(Target(Arc::downgrade(&shared))));
+            let target = Arc::new(Target(Arc::downgrade(&shared)));
+            let sleeper = Arc::clone(shared.core().wal.sleeper());
+            let started = Checkpointer::start(&env, checkpoints, target, sleeper);
             checkpointer = Some(started?);
         }
         Ok(Engine {
@@ -196,6 +204,7 @@ impl Engine {
         if shared.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        shared.transactions.housekeeping.wake();
         if let Some(checkpointer) = self.inner.checkpointer.lock().take() {
             checkpointer.stop();
         }
@@ -336,11 +345,13 @@ impl Engine {
     /// Switches background back-out.
     pub fn set_auto_backout(&self, on: bool) {
         self.shared().auto_backout.store(on, Ordering::Relaxed);
+        self.shared().transactions.housekeeping.wake();
     }
 
     /// Sets the interval of sweeps that start by themselves; 0 = never.
     pub fn set_sweep_interval(&self, interval: u64) {
         self.shared().sweep_interval.store(interval, Ordering::Relaxed);
+        self.shared().transactions.housekeeping.wake();
     }
 }
 
@@ -348,6 +359,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // Without `close` the file stays as after a crash, which recovery handles; only the threads end here.
         self.shared.closed.store(true, Ordering::Release);
+        self.shared.transactions.housekeeping.wake();
         if let Some(checkpointer) = self.checkpointer.lock().take() {
             checkpointer.stop();
         }

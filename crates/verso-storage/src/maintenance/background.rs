@@ -8,7 +8,9 @@ use crate::StorageError;
 use crate::maintenance::backout::{self, Pace};
 use crate::maintenance::{retire, sweep};
 use crate::shared::Shared;
+use crate::txn::Transactions;
 
+/// From a call to the round for it.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// One round of everything.
@@ -34,13 +36,17 @@ pub fn round(shared: &Shared, pace: Pace) -> Result<(), StorageError> {
     Ok(())
 }
 
-/// Runs rounds until the engine is closed or gone.
-pub fn run(shared: &Weak<Shared>) {
-    while let Some(shared) = shared.upgrade() {
+/// Runs rounds until the engine is closed or gone, and sleeps as long as nothing happens.
+pub fn run(shared: &Weak<Shared>, transactions: &Transactions) {
+    loop {
+        // Before the round: what happens behind its looks calls for another one.
+        transactions.housekeeping.listen();
+        let Some(shared) = shared.upgrade() else { return };
         if shared.closed.load(Ordering::Acquire) {
             return;
         }
-        if let Err(error) = round(&shared, Pace::Resting) {
+        let done = round(&shared, Pace::Resting);
+        if let Err(error) = &done {
             if matches!(error, StorageError::Poisoned | StorageError::Closed) {
                 return;
             }
@@ -48,6 +54,10 @@ pub fn run(shared: &Weak<Shared>) {
         }
         let env = shared.env.clone();
         drop(shared);
+        if done.is_ok() {
+            transactions.housekeeping.wait(None);
+        }
+        // What a busy moment leaves is dealt with together.
         env.clock.sleep(PAUSE);
     }
 }

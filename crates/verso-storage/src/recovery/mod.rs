@@ -27,8 +27,9 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use verso_env::sync::Mutex;
+use verso_env::sync::{Mutex, MutexGuard};
 use verso_env::{Env, OpenMode, VfsFile};
 
 pub use checkpointer::{CheckpointTarget, Checkpointer, CheckpointerOptions};
@@ -36,7 +37,7 @@ pub use replay::{LostLog, RecoveryReport, StateRedo};
 pub use superblock::FILE_FORMAT;
 
 use crate::StorageError;
-use crate::buffer::{BufferPool, LogGate, PoolOptions, doublewrite};
+use crate::buffer::{BufferPool, FlushProgress, LogGate, PoolOptions, doublewrite};
 use crate::clean::CleanPages;
 use crate::engine_core::{CheckpointGate, Core, PageRedo};
 use crate::mini::Mini;
@@ -69,6 +70,8 @@ pub struct Store {
     file: Arc<dyn VfsFile>,
     superblock: Mutex<Superblock>,
     checkpointing: Mutex<()>,
+    /// Who waits for a checkpoint now.
+    awaiting: AtomicU32,
 }
 
 /// What a checkpoint did.
@@ -224,7 +227,13 @@ impl Store {
     }
 
     fn new(core: Core, file: Arc<dyn VfsFile>, superblock: Superblock) -> Store {
-        Store { core, file, superblock: Mutex::new(superblock), checkpointing: Mutex::new(()) }
+        Store {
+            core,
+            file,
+            superblock: Mutex::new(superblock),
+            checkpointing: Mutex::new(()),
+            awaiting: AtomicU32::new(0),
+        }
     }
 
     /// The space map, read from its pages. `reserve_units` are kept for undo and back-out.
@@ -244,7 +253,7 @@ impl Store {
     /// Bytes of log that recovery would have to read now.
     #[must_use]
     pub fn redo_bytes(&self) -> u64 {
-        self.core.wal.appended().0 - self.superblock.lock().redo.0
+        self.core.wal.appended_for_sleeper().0 - self.superblock.lock().redo.0
     }
 
     /// Makes everything older than its own start durable in pages, so that the log before can go. Writers go on but
@@ -253,9 +262,38 @@ impl Store {
     /// # Errors
     /// `Full` when the log has no room; failed writes and syncs, which poison.
     pub fn checkpoint(&self, collect: impl FnOnce() -> Vec<u8>) -> Result<CheckpointReport, StorageError> {
-        let _one = self.checkpointing.lock();
+        self.awaiting.fetch_add(1, Ordering::AcqRel);
+        let one = self.checkpointing.lock();
+        self.awaiting.fetch_sub(1, Ordering::AcqRel);
+        self.checkpoint_alone(&one, &mut |_| (), collect)
+    }
+
+    /// As [`Store::checkpoint`] when nobody waits for it: `pace` is called behind each batch of pages, and may sleep.
+    ///
+    /// # Errors
+    /// As [`Store::checkpoint`].
+    pub fn checkpoint_at(
+        &self,
+        pace: &mut dyn FnMut(FlushProgress),
+        collect: impl FnOnce() -> Vec<u8>,
+    ) -> Result<CheckpointReport, StorageError> {
+        self.checkpoint_alone(&self.checkpointing.lock(), pace, collect)
+    }
+
+    /// Whether somebody waits until the checkpoint under way is done.
+    #[must_use]
+    pub fn checkpoint_is_awaited(&self) -> bool {
+        self.awaiting.load(Ordering::Acquire) > 0
+    }
+
+    fn checkpoint_alone(
+        &self,
+        _one: &MutexGuard<'_, ()>,
+        pace: &mut dyn FnMut(FlushProgress),
+        collect: impl FnOnce() -> Vec<u8>,
+    ) -> Result<CheckpointReport, StorageError> {
         let core = &self.core;
-        let pages_written = core.pool.flush_dirty_before(core.wal.appended(), |_| ())?;
+        let pages_written = core.pool.flush_dirty_before(core.wal.appended(), pace)?;
         let (begin, end) = {
             let _alone = core.gate.close();
             append_state(&core.wal, &collect())?

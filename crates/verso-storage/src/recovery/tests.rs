@@ -431,15 +431,20 @@ fn checkpoints_bound_the_log_and_come_by_volume() {
         fn redo_bytes(&self) -> u64 {
             self.0.lock().store.redo_bytes()
         }
-        fn checkpoint(&self) -> Result<(), StorageError> {
+        fn checkpoint(&self, _: &mut dyn FnMut(FlushProgress)) -> Result<(), StorageError> {
             self.0.lock().checkpoint()
+        }
+        fn is_awaited(&self) -> bool {
+            false
         }
     }
     let world = World::new(8);
     world.run(|env| {
         let toy = Arc::new(Mutex::new(Toy::create(env).unwrap()));
         let settings = CheckpointerOptions { log_bytes: 100 << 10, ..CheckpointerOptions::default() };
-        let thread = Checkpointer::start(env, settings, Arc::new(Target(Arc::clone(&toy)))).unwrap();
+        let sleeper = Arc::clone(toy.lock().store.core.wal.sleeper());
+        let target = Arc::new(Target(Arc::clone(&toy)));
+        let thread = Checkpointer::start(env, settings, target, sleeper).unwrap();
         let (mut model, mut rng, mut greatest) = (Model::default(), Rng::new(8), 0);
         for _ in 0..2000 {
             let mut toy = toy.lock();

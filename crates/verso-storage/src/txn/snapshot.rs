@@ -68,6 +68,7 @@ impl Registration {
     /// Lets the horizon go on; the registration stands for nothing until it is [taken up](Registration::take_up) again.
     pub(crate) fn leave_idle(&self) {
         self.hold.change(Hold::HELD, Hold::IDLE);
+        self.transactions.housekeeping.call();
     }
 
     /// Holds the horizon again after [`Registration::leave_idle`], if it still is where it was and the snapshot is still
@@ -89,6 +90,7 @@ impl Drop for Registration {
     fn drop(&mut self) {
         if self.hold.0.load(Ordering::SeqCst) != Hold::GONE {
             self.transactions.unregister(self.number, self.key);
+            self.transactions.housekeeping.call();
         }
     }
 }

@@ -27,6 +27,7 @@ use super::snapshot::{Hold, Registration};
 use crate::page::bytes::{checked_slice, checked_u64};
 use crate::page::{Flaw, Lsn, TxnId};
 use crate::rules::{Rule, disabled};
+use crate::sleeper::Sleeper;
 
 /// The four markers (M1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +173,8 @@ pub struct Transactions {
     /// The greatest number given, likewise.
     newest: AtomicU64,
     directory: RwLock<Arc<Directory>>,
+    /// The housekeeping thread, called when a transaction ends or a snapshot goes.
+    pub housekeeping: Sleeper,
 }
 
 impl Transactions {
@@ -194,7 +197,13 @@ impl Transactions {
         };
         let [counter, newest] = [state.counter; 2].map(AtomicU64::new);
         let directory = RwLock::new(Arc::new(directory));
-        Transactions { state: Mutex::new(state), counter, newest, directory }
+        Transactions {
+            state: Mutex::new(state),
+            counter,
+            newest,
+            directory,
+            housekeeping: Sleeper::default(),
+        }
     }
 
     // ── a transaction's life ─────────────────────────────────────────────────────────────────────────────────

@@ -202,6 +202,8 @@ impl VersionStore {
         }
         inner.idle.push(slot);
         inner.idle.truncate(16);
+        drop(inner);
+        transactions.housekeeping.call();
         dropped
     }
 
@@ -292,6 +294,8 @@ impl VersionStore {
         for page in inner.waiting.remove(&txn).unwrap_or_default() {
             inner.settle(page, transactions);
         }
+        drop(inner);
+        transactions.housekeeping.call();
     }
 
     /// Closes the pages of slots nobody uses, so that they can be retired too.

@@ -18,6 +18,7 @@ use super::turns::Turns;
 use super::{Group, MAX_GROUP};
 use crate::StorageError;
 use crate::page::Lsn;
+use crate::sleeper::Sleeper;
 
 /// LSN of the first group of a new database; 0 is the LSN of a page that never was in the log.
 pub const FIRST_LSN: Lsn = Lsn(1);
@@ -53,6 +54,8 @@ pub(super) struct Shared {
     pub(super) reserved: Arc<AtomicU64>,
     pub(super) poisoned: AtomicBool,
     pub(super) counters: Counters,
+    /// Called by appends.
+    pub(super) sleeper: Arc<Sleeper>,
 }
 
 /// What every append changes, by itself: others look at the rest all the time.
@@ -96,6 +99,7 @@ impl Wal {
             reserved: Arc::default(),
             poisoned: AtomicBool::new(false),
             counters: Counters::default(),
+            sleeper: Arc::default(),
         });
         // On a full disk the database opens all the same, to be read or made smaller.
         let _ = shared.ensure_room(shared.slack() + shared.kept());
@@ -152,6 +156,7 @@ impl Wal {
         inside(start, end);
         shared.hot.appended.store(end.0, Ordering::Release);
         drop(queue);
+        shared.sleeper.call();
         if rotated {
             // Out of the lock, which the log writer wants first of all: it may run at once, on this very processor.
             shared.work.notify_one();
@@ -178,6 +183,19 @@ impl Wal {
     #[must_use]
     pub fn appended(&self) -> Lsn {
         Lsn(self.shared.hot.appended.load(Ordering::Acquire))
+    }
+
+    /// As [`Wal::appended`], including every append that did not call the [sleeper](Wal::sleeper).
+    #[must_use]
+    pub fn appended_for_sleeper(&self) -> Lsn {
+        let _queue = self.shared.hot.queue.lock();
+        self.appended()
+    }
+
+    /// Who sleeps while nothing is appended: the checkpoint thread.
+    #[must_use]
+    pub fn sleeper(&self) -> &Arc<Sleeper> {
+        &self.shared.sleeper
     }
 
     /// Refuses everything from now on: what is in memory and what is on disk may differ.

@@ -3,7 +3,10 @@
 use std::ops::ControlFlow;
 
 use verso_env::Env;
-use verso_storage::{CommitMode, Engine, Isolation, ObjectId, SweepOptions, Txn, TxnOptions, TxnState};
+use verso_sim::World;
+use verso_storage::{
+    CommitMode, Engine, EngineOptions, Isolation, ObjectId, SweepOptions, Txn, TxnOptions, TxnState,
+};
 
 use crate::support::{Row, batch, bump, create, fill, now, options, read, remove, rows, sound};
 
@@ -234,4 +237,70 @@ fn t1_first_updater_wins_and_drops_come_after_the_horizon() {
     engine.housekeeping().unwrap();
     assert!(engine.space().free_pages > free);
     assert!(engine.heap(heap.object).is_err());
+}
+
+#[test]
+fn after_a_sweep_an_insert_looks_at_no_page_in_vain_and_finds_what_has_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, heap) = create(dir.path());
+    fill(&engine, &heap, 0..10_000);
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    bump(&heap, &mut txn, "", 1.0, |_| true).unwrap();
+    txn.end_statement().unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    let sweep = || engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    sweep();
+    let pages = u64::from(heap.page_count());
+    assert!(pages > 80, "{pages}");
+    let fetches = || engine.statistics().pool.fetches;
+    let before = fetches();
+    fill(&engine, &heap, 10_000..10_001);
+    assert!(fetches() - before < 20, "{} fetches for one record", fetches() - before);
+    // All records of one page go; their slots are found again, also by a sweep that has nothing else to do there.
+    let mut txn = engine.begin(TxnOptions::default());
+    txn.begin_statement().unwrap();
+    remove(&heap, &mut txn, |id| (3000..3200).contains(&id));
+    txn.end_statement().unwrap();
+    txn.commit(CommitMode::Wait).unwrap();
+    sweep();
+    engine.close().unwrap();
+    let object = heap.object;
+    drop((engine, heap));
+    let engine = Engine::open(Env::real(), &dir.path().join("t.verso"), options()).unwrap();
+    let heap = engine.heap(object).unwrap();
+    engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let pages = heap.page_count();
+    fill(&engine, &heap, 3000..3200);
+    assert_eq!(heap.page_count(), pages);
+    sound(&engine);
+}
+
+/// Steps of all threads of an engine with which little is done and then nothing for so long.
+fn steps_while_idle(hours: u64) -> u64 {
+    let world = World::new(3);
+    world.run(|env| {
+        let options = EngineOptions { background: true, ..options() };
+        let engine = Engine::create(env.clone(), &World::dir().join("t.verso"), options).unwrap();
+        let mut txn = engine.begin(TxnOptions::default());
+        let object = engine.create_heap(&mut txn, &crate::support::COLUMNS).unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+        let heap = engine.heap(object).unwrap();
+        fill(&engine, &heap, 0..2000);
+        let mut txn = engine.begin(TxnOptions::default());
+        txn.begin_statement().unwrap();
+        bump(&heap, &mut txn, "!", 1.0, |_| true).unwrap();
+        txn.end_statement().unwrap();
+        txn.commit(CommitMode::Wait).unwrap();
+        env.clock.sleep(std::time::Duration::from_secs(hours * 3600));
+        assert_eq!(engine.space().version_pages, 0, "what was left was dealt with");
+        engine.close().unwrap();
+    });
+    world.last_report().unwrap().step_count
+}
+
+#[test]
+fn an_idle_database_does_nothing() {
+    let (short, long) = (steps_while_idle(1), steps_while_idle(20));
+    assert!(long < short + 100, "{short} steps in an hour, {long} in twenty");
 }
