@@ -78,6 +78,7 @@ rules! {
     I3 "I3"
     I3Undo "I3-undo"
     I3Purge "I3-purge"
+    I3Kept "I3-kept"
     I3Notes "I3-notes"
     I3Split "I3-split"
     I4 "I4"

@@ -11,6 +11,7 @@ use verso_types::KeyType;
 
 use super::entries::record_of;
 use super::key::{KeyPart, KeyRange};
+use super::purging::Purging;
 use crate::StorageError;
 use crate::buffer::BufferPool;
 use crate::heap::{ColumnSpec, root};
@@ -112,6 +113,8 @@ pub struct Index {
     pub(super) structure: Mutex<()>,
     /// The last leaf, if keys were appended; 0 = unknown.
     pub(super) hint: AtomicU32,
+    /// Keys on their way out.
+    pub(super) purging: Purging,
 }
 
 impl Index {
@@ -140,7 +143,15 @@ impl Index {
             })
         };
         let ordinals = spec.parts.iter().map(ordinal).collect::<Result<_, _>>()?;
-        Ok(Index { object, root, spec, ordinals, structure: Mutex::default(), hint: AtomicU32::new(0) })
+        Ok(Index {
+            object,
+            root,
+            spec,
+            ordinals,
+            structure: Mutex::default(),
+            hint: AtomicU32::new(0),
+            purging: Purging::default(),
+        })
     }
 
     /// What the index at `root` is of.

@@ -302,6 +302,9 @@ impl Index {
             }
             let (index, found) = node.find(string);
             let found = found || (done > 0 && entries.entry(item - 1) == string);
+            if found {
+                self.purging.found(string);
+            }
             let need = SLOT + node.truncated(string).len();
             if !found && need > room {
                 break;
@@ -389,7 +392,9 @@ impl Index {
         let target = target.ok_or_else(|| self.corrupt(mini.page_id(current), "no leaf for an entry"))?;
         let node = self.node(mini.page_id(target), mini.page(target))?;
         let (index, found) = node.find(string);
-        if !found {
+        if found {
+            self.purging.found(string);
+        } else {
             let suffix = node.truncated(string);
             if SLOT + suffix.len() > node.room() {
                 rivals.truncate(known);
@@ -415,6 +420,20 @@ impl Index {
         txn: TxnId,
         entries: &Entries,
     ) -> Result<Written, StorageError> {
+        self.remove_but(shared, txn, entries, |_| false)
+    }
+
+    /// As [`Index::remove`], but for entries that are `kept`, which is asked with their leaf latched.
+    ///
+    /// # Errors
+    /// As [`Index::remove`].
+    pub(super) fn remove_but(
+        &self,
+        shared: &Shared,
+        txn: TxnId,
+        entries: &Entries,
+        kept: impl Fn(&[u8]) -> bool,
+    ) -> Result<Written, StorageError> {
         let mut written = Written::default();
         let mut next = 0;
         while next < entries.len() {
@@ -425,7 +444,10 @@ impl Index {
             let mut gone: SmallVec<[u16; 16]> = SmallVec::new();
             let first = next;
             while next < entries.len() && (next == first || node.covers(entries.entry(next))) {
-                if let (index, true) = node.find(entries.entry(next)) {
+                let entry = entries.entry(next);
+                if let (index, true) = node.find(entry)
+                    && !kept(entry)
+                {
                     gone.push(index as u16);
                 }
                 next += 1;
@@ -439,7 +461,8 @@ impl Index {
             })?;
             let node = self.node(mini.page_id(handle), mini.page(handle))?;
             // Not at each removal from a small leaf.
-            let thin = node.count() == 0 || (node.count() % 16 == 0 && node.used() < shared.page_size / 8);
+            let looked_at = gone.len() >= 16 || node.count() % 16 == 0;
+            let thin = node.count() == 0 || (looked_at && node.used() < shared.page_size / 8);
             let is_root = mini.page_id(handle) == self.tree();
             written.add(mini.commit()?);
             if thin && !is_root {

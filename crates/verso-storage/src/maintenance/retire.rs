@@ -1,16 +1,24 @@
 //! Retirement of version pages (V4) and their purge lists (V5).
 //!
-//! An entry is voided in the mini-transaction that purges it: a page that a crash leaves half purged is purged again
-//! after restart, and no chain is freed twice.
+//! ```text
+//! pages ready ─► dropped objects go ─► by table: keys of old versions collected ─► taken out, leaf by leaf
+//!                                               ─► slots and values freed, entries void ─► pages given back
+//! ```
+//!
+//! An entry is voided in the mini-transaction that frees what it stands for: a page that a crash leaves half purged is purged
+//! again after restart, and no chain is freed twice. Keys that went already are passed over then.
+//!
+//! A page whose purge meets a damaged page stays in use; all others are retired.
 
-use crate::StorageError;
+use std::collections::BTreeMap;
+
 use crate::heap::apply;
 use crate::heap::layout::PageLayout;
 use crate::heap::slice::Variable;
 use crate::heap::slots::Slots;
 use crate::heap::undo::free_chains;
 use crate::heap::{Heap, moved};
-use crate::index::maintain;
+use crate::index::maintain::KeyPurge;
 use crate::mini::Mini;
 use crate::page::bytes::u64_at;
 use crate::page::{PageId, TxnId};
@@ -19,6 +27,36 @@ use crate::shared::Shared;
 use crate::version::entry::{Entry, EntryKind};
 use crate::version::page as version_page;
 use crate::wal::RecordKind;
+use crate::{ObjectId, StorageError};
+
+/// Version pages purged together at most.
+const TOGETHER: usize = 2048;
+/// Version pages given back in one mini-transaction.
+const GIVEN_BACK: usize = 64;
+
+/// Entries of version pages to be purged: each page with the offsets of its entries.
+type Places = Vec<(PageId, Vec<u16>)>;
+
+/// Version pages whose purge met a damaged page.
+#[derive(Default)]
+struct HeldUp(BTreeMap<PageId, String>);
+
+impl HeldUp {
+    /// Notes that what an error says of a page holds up `page`; other errors are given back.
+    fn unless<T>(
+        &mut self,
+        page: PageId,
+        result: Result<T, StorageError>,
+    ) -> Result<Option<T>, StorageError> {
+        match result {
+            Err(error @ StorageError::Corrupt { .. }) => {
+                self.0.entry(page).or_insert_with(|| error.to_string());
+                Ok(None)
+            }
+            result => result.map(Some),
+        }
+    }
+}
 
 /// Retires every version page that nobody needs any more; how many.
 ///
@@ -27,53 +65,154 @@ use crate::wal::RecordKind;
 pub fn retire(shared: &Shared) -> Result<u64, StorageError> {
     let mut retired = 0;
     loop {
-        let ready = shared.versions.take_ready(shared.transactions.horizon(), 64);
+        let mut ready = shared.versions.take_ready(shared.transactions.horizon(), TOGETHER);
         if ready.is_empty() {
             return Ok(retired);
         }
-        for (page, purge) in &ready {
-            if (*purge && !disabled(Rule::V5)) || disabled(Rule::V5Unread) {
-                purge_page(shared, *page)?;
-            }
+        let wanted = |purge: bool| (purge && !disabled(Rule::V5)) || disabled(Rule::V5Unread);
+        let read = ready.iter().filter(|(_, purge)| wanted(*purge)).map(|(page, _)| *page);
+        let held_up = purge_pages(shared, read)?;
+        for (page, error) in &held_up.0 {
+            tracing::error!(
+                error,
+                version_page = page.0,
+                "old versions cannot be purged before the next start"
+            );
         }
-        let pages: Vec<PageId> = ready.iter().map(|(page, _)| *page).collect();
-        let _no_walkers = shared.versions.keep_walkers_out();
-        let mut mini = Mini::begin(shared.core(), TxnId::NONE);
-        shared.versions.retire(&mut mini, &shared.space, &pages)?;
-        mini.commit()?;
-        retired += pages.len() as u64;
+        ready.retain(|(page, _)| !held_up.0.contains_key(page));
+        for pages in ready.chunks(GIVEN_BACK) {
+            let pages: Vec<PageId> = pages.iter().map(|(page, _)| *page).collect();
+            let _no_walkers = shared.versions.keep_walkers_out();
+            let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+            shared.versions.retire(&mut mini, &shared.space, &pages)?;
+            mini.commit()?;
+        }
+        retired += ready.len() as u64;
     }
 }
 
-/// Executes the purge list of a page: deleted slots, chains of old values, dropped objects.
-fn purge_page(shared: &Shared, id: PageId) -> Result<(), StorageError> {
-    // Copied: no version page is latched while home pages are.
-    let bytes = shared.core().pool.read(id)?.to_vec();
-    let entries = version_page::entries(&bytes)
-        .map_err(|flaw| StorageError::corrupt(id, crate::ObjectId::SYSTEM, flaw))?;
-    for (offset, entry) in entries.iter().filter(|(_, entry)| entry.needs_purge() || entry.may_hold_keys()) {
-        if entry.kind == EntryKind::DropObject {
-            shared.free_object(entry.table())?;
-            continue;
-        }
-        // It may have been dropped meanwhile, with everything in it.
-        if let Some(heap) = shared.heap_if_there(entry.table())?
-            && (entry.needs_purge() || heap.indexes.any())
+/// Executes the purge lists of pages: deleted slots, chains of old values, keys, dropped objects.
+fn purge_pages(shared: &Shared, pages: impl Iterator<Item = PageId>) -> Result<HeldUp, StorageError> {
+    let mut tables: BTreeMap<ObjectId, Places> = BTreeMap::new();
+    let (mut dropped, mut held_up) = (Vec::new(), HeldUp::default());
+    for id in pages {
+        let Some(page) = held_up.unless(id, shared.core().pool.read_for_scan(id))? else { continue };
+        let entries =
+            version_page::entries(&page).map_err(|flaw| StorageError::corrupt(id, ObjectId::SYSTEM, flaw));
+        let Some(entries) = held_up.unless(id, entries)? else { continue };
+        for (offset, entry) in
+            entries.iter().filter(|(_, entry)| entry.needs_purge() || entry.may_hold_keys())
         {
-            purge_entry(shared, &heap, id, *offset, entry)?;
+            if entry.kind == EntryKind::DropObject {
+                dropped.push((id, entry.table()));
+                continue;
+            }
+            let places = tables.entry(entry.table()).or_default();
+            match places.last_mut() {
+                Some((page, offsets)) if *page == id => offsets.push(*offset),
+                _ => places.push((id, vec![*offset])),
+            }
         }
+    }
+    for (id, object) in dropped {
+        held_up.unless(id, shared.free_object(object))?;
+    }
+    for (table, places) in tables {
+        let purged = match shared.heap_if_there(table) {
+            Ok(Some(heap)) => purge_table(shared, &heap, &places, &mut held_up),
+            // It was dropped meanwhile, with everything in it.
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match purged {
+            Ok(()) => {}
+            // Its directory or one of its indexes: all of it waits.
+            Err(error @ StorageError::Corrupt { .. }) => {
+                held_up.0.extend(places.iter().map(|(id, _)| (*id, error.to_string())));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(held_up)
+}
+
+/// Purges what entries say of one table.
+fn purge_table(
+    shared: &Shared,
+    heap: &Heap,
+    places: &Places,
+    held_up: &mut HeldUp,
+) -> Result<(), StorageError> {
+    let gate = heap.indexes.enter();
+    let mut keys = KeyPurge::new(shared, heap, &gate);
+    if keys.any() {
+        for place in places {
+            let collected =
+                each_entry(shared, place, |_, entry| collect_keys(shared, heap, &mut keys, entry));
+            held_up.unless(place.0, collected)?;
+            keys.remove(true)?;
+        }
+        keys.remove(false)?;
+    }
+    for place in places.iter().filter(|place| !held_up.0.contains_key(&place.0)).collect::<Vec<_>>() {
+        let freed = each_entry(shared, place, |offset, entry| match entry.needs_purge() {
+            true => free_entry(shared, heap, place.0, offset, entry),
+            false => Ok(()),
+        });
+        held_up.unless(place.0, freed)?;
     }
     Ok(())
 }
 
-fn purge_entry(
+fn each_entry(
+    shared: &Shared,
+    (id, offsets): &(PageId, Vec<u16>),
+    mut each: impl FnMut(u16, &Entry<'_>) -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
+    // Copied: no version page is latched while home pages are.
+    let bytes = shared.core().pool.read_for_scan(*id)?.to_vec();
+    for offset in offsets {
+        let entry = Entry::decode(&bytes, usize::from(*offset))
+            .map_err(|flaw| StorageError::corrupt(*id, ObjectId::SYSTEM, flaw))?;
+        each(*offset, &entry)?;
+    }
+    Ok(())
+}
+
+/// The slots of a delete that are to be freed.
+fn deleted(page: &[u8], layout: &PageLayout, entry: &Entry<'_>) -> Vec<u16> {
+    let is_its = |slot: &u16| {
+        let writer = u64_at(page, layout.writer + usize::from(*slot) * 8);
+        writer == entry.writer().0 && !apply::is_live(page, layout, *slot)
+    };
+    entry.slots.iter().filter(is_its).collect()
+}
+
+fn collect_keys(
+    shared: &Shared,
+    heap: &Heap,
+    keys: &mut KeyPurge<'_>,
+    entry: &Entry<'_>,
+) -> Result<(), StorageError> {
+    let Some(id) = heap.page_at(entry.page_index()) else { return Ok(()) };
+    let page = shared.core().pool.read_for_scan(id)?;
+    let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+    if entry.kind == EntryKind::Delete {
+        let slots = deleted(&page, &layout, entry);
+        keys.freed(&page, &layout, entry.page_index(), &slots)
+    } else {
+        keys.superseded(&page, &layout, entry)
+    }
+}
+
+/// Frees what an entry stands for, and voids it.
+fn free_entry(
     shared: &Shared,
     heap: &Heap,
     id: PageId,
     offset: u16,
     entry: &Entry<'_>,
 ) -> Result<(), StorageError> {
-    let _gate = heap.indexes.enter();
     let Some(page) = heap.page_at(entry.page_index()) else { return Ok(()) };
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
@@ -85,18 +224,10 @@ fn purge_entry(
         mini.apply(handle, RecordKind::VERSION_VOID, &offset.to_le_bytes())
     };
     if entry.kind == EntryKind::Delete {
-        let slots: Vec<u16> = entry
-            .slots
-            .iter()
-            .filter(|slot| {
-                let writer = u64_at(mini.page(home), layout.writer + usize::from(*slot) * 8);
-                writer == entry.writer().0 && !apply::is_live(mini.page(home), &layout, *slot)
-            })
-            .collect();
+        let slots = deleted(mini.page(home), &layout, entry);
         if slots.is_empty() {
             return Ok(());
         }
-        maintain::before_free(shared, heap, mini.page(home), &layout, entry.page_index(), &slots)?;
         void(&mut mini)?;
         let all: Vec<usize> = (0..layout.columns.len()).collect();
         free_chains(heap, &mut mini, home, &layout, &slots, &all, None)?;
@@ -104,7 +235,6 @@ fn purge_entry(
         Slots::from_list(&slots).encode(&mut payload);
         mini.apply(home, RecordKind::DATA_FREE, &payload)?;
     } else {
-        maintain::purge(shared, heap, mini.page(home), &layout, entry)?;
         if entry.is_void() {
             return Ok(());
         }
@@ -133,4 +263,89 @@ fn purge_entry(
     heap.room.note(entry.page_index(), mini.page(home));
     mini.commit()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use verso_env::Env;
+    use verso_types::{Batch, Column, KeyType, Physical, SqlType, Value};
+
+    use super::*;
+    use crate::heap::{ScanBatch, ScanSpec};
+    use crate::{ColumnSpec, CommitMode, Engine, EngineOptions, IndexSpec, KeyPart, TxnOptions};
+
+    fn number(value: i64) -> Batch {
+        let mut column = Column::new(Physical::I64);
+        column.push_value(&Value::Int8(value), &SqlType::Int8).expect("a number");
+        Batch::from_columns(vec![column])
+    }
+
+    /// Between the look at the record and the removal from the leaf, the record gets the key back.
+    #[test]
+    fn i3_a_key_that_comes_back_while_it_is_on_its_way_out_stays() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let options = EngineOptions {
+            background: false,
+            page_size: 4096,
+            max_database_bytes: 1 << 30,
+            ..EngineOptions::default()
+        };
+        let engine = Engine::create(Env::real(), &dir.path().join("t.verso"), options).expect("a database");
+        let mut txn = engine.begin(TxnOptions::default());
+        let columns = [ColumnSpec { id: 1, physical: Physical::I64 }];
+        let object = engine.create_heap(&mut txn, &columns).expect("a table");
+        let heap = engine.heap(object).expect("a table");
+        heap.insert(&mut txn, &number(3), None).expect("a record");
+        let parts = vec![KeyPart::ascending(1, KeyType::I64)];
+        let spec = IndexSpec { table: object, parts, unique: false, nulls_distinct: true };
+        engine.create_index(&mut txn, spec, &mut |_| ControlFlow::Continue(())).expect("an index");
+        txn.commit(CommitMode::Wait).expect("a commit");
+        let change = |to: i64| {
+            let mut txn = engine.begin(TxnOptions::default());
+            txn.begin_statement().expect("a statement");
+            let mut found = ScanBatch::default();
+            let mut scan = heap.scan(&txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
+            assert!(scan.next(&mut found).expect("a record"));
+            heap.update(&mut txn, &found, None, &[1], &number(to)).expect("an update");
+            txn.end_statement().expect("its end");
+            txn.commit(CommitMode::Wait).expect("a commit");
+        };
+        let shared = engine.shared();
+        let entries = || {
+            let txn = engine.begin(TxnOptions::default());
+            heap.indexes.list()[0].statistics(&txn).expect("figures").entries
+        };
+        for comes_back in [true, false] {
+            change(30);
+            shared.versions.close_idle(&shared.transactions);
+            let page = shared.versions.pages_to_purge();
+            let offset = {
+                let page = shared.core().pool.read(page[0]).expect("a version page");
+                let entries = version_page::entries(&page).expect("entries");
+                entries.iter().find(|(_, entry)| entry.may_hold_keys()).expect("an update").0
+            };
+            let gate = heap.indexes.enter();
+            let mut keys = KeyPurge::new(shared, &heap, &gate);
+            each_entry(shared, &(page[0], vec![offset]), |_, entry| {
+                collect_keys(shared, &heap, &mut keys, entry)
+            })
+            .expect("keys");
+            if comes_back {
+                change(3);
+            }
+            keys.remove(false).expect("a removal");
+            drop(keys);
+            drop(gate);
+            assert_eq!(entries(), if comes_back { 2 } else { 1 });
+            if !comes_back {
+                change(3);
+            }
+            engine.housekeeping().expect("housekeeping");
+            assert_eq!(entries(), 1);
+            let report = engine.check(&mut |_| ()).expect("a check");
+            assert!(report.problems.is_empty(), "{:?}", report.problems);
+        }
+    }
 }

@@ -6,7 +6,8 @@
 //! purge            entries the superseded version had ─► out, unless another version has them
 //! ```
 //!
-//! I3. An entry is removed only with the home page latched, and only if no reachable version of the record has its key.
+//! I3. An entry is removed only if no reachable version of the record has its key: undo removes it with the home page
+//!     latched, purge later, unless the key was added again since the home page was.
 //! I4. Undo compares the keys of the home record before with those after. A key that one transaction supersedes twice is
 //!     in no version entry, so nobody would purge it: it goes at once, before the change, and undo brings it back.
 //!
@@ -27,7 +28,7 @@ use crate::page::Flaw;
 
 pub(crate) use change::{after_change, before_change, concerned, note_split, saved_columns};
 pub(crate) use insert::{add_within, added, inserted};
-pub(crate) use purge::{before_free, purge};
+pub(crate) use purge::KeyPurge;
 pub(crate) use undo::{after_undo, before_undo};
 
 /// Columns in the order of a key's parts.

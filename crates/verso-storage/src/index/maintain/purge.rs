@@ -1,92 +1,145 @@
 //! Keys that no version has any more (I3).
+//!
+//! Many are collected first, each with its home page latched, and go in the order of the leaves; what comes back in between
+//! stays ([`purging`](super::super::purging)).
+
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::bad_key;
 use crate::StorageError;
 use crate::heap::Heap;
 use crate::heap::layout::PageLayout;
 use crate::heap::slice::ColumnSlice;
 use crate::index::entries::Entries;
+use crate::index::purging::UnderWay;
+use crate::index::set::IndexList;
+use crate::index::table::Index;
 use crate::index::versions::{Versions, slice_value};
 use crate::page::{Flaw, RecordId, TxnId, header};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::version::entry::Entry;
 
-use super::bad_key;
+/// Keys collected, of all indexes of a table together, before they go; this many bytes of them.
+const BYTES_TOGETHER: usize = if cfg!(debug_assertions) { 16 << 10 } else { 32 << 20 };
 
-/// Deleted records of a latched page that nobody needs are about to be freed: their keys go.
-pub(crate) fn before_free(
-    shared: &Shared,
-    heap: &Heap,
-    page: &[u8],
-    layout: &PageLayout,
-    page_index: u32,
-    slots: &[u16],
-) -> Result<(), StorageError> {
-    if !heap.indexes.any() || disabled(Rule::I3Purge) {
-        return Ok(());
-    }
-    let mut key = Vec::new();
-    for index in heap.indexes.list().iter() {
-        let mut gone = Entries::default();
-        for slot in slots {
-            key.clear();
-            Versions::home(shared, heap, index, page, layout, page_index, *slot).key(&mut key)?;
-            gone.push(&key, RecordId { page_index, slot: *slot }, true);
-        }
-        gone.sort();
-        index.remove(shared, TxnId::NONE, &gone)?;
-    }
-    Ok(())
+/// Keys of a table's indexes that are to go. The gate is passed for as long as it lives.
+pub(crate) struct KeyPurge<'p> {
+    shared: &'p Shared,
+    heap: &'p Heap,
+    indexes: Vec<OfIndex<'p>>,
+    bytes: usize,
+    key: Vec<u8>,
 }
 
-/// An entry's old values are needed by nobody: their keys go, unless another version has them (I3). The home page is
-/// latched. Entries that were undone count too: a savepoint's undo leaves them in the chain, where a later change of the
-/// same transaction relies on them (V3).
-pub(crate) fn purge(
-    shared: &Shared,
-    heap: &Heap,
-    page: &[u8],
-    layout: &PageLayout,
-    entry: &Entry<'_>,
-) -> Result<(), StorageError> {
-    if !heap.indexes.any() || disabled(Rule::I3Purge) {
-        return Ok(());
+struct OfIndex<'p> {
+    index: &'p Arc<Index>,
+    under_way: UnderWay<'p>,
+    gone: Entries,
+}
+
+impl<'p> KeyPurge<'p> {
+    /// For a table whose gate is passed.
+    pub(crate) fn new(shared: &'p Shared, heap: &'p Heap, gate: &'p IndexList<'_>) -> KeyPurge<'p> {
+        let begin = |index: &'p Arc<Index>| OfIndex {
+            index,
+            under_way: index.purging.begin(),
+            gone: Entries::default(),
+        };
+        let none = disabled(Rule::I3Purge);
+        let indexes = gate.iter().filter(|_| !none).map(begin).collect();
+        KeyPurge { shared, heap, indexes, bytes: 0, key: Vec::new() }
     }
-    let corrupt = |flaw: Flaw| StorageError::corrupt(header::page_id(page), heap.object, flaw);
-    let slices = entry.columns().map_err(corrupt)?;
-    let _walking = shared.versions.walk();
-    let horizon = shared.transactions.horizon();
-    let page_index = entry.page_index();
-    let mut key = Vec::new();
-    for index in heap.indexes.list().iter() {
-        let parts = &index.spec().parts;
-        let its: SmallVec<[&ColumnSlice<'_>; 4]> =
-            parts.iter().filter_map(|part| slices.iter().find(|slice| slice.id == part.column)).collect();
-        if its.len() != parts.len() {
-            continue; // none of its columns changed
-        }
-        let mut gone = Entries::default();
-        for (rank, slot) in entry.slots.iter().enumerate() {
-            // The chains of what was undone may be gone.
-            if entry.is_void() && its.iter().any(|slice| slice.is_reference(rank)) {
-                continue;
-            }
-            key.clear();
-            for (part, slice) in parts.iter().zip(&its) {
-                let value = slice_value(shared, heap, slice, rank)?;
-                part.order().encode_raw(value.as_deref(), &mut key).map_err(|error| bad_key(heap, error))?;
-            }
-            let home = Versions::home(shared, heap, index, page, layout, page_index, slot);
-            if disabled(Rule::I3) || !home.hold(&key, horizon)? {
-                gone.push(&key, RecordId { page_index, slot }, true);
+
+    /// Whether there are indexes.
+    pub(crate) fn any(&self) -> bool {
+        !self.indexes.is_empty()
+    }
+
+    /// Deleted records of a latched page that nobody needs are about to be freed: their keys go.
+    pub(crate) fn freed(
+        &mut self,
+        page: &[u8],
+        layout: &PageLayout,
+        page_index: u32,
+        slots: &[u16],
+    ) -> Result<(), StorageError> {
+        for OfIndex { index, under_way, gone } in &mut self.indexes {
+            for slot in slots {
+                self.key.clear();
+                let home = Versions::home(self.shared, self.heap, index, page, layout, page_index, *slot);
+                home.key(&mut self.key)?;
+                self.bytes += goes(under_way, gone, &self.key, RecordId { page_index, slot: *slot });
             }
         }
-        if !gone.is_empty() {
+        Ok(())
+    }
+
+    /// An entry's old values are needed by nobody: their keys go, unless another version has them (I3). The home page is
+    /// latched. Entries that were undone count too: a savepoint's undo leaves them in the chain, where a later change of
+    /// the same transaction relies on them (V3).
+    pub(crate) fn superseded(
+        &mut self,
+        page: &[u8],
+        layout: &PageLayout,
+        entry: &Entry<'_>,
+    ) -> Result<(), StorageError> {
+        let (shared, heap) = (self.shared, self.heap);
+        let corrupt = |flaw: Flaw| StorageError::corrupt(header::page_id(page), heap.object, flaw);
+        let slices = entry.columns().map_err(corrupt)?;
+        let _walking = shared.versions.walk();
+        let horizon = shared.transactions.horizon();
+        let page_index = entry.page_index();
+        for OfIndex { index, under_way, gone } in &mut self.indexes {
+            let parts = &index.spec().parts;
+            let its: SmallVec<[&ColumnSlice<'_>; 4]> =
+                parts.iter().filter_map(|part| slices.iter().find(|slice| slice.id == part.column)).collect();
+            if its.len() != parts.len() {
+                continue; // none of its columns changed
+            }
+            for (rank, slot) in entry.slots.iter().enumerate() {
+                // The chains of what was undone may be gone.
+                if entry.is_void() && its.iter().any(|slice| slice.is_reference(rank)) {
+                    continue;
+                }
+                self.key.clear();
+                for (part, slice) in parts.iter().zip(&its) {
+                    let value = slice_value(shared, heap, slice, rank)?;
+                    part.order()
+                        .encode_raw(value.as_deref(), &mut self.key)
+                        .map_err(|error| bad_key(heap, error))?;
+                }
+                let home = Versions::home(shared, heap, index, page, layout, page_index, slot);
+                if disabled(Rule::I3) || !home.hold(&self.key, horizon)? {
+                    self.bytes += goes(under_way, gone, &self.key, RecordId { page_index, slot });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the keys out, if they are `many`. No page is latched.
+    pub(crate) fn remove(&mut self, many: bool) -> Result<(), StorageError> {
+        if many && self.bytes < BYTES_TOGETHER {
+            return Ok(());
+        }
+        for OfIndex { index, under_way, gone } in &mut self.indexes {
             gone.sort();
-            index.remove(shared, TxnId::NONE, &gone)?;
+            index.remove_but(self.shared, TxnId::NONE, gone, |entry| {
+                under_way.is_kept(entry) && !disabled(Rule::I3Kept)
+            })?;
+            gone.clear();
         }
+        self.bytes = 0;
+        Ok(())
     }
-    Ok(())
+}
+
+/// Notes a key that goes; how many bytes of memory that takes, about.
+fn goes(under_way: &UnderWay<'_>, gone: &mut Entries, key: &[u8], record: RecordId) -> usize {
+    gone.push(key, record, true);
+    under_way.goes(gone.entry(gone.len() - 1));
+    key.len() + 32
 }
