@@ -121,7 +121,9 @@ impl Heap {
             return None;
         }
         let known = |frame: &Frame| frame.find(self.object, page_index).and_then(|undo| undo.written);
-        let written = txn.frames.iter().rev().find_map(known)?;
+        // Frames further out are looked at in vain mostly, and there may be many: an image is copied then.
+        const FRAMES_MAX: usize = 64;
+        let written = txn.frames.iter().rev().take(FRAMES_MAX).find_map(known)?;
         if written.page_lsn() != header::lsn(page) && !disabled(Rule::F3Log) {
             return None;
         }
@@ -191,10 +193,14 @@ fn from_group(group: &GroupView<'_>, page: PageId, lsn: Lsn) -> Result<Vec<u8>, 
 /// # Errors
 /// Those of reading the log and of the pages for images; what was not copied stays in the log.
 pub(crate) fn keep_log_short(txn: &mut Txn) -> Result<(), StorageError> {
+    let Some(oldest) = txn.frames.last().and_then(Frame::oldest_log) else { return Ok(()) };
     let shared = Arc::clone(&txn.shared);
     let wal = &shared.core().wal;
     let (_, kept_max) = wal.undo_bytes();
     let appended = wal.appended();
+    if appended.0 - oldest.0 <= kept_max {
+        return Ok(());
+    }
     let keeps_much = |frame: &Frame| {
         let pinned = frame.log.as_ref().map(LogPin::lsn);
         pinned.is_some_and(|lsn| appended.0 - lsn.0 > kept_max)
@@ -211,6 +217,10 @@ pub(crate) fn keep_log_short(txn: &mut Txn) -> Result<(), StorageError> {
         within.iter_mut().for_each(|frame| frame.images_from = images.end());
         copied?;
         frame.log = None;
+    }
+    for at in 1..txn.frames.len() {
+        let (outer, inner) = txn.frames.split_at_mut(at);
+        inner[0].open_in(&outer[at - 1]);
     }
     Ok(())
 }

@@ -160,15 +160,48 @@ pub struct Frame {
     pub log: Option<LogPin>,
     /// The mark of what a savepoint's transaction has locked since (T3).
     pub locks_from: u32,
+    /// Pages of which the frames around it know something, which rest while it is open.
+    pub(super) outer_pages: usize,
+    /// The oldest part of the log that one of them keeps.
+    pub(super) outer_log: Option<Lsn>,
 }
 
 impl Frame {
-    /// Merges the frame into its parent (F2); what no one needs any more of its images is cut off.
-    pub fn release_into(self, parent: &mut Frame, store: &mut ImageStore) {
+    /// Opens the frame within another one.
+    pub fn open_in(&mut self, outer: &Frame) {
+        self.outer_pages = outer.pages_in_all();
+        self.outer_log = outer.oldest_log();
+    }
+
+    /// Pages of which it or a frame around it knows something; one of several counts several times.
+    pub fn pages_in_all(&self) -> usize {
+        self.outer_pages + self.pages()
+    }
+
+    /// The oldest part of the log that it or a frame around it keeps.
+    pub fn oldest_log(&self) -> Option<Lsn> {
+        self.log.iter().map(LogPin::lsn).chain(self.outer_log).min()
+    }
+
+    /// Merges frames, each within the one before, into the one around them (F2), the outermost first: each page of a frame
+    /// is moved once, however many they are. What no one needs any more of their images is cut off.
+    pub fn release(frames: impl IntoIterator<Item = Frame>, parent: &mut Frame, store: &mut ImageStore) {
+        let (mut images_from, mut kept) = (None, false);
+        for frame in frames {
+            images_from = images_from.or(Some(frame.images_from));
+            kept |= frame.merge_into(parent, store);
+        }
+        if let Some(images_from) = images_from.filter(|_| !kept) {
+            store.truncate(images_from);
+        }
+    }
+
+    /// Merges the frame into its parent; whether images of it still matter.
+    fn merge_into(self, parent: &mut Frame, store: &mut ImageStore) -> bool {
         parent.created.extend(self.created);
         parent.voids.extend(self.voids);
         if disabled(Rule::F2Release) {
-            return;
+            return true;
         }
         let mut kept = false;
         let mut logged = false;
@@ -203,12 +236,10 @@ impl Frame {
                 None => pages.into_iter().for_each(|(index, page)| merge(index, page)),
             }
         }
-        if !kept {
-            store.truncate(self.images_from);
-        }
         if logged {
             parent.pin(self.log);
         }
+        kept
     }
 
     /// Keeps what the pin keeps, too.
@@ -292,7 +323,7 @@ mod tests {
         page(&mut parent).images.push(image(&mut store, &[2], &[7]));
         page(&mut child).images.push(image(&mut store, &[1, 2, 3], &[7]));
         page(&mut child).images.push(image(&mut store, &[2], &[8]));
-        child.release_into(&mut parent, &mut store);
+        Frame::release([child], &mut parent, &mut store);
         let merged = page(&mut parent);
         let slots: Vec<Vec<u16>> = merged.images.iter().map(|run| run.slots.to_vec()).collect();
         assert_eq!(slots, [vec![2], vec![3], vec![2]]);
@@ -304,8 +335,50 @@ mod tests {
     fn f2_a_table_the_parent_lacks_moves_whole() {
         let (mut parent, mut child) = (Frame::default(), Frame::default());
         page(&mut child).bits.insert(9);
-        child.release_into(&mut parent, &mut ImageStore::default());
+        Frame::release([child], &mut parent, &mut ImageStore::default());
         assert_eq!(parent.records, 1);
         assert!(page(&mut parent).bits.contains(9));
+    }
+
+    /// Three frames, each within the other, give the same whichever of their borders goes first.
+    #[test]
+    fn f2_frames_merge_from_the_outermost_as_from_the_innermost() {
+        let frames = |store: &mut ImageStore| {
+            let mut list: Vec<Frame> = (0..4).map(|_| Frame::default()).collect();
+            page(&mut list[0]).bits.insert(1);
+            page(&mut list[1]).images.push(image(store, &[1, 2], &[7]));
+            page(&mut list[1]).bits.insert(3);
+            page(&mut list[2]).images.push(image(store, &[2, 3], &[7, 8]));
+            page(&mut list[2]).bits.insert(4);
+            page(&mut list[3]).images.push(image(store, &[1, 2, 3, 4, 5], &[8, 9]));
+            list[3].page(ObjectId(1001), 5).bits.insert(6);
+            list
+        };
+        let told = |frame: &mut Frame, store: &ImageStore| {
+            let bits = page(frame).bits.to_vec();
+            let has = |slot, column| page_of(frame).has_image(store, slot, column);
+            let held: Vec<(u16, u16)> = (1..6)
+                .flat_map(|slot| (7..10).map(move |id| (slot, id)))
+                .filter(|(s, c)| has(*s, *c))
+                .collect();
+            (bits, held, frame.records)
+        };
+        fn page_of(frame: &Frame) -> &PageUndo {
+            frame.find(TABLE, 0).expect("known")
+        }
+        let mut store = ImageStore::default();
+        let mut list = frames(&mut store);
+        let rest = list.split_off(1);
+        Frame::release(rest, &mut list[0], &mut store);
+        let outermost = told(&mut list[0], &store);
+        let mut store = ImageStore::default();
+        let mut list = frames(&mut store);
+        while let Some(inner) = (list.len() > 1).then(|| list.pop()).flatten() {
+            let parent = list.last_mut().expect("one is left");
+            Frame::release([inner], parent, &mut store);
+        }
+        assert_eq!(outermost, told(&mut list[0], &store));
+        assert_eq!(outermost.0, [1, 3, 4]);
+        assert_eq!(outermost.1, [(2, 7), (2, 8), (2, 9), (5, 8), (5, 9)]);
     }
 }

@@ -318,9 +318,7 @@ impl Txn {
             self.slot = Some(self.shared.versions.borrow());
             // The running statement must see what it writes through nested statements, which take views of their own.
         }
-        if self.frames.iter().any(|frame| frame.log.is_some()) {
-            image::keep_log_short(self)?;
-        }
+        image::keep_log_short(self)?;
         Ok(self.id)
     }
 

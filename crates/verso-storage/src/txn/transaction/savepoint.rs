@@ -55,6 +55,13 @@ impl Txn {
         if let Some((table, record)) = inserted {
             frame.inserted(table, record);
         }
+        self.push_frame(frame);
+    }
+
+    fn push_frame(&mut self, mut frame: Frame) {
+        if let Some(outer) = self.frames.last() {
+            frame.open_in(outer);
+        }
         self.frames.push(frame);
     }
 
@@ -83,7 +90,7 @@ impl Txn {
 
     fn open_named_frame(&mut self, name: &str) {
         self.open_frame();
-        self.frames.push(Frame {
+        self.push_frame(Frame {
             name: Some(name.to_owned()),
             images_from: self.images.end(),
             locks_from: self.owner.next_mark(),
@@ -91,19 +98,18 @@ impl Txn {
         });
     }
 
-    /// Merges the innermost frame into the one around it, which there is; whether it was a statement's.
-    pub(super) fn release_innermost(&mut self) -> bool {
-        let frame = self.frames.pop().expect("a frame within the transaction's own");
-        let statement = frame.statement;
-        let parent = self.frames.last_mut().expect("the transaction's own frame");
-        frame.release_into(parent, &mut self.images);
-        statement
+    /// Merges the frames from `at` on into the one around them, which there is.
+    pub(super) fn release_from(&mut self, at: usize) {
+        let (around, inner) = self.frames.split_at_mut(at);
+        let parent = around.last_mut().expect("the transaction's own frame");
+        Frame::release(inner.iter_mut().map(std::mem::take), parent, &mut self.images);
+        self.frames.truncate(at);
     }
 
     /// Undoes and removes the frames from `at` on.
     pub(super) fn undo_from(&mut self, at: usize) -> Result<(), StorageError> {
-        while self.frames.len() > at + 1 {
-            self.release_innermost();
+        if self.frames.len() > at + 1 {
+            self.release_from(at + 1);
         }
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         let images_from = frame.images_from;
@@ -169,9 +175,7 @@ impl Txn {
     pub fn release(&mut self, name: &str) -> Result<(), StorageError> {
         self.open_frame();
         let at = self.find_savepoint(name)?;
-        while self.frames.len() > at {
-            self.release_innermost();
-        }
+        self.release_from(at);
         Ok(())
     }
 }

@@ -315,7 +315,7 @@ impl Txn {
     /// Tells monitoring where the transaction stands. The bitmaps are counted again only when the frames know of many
     /// more pages than last time: counting walks over all of them.
     fn publish_figures(&mut self) {
-        let pages = self.frames.iter().map(Frame::pages).sum::<usize>();
+        let pages = self.frames.last().map_or(0, Frame::pages_in_all);
         let (counted, _) = self.bitmaps;
         if pages < counted || pages > counted + counted / 8 {
             let bytes = self.frames.iter().map(|frame| frame.bitmap_bytes() as u64).sum();
@@ -335,10 +335,9 @@ impl Txn {
         if self.release_unopened() {
             return;
         }
-        while self.frames.len() > 1 {
-            if self.release_innermost() {
-                break;
-            }
+        if self.frames.len() > 1 {
+            let statement = self.frames.iter().rposition(|frame| frame.statement);
+            self.release_from(statement.unwrap_or(1).max(1));
         }
     }
 }
