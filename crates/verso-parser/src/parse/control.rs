@@ -1,6 +1,6 @@
 //! Statements that are not about rows: which they are, and those for maintenance.
 
-use sqlparser::tokenizer::Token;
+use super::lexer::Token;
 
 use super::block::do_block;
 use super::cursor::Cursor;
@@ -13,7 +13,7 @@ use crate::syntax::Statement;
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
 const KNOWN: &[&str] = &[
-    "call", "cluster", "comment", "copy", "grant", "import", "listen", "load", "merge", "notify", "prepare",
+    "call", "cluster", "comment", "copy", "grant", "import", "listen", "load", "notify", "prepare",
     "reassign", "refresh", "revoke", "security", "unlisten", "unload", "prewarm", "backup", "connect",
 ];
 

@@ -1,6 +1,6 @@
 //! COPY, in the form with parentheses and in the older one; UNLOAD.
 
-use sqlparser::tokenizer::Token;
+use super::lexer::Token;
 
 use super::cursor::Cursor;
 use super::string_literal;
@@ -103,10 +103,9 @@ fn flag(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
         return Ok(true);
     }
     let here = cursor.here().start;
-    if let Token::Number(digits, _) = cursor.peek() {
-        let digits = digits.clone();
+    if let Token::Number(digits) = cursor.peek() {
         cursor.advance();
-        return Ok(digits != "0");
+        return Ok(cursor.source().meaning(digits) != "0");
     }
     match value(cursor)?.to_ascii_lowercase().as_str() {
         "true" | "on" => Ok(true),

@@ -1,117 +1,54 @@
-//! A walk over tokens with the library's parser underneath: what our own statements are parsed with.
+//! A walk over tokens: looking, taking, names and lists. What the grammar is written on.
+//!
+//! C1. Whoever recurses does so within [`Cursor::nested`], which asks for the stack that is left and bounds the height of
+//!     the tree by [`HEIGHT_MAX`], so that trees can be freed, copied and compared on any stack.
 
-use sqlparser::ast;
-use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, TokenWithSpan};
-use verso_types::SqlType;
+use std::borrow::Cow;
 
-use super::lower;
-use super::source::{DIALECT, Source, too_complex};
+use super::lexer::{Class, Lexeme, Token};
+use super::source::{Source, is_word, too_complex};
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, Name, QualifiedName, Query, Span};
+use crate::syntax::{Name, QualifiedName, Span};
 
-/// How deeply the parser may nest before it gives up. Half a megabyte of stack suffices for it in release builds.
-const NESTING_MAX: usize = 64;
-
-/// Words that cannot be names unless quoted (PostgreSQL's reserved key words).
-pub const RESERVED: &[&str] = &[
-    "all",
-    "analyse",
-    "analyze",
-    "and",
-    "any",
-    "array",
-    "as",
-    "asc",
-    "asymmetric",
-    "both",
-    "case",
-    "cast",
-    "check",
-    "collate",
-    "column",
-    "constraint",
-    "create",
-    "current_catalog",
-    "current_date",
-    "current_role",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "default",
-    "deferrable",
-    "desc",
-    "distinct",
-    "do",
-    "else",
-    "end",
-    "except",
-    "false",
-    "fetch",
-    "for",
-    "foreign",
-    "from",
-    "grant",
-    "group",
-    "having",
-    "in",
-    "initially",
-    "intersect",
-    "into",
-    "lateral",
-    "leading",
-    "limit",
-    "localtime",
-    "localtimestamp",
-    "not",
-    "null",
-    "offset",
-    "on",
-    "only",
-    "or",
-    "order",
-    "placing",
-    "primary",
-    "references",
-    "returning",
-    "select",
-    "session_user",
-    "some",
-    "symmetric",
-    "system_user",
-    "table",
-    "then",
-    "to",
-    "trailing",
-    "true",
-    "union",
-    "unique",
-    "user",
-    "using",
-    "variadic",
-    "when",
-    "where",
-    "window",
-    "with",
-];
+/// Levels that a syntax tree may have: what its derived `drop`, `clone` and `==` need then fits the reserve of the stack.
+pub(super) const HEIGHT_MAX: u32 = 1_000;
 
 /// A place in a list of tokens that ends where the statement ends.
 pub struct Cursor<'s> {
-    parser: Parser<'static>,
     source: &'s Source<'s>,
+    tokens: Cow<'s, [Lexeme]>,
+    at: usize,
     /// Behind the last character of the statement.
     end: u32,
     last: Span,
+    /// Nodes around what is being read.
+    depth: u32,
+    /// The height of what was read inside of the innermost of them.
+    pub(super) height: u32,
+    /// Whether SELECT … INTO may stand here, and the table it named.
+    pub(super) takes_into: bool,
+    pub(super) into: Option<QualifiedName>,
+    /// PERFORM stands for SELECT.
+    pub(super) perform: bool,
 }
 
 impl<'s> Cursor<'s> {
     /// Over these tokens of the source.
-    pub fn new(source: &'s Source<'s>, tokens: &[TokenWithSpan]) -> Cursor<'s> {
-        let end = tokens.last().map_or(source.end(), |token| source.span(token.span).end);
-        let parser = Parser::new(&DIALECT)
-            .with_recursion_limit(NESTING_MAX)
-            .with_tokens_with_locations(tokens.to_vec());
-        Cursor { parser, source, end, last: Span::default() }
+    pub(super) fn new(source: &'s Source<'s>, tokens: impl Into<Cow<'s, [Lexeme]>>) -> Cursor<'s> {
+        let tokens = tokens.into();
+        let end = tokens.last().map_or(source.end(), |token| token.at.end);
+        Cursor {
+            source,
+            tokens,
+            at: 0,
+            end,
+            last: Span::default(),
+            depth: 0,
+            height: 0,
+            takes_into: false,
+            into: None,
+            perform: false,
+        }
     }
 
     /// The source the tokens are of.
@@ -119,55 +56,104 @@ impl<'s> Cursor<'s> {
         self.source
     }
 
+    // ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    pub(super) fn lexeme(&self, n: usize) -> Option<&Lexeme> {
+        self.tokens.get(self.at + n)
+    }
+
     /// The next token.
-    pub fn peek(&self) -> &Token {
-        &self.parser.peek_token_ref().token
+    pub(super) fn peek(&self) -> Token {
+        self.peek_at(0)
     }
 
     /// The token `n` behind the next one.
-    pub fn peek_at(&self, n: usize) -> Token {
-        self.parser.peek_nth_token_ref(n).token.clone()
+    pub(super) fn peek_at(&self, n: usize) -> Token {
+        self.lexeme(n).map_or(Token::End, |lexeme| lexeme.token)
     }
 
     /// Place of the next token; the end of the statement behind the last.
     pub fn here(&self) -> Span {
-        match self.parser.peek_token_ref() {
-            TokenWithSpan { token: Token::EOF, .. } => Span { start: self.end, end: self.end },
-            token => self.source.span(token.span),
-        }
+        self.lexeme(0).map_or(Span { start: self.end, end: self.end }, |lexeme| lexeme.at)
+    }
+
+    /// Place of the last token taken.
+    pub fn last(&self) -> Span {
+        self.last
+    }
+
+    /// From the start of a place to the last token taken.
+    pub fn since(&self, start: Span) -> Span {
+        start.to(self.last)
     }
 
     /// Whether everything was taken.
     pub fn at_end(&self) -> bool {
-        matches!(self.peek(), Token::EOF)
+        self.at >= self.tokens.len()
     }
 
-    /// Takes the next token.
-    pub fn advance(&mut self) -> Token {
-        self.last = self.here();
-        self.parser.next_token().token
+    /// The next token as it is written.
+    pub fn written(&self) -> &'s str {
+        self.lexeme(0).map_or("", |lexeme| self.source.written(lexeme))
     }
 
     /// The next token as an unquoted word in lower case.
     pub fn word(&self) -> Option<String> {
-        word_of(self.peek())
+        self.word_at(0)
     }
 
     /// The token `n` behind the next one as an unquoted word in lower case.
     pub fn word_at(&self, n: usize) -> Option<String> {
-        word_of(&self.parser.peek_nth_token_ref(n).token)
+        self.lexeme(n).and_then(|lexeme| word_of(self.source, lexeme))
+    }
+
+    /// Whether the token `n` behind the next one is this word.
+    pub fn is_at(&self, n: usize, word: &str) -> bool {
+        self.lexeme(n).is_some_and(|lexeme| is_word(self.source, lexeme, word))
     }
 
     /// Whether the next tokens are these words.
     pub fn is(&self, words: &[&str]) -> bool {
-        words.iter().enumerate().all(|(n, word)| self.word_at(n).as_deref() == Some(*word))
+        words.iter().enumerate().all(|(n, word)| self.is_at(n, word))
+    }
+
+    /// Whether the next token is one of these words.
+    pub fn is_any(&self, words: &[&str]) -> bool {
+        matches!(self.peek(), Token::Word(_)) && words.iter().any(|word| self.is_at(0, word))
+    }
+
+    /// How many tokens behind the opening parenthesis at `n` the closing one is.
+    pub(super) fn width_at(&self, n: usize) -> Option<usize> {
+        self.lexeme(n).map(|lexeme| lexeme.width as usize).filter(|width| *width > 0)
+    }
+
+    // ── taking ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Takes the next token.
+    pub(super) fn advance(&mut self) -> Token {
+        let token = self.peek();
+        self.last = self.here();
+        self.at += 1;
+        token
+    }
+
+    /// A place to come back to.
+    pub(super) fn mark(&self) -> (usize, Span) {
+        (self.at, self.last)
+    }
+
+    /// Comes back to a place.
+    pub(super) fn back(&mut self, mark: (usize, Span)) {
+        (self.at, self.last) = mark;
     }
 
     /// Takes these words if they come next, all or none.
     pub fn accept(&mut self, words: &[&str]) -> bool {
         let found = self.is(words);
         if found {
-            words.iter().for_each(|_| drop(self.advance()));
+            for _ in words {
+                self.advance();
+            }
         }
         found
     }
@@ -183,8 +169,8 @@ impl<'s> Cursor<'s> {
     }
 
     /// Takes a token if it comes next.
-    pub fn accept_token(&mut self, token: &Token) -> bool {
-        let found = self.peek() == token;
+    pub(super) fn accept_token(&mut self, token: &Token) -> bool {
+        let found = self.peek() == *token;
         if found {
             self.advance();
         }
@@ -192,15 +178,14 @@ impl<'s> Cursor<'s> {
     }
 
     /// Takes a token or fails.
-    pub fn expect_token(&mut self, token: &Token) -> Result<(), SyntaxError> {
+    pub(super) fn expect_token(&mut self, token: &Token) -> Result<(), SyntaxError> {
         if self.accept_token(token) { Ok(()) } else { Err(self.unexpected()) }
     }
 
+    // ── errors ───────────────────────────────────────────────────────────────────────────────────────────────────
+
     /// The syntax error at the next token.
     pub fn unexpected(&self) -> SyntaxError {
-        if self.at_end() {
-            return SyntaxError::syntax("syntax error at end of input").at(self.end);
-        }
         self.source.near(self.here().start)
     }
 
@@ -214,22 +199,62 @@ impl<'s> Cursor<'s> {
         if self.at_end() { Ok(()) } else { Err(self.unexpected()) }
     }
 
+    // ── depth ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Reads a node and what is inside of it.
+    pub(super) fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, SyntaxError>,
+    ) -> Result<T, SyntaxError> {
+        let start = self.here().start;
+        verso_env::stack::check().map_err(|error| SyntaxError::from(error).at(start))?;
+        let around = std::mem::take(&mut self.height);
+        self.depth += 1;
+        let result = read(self)?;
+        self.depth -= 1;
+        self.grow(start)?;
+        self.height = self.height.max(around);
+        Ok(result)
+    }
+
+    /// One more level around what was read.
+    pub(super) fn grow(&mut self, start: u32) -> Result<(), SyntaxError> {
+        self.height += 1;
+        if self.depth + self.height > HEIGHT_MAX { Err(too_complex().at(start)) } else { Ok(()) }
+    }
+
+    // ── names and lists ──────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Takes the next token, which is a word or quoted, as a name.
+    pub(super) fn take_name(&mut self) -> Name {
+        let text = match self.peek() {
+            Token::Quoted(text) => self.source.meaning(text).to_string(),
+            _ => self.written().to_ascii_lowercase(),
+        };
+        self.advance();
+        Name { text: truncate(text), at: self.last }
+    }
+
     /// A name.
     pub fn name(&mut self) -> Result<Name, SyntaxError> {
-        let Token::Word(word) = self.peek() else { return Err(self.unexpected()) };
-        let text = match word.quote_style {
-            Some(_) if word.value.is_empty() => {
-                return Err(SyntaxError::syntax("zero-length delimited identifier at or near \"\"\"\"")
-                    .at(self.here().start));
-            }
-            Some(_) => word.value.clone(),
-            None => fold(&word.value),
-        };
-        if word.quote_style.is_none() && RESERVED.contains(&text.as_str()) {
-            return Err(self.unexpected());
+        match self.peek() {
+            Token::Word(Class::Reserved) => Err(self.unexpected()),
+            Token::Word(_) | Token::Quoted(_) => Ok(self.take_name()),
+            _ => Err(self.unexpected()),
         }
-        self.advance();
-        Ok(Name { text: truncate(text), at: self.last })
+    }
+
+    /// A word or quoted name, of any class.
+    pub fn label(&mut self) -> Result<Name, SyntaxError> {
+        match self.peek() {
+            Token::Word(_) | Token::Quoted(_) => Ok(self.take_name()),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Whether a name of a column or table comes `n` behind the next token.
+    pub(super) fn is_column_name(&self, n: usize) -> bool {
+        matches!(self.peek_at(n), Token::Quoted(_) | Token::Word(Class::Plain | Class::Column))
     }
 
     /// A name, perhaps with its schema.
@@ -238,8 +263,8 @@ impl<'s> Cursor<'s> {
         if !self.accept_token(&Token::Period) {
             return Ok(QualifiedName { schema: None, name: first });
         }
-        let name = self.name()?;
-        if matches!(self.peek(), Token::Period) {
+        let name = self.label()?;
+        if self.peek() == Token::Period {
             return Err(self.unsupported("a reference to another database"));
         }
         Ok(QualifiedName { schema: Some(first), name })
@@ -257,59 +282,15 @@ impl<'s> Cursor<'s> {
         Ok(all)
     }
 
-    /// An expression.
-    pub fn expr(&mut self) -> Result<Expr, SyntaxError> {
-        let expr = self.library(|parser| parser.parse_expr())?;
-        lower::expr(expr, self.source)
-    }
-
-    /// An expression that ends before a comma, a closing parenthesis or one of these words. Its first token may be such
-    /// a word, as in `DEFAULT NULL`.
-    pub fn expr_before(&mut self, ends: impl Fn(&str) -> bool) -> Result<Expr, SyntaxError> {
-        let mut depth = 0;
-        let mut tokens = Vec::new();
-        loop {
-            let token = self.parser.peek_nth_token_ref(tokens.len()).clone();
-            let word = word_of(&token.token).filter(|_| depth == 0 && !tokens.is_empty());
-            match &token.token {
-                Token::EOF => break,
-                Token::Comma | Token::RParen if depth == 0 => break,
-                Token::LParen | Token::LBracket => depth += 1,
-                Token::RParen | Token::RBracket => depth -= 1,
-                _ if word.is_some_and(|word| ends(&word)) => break,
-                _ => {}
-            }
-            tokens.push(token);
-        }
-        if tokens.is_empty() {
-            return Err(self.unexpected());
-        }
-        let mut inner = Cursor::new(self.source, &tokens);
-        let expr = inner.expr()?;
-        inner.finish()?;
-        tokens.iter().for_each(|_| drop(self.advance()));
-        Ok(expr)
-    }
-
-    /// A query.
-    pub fn query(&mut self) -> Result<Query, SyntaxError> {
-        let query = self.library(|parser| parser.parse_query())?;
-        lower::query(*query, self.source)
-    }
-
-    /// A statement of the library's.
-    pub fn library_statement(&mut self) -> Result<ast::Statement, SyntaxError> {
-        self.library(|parser| parser.parse_statement())
-    }
-
-    /// A type.
-    pub fn data_type(&mut self) -> Result<SqlType, SyntaxError> {
-        let at = self.here();
-        if !matches!(self.peek(), Token::Word(_)) {
-            return Err(self.unexpected());
-        }
-        let ty = self.library(|parser| parser.parse_data_type())?;
-        lower::data_type(&ty, at.start)
+    /// Such a list in parentheses.
+    pub fn listed<T>(
+        &mut self,
+        one: impl FnMut(&mut Self) -> Result<T, SyntaxError>,
+    ) -> Result<Vec<T>, SyntaxError> {
+        self.expect_token(&Token::LParen)?;
+        let all = self.list(one)?;
+        self.expect_token(&Token::RParen)?;
+        Ok(all)
     }
 
     /// A whole number, perhaps negative.
@@ -318,8 +299,9 @@ impl<'s> Cursor<'s> {
         if !negative {
             self.accept_token(&Token::Plus);
         }
-        let Token::Number(digits, _) = self.peek() else { return Err(self.unexpected()) };
-        let text = if negative { format!("-{digits}") } else { digits.clone() };
+        let Token::Number(digits) = self.peek() else { return Err(self.unexpected()) };
+        let digits = self.source.meaning(digits);
+        let text = if negative { format!("-{digits}") } else { digits.to_string() };
         let number = text.parse().map_err(|_| match text.contains(['.', 'e', 'E']) {
             true => self.unexpected(),
             false => SyntaxError::new("22003", format!("value \"{text}\" is out of range for type bigint"))
@@ -328,63 +310,11 @@ impl<'s> Cursor<'s> {
         self.advance();
         Ok(number)
     }
-
-    /// Runs the library's parser from here; its errors become ours.
-    fn library<T>(
-        &mut self,
-        parse: impl FnOnce(&mut Parser<'static>) -> Result<T, ParserError>,
-    ) -> Result<T, SyntaxError> {
-        let start = self.here().start;
-        parse(&mut self.parser).map_err(|error| match error {
-            ParserError::RecursionLimitExceeded => too_complex().at(start),
-            ParserError::TokenizerError(message) => SyntaxError::syntax(message).at(start),
-            ParserError::ParserError(message) => self.parser_error(&message),
-        })
-    }
-
-    /// The library says `Expected: x, found: y at Line: l, Column: c`.
-    fn parser_error(&self, message: &str) -> SyntaxError {
-        let place = message.rfind(" at Line: ").and_then(|at| {
-            let (line, column) = message[at + 10..].split_once(", Column: ")?;
-            Some((line.trim().parse().ok()?, column.trim().parse().ok()?, at))
-        });
-        let Some((line, column, cut)) = place else {
-            if message.contains("found: EOF") {
-                let error = SyntaxError::syntax("syntax error at end of input").at(self.end);
-                return with_expectation(error, message);
-            }
-            return with_expectation(self.unexpected(), message);
-        };
-        let at = self.source.offset(sqlparser::tokenizer::Location { line, column });
-        let error = if line == 0 || at >= self.end {
-            SyntaxError::syntax("syntax error at end of input").at(self.end)
-        } else {
-            self.source.near(at)
-        };
-        with_expectation(error, &message[..cut])
-    }
-}
-
-/// Keeps what the library expected as a detail.
-fn with_expectation(error: SyntaxError, message: &str) -> SyntaxError {
-    let expected = message.split(", found: ").next().unwrap_or(message);
-    match expected.strip_prefix("Expected: ") {
-        Some(expected) => error.with_detail(format!("Expected {expected}.")),
-        None => error.with_detail(expected.to_string()),
-    }
 }
 
 /// An unquoted word in lower case.
-pub fn word_of(token: &Token) -> Option<String> {
-    match token {
-        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_ascii_lowercase()),
-        _ => None,
-    }
-}
-
-/// An unquoted name as it is stored: ASCII letters in lower case.
-pub fn fold(text: &str) -> String {
-    text.to_ascii_lowercase()
+pub(super) fn word_of(source: &Source<'_>, lexeme: &Lexeme) -> Option<String> {
+    matches!(lexeme.token, Token::Word(_)).then(|| source.written(lexeme).to_ascii_lowercase())
 }
 
 /// Names have at most 63 bytes, as in PostgreSQL.

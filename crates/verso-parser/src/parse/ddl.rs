@@ -1,6 +1,6 @@
 //! CREATE, DROP, TRUNCATE.
 
-use sqlparser::tokenizer::Token;
+use super::lexer::Token;
 use verso_types::SqlType;
 
 use super::block::function_body;
@@ -168,7 +168,7 @@ fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statemen
                 cursor.advance();
                 let at = cursor.here();
                 let name = match cursor.peek() {
-                    Token::SingleQuotedString(_) => Name { text: string_literal(cursor)?.0, at },
+                    Token::String(_) => Name { text: string_literal(cursor)?.0, at },
                     _ => cursor.name()?,
                 };
                 language.replace(name).is_some()
@@ -257,7 +257,7 @@ fn function_argument(cursor: &mut Cursor<'_>) -> Result<(Option<Name>, SqlType),
     }
     // A name stands before a type, unless the two words are one type.
     let two_words = cursor.is(&["double", "precision"]) || cursor.is(&["character", "varying"]);
-    let named = matches!(cursor.peek_at(1), Token::Word(_))
+    let named = matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_))
         && !two_words
         && !cursor.word_at(1).is_some_and(|word| matches!(word.as_str(), "default" | "with" | "without"));
     let name = if named { Some(cursor.name()?) } else { None };

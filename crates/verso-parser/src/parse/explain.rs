@@ -3,7 +3,7 @@
 //! Those that ask PostgreSQL for more or less than there is to say of our plans are read, and checked as it checks them,
 //! and change nothing.
 
-use sqlparser::tokenizer::Token;
+use super::lexer::Token;
 
 use super::cursor::Cursor;
 use verso_types::sqlstate;
@@ -44,9 +44,11 @@ pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
     }
     let statement = super::statement(cursor)?;
     match &statement {
-        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-            Ok(Statement::Explain { analyze, statement: Box::new(statement) })
-        }
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Merge(_) => Ok(Statement::Explain { analyze, statement: Box::new(statement) }),
         _ => Err(cursor.source().near(at.start)),
     }
 }
@@ -64,10 +66,10 @@ fn option(cursor: &mut Cursor<'_>) -> Result<(String, bool), SyntaxError> {
         name = "analyze".to_string();
     }
     cursor.advance();
-    let value = match cursor.peek().clone() {
+    let value = match cursor.peek() {
         Token::Comma | Token::RParen => None,
-        Token::SingleQuotedString(text) => Some(text.to_ascii_lowercase()),
-        Token::Number(digits, _) => Some(digits),
+        Token::String(text) => Some(cursor.source().meaning(text).to_ascii_lowercase()),
+        Token::Number(digits) => Some(cursor.source().meaning(digits).to_string()),
         _ => Some(cursor.word().ok_or_else(|| cursor.unexpected())?),
     };
     if value.is_some() {

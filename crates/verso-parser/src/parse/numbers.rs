@@ -1,43 +1,7 @@
-//! Numbers that the tokenizer does not know: `0x1F`, `0o17`, `0b11`, `1_000.000_1`; and what is none: `12abc`, `0x`.
-//!
-//! The tokenizer is given as many zeroes in their place, so that nothing moves; what they mean is put into the tokens.
+//! Numbers: `12`, `1.5e3`, `0x1F`, `0o17`, `0b11`, `1_000.000_1`; and what is none: `12abc`, `0x`.
 
-use std::borrow::Cow;
-
-use super::split::{is_name_byte, walk};
+use super::split::is_name_byte;
 use crate::error::SyntaxError;
-
-/// The text with zeroes in the places of numbers that the tokenizer does not know.
-///
-/// # Errors
-/// 42601 for a number that runs on into a word.
-pub(super) fn plain(text: &str) -> Result<Cow<'_, str>, SyntaxError> {
-    let mut plain = Cow::Borrowed(text);
-    if !may_be_odd(text.as_bytes()) {
-        return Ok(plain);
-    }
-    let mut flaw = None;
-    walk(text, |at| match number(&text.as_bytes()[at..]) {
-        None if text.as_bytes()[at..].starts_with(b"..") => 2, // its second point begins no number
-        None => 0,
-        Some((end, Shape::Plain)) => end,
-        Some((end, Shape::Odd)) => {
-            plain.to_mut().replace_range(at..at + end, &"0".repeat(end));
-            end
-        }
-        Some((end, Shape::Flawed(what))) => {
-            flaw.get_or_insert((at, at + end, what));
-            end
-        }
-    });
-    match flaw {
-        None => Ok(plain),
-        Some((at, end, what)) => {
-            let error = SyntaxError::syntax(format!("{what} at or near \"{}\"", &text[at..end]));
-            Err(error.at(text[..at].chars().count() as u32))
-        }
-    }
-}
 
 /// The decimal digits of a number as it is written.
 ///
@@ -52,29 +16,18 @@ pub(super) fn decimal(written: &str) -> Result<String, SyntaxError> {
     }
 }
 
-/// Whether a number is followed by a letter at all; `1e5` is, too, but most texts have none.
-fn may_be_odd(bytes: &[u8]) -> bool {
-    let (mut in_name, mut in_number) = (false, false);
-    bytes.iter().any(|byte| {
-        let digit = byte.is_ascii_digit();
-        let name = is_name_byte(*byte) || *byte == b'$';
-        let odd = in_number && name && !digit;
-        in_number = digit && !in_name;
-        in_name = name && !in_number;
-        odd
-    })
-}
-
-enum Shape {
-    /// The tokenizer knows it.
+/// What a number looks like.
+pub(super) enum Shape {
+    /// Decimal digits, perhaps with point and exponent.
     Plain,
+    /// With a base or underscores.
     Odd,
     /// What PostgreSQL says of it.
     Flawed(&'static str),
 }
 
 /// How long the number at the start of `rest` is, if there is one.
-fn number(rest: &[u8]) -> Option<(usize, Shape)> {
+pub(super) fn number(rest: &[u8]) -> Option<(usize, Shape)> {
     let at = |i: usize| rest.get(i).copied().unwrap_or_default();
     let pointed = at(0) == b'.';
     if !at(usize::from(pointed)).is_ascii_digit() {
@@ -155,38 +108,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_numbers_make_room_for_what_they_mean() {
-        for (text, expected) in [
-            ("select 0x1F+0o17 -- 0x1", "select 0000+0000 -- 0x1"),
-            ("1_000.5_0 .5_1 1_0e1_0 1e5 1.e5 t1_a a_1", "000000000 0000 0000000 1e5 1.e5 t1_a a_1"),
-            ("'0x1' \"0x1\" $$0x1$$ 1_0..2_0", "'0x1' \"0x1\" $$0x1$$ 000..000"),
-            ("$1 1 2.5", "$1 1 2.5"),
-        ] {
-            assert_eq!(plain(text).expect("numbers"), expected);
-        }
+    fn the_digits_of_odd_numbers_are_read() {
         for (written, digits) in
             [("0xfF", "255"), ("0O1_7", "15"), ("0b_11", "3"), ("1_0.0_1e1_0", "10.01e10")]
         {
+            assert!(matches!(number(written.as_bytes()), Some((end, Shape::Odd)) if end == written.len()));
             assert_eq!(decimal(written).expect("a number"), digits);
         }
         assert_eq!(decimal(&format!("0x{}", "f".repeat(40))).expect_err("too large").sqlstate, "22003");
+        for (written, length) in [("1e5", 3), ("1.e5", 4), ("1..10", 1), (".5", 2), ("1.5+", 3)] {
+            assert!(matches!(number(written.as_bytes()), Some((end, Shape::Plain)) if end == length));
+        }
     }
 
     #[test]
     fn words_do_not_touch_numbers() {
         for (text, message) in [
-            ("é 12abc", "trailing junk after numeric literal at or near \"12abc\""),
-            ("é 1__0", "trailing junk after numeric literal at or near \"1__0\""),
-            ("é 1_", "trailing junk after numeric literal at or near \"1_\""),
-            ("é 1e+", "trailing junk after numeric literal at or near \"1e+\""),
-            ("é 1.5e", "trailing junk after numeric literal at or near \"1.5e\""),
-            ("é 0x", "invalid hexadecimal integer at or near \"0x\""),
-            ("é 0b_", "invalid binary integer at or near \"0b_\""),
-            ("é 0o8", "trailing junk after numeric literal at or near \"0o8\""),
-            ("é 0b12", "trailing junk after numeric literal at or near \"0b12\""),
+            ("12abc", "trailing junk after numeric literal"),
+            ("1__0", "trailing junk after numeric literal"),
+            ("1_", "trailing junk after numeric literal"),
+            ("1e+", "trailing junk after numeric literal"),
+            ("1.5e", "trailing junk after numeric literal"),
+            ("0x", "invalid hexadecimal integer"),
+            ("0b_", "invalid binary integer"),
+            ("0o8", "trailing junk after numeric literal"),
+            ("0b12", "trailing junk after numeric literal"),
         ] {
-            let error = plain(text).expect_err(text);
-            assert_eq!((error.sqlstate, &*error.message, error.position), ("42601", message, Some(3)));
+            let Some((length, Shape::Flawed(what))) = number(text.as_bytes()) else { panic!("{text}") };
+            assert_eq!((length, what), (text.len(), message));
         }
     }
 }

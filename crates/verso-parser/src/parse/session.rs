@@ -1,6 +1,6 @@
 //! PREPARE, EXECUTE, DEALLOCATE, DISCARD, UNLISTEN; DECLARE, FETCH, MOVE, CLOSE.
 
-use sqlparser::tokenizer::Token;
+use super::lexer::Token;
 
 use super::cursor::Cursor;
 use verso_types::sqlstate;
@@ -76,7 +76,11 @@ fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let at = cursor.here();
     let statement = super::statement(cursor)?;
     match &statement {
-        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {}
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Merge(_) => {}
         _ => return Err(cursor.source().near(at.start)),
     }
     let at = at.to(cursor.here());
@@ -124,7 +128,7 @@ fn fetch(cursor: &mut Cursor<'_>, moves: bool) -> Result<Statement, SyntaxError>
 }
 
 fn ends(cursor: &Cursor<'_>, n: usize) -> bool {
-    matches!(cursor.peek_at(n), Token::EOF)
+    matches!(cursor.peek_at(n), Token::End)
 }
 
 fn direction(cursor: &mut Cursor<'_>) -> Result<Direction, SyntaxError> {
@@ -174,8 +178,8 @@ fn signed(cursor: &mut Cursor<'_>) -> Result<i64, SyntaxError> {
     if !negative {
         cursor.accept_token(&Token::Plus);
     }
-    let Token::Number(digits, _) = cursor.peek() else { return Err(cursor.unexpected()) };
-    let value: i64 = digits.parse().map_err(|_| {
+    let Token::Number(digits) = cursor.peek() else { return Err(cursor.unexpected()) };
+    let value: i64 = cursor.source().meaning(digits).parse().map_err(|_| {
         SyntaxError::new(sqlstate::SYNTAX_ERROR, "the number of rows is no integer").at(at.start)
     })?;
     cursor.advance();

@@ -1,6 +1,6 @@
 //! SET, RESET, SHOW, ALTER DATABASE: names and values of settings.
 
-use sqlparser::tokenizer::Token;
+use super::lexer::Token;
 
 use super::cursor::Cursor;
 use super::string_literal;
@@ -114,10 +114,10 @@ fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, SyntaxError>
             cursor.advance();
         }
         let text = match cursor.peek() {
-            Token::Number(digits, _) => format!("{sign}{digits}"),
+            Token::Number(digits) => format!("{sign}{}", cursor.source().meaning(digits)),
             _ if !sign.is_empty() => return Err(cursor.unexpected()),
-            Token::Word(word) if word.quote_style.is_none() => word.value.to_lowercase(),
-            Token::Word(word) => word.value.clone(),
+            Token::Word(_) => cursor.written().to_lowercase(),
+            Token::Quoted(text) => cursor.source().meaning(text).to_string(),
             _ => return Ok(string_literal(cursor)?.0),
         };
         cursor.advance();

@@ -76,30 +76,6 @@ pub fn split_statements(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// First byte of what is still open at the end of a text.
-pub(super) fn open_start(text: &str) -> Option<usize> {
-    let mut scanner = Scanner { bytes: text.as_bytes(), at: 0 };
-    while scanner.at < scanner.bytes.len() {
-        let from = scanner.at;
-        if scanner.next().1.is_some() {
-            return Some(from);
-        }
-    }
-    None
-}
-
-/// Asks `visit` at the start of everything outside of quotes, comments and names how many bytes from there it takes; what
-/// it takes none of is passed over as a whole.
-pub(super) fn walk(text: &str, mut visit: impl FnMut(usize) -> usize) {
-    let mut scanner = Scanner { bytes: text.as_bytes(), at: 0 };
-    while scanner.at < scanner.bytes.len() {
-        match visit(scanner.at) {
-            0 => drop(scanner.next()),
-            taken => scanner.at += taken,
-        }
-    }
-}
-
 fn trimmed_end(text: &str, start: usize, end: usize) -> usize {
     start + text[start..end].trim_end().len()
 }

@@ -1,3 +1,7 @@
+mod grammar;
+mod texts;
+mod tokens;
+
 use super::*;
 use crate::syntax::{ExprKind, FromSource, IsolationLevel, PlStatementKind, QueryBody, TransactionModes};
 
@@ -191,11 +195,12 @@ fn options_of_explain_are_checked_as_postgresql_does() {
 #[test]
 fn what_verso_lacks_is_refused_by_name_and_place() {
     for (text, what, position) in [
-        ("SELECT 1 WHERE 1 < ANY (SELECT 1)", "ANY", 20),
-        ("SELECT * FROM a SEMI JOIN b", "SEMI JOIN", 27),
-        ("SELECT rank() OVER (ORDER BY 1)", "OVER (window functions)", 8),
-        ("SELECT DISTINCT ON (a) a FROM t", "DISTINCT ON", 8),
-        ("SELECT a FROM t GROUP BY ROLLUP (a)", "ROLLUP", 34),
+        ("SELECT B'101'", "a bit string", 8),
+        ("SELECT xmlparse(document '<a/>')", "XMLPARSE", 8),
+        ("SELECT * FROM json_table('[]', '$')", "JSON_TABLE", 15),
+        ("SELECT 1 INTO TEMP x", "SELECT INTO TEMPORARY", 10),
+        ("SELECT 1 OPERATOR(s.+) 2", "an operator in schema \"s\"", 19),
+        ("UPDATE t SET a[1] = 2", "assignment to an element of an array", 14),
         ("CREATE INDEX i ON t ((a + 1))", "an index on an expression", 22),
         ("CREATE TABLE t (a json)", "type json", 19),
         ("CREATE TABLE t AS EXECUTE p", "CREATE TABLE … AS EXECUTE", 19),
@@ -225,6 +230,19 @@ fn syntax_errors_name_the_token_as_postgresql_does() {
         ("SELECT * FRM t", "syntax error at or near \"FRM\"", 10),
         ("SELECT 1 2", "syntax error at or near \"2\"", 10),
         ("BEGIN; SELEKT 2; END", "syntax error at or near \"SELEKT\"", 8),
+        ("SELECT 1 +; SELECT 2", "syntax error at or near \";\"", 11),
+        ("SELECT a FROM t WHERE a = b = c", "syntax error at or near \"=\"", 29),
+        ("SELECT a BETWEEN 1 AND 2 BETWEEN 3 AND 4", "syntax error at or near \"BETWEEN\"", 26),
+        ("SELECT a LIKE b LIKE c", "syntax error at or near \"LIKE\"", 17),
+        ("SELECT * FROM t JOIN u", "syntax error at end of input", 23),
+        ("SELECT * FROM a SEMI JOIN b", "syntax error at end of input", 28),
+        ("SELECT * FROM left", "syntax error at or near \"left\"", 15),
+        ("SELECT 'a' 'b'", "syntax error at or near \"'b'\"", 12),
+        ("SELECT f(a => 1, 2)", "positional argument cannot follow named argument", 18),
+        ("INSERT INTO t (a) SELECT 1 INTO u", "SELECT ... INTO is not allowed here", 33),
+        ("SELECT 1 UNION SELECT 2 INTO u", "SELECT ... INTO is not allowed here", 30),
+        ("SELECT 1 LIMIT 1 LIMIT 2", "multiple LIMIT clauses not allowed", 18),
+        ("SELECT \"\"", "zero-length delimited identifier at or near \"\"\"\"", 8),
         ("DO $$ BEGIN IF 1 THEN NULL; END $$", "syntax error at end of input", 33),
         ("DROP TABLE", "syntax error at end of input", 11),
         ("EXPLAIN EXPLAIN SELECT 1", "syntax error at or near \"EXPLAIN\"", 9),
@@ -242,7 +260,11 @@ fn deep_texts_are_refused_not_overflowed() {
         format!("SELECT {}1", "NOT ".repeat(50_000)),
         format!("SELECT 1{}", " + 1".repeat(50_000)),
         format!("SELECT 1{}", "::int".repeat(50_000)),
-        format!("SELECT a{}", " AND a".repeat(50_000)),
+        format!("SELECT a{}", " || a".repeat(50_000)),
+        format!("SELECT a{}", " BETWEEN 1 AND 2 IS NULL".repeat(50_000)),
+        format!("SELECT {}(SELECT 1){}", "(".repeat(5_000), ")".repeat(5_000)),
+        format!("SELECT {}1{}", "ARRAY[".repeat(5_000), "]".repeat(5_000)),
+        format!("WITH {}SELECT 1{}", "a AS (WITH ".repeat(5_000), ")".repeat(5_000)),
         format!("SELECT a{}", " IS NULL".repeat(50_000)),
         format!("SELECT a{}", "[1]".repeat(50_000)),
         format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(5_000), " END".repeat(5_000)),
@@ -251,18 +273,33 @@ fn deep_texts_are_refused_not_overflowed() {
         format!("SELECT * FROM t{}", " JOIN t".repeat(50_000)),
         format!("DO $$ {} $$", "BEGIN ".repeat(50_000)),
         format!("DO $$ BEGIN {} END $$", "IF a THEN ".repeat(50_000)),
-        format!("CREATE TABLE t (a int{})", "[]".repeat(50_000)),
         format!("SELECT f({}1{})", "f(".repeat(5_000), ")".repeat(5_000)),
     ];
     for text in deep {
-        let (code, _, _) = fails(&text);
-        assert_eq!(code, "54001", "{}", &text[..40]);
+        let code = parse_script(&text).err().map(|error| error.sqlstate);
+        assert_eq!(code, Some("54001"), "{}", &text[..40]);
+    }
+    // What is long, not deep, has no limit.
+    for text in [
+        format!("SELECT a{}", " AND a".repeat(50_000)),
+        format!("SELECT a{}", " OR NOT a".repeat(50_000)),
+        format!("SELECT 1{}", ", 1".repeat(50_000)),
+        format!("SELECT a IN (1{})", ", 1".repeat(50_000)),
+        format!("VALUES (1){}", ", (1)".repeat(50_000)),
+        format!("CREATE TABLE t (a int{})", "[]".repeat(50_000)),
+        format!("SELECT {}", "$$a$$ -- b\n, ".repeat(20_000) + "1"),
+    ] {
+        assert!(parse_script(&text).is_ok(), "{}", &text[..40]);
     }
     // What people write still passes.
     let conditions: Vec<String> = (0..1_500).map(|n| format!("a = {n}")).collect();
     one(&format!("SELECT 1 WHERE {}", conditions.join(" OR ")));
     one(&format!("SELECT 1{}", " + 1".repeat(300)));
     one(&format!("SELECT {}1{}", "(".repeat(25), ")".repeat(25)));
+    one(&format!("SELECT 1{}", "::int".repeat(300)));
+    one(&format!("SELECT 1{}", " IS NULL".repeat(300)));
+    one(&format!("SELECT 1{}", " UNION ALL SELECT 1".repeat(200)));
+    one(&format!("SELECT * FROM a{}", ", a".repeat(800)));
 }
 
 #[test]

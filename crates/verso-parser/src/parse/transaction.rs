@@ -1,6 +1,6 @@
 //! BEGIN, COMMIT, ROLLBACK, SAVEPOINT, and the modes of transactions.
 
-use sqlparser::tokenizer::Token;
+use super::lexer::Token;
 
 use super::cursor::Cursor;
 use super::string_literal;
@@ -23,11 +23,11 @@ fn modes(cursor: &mut Cursor<'_>) -> Result<TransactionModes, SyntaxError> {
             modes.isolation.replace(level(cursor)?).is_some()
         } else if cursor.accept(&["snapshot", "at", "number"]) {
             modes.isolation.get_or_insert(IsolationLevel::Snapshot);
-            let Token::Number(number, _) = cursor.peek() else { return Err(cursor.unexpected()) };
-            let number = number.clone();
+            let Token::Number(number) = cursor.peek() else { return Err(cursor.unexpected()) };
+            let number = cursor.source().meaning(number);
             cursor.advance();
-            modes.snapshot.replace(number).is_some()
-        } else if cursor.is(&["snapshot"]) && !matches!(cursor.peek_at(1), Token::SingleQuotedString(_)) {
+            modes.snapshot.replace(number.to_string()).is_some()
+        } else if cursor.is(&["snapshot"]) && !matches!(cursor.peek_at(1), Token::String(_)) {
             cursor.advance();
             modes.isolation.replace(IsolationLevel::Snapshot).is_some()
         } else if cursor.accept(&["read", "only"]) {

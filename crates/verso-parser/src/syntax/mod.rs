@@ -1,8 +1,7 @@
 //! Verso's syntax tree: what the parser accepts, nothing more.
 //!
-//! The text is parsed by the `sqlparser` crate or, for our own statements, by [`crate::parse`]; both end here. A form
-//! that is missing here is refused while lowering, with its name and position, so the binder never meets a clause it
-//! would have to ignore.
+//! The parser ([`crate::parse_script`] and its relatives) makes it. A form that has no node is refused there, with its name and
+//! position, so the binder never meets a clause it would have to ignore.
 //!
 //! S1. Every node knows its place in the text ([`Span`], characters from 0), so an error can point at it.
 //! S2. Names are folded as SQL folds them: unquoted ones in lower case.

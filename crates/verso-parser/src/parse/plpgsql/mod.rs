@@ -13,10 +13,10 @@ mod tokens;
 
 pub use condition::condition_code;
 
-use sqlparser::tokenizer::Token;
-
 use self::condition::unknown_condition;
-use super::cursor::{Cursor, word_of};
+use super::cursor::Cursor;
+use super::lexer::Token;
+use super::source::is_word;
 use super::source::{Source, too_complex};
 use crate::error::SyntaxError;
 use crate::syntax::{Name, PlBlock, PlCondition, PlDeclaration, PlHandler, PlStatement};
@@ -35,7 +35,7 @@ pub fn parse_body(text: &str) -> Result<PlBlock, SyntaxError> {
     let block = body.block(label)?;
     body.accept_token(&Token::SemiColon);
     match body.peek() {
-        None => source.check_taken().and_then(|()| source.check_into()).map(|()| block),
+        None => Ok(block),
         Some(_) => Err(body.unexpected()),
     }
 }
@@ -48,11 +48,16 @@ struct Body<'s> {
 
 impl Body<'_> {
     fn label(&mut self) -> Result<Option<Name>, SyntaxError> {
-        if !self.accept_token(&Token::ShiftLeft) {
+        if !self.is_operator(0, "<<") {
             return Ok(None);
         }
+        self.at += 1;
         let name = self.name()?;
-        if self.accept_token(&Token::ShiftRight) { Ok(Some(name)) } else { Err(self.unexpected()) }
+        if !self.is_operator(0, ">>") {
+            return Err(self.unexpected());
+        }
+        self.at += 1;
+        Ok(Some(name))
     }
 
     /// `[DECLARE …] BEGIN … [EXCEPTION …] END [label]`, without the semicolon.
@@ -84,7 +89,7 @@ impl Body<'_> {
 
     /// The label repeated behind END or END LOOP.
     fn end_label(&mut self, label: Option<&Name>) -> Result<(), SyntaxError> {
-        if !matches!(self.peek(), Some(Token::Word(_))) {
+        if !matches!(self.peek(), Some(Token::Word(_) | Token::Quoted(_))) {
             return Ok(());
         }
         let at = self.here().start;
@@ -109,11 +114,12 @@ impl Body<'_> {
         }
         let constant = self.accept(&["constant"]);
         let ty = self.until(|token| {
-            matches!(token, Token::SemiColon | Token::Assignment | Token::Eq)
-                || matches!(word_of(token).as_deref(), Some("not" | "default" | "collate"))
+            let ends = ["not", "default", "collate"];
+            matches!(token.token, Token::SemiColon | Token::Assignment | Token::Eq)
+                || ends.iter().any(|word| is_word(self.source, token, word))
         })?;
         if let Some(percent) = ty.iter().find(|token| matches!(token.token, Token::Mod)) {
-            let at = self.source.span(percent.span).start;
+            let at = percent.at.start;
             return Err(SyntaxError::unsupported("%TYPE and %ROWTYPE").at(at));
         }
         let ty = self.parse(ty, Cursor::data_type)?;
@@ -169,12 +175,13 @@ impl Body<'_> {
     fn sqlstate_code(&mut self) -> Result<String, SyntaxError> {
         let at = self.here().start;
         match self.peek() {
-            Some(Token::SingleQuotedString(code)) => {
+            Some(Token::String(code)) => {
                 self.at += 1;
+                let code = self.source.meaning(code);
                 let valid =
                     code.len() == 5 && code.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase());
                 if valid {
-                    Ok(code.clone())
+                    Ok(code.to_string())
                 } else {
                     Err(SyntaxError::syntax("invalid SQLSTATE code").at(at))
                 }

@@ -1,8 +1,7 @@
 //! RAISE.
 
-use sqlparser::tokenizer::Token;
-
-use super::super::cursor::word_of;
+use super::super::lexer::{Lexeme, Token};
+use super::super::source::is_word;
 use super::Body;
 use super::condition::{condition_code, unknown_condition};
 use crate::error::SyntaxError;
@@ -34,13 +33,14 @@ impl Body<'_> {
         }
         match self.peek() {
             Some(Token::SemiColon) => {}
-            Some(Token::SingleQuotedString(format)) => {
+            Some(Token::String(format)) => {
                 self.at += 1;
-                raise.format = Some(format.clone());
+                let format = self.source.meaning(format);
+                raise.format = Some(format.to_string());
                 while self.accept_token(&Token::Comma) {
-                    let stop = |token: &Token| {
-                        matches!(token, Token::Comma | Token::SemiColon)
-                            || word_of(token).as_deref() == Some("using")
+                    let stop = |token: &Lexeme| {
+                        matches!(token.token, Token::Comma | Token::SemiColon)
+                            || is_word(self.source, token, "using")
                     };
                     let tokens = self.until(stop)?;
                     raise.args.push(self.expr(tokens)?);
@@ -84,7 +84,7 @@ impl Body<'_> {
         if !self.accept_token(&Token::Eq) && !self.accept_token(&Token::Assignment) {
             return Err(self.unexpected());
         }
-        let tokens = self.until(|token| matches!(token, Token::Comma | Token::SemiColon))?;
+        let tokens = self.until(|token| matches!(token.token, Token::Comma | Token::SemiColon))?;
         Ok((option, self.expr(tokens)?))
     }
 }

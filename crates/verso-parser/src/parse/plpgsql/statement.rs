@@ -1,15 +1,17 @@
 //! Statements: assignments, conditions, loops, and SQL.
 
-use sqlparser::tokenizer::{Token, TokenWithSpan};
-
 use super::super::cursor::{Cursor, word_of};
-use super::super::source::Source;
+use super::super::lexer::{Lexeme, Token};
+use super::super::source::{Source, is_word};
 use super::super::statement;
 use super::Body;
 use crate::error::SyntaxError;
 use crate::syntax::{Expr, ExprKind, Name, PlStatement, PlStatementKind, Statement};
 
-impl Body<'_> {
+/// A statement's tokens without INTO, where there was one; the targets; STRICT.
+type WithoutInto = (Option<Vec<Lexeme>>, Vec<Name>, bool);
+
+impl<'s> Body<'s> {
     pub(super) fn statement(&mut self) -> Result<PlStatement, SyntaxError> {
         let line = self.line();
         let label = self.label()?;
@@ -20,7 +22,7 @@ impl Body<'_> {
             return Err(self.unexpected());
         }
         let next = self.source.tokens().get(self.at + 1).map(|token| &token.token);
-        let assigns = matches!(self.peek(), Some(Token::Word(_)))
+        let assigns = matches!(self.peek(), Some(Token::Word(_) | Token::Quoted(_)))
             && matches!(next, Some(Token::Assignment | Token::Eq));
         let kind = match word.as_str() {
             _ if assigns => self.assignment()?,
@@ -47,12 +49,12 @@ impl Body<'_> {
             "exit" | "continue" => self.leave(&word)?,
             "return" => self.return_statement()?,
             "perform" => {
-                let mut tokens = self.until_semicolon()?.to_vec();
-                if let Some(TokenWithSpan { token: Token::Word(first), .. }) = tokens.first_mut() {
-                    first.value = "SELECT".to_string();
-                    first.keyword = sqlparser::keywords::Keyword::SELECT;
-                }
-                let query = self.query(&tokens)?;
+                let tokens = self.until_semicolon()?;
+                let query = self.parse(tokens, |cursor| {
+                    cursor.perform = true;
+                    cursor.query()
+                })?;
+                let query = Box::new(query);
                 self.semicolon()?;
                 PlStatementKind::Perform(query)
             }
@@ -163,9 +165,7 @@ impl Body<'_> {
         }
         let reverse = self.accept(&["reverse"]);
         let range = self.until_word("loop")?;
-        let dots = range
-            .windows(2)
-            .position(|pair| matches!((&pair[0].token, &pair[1].token), (Token::Period, Token::Period)));
+        let dots = range.iter().position(|token| token.token == Token::Range);
         let Some(dots) = dots else {
             if reverse {
                 return Err(self.unexpected());
@@ -175,8 +175,8 @@ impl Body<'_> {
             return Ok(PlStatementKind::ForQuery { label, targets, query, body });
         };
         let from = self.expr(&range[..dots])?;
-        let rest = &range[dots + 2..];
-        let by = rest.iter().position(|token| word_of(&token.token).as_deref() == Some("by"));
+        let rest = &range[dots + 1..];
+        let by = rest.iter().position(|token| is_word(self.source, token, "by"));
         let to = self.expr(&rest[..by.unwrap_or(rest.len())])?;
         let by = by.map(|by| self.expr(&rest[by + 1..])).transpose()?;
         let mut targets = targets.into_iter();
@@ -257,31 +257,35 @@ impl Body<'_> {
         if tokens.is_empty() {
             return Err(self.unexpected());
         }
-        let first = word_of(&tokens[0].token).unwrap_or_default();
+        let first = word_of(self.source, &tokens[0]).unwrap_or_default();
         let (rest, into, strict) = self.take_into(tokens, &first)?;
-        let statement = self.parse(&rest, statement)?;
+        let statement = match rest {
+            None => self.parse(tokens, statement)?,
+            Some(rest) => {
+                let mut cursor = Cursor::new(self.source, rest);
+                let statement = statement(&mut cursor)?;
+                cursor.finish()?;
+                statement
+            }
+        };
         match &statement {
             Statement::Query(_) if into.is_empty() => {
                 return Err(SyntaxError::new("42601", "query has no destination for result data")
                     .with_hint("If you want to discard the results of a SELECT, use PERFORM instead.")
-                    .at(self.source.span(tokens[0].span).start));
+                    .at(tokens[0].at.start));
             }
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {}
             _ => {
                 let what = format!("{} in PL/pgSQL", first.to_uppercase());
-                return Err(SyntaxError::unsupported(what).at(self.source.span(tokens[0].span).start));
+                return Err(SyntaxError::unsupported(what).at(tokens[0].at.start));
             }
         }
         self.semicolon()?;
         Ok(PlStatementKind::Sql { statement: Box::new(statement), into, strict })
     }
 
-    /// Takes `INTO [STRICT] a, b` out of a statement.
-    fn take_into(
-        &self,
-        tokens: &[TokenWithSpan],
-        first: &str,
-    ) -> Result<(Vec<TokenWithSpan>, Vec<Name>, bool), SyntaxError> {
+    /// Takes `INTO [STRICT] a, b` out of a statement; no tokens where there is none.
+    fn take_into(&self, tokens: &'s [Lexeme], first: &str) -> Result<WithoutInto, SyntaxError> {
         let mut depth = 0;
         let from = usize::from(first == "insert") * 2;
         let mut into = None;
@@ -289,21 +293,21 @@ impl Body<'_> {
             match &token.token {
                 Token::LParen => depth += 1,
                 Token::RParen => depth -= 1,
-                token if depth == 0 && word_of(token).as_deref() == Some("into") => {
+                Token::Word(_) if depth == 0 && is_word(self.source, token, "into") => {
                     into = Some(n);
                     break;
                 }
                 _ => {}
             }
         }
-        let Some(into) = into else { return Ok((tokens.to_vec(), Vec::new(), false)) };
+        let Some(into) = into else { return Ok((None, Vec::new(), false)) };
         let mut cursor = Cursor::new(self.source, &tokens[into + 1..]);
         let strict = cursor.accept(&["strict"]);
         let names = cursor.list(Cursor::name)?;
         let taken = 1 + usize::from(strict) + names.len() * 2 - 1;
         let mut rest = tokens[..into].to_vec();
         rest.extend_from_slice(&tokens[into + taken..]);
-        Ok((rest, names, strict))
+        Ok((Some(rest), names, strict))
     }
 }
 

@@ -1,23 +1,30 @@
 //! The tokens of a body: looking, taking, and cutting out what lies between two of them.
 
-use sqlparser::tokenizer::{Token, TokenWithSpan};
-
 use super::super::cursor::{Cursor, word_of};
+use super::super::lexer::{Lexeme, Token};
+use super::super::source::is_word;
 use super::Body;
 use crate::error::SyntaxError;
 use crate::syntax::{Expr, Name, Query, Span};
 
 impl<'s> Body<'s> {
-    pub(super) fn peek(&self) -> Option<&'s Token> {
-        self.source.tokens().get(self.at).map(|token| &token.token)
+    pub(super) fn peek(&self) -> Option<Token> {
+        self.source.tokens().get(self.at).map(|token| token.token)
+    }
+
+    /// Whether the token `n` behind the next one is this operator.
+    pub(super) fn is_operator(&self, n: usize, operator: &str) -> bool {
+        self.source.tokens().get(self.at + n).is_some_and(|token| self.source.written(token) == operator)
     }
 
     pub(super) fn word_at(&self, n: usize) -> Option<String> {
-        self.source.tokens().get(self.at + n).and_then(|token| word_of(&token.token))
+        self.source.tokens().get(self.at + n).and_then(|token| word_of(self.source, token))
     }
 
     pub(super) fn is(&self, words: &[&str]) -> bool {
-        words.iter().enumerate().all(|(n, word)| self.word_at(n).as_deref() == Some(*word))
+        words.iter().enumerate().all(|(n, word)| {
+            self.source.tokens().get(self.at + n).is_some_and(|token| is_word(self.source, token, word))
+        })
     }
 
     pub(super) fn accept(&mut self, words: &[&str]) -> bool {
@@ -38,7 +45,7 @@ impl<'s> Body<'s> {
     }
 
     pub(super) fn accept_token(&mut self, token: &Token) -> bool {
-        let found = self.peek() == Some(token);
+        let found = self.peek() == Some(*token);
         if found {
             self.at += 1;
         }
@@ -51,11 +58,11 @@ impl<'s> Body<'s> {
 
     pub(super) fn here(&self) -> Span {
         let end = Span { start: self.source.end(), end: self.source.end() };
-        self.source.tokens().get(self.at).map_or(end, |token| self.source.span(token.span))
+        self.source.tokens().get(self.at).map_or(end, |token| token.at)
     }
 
     pub(super) fn line(&self) -> u32 {
-        self.source.tokens().get(self.at).map_or(1, |token| token.span.start.line as u32)
+        self.source.tokens().get(self.at).map_or(1, |token| self.source.line(token))
     }
 
     pub(super) fn unexpected(&self) -> SyntaxError {
@@ -75,45 +82,40 @@ impl<'s> Body<'s> {
     }
 
     /// Takes the tokens up to (not including) the first that `stop` accepts outside of parentheses and CASE … END.
-    pub(super) fn until(
-        &mut self,
-        stop: impl Fn(&Token) -> bool,
-    ) -> Result<&'s [TokenWithSpan], SyntaxError> {
+    pub(super) fn until(&mut self, stop: impl Fn(&Lexeme) -> bool) -> Result<&'s [Lexeme], SyntaxError> {
         let tokens = &self.source.tokens()[self.at..];
         let (mut parens, mut cases) = (0i32, 0i32);
         for (n, token) in tokens.iter().enumerate() {
-            if parens == 0 && cases == 0 && stop(&token.token) || matches!(token.token, Token::SemiColon) {
-                if !stop(&token.token) {
+            if parens == 0 && cases == 0 && stop(token) || matches!(token.token, Token::SemiColon) {
+                if !stop(token) {
                     self.at += n;
                     return Err(self.unexpected());
                 }
                 self.at += n;
                 return Ok(&tokens[..n]);
             }
-            match &token.token {
+            match token.token {
                 Token::LParen | Token::LBracket => parens += 1,
                 Token::RParen | Token::RBracket => parens -= 1,
-                token => match word_of(token).as_deref() {
-                    Some("case") => cases += 1,
-                    Some("end") => cases = (cases - 1).max(0),
-                    _ => {}
-                },
+                Token::Word(_) if is_word(self.source, token, "case") => cases += 1,
+                Token::Word(_) if is_word(self.source, token, "end") => cases = (cases - 1).max(0),
+                _ => {}
             }
         }
         Err(SyntaxError::syntax("syntax error at end of input").at(self.source.end()))
     }
 
-    pub(super) fn until_semicolon(&mut self) -> Result<&'s [TokenWithSpan], SyntaxError> {
-        self.until(|token| matches!(token, Token::SemiColon))
+    pub(super) fn until_semicolon(&mut self) -> Result<&'s [Lexeme], SyntaxError> {
+        self.until(|token| matches!(token.token, Token::SemiColon))
     }
 
-    pub(super) fn until_word(&mut self, word: &'static str) -> Result<&'s [TokenWithSpan], SyntaxError> {
-        self.until(|token| word_of(token).as_deref() == Some(word))
+    pub(super) fn until_word(&mut self, word: &'static str) -> Result<&'s [Lexeme], SyntaxError> {
+        self.until(|token| is_word(self.source, token, word))
     }
 
     pub(super) fn parse<T>(
         &self,
-        tokens: &[TokenWithSpan],
+        tokens: &'s [Lexeme],
         parse: impl FnOnce(&mut Cursor<'s>) -> Result<T, SyntaxError>,
     ) -> Result<T, SyntaxError> {
         if tokens.is_empty() {
@@ -125,11 +127,11 @@ impl<'s> Body<'s> {
         Ok(result)
     }
 
-    pub(super) fn expr(&self, tokens: &[TokenWithSpan]) -> Result<Expr, SyntaxError> {
+    pub(super) fn expr(&self, tokens: &'s [Lexeme]) -> Result<Expr, SyntaxError> {
         self.parse(tokens, Cursor::expr)
     }
 
-    pub(super) fn query(&self, tokens: &[TokenWithSpan]) -> Result<Box<Query>, SyntaxError> {
+    pub(super) fn query(&self, tokens: &'s [Lexeme]) -> Result<Box<Query>, SyntaxError> {
         self.parse(tokens, Cursor::query).map(Box::new)
     }
 }

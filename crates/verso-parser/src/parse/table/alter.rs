@@ -1,6 +1,6 @@
 //! ALTER TABLE; ALTER INDEX and SEQUENCE … RENAME.
 
-use sqlparser::tokenizer::Token;
+use super::super::lexer::Token;
 
 use super::super::cursor::Cursor;
 use super::super::ddl::if_not_exists;

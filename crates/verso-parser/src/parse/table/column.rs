@@ -1,6 +1,6 @@
 //! A column's definition: its type, default, identity and constraints.
 
-use sqlparser::tokenizer::Token;
+use super::super::lexer::Token;
 use verso_types::Identity;
 use verso_types::SqlType;
 
@@ -109,26 +109,11 @@ fn serial(word: &str) -> Option<SqlType> {
     })
 }
 
-/// An expression and its text, which ends before what may follow it in a column's definition.
+/// The default of a column and its text.
 pub(super) fn expression(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
     let start = cursor.here().start;
-    let expr = cursor.expr_before(|word| {
-        [
-            "not",
-            "null",
-            "constraint",
-            "primary",
-            "unique",
-            "check",
-            "references",
-            "generated",
-            "collate",
-            "deferrable",
-            "initially",
-        ]
-        .contains(&word)
-    })?;
-    let end = cursor.source().token_end_before(cursor.here().start);
+    let expr = cursor.restricted_expr()?;
+    let end = cursor.last().end;
     let text = cursor.source().slice(Span { start, end }).to_string();
     Ok((expr, text))
 }

@@ -1,6 +1,6 @@
 //! Constraints of columns and tables; SET CONSTRAINTS.
 
-use sqlparser::tokenizer::Token;
+use super::super::lexer::Token;
 use verso_types::ReferentialAction;
 
 use super::super::cursor::Cursor;
@@ -44,7 +44,7 @@ pub(super) fn check(cursor: &mut Cursor<'_>) -> Result<ConstraintClause, SyntaxE
     cursor.expect_token(&Token::LParen)?;
     let start = cursor.here().start;
     let expr = cursor.expr()?;
-    let end = cursor.source().token_end_before(cursor.here().start);
+    let end = cursor.last().end;
     let text = cursor.source().slice(Span { start, end }).to_string();
     cursor.expect_token(&Token::RParen)?;
     if cursor.is(&["no", "inherit"]) {

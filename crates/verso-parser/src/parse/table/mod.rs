@@ -9,7 +9,7 @@ pub use alter::alter;
 pub use constraint::set_constraints;
 pub use index::{analyze, create_index, reindex};
 
-use sqlparser::tokenizer::Token;
+use super::lexer::Token;
 
 use self::column::column_definition;
 use self::constraint::table_constraint;
@@ -27,7 +27,7 @@ pub fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let if_not_exists = if_not_exists(cursor)?;
     let name = cursor.qualified()?;
     let names_only = matches!(cursor.peek(), Token::LParen)
-        && matches!(cursor.peek_at(1), Token::Word(_))
+        && matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_))
         && matches!(cursor.peek_at(2), Token::Comma | Token::RParen);
     if names_only || cursor.is(&["as"]) || cursor.is(&["with"]) {
         return create_table_as(cursor, name, if_not_exists);
@@ -73,7 +73,7 @@ fn create_table_as(
         return Err(cursor.unsupported("CREATE TABLE … AS EXECUTE"));
     }
     if !matches!(cursor.peek(), Token::LParen)
-        && !["select", "values", "with"].iter().any(|word| cursor.is(&[word]))
+        && !["select", "values", "with", "table"].iter().any(|word| cursor.is(&[word]))
     {
         return Err(cursor.unexpected());
     }
@@ -127,15 +127,12 @@ fn storage_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, 
         let at = cursor.here().start;
         let name = cursor.name()?.text;
         let value = if cursor.accept_token(&Token::Eq) {
-            match cursor.peek().clone() {
-                Token::Number(digits, _) => {
+            match cursor.peek() {
+                Token::Number(digits) => {
                     cursor.advance();
-                    digits
+                    cursor.source().meaning(digits).to_string()
                 }
-                Token::Word(word) => {
-                    cursor.advance();
-                    word.value.to_ascii_lowercase()
-                }
+                Token::Word(_) | Token::Quoted(_) => cursor.label()?.text.to_ascii_lowercase(),
                 _ => string_literal(cursor)?.0,
             }
         } else {

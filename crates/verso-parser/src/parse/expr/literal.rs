@@ -1,0 +1,160 @@
+//! Constants with a type in front: `DATE '…'`, `INTERVAL '90' DAY`, `double precision '1'`.
+
+use verso_types::SqlType;
+
+use super::super::cursor::Cursor;
+use super::super::lexer::Token;
+use super::super::types::named_type;
+use super::node;
+use crate::error::SyntaxError;
+use crate::syntax::{Expr, ExprKind, IntervalField, IntervalFields, Literal, Name, Span};
+
+/// Types whose names are more than a word, or have something in parentheses.
+const LONG_TYPES: &[&str] = &[
+    "double",
+    "timestamp",
+    "time",
+    "character",
+    "char",
+    "varchar",
+    "national",
+    "nchar",
+    "numeric",
+    "decimal",
+    "dec",
+    "float",
+    "bit",
+];
+
+impl Cursor<'_> {
+    /// The constant that begins with the words of a type, if that is what comes next.
+    pub(super) fn typed_literal(&mut self) -> Result<Option<Expr>, SyntaxError> {
+        if self.is(&["interval"]) {
+            return self.interval();
+        }
+        let long = self.is_any(LONG_TYPES) && matches!(self.peek_at(1), Token::Word(_) | Token::LParen);
+        if !long && !matches!(self.peek_at(1), Token::String(_)) {
+            return Ok(None);
+        }
+        let (start, mark) = (self.here(), self.mark());
+        let ty = match self.data_type() {
+            Ok(ty) => ty,
+            Err(error) if !long => return Err(error),
+            Err(_) => {
+                self.back(mark);
+                return Ok(None);
+            }
+        };
+        if !matches!(self.peek(), Token::String(_)) {
+            self.back(mark);
+            return Ok(None);
+        }
+        self.typed(ty, start).map(Some)
+    }
+
+    /// A type was read: the literal comes next.
+    fn typed(&mut self, ty: SqlType, start: Span) -> Result<Expr, SyntaxError> {
+        let arg = Box::new(self.string_operand()?);
+        Ok(node(ExprKind::Cast { arg, ty, at_type: start.start }, self.since(start), start.start))
+    }
+
+    /// `s.t '…'`: the name of the type was read.
+    pub(super) fn generic_literal(&mut self, parts: &[Name], start: Span) -> Result<Expr, SyntaxError> {
+        let name = parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".");
+        let ty = named_type(&name, start.start)?;
+        self.typed(ty, start)
+    }
+
+    fn string_operand(&mut self) -> Result<Expr, SyntaxError> {
+        let at = self.here();
+        let Token::String(text) = self.peek() else { return Err(self.unexpected()) };
+        let text = self.source().meaning(text).to_string();
+        self.advance();
+        Ok(node(ExprKind::Literal(Literal::String(text)), at, at.start))
+    }
+
+    /// `INTERVAL '…' [fields]`, `INTERVAL(p) '…'`.
+    fn interval(&mut self) -> Result<Option<Expr>, SyntaxError> {
+        let (start, mark) = (self.here(), self.mark());
+        self.advance();
+        let mut precision = None;
+        if self.peek() == Token::LParen {
+            if !matches!(self.peek_at(3), Token::String(_)) || self.peek_at(2) != Token::RParen {
+                self.back(mark);
+                return Ok(None);
+            }
+            precision = Some(self.precision()?);
+        }
+        if !matches!(self.peek(), Token::String(_)) {
+            self.back(mark);
+            return Ok(None);
+        }
+        let arg = self.string_operand()?;
+        let mut fields = None;
+        if precision.is_none() {
+            (fields, precision) = self.interval_fields()?;
+        }
+        let at = self.since(start);
+        let kind = match (fields, precision, arg.kind) {
+            (None, None, kind) => {
+                let arg = Box::new(Expr { kind, ..arg });
+                ExprKind::Cast { arg, ty: SqlType::Interval, at_type: start.start }
+            }
+            (fields, precision, ExprKind::Literal(Literal::String(text))) => {
+                ExprKind::Interval { text, fields, precision }
+            }
+            _ => return Err(self.unexpected()),
+        };
+        Ok(Some(node(kind, at, start.start)))
+    }
+
+    /// `(p)`.
+    pub(in crate::parse) fn precision(&mut self) -> Result<u32, SyntaxError> {
+        self.expect_token(&Token::LParen)?;
+        let at = self.here().start;
+        let precision = u32::try_from(self.integer()?).map_err(|_| self.source().near(at))?;
+        self.expect_token(&Token::RParen)?;
+        Ok(precision)
+    }
+
+    /// `YEAR`, `DAY TO SECOND(3)`: fields of an interval and the digits of its seconds.
+    pub(in crate::parse) fn interval_fields(
+        &mut self,
+    ) -> Result<(Option<IntervalFields>, Option<u32>), SyntaxError> {
+        let Some(first) = self.interval_field() else { return Ok((None, None)) };
+        let mut last = first;
+        let to = self.mark();
+        if first != IntervalField::Second && self.accept(&["to"]) {
+            match self.interval_field() {
+                Some(field)
+                    if field > first && (first != IntervalField::Year || field == IntervalField::Month) =>
+                {
+                    last = field;
+                }
+                _ => {
+                    self.back(to);
+                    return Err(self.unexpected());
+                }
+            }
+        }
+        let mut precision = None;
+        if last == IntervalField::Second && self.peek() == Token::LParen {
+            precision = Some(self.precision()?);
+        }
+        Ok((Some(IntervalFields { first, last }), precision))
+    }
+
+    fn interval_field(&mut self) -> Option<IntervalField> {
+        [
+            ("year", IntervalField::Year),
+            ("month", IntervalField::Month),
+            ("day", IntervalField::Day),
+            ("hour", IntervalField::Hour),
+            ("minute", IntervalField::Minute),
+            ("second", IntervalField::Second),
+        ]
+        .into_iter()
+        .find(|(word, _)| self.accept(&[word]))
+        .map(|(_, field)| field)
+    }
+}

@@ -1,0 +1,163 @@
+//! SELECT and its output list; RETURNING has one too.
+
+use super::super::cursor::Cursor;
+use super::super::lexer::{Token, is_bare_label};
+use super::super::source::into_refused;
+use crate::error::SyntaxError;
+use crate::syntax::{Hint, Name, QualifiedName, Select, SelectItem, WindowSpec};
+
+impl Cursor<'_> {
+    /// A SELECT without what may stand behind any query.
+    pub(super) fn select(&mut self) -> Result<Select, SyntaxError> {
+        self.advance();
+        let hints = self.hints();
+        let mut distinct = self.accept(&["distinct"]);
+        let mut distinct_on = Vec::new();
+        if distinct {
+            if self.accept(&["on"]) {
+                distinct = false;
+                distinct_on = self.listed(Cursor::expr)?;
+            }
+        } else {
+            self.accept(&["all"]);
+        }
+        let items = if self.ends_list() { Vec::new() } else { self.select_items()? };
+        if self.is(&["into"]) {
+            self.select_into()?;
+        }
+        let from = if self.accept(&["from"]) { Some(self.items_of_from()?) } else { None };
+        let filter = if self.accept(&["where"]) { Some(self.expr()?) } else { None };
+        let mut group_by = Vec::new();
+        let mut group_distinct = false;
+        if self.accept(&["group", "by"]) {
+            group_distinct = self.accept(&["distinct"]);
+            if !group_distinct {
+                self.accept(&["all"]);
+            }
+            group_by = self.list(Cursor::group_item)?;
+        }
+        let having = if self.accept(&["having"]) { Some(self.expr()?) } else { None };
+        let windows = if self.accept(&["window"]) { self.list(Cursor::named_window)? } else { Vec::new() };
+        Ok(Select {
+            distinct,
+            distinct_on,
+            items,
+            from,
+            filter,
+            group_by,
+            group_distinct,
+            having,
+            windows,
+            hints,
+        })
+    }
+
+    /// The hints that stand here, behind the first word of a statement or query.
+    pub(in crate::parse) fn hints(&self) -> Vec<Hint> {
+        self.lexeme(0).map(|next| self.source().hints(next.start)).unwrap_or_default()
+    }
+
+    /// Whether the output list is empty.
+    fn ends_list(&self) -> bool {
+        const ENDS: &[&str] = &[
+            "from",
+            "where",
+            "group",
+            "having",
+            "window",
+            "order",
+            "limit",
+            "offset",
+            "fetch",
+            "for",
+            "union",
+            "intersect",
+            "except",
+            "into",
+        ];
+        matches!(self.peek(), Token::RParen | Token::SemiColon | Token::End) || self.is_any(ENDS)
+    }
+
+    /// `name AS (…)`.
+    fn named_window(&mut self) -> Result<(Name, WindowSpec), SyntaxError> {
+        let name = self.name()?;
+        self.expect(&["as"])?;
+        Ok((name, self.window_spec()?))
+    }
+
+    /// INTO and the table that the query makes.
+    fn select_into(&mut self) -> Result<(), SyntaxError> {
+        let at = self.here().start;
+        self.advance();
+        for (word, what) in [
+            ("temporary", "SELECT INTO TEMPORARY"),
+            ("temp", "SELECT INTO TEMPORARY"),
+            ("unlogged", "SELECT INTO UNLOGGED"),
+        ] {
+            if self.is(&[word]) && !matches!(self.peek_at(1), Token::Period) && !self.is_at(1, "from") {
+                return Err(SyntaxError::unsupported(what).at(at));
+            }
+        }
+        self.accept(&["table"]);
+        let table = self.qualified()?;
+        if !self.takes_into {
+            return Err(into_refused().at(table.at().start));
+        }
+        self.takes_into = false;
+        self.into = Some(table);
+        Ok(())
+    }
+
+    /// An output list.
+    pub(in crate::parse) fn select_items(&mut self) -> Result<Vec<SelectItem>, SyntaxError> {
+        self.list(Cursor::select_item)
+    }
+
+    fn select_item(&mut self) -> Result<SelectItem, SyntaxError> {
+        let start = self.here();
+        if self.accept_token(&Token::Mul) {
+            return Ok(SelectItem::Wildcard { table: None, at: start });
+        }
+        if let Some(table) = self.wildcard_table()? {
+            return Ok(SelectItem::Wildcard { table: Some(table), at: self.since(start) });
+        }
+        let expr = self.expr()?;
+        if self.peek() == Token::Period && self.peek_at(1) == Token::Mul {
+            self.advance();
+            self.advance();
+            return Ok(SelectItem::Fields { expr, at: self.since(start) });
+        }
+        let bare = match self.peek() {
+            Token::Quoted(_) => true,
+            Token::Word(_) => is_bare_label(self.written()),
+            _ => false,
+        };
+        let alias = if self.accept(&["as"]) || bare { Some(self.label()?) } else { None };
+        Ok(SelectItem::Expr { expr, alias })
+    }
+
+    /// The table of `t.*` or `s.t.*`, if that is what comes next.
+    fn wildcard_table(&mut self) -> Result<Option<QualifiedName>, SyntaxError> {
+        let mut n = 0;
+        while matches!(self.peek_at(n), Token::Word(_) | Token::Quoted(_))
+            && self.peek_at(n + 1) == Token::Period
+        {
+            n += 2;
+        }
+        if n == 0 || self.peek_at(n) != Token::Mul {
+            return Ok(None);
+        }
+        let first = self.name()?;
+        self.advance();
+        let mut table = QualifiedName { schema: None, name: first };
+        if n > 4 {
+            return Err(self.unsupported("a reference to another database"));
+        }
+        if n == 4 {
+            table = QualifiedName { schema: Some(table.name), name: self.label()? };
+            self.advance();
+        }
+        self.advance();
+        Ok(Some(table))
+    }
+}

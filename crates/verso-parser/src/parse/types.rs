@@ -1,0 +1,243 @@
+//! Names of types.
+//!
+//! Source: PostgreSQL 18, `Typename` of `gram.y`.
+
+use verso_types::{NumericSpec, SqlType, sqlstate};
+
+use super::cursor::Cursor;
+use super::lexer::{Class, Token};
+use crate::error::SyntaxError;
+use crate::syntax::Span;
+
+impl Cursor<'_> {
+    /// A type.
+    pub fn data_type(&mut self) -> Result<SqlType, SyntaxError> {
+        let start = self.here();
+        if self.is(&["setof"]) {
+            return Err(self.unsupported("SETOF"));
+        }
+        let mut ty = self.element_type(start)?;
+        // As in PostgreSQL, dimensions are not part of the type.
+        let mut array = false;
+        if self.accept(&["array"]) {
+            array = true;
+            if self.peek() == Token::LBracket {
+                self.bounds()?;
+            }
+        }
+        while self.peek() == Token::LBracket {
+            array = true;
+            self.bounds()?;
+        }
+        if array {
+            ty = SqlType::Array(Box::new(ty));
+        }
+        Ok(ty)
+    }
+
+    /// `[]`, `[3]`.
+    fn bounds(&mut self) -> Result<(), SyntaxError> {
+        self.expect_token(&Token::LBracket)?;
+        if self.peek() != Token::RBracket {
+            self.integer()?;
+        }
+        self.expect_token(&Token::RBracket)
+    }
+
+    fn element_type(&mut self, start: Span) -> Result<SqlType, SyntaxError> {
+        let at = start.start;
+        let word = match self.peek() {
+            Token::Word(Class::Reserved) => return Err(self.unexpected()),
+            Token::Word(_) if self.peek_at(1) != Token::Period => self.written().to_ascii_lowercase(),
+            Token::Word(_) | Token::Quoted(_) => String::new(),
+            _ => return Err(self.unexpected()),
+        };
+        match word.as_str() {
+            "double" if self.accept(&["double", "precision"]) => Ok(SqlType::Float8),
+            "float" => {
+                self.advance();
+                self.float(at)
+            }
+            "numeric" | "decimal" | "dec" => {
+                self.advance();
+                self.numeric(at)
+            }
+            "varchar" | "character" | "char" | "nchar" | "national" => self.character(at),
+            "bit" => {
+                self.advance();
+                self.accept(&["varying"]);
+                self.modifiers()?;
+                Err(self.type_unsupported(start))
+            }
+            "time" | "timestamp" | "timetz" | "timestamptz" => self.time(start, &word),
+            "interval" => {
+                self.advance();
+                let (fields, _) = self.interval_fields()?;
+                let precise = self.peek() == Token::LParen;
+                if fields.is_none() && !precise {
+                    return Ok(SqlType::Interval);
+                }
+                if precise {
+                    self.precision()?;
+                }
+                Err(self.type_unsupported(start))
+            }
+            _ => self.generic_type(at),
+        }
+    }
+
+    /// A type that is a name and nothing else.
+    fn generic_type(&mut self, at: u32) -> Result<SqlType, SyntaxError> {
+        let mut name = self.name()?.text;
+        while self.accept_token(&Token::Period) {
+            name = format!("{name}.{}", self.label()?.text);
+        }
+        if self.peek() == Token::Mod {
+            return Err(SyntaxError::unsupported("%TYPE and %ROWTYPE").at(self.here().start));
+        }
+        if self.peek() == Token::LParen {
+            named_type(&name, at)?;
+            let short = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+            let text = format!("type modifier is not allowed for type \"{short}\"");
+            return Err(SyntaxError::syntax(text).at(at));
+        }
+        named_type(&name, at)
+    }
+
+    /// `(1, 2)`: whole numbers.
+    fn modifiers(&mut self) -> Result<Vec<i64>, SyntaxError> {
+        if self.peek() == Token::LParen { self.listed(Cursor::integer) } else { Ok(Vec::new()) }
+    }
+
+    /// `0A000` for the type that was read since `start`.
+    fn type_unsupported(&self, start: Span) -> SyntaxError {
+        let written = self.source().slice(self.since(start)).to_lowercase();
+        SyntaxError::unsupported(format!("type {written}")).at(start.start)
+    }
+
+    fn float(&mut self, at: u32) -> Result<SqlType, SyntaxError> {
+        let open = self.here();
+        match self.modifiers()?[..] {
+            [] | [25..=53] => Ok(SqlType::Float8),
+            [1..=24] => Ok(SqlType::Float4),
+            [precision] if precision < 1 => {
+                Err(invalid("precision for type float must be at least 1 bit".into(), at))
+            }
+            [_] => Err(invalid("precision for type float must be less than 54 bits".into(), at)),
+            _ => Err(self.source().near(open.start)),
+        }
+    }
+
+    fn numeric(&mut self, at: u32) -> Result<SqlType, SyntaxError> {
+        let (precision, scale) = match self.modifiers()?[..] {
+            [] => return Ok(SqlType::Numeric(None)),
+            [precision] => (precision, 0),
+            [precision, scale] => (precision, scale),
+            _ => return Err(invalid("invalid NUMERIC type modifier".into(), at)),
+        };
+        if !(1..=1000).contains(&precision) {
+            return Err(invalid(format!("NUMERIC precision {precision} must be between 1 and 1000"), at));
+        }
+        if !(-1000..=1000).contains(&scale) {
+            return Err(invalid(format!("NUMERIC scale {scale} must be between -1000 and 1000"), at));
+        }
+        let spec = u8::try_from(precision).ok().zip(u8::try_from(scale).ok());
+        match spec.and_then(|(precision, scale)| NumericSpec::new(precision, scale)) {
+            Some(spec) => Ok(SqlType::Numeric(Some(spec))),
+            None => Err(SyntaxError::unsupported(format!("numeric({precision},{scale})"))
+                .with_detail("A declared numeric has at most 38 digits and a scale from 0 to its precision.")
+                .at(at)),
+        }
+    }
+
+    /// `varchar(n)`, `character varying(n)`, `char(n)`, `national character(n)`.
+    fn character(&mut self, at: u32) -> Result<SqlType, SyntaxError> {
+        let mut varying = false;
+        if self.accept(&["national"]) {
+            if !(self.accept(&["character"]) || self.accept(&["char"])) {
+                return Err(self.unexpected());
+            }
+        } else {
+            varying = self.is(&["varchar"]);
+            self.advance();
+        }
+        varying |= self.accept(&["varying"]);
+        let name = if varying { "varchar" } else { "char" };
+        let length = match self.modifiers()?[..] {
+            [] => None,
+            [length] if length < 1 => {
+                return Err(invalid(format!("length for type {name} must be at least 1"), at));
+            }
+            [length] => match u32::try_from(length) {
+                Ok(length @ ..=10_485_760) => Some(length),
+                _ => return Err(invalid(format!("length for type {name} cannot exceed 10485760"), at)),
+            },
+            _ => return Err(self.source().near(at)),
+        };
+        Ok(if varying { SqlType::Varchar(length) } else { SqlType::Char(Some(length.unwrap_or(1))) })
+    }
+
+    /// `time`, `timestamp`, with a precision and a time zone.
+    fn time(&mut self, start: Span, word: &str) -> Result<SqlType, SyntaxError> {
+        self.advance();
+        let mut precision = None;
+        if self.peek() == Token::LParen {
+            precision = Some(self.precision()?);
+        }
+        let mut zone = word.ends_with("tz");
+        if !zone {
+            zone = self.accept(&["with", "time", "zone"]);
+            if !zone {
+                self.accept(&["without", "time", "zone"]);
+            }
+        }
+        if word.starts_with("timestamp") {
+            if precision.is_some_and(|precision| precision != 6) {
+                let what = "a precision of timestamp other than 6";
+                return Err(SyntaxError::unsupported(what).at(start.start));
+            }
+            return Ok(if zone { SqlType::Timestamptz } else { SqlType::Timestamp });
+        }
+        if zone || precision.is_some() { Err(self.type_unsupported(start)) } else { Ok(SqlType::Time) }
+    }
+}
+
+fn invalid(text: String, at: u32) -> SyntaxError {
+    SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text).at(at)
+}
+
+/// The type with this name, perhaps with its schema.
+pub(super) fn named_type(full: &str, at: u32) -> Result<SqlType, SyntaxError> {
+    let short = full.strip_prefix("pg_catalog.").unwrap_or(full);
+    Ok(match short {
+        "boolean" | "bool" => SqlType::Bool,
+        "smallint" | "int2" => SqlType::Int2,
+        "int" | "integer" | "int4" => SqlType::Int4,
+        "bigint" | "int8" => SqlType::Int8,
+        "real" | "float4" => SqlType::Float4,
+        "float8" => SqlType::Float8,
+        "numeric" => SqlType::Numeric(None),
+        "text" => SqlType::Text,
+        "varchar" => SqlType::Varchar(None),
+        "bpchar" => SqlType::Char(None),
+        "name" => SqlType::Name,
+        "bytea" | "blob" => SqlType::Bytea,
+        "date" => SqlType::Date,
+        "time" => SqlType::Time,
+        "timestamp" => SqlType::Timestamp,
+        "timestamptz" => SqlType::Timestamptz,
+        "interval" => SqlType::Interval,
+        "uuid" => SqlType::Uuid,
+        "oid" => SqlType::Oid,
+        "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "json" | "jsonb"
+        | "xml" | "money" | "timetz" | "regclass" | "regtype" | "regproc" | "inet" | "cidr" | "macaddr"
+        | "bit" | "varbit" | "hstore" | "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle"
+        | "tsvector" | "tsquery" | "record" | "refcursor" | "anyelement" | "xid" | "trigger" | "jsonpath" => {
+            return Err(SyntaxError::unsupported(format!("type {short}")).at(at));
+        }
+        _ => {
+            let text = format!("type \"{short}\" does not exist");
+            return Err(SyntaxError::new(sqlstate::UNDEFINED_OBJECT, text).at(at));
+        }
+    })
+}
