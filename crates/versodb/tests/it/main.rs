@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod guide;
 mod histories;
 mod isolation;
 mod library;
@@ -10,6 +11,9 @@ mod peer;
 #[path = "../../examples/quickstart.rs"]
 #[allow(dead_code, reason = "its main is for those who run it")]
 mod quickstart;
+#[path = "../../examples/shop.rs"]
+#[allow(dead_code, reason = "its main is for those who run it")]
+mod shop;
 mod slt;
 mod specs;
 mod statements;
