@@ -105,6 +105,8 @@ fn aggregates(env: &Env, session: &session::Session) {
             .expect("a built-in aggregate"),
         distinct: false,
         args,
+        order_by: Vec::new(),
+        direct: Vec::new(),
         filter: None,
         ty,
         name: name.into(),
@@ -114,6 +116,7 @@ fn aggregates(env: &Env, session: &session::Session) {
         input: Box::new(scan.clone()),
         group_by: Vec::new(),
         aggregates: vec![aggregate("count", vec![], SqlType::Int8), sum],
+        sets: None,
     };
     let cancel = AtomicBool::new(false);
     let catalog = CatalogSnapshot::builder(1).build();

@@ -52,6 +52,10 @@ pub const CANNOT_COERCE: &str = "42846";
 pub const GROUPING_ERROR: &str = "42803";
 /// A reference to a table or column that may not be used here.
 pub const INVALID_COLUMN_REFERENCE: &str = "42P10";
+/// A window function in the wrong place, or a window that cannot be.
+pub const WINDOWING_ERROR: &str = "42P20";
+/// More arguments than a call can have.
+pub const TOO_MANY_ARGUMENTS: &str = "54023";
 /// The object is of another kind.
 pub const WRONG_OBJECT_TYPE: &str = "42809";
 /// Definition of a function that cannot be.

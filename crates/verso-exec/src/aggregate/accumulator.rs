@@ -8,6 +8,8 @@ use verso_types::{
 };
 
 use super::FloatSum;
+use super::moments::{ExactMoments, FloatMoments};
+use super::ordered::OrderedRows;
 use crate::error::Result;
 use crate::functions::AggregateKind;
 use crate::plan::AggregateCall;
@@ -18,6 +20,10 @@ pub(crate) struct Accumulator {
     state: State,
     /// Values seen already, for DISTINCT.
     distinct: Option<HashSet<Key>>,
+    /// Rows kept until their order is known.
+    rows: Option<Box<OrderedRows>>,
+    /// The direct arguments, of the first row.
+    direct: Option<Box<[Value]>>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +69,28 @@ enum State {
     Text {
         value: Option<String>,
     },
+    Bytes {
+        value: Option<Vec<u8>>,
+    },
+    Any(Value),
+    Bits {
+        value: Option<i64>,
+        kind: AggregateKind,
+        ty: SqlType,
+    },
+    Exact {
+        moments: Box<ExactMoments>,
+        kind: AggregateKind,
+    },
+    Moments {
+        moments: Box<FloatMoments>,
+        kind: AggregateKind,
+    },
+    /// An ordered-set aggregate: only the rows count.
+    Place {
+        kind: AggregateKind,
+        ty: SqlType,
+    },
     Array(Vec<Value>),
 }
 
@@ -105,14 +133,83 @@ impl Accumulator {
             AggregateKind::Max => State::Extreme { best: Value::Null, largest: true },
             AggregateKind::BoolAnd => State::Bool { value: None, all: true },
             AggregateKind::BoolOr => State::Bool { value: None, all: false },
+            AggregateKind::StringAgg if arg == SqlType::Bytea => State::Bytes { value: None },
             AggregateKind::StringAgg => State::Text { value: None },
             AggregateKind::ArrayAgg => State::Array(Vec::new()),
+            AggregateKind::AnyValue => State::Any(Value::Null),
+            kind @ (AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor) => {
+                State::Bits { value: None, kind, ty: arg }
+            }
+            kind @ (AggregateKind::VarPop
+            | AggregateKind::VarSamp
+            | AggregateKind::StddevPop
+            | AggregateKind::StddevSamp)
+                if !matches!(arg, SqlType::Float4 | SqlType::Float8) =>
+            {
+                State::Exact { moments: Box::default(), kind }
+            }
+            kind if kind.is_ordered_set() => State::Place { kind, ty: call.ty.clone() },
+            kind => State::Moments { moments: Box::default(), kind },
         };
-        Self { state, distinct: call.distinct.then(HashSet::new) }
+        let rows = OrderedRows::of(call).map(Box::new);
+        let distinct = (call.distinct && rows.is_none()).then(HashSet::new);
+        Self { state, distinct, rows, direct: None }
     }
 
-    /// Takes the arguments of one row; none for `count(*)`.
+    /// Whether a row's arguments can be taken out of it again without a trace: of exact sums.
+    pub fn takes_out(call: &AggregateCall) -> bool {
+        let arg = call.args.first().map(|arg| &arg.ty);
+        match call.function.kind {
+            AggregateKind::CountStar | AggregateKind::Count => true,
+            AggregateKind::Sum | AggregateKind::Avg => {
+                // Of numbers of several scales the largest one shows.
+                matches!(arg, Some(SqlType::Int2 | SqlType::Int4 | SqlType::Int8 | SqlType::Numeric(Some(_))))
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes out what [`add`](Self::add) took. False where that cannot be done.
+    /// # Errors
+    /// 22003.
+    pub fn take_out(&mut self, args: &[Value]) -> Result<bool> {
+        let first = args.first().unwrap_or(&Value::Bool(true));
+        if first.is_null() {
+            return Ok(true);
+        }
+        match &mut self.state {
+            State::Count(count) => *count -= 1,
+            State::SumInteger { sum, count } | State::Integers { sum, count, .. } => {
+                *sum -= i128::from(first.as_i64().unwrap_or(0));
+                *count -= 1;
+            }
+            State::Numeric { sum, count, .. } => {
+                if let Value::Numeric(value) = first {
+                    *sum = sum.checked_sub(value).map_err(TypeError::from)?;
+                    *count -= 1;
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Takes the direct arguments of an ordered-set aggregate.
+    pub fn take_direct(&mut self, direct: Vec<Value>) {
+        self.direct = Some(direct.into());
+    }
+
+    /// Whether it is still to be told its direct arguments.
+    pub fn wants_direct(&self) -> bool {
+        self.direct.is_none()
+    }
+
+    /// Takes the arguments of one row, its sort keys behind them; none for `count(*)`.
     pub fn add(&mut self, args: &[Value]) -> Result<()> {
+        if let Some(rows) = &mut self.rows {
+            rows.push(args);
+            return Ok(());
+        }
         let first = args.first().unwrap_or(&Value::Bool(true));
         // every aggregate but array_agg skips NULLs
         if first.is_null() && !matches!(self.state, State::Array(_)) {
@@ -163,6 +260,47 @@ impl Accumulator {
                     }
                 }
             }
+            State::Bytes { value } => {
+                let bytes = |value: Option<&Value>| match value {
+                    Some(Value::Bytes(bytes)) => bytes.to_vec(),
+                    _ => Vec::new(),
+                };
+                match value {
+                    None => *value = Some(bytes(Some(first))),
+                    Some(value) => {
+                        value.extend(bytes(args.get(1)));
+                        value.extend(bytes(Some(first)));
+                    }
+                }
+            }
+            State::Any(value) => {
+                if value.is_null() {
+                    *value = first.clone();
+                }
+            }
+            State::Bits { value, kind, .. } => {
+                let new = first.as_i64().unwrap_or(0);
+                *value = Some(match (*value, *kind) {
+                    (None, _) => new,
+                    (Some(old), AggregateKind::BitAnd) => old & new,
+                    (Some(old), AggregateKind::BitOr) => old | new,
+                    (Some(old), _) => old ^ new,
+                });
+            }
+            State::Exact { moments, .. } => match first {
+                Value::Numeric(value) => moments.add(value),
+                other => moments.add(&Decimal::from(other.as_i64().unwrap_or(0))),
+            },
+            State::Moments { moments, .. } => match (first.as_f64(), args.get(1)) {
+                (Some(x), None) => moments.add(x)?,
+                (Some(y), Some(x)) => {
+                    if let Some(x) = x.as_f64() {
+                        moments.add_pair(y, x)?;
+                    }
+                }
+                (None, _) => {}
+            },
+            State::Place { .. } => {}
             State::Array(values) => values.push(first.clone()),
         }
         Ok(())
@@ -177,7 +315,7 @@ impl Accumulator {
 
     /// Takes a whole column of the argument. False where only [`add`](Self::add) can do it; nothing was taken then.
     pub fn add_column(&mut self, column: &Column, ty: &SqlType) -> Result<bool> {
-        if self.distinct.is_some() {
+        if self.distinct.is_some() || self.rows.is_some() {
             return Ok(false);
         }
         let nulls = &column.nulls;
@@ -267,7 +405,15 @@ impl Accumulator {
     }
 
     /// The result.
-    pub fn finish(self) -> Result<Value> {
+    pub fn finish(mut self) -> Result<Value> {
+        if let Some(rows) = self.rows.take() {
+            if let State::Place { kind, ty } = &self.state {
+                return rows.place(*kind, self.direct.as_deref().unwrap_or_default(), ty);
+            }
+            for row in rows.sorted() {
+                self.add(row)?;
+            }
+        }
         Ok(match self.state {
             State::Count(count) => Value::Int8(count),
             State::SumInteger { count: 0, .. } | State::Integers { count: 0, .. } => Value::Null,
@@ -292,6 +438,18 @@ impl Accumulator {
             State::Extreme { best, .. } => best,
             State::Bool { value, .. } => value.map_or(Value::Null, Value::Bool),
             State::Text { value } => value.map_or(Value::Null, |text| Value::text(&text)),
+            State::Bytes { value } => value.map_or(Value::Null, |bytes| Value::bytes(&bytes)),
+            State::Any(value) => value,
+            State::Bits { value: None, .. } => Value::Null,
+            State::Bits { value: Some(bits), ty, .. } => match ty {
+                // Bits of numbers of that width.
+                SqlType::Int2 => Value::Int2(bits as i16),
+                SqlType::Int4 => Value::Int4(bits as i32),
+                _ => Value::Int8(bits),
+            },
+            State::Exact { moments, kind } => moments.finish(kind)?,
+            State::Moments { moments, kind } => moments.finish(kind),
+            State::Place { .. } => Value::Null,
             State::Array(values) if values.is_empty() => Value::Null,
             State::Array(values) => Value::Array(values.into()),
         })
@@ -301,9 +459,11 @@ impl Accumulator {
     pub fn heap_bytes(&self) -> usize {
         let kept = match &self.state {
             State::Text { value } => value.as_ref().map_or(0, String::capacity),
+            State::Bytes { value } => value.as_ref().map_or(0, Vec::capacity),
             State::Array(values) => values.capacity() * size_of::<Value>(),
             _ => 0,
         };
+        let kept = kept + self.rows.as_ref().map_or(0, |rows| rows.heap_bytes());
         kept + self.distinct.as_ref().map_or(0, |seen| seen.capacity() * (size_of::<Key>() + 8))
     }
 }

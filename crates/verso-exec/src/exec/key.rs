@@ -15,6 +15,18 @@ pub(crate) fn encode(batch: &Batch, types: &[SqlType], row: usize, out: &mut Vec
     }
 }
 
+/// Appends the key of one row over some of the columns; the others are left out.
+pub(crate) fn encode_some(batch: &Batch, types: &[SqlType], some: &[bool], row: usize, out: &mut Vec<u8>) {
+    for ((column, ty), _) in batch.columns.iter().zip(types).zip(some).filter(|(_, there)| **there) {
+        if column.nulls.is_null(row) {
+            out.push(0);
+            continue;
+        }
+        out.push(1);
+        encode_value(column, ty, row, out);
+    }
+}
+
 fn encode_value(column: &Column, ty: &SqlType, row: usize, out: &mut Vec<u8>) {
     match &column.data {
         ColumnData::Bool(v) => out.push(v[row]),

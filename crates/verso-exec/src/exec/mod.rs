@@ -32,6 +32,7 @@ mod key;
 mod lock;
 mod operator;
 mod pipeline;
+mod set_project;
 mod sort;
 mod source;
 mod spool;
@@ -40,6 +41,7 @@ mod subquery;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use access::reads_whole;
 pub use context::{ExecContext, ExternalRows};

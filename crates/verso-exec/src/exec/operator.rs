@@ -12,8 +12,10 @@ use super::distinct::DistinctOperator;
 use super::join::JoinOperator;
 use super::lock::LockOperator;
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator, SingleOperator};
+use super::set_project::SetProjectOperator;
 use super::sort::{Bound, SortOperator};
 use super::source::{ExternalOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
+use super::window::WindowOperator;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{Plan, SortKey};
@@ -99,18 +101,34 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Filter { input, predicate } => {
             Box::new(FilterOperator::new(compile(input, executor), predicate, executor))
         }
-        Plan::Aggregate { input, group_by, aggregates } => Box::new(AggregateOperator::new(
+        Plan::Aggregate { input, group_by, aggregates, sets } => Box::new(AggregateOperator::new(
             compile(input, executor),
             &types_of(input),
             group_by,
             aggregates,
+            sets.as_ref(),
+            executor,
+        )),
+        Plan::Window { input, partition_by, order_by, calls } => Box::new(WindowOperator::new(
+            compile(input, executor),
+            &types_of(input),
+            partition_by,
+            order_by,
+            calls,
+            executor,
+        )),
+        Plan::ProjectSet { input, calls, ordinality } => Box::new(SetProjectOperator::new(
+            compile(input, executor),
+            &types_of(input),
+            calls,
+            *ordinality,
             executor,
         )),
         Plan::Sort { input, keys } => Box::new(sort(input, keys, None, executor)),
-        Plan::Limit { input, limit, offset } => {
+        Plan::Limit { input, limit, offset, ties } => {
             let sorted = match (&**input, limit) {
                 // rows that the limit drops need not be kept
-                (Plan::Sort { input, keys }, Some(limit)) => {
+                (Plan::Sort { input, keys }, Some(limit)) if ties.is_empty() => {
                     let limit = RowExpr::compile(limit);
                     let bound = Bound { limit, offset: offset.as_ref().map(RowExpr::compile) };
                     Some(Box::new(sort(input, keys, Some(bound), executor)) as Box<dyn Operator>)
@@ -118,7 +136,8 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
                 _ => None,
             };
             let input = sorted.unwrap_or_else(|| compile(input, executor));
-            Box::new(LimitOperator::new(input, limit.as_ref(), offset.as_ref()))
+            let limited = LimitOperator::new(input, limit.as_ref(), offset.as_ref());
+            Box::new(if ties.is_empty() { limited } else { limited.with_ties(ties) })
         }
         Plan::LockRows { input, locks, bound } => {
             let batch = Batch::of_types(&types_of(input));
@@ -126,6 +145,9 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         }
         Plan::Distinct { input } => {
             Box::new(DistinctOperator::new(compile(input, executor), types_of(input)))
+        }
+        Plan::DistinctOn { input, keys } => {
+            Box::new(DistinctOperator::on(compile(input, executor), keys, executor))
         }
         Plan::Single { input } => Box::new(SingleOperator::new(compile(input, executor))),
         Plan::Append { inputs } => {

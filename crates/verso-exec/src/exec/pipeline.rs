@@ -130,12 +130,57 @@ pub(crate) struct LimitOperator {
     skip: u64,
     left: u64,
     bound: Option<u64>,
+    ties: Option<Ties>,
+}
+
+/// WITH TIES: rows behind the last one that are equal to it.
+struct Ties {
+    exprs: ExprList,
+    keys: Batch,
+    /// The key of the last row yielded.
+    last: Vec<u8>,
+    /// All rows asked for are yielded.
+    full: bool,
 }
 
 impl LimitOperator {
     pub fn new(input: Box<dyn Operator>, limit: Option<&TypedExpr>, offset: Option<&TypedExpr>) -> Self {
         let (limit, offset) = (limit.map(RowExpr::compile), offset.map(RowExpr::compile));
-        Self { input, limit, offset, skip: 0, left: 0, bound: None }
+        Self { input, limit, offset, skip: 0, left: 0, bound: None, ties: None }
+    }
+
+    /// The same with the rows that are equal in these to the last one.
+    pub fn with_ties(self, keys: &[TypedExpr]) -> Self {
+        let exprs = ExprList::compile(keys, Executor::Row);
+        let keys = Batch::of_types(exprs.types());
+        Self { ties: Some(Ties { exprs, keys, last: Vec::new(), full: false }), ..self }
+    }
+
+    /// The rows of a batch behind the first `skip` ones, as far as they count.
+    fn tied(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<()> {
+        let Some(ties) = &mut self.ties else { return Ok(()) };
+        ties.exprs.eval(&cx.eval(), out, &mut ties.keys)?;
+        let mut key = Vec::new();
+        for row in 0..out.rows {
+            if ties.full {
+                key.clear();
+                super::key::encode(&ties.keys, ties.exprs.types(), row, &mut key);
+                if key != ties.last {
+                    out.truncate(row);
+                    self.left = 0;
+                    return Ok(());
+                }
+                continue;
+            }
+            self.left -= 1;
+            if self.left == 0 {
+                // Rows may still follow; `left` says only whether to go on.
+                (self.left, ties.full) = (1, true);
+                ties.last.clear();
+                super::key::encode(&ties.keys, ties.exprs.types(), row, &mut ties.last);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -162,6 +207,9 @@ impl Operator for LimitOperator {
         self.skip = row_count(cx, self.offset.as_ref(), "2201X", "OFFSET")?.unwrap_or(0);
         self.left = row_count(cx, self.limit.as_ref(), "2201W", "LIMIT")?.unwrap_or(u64::MAX);
         self.bound = None;
+        if let Some(ties) = &mut self.ties {
+            ties.full = false;
+        }
         self.input.open(cx)
     }
 
@@ -170,13 +218,13 @@ impl Operator for LimitOperator {
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        let bound = self.bound.take();
+        let bound = self.bound.take().filter(|_| self.ties.is_none());
         loop {
             // what no longer counts is not computed either
             if self.left == 0 {
                 return Ok(false);
             }
-            if bound.is_some() || self.left < u64::MAX {
+            if self.ties.is_none() && (bound.is_some() || self.left < u64::MAX) {
                 self.input.bound(self.left.min(bound.unwrap_or(u64::MAX)).saturating_add(self.skip));
             }
             if !self.input.next(cx, out)? {
@@ -186,6 +234,18 @@ impl Operator for LimitOperator {
             if self.skip >= rows {
                 self.skip -= rows;
                 continue;
+            }
+            if self.ties.is_some() {
+                if self.skip > 0 {
+                    let selection: Vec<u32> = (self.skip as u32..out.rows as u32).collect();
+                    out.filter(&selection);
+                    self.skip = 0;
+                }
+                self.tied(cx, out)?;
+                if out.rows == 0 {
+                    continue;
+                }
+                return Ok(true);
             }
             let end = rows.min(self.skip.saturating_add(self.left));
             if self.skip > 0 {

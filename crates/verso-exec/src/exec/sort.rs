@@ -105,7 +105,7 @@ impl SortOperator {
 }
 
 /// The order of two rows by one key.
-fn compare(
+pub(super) fn compare(
     column: &Column,
     ty: &SqlType,
     (descending, nulls_first): (bool, bool),

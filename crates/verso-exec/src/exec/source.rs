@@ -279,11 +279,57 @@ pub(crate) struct FunctionOperator {
     rows: FunctionRows,
 }
 
-enum FunctionRows {
+/// Rows of a running function.
+pub(super) enum FunctionRows {
     None,
     /// Of one column.
     Values(Box<dyn Iterator<Item = Value> + Send>),
     Spool(Spool),
+}
+
+impl FunctionRows {
+    /// Replaces `out`, of these types, by the next rows. False at the end.
+    pub(super) fn next(&mut self, out: &mut Batch, types: &[SqlType]) -> Result<bool> {
+        match self {
+            FunctionRows::None => Ok(false),
+            FunctionRows::Spool(spool) => Ok(spool.next(out)),
+            FunctionRows::Values(values) => {
+                out.clear();
+                let (Some(column), Some(ty)) = (out.columns.first_mut(), types.first()) else {
+                    return Err(ExecError::raised("XX000", "a function without a column"));
+                };
+                while out.rows < BATCH_ROWS
+                    && let Some(value) = values.next()
+                {
+                    column.push_value(&value, ty)?;
+                    out.rows += 1;
+                }
+                Ok(out.rows > 0)
+            }
+        }
+    }
+}
+
+/// Calls a function for its rows, which have these types.
+pub(super) fn call_rows(
+    cx: &ExecContext<'_>,
+    call: &SetCall,
+    args: Vec<Value>,
+    types: &[SqlType],
+) -> Result<FunctionRows> {
+    let eval = cx.eval();
+    let null = args.iter().any(Value::is_null);
+    Ok(match call {
+        SetCall::Builtin { function, .. } => match function.body {
+            Body::Set(_) if function.strict && null => FunctionRows::None,
+            Body::Set(set) => FunctionRows::Values(set(&eval, &args)?),
+            Body::Scalar(_) if function.strict && null => {
+                FunctionRows::Values(Box::new(std::iter::once(Value::Null)))
+            }
+            Body::Scalar(scalar) => FunctionRows::Values(Box::new(std::iter::once(scalar(&eval, &args)?))),
+        },
+        SetCall::User { function, .. } => FunctionRows::Spool(plpgsql::call_rows(cx, function, args, types)?),
+    })
 }
 
 impl FunctionOperator {
@@ -300,44 +346,13 @@ impl Operator for FunctionOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let eval = cx.eval();
         let args: Vec<Value> = self.args.iter().map(|arg| arg.eval_constant(&eval)).collect::<Result<_>>()?;
-        let null = args.iter().any(Value::is_null);
-        self.rows = match &self.call {
-            SetCall::Builtin { function, .. } => match function.body {
-                Body::Set(_) if function.strict && null => FunctionRows::None,
-                Body::Set(set) => FunctionRows::Values(set(&eval, &args)?),
-                Body::Scalar(_) if function.strict && null => {
-                    FunctionRows::Values(Box::new(std::iter::once(Value::Null)))
-                }
-                Body::Scalar(scalar) => {
-                    FunctionRows::Values(Box::new(std::iter::once(scalar(&eval, &args)?)))
-                }
-            },
-            SetCall::User { function, .. } => {
-                FunctionRows::Spool(plpgsql::call_rows(cx, function, args, &self.types)?)
-            }
-        };
+        self.rows = call_rows(cx, &self.call, args, &self.types)?;
         Ok(())
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
         cx.check_cancelled()?;
-        match &mut self.rows {
-            FunctionRows::None => Ok(false),
-            FunctionRows::Spool(spool) => Ok(spool.next(out)),
-            FunctionRows::Values(values) => {
-                out.clear();
-                let (Some(column), Some(ty)) = (out.columns.first_mut(), self.types.first()) else {
-                    return Err(ExecError::raised("XX000", "a function without a column"));
-                };
-                while out.rows < BATCH_ROWS
-                    && let Some(value) = values.next()
-                {
-                    column.push_value(&value, ty)?;
-                    out.rows += 1;
-                }
-                Ok(out.rows > 0)
-            }
-        }
+        self.rows.next(out, &self.types)
     }
 
     fn close(&mut self) {

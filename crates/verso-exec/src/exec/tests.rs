@@ -87,5 +87,5 @@ fn aggregate(name: &str, args: Vec<TypedExpr>) -> AggregateCall {
         crate::functions::ResultType::ArrayOf(i) => SqlType::Array(Box::new(args[*i].ty.clone())),
         _ => args[0].ty.clone(),
     };
-    AggregateCall { function, distinct: false, args, filter: None, ty, name: name.into() }
+    AggregateCall { args, ..AggregateCall::plain(function, ty, name.into()) }
 }

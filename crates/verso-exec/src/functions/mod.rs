@@ -22,12 +22,14 @@ mod sets;
 #[cfg(test)]
 mod tests;
 pub(crate) mod texts;
+mod windows;
 
 pub use registry::{
     AggregateFunction, AggregateKind, ArgType, Body, BuiltinFunction, ResultType, ScalarFn, SetFn,
     Volatility, aggregate_candidates, all_functions, candidates, operator_candidates,
 };
 pub(crate) use session::void;
+pub use windows::{WindowEntry, WindowKind, window_candidates};
 
 /// Every table of functions.
 static TABLES: &[&[&[BuiltinFunction]]] = &[

@@ -114,10 +114,71 @@ pub enum AggregateKind {
     Avg,
     Min,
     Max,
+    AnyValue,
     BoolAnd,
     BoolOr,
+    BitAnd,
+    BitOr,
+    BitXor,
     StringAgg,
     ArrayAgg,
+    VarPop,
+    VarSamp,
+    StddevPop,
+    StddevSamp,
+    Corr,
+    CovarPop,
+    CovarSamp,
+    RegrAvgx,
+    RegrAvgy,
+    RegrCount,
+    RegrIntercept,
+    RegrR2,
+    RegrSlope,
+    RegrSxx,
+    RegrSxy,
+    RegrSyy,
+    PercentileCont,
+    PercentileDisc,
+    Mode,
+    Rank,
+    DenseRank,
+    PercentRank,
+    CumeDist,
+}
+
+impl AggregateKind {
+    /// Whether it is written with WITHIN GROUP and not without.
+    #[must_use]
+    pub fn is_ordered_set(self) -> bool {
+        use AggregateKind as K;
+        matches!(self, K::PercentileCont | K::PercentileDisc | K::Mode) || self.is_hypothetical()
+    }
+
+    /// Whether it tells the place of a row that is not there: its direct arguments have the types of the sort keys.
+    #[must_use]
+    pub fn is_hypothetical(self) -> bool {
+        use AggregateKind as K;
+        matches!(self, K::Rank | K::DenseRank | K::PercentRank | K::CumeDist)
+    }
+
+    /// Whether the order of the values may change the result, be it by the last bit.
+    #[must_use]
+    pub fn heeds_order(self) -> bool {
+        use AggregateKind as K;
+        !matches!(
+            self,
+            K::CountStar
+                | K::Count
+                | K::Min
+                | K::Max
+                | K::BoolAnd
+                | K::BoolOr
+                | K::BitAnd
+                | K::BitOr
+                | K::BitXor
+        )
+    }
 }
 
 /// An aggregate function.
@@ -127,8 +188,10 @@ pub struct AggregateFunction {
     pub name: &'static str,
     /// What it computes.
     pub kind: AggregateKind,
-    /// Argument types; none for `count(*)`.
+    /// Argument types; none for `count(*)`. Those before WITHIN GROUP come first.
     pub args: &'static [ArgType],
+    /// How many arguments stand before WITHIN GROUP; those of hypothetical ones are as many as sort keys.
+    pub direct: usize,
     /// The type of the result. For `sum(numeric)` and the like it carries no modifier.
     pub result: ResultType,
 }

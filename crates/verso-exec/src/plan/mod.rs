@@ -20,14 +20,18 @@ mod query;
 mod routine;
 mod statement;
 mod walk;
+mod window;
 
 pub use access::{IndexAccess, KeyMatch};
 pub use expr::{ExprKind, SubqueryTest, TypedExpr};
 pub use output::{Origin, OutputColumn, RECORD_COLUMN};
-pub use query::{AggregateCall, JoinKind, Plan, RowLock, SetCall, SetOperation, SortKey};
+pub use query::{
+    AggregateCall, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation, SortKey,
+};
 pub use routine::{
     PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlInto, PlReturn, PlStatement,
     PlStatementKind, PlVariable, RaiseLevel,
 };
 pub use statement::{Check, ConflictUpdate, Delete, Insert, OnConflict, Returning, Statement, Update};
 pub use verso_types::CastKind;
+pub use window::{FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFrame, WindowFunction};

@@ -94,14 +94,27 @@ impl Plan {
                 let columns = exprs.iter().zip(names);
                 columns.map(|(expr, name)| OutputColumn::of_expr(expr, Arc::clone(name), &origins)).collect()
             }
-            Plan::Aggregate { input, group_by, aggregates } => {
+            Plan::Aggregate { input, group_by, aggregates, sets } => {
                 let origins = input.origins();
                 let keys = group_by.iter().map(|key| OutputColumn::of_expr(key, "?column?".into(), &origins));
                 let calls =
                     aggregates.iter().map(|call| OutputColumn::new(Arc::clone(&call.name), call.ty.clone()));
-                keys.chain(calls).collect()
+                let groupings = sets.iter().flat_map(|sets| &sets.calls);
+                let groupings = groupings.map(|_| OutputColumn::new("grouping", SqlType::Int4));
+                keys.chain(calls).chain(groupings).collect()
+            }
+            Plan::Window { input, calls, .. } => {
+                let calls =
+                    calls.iter().map(|call| OutputColumn::new(Arc::clone(&call.name), call.ty.clone()));
+                input.output().into_iter().chain(calls).collect()
+            }
+            Plan::ProjectSet { input, calls, ordinality } => {
+                let number = ordinality.then(|| OutputColumn::new("ordinality", SqlType::Int8));
+                let columns = calls.iter().flat_map(|call| call.columns.iter().cloned());
+                input.output().into_iter().chain(columns).chain(number).collect()
             }
             Plan::Filter { input, .. }
+            | Plan::DistinctOn { input, .. }
             | Plan::Sort { input, .. }
             | Plan::LockRows { input, .. }
             | Plan::Limit { input, .. }

@@ -6,7 +6,7 @@ use verso_catalog::{FunctionDef, SystemView, TableDef};
 use verso_storage::{RecordLockMode, WaitPolicy};
 use verso_types::SqlType;
 
-use super::{IndexAccess, OutputColumn, TypedExpr};
+use super::{IndexAccess, OutputColumn, TypedExpr, WindowCall};
 use crate::functions::{AggregateFunction, BuiltinFunction};
 
 /// A query: a tree of operators, leaves first.
@@ -95,6 +95,31 @@ pub enum Plan {
         group_by: Vec<TypedExpr>,
         /// The aggregates.
         aggregates: Vec<AggregateCall>,
+        /// Grouping by several subsets of the keys, one after the other; then the values of GROUPING() come behind the
+        /// aggregates, and a condition on a key does not hold for the rows that it is made of.
+        sets: Option<GroupingSets>,
+    },
+    /// The input's columns, and one for each function over the window. The input is sorted by `partition_by`, then
+    /// `order_by`.
+    Window {
+        /// The input.
+        input: Box<Plan>,
+        /// What tells partitions apart; empty means one.
+        partition_by: Vec<TypedExpr>,
+        /// The order within a partition; rows equal in it are peers.
+        order_by: Vec<SortKey>,
+        /// The functions.
+        calls: Vec<WindowCall>,
+    },
+    /// For each row of the input the rows of set-returning functions side by side: as many as the longest yields, the
+    /// others padded with NULLs. The input's columns come first, then those of the functions.
+    ProjectSet {
+        /// The input.
+        input: Box<Plan>,
+        /// The functions, their arguments over the input's columns.
+        calls: Vec<SetColumns>,
+        /// A last column numbers the rows made of each row of the input (`WITH ORDINALITY`).
+        ordinality: bool,
     },
     /// All rows in order.
     Sort {
@@ -111,6 +136,8 @@ pub enum Plan {
         limit: Option<TypedExpr>,
         /// How many are skipped first.
         offset: Option<TypedExpr>,
+        /// Rows equal to the last one in these come out too (`WITH TIES`); empty means none do.
+        ties: Vec<TypedExpr>,
     },
     /// The rows of the input, locked (`FOR UPDATE` and its relatives). The input's last columns are the places of the
     /// records, one a lock.
@@ -126,6 +153,13 @@ pub enum Plan {
     Distinct {
         /// The input.
         input: Box<Plan>,
+    },
+    /// The first row of those that are equal in the keys (`DISTINCT ON`).
+    DistinctOn {
+        /// The input.
+        input: Box<Plan>,
+        /// What tells rows apart, over the input's columns.
+        keys: Vec<TypedExpr>,
     },
     /// The row of the input, if it has one; a second one is an error (21000).
     Single {
@@ -267,6 +301,24 @@ pub enum SetCall {
     },
 }
 
+/// A set-returning function beside others, and the columns it yields.
+#[derive(Clone, Debug)]
+pub struct SetColumns {
+    /// The call.
+    pub call: SetCall,
+    /// Names and types of its columns.
+    pub columns: Vec<OutputColumn>,
+}
+
+/// GROUPING SETS, ROLLUP and CUBE, written out.
+#[derive(Clone, Debug)]
+pub struct GroupingSets {
+    /// Each a subset of the keys, by their numbers; other keys are NULL in its rows.
+    pub sets: Vec<Vec<usize>>,
+    /// The arguments of each GROUPING(), keys by their numbers: one bit each, set where the key is not in the set.
+    pub calls: Vec<Vec<usize>>,
+}
+
 /// One aggregate of an `Aggregate` operator.
 #[derive(Clone, Debug)]
 pub struct AggregateCall {
@@ -274,14 +326,75 @@ pub struct AggregateCall {
     pub function: &'static AggregateFunction,
     /// Only distinct argument values count.
     pub distinct: bool,
-    /// The arguments; empty for `count(*)`.
+    /// The arguments; empty for `count(*)`. Of an ordered-set aggregate what WITHIN GROUP sorts by.
     pub args: Vec<TypedExpr>,
+    /// The order in which values are taken, over the input's columns.
+    pub order_by: Vec<SortKey>,
+    /// The arguments before WITHIN GROUP, evaluated once per group.
+    pub direct: Vec<TypedExpr>,
     /// Only rows for which this is true count.
     pub filter: Option<TypedExpr>,
     /// Type of the result.
     pub ty: SqlType,
     /// Name of the output column.
     pub name: Arc<str>,
+}
+
+impl AggregateCall {
+    /// A call without arguments or clauses.
+    #[must_use]
+    pub fn plain(function: &'static AggregateFunction, ty: SqlType, name: Arc<str>) -> Self {
+        Self {
+            function,
+            distinct: false,
+            args: Vec::new(),
+            order_by: Vec::new(),
+            direct: Vec::new(),
+            filter: None,
+            ty,
+            name,
+        }
+    }
+
+    /// Every expression of it.
+    pub fn exprs(&self) -> impl Iterator<Item = &TypedExpr> {
+        let keys = self.order_by.iter().map(|key| &key.expr);
+        self.args.iter().chain(keys).chain(&self.direct).chain(&self.filter)
+    }
+
+    /// Every expression of it, to change it.
+    pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut TypedExpr> {
+        let keys = self.order_by.iter_mut().map(|key| &mut key.expr);
+        self.args.iter_mut().chain(keys).chain(&mut self.direct).chain(&mut self.filter)
+    }
+}
+
+impl SetCall {
+    /// The arguments.
+    #[must_use]
+    pub fn args(&self) -> &[TypedExpr] {
+        match self {
+            SetCall::Builtin { args, .. } | SetCall::User { args, .. } => args,
+        }
+    }
+
+    /// The arguments, to change them.
+    pub fn args_mut(&mut self) -> &mut Vec<TypedExpr> {
+        match self {
+            SetCall::Builtin { args, .. } | SetCall::User { args, .. } => args,
+        }
+    }
+
+    /// Whether its rows may differ each time.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        match self {
+            SetCall::Builtin { function, .. } => {
+                function.volatility == crate::functions::Volatility::Volatile
+            }
+            SetCall::User { .. } => true,
+        }
+    }
 }
 
 /// One key of a sort.

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{ExprKind, Plan, SetCall, TypedExpr};
-use crate::functions::Volatility;
+use super::{AggregateCall, ExprKind, Plan, SetCall, TypedExpr, WindowCall};
 
 impl Plan {
     /// The operators whose rows this one reads.
@@ -22,6 +21,9 @@ impl Plan {
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
+            | Plan::Window { input, .. }
+            | Plan::ProjectSet { input, .. }
+            | Plan::DistinctOn { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::LockRows { input, .. }
@@ -51,6 +53,9 @@ impl Plan {
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
+            | Plan::Window { input, .. }
+            | Plan::ProjectSet { input, .. }
+            | Plan::DistinctOn { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::LockRows { input, .. }
@@ -84,12 +89,18 @@ impl Plan {
             } => args.iter().collect(),
             Plan::Project { exprs, .. } => exprs.iter().collect(),
             Plan::Filter { predicate, .. } => vec![predicate],
-            Plan::Aggregate { group_by, aggregates, .. } => group_by
+            Plan::Aggregate { group_by, aggregates, .. } => {
+                group_by.iter().chain(aggregates.iter().flat_map(AggregateCall::exprs)).collect()
+            }
+            Plan::Window { partition_by, order_by, calls, .. } => partition_by
                 .iter()
-                .chain(aggregates.iter().flat_map(|call| call.args.iter().chain(&call.filter)))
+                .chain(order_by.iter().map(|key| &key.expr))
+                .chain(calls.iter().flat_map(WindowCall::exprs))
                 .collect(),
+            Plan::ProjectSet { calls, .. } => calls.iter().flat_map(|call| call.call.args()).collect(),
+            Plan::DistinctOn { keys, .. } => keys.iter().collect(),
             Plan::Sort { keys, .. } => keys.iter().map(|key| &key.expr).collect(),
-            Plan::Limit { limit, offset, .. } => limit.iter().chain(offset).collect(),
+            Plan::Limit { limit, offset, ties, .. } => limit.iter().chain(offset).chain(ties).collect(),
             Plan::Join { equal, filter, .. } => {
                 equal.iter().flat_map(|(left, right)| [left, right]).chain(filter).collect()
             }
@@ -124,13 +135,21 @@ impl Plan {
             Plan::Filter { predicate, .. } => visit(predicate),
             Plan::Aggregate { group_by, aggregates, .. } => {
                 group_by.iter_mut().for_each(&mut *visit);
-                aggregates
-                    .iter_mut()
-                    .flat_map(|call| call.args.iter_mut().chain(&mut call.filter))
-                    .for_each(visit);
+                aggregates.iter_mut().flat_map(AggregateCall::exprs_mut).for_each(visit);
             }
+            Plan::Window { partition_by, order_by, calls, .. } => partition_by
+                .iter_mut()
+                .chain(order_by.iter_mut().map(|key| &mut key.expr))
+                .chain(calls.iter_mut().flat_map(WindowCall::exprs_mut))
+                .for_each(visit),
+            Plan::ProjectSet { calls, .. } => {
+                calls.iter_mut().flat_map(|call| call.call.args_mut()).for_each(visit);
+            }
+            Plan::DistinctOn { keys, .. } => keys.iter_mut().for_each(visit),
             Plan::Sort { keys, .. } => keys.iter_mut().for_each(|key| visit(&mut key.expr)),
-            Plan::Limit { limit, offset, .. } => limit.iter_mut().chain(offset).for_each(visit),
+            Plan::Limit { limit, offset, ties, .. } => {
+                limit.iter_mut().chain(offset).chain(ties).for_each(visit);
+            }
             Plan::Join { equal, filter, .. } => {
                 for (left, right) in equal {
                     visit(left);
@@ -184,12 +203,8 @@ impl Plan {
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |part| match part {
-            Plan::FunctionScan { call: SetCall::User { .. }, .. } => true,
-            Plan::FunctionScan { call: SetCall::Builtin { function, .. }, .. }
-                if function.volatility == Volatility::Volatile =>
-            {
-                true
-            }
+            Plan::FunctionScan { call, .. } if call.is_volatile() => true,
+            Plan::ProjectSet { calls, .. } if calls.iter().any(|call| call.call.is_volatile()) => true,
             _ => part.exprs().into_iter().any(TypedExpr::is_volatile),
         })
     }

@@ -105,14 +105,8 @@ fn count_of(table: Arc<TableDef>) -> Plan {
     Plan::Aggregate {
         input: Box::new(Plan::TableScan { table, columns: vec![], filter: None }),
         group_by: Vec::new(),
-        aggregates: vec![AggregateCall {
-            function: count,
-            distinct: false,
-            args: Vec::new(),
-            filter: None,
-            ty: SqlType::Int8,
-            name: "count".into(),
-        }],
+        aggregates: vec![AggregateCall::plain(count, SqlType::Int8, "count".into())],
+        sets: None,
     }
 }
 

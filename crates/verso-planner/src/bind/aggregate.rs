@@ -1,29 +1,395 @@
-//! Grouping: what stands above the aggregation may use the keys and the aggregates, nothing else.
+//! Aggregates: their calls, the query they belong to, and grouping: what stands above it may use the keys and the
+//! aggregates, nothing else.
+//!
+//! ```text
+//! SELECT (SELECT count(x.a)) FROM x     the aggregate is the outer query's: its argument names only columns from there
+//! ```
 
-use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_exec::functions::{AggregateFunction, AggregateKind};
+use verso_exec::plan::{AggregateCall, ExprKind as K, SortKey, TypedExpr};
+use verso_types::{CastKind, SqlType};
 
-use super::context::AGGREGATE_BASE;
+use super::Binder;
+use super::context::{AGGREGATE_BASE, Context, GROUPING_BASE, Inside, WINDOW_BASE};
+use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
+use super::scope::Correlation;
 use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Call, OrderItem};
 
-/// Rewrites an expression over the input into one over keys (first) and aggregates (behind them).
+fn grouping_error(text: impl Into<String>, at: u32) -> SqlError {
+    SqlError::new(sqlstate::GROUPING_ERROR, text).at(at)
+}
+
+impl Binder<'_> {
+    /// An aggregate without OVER: noted in the query that it belongs to; what stands for it comes back.
+    pub(super) fn aggregate(
+        &self,
+        entries: &'static [&'static AggregateFunction],
+        call: &Call,
+        at: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let mut levels = Vec::new();
+        let mut around = self.outer;
+        while let Some(outer) = around {
+            levels.push((outer, outer.refs.borrow().len()));
+            around = outer.parent;
+        }
+        let refusal = cx.refuses_aggregates();
+        let inside = std::mem::replace(&mut cx.inside, Inside::Aggregate);
+        let bound = self.aggregate_call(entries, call, at, cx);
+        cx.inside = inside;
+        let bound = bound?;
+        match self.home(&bound) {
+            0 => {
+                if let Some(text) = refusal {
+                    return Err(grouping_error(text, at));
+                }
+                let ty = bound.ty.clone();
+                let mut own = cx.aggregates.borrow_mut();
+                own.push(bound);
+                Ok(TypedExpr::column(AGGREGATE_BASE + own.len() - 1, ty))
+            }
+            home => lift(bound, &levels, home, at),
+        }
+    }
+
+    /// How many queries further out an aggregate belongs: to the innermost one whose columns it names.
+    fn home(&self, call: &AggregateCall) -> usize {
+        let mut nearest: Option<usize> = None;
+        for expr in call.exprs() {
+            expr.any(&mut |part| {
+                let level = match part.kind {
+                    K::Column(_) => Some(0),
+                    K::Outer(number) => self.outer.map(|outer| level_of(outer, number)),
+                    _ => None,
+                };
+                nearest = nearest.into_iter().chain(level).min();
+                false
+            });
+        }
+        nearest.unwrap_or(0)
+    }
+
+    /// The call with its arguments cast.
+    pub(super) fn aggregate_call(
+        &self,
+        entries: &'static [&'static AggregateFunction],
+        call: &Call,
+        at: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<AggregateCall, SqlError> {
+        let name = call.name.name.text.as_str();
+        let wrong = |text: String| SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at);
+        let ordered_set = entries.iter().any(|entry| entry.kind.is_ordered_set());
+        let hypothetical = entries.iter().any(|entry| entry.kind.is_hypothetical());
+        if hypothetical && call.within_group.is_empty() {
+            return Err(wrong(format!("WITHIN GROUP is required for ordered-set aggregate {name}")));
+        }
+        if ordered_set == call.within_group.is_empty() {
+            // No function takes these arguments on these sides of WITHIN GROUP.
+            let mut types = Vec::new();
+            for arg in call.args.iter().chain(call.within_group.iter().map(|item| &item.expr)) {
+                types.push(self.expr(arg, cx)?.ty);
+            }
+            return Err(function_error(name, &types, &Resolution::None).at(at));
+        }
+        if call.args.is_empty() && !call.star && !ordered_set {
+            return Err(wrong(format!("{name}(*) must be used to call a parameterless aggregate function")));
+        }
+        if call.star && call.distinct {
+            return Err(SqlError::syntax("DISTINCT specified, but there is nothing to count").at(at));
+        }
+        let filter = match call.filter.as_deref() {
+            None => None,
+            Some(filter) => {
+                let bound = self.expr(filter, cx)?;
+                Some(self.boolean(bound, filter.at.start, "FILTER")?)
+            }
+        };
+        if ordered_set {
+            let bound = self.ordered_set(entries, call, at, cx)?;
+            return Ok(AggregateCall { filter, ..bound });
+        }
+        let args = self.located(&call.args, cx)?;
+        let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
+        let declared: Vec<Declared> = entries.iter().map(|entry| entry.args.to_vec()).collect();
+        let (function, to) = match resolve(&declared, &types, false) {
+            Resolution::One(index, to) => (entries[index], to),
+            found => return Err(function_error(name, &types, &found).at(at)),
+        };
+        let extreme = matches!(function.kind, AggregateKind::Min | AggregateKind::Max);
+        if extreme && matches!(to.as_slice(), [SqlType::Bool | SqlType::Uuid]) {
+            return Err(function_error(name, &types, &Resolution::None).at(at)); // as PostgreSQL has none
+        }
+        let args = args
+            .into_iter()
+            .zip(&to)
+            .map(|((arg, at), to)| match to {
+                // One `min` serves all types here; PostgreSQL has none for varchar and takes that of text.
+                SqlType::Varchar(_) | SqlType::Name if extreme => {
+                    let arg = self.coerce(arg, at, to, CastKind::Implicit)?;
+                    Ok(TypedExpr::new(
+                        K::Cast { arg: Box::new(arg), kind: CastKind::Implicit },
+                        SqlType::Text,
+                    ))
+                }
+                to => self.coerce(arg, at, to, CastKind::Implicit),
+            })
+            .collect::<Result<Vec<_>, SqlError>>()?;
+        let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
+        let order_by = self.sort_keys(&call.order_by, cx)?;
+        if let (true, Some(n)) =
+            (call.distinct, order_by.iter().position(|key| !args.iter().any(|arg| same(arg, &key.expr))))
+        {
+            let text = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+            let at = call.order_by.get(n).map_or(at, |item| item.expr.at.start);
+            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(at));
+        }
+        Ok(AggregateCall {
+            distinct: call.distinct,
+            args,
+            order_by,
+            filter,
+            ..AggregateCall::plain(function, result_type(&function.result, &types), name.into())
+        })
+    }
+
+    /// ORDER BY where only expressions over the input stand, no names or numbers of the output.
+    pub(super) fn sort_keys(
+        &self,
+        items: &[OrderItem],
+        cx: &mut Context<'_>,
+    ) -> Result<Vec<SortKey>, SqlError> {
+        let one = |item: &OrderItem| {
+            let bound = self.expr(&item.expr, cx)?;
+            let expr = self.settle(bound, item.expr.at.start)?;
+            Ok(SortKey { expr, descending: item.descending, nulls_first: item.nulls_first })
+        };
+        items.iter().map(one).collect()
+    }
+
+    /// `f(direct) WITHIN GROUP (ORDER BY args)`.
+    fn ordered_set(
+        &self,
+        entries: &'static [&'static AggregateFunction],
+        call: &Call,
+        at: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<AggregateCall, SqlError> {
+        let name = call.name.name.text.as_str();
+        if call.distinct {
+            return Err(SqlError::syntax("cannot use DISTINCT with WITHIN GROUP").at(at));
+        }
+        // Direct arguments may name grouped columns only, so they count as used plainly.
+        let inside = std::mem::replace(&mut cx.inside, Inside::Nothing);
+        let direct = self.located(&call.args, cx);
+        cx.inside = inside;
+        let mut direct = direct?;
+        let mut args: Vec<(TypedExpr, u32)> = Vec::new();
+        for item in &call.within_group {
+            args.push((self.expr(&item.expr, cx)?, item.expr.at.start));
+        }
+        let types = |direct: &[(TypedExpr, u32)], args: &[(TypedExpr, u32)]| -> Vec<SqlType> {
+            direct.iter().chain(args).map(|(arg, _)| arg.ty.clone()).collect()
+        };
+        let given = types(&direct, &args);
+        let missing = || function_error(name, &given, &Resolution::None).at(at);
+        let (function, ty, direct, args) = if entries.iter().any(|entry| entry.kind.is_hypothetical()) {
+            if direct.len() != args.len() {
+                return Err(missing());
+            }
+            let function = entries.first().ok_or_else(missing)?;
+            let mut pairs = (Vec::new(), Vec::new());
+            for (one, other) in direct.into_iter().zip(args) {
+                let mut both = self.unify(vec![one, other], "WITHIN GROUP")?.0.into_iter();
+                pairs.0.extend(both.next());
+                pairs.1.extend(both.next());
+            }
+            (*function, result_type(&function.result, &[]), pairs.0, pairs.1)
+        } else {
+            let several = matches!(direct.first(), Some((TypedExpr { ty: SqlType::Array(_), .. }, _)));
+            if several && let Some((fractions, at)) = direct.first_mut() {
+                let to = SqlType::Array(Box::new(SqlType::Float8));
+                let own = std::mem::replace(fractions, TypedExpr::null(SqlType::Unknown));
+                *fractions = self.coerce(own, *at, &to, CastKind::Implicit)?;
+            }
+            let mut wanted = types(&direct, &args);
+            if several && let Some(first) = wanted.first_mut() {
+                *first = SqlType::Float8;
+            }
+            let declared: Vec<Declared> = entries.iter().map(|entry| entry.args.to_vec()).collect();
+            let (function, to) = match resolve(&declared, &wanted, false) {
+                Resolution::One(index, to) if entries[index].direct == direct.len() => (entries[index], to),
+                _ => return Err(missing()),
+            };
+            let skipped = usize::from(several);
+            let cast =
+                |(arg, at): (TypedExpr, u32), to: &SqlType| self.coerce(arg, at, to, CastKind::Implicit);
+            let given = direct.len();
+            let mut direct_cast = Vec::new();
+            for (n, arg) in direct.into_iter().enumerate() {
+                direct_cast.push(if n < skipped { arg.0 } else { cast(arg, &to[n])? });
+            }
+            let args = args.into_iter().zip(&to[given..]).map(|(arg, to)| cast(arg, to));
+            let args = args.collect::<Result<Vec<_>, _>>()?;
+            let ty = result_type(&function.result, &to);
+            let ty = if several { SqlType::Array(Box::new(ty)) } else { ty };
+            (function, ty, direct_cast, args)
+        };
+        let order_by = args.iter().zip(&call.within_group).map(|(arg, item)| SortKey {
+            expr: arg.clone(),
+            descending: item.descending,
+            nulls_first: item.nulls_first,
+        });
+        Ok(AggregateCall {
+            order_by: order_by.collect(),
+            args,
+            direct,
+            ..AggregateCall::plain(function, ty, name.into())
+        })
+    }
+
+    /// GROUPING(a, b): which of them the row is not grouped by.
+    pub(super) fn grouping(&self, call: &Call, at: u32, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        if !cx.clause.allows_aggregates() {
+            let text = format!("grouping operations are not allowed in {}", cx.clause.name());
+            return Err(grouping_error(text, at));
+        }
+        if call.args.len() > 31 {
+            let text = "GROUPING must have fewer than 32 arguments";
+            return Err(SqlError::new(sqlstate::TOO_MANY_ARGUMENTS, text).at(at));
+        }
+        let args = self.located(&call.args, cx)?.into_iter().map(|(arg, _)| arg).collect();
+        cx.groupings.push((args, at));
+        Ok(TypedExpr::column(GROUPING_BASE + cx.groupings.len() - 1, SqlType::Int4))
+    }
+}
+
+/// How far out the query is whose column `Outer(number)` is, seen from inside of `outer`.
+fn level_of(outer: &Correlation<'_>, number: usize) -> usize {
+    let refs = outer.refs.borrow();
+    let mut nearest = usize::MAX;
+    if let Some(expr) = refs.get(number) {
+        expr.any(&mut |part| {
+            let level = match (&part.kind, outer.parent) {
+                (K::Column(_), _) => 1,
+                (K::Outer(number), Some(parent)) => 1 + level_of(parent, *number),
+                _ => usize::MAX,
+            };
+            nearest = nearest.min(level);
+            false
+        });
+    }
+    nearest.min(usize::MAX - 1)
+}
+
+/// Moves a call into the query `home` levels further out, and yields what stands for it here. `levels` has each query
+/// around with the number of references that it had before the arguments were bound.
+fn lift(
+    mut call: AggregateCall,
+    levels: &[(&Correlation<'_>, usize)],
+    home: usize,
+    at: u32,
+) -> Result<TypedExpr, SqlError> {
+    let around = levels.get(..home).unwrap_or(levels);
+    for (outer, known) in around {
+        let mut refs = outer.refs.borrow_mut();
+        call.exprs_mut().for_each(|expr| replace_outer(expr, &refs));
+        refs.truncate(*known);
+    }
+    let Some((outermost, _)) = around.last() else {
+        return Err(SqlError::internal("an aggregate of no query"));
+    };
+    let mut nested = None;
+    for expr in call.exprs() {
+        expr.any(&mut |part| {
+            if let K::Column(column @ AGGREGATE_BASE..) = part.kind {
+                nested = Some(if column >= WINDOW_BASE {
+                    "cannot contain window function calls"
+                } else {
+                    "cannot be nested"
+                });
+            }
+            false
+        });
+    }
+    if let Some(what) = nested {
+        return Err(grouping_error(format!("aggregate function calls {what}"), at));
+    }
+    let ty = call.ty.clone();
+    let mut result = match outermost.aggregates {
+        Some((_, Some(refusal))) => return Err(grouping_error(refusal, at)),
+        Some((aggregates, None)) => {
+            let mut aggregates = aggregates.borrow_mut();
+            aggregates.push(call);
+            TypedExpr::column(AGGREGATE_BASE + aggregates.len() - 1, ty)
+        }
+        None => {
+            let text = "aggregate functions are not allowed in FROM clause of their own query level";
+            return Err(grouping_error(text, at));
+        }
+    };
+    for (outer, _) in around.iter().rev() {
+        result = outer.hand_in(result);
+    }
+    Ok(result)
+}
+
+/// The expression over the columns of the query around, where it was one over what that hands in.
+fn replace_outer(expr: &mut TypedExpr, refs: &[TypedExpr]) {
+    if let K::Outer(number) = expr.kind {
+        if let Some(handed) = refs.get(number) {
+            *expr = handed.clone();
+        }
+        return;
+    }
+    expr.for_each_child_mut(&mut |child| replace_outer(child, refs));
+}
+
+/// Adds columns that the keys determine to them, where an expression above the grouping uses them plainly.
+pub(super) fn add_dependent(
+    expr: &TypedExpr,
+    keys: &mut Vec<TypedExpr>,
+    depends: &dyn Fn(usize, &[TypedExpr]) -> bool,
+) {
+    if keys.iter().any(|key| same(key, expr)) {
+        return;
+    }
+    if let K::Column(column) = expr.kind {
+        if column < AGGREGATE_BASE && depends(column, keys) {
+            keys.push(expr.clone());
+        }
+        return;
+    }
+    expr.for_each_child(&mut |child| add_dependent(child, keys, depends));
+}
+
+/// Rewrites an expression over the input into one over keys (first), aggregates and GROUPING() (behind them).
 ///
 /// `columns` tells, for columns used plainly, where and under which name: for the error.
 pub fn over_groups(
     expr: &mut TypedExpr,
     keys: &[TypedExpr],
+    aggregates: usize,
     columns: &[(usize, u32, String)],
 ) -> Result<(), SqlError> {
     if let Some(key) = keys.iter().position(|key| same(key, expr)) {
-        expr.kind = ExprKind::Column(key);
+        expr.kind = K::Column(key);
         return Ok(());
     }
     match &mut expr.kind {
-        ExprKind::Column(column) if *column >= AGGREGATE_BASE => {
+        K::Column(column) if *column >= WINDOW_BASE => Ok(()),
+        K::Column(column) if *column >= GROUPING_BASE => {
+            *column = *column - GROUPING_BASE + keys.len() + aggregates;
+            Ok(())
+        }
+        K::Column(column) if *column >= AGGREGATE_BASE => {
             *column = *column - AGGREGATE_BASE + keys.len();
             Ok(())
         }
-        ExprKind::Column(column) => {
+        K::Column(column) => {
             let used = columns.iter().find(|(index, _, _)| index == column);
             let (at, name) = used.map_or((0, ""), |(_, at, name)| (*at, name.as_str()));
             let text = format!(
@@ -35,7 +401,7 @@ pub fn over_groups(
             let mut result = Ok(());
             expr.for_each_child_mut(&mut |child| {
                 if result.is_ok() {
-                    result = over_groups(child, keys, columns);
+                    result = over_groups(child, keys, aggregates, columns);
                 }
             });
             result

@@ -1,13 +1,11 @@
 //! Calls: functions, aggregates, and the forms of the language that look like them.
 
-use verso_exec::functions::{
-    self, AggregateFunction, AggregateKind, ArgType, BuiltinFunction, candidates as functions_named,
-};
-use verso_exec::plan::{AggregateCall, ExprKind as K, TypedExpr};
+use verso_exec::functions::{self, ArgType, BuiltinFunction, candidates as functions_named};
+use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
 use verso_types::{CastKind, SqlType, Value};
 
 use super::Binder;
-use super::context::{AGGREGATE_BASE, Context};
+use super::context::{Context, Inside, SET_BASE};
 use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
 use super::unbound;
 use crate::errors::{SqlError, sqlstate};
@@ -24,14 +22,29 @@ impl Binder<'_> {
         {
             return Ok(result);
         }
-        let aggregates = functions::aggregate_candidates(name);
-        if built_in && !aggregates.is_empty() {
+        let aggregates = if built_in { functions::aggregate_candidates(name) } else { &[] };
+        let windows = if built_in { functions::window_candidates(name) } else { Vec::new() };
+        if let Some(over) = &call.over {
+            return self.window_call(aggregates, &windows, call, over, cx);
+        }
+        if !aggregates.is_empty()
+            && (windows.is_empty() || !call.within_group.is_empty() || !call.args.is_empty())
+        {
             return self.aggregate(aggregates, call, at, cx);
+        }
+        if !windows.is_empty() {
+            let text = format!("window function {name} requires an OVER clause");
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at));
         }
         if call.star {
             return Err(function_error(&call.name.to_string(), &[], &Resolution::None).at(at));
         }
-        for (present, what) in [(call.distinct, "DISTINCT"), (call.filter.is_some(), "FILTER")] {
+        for (present, what) in [
+            (!call.within_group.is_empty(), "WITHIN GROUP"),
+            (call.distinct, "DISTINCT"),
+            (!call.order_by.is_empty(), "ORDER BY"),
+            (call.filter.is_some(), "FILTER"),
+        ] {
             if present {
                 let text = format!("{what} specified, but {name} is not an aggregate function");
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at));
@@ -42,7 +55,14 @@ impl Binder<'_> {
         match found {
             Found::BuiltIn(function, args, types) => {
                 if function.returns_set() {
-                    return Err(SqlError::unsupported("a set-returning function outside of FROM").at(at));
+                    let args = args
+                        .into_iter()
+                        .zip(&types)
+                        .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
+                        .collect::<Result<Vec<_>, _>>()?;
+                    let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
+                    let ty = result_type(&function.result, &types);
+                    return set_column(SetCall::Builtin { function, args }, ty, name, at, cx);
                 }
                 if function.name == "pg_typeof" && args.iter().any(|(arg, _)| arg.ty == SqlType::Unknown) {
                     return Ok(TypedExpr::literal(Value::text("unknown"), SqlType::Text));
@@ -53,8 +73,13 @@ impl Binder<'_> {
                 let ty = match &function.returns {
                     verso_catalog::FunctionReturn::Void => SqlType::Void,
                     verso_catalog::FunctionReturn::Scalar(ty) => ty.clone(),
-                    verso_catalog::FunctionReturn::Set(_) | verso_catalog::FunctionReturn::Table(_) => {
-                        return Err(SqlError::unsupported("a set-returning function outside of FROM").at(at));
+                    verso_catalog::FunctionReturn::Set(ty) => {
+                        let ty = ty.clone();
+                        return set_column(SetCall::User { function, args }, ty, name, at, cx);
+                    }
+                    verso_catalog::FunctionReturn::Table(_) => {
+                        let what = "a function of several columns in a select list";
+                        return Err(SqlError::unsupported(what).at(at));
                     }
                 };
                 Ok(TypedExpr::new(K::UserCall { function, args }, ty))
@@ -118,8 +143,9 @@ impl Binder<'_> {
         expr: &Expr,
         cx: &mut Context<'_>,
     ) -> Result<Option<TypedExpr>, SqlError> {
-        let plain = !call.star && !call.distinct && call.filter.is_none();
+        let plain = !call.star && !call.distinct && call.filter.is_none() && call.over.is_none();
         Ok(Some(match name {
+            "grouping" if plain && !call.args.is_empty() => self.grouping(call, expr.at.start, cx)?,
             "coalesce" if plain && !call.args.is_empty() => {
                 let args = self.located(&call.args, cx)?;
                 let (args, ty) = self.unify(args, "COALESCE")?;
@@ -186,75 +212,31 @@ impl Binder<'_> {
         let function = function.ok_or_else(|| function_error(name, &[], &Resolution::None).at(at))?;
         Ok(TypedExpr::new(K::Call { function, args: Vec::new() }, result_type(&function.result, &[])))
     }
+}
 
-    fn aggregate(
-        &self,
-        entries: &'static [&'static AggregateFunction],
-        call: &Call,
-        at: u32,
-        cx: &mut Context<'_>,
-    ) -> Result<TypedExpr, SqlError> {
-        let grouping = |text: String| SqlError::new(sqlstate::GROUPING_ERROR, text).at(at);
-        if cx.inside_aggregate {
-            return Err(grouping("aggregate function calls cannot be nested".into()));
+/// Notes a set-returning function; what stands for its column.
+fn set_column(
+    call: SetCall,
+    ty: SqlType,
+    name: &str,
+    at: u32,
+    cx: &mut Context<'_>,
+) -> Result<TypedExpr, SqlError> {
+    let refused = |text: String| Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
+    match cx.inside {
+        Inside::Nothing => {}
+        Inside::Aggregate => {
+            return refused("aggregate function calls cannot contain set-returning function calls".into());
         }
-        if !cx.clause.allows_aggregates() {
-            return Err(grouping(format!("aggregate functions are not allowed in {}", cx.clause.name())));
+        Inside::Window => {
+            return refused("window function calls cannot contain set-returning function calls".into());
         }
-        let name = call.name.name.text.as_str();
-        if call.args.is_empty() && !call.star {
-            let text = format!("{name}(*) must be used to call a parameterless aggregate function");
-            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at));
-        }
-        if call.star && call.distinct {
-            return Err(SqlError::syntax("DISTINCT specified, but there is nothing to count").at(at));
-        }
-        cx.inside_aggregate = true;
-        let args = self.located(&call.args, cx);
-        let filter = call.filter.as_deref().map(|filter| {
-            let bound = self.expr(filter, cx)?;
-            self.boolean(bound, filter.at.start, "FILTER")
-        });
-        cx.inside_aggregate = false;
-        let (args, filter) = (args?, filter.transpose()?);
-        let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
-        let declared: Vec<Declared> = entries.iter().map(|entry| entry.args.to_vec()).collect();
-        let (function, to) = match resolve(&declared, &types, false) {
-            Resolution::One(index, to) => (entries[index], to),
-            found => return Err(function_error(name, &types, &found).at(at)),
-        };
-        let extreme = matches!(function.kind, AggregateKind::Min | AggregateKind::Max);
-        if extreme && matches!(to.as_slice(), [SqlType::Bool | SqlType::Bytea | SqlType::Uuid]) {
-            return Err(function_error(name, &types, &Resolution::None).at(at)); // as PostgreSQL has none
-        }
-        let args = args
-            .into_iter()
-            .zip(&to)
-            .map(|((arg, at), to)| match to {
-                // One `min` serves all types here; PostgreSQL has none for varchar and takes that of text.
-                SqlType::Varchar(_) | SqlType::Name if extreme => {
-                    let arg = self.coerce(arg, at, to, CastKind::Implicit)?;
-                    Ok(TypedExpr::new(
-                        K::Cast { arg: Box::new(arg), kind: CastKind::Implicit },
-                        SqlType::Text,
-                    ))
-                }
-                to => self.coerce(arg, at, to, CastKind::Implicit),
-            })
-            .collect::<Result<Vec<_>, SqlError>>()?;
-        let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
-        let ty = result_type(&function.result, &types);
-        let number = cx.aggregates.len();
-        cx.aggregates.push(AggregateCall {
-            function,
-            distinct: call.distinct,
-            args,
-            filter,
-            ty: ty.clone(),
-            name: name.into(),
-        });
-        Ok(TypedExpr::column(AGGREGATE_BASE + number, ty))
     }
+    if !cx.clause.allows_sets() {
+        return refused(format!("set-returning functions are not allowed in {}", cx.clause.name()));
+    }
+    cx.sets.push(SetColumns { call, columns: vec![OutputColumn::new(name, ty.clone())] });
+    Ok(TypedExpr::column(SET_BASE + cx.sets.len() - 1, ty))
 }
 
 /// A function that was found, with its arguments.

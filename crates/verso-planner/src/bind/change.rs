@@ -23,7 +23,6 @@ use verso_exec::plan::{Delete, ExprKind as K, Returning, TypedExpr, Update};
 use super::Binder;
 use super::dml::reads;
 use super::scope::Scope;
-use super::unbound;
 use super::walk::{columns_of, map_columns, prune};
 use crate::errors::SqlError;
 use verso_parser::syntax;
@@ -31,7 +30,6 @@ use verso_parser::syntax;
 impl Binder<'_> {
     /// UPDATE.
     pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
-        unbound::update(update)?;
         let (table, scope) = self.target_scope(&update.table)?;
         if update.from.is_none()
             && update.current.is_none()
@@ -160,7 +158,6 @@ impl Binder<'_> {
 
     /// DELETE.
     pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
-        unbound::delete(delete)?;
         let (table, scope) = self.target_scope(&delete.table)?;
         if delete.using.is_none()
             && delete.current.is_none()

@@ -1,11 +1,21 @@
 //! Where an expression stands, and what is around it.
 
-use verso_exec::plan::{AggregateCall, ExprKind as K, TypedExpr};
+use std::cell::RefCell;
+
+use verso_exec::plan::{AggregateCall, ExprKind as K, SetColumns, TypedExpr};
+use verso_parser::syntax::{Name, WindowSpec};
 
 use super::scope::Scope;
+use super::window::Windows;
 
 /// Columns from here on stand for aggregates until grouping has numbered them.
 pub(super) const AGGREGATE_BASE: usize = 1 << 24;
+/// The same of GROUPING().
+pub(super) const GROUPING_BASE: usize = 1 << 25;
+/// The same of functions over windows.
+pub(super) const WINDOW_BASE: usize = 1 << 26;
+/// The same of set-returning functions.
+pub(super) const SET_BASE: usize = 1 << 27;
 
 /// Where an expression stands; decides whether aggregates may occur and how errors call the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +52,8 @@ pub enum Clause {
     Transform,
     /// WHERE of COPY.
     CopyWhere,
+    /// PARTITION BY, ORDER BY or an offset of a window.
+    Window,
     /// An expression of PL/pgSQL.
     Procedure,
 }
@@ -65,28 +77,76 @@ impl Clause {
             Clause::Check => "check constraints",
             Clause::Transform => "transform expressions",
             Clause::CopyWhere => "COPY FROM WHERE conditions",
+            Clause::Window => "window definitions",
         }
     }
 
     pub(super) fn allows_aggregates(self) -> bool {
-        matches!(self, Clause::Select | Clause::Having | Clause::OrderBy)
+        matches!(self, Clause::Select | Clause::Having | Clause::OrderBy | Clause::Window)
     }
+
+    pub(super) fn allows_windows(self) -> bool {
+        matches!(self, Clause::Select | Clause::OrderBy)
+    }
+
+    pub(super) fn allows_sets(self) -> bool {
+        matches!(self, Clause::Select | Clause::OrderBy | Clause::GroupBy)
+    }
+}
+
+/// What kind of call an expression stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inside {
+    /// Of none that matters.
+    Nothing,
+    /// Of an aggregate.
+    Aggregate,
+    /// Of a function over a window.
+    Window,
 }
 
 /// The surroundings of an expression.
 pub struct Context<'s> {
     pub(super) scope: &'s Scope,
     pub(super) clause: Clause,
-    /// Aggregates found, in order; `Column(AGGREGATE_BASE + i)` stands for number `i`.
-    pub(super) aggregates: Vec<AggregateCall>,
-    pub(super) inside_aggregate: bool,
+    /// Aggregates found, in order; `Column(AGGREGATE_BASE + i)` stands for number `i`. A query inside adds those of its
+    /// aggregates that are this query's.
+    pub(super) aggregates: RefCell<Vec<AggregateCall>>,
+    /// The arguments of GROUPING(), and where it stands.
+    pub(super) groupings: Vec<(Vec<TypedExpr>, u32)>,
+    /// Functions over windows.
+    pub(super) windows: Windows,
+    /// The WINDOW clause.
+    pub(super) named_windows: &'s [(Name, WindowSpec)],
+    /// Set-returning functions, in order.
+    pub(super) sets: Vec<SetColumns>,
+    pub(super) inside: Inside,
     /// Columns used outside of aggregates, where and under which name.
     pub(super) plain_columns: Vec<(usize, u32, String)>,
 }
 
 impl<'s> Context<'s> {
     pub(super) fn new(scope: &'s Scope, clause: Clause) -> Context<'s> {
-        Context { scope, clause, aggregates: Vec::new(), inside_aggregate: false, plain_columns: Vec::new() }
+        Context {
+            scope,
+            clause,
+            aggregates: RefCell::default(),
+            groupings: Vec::new(),
+            windows: Windows::default(),
+            named_windows: &[],
+            sets: Vec::new(),
+            inside: Inside::Nothing,
+            plain_columns: Vec::new(),
+        }
+    }
+
+    /// Whether an aggregate of this query may stand here; else why not.
+    pub(super) fn refuses_aggregates(&self) -> Option<String> {
+        if self.inside == Inside::Aggregate {
+            return Some("aggregate function calls cannot be nested".to_string());
+        }
+        (!self.clause.allows_aggregates())
+            .then(|| format!("aggregate functions are not allowed in {}", self.clause.name()))
     }
 
     pub(super) fn scope(&self) -> &'s Scope {
@@ -95,11 +155,13 @@ impl<'s> Context<'s> {
 
     /// Notes the columns of an expression as used at a place, unless an aggregate is around them.
     pub(super) fn uses(&mut self, expr: &TypedExpr, at: u32) {
-        if self.inside_aggregate {
+        if self.inside == Inside::Aggregate {
             return;
         }
         expr.any(&mut |part| {
-            if let K::Column(index) = part.kind {
+            if let K::Column(index) = part.kind
+                && index < AGGREGATE_BASE
+            {
                 let (name, _) = &self.scope.columns[index];
                 let table = self.scope.tables.iter().find(|table| table.columns.contains(&index));
                 let shown = match table.and_then(|table| table.name.as_deref()) {

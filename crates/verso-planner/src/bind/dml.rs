@@ -12,7 +12,6 @@ use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::Scope;
 use super::start::read_at_start;
-use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
     self, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem,
@@ -22,7 +21,6 @@ impl Binder<'_> {
     // ── INSERT ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     pub(super) fn insert(&self, insert: &syntax::Insert) -> Result<Insert, SqlError> {
-        unbound::insert(insert)?;
         let table = self.target(&insert.table)?;
         let columns = insert_columns(&table, &insert.columns)?;
         let (source, given) = match &insert.source {

@@ -46,6 +46,16 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(K::Not(Box::new(inner)), SqlType::Bool))
             }
             ExprKind::IsNull { arg, negated } => {
+                if let ExprKind::Row(parts) = &arg.kind {
+                    // All of its parts, either way.
+                    let mut tests = Vec::new();
+                    for part in parts {
+                        let bound = self.expr(part, cx)?;
+                        let arg = Box::new(self.settle(bound, part.at.start)?);
+                        tests.push(TypedExpr::new(K::IsNull { arg, negated: *negated }, SqlType::Bool));
+                    }
+                    return Ok(TypedExpr::new(K::And(tests), SqlType::Bool));
+                }
                 let inner = self.expr(arg, cx)?;
                 let inner = Box::new(self.settle(inner, arg.at.start)?);
                 Ok(TypedExpr::new(K::IsNull { arg: inner, negated: *negated }, SqlType::Bool))
@@ -63,6 +73,9 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(kind, SqlType::Bool))
             }
             ExprKind::IsDistinct { left, right, negated } => {
+                if let (ExprKind::Row(left), ExprKind::Row(right)) = (&left.kind, &right.kind) {
+                    return self.distinct_rows(left, right, *negated, expr.point, cx);
+                }
                 let (left, right) = self.comparable(left, right, expr.point, cx)?;
                 let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated: *negated };
                 Ok(TypedExpr::new(kind, SqlType::Bool))
@@ -149,15 +162,15 @@ impl Binder<'_> {
             ExprKind::Field { .. } => {
                 Err(SqlError::unsupported("a field of a composite value").at(expr.point))
             }
-            ExprKind::Row(_) => Err(SqlError::unsupported("a row expression").at(expr.point)),
-            ExprKind::QuantifiedSubquery { all, .. } => {
-                Err(SqlError::unsupported(if *all { "ALL" } else { "ANY" }).at(expr.point))
+            ExprKind::Row(parts) => self.row(parts, cx),
+            ExprKind::QuantifiedSubquery { args, op, all, query } => {
+                self.quantified_subquery(op, args, query, *all, expr.point, cx)
             }
             ExprKind::SimilarTo { .. } => Err(SqlError::unsupported("SIMILAR TO").at(expr.point)),
             ExprKind::Collate { .. } => Err(SqlError::unsupported("COLLATE").at(expr.point)),
             ExprKind::IsJson { .. } => Err(SqlError::unsupported("IS JSON").at(expr.point)),
-            ExprKind::Interval { .. } => {
-                Err(SqlError::unsupported("a field behind an INTERVAL literal").at(expr.point))
+            ExprKind::Interval { text, fields, precision } => {
+                self.interval(text, *fields, *precision, expr.at.start)
             }
             ExprKind::Default => {
                 Err(SqlError::syntax("DEFAULT is not allowed in this context").at(expr.at.start))
@@ -234,7 +247,20 @@ impl Binder<'_> {
         }
         // The result is as deep as the chain is long, and walked by functions without a check of their own.
         levels(steps.len())?;
-        let mut result = self.expr(first, cx)?;
+        // A row is compared as a whole.
+        let compared = match (&first.kind, steps.last()) {
+            (ExprKind::Row(left), Some((op, right, point, _))) => {
+                self.row_operator(op, left, right, *point, cx)?
+            }
+            _ => None,
+        };
+        let mut result = match compared {
+            Some(compared) => {
+                steps.pop();
+                compared
+            }
+            None => self.expr(first, cx)?,
+        };
         for (op, right, point, start) in steps.into_iter().rev() {
             let right_bound = self.expr(right, cx)?;
             result = self.operator(op, vec![(result, start), (right_bound, right.at.start)], point)?;
@@ -304,6 +330,9 @@ impl Binder<'_> {
         point: u32,
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
+        if let ExprKind::Row(left) = &arg.kind {
+            return self.row_in_list(left, list, negated, point, cx);
+        }
         let mut all = vec![(self.expr(arg, cx)?, arg.at.start)];
         all.extend(self.located(list, cx)?);
         let types: Vec<SqlType> = all.iter().map(|(expr, _)| expr.ty.clone()).collect();

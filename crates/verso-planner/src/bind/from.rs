@@ -13,7 +13,7 @@ use std::sync::Arc;
 use verso_catalog::{FunctionReturn, SystemView, TableDef};
 use verso_env::stack;
 use verso_exec::functions::ArgType;
-use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, TypedExpr};
+use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
@@ -25,7 +25,7 @@ use super::scope::{Correlation, Scope};
 use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
-    self, FromItem, FromSource, Join, JoinCondition, LockClause, Name, QualifiedName,
+    self, Call, FromItem, FromSource, Join, JoinCondition, LockClause, Name, QualifiedName,
 };
 
 /// What FROM yields.
@@ -78,7 +78,8 @@ impl Binder<'_> {
             locks => Wanted::of(locks, item.alias.as_ref().map(|alias| alias.text.as_str()).or(own)),
         };
         let mut marks = Vec::new();
-        let (plan, own_name, single) = match &item.source {
+        let own_name;
+        let (plan, own, single) = match &item.source {
             FromSource::Join(join) => return self.join(join, locks),
             FromSource::Table(name) => {
                 let own = name.name.text.as_str();
@@ -88,6 +89,14 @@ impl Binder<'_> {
                 }
                 (plan, Some(own), false)
             }
+            FromSource::Function(call, _) if item.ordinality || unnests_several(call) => {
+                let own = call.name.name.text.as_str();
+                let (plan, single) = self.rows_from(std::slice::from_ref(call), item.ordinality)?;
+                if let Some(wanted) = wanted(Some(own)) {
+                    wanted.refuse_named("a function")?;
+                }
+                (plan, Some(own), single)
+            }
             FromSource::Function(call, _) => {
                 let own = call.name.name.text.as_str();
                 let (plan, single) = self.function_scan(call)?;
@@ -96,7 +105,19 @@ impl Binder<'_> {
                 }
                 (plan, Some(own), single)
             }
-            FromSource::Rows(_, at) => return Err(SqlError::unsupported("ROWS FROM").at(at.start)),
+            FromSource::Rows(calls, _) => {
+                if let Some((name, _)) = calls.iter().find_map(|(_, columns)| columns.first()) {
+                    return Err(SqlError::unsupported("a column definition list").at(name.at.start));
+                }
+                let calls: Vec<Call> = calls.iter().map(|(call, _)| call.clone()).collect();
+                let own = calls.first().map(|call| call.name.name.text.clone()).unwrap_or_default();
+                let (plan, single) = self.rows_from(&calls, item.ordinality)?;
+                if let Some(wanted) = wanted(Some(&own)) {
+                    wanted.refuse_named("a function")?;
+                }
+                own_name = own;
+                (plan, Some(own_name.as_str()), single)
+            }
             FromSource::Query(query, _) => {
                 let wanted = wanted(None);
                 let clause = wanted.as_ref().map(Wanted::clause);
@@ -127,9 +148,9 @@ impl Binder<'_> {
         let places =
             columns.split_off(columns.len() - marks.iter().filter(|mark| mark.row.is_some()).count());
         let table: Option<Arc<str>> =
-            item.alias.as_ref().map(|alias| alias.text.as_str()).or(own_name).map(Arc::from);
+            item.alias.as_ref().map(|alias| alias.text.as_str()).or(own).map(Arc::from);
         // `generate_series(1, 3) AS g`: the alias names the one column, too.
-        if let (true, Some(alias), [(name, _)]) = (single, &item.alias, columns.as_mut_slice()) {
+        if let (true, Some(alias), [(name, _), ..]) = (single, &item.alias, columns.as_mut_slice()) {
             *name = alias.text.as_str().into();
         }
         if item.columns.len() > columns.len() {
@@ -144,8 +165,13 @@ impl Binder<'_> {
         for ((name, _), alias) in columns.iter_mut().zip(&item.columns) {
             *name = alias.text.as_str().into();
         }
-        let hidden = item.alias.as_ref().and(own_name).map(Arc::from);
+        let hidden = item.alias.as_ref().and(own).map(Arc::from);
         let mut scope = Scope::of(table, hidden, columns);
+        if let (FromSource::Table(_), Plan::TableScan { table, .. }, Some(own)) =
+            (&item.source, &plan, scope.tables.first_mut())
+        {
+            own.relation = Some(table.oid.0);
+        }
         scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(""), ty)));
         Ok(Input { plan, scope, marks })
     }
@@ -162,6 +188,7 @@ impl Binder<'_> {
                 refs: &refs,
                 hidden: false,
                 lateral: true,
+                aggregates: None,
             };
             Binder { outer: Some(&before), ..self.clone() }.item(&join.right, locks)?
         };
@@ -313,6 +340,36 @@ impl Binder<'_> {
         Ok(Plan::SystemScan { view, args, columns: (0..columns.len()).collect(), output })
     }
 
+    /// Functions side by side, perhaps numbered; whether the first column takes the alias for its name.
+    fn rows_from(&self, calls: &[Call], ordinality: bool) -> Result<(Plan, bool), SqlError> {
+        let mut functions = Vec::new();
+        let mut single = true;
+        for call in calls {
+            let several = unnests_several(call);
+            let parts: Vec<Call> = match several {
+                // `unnest(a, b)`: each array by itself.
+                true => {
+                    call.args.iter().map(|arg| Call::plain(call.name.clone(), vec![arg.clone()])).collect()
+                }
+                false => vec![call.clone()],
+            };
+            for part in parts {
+                let (plan, one) = self.function_scan(&part)?;
+                single &= one;
+                match plan {
+                    Plan::FunctionScan { call, columns } => functions.push(SetColumns { call, columns }),
+                    _ => {
+                        let what = "a system view beside other functions or numbered";
+                        return Err(SqlError::unsupported(what).at(part.name.at().start));
+                    }
+                }
+            }
+        }
+        single &= functions.len() == 1;
+        let input = Box::new(Plan::Values { rows: vec![Vec::new()], columns: Vec::new() });
+        Ok((Plan::ProjectSet { input, calls: functions, ordinality }, single))
+    }
+
     /// A function in FROM; whether it yields one unnamed column.
     fn function_scan(&self, call: &verso_parser::syntax::Call) -> Result<(Plan, bool), SqlError> {
         unbound::call(call)?;
@@ -359,6 +416,11 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+/// `unnest` of several arrays is no function of its own.
+fn unnests_several(call: &Call) -> bool {
+    call.args.len() > 1 && call.name.schema.is_none() && call.name.name.text == "unnest"
 }
 
 /// The columns of both, those of `right` behind.

@@ -34,7 +34,10 @@ impl<'q> Locking<'q> {
     pub(super) fn with(self, query: &'q Query) -> Locking<'q> {
         let plain = match &query.body {
             QueryBody::Select(select) => {
-                !select.distinct && select.group_by.is_empty() && select.having.is_none()
+                !select.distinct
+                    && select.distinct_on.is_empty()
+                    && select.group_by.is_empty()
+                    && select.having.is_none()
             }
             QueryBody::Nested(_) => true,
             QueryBody::Values(_) | QueryBody::Set { .. } | QueryBody::Change(_) => false,
@@ -148,7 +151,7 @@ pub(super) fn not_applied(strength: LockStrength, what: &str) -> SqlError {
 pub(super) fn check(locks: &[LockClause], select: &Select, scope: &Scope) -> Result<(), SqlError> {
     for lock in locks {
         let excluded = [
-            (select.distinct, "DISTINCT clause"),
+            (select.distinct || !select.distinct_on.is_empty(), "DISTINCT clause"),
             (!select.group_by.is_empty(), "GROUP BY clause"),
             (select.having.is_some(), "HAVING clause"),
         ];

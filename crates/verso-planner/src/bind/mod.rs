@@ -7,12 +7,15 @@
 //! | [`coerce`] | casts, constants, common types |
 //! | [`context`] | where an expression stands |
 //! | [`expr`], [`call`] | expressions; calls of functions and aggregates |
-//! | [`aggregate`] | grouping: aggregates pulled out, everything else over the keys |
+//! | [`aggregate`] | aggregates and the query they belong to; what stands above the grouping, over the keys |
+//! | [`grouping`] | GROUP BY: keys and grouping sets |
+//! | [`window`] | functions over windows |
 //! | [`query`] | queries as a whole, VALUES, LIMIT |
 //! | [`select`], [`set_operation`], [`order`] | SELECT; UNION and its relatives; ORDER BY |
 //! | [`from`] | tables, functions and joins in FROM |
 //! | [`lock`] | FOR UPDATE and its relatives |
-//! | [`subquery`] | queries within expressions |
+//! | [`subquery`], [`row`] | queries within expressions; rows and what they are compared with |
+//! | [`interval`] | INTERVAL literals with fields |
 //! | [`with`] | WITH |
 //! | [`copy`] | COPY |
 //! | [`dml`], [`change`] | INSERT; UPDATE, DELETE |
@@ -35,6 +38,8 @@ mod copy;
 mod dml;
 mod expr;
 mod from;
+mod grouping;
+mod interval;
 mod lock;
 mod names;
 mod once;
@@ -43,6 +48,7 @@ mod parameter;
 mod plpgsql;
 mod query;
 mod resolve;
+mod row;
 mod scope;
 mod select;
 mod set_operation;
@@ -50,6 +56,7 @@ mod start;
 mod subquery;
 mod unbound;
 mod walk;
+mod window;
 mod with;
 
 #[cfg(test)]
@@ -137,9 +144,15 @@ impl<'c> Binder<'c> {
     fn unplanned(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
         match statement {
             syntax::Statement::Query(query) => Ok(Statement::Query(self.query(query)?)),
-            syntax::Statement::Insert(insert) => self.insert(insert).map(Statement::Insert),
-            syntax::Statement::Update(update) => self.update(update).map(Statement::Update),
-            syntax::Statement::Delete(delete) => self.delete(delete).map(Statement::Delete),
+            syntax::Statement::Insert(insert) => {
+                self.with(&insert.with)?.insert(insert).map(Statement::Insert)
+            }
+            syntax::Statement::Update(update) => {
+                self.with(&update.with)?.update(update).map(Statement::Update)
+            }
+            syntax::Statement::Delete(delete) => {
+                self.with(&delete.with)?.delete(delete).map(Statement::Delete)
+            }
             syntax::Statement::Merge(merge) => Err(SqlError::unsupported("MERGE").at(merge.at)),
             _ => Err(SqlError::internal("only queries and changes of rows are bound")),
         }

@@ -32,6 +32,8 @@ pub(super) struct Output {
     /// Of the named ones.
     pub(super) names: Vec<Arc<str>>,
     pub(super) distinct: bool,
+    /// The columns of DISTINCT ON.
+    pub(super) distinct_on: Vec<usize>,
     pub(super) sort: Vec<SortColumn>,
     /// Rows locked by what the hidden columns say of them.
     pub(super) locks: Vec<RowLock>,
@@ -42,12 +44,17 @@ pub(super) struct Output {
 impl Output {
     /// Project, Distinct, Sort and LockRows over the input.
     pub(super) fn over(self, input: Plan) -> Plan {
-        let Output { exprs, names, distinct, sort, locks, shown } = self;
+        let Output { exprs, names, distinct, distinct_on, sort, locks, shown } = self;
         let width = names.len();
         let types: Vec<SqlType> = exprs.iter().map(|expr| expr.ty.clone()).collect();
         let hidden = (width..exprs.len()).map(|_| Arc::from("?column?"));
         let all_names: Vec<Arc<str>> = names.iter().cloned().chain(hidden).collect();
-        let mut plan = sorted(input, exprs, all_names, width, distinct, &sort);
+        let together = distinct || !distinct_on.is_empty();
+        let mut plan = sorted(input, exprs, all_names, width, together, distinct, &sort);
+        if !distinct_on.is_empty() {
+            let keys = distinct_on.iter().map(|n| TypedExpr::column(*n, types[*n].clone())).collect();
+            plan = Plan::DistinctOn { input: Box::new(plan), keys };
+        }
         let locked = !locks.is_empty();
         if locked {
             plan = Plan::LockRows { input: Box::new(plan), locks, bound: Vec::new() };
@@ -68,6 +75,7 @@ fn sorted(
     exprs: Vec<TypedExpr>,
     names: Vec<Arc<str>>,
     width: usize,
+    together: bool,
     distinct: bool,
     sort: &[SortColumn],
 ) -> Plan {
@@ -75,7 +83,7 @@ fn sorted(
     let late: Vec<bool> = (exprs.iter().enumerate())
         .map(|(n, expr)| expr.is_volatile() && !sort.iter().any(|key| key.column == n))
         .collect();
-    if !sort.is_empty() && !distinct && late.contains(&true) {
+    if !sort.is_empty() && !together && late.contains(&true) {
         let (below, above) = around_sort(exprs, &late, &output);
         let keys = sort.iter().map(|key| key.key(above[key.column].clone())).collect();
         let unnamed = below.iter().map(|_| Arc::from("?column?")).collect();

@@ -13,7 +13,6 @@ use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark};
 use super::resolve::shown;
 use super::scope::Scope;
-use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Query, QueryBody};
 
@@ -49,7 +48,6 @@ impl Binder<'_> {
         targets: &[SqlType],
         around: Locking<'_>,
     ) -> Result<(Plan, Vec<Mark>), SqlError> {
-        unbound::query(query)?;
         let locking = around.with(query);
         let mut marks = Vec::new();
         let plan = match &query.body {
@@ -88,6 +86,18 @@ impl Binder<'_> {
             return Ok((plan, marks));
         }
         let mut plan = plan;
+        if query.with_ties && limit.is_some() {
+            if let Some(lock) = query.locks.first() {
+                return Err(SqlError::unsupported("FOR UPDATE together with WITH TIES").at(lock.at));
+            }
+            return match limit_with_ties(plan, limit, offset) {
+                Some(plan) => Ok((plan, marks)),
+                None => {
+                    let text = "WITH TIES cannot be specified without ORDER BY clause";
+                    Err(SqlError::syntax(text).at(query.at.start))
+                }
+            };
+        }
         // What locks rows may stop when it has locked as many as are wanted.
         if let (Some(limit), Plan::Project { input, .. }) = (&limit, &mut plan)
             && let Plan::LockRows { bound, .. } = &mut **input
@@ -95,7 +105,7 @@ impl Binder<'_> {
             bound.push(limit.clone());
             bound.extend(offset.clone());
         }
-        Ok((Plan::Limit { input: Box::new(plan), limit, offset }, marks))
+        Ok((Plan::Limit { input: Box::new(plan), limit, offset, ties: Vec::new() }, marks))
     }
 
     /// LIMIT or OFFSET.
@@ -144,5 +154,25 @@ impl Binder<'_> {
             }
         }
         Ok(Plan::Values { rows: table, columns: output })
+    }
+}
+
+/// The first rows and those equal to the last of them: below the projection that takes hidden sort keys away. None without
+/// an order.
+fn limit_with_ties(plan: Plan, limit: Option<TypedExpr>, offset: Option<TypedExpr>) -> Option<Plan> {
+    match plan {
+        Plan::Project { input, exprs, names } => {
+            let input = Box::new(limit_with_ties(*input, limit, offset)?);
+            Some(Plan::Project { input, exprs, names })
+        }
+        plan => {
+            let sorted = match &plan {
+                Plan::DistinctOn { input, .. } => input,
+                other => other,
+            };
+            let Plan::Sort { keys, .. } = sorted else { return None };
+            let ties = keys.iter().map(|key| key.expr.clone()).collect();
+            Some(Plan::Limit { input: Box::new(plan), limit, offset, ties })
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_exec::plan::{AggregateCall, ExprKind, TypedExpr};
 use verso_types::SqlType;
 
 use super::walk::same;
@@ -31,6 +31,8 @@ pub struct ScopeTable {
     pub hidden: Option<Arc<str>>,
     /// Its columns within the input.
     pub columns: Range<usize>,
+    /// The oid of the table that it is; none for queries and functions.
+    pub relation: Option<u32>,
 }
 
 /// The columns of a query around this one, level by level.
@@ -46,6 +48,8 @@ pub struct Correlation<'s> {
     pub hidden: bool,
     /// These are the FROM items before one, not a query around.
     pub lateral: bool,
+    /// Where the query there gathers its aggregates; why it takes none here.
+    pub aggregates: Option<(&'s RefCell<Vec<AggregateCall>>, Option<&'s str>)>,
 }
 
 impl Correlation<'_> {
@@ -60,14 +64,19 @@ impl Correlation<'_> {
             },
             (None, None) => return Ok(None),
         };
+        Ok(Some(self.hand_in(found)))
+    }
+
+    /// What stands inside for an expression over the columns here.
+    pub fn hand_in(&self, expr: TypedExpr) -> TypedExpr {
         let mut refs = self.refs.borrow_mut();
-        let known = refs.iter().position(|known| same(known, &found));
-        let ty = found.ty.clone();
+        let known = refs.iter().position(|known| same(known, &expr));
+        let ty = expr.ty.clone();
         let index = known.unwrap_or_else(|| {
-            refs.push(found);
+            refs.push(expr);
             refs.len() - 1
         });
-        Ok(Some(TypedExpr::new(ExprKind::Outer(index), ty)))
+        TypedExpr::new(ExprKind::Outer(index), ty)
     }
 
     /// How many queries are around this one.
@@ -107,7 +116,12 @@ impl Scope {
             let (column, ty) = self.columns[index].clone();
             self.visible.push((column, TypedExpr::column(index, ty)));
         }
-        self.tables.push(ScopeTable { name: Some(name.into()), hidden: None, columns: own..2 * own });
+        self.tables.push(ScopeTable {
+            name: Some(name.into()),
+            hidden: None,
+            columns: own..2 * own,
+            relation: None,
+        });
         self
     }
 
@@ -118,7 +132,7 @@ impl Scope {
             .enumerate()
             .map(|(index, (name, ty))| (Arc::clone(name), TypedExpr::column(index, ty.clone())))
             .collect();
-        let tables = vec![ScopeTable { name: table, hidden, columns: 0..columns.len() }];
+        let tables = vec![ScopeTable { name: table, hidden, columns: 0..columns.len(), relation: None }];
         Scope { tables, columns, visible }
     }
 

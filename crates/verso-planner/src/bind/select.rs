@@ -1,22 +1,23 @@
 //! SELECT: its clauses in the order in which their names mean something, each bound in its own context.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use verso_exec::plan::{ExprKind as K, Plan, TypedExpr};
+use verso_exec::plan::{Plan, SetColumns, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
-use super::aggregate::over_groups;
-use super::context::{AGGREGATE_BASE, Clause, Context};
+use super::context::{Clause, Context, SET_BASE, WINDOW_BASE};
 use super::from::Input;
+use super::grouping::{Above, Grouping};
 use super::lock::{self, Locking, Mark};
 use super::names::output_name;
 use super::order::{Output, SortColumn};
 use super::scope::Scope;
-use super::unbound;
-use super::walk::same;
+use super::walk::{columns_of, map_columns, same};
+use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, ExprKind, GroupItem, OrderItem, Select, SelectItem};
+use verso_parser::syntax::{Expr, OrderItem, Select, SelectItem};
 
 /// An output column, bound.
 pub(super) struct Item {
@@ -34,45 +35,78 @@ impl Binder<'_> {
         locking: &Locking<'_>,
         targets: &[SqlType],
     ) -> Result<(Plan, Vec<Mark>), SqlError> {
-        unbound::select(select)?;
         let Input { mut plan, mut scope, mut marks } = self.from(select.from.as_ref(), &locking.locks)?;
         if locking.places && locking.locks.is_empty() {
             lock::positioned(&mut plan, &mut scope, &mut marks);
         }
         lock::check(&locking.locks, select, &scope)?;
         let filter = self.filter(select.filter.as_ref(), &scope)?;
-        let mut cx = Context::new(&scope, Clause::Select);
+        let mut cx = Context { named_windows: &select.windows, ..Context::new(&scope, Clause::Select) };
+        self.check_windows(&mut cx)?;
         let items = self.output_items(&select.items, targets, &mut cx)?;
-        let keys = self.group_keys(&select.group_by, &items, &mut cx)?;
-        let mut having = self.having(select.having.as_ref(), &mut cx)?;
-        let (sort, hidden) = self.sort_columns(order_by, select.distinct, &items, &mut cx)?;
-        let Context { aggregates, plain_columns, .. } = cx;
-        let grouped = !aggregates.is_empty() || !keys.is_empty() || having.is_some();
+        let (keys, sets) = self.group_keys(&select.group_by, select.group_distinct, &items, &mut cx)?;
+        let having = self.having(select.having.as_ref(), &mut cx)?;
+        let distinct = Distinct { all: select.distinct, on: &select.distinct_on };
+        let Sorting { sort, hidden, distinct_on } =
+            self.sort_columns(order_by, &distinct, &items, &mut cx)?;
+        let Context { aggregates, groupings, windows, sets: set_calls, plain_columns, .. } = cx;
+        let aggregates = aggregates.into_inner();
+        let grouped = !aggregates.is_empty()
+            || !select.group_by.is_empty()
+            || having.is_some()
+            || !groupings.is_empty();
         let names: Vec<Arc<str>> = items.iter().map(|item| Arc::clone(&item.name)).collect();
         let mut exprs: Vec<TypedExpr> = items.into_iter().map(|item| item.expr).chain(hidden).collect();
-        if let (Some(lock), true) = (locking.locks.first(), grouped) {
-            return Err(lock::not_allowed(lock.strength, "aggregate functions"));
+        let excluded = [
+            (grouped, "aggregate functions"),
+            (!windows.is_empty(), "window functions"),
+            (!set_calls.is_empty(), "set-returning functions in the target list"),
+        ];
+        if let (Some(lock), Some((_, what))) =
+            (locking.locks.first(), excluded.iter().find(|(present, _)| *present))
+        {
+            return Err(lock::not_allowed(lock.strength, what));
         }
-        if grouped || select.distinct {
+        if grouped
+            || select.distinct
+            || !select.distinct_on.is_empty()
+            || !windows.is_empty()
+            || !set_calls.is_empty()
+        {
             marks.clear();
         }
         let places = exprs.len();
         let locked = lock::places(&mut marks, &mut exprs);
-        if grouped {
-            for expr in exprs.iter_mut().chain(having.as_mut()) {
-                over_groups(expr, &keys, &plain_columns)?;
-            }
-        }
         let mut plan = match filter {
             Some(predicate) => Plan::Filter { input: Box::new(plan), predicate },
             None => plan,
         };
-        if grouped {
-            plan = Plan::Aggregate { input: Box::new(plan), group_by: keys, aggregates };
-            if let Some(predicate) = having {
-                plan = Plan::Filter { input: Box::new(plan), predicate };
-            }
+        let mut above = Above { exprs, having, windows, set_calls };
+        let mut keys = keys;
+        let mut done = vec![false; above.set_calls.len()];
+        // Rows are grouped by what set-returning functions yield.
+        let (over, made) = project_sets(plan, &above.set_calls, &mut done, &mut |number| {
+            keys.iter().any(|key| columns_of(key).contains(&(SET_BASE + number)))
+        });
+        plan = over;
+        if !made.is_empty() {
+            let mut place = |column: usize| made.get(&column).copied().unwrap_or(column);
+            keys.iter_mut().for_each(|key| map_columns(key, &mut place));
+            above.for_each_expr_mut(&mut |expr| map_columns(expr, &mut place));
+            // What is done stands below the groups: its arguments are no longer looked at.
+            let calls = above.set_calls.iter_mut().zip(&done).filter(|(_, done)| **done);
+            calls.for_each(|(call, _)| call.call.args_mut().clear());
         }
+        if grouped {
+            let depends = |column: usize, keys: &[TypedExpr]| self.depends(&scope, column, keys);
+            let grouping = Grouping { keys, sets, aggregates, groupings, plain_columns: &plain_columns };
+            plan = grouping.over(plan, &mut above, &depends)?;
+        }
+        let Above { exprs, having, windows, set_calls } = above;
+        if let Some(predicate) = having {
+            plan = Plan::Filter { input: Box::new(plan), predicate };
+        }
+        let (plan, exprs) = over_windows_and_sets(plan, windows, set_calls, &mut done, exprs);
         if locking.export {
             let hidden = locked.iter().map(|_| Arc::from(""));
             let names = names.into_iter().chain(hidden).collect();
@@ -82,7 +116,7 @@ impl Binder<'_> {
         marks.iter_mut().for_each(|mark| mark.row = None);
         let shown = if locking.places { locked.len() } else { 0 };
         let locks = if locking.locks.is_empty() { Vec::new() } else { locked };
-        let output = Output { exprs, names, distinct: select.distinct, sort, locks, shown };
+        let output = Output { exprs, names, distinct: select.distinct, distinct_on, sort, locks, shown };
         Ok((output.over(plan), marks))
     }
 
@@ -159,55 +193,6 @@ impl Binder<'_> {
         Ok(all)
     }
 
-    /// GROUP BY: each key once.
-    fn group_keys(
-        &self,
-        group_by: &[GroupItem],
-        items: &[Item],
-        cx: &mut Context<'_>,
-    ) -> Result<Vec<TypedExpr>, SqlError> {
-        cx.clause = Clause::GroupBy;
-        let mut keys = Vec::new();
-        for item in group_by {
-            let (what, at) = match item {
-                GroupItem::Expr(key) => {
-                    let key = self.group_key(key, items, cx)?;
-                    if !keys.iter().any(|known| same(known, &key)) {
-                        keys.push(key);
-                    }
-                    continue;
-                }
-                GroupItem::Set(_, at) => ("an empty grouping set", at),
-                GroupItem::Rollup(_, at) => ("ROLLUP", at),
-                GroupItem::Cube(_, at) => ("CUBE", at),
-                GroupItem::Sets(_, at) => ("GROUPING SETS", at),
-            };
-            return Err(SqlError::unsupported(what).at(at.start));
-        }
-        Ok(keys)
-    }
-
-    /// A bare name is a column of FROM before it is one of the output.
-    fn group_key(&self, key: &Expr, items: &[Item], cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
-        let is_input = match &key.kind {
-            ExprKind::Column(parts) => match parts.as_slice() {
-                [name] => cx.scope().visible.iter().any(|(column, _)| **column == *name.text),
-                _ => true,
-            },
-            _ => false,
-        };
-        if !is_input && let Some(column) = self.output_reference(key, items, "GROUP BY")? {
-            let expr = items[column].expr.clone();
-            if expr.any(&mut |part| matches!(part.kind, K::Column(column) if column >= AGGREGATE_BASE)) {
-                let text = "aggregate functions are not allowed in GROUP BY";
-                return Err(SqlError::new(sqlstate::GROUPING_ERROR, text).at(items[column].at));
-            }
-            return Ok(expr);
-        }
-        let bound = self.expr(key, cx)?;
-        self.settle(bound, key.at.start)
-    }
-
     /// HAVING.
     fn having(&self, having: Option<&Expr>, cx: &mut Context<'_>) -> Result<Option<TypedExpr>, SqlError> {
         cx.clause = Clause::Having;
@@ -216,37 +201,160 @@ impl Binder<'_> {
         self.boolean(bound, having.at.start, "HAVING").map(Some)
     }
 
-    /// ORDER BY: columns of the output, and the hidden ones behind them that it needs besides.
+    /// ORDER BY and DISTINCT ON: columns of the output, and the hidden ones behind them that they need besides.
     fn sort_columns(
         &self,
         order_by: &[OrderItem],
-        distinct: bool,
+        distinct: &Distinct<'_>,
         items: &[Item],
         cx: &mut Context<'_>,
-    ) -> Result<(Vec<SortColumn>, Vec<TypedExpr>), SqlError> {
+    ) -> Result<Sorting, SqlError> {
         cx.clause = Clause::OrderBy;
-        let mut hidden: Vec<TypedExpr> = Vec::new();
-        let mut sort = Vec::new();
+        let mut sorting = Sorting::default();
+        for expr in distinct.on {
+            let column = self.sort_column(expr, "SELECT DISTINCT ON", items, &mut sorting.hidden, cx)?;
+            if !sorting.distinct_on.contains(&column) {
+                sorting.distinct_on.push(column);
+            }
+        }
+        let mut other = None;
         for &OrderItem { ref expr, descending, nulls_first } in order_by {
             let at = expr.at.start;
-            let column = match self.output_reference(expr, items, "ORDER BY")? {
-                Some(column) => column,
-                None => {
-                    let bound = self.expr(expr, cx)?;
-                    let bound = self.settle(bound, at)?;
-                    let mut known = items.iter().map(|item| &item.expr).chain(&hidden);
-                    known.position(|expr| same(expr, &bound)).unwrap_or_else(|| {
-                        hidden.push(bound);
-                        items.len() + hidden.len() - 1
-                    })
-                }
-            };
-            if distinct && column >= items.len() {
+            let column = self.sort_column(expr, "ORDER BY", items, &mut sorting.hidden, cx)?;
+            if distinct.all && column >= items.len() {
                 let text = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
                 return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(at));
             }
-            sort.push(SortColumn { column, descending, nulls_first });
+            match sorting.distinct_on.contains(&column) {
+                true if other.is_some() => return Err(distinct_on_first(other.unwrap_or(at))),
+                true => {}
+                false => other = other.or(Some(at)),
+            }
+            sorting.sort.push(SortColumn { column, descending, nulls_first });
         }
-        Ok((sort, hidden))
+        // What is left of DISTINCT ON is sorted, too: equal rows stand together.
+        for column in sorting.distinct_on.clone() {
+            if !sorting.sort.iter().any(|key| key.column == column) {
+                if let Some(at) = other {
+                    return Err(distinct_on_first(at));
+                }
+                sorting.sort.push(SortColumn { column, descending: false, nulls_first: false });
+            }
+        }
+        Ok(sorting)
     }
+
+    /// The column of the output that an expression of ORDER BY is; a hidden one where there is none.
+    fn sort_column(
+        &self,
+        expr: &Expr,
+        clause: &str,
+        items: &[Item],
+        hidden: &mut Vec<TypedExpr>,
+        cx: &mut Context<'_>,
+    ) -> Result<usize, SqlError> {
+        if let Some(column) = self.output_reference(expr, items, clause)? {
+            return Ok(column);
+        }
+        let bound = self.expr(expr, cx)?;
+        let bound = self.settle(bound, expr.at.start)?;
+        let mut known = items.iter().map(|item| &item.expr).chain(&*hidden);
+        Ok(known.position(|expr| same(expr, &bound)).unwrap_or_else(|| {
+            hidden.push(bound);
+            items.len() + hidden.len() - 1
+        }))
+    }
+}
+
+/// DISTINCT and DISTINCT ON.
+struct Distinct<'s> {
+    all: bool,
+    on: &'s [Expr],
+}
+
+/// What the rows are ordered by and told apart by.
+#[derive(Default)]
+struct Sorting {
+    sort: Vec<SortColumn>,
+    /// Columns behind those of the output.
+    hidden: Vec<TypedExpr>,
+    /// The columns of DISTINCT ON.
+    distinct_on: Vec<usize>,
+}
+
+fn distinct_on_first(at: u32) -> SqlError {
+    let text = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+    SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(at)
+}
+
+/// The functions over windows, then the set-returning ones level by level, and the output over both.
+fn over_windows_and_sets(
+    mut plan: Plan,
+    windows: Windows,
+    mut set_calls: Vec<SetColumns>,
+    done: &mut [bool],
+    mut exprs: Vec<TypedExpr>,
+) -> (Plan, Vec<TypedExpr>) {
+    if !windows.is_empty() {
+        let (over, places) = windows.over(plan);
+        plan = over;
+        let mut place = |column: usize| match column {
+            SET_BASE.. => column,
+            WINDOW_BASE.. => places[column - WINDOW_BASE],
+            _ => column,
+        };
+        exprs.iter_mut().for_each(|expr| map_columns(expr, &mut place));
+        let args = set_calls.iter_mut().flat_map(|call| call.call.args_mut());
+        args.for_each(|arg| map_columns(arg, &mut place));
+    }
+    let (plan, made) = project_sets(plan, &set_calls, done, &mut |_| true);
+    if !made.is_empty() {
+        let mut place = |column: usize| made.get(&column).copied().unwrap_or(column);
+        exprs.iter_mut().for_each(|expr| map_columns(expr, &mut place));
+    }
+    (plan, exprs)
+}
+
+/// The wanted ones of the set-returning functions that are not `done` yet, level by level: those whose arguments need
+/// another one come above it. Where the column is that stands for each.
+fn project_sets(
+    mut plan: Plan,
+    set_calls: &[SetColumns],
+    done: &mut [bool],
+    wanted: &mut dyn FnMut(usize) -> bool,
+) -> (Plan, BTreeMap<usize, usize>) {
+    let mut made = BTreeMap::new();
+    let needs = |number: usize| {
+        let args = set_calls[number].call.args().iter().flat_map(columns_of);
+        args.filter(|column| *column >= SET_BASE).map(|column| column - SET_BASE).collect::<Vec<_>>()
+    };
+    let mut open: Vec<usize> =
+        (0..set_calls.len()).filter(|number| !done[*number] && wanted(*number)).collect();
+    let mut looked = 0;
+    while let Some(number) = open.get(looked).copied() {
+        let more: Vec<usize> = needs(number).into_iter().filter(|n| !done[*n] && !open.contains(n)).collect();
+        open.extend(more);
+        looked += 1;
+    }
+    open.sort_unstable();
+    while !open.is_empty() {
+        let (now, later): (Vec<usize>, Vec<usize>) =
+            open.iter().partition(|number| needs(**number).iter().all(|needed| !open.contains(needed)));
+        let width = plan.output().len();
+        let mut calls = Vec::new();
+        for number in &now {
+            let mut call = set_calls[*number].clone();
+            for arg in call.call.args_mut() {
+                map_columns(arg, &mut |column| made.get(&column).copied().unwrap_or(column));
+            }
+            calls.push(call);
+        }
+        for (n, number) in now.iter().enumerate() {
+            made.insert(SET_BASE + number, width + n);
+            done[*number] = true;
+        }
+        plan = Plan::ProjectSet { input: Box::new(plan), calls, ordinality: false };
+        open = later;
+    }
+    (plan, made)
 }

@@ -80,7 +80,7 @@ impl Start {
                 let limit = limit.map(|rows| TypedExpr::literal(Value::Int8(rows), SqlType::Int8));
                 let input = Box::new(Plan::clone(plan));
                 *plan = Arc::new(self.share(match limit {
-                    Some(_) => Plan::Limit { input, limit, offset: None },
+                    Some(_) => Plan::Limit { input, limit, offset: None, ties: Vec::new() },
                     None => *input,
                 }));
             } else if !self.whole_only {

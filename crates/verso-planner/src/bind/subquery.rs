@@ -38,12 +38,14 @@ impl Binder<'_> {
         }
         let refs = RefCell::default();
         let plan = {
+            let refusal = cx.refuses_aggregates();
             let around = Correlation {
                 scope: cx.scope(),
                 parent: self.outer,
                 refs: &refs,
                 hidden: false,
                 lateral: false,
+                aggregates: Some((&cx.aggregates, refusal.as_deref())),
             };
             Binder { outer: Some(&around), ..self.clone() }.query_for(query, targets)?
         };
@@ -123,10 +125,15 @@ fn rows_only(plan: Plan) -> Plan {
     let mut input = plan;
     loop {
         input = match input {
-            Plan::Limit { input, limit, offset } => {
-                return Plan::Limit { input: Box::new(rows_only(*input)), limit, offset };
+            Plan::Limit { input, limit, offset, ties: _ } => {
+                let input = Box::new(rows_only(*input));
+                return Plan::Limit { input, limit, offset, ties: Vec::new() };
             }
-            Plan::Project { input, .. } | Plan::Sort { input, .. } | Plan::Distinct { input } => *input,
+            Plan::Project { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Window { input, .. }
+            | Plan::DistinctOn { input, .. }
+            | Plan::Distinct { input } => *input,
             input => {
                 return Plan::Project { input: Box::new(input), exprs: Vec::new(), names: Vec::new() };
             }

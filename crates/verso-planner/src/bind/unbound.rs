@@ -3,7 +3,7 @@
 //! Whoever binds a clause takes its line away here.
 
 use crate::errors::SqlError;
-use verso_parser::syntax::{Call, Cte, Delete, FromItem, FromSource, Insert, Query, Select, Update};
+use verso_parser::syntax::{Call, Cte, FromItem, FromSource};
 
 /// `0A000` for the first clause that is there.
 fn refuse(clauses: &[(Option<u32>, &str)]) -> Result<(), SqlError> {
@@ -11,24 +11,6 @@ fn refuse(clauses: &[(Option<u32>, &str)]) -> Result<(), SqlError> {
         Some((at, what)) => Err(SqlError::unsupported(what).at(at)),
         None => Ok(()),
     }
-}
-
-/// Clauses of SELECT.
-pub(super) fn select(select: &Select) -> Result<(), SqlError> {
-    refuse(&[
-        (select.distinct_on.first().map(|expr| expr.at.start), "DISTINCT ON"),
-        (select.windows.first().map(|(name, _)| name.at.start), "WINDOW"),
-    ])?;
-    match select.group_distinct {
-        true => Err(SqlError::unsupported("GROUP BY DISTINCT")),
-        false => Ok(()),
-    }
-}
-
-/// Clauses around a query.
-pub(super) fn query(query: &Query) -> Result<(), SqlError> {
-    let ties = query.with_ties.then(|| query.limit.as_ref().map_or(query.at.start, |limit| limit.at.start));
-    refuse(&[(ties, "WITH TIES")])
 }
 
 /// Clauses of WITH.
@@ -43,9 +25,6 @@ pub(super) fn cte(cte: &Cte) -> Result<(), SqlError> {
 pub(super) fn call(call: &Call) -> Result<(), SqlError> {
     let at = call.name.at().start;
     refuse(&[
-        (call.over.as_ref().map(|_| at), "OVER (window functions)"),
-        (call.within_group.first().map(|_| at), "WITHIN GROUP"),
-        (call.order_by.first().map(|_| at), "ORDER BY inside a call"),
         (call.names.first().map(|name| name.at.start), "a named argument"),
         (call.variadic.then_some(at), "VARIADIC"),
     ])
@@ -59,26 +38,5 @@ pub(super) fn item(item: &FromItem) -> Result<(), SqlError> {
         (alias.filter(|_| joined), "an alias of a join"),
         (item.sample.as_ref().map(|sample| sample.at), "TABLESAMPLE"),
         (item.definitions.first().map(|(name, _)| name.at.start), "a column definition list"),
-    ])?;
-    match (&item.source, item.ordinality) {
-        (FromSource::Function(_, at) | FromSource::Rows(_, at), true) => {
-            Err(SqlError::unsupported("WITH ORDINALITY").at(at.start))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// WITH in front of INSERT.
-pub(super) fn insert(insert: &Insert) -> Result<(), SqlError> {
-    refuse(&[(insert.with.first().map(|cte| cte.name.at.start), "WITH in front of INSERT")])
-}
-
-/// WITH in front of UPDATE.
-pub(super) fn update(update: &Update) -> Result<(), SqlError> {
-    refuse(&[(update.with.first().map(|cte| cte.name.at.start), "WITH in front of UPDATE")])
-}
-
-/// WITH in front of DELETE.
-pub(super) fn delete(delete: &Delete) -> Result<(), SqlError> {
-    refuse(&[(delete.with.first().map(|cte| cte.name.at.start), "WITH in front of DELETE")])
+    ])
 }

@@ -149,8 +149,34 @@ impl Lines {
             Plan::IndexScan { table, columns, access, filter } => {
                 self.scan_details(table, columns, Some(access), filter.as_ref(), depth);
             }
-            Plan::Aggregate { input, group_by, aggregates: _ } if !group_by.is_empty() => {
+            Plan::Aggregate { input, group_by, aggregates: _, sets: Some(sets) } => {
+                let names = output_names(input);
+                for set in &sets.sets {
+                    let keys: Vec<String> = set
+                        .iter()
+                        .filter_map(|key| group_by.get(*key))
+                        .map(|key| text(key, &names))
+                        .collect();
+                    self.add(
+                        depth,
+                        format!(
+                            "Group Key: {}",
+                            if keys.is_empty() { "()".to_string() } else { keys.join(", ") }
+                        ),
+                    );
+                }
+            }
+            Plan::Aggregate { input, group_by, aggregates: _, sets: None } if !group_by.is_empty() => {
                 self.add(depth, format!("Group Key: {}", list(group_by, &output_names(input))));
+            }
+            Plan::Window { input, partition_by, order_by, calls: _ } => {
+                let names = output_names(input);
+                if !partition_by.is_empty() {
+                    self.add(depth, format!("Partition By: {}", list(partition_by, &names)));
+                }
+                if !order_by.is_empty() {
+                    self.add(depth, format!("Order By: {}", sort_keys(order_by, &names)));
+                }
             }
             Plan::Join { left, right, kind: _, equal, filter } => {
                 if !equal.is_empty() {
@@ -202,15 +228,28 @@ fn headline(operator: &Plan) -> String {
         }
         Plan::Project { input, exprs, names: _ } => format!("Project: {}", list(exprs, &output_names(input))),
         Plan::Filter { input, predicate } => format!("Filter: {}", text(predicate, &output_names(input))),
-        Plan::Aggregate { input, group_by: _, aggregates } => {
+        Plan::Aggregate { input, group_by: _, aggregates, sets: _ } => {
             format!("Aggregate: {}", aggregate_calls(aggregates, &output_names(input)))
         }
+        Plan::Window { calls, .. } => {
+            let names: Vec<&str> = calls.iter().map(|call| call.function.name()).collect();
+            format!("WindowAgg: {}", names.join(", "))
+        }
+        Plan::ProjectSet { calls, .. } => {
+            let names = calls.iter().map(|call| match &call.call {
+                SetCall::Builtin { function, .. } => function.name.to_string(),
+                SetCall::User { function, .. } => function.name.to_string(),
+            });
+            format!("ProjectSet: {}", names.collect::<Vec<_>>().join(", "))
+        }
+        Plan::DistinctOn { input, keys } => format!("Unique: {}", list(keys, &output_names(input))),
         Plan::Sort { input, keys } => format!("Sort: {}", sort_keys(keys, &output_names(input))),
-        Plan::Limit { input: _, limit, offset } => {
+        Plan::Limit { input: _, limit, offset, ties } => {
             let part = |word: &str, expr: &Option<TypedExpr>| {
                 expr.as_ref().map(|expr| format!(" {word} {}", text(expr, &[]))).unwrap_or_default()
             };
-            format!("Limit{}{}", part("to", limit), part("from", offset))
+            let ties = if ties.is_empty() { "" } else { " with ties" };
+            format!("Limit{}{}{ties}", part("to", limit), part("from", offset))
         }
         Plan::LockRows { .. } => "LockRows".to_string(),
         Plan::Distinct { input: _ } => "Distinct".to_string(),

@@ -153,8 +153,8 @@ impl Planner {
                     *plan = std::mem::replace(&mut **input, nothing());
                 }
             }
-            Plan::Aggregate { input, group_by, aggregates } => {
-                if group_by.is_empty() {
+            Plan::Aggregate { input, group_by, aggregates, sets } => {
+                if group_by.is_empty() && sets.is_none() {
                     extreme(input, aggregates);
                 }
                 self.query(input, false);
@@ -323,7 +323,12 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
 
 /// `min(column)` or `max(column)` alone: the first row of an index that has the order.
 fn extreme(input: &mut Plan, aggregates: &[AggregateCall]) -> bool {
-    let [AggregateCall { function, args, filter: None, .. }] = aggregates else { return false };
+    let [AggregateCall { function, args, filter: None, order_by: sorted, .. }] = aggregates else {
+        return false;
+    };
+    if !sorted.is_empty() {
+        return false;
+    }
     let descending = match function.kind {
         AggregateKind::Min => false,
         AggregateKind::Max => true,
@@ -348,6 +353,6 @@ fn extreme(input: &mut Plan, aggregates: &[AggregateCall]) -> bool {
     }
     let one = TypedExpr::literal(Value::Int8(1), SqlType::Int8);
     let scan = std::mem::replace(input, nothing());
-    *input = Plan::Limit { input: Box::new(scan), limit: Some(one), offset: None };
+    *input = Plan::Limit { input: Box::new(scan), limit: Some(one), offset: None, ties: Vec::new() };
     true
 }

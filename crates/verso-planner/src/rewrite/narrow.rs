@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use verso_exec::plan::{Plan, TypedExpr};
+use verso_exec::plan::{AggregateCall, Plan, TypedExpr, WindowCall};
 
 use crate::bind::{columns_of, map_columns};
 use crate::errors::SqlError;
@@ -57,16 +57,43 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError>
             keys.iter_mut().for_each(|key| renumber(&mut key.expr, &kept));
             kept
         }
-        Plan::Limit { input, .. } => to(input, needed)?,
+        Plan::Limit { input, ties, .. } => {
+            let mut wanted = needed.clone();
+            wanted.extend(ties.iter().flat_map(columns_of));
+            let kept = to(input, &wanted)?;
+            ties.iter_mut().for_each(|tie| renumber(tie, &kept));
+            kept
+        }
+        Plan::DistinctOn { input, keys } => {
+            let mut wanted = needed.clone();
+            wanted.extend(keys.iter().flat_map(columns_of));
+            let kept = to(input, &wanted)?;
+            keys.iter_mut().for_each(|key| renumber(key, &kept));
+            kept
+        }
+        // The columns of its functions stay.
+        Plan::Window { input, partition_by, order_by, calls } => {
+            let functions = calls.len();
+            let exprs = partition_by
+                .iter_mut()
+                .chain(order_by.iter_mut().map(|key| &mut key.expr))
+                .chain(calls.iter_mut().flat_map(WindowCall::exprs_mut));
+            beside(input, needed, exprs.collect(), functions)?
+        }
+        Plan::ProjectSet { input, calls, ordinality } => {
+            let made: usize = calls.iter().map(|call| call.columns.len()).sum();
+            let args = calls.iter_mut().flat_map(|call| call.call.args_mut()).collect();
+            beside(input, needed, args, made + usize::from(*ordinality))?
+        }
         // Its last column is the record's place.
         Plan::LockRows { input, .. } => {
             let width = input.output().len();
             to(input, &(0..width).collect())?
         }
-        Plan::Aggregate { input, group_by, aggregates } => {
-            let width = group_by.len() + aggregates.len();
-            let arguments =
-                aggregates.iter_mut().flat_map(|call| call.args.iter_mut().chain(call.filter.as_mut()));
+        Plan::Aggregate { input, group_by, aggregates, sets } => {
+            let groupings = sets.as_ref().map_or(0, |sets| sets.calls.len());
+            let width = group_by.len() + aggregates.len() + groupings;
+            let arguments = aggregates.iter_mut().flat_map(AggregateCall::exprs_mut);
             over(input, group_by.iter_mut().chain(arguments))?;
             (0..width).collect()
         }
@@ -122,6 +149,21 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError>
             (0..width).collect()
         }
     })
+}
+
+/// Narrows the input of an operator that adds so many columns, computed by these expressions, to the input's.
+fn beside(
+    input: &mut Plan,
+    needed: &BTreeSet<usize>,
+    exprs: Vec<&mut TypedExpr>,
+    added: usize,
+) -> Result<Vec<usize>, SqlError> {
+    let width = input.output().len();
+    let mut wanted: BTreeSet<usize> = needed.range(..width).copied().collect();
+    wanted.extend(exprs.iter().flat_map(|expr| columns_of(expr)));
+    let kept = to(input, &wanted)?;
+    exprs.into_iter().for_each(|expr| renumber(expr, &kept));
+    Ok(kept.into_iter().chain(width..width + added).collect())
 }
 
 /// Narrows an input to what these expressions use.

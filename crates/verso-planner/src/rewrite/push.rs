@@ -63,19 +63,31 @@ impl Rewriter {
                 let input = Box::new(self.push(*input, below)?);
                 Ok(keep(Plan::Project { input, exprs, names }, above))
             }
-            Plan::Aggregate { input, group_by, aggregates } => {
-                // Without keys there is a row also of no input.
+            Plan::Aggregate { input, group_by, aggregates, sets } => {
+                // Without keys there is a row also of no input. A key that a set leaves out is NULL in its rows.
                 let keys = group_by.len();
+                let in_all = |column: &usize| {
+                    sets.as_ref().is_none_or(|sets| sets.sets.iter().all(|set| set.contains(column)))
+                };
                 let (below, above): (Vec<_>, Vec<_>) = conditions.into_iter().partition(|condition| {
                     let used = columns_of(condition);
                     keys > 0
                         && !used.is_empty()
-                        && used.iter().all(|column| *column < keys)
+                        && used.iter().all(|column| *column < keys && in_all(column))
                         && moves_below(condition, &group_by)
                 });
                 let below = below.into_iter().map(|condition| substitute(condition, &group_by)).collect();
                 let input = Box::new(self.push(*input, below)?);
-                Ok(keep(Plan::Aggregate { input, group_by, aggregates }, above))
+                Ok(keep(Plan::Aggregate { input, group_by, aggregates, sets }, above))
+            }
+            // A condition on what tells partitions apart drops them whole.
+            Plan::Window { input, partition_by, order_by, calls } => {
+                let whole = |column: &usize| {
+                    partition_by.iter().any(|key| matches!(key.kind, K::Column(key) if key == *column))
+                };
+                let (below, above) = split(conditions, |used| !used.is_empty() && used.iter().all(whole));
+                let input = Box::new(self.push(*input, below)?);
+                Ok(keep(Plan::Window { input, partition_by, order_by, calls }, above))
             }
             Plan::Sort { input, keys } => {
                 Ok(Plan::Sort { input: Box::new(self.push(*input, conditions)?), keys })

@@ -14,6 +14,7 @@ fn aggregates_have_postgresqls_types_and_scales() {
                 input: Box::new(scan(&items, None)),
                 group_by: Vec::new(),
                 aggregates: calls,
+                sets: None,
             })
             .unwrap()
             .remove(0)
@@ -94,6 +95,7 @@ fn nothing_aggregates_to_null_and_zero() {
         input: Box::new(scan(&items, Some(none.clone()))),
         group_by,
         aggregates: calls.clone(),
+        sets: None,
     };
     assert_eq!(
         world.query(plan(Vec::new())).unwrap(),
@@ -109,6 +111,7 @@ fn groups_come_as_they_are_met_and_nulls_are_one() {
         input: Box::new(scan(&items, None)),
         group_by: vec![of(&items, 1)],
         aggregates: vec![aggregate("count", vec![]), aggregate("sum", vec![of(&items, 2)])],
+        sets: None,
     };
     assert_eq!(
         world.query(plan).unwrap(),

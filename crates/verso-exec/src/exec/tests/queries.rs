@@ -28,7 +28,7 @@ fn scans_filter_project_sort_and_limit() {
     assert_eq!(ids(&world.query(sorted(vec![key(3, true, false)])).unwrap()), [5, 4, 2, 1, 3]);
 
     let limited = |limit: Option<TypedExpr>, offset: Option<TypedExpr>| {
-        world.query(Plan::Limit { input: Box::new(scan(&items, None)), limit, offset })
+        world.query(Plan::Limit { input: Box::new(scan(&items, None)), limit, offset, ties: Vec::new() })
     };
     let bigint = |v: i64| Some(literal(Value::Int8(v)));
     assert_eq!(ids(&limited(bigint(2), bigint(2)).unwrap()), [3, 4]);
@@ -63,6 +63,7 @@ fn the_first_of_many_are_found() {
         }),
         limit: Some(literal(Value::Int8(3))),
         offset: Some(literal(Value::Int8(2))),
+        ties: Vec::new(),
     };
     world.session.work_memory.set(200_000);
     assert_eq!(ids(&world.query(plan).unwrap()), [19_997, 19_996, 19_995]);
@@ -109,6 +110,7 @@ fn functions_and_views_yield_rows() {
         input: Box::new(plan),
         group_by: Vec::new(),
         aggregates: vec![aggregate("sum", vec![column(0, SqlType::Int4)])],
+        sets: None,
     };
     assert_eq!(world.query(total).unwrap(), [[Value::Int8(4_501_500)]]);
     let view = Plan::SystemScan {

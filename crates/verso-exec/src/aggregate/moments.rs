@@ -1,0 +1,220 @@
+//! Variances and regressions: sums of squares of differences from the mean.
+//!
+//! Doubles are gathered by Youngs and Cramer's method, as PostgreSQL does, in the order of the rows; exact numbers by
+//! sums of values and squares in integers of any size, whose quotient is rounded once.
+
+use num_bigint::BigInt;
+use verso_types::{Decimal, TypeError, Value};
+
+use crate::error::Result;
+use crate::functions::AggregateKind;
+
+/// Pairs of doubles (y, x); a single argument counts as x.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FloatMoments {
+    n: f64,
+    sx: f64,
+    sxx: f64,
+    sy: f64,
+    syy: f64,
+    sxy: f64,
+}
+
+impl FloatMoments {
+    /// Adds a value.
+    /// # Errors
+    /// 22003 where finite values have an infinite sum.
+    pub fn add(&mut self, x: f64) -> Result<()> {
+        self.add_pair(0.0, x)
+    }
+
+    /// Adds a pair.
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn add_pair(&mut self, y: f64, x: f64) -> Result<()> {
+        let before = self.n;
+        let (sx, sy) = (self.sx, self.sy);
+        self.n += 1.0;
+        self.sx += x;
+        self.sy += y;
+        if before > 0.0 {
+            let dx = x * self.n - self.sx;
+            let dy = y * self.n - self.sy;
+            let scale = 1.0 / (self.n * before);
+            self.sxx += dx * dx * scale;
+            self.syy += dy * dy * scale;
+            self.sxy += dx * dy * scale;
+            let infinite = |sum: f64, before: f64, value: f64| {
+                sum.is_infinite() && before.is_finite() && value.is_finite()
+            };
+            if infinite(self.sx, sx, x) || infinite(self.sy, sy, y) {
+                return Err(TypeError::out_of_range("double precision").into());
+            }
+            for (sum, part) in [(self.sx, &mut self.sxx), (self.sy, &mut self.syy)] {
+                if !sum.is_finite() || part.is_infinite() {
+                    *part = f64::NAN;
+                }
+            }
+            if !(self.sx.is_finite() && self.sy.is_finite()) || self.sxy.is_infinite() {
+                self.sxy = f64::NAN;
+            }
+        } else {
+            // Of an infinite value no difference is known.
+            if !x.is_finite() {
+                (self.sxx, self.sxy) = (f64::NAN, f64::NAN);
+            }
+            if !y.is_finite() {
+                (self.syy, self.sxy) = (f64::NAN, f64::NAN);
+            }
+        }
+        Ok(())
+    }
+
+    /// The aggregate asked for.
+    pub fn finish(&self, kind: AggregateKind) -> Value {
+        use AggregateKind as K;
+        let Self { n, sx, sxx, sy, syy, sxy } = *self;
+        let value = match kind {
+            K::RegrCount => return Value::Int8(n as i64),
+            _ if n < 1.0 => None,
+            K::VarPop | K::StddevPop => Some(sxx / n),
+            K::VarSamp | K::StddevSamp => (n > 1.0).then(|| sxx / (n - 1.0)),
+            K::CovarPop => Some(sxy / n),
+            K::CovarSamp => (n > 1.0).then(|| sxy / (n - 1.0)),
+            K::Corr => (sxx != 0.0 && syy != 0.0).then(|| sxy / (sxx * syy).sqrt()),
+            K::RegrAvgx => Some(sx / n),
+            K::RegrAvgy => Some(sy / n),
+            K::RegrSxx => Some(sxx),
+            K::RegrSyy => Some(syy),
+            K::RegrSxy => Some(sxy),
+            K::RegrR2 => match (sxx != 0.0, syy != 0.0) {
+                (false, _) => None,
+                (true, false) => Some(1.0),
+                (true, true) => Some((sxy * sxy) / (sxx * syy)),
+            },
+            K::RegrSlope => (sxx != 0.0).then(|| sxy / sxx),
+            K::RegrIntercept => (sxx != 0.0).then(|| (sy - sx * sxy / sxx) / n),
+            _ => None,
+        };
+        let root = matches!(kind, K::StddevPop | K::StddevSamp);
+        value.map_or(Value::Null, |value| Value::Float8(if root { value.sqrt() } else { value }))
+    }
+}
+
+/// Exact numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ExactMoments {
+    n: i64,
+    /// Of values and of squares, at the scales `scale` and twice that.
+    sum: BigInt,
+    squares: BigInt,
+    scale: u32,
+}
+
+impl ExactMoments {
+    /// Adds a value.
+    pub fn add(&mut self, value: &Decimal) {
+        let scale = u32::from(value.scale());
+        if scale > self.scale {
+            self.sum *= power(scale - self.scale);
+            self.squares *= power(2 * (scale - self.scale));
+            self.scale = scale;
+        }
+        let value = BigInt::from(value.unscaled()) * power(self.scale - scale);
+        self.squares += &value * &value;
+        self.sum += value;
+        self.n += 1;
+    }
+
+    /// The variance or its root, as PostgreSQL rounds it.
+    /// # Errors
+    /// 22003 where it has too many digits.
+    pub fn finish(&self, kind: AggregateKind) -> Result<Value> {
+        use AggregateKind as K;
+        let sample = matches!(kind, K::VarSamp | K::StddevSamp);
+        if self.n == 0 || (sample && self.n == 1) {
+            return Ok(Value::Null);
+        }
+        let n = BigInt::from(self.n);
+        let numerator = &n * &self.squares - &self.sum * &self.sum;
+        if numerator <= BigInt::ZERO {
+            return Ok(Value::Numeric(Decimal::ZERO));
+        }
+        let divisor = if sample { &n * (&n - 1u32) } else { &n * &n };
+        let own = 2 * self.scale;
+        let scale = quotient_scale(&numerator, own, &divisor);
+        let mut result = round_divide(&(numerator * power(scale.saturating_sub(own))), &divisor);
+        if matches!(kind, K::StddevPop | K::StddevSamp) {
+            result = round_root(&(result * power(scale)));
+        }
+        let unscaled = i128::try_from(result).map_err(|_| TypeError::numeric_overflow())?;
+        let kept = u8::try_from(scale).unwrap_or(u8::MAX).min(Decimal::MAX_SCALE);
+        let cut = verso_types::decimal::rescale_i128(unscaled, u8::try_from(scale).unwrap_or(u8::MAX), kept);
+        let cut = cut.ok_or_else(TypeError::numeric_overflow)?;
+        Ok(Value::Numeric(Decimal::new(cut, kept).map_err(TypeError::from)?))
+    }
+}
+
+fn power(exponent: u32) -> BigInt {
+    BigInt::from(10u32).pow(exponent)
+}
+
+/// Rounded half up; both are above zero.
+fn round_divide(value: &BigInt, divisor: &BigInt) -> BigInt {
+    (value * 2u32 + divisor) / (divisor * 2u32)
+}
+
+/// The root, rounded to the nearest integer.
+fn round_root(value: &BigInt) -> BigInt {
+    let root = value.sqrt();
+    // (root + 1/2)² = root² + root + 1/4
+    if value - &root * &root > root { root + 1u32 } else { root }
+}
+
+/// PostgreSQL's `select_div_scale`: at least 16 significant digits, counted in groups of four.
+fn quotient_scale(value: &BigInt, scale: u32, divisor: &BigInt) -> u32 {
+    let (weight, first) = leading_group(value, scale);
+    let (other_weight, other_first) = leading_group(divisor, 0);
+    let quotient = weight - other_weight - i64::from(first <= other_first);
+    u32::try_from(16 - quotient * 4).unwrap_or(0).max(scale)
+}
+
+/// The place of the first group of four digits that is not zero, and its value.
+fn leading_group(value: &BigInt, scale: u32) -> (i64, u32) {
+    let digits = value.magnitude().to_string();
+    let exponent = digits.len() as i64 - 1 - i64::from(scale);
+    let weight = exponent.div_euclid(4);
+    let count = (exponent - 4 * weight + 1) as usize;
+    let group: String = digits.chars().chain(std::iter::repeat('0')).take(count).collect();
+    (weight, group.parse().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exact(values: &[&str], kind: AggregateKind) -> String {
+        let mut moments = ExactMoments::default();
+        for value in values {
+            moments.add(&Decimal::parse(value).expect("a number"));
+        }
+        match moments.finish(kind).expect("in range") {
+            Value::Numeric(value) => value.to_string(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    /// Results of PostgreSQL 18.
+    #[test]
+    fn exact_variances_have_postgresql_s_digits() {
+        use AggregateKind as K;
+        assert_eq!(exact(&["1", "2", "3", "4"], K::VarSamp), "1.6666666666666667");
+        assert_eq!(exact(&["1", "2", "3", "4"], K::VarPop), "1.2500000000000000");
+        assert_eq!(exact(&["1", "2", "3", "4"], K::StddevSamp), "1.2909944487358056");
+        assert_eq!(exact(&["10.50", "5.25", "100", "7.77"], K::StddevSamp), "46.1298450029912847");
+        assert_eq!(exact(&["10.50", "5.25", "100", "7.77"], K::VarPop), "1595.9719500000000000");
+        assert_eq!(exact(&["0.001", "0.002"], K::VarPop), "0.000000250000000000000000");
+        assert_eq!(exact(&["5"], K::VarPop), "0");
+        assert_eq!(exact(&["123456789012345", "3"], K::StddevPop), "61728394506171");
+    }
+}

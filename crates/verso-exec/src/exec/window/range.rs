@@ -1,0 +1,128 @@
+//! Differences of sort keys: PostgreSQL's `in_range`.
+
+use std::cmp::Ordering;
+
+use verso_types::datetime::{
+    date_to_timestamp, time_plus_interval, timestamp_plus_interval, timestamptz_plus_interval,
+};
+use verso_types::value::cmp_f64;
+use verso_types::{Interval, Value, cmp_sql};
+
+use super::super::ExecContext;
+use crate::error::{ExecError, Result};
+
+/// An offset and its direction in the order of the rows.
+pub(super) struct Step {
+    pub offset: Value,
+    pub preceding: bool,
+}
+
+/// Whether `value` is at most (`less`), or at least, `base` moved by the step. In a descending order what precedes is
+/// larger. A sum beyond the type's range lies beyond every value.
+pub(super) fn reaches(
+    cx: &ExecContext<'_>,
+    value: &Value,
+    base: &Value,
+    step: &Step,
+    less: bool,
+    descending: bool,
+) -> Result<bool> {
+    let subtract = step.preceding != descending;
+    let order = order(cx, value, base, &step.offset, subtract)?;
+    Ok(if less { order.is_le() } else { order.is_ge() })
+}
+
+fn negative() -> ExecError {
+    ExecError::raised("22013", "invalid preceding or following size in window function")
+}
+
+/// How `value` compares with `base ± offset`.
+fn order(
+    cx: &ExecContext<'_>,
+    value: &Value,
+    base: &Value,
+    offset: &Value,
+    subtract: bool,
+) -> Result<Ordering> {
+    // What a sum out of range compares like: every value lies before (after) it.
+    let beyond = if subtract { Ordering::Greater } else { Ordering::Less };
+    Ok(match (value, base, offset) {
+        (
+            Value::Int2(_) | Value::Int4(_) | Value::Int8(_),
+            _,
+            Value::Int2(_) | Value::Int4(_) | Value::Int8(_),
+        ) => {
+            let number = |value: &Value| i128::from(value.as_i64().unwrap_or(0));
+            let offset = number(offset);
+            if offset < 0 {
+                return Err(negative());
+            }
+            number(value).cmp(&if subtract { number(base) - offset } else { number(base) + offset })
+        }
+        (Value::Numeric(value), Value::Numeric(base), Value::Numeric(offset)) => {
+            if offset.is_negative() {
+                return Err(negative());
+            }
+            match if subtract { base.checked_sub(offset) } else { base.checked_add(offset) } {
+                Ok(sum) => value.compare(&sum),
+                Err(_) => beyond,
+            }
+        }
+        (Value::Float4(_) | Value::Float8(_), _, Value::Float8(_)) => {
+            let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+            floats(number(value), number(base), number(offset), subtract)?
+        }
+        (_, _, Value::Interval(offset)) => {
+            if offset.span() < 0 {
+                return Err(negative());
+            }
+            let step = if subtract { offset.checked_neg()? } else { *offset };
+            moments(cx, value, base, step)?.unwrap_or(beyond)
+        }
+        _ => return Err(ExecError::raised("XX000", "a frame over keys of a type that has no differences")),
+    })
+}
+
+/// As PostgreSQL: NaN equals NaN, and infinite offsets reach everything but NaN.
+fn floats(value: f64, base: f64, offset: f64, subtract: bool) -> Result<Ordering> {
+    if offset.is_nan() || offset < 0.0 {
+        return Err(negative());
+    }
+    if value.is_nan() {
+        return Ok(if base.is_nan() { Ordering::Equal } else { Ordering::Greater });
+    }
+    if base.is_nan() {
+        return Ok(Ordering::Less);
+    }
+    // What is infinitely far from an infinity of the other side is anything.
+    if offset.is_infinite() && base.is_infinite() && (base > 0.0) == subtract {
+        return Ok(Ordering::Equal);
+    }
+    Ok(cmp_f64(value, if subtract { base - offset } else { base + offset }))
+}
+
+/// Dates and times against one moved by an interval; none where the sum is out of range.
+fn moments(cx: &ExecContext<'_>, value: &Value, base: &Value, step: Interval) -> Result<Option<Ordering>> {
+    Ok(match (value, base) {
+        (Value::Date(value), Value::Date(base)) => {
+            let (value, base) = (date_to_timestamp(*value)?, date_to_timestamp(*base)?);
+            timestamp_plus_interval(base, step).ok().map(|sum| value.cmp(&sum))
+        }
+        (Value::Timestamp(value), Value::Timestamp(base)) => {
+            timestamp_plus_interval(*base, step).ok().map(|sum| value.cmp(&sum))
+        }
+        (Value::Timestamptz(value), Value::Timestamptz(base)) => {
+            let sum = timestamptz_plus_interval(*base, step, cx.services.time_zone);
+            sum.ok().map(|sum| value.cmp(&sum))
+        }
+        // A time does not wrap around midnight here.
+        (Value::Time(value), Value::Time(base)) if step.months == 0 && step.days == 0 => {
+            base.checked_add(step.micros).map(|sum| value.cmp(&sum))
+        }
+        (Value::Time(value), Value::Time(base)) => Some(value.cmp(&time_plus_interval(*base, step))),
+        (Value::Interval(_), Value::Interval(base)) => {
+            base.checked_add(step).ok().map(|sum| cmp_sql(value, &Value::Interval(sum)))
+        }
+        _ => return Err(ExecError::raised("XX000", "a frame over keys of a type that has no differences")),
+    })
+}

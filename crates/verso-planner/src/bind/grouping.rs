@@ -1,0 +1,261 @@
+//! GROUP BY: keys, grouping sets, and what is computed above the groups.
+//!
+//! ```text
+//! GROUP BY a, ROLLUP (b, c)   ─►   keys a, b, c   sets {a b c} {a b} {a}
+//! ```
+//!
+//! A column that the keys determine (they have the primary key of its table) is grouped by, too: that changes no group.
+
+use verso_exec::plan::{AggregateCall, ExprKind as K, GroupingSets, Plan, SetColumns, TypedExpr};
+
+use super::Binder;
+use super::aggregate::{add_dependent, over_groups};
+use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
+use super::scope::Scope;
+use super::select::Item;
+use super::walk::same;
+use super::window::Windows;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Expr, ExprKind, GroupItem};
+
+/// More grouping sets than this are refused, as PostgreSQL refuses them.
+const SETS_MAX: usize = 4096;
+
+/// What stands above the groups.
+pub(super) struct Above {
+    pub(super) exprs: Vec<TypedExpr>,
+    pub(super) having: Option<TypedExpr>,
+    pub(super) windows: Windows,
+    pub(super) set_calls: Vec<SetColumns>,
+}
+
+impl Above {
+    pub(super) fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut TypedExpr)) {
+        self.exprs.iter_mut().chain(&mut self.having).for_each(&mut *visit);
+        self.windows.for_each_expr_mut(visit);
+        self.set_calls.iter_mut().flat_map(|call| call.call.args_mut()).for_each(visit);
+    }
+}
+
+/// Keys and aggregates.
+pub(super) struct Grouping<'c> {
+    pub(super) keys: Vec<TypedExpr>,
+    /// Numbers of keys; none where all of them make one set.
+    pub(super) sets: Option<Vec<Vec<usize>>>,
+    pub(super) aggregates: Vec<AggregateCall>,
+    /// The arguments of GROUPING(), and where it stands.
+    pub(super) groupings: Vec<(Vec<TypedExpr>, u32)>,
+    /// Columns used plainly, where and under which name.
+    pub(super) plain_columns: &'c [(usize, u32, String)],
+}
+
+impl Grouping<'_> {
+    /// The groups of a plan; what stands above is rewritten over them.
+    pub(super) fn over(
+        self,
+        plan: Plan,
+        above: &mut Above,
+        depends: &dyn Fn(usize, &[TypedExpr]) -> bool,
+    ) -> Result<Plan, SqlError> {
+        let Grouping { mut keys, sets, mut aggregates, groupings, plain_columns } = self;
+        // With several sets the primary key may be missing from one of them.
+        if sets.is_none() {
+            above.for_each_expr_mut(&mut |expr| add_dependent(expr, &mut keys, depends));
+            aggregates.iter().flat_map(|call| &call.direct).for_each(|expr| {
+                add_dependent(expr, &mut keys, depends);
+            });
+        }
+        let mut result = Ok(());
+        above.for_each_expr_mut(&mut |expr| {
+            if result.is_ok() {
+                result = over_groups(expr, &keys, aggregates.len(), plain_columns);
+            }
+        });
+        result?;
+        // Direct arguments are evaluated with the others, but may name grouped columns only.
+        for expr in aggregates.iter_mut().flat_map(|call| &call.direct) {
+            over_groups(&mut expr.clone(), &keys, 0, plain_columns)?;
+        }
+        let mut calls = Vec::with_capacity(groupings.len());
+        for (args, at) in groupings {
+            let number = |arg: &TypedExpr| keys.iter().position(|key| same(key, arg));
+            let numbers = args.iter().map(number).collect::<Option<Vec<_>>>();
+            calls.push(numbers.ok_or_else(|| {
+                let text = "arguments to GROUPING must be grouping expressions of the associated query level";
+                SqlError::new(sqlstate::GROUPING_ERROR, text).at(at)
+            })?);
+        }
+        let sets = match sets {
+            None if calls.is_empty() => None,
+            None => Some(GroupingSets { sets: vec![(0..keys.len()).collect()], calls }),
+            Some(sets) => Some(GroupingSets { sets, calls }),
+        };
+        Ok(Plan::Aggregate { input: Box::new(plan), group_by: keys, aggregates, sets })
+    }
+}
+
+impl Binder<'_> {
+    /// GROUP BY: each key once, and the sets of them where there are several.
+    #[expect(clippy::type_complexity, reason = "keys, and perhaps lists of their numbers")]
+    pub(super) fn group_keys(
+        &self,
+        group_by: &[GroupItem],
+        distinct: bool,
+        items: &[Item],
+        cx: &mut Context<'_>,
+    ) -> Result<(Vec<TypedExpr>, Option<Vec<Vec<usize>>>), SqlError> {
+        cx.clause = Clause::GroupBy;
+        let mut keys = Vec::new();
+        let plain = group_by.iter().all(|item| match item {
+            GroupItem::Expr(_) => true,
+            GroupItem::Set(set, _) => !set.is_empty(),
+            _ => false,
+        });
+        // The items multiply: each set of one with each of the next.
+        let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
+        for item in group_by {
+            let own = self.item_sets(item, items, &mut keys, cx)?;
+            if sets.len().saturating_mul(own.len()) > SETS_MAX {
+                let text = format!("too many grouping sets present (maximum {SETS_MAX})");
+                return Err(SqlError::new(sqlstate::STATEMENT_TOO_COMPLEX, text));
+            }
+            let with = |set: &Vec<usize>| {
+                own.iter().map(|more| set.iter().chain(more).copied().collect()).collect::<Vec<Vec<usize>>>()
+            };
+            sets = sets.iter().flat_map(with).collect();
+        }
+        for set in &mut sets {
+            set.sort_unstable();
+            set.dedup();
+        }
+        if distinct {
+            let mut once: Vec<Vec<usize>> = Vec::new();
+            for set in sets {
+                if !once.contains(&set) {
+                    once.push(set);
+                }
+            }
+            sets = once;
+        }
+        Ok((keys, (!plain).then_some(sets)))
+    }
+
+    /// The sets that one item stands for, of numbers of keys.
+    fn item_sets(
+        &self,
+        item: &GroupItem,
+        items: &[Item],
+        keys: &mut Vec<TypedExpr>,
+        cx: &mut Context<'_>,
+    ) -> Result<Vec<Vec<usize>>, SqlError> {
+        let mut list = |exprs: &[Expr], cx: &mut Context<'_>| -> Result<Vec<usize>, SqlError> {
+            let mut numbers = Vec::new();
+            for expr in exprs {
+                // Parentheses around several are no row here.
+                let parts = match &expr.kind {
+                    ExprKind::Row(parts) if !parts.is_empty() => parts.as_slice(),
+                    _ => std::slice::from_ref(expr),
+                };
+                for part in parts {
+                    numbers.push(self.key_number(part, items, keys, cx)?);
+                }
+            }
+            Ok(numbers)
+        };
+        Ok(match item {
+            GroupItem::Expr(key) => vec![list(std::slice::from_ref(key), cx)?],
+            GroupItem::Set(set, _) => vec![list(set, cx)?],
+            GroupItem::Rollup(parts, _) => {
+                let parts = parts.iter().map(|part| list(part, cx)).collect::<Result<Vec<_>, _>>()?;
+                (0..=parts.len()).rev().map(|n| parts[..n].concat()).collect()
+            }
+            GroupItem::Cube(parts, at) => {
+                if parts.len() > 12 {
+                    let text = "CUBE is limited to 12 elements";
+                    return Err(SqlError::new(sqlstate::TOO_MANY_COLUMNS, text).at(at.start));
+                }
+                let parts = parts.iter().map(|part| list(part, cx)).collect::<Result<Vec<_>, _>>()?;
+                let count = parts.len();
+                // All of them first, none last.
+                let chosen = |bits: usize| {
+                    let there = |n: &usize| bits >> (count - 1 - n) & 1 == 1;
+                    (0..count).filter(there).flat_map(|n| parts[n].iter().copied()).collect()
+                };
+                (0..1usize << count).rev().map(chosen).collect()
+            }
+            GroupItem::Sets(parts, _) => {
+                let mut all = Vec::new();
+                for part in parts {
+                    all.extend(self.item_sets(part, items, keys, cx)?);
+                }
+                all
+            }
+        })
+    }
+
+    /// The number of a key, which is added where it is new.
+    fn key_number(
+        &self,
+        key: &Expr,
+        items: &[Item],
+        keys: &mut Vec<TypedExpr>,
+        cx: &mut Context<'_>,
+    ) -> Result<usize, SqlError> {
+        let key = self.group_key(key, items, cx)?;
+        Ok(keys.iter().position(|known| same(known, &key)).unwrap_or_else(|| {
+            keys.push(key);
+            keys.len() - 1
+        }))
+    }
+
+    /// A bare name is a column of FROM before it is one of the output.
+    fn group_key(&self, key: &Expr, items: &[Item], cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let is_input = match &key.kind {
+            ExprKind::Column(parts) => match parts.as_slice() {
+                [name] => cx.scope().visible.iter().any(|(column, _)| **column == *name.text),
+                _ => true,
+            },
+            _ => false,
+        };
+        if !is_input && let Some(column) = self.output_reference(key, items, "GROUP BY")? {
+            let expr = items[column].expr.clone();
+            let mut refused = None;
+            expr.any(&mut |part| {
+                refused = refused.or(match part.kind {
+                    K::Column(column) if (WINDOW_BASE..SET_BASE).contains(&column) => {
+                        Some(("window", sqlstate::WINDOWING_ERROR))
+                    }
+                    K::Column(column) if (AGGREGATE_BASE..WINDOW_BASE).contains(&column) => {
+                        Some(("aggregate", sqlstate::GROUPING_ERROR))
+                    }
+                    _ => None,
+                });
+                false
+            });
+            if let Some((kind, code)) = refused {
+                let text = format!("{kind} functions are not allowed in GROUP BY");
+                return Err(SqlError::new(code, text).at(items[column].at));
+            }
+            return Ok(expr);
+        }
+        let bound = self.expr(key, cx)?;
+        self.settle(bound, key.at.start)
+    }
+
+    /// Whether a column of a table is determined by the keys: they have its primary key.
+    pub(super) fn depends(&self, scope: &Scope, column: usize, keys: &[TypedExpr]) -> bool {
+        let Some(item) = scope.tables.iter().find(|table| table.columns.contains(&column)) else {
+            return false;
+        };
+        let Some(table) = item.relation.and_then(|oid| self.catalog.table_by_oid(verso_catalog::Oid(oid)))
+        else {
+            return false;
+        };
+        let Some(primary) = table.indexes.iter().find(|index| index.primary) else { return false };
+        primary.parts.iter().all(|part| {
+            let place = table.column_with_id(part.column).map(|at| item.columns.start + at);
+            let is_key = |key: &TypedExpr| matches!(key.kind, K::Column(key) if Some(key) == place);
+            keys.iter().any(is_key)
+        })
+    }
+}

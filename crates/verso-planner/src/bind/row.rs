@@ -1,0 +1,222 @@
+//! Rows in expressions: comparisons of rows, and of rows or values with what a query yields.
+//!
+//! ```text
+//! (a, b) < (c, d)      CASE WHEN a = c THEN b < d ELSE a < c END
+//! a < ANY (query)      (SELECT CASE WHEN bool_or(a < x) THEN true WHEN some are NULL THEN NULL ELSE false END FROM query)
+//! ```
+//!
+//! What stands on the left of a query is handed in once per row, as `Outer(n)`.
+
+use verso_exec::functions::aggregate_candidates;
+use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
+use verso_types::{SqlType, Value};
+
+use super::Binder;
+use super::context::Context;
+use super::subquery::subquery;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Expr, ExprKind, Query};
+
+/// An expression and where it stands.
+type Located = (TypedExpr, u32);
+
+fn boolean(value: bool) -> TypedExpr {
+    TypedExpr::literal(Value::Bool(value), SqlType::Bool)
+}
+
+impl Binder<'_> {
+    /// `ROW(a, b)` as a value.
+    pub(super) fn row(&self, parts: &[Expr], cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let parts = self.located(parts, cx)?.into_iter().map(|(part, at)| self.settle(part, at));
+        Ok(TypedExpr::new(K::Row(parts.collect::<Result<_, _>>()?), SqlType::Record))
+    }
+
+    /// `(a, b) op …`, where the left side is written as a row; none where the right side is neither a row nor a query.
+    pub(super) fn row_operator(
+        &self,
+        op: &str,
+        left: &[Expr],
+        right: &Expr,
+        point: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<Option<TypedExpr>, SqlError> {
+        match &right.kind {
+            ExprKind::Row(right) => {
+                let (left, right) = (self.located(left, cx)?, self.located(right, cx)?);
+                self.compare_rows(op, left, right, point).map(Some)
+            }
+            ExprKind::Subquery(query) => {
+                let left = self.located(left, cx)?;
+                let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
+                let plan = Plan::Project { input: Box::new(plan), exprs: vec![test], names: vec!["".into()] };
+                Ok(Some(subquery(plan, outer, SubqueryTest::Scalar, Vec::new(), SqlType::Bool)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Two rows, pair by pair.
+    pub(super) fn compare_rows(
+        &self,
+        op: &str,
+        left: Vec<Located>,
+        right: Vec<Located>,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
+        if left.len() != right.len() {
+            return Err(SqlError::syntax("unequal number of entries in row expressions").at(point));
+        }
+        let op = if op == "!=" { "<>" } else { op };
+        let pairs: Vec<Vec<Located>> = left.into_iter().zip(right).map(|(a, b)| vec![a, b]).collect();
+        if pairs.is_empty() {
+            let text = "cannot compare rows of zero length";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(point));
+        }
+        let strict = match op {
+            "=" | "<>" => {
+                let tests = pairs.into_iter().map(|pair| self.operator(op, pair, point));
+                let tests = tests.collect::<Result<Vec<_>, _>>()?;
+                let kind = if op == "=" { K::And(tests) } else { K::Or(tests) };
+                return Ok(TypedExpr::new(kind, SqlType::Bool));
+            }
+            "<" | "<=" => "<",
+            ">" | ">=" => ">",
+            _ => {
+                let text = format!("could not determine interpretation of row comparison operator {op}");
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(point));
+            }
+        };
+        let mut pairs = pairs.into_iter().rev();
+        let Some(last) = pairs.next() else { return Err(SqlError::internal("rows without columns")) };
+        let mut result = self.operator(op, last, point)?;
+        for pair in pairs {
+            let equal = self.operator("=", pair.clone(), point)?;
+            let decided = self.operator(strict, pair, point)?;
+            let kind = K::Case { branches: vec![(equal, result)], otherwise: Some(Box::new(decided)) };
+            result = TypedExpr::new(kind, SqlType::Bool);
+        }
+        Ok(result)
+    }
+
+    /// `(a, b) IS [NOT] DISTINCT FROM (c, d)`.
+    pub(super) fn distinct_rows(
+        &self,
+        left: &[Expr],
+        right: &[Expr],
+        negated: bool,
+        point: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        if left.len() != right.len() {
+            return Err(SqlError::syntax("unequal number of entries in row expressions").at(point));
+        }
+        let mut tests = Vec::new();
+        for (left, right) in left.iter().zip(right) {
+            let (left, right) = self.comparable(left, right, point, cx)?;
+            let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated };
+            tests.push(TypedExpr::new(kind, SqlType::Bool));
+        }
+        Ok(TypedExpr::new(if negated { K::And(tests) } else { K::Or(tests) }, SqlType::Bool))
+    }
+
+    /// `(a, b) [NOT] IN ((c, d), …)`.
+    pub(super) fn row_in_list(
+        &self,
+        left: &[Expr],
+        list: &[Expr],
+        negated: bool,
+        point: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let left = self.located(left, cx)?;
+        let mut tests = Vec::new();
+        for item in list {
+            let ExprKind::Row(right) = &item.kind else {
+                return Err(SqlError::unsupported("a row compared with a value that is not written as one")
+                    .at(item.at.start));
+            };
+            let right = self.located(right, cx)?;
+            tests.push(self.compare_rows(if negated { "<>" } else { "=" }, left.clone(), right, point)?);
+        }
+        Ok(TypedExpr::new(if negated { K::And(tests) } else { K::Or(tests) }, SqlType::Bool))
+    }
+
+    /// `a op ANY (query)`, `a op ALL (query)`.
+    pub(super) fn quantified_subquery(
+        &self,
+        op: &str,
+        args: &[Expr],
+        query: &Query,
+        all: bool,
+        point: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let left = self.located(args, cx)?;
+        let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
+        let unknown = K::IsNull { arg: Box::new(test.clone()), negated: false };
+        let find = |name: &str, args: usize| {
+            let mut found = aggregate_candidates(name).iter().filter(|entry| entry.args.len() == args);
+            found.next().ok_or_else(|| SqlError::internal("an aggregate that is not there"))
+        };
+        let decide = find(if all { "bool_and" } else { "bool_or" }, 1)?;
+        let aggregates = vec![
+            AggregateCall { args: vec![test], ..AggregateCall::plain(decide, SqlType::Bool, "".into()) },
+            AggregateCall {
+                filter: Some(TypedExpr::new(unknown, SqlType::Bool)),
+                ..AggregateCall::plain(find("count", 0)?, SqlType::Int8, "".into())
+            },
+        ];
+        let plan = Plan::Aggregate { input: Box::new(plan), group_by: Vec::new(), aggregates, sets: None };
+        // NULL counts only where no row has decided.
+        let decided = K::IsBool {
+            arg: Box::new(TypedExpr::column(0, SqlType::Bool)),
+            value: Some(!all),
+            negated: false,
+        };
+        let nulls = TypedExpr::column(1, SqlType::Int8);
+        let zero = TypedExpr::literal(Value::Int8(0), SqlType::Int8);
+        let some = self.operator(">", vec![(nulls, point), (zero, point)], point)?;
+        let result = K::Case {
+            branches: vec![
+                (TypedExpr::new(decided, SqlType::Bool), boolean(!all)),
+                (some, TypedExpr::null(SqlType::Bool)),
+            ],
+            otherwise: Some(Box::new(boolean(all))),
+        };
+        let exprs = vec![TypedExpr::new(result, SqlType::Bool)];
+        let plan = Plan::Project { input: Box::new(plan), exprs, names: vec!["".into()] };
+        Ok(subquery(plan, outer, SubqueryTest::Scalar, Vec::new(), SqlType::Bool))
+    }
+
+    /// A query, what is handed in to it, and the comparison of the left side, handed in, with its columns.
+    fn against_query(
+        &self,
+        op: &str,
+        left: Vec<Located>,
+        query: &Query,
+        point: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<(Plan, Vec<TypedExpr>, TypedExpr), SqlError> {
+        let (plan, mut outer) = self.correlated_for(query, &[], cx)?;
+        let output = plan.output();
+        if output.len() != left.len() {
+            let word = if output.len() > left.len() { "many" } else { "few" };
+            return Err(SqlError::syntax(format!("subquery has too {word} columns")).at(point));
+        }
+        let mut ours = Vec::with_capacity(left.len());
+        for ((expr, at), column) in left.into_iter().zip(&output) {
+            // A literal without a type takes that of the column.
+            let expr = match expr.ty {
+                SqlType::Unknown => self.coerce(expr, at, &column.ty, verso_types::CastKind::Implicit)?,
+                _ => expr,
+            };
+            let handed = TypedExpr::new(K::Outer(outer.len()), expr.ty.clone());
+            outer.push(expr);
+            ours.push((handed, at));
+        }
+        let theirs = output.iter().enumerate();
+        let theirs = theirs.map(|(n, column)| (TypedExpr::column(n, column.ty.clone()), point)).collect();
+        let test = self.compare_rows(op, ours, theirs, point)?;
+        Ok((plan, outer, test))
+    }
+}
