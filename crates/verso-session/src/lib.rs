@@ -10,7 +10,6 @@
 //! | [`views`] | rows of the system views |
 //! | [`cursors`] | cursors that are open, and where they stand |
 //! | [`portal`] | portals: executions that yield their rows in portions |
-//! | [`transaction`] | the transaction a session is in: a state machine, and storage's transaction |
 //! | [`framed`] | which part runs a statement in its frame |
 //! | [`ddl`] | CREATE, ALTER, DROP, TRUNCATE, LOCK TABLE |
 //! | [`copy`] | COPY |
@@ -18,9 +17,10 @@
 //! | [`constraints`] | constraints checked at commit, errors of keys |
 //! | [`frame`] | what a statement works with, and how it runs there |
 //! | [`services`] | what running expressions ask of the session |
-//! | [`tables`] | the executors' tables, over storage |
 //! | [`instance`] | what the sessions of a database share |
+//! | [`transaction`] | the transaction a session is in: a state machine, and storage's transaction |
 //! | [`plans`] | statements made ready, and kept |
+//! | [`tables`] | the executors' tables, over storage |
 //! | [`registry`] | who is connected; cancel, terminate, timeouts |
 //! | [`settings`] | the settings and their values |
 //! | [`client`] | the way to the client: sinks, tags, notices, rows |
