@@ -156,7 +156,17 @@ impl Binder<'_> {
                 let own = self.expr(left, cx)?;
                 let (left, right) = self.comparable(left, right, expr.at.start, cx)?;
                 let ty = if own.ty == SqlType::Unknown { SqlType::Text } else { left.ty.clone() };
-                TypedExpr::new(K::NullIf { left: Box::new(left), right: Box::new(right) }, ty)
+                let compared = ty.clone();
+                let result = TypedExpr::new(K::NullIf { left: Box::new(left), right: Box::new(right) }, ty);
+                // It is of the left side's own type, whatever type both are compared in.
+                match own.ty {
+                    SqlType::Unknown => result,
+                    own if own.same_base(&compared) => result,
+                    own => {
+                        let kind = CastKind::Explicit;
+                        TypedExpr::new(K::Cast { arg: Box::new(result), kind }, own.without_modifiers())
+                    }
+                }
             }
             "greatest" | "least" if plain && !call.args.is_empty() => {
                 let args = self.located(&call.args, cx)?;
