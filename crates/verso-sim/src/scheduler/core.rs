@@ -47,6 +47,7 @@ struct State {
     step_count: u64,
     switch_count: u64,
     trace_hash: u64,
+    trace: Option<Vec<(usize, &'static Location<'static>)>>,
     lone_spin_count: u64,
     body_end: Option<BodyEnd>,
     silence_told_at: Option<u64>,
@@ -103,6 +104,7 @@ impl Core {
             step_count: 0,
             switch_count: 0,
             trace_hash: 0xCBF2_9CE4_8422_2325,
+            trace: options.keep_trace.then(Vec::new),
             lone_spin_count: 0,
             body_end: None,
             silence_told_at: None,
@@ -240,6 +242,7 @@ impl Core {
             step_count: state.step_count,
             switch_count: state.switch_count,
             trace_hash: state.trace_hash,
+            trace: state.trace.take().unwrap_or_default(),
         };
         let failure = state.failure.take().or(unjoined.map(|text| format!("{text} (SEED={})", self.seed)));
         drop(state);
@@ -455,6 +458,7 @@ impl State {
         for part in [thread as u64, at.file().len() as u64, u64::from(at.line()), u64::from(at.column())] {
             self.trace_hash = (self.trace_hash ^ part).wrapping_mul(0x0100_0000_01B3);
         }
+        self.trace.iter_mut().for_each(|trace| trace.push((thread, at)));
         if self.recent.len() == RECENT_STEP_COUNT {
             self.recent.pop_front();
         }

@@ -19,7 +19,7 @@ mod core;
 mod threads;
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ pub struct SchedulerOptions {
     pub ending_steps_max: u64,
     /// See `ending_steps_max`.
     pub ending_time_max: Duration,
+    /// Whether the report has every step, 16 bytes each.
+    pub keep_trace: bool,
 }
 
 impl Default for SchedulerOptions {
@@ -57,6 +59,7 @@ impl Default for SchedulerOptions {
             steps_max: 50_000_000,
             ending_steps_max: 1_000_000,
             ending_time_max: Duration::from_secs(24 * 3600),
+            keep_trace: false,
         }
     }
 }
@@ -70,6 +73,25 @@ pub struct RunReport {
     pub switch_count: u64,
     /// A hash over which thread passed which source line, in order.
     pub trace_hash: u64,
+    /// Which thread passed which source line, in order, if that was asked for.
+    pub trace: Vec<(usize, &'static Location<'static>)>,
+}
+
+impl RunReport {
+    /// Where two runs go apart: the number of the first step that differs, and both of them.
+    pub fn difference(&self, other: &RunReport) -> Option<String> {
+        let differs = |at: &usize| self.trace.get(*at) != other.trace.get(*at);
+        let at = (0..self.trace.len().max(other.trace.len())).find(differs);
+        let text = |report: &RunReport, at: usize| match report.trace.get(at) {
+            Some((thread, place)) => format!("thread {thread} at {place}"),
+            None => "the end".to_owned(),
+        };
+        match at {
+            Some(at) => Some(format!("step {at}: {} / {}", text(self, at), text(other, at))),
+            None if self == other => None,
+            None => Some(format!("{} / {} steps", self.step_count, other.step_count)),
+        }
+    }
 }
 
 /// Runs `body` as thread `main` of a new simulation, until it and every thread that it started have ended.

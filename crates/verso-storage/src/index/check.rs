@@ -122,7 +122,7 @@ impl Checker<'_> {
                 home.keys(horizon, |key, _, writer| {
                     // Who has not ended may be between the record and its entry.
                     if shared.transactions.state(writer) == TxnState::Committed
-                        && !index.records_of(shared, key)?.contains(&record)
+                        && !index.has_entry(shared, key, record)?
                     {
                         missing += 1;
                     }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use verso_env::sync::Mutex;
 use verso_types::KeyType;
 
-use super::entries::record_of;
+use super::entries::{RECORD, record_bytes, record_of};
 use super::key::{KeyPart, KeyRange};
 use super::purging::Purging;
 use crate::StorageError;
@@ -228,6 +228,20 @@ impl Index {
                 _ => return Ok(records),
             }
         }
+    }
+
+    /// Whether a record has an entry of this key, however many others have one.
+    pub(super) fn has_entry(
+        &self,
+        shared: &Shared,
+        key: &[u8],
+        record: RecordId,
+    ) -> Result<bool, StorageError> {
+        let mut entry = Vec::with_capacity(key.len() + RECORD);
+        entry.extend_from_slice(key);
+        entry.extend_from_slice(&record_bytes(record));
+        let leaf = self.read_leaf(shared, &entry)?;
+        Ok(self.node(leaf.id(), &leaf)?.find(&entry).1)
     }
 
     /// Its figures, as of now.

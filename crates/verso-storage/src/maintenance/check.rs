@@ -1,13 +1,15 @@
 //! `verso check`: proves the numbered invariants of a database.
 
-use std::collections::{HashMap, HashSet};
+mod pages;
 
+use std::collections::BTreeMap;
+
+use self::pages::Moved;
 use crate::heap::apply;
 use crate::heap::layout::{
     DELETED_COUNT, FLAG_ALIKE, FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PageLayout, SLOT_HIGH,
     VARIABLE_START,
 };
-use crate::heap::slice::Variable;
 use crate::heap::value_slot::ValueSlot;
 use crate::heap::{self, Heap};
 use crate::heap::{companion, overflow};
@@ -16,7 +18,7 @@ use crate::page::bytes::{u16_at, u64_at};
 use crate::page::{PageId, PageKind, TxnId, header};
 use crate::shared::Shared;
 use crate::txn::TxnState;
-use crate::version::entry::{Entry, EntryKind, VersionPointer};
+use crate::version::entry::{Entry, VersionPointer};
 use crate::version::page as version_page;
 use crate::{ObjectId, StorageError};
 
@@ -74,7 +76,8 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
             message,
         });
     }
-    let roots: HashMap<ObjectId, PageId> = shared.roots.lock().clone();
+    let roots: BTreeMap<ObjectId, PageId> =
+        shared.roots.lock().iter().map(|(id, root)| (*id, *root)).collect();
     let mut heaps = Vec::new();
     for (object, root) in roots {
         match shared.heap(object) {
@@ -113,7 +116,7 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
             report.pages += 1;
             progress(CheckProgress { pages_total, pages_done: report.pages });
         }
-        if let Err(error) = check_pages(shared, &heap, &mut moved, &mut report) {
+        if let Err(error) = pages::check(shared, &heap, &moved, &mut report) {
             if matches!(error, StorageError::Poisoned | StorageError::Closed) {
                 return Err(error);
             }
@@ -151,173 +154,6 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
 /// found in them says nothing.
 fn is_gone(shared: &Shared, object: ObjectId) -> bool {
     shared.space.extents_of(object).is_empty()
-}
-
-/// Values outside of their records' pages that were met.
-#[derive(Default)]
-struct Moved {
-    /// First page of a chain and its incarnation, or companion page and item.
-    values: HashSet<(PageId, u16)>,
-    /// Companion pages looked at.
-    companions: HashSet<PageId>,
-}
-
-/// How often the pages of a table are counted anew when others gave out or took back some meanwhile.
-const TRIES: usize = 8;
-/// As often in succession the same has to be found.
-const AGREEING: usize = 4;
-
-/// Every page in a table's extents is its root, of its directory, a data page, part of one value, in the list of those
-/// given back, or was never used; nothing else is the table's. `moved` has what home records refer to.
-fn check_pages(
-    shared: &Shared,
-    heap: &Heap,
-    moved: &mut Moved,
-    report: &mut CheckReport,
-) -> Result<(), StorageError> {
-    let (mut before, mut agreeing) = (Vec::new(), 0);
-    for _ in 0..TRIES {
-        let root = shared.core().pool.read(heap.root)?.to_vec();
-        let mut found = Vec::new();
-        count_pages(shared, heap, &root, moved, &mut found)?;
-        found.sort_unstable_by(|a, b| (a.page, &a.message).cmp(&(b.page, &b.message)));
-        // Pages come and go with a change of the root, and values between home records and old versions: what is found
-        // again and again is wrong.
-        let same = header::lsn(&shared.core().pool.read(heap.root)?) == header::lsn(&root);
-        let messages: Vec<(PageId, String)> =
-            found.iter().map(|problem| (problem.page, problem.message.clone())).collect();
-        agreeing = if same && messages == before { agreeing + 1 } else { 1 };
-        if found.is_empty() || agreeing == AGREEING {
-            report.problems.extend(found);
-            return Ok(());
-        }
-        before = messages;
-        *moved = Moved::default();
-        for index in 0..heap.page_count() {
-            let Some(id) = heap.page_at(index) else { break };
-            check_page(shared, heap, index, id, moved, &mut CheckReport::default())?;
-        }
-    }
-    Ok(())
-}
-
-fn count_pages(
-    shared: &Shared,
-    heap: &Heap,
-    root: &[u8],
-    moved: &Moved,
-    found: &mut Vec<CheckProblem>,
-) -> Result<(), StorageError> {
-    const RULE: &str = "free list";
-    let problem =
-        |page: PageId, message: String| CheckProblem { page, table: heap.object, rule: RULE, message };
-    let mut uses: HashMap<PageId, &'static str> = HashMap::new();
-    let mut take = |page: PageId, what: &'static str, found: &mut Vec<CheckProblem>| {
-        if let Some(before) = uses.insert(page, what) {
-            found.push(problem(page, format!("{what} and {before} at once")));
-            return false;
-        }
-        true
-    };
-    take(heap.root, "the root", found);
-    for page in heap::root::directory(root) {
-        take(page, "of the directory", found);
-    }
-    for page in (0..heap.page_count()).map_while(|index| heap.page_at(index)) {
-        take(page, "a data page", found);
-    }
-    let (never_used, mut next) = heap::root::unused(root);
-    for page in never_used.map(PageId) {
-        take(page, "never used", found);
-    }
-    while !next.is_none() {
-        let page = shared.core().pool.read(next)?;
-        let Some(after) = heap::root::next_unused(&page, heap.object) else {
-            found.push(problem(next, "in the list of free pages, but in use".into()));
-            break;
-        };
-        if !take(next, "in the list of free pages", found) {
-            break;
-        }
-        next = after;
-    }
-    for (page, _) in moved.values.iter().filter(|(page, _)| !moved.companions.contains(page)) {
-        take(*page, "part of a value", found);
-    }
-    for page in &moved.companions {
-        take(*page, "a companion page", found);
-    }
-    // Behind those of the home records, to which old values may go back meanwhile.
-    let old = old_values(shared, heap)?;
-    for (page, _) in old.values.iter().filter(|(page, _)| !old.companions.contains(page)) {
-        if !moved.values.iter().any(|(of_home, _)| of_home == page) {
-            take(*page, "part of an old value", found);
-        }
-    }
-    for page in old.companions.iter().filter(|page| !moved.companions.contains(page)) {
-        take(*page, "a companion page", found);
-    }
-    for id in moved.companions.union(&old.companions) {
-        let page = shared.core().pool.read(*id)?;
-        for item in companion::live(&page) {
-            if !moved.values.contains(&(*id, item)) && !old.values.contains(&(*id, item)) {
-                found.push(problem(*id, format!("nothing leads to item {item}")));
-            }
-        }
-    }
-    let mut its = HashSet::new();
-    for run in shared.space.extents_of(heap.object) {
-        for page in run.page_ids() {
-            its.insert(page);
-            if !uses.contains_key(&page) {
-                found.push(problem(page, "allocated to the table, but nothing leads to it".into()));
-            }
-        }
-    }
-    let strangers = uses.iter().filter(|(page, _)| !its.contains(*page));
-    found.extend(
-        strangers.map(|(page, what)| problem(*page, format!("{what}, but not in the table's extents"))),
-    );
-    Ok(())
-}
-
-/// What old versions of a table's records refer to.
-fn old_values(shared: &Shared, heap: &Heap) -> Result<Moved, StorageError> {
-    let pool = &shared.core().pool;
-    let mut found = Moved::default();
-    for (id, _) in shared.versions.pages() {
-        let bytes = match pool.read(id) {
-            Err(_) if shared.versions.info(id).is_none() => continue,
-            page => page?.to_vec(),
-        };
-        let Ok(entries) = version_page::entries(&bytes) else { continue };
-        let updates = entries.iter().map(|(_, entry)| entry);
-        for entry in updates.filter(|entry| entry.kind == EntryKind::Update && entry.table() == heap.object) {
-            let Ok(slices) = entry.columns() else { continue };
-            for value in
-                slices.iter().filter(|slice| slice.has_references()).flat_map(|slice| slice.variables())
-            {
-                let Variable::Reference(raw) = value else { continue };
-                // What was undone or purged may refer to what is gone.
-                match ValueSlot::decode(raw) {
-                    Some(ValueSlot::Overflow { page, incarnation }) => {
-                        let chain = overflow::read(pool, heap.object, page, incarnation, None);
-                        found
-                            .values
-                            .extend(chain.unwrap_or_default().into_iter().map(|part| (part, incarnation)));
-                    }
-                    Some(ValueSlot::Companion { page, item })
-                        if companion::read(pool, heap.object, page, item, &mut Vec::new()).is_ok() =>
-                    {
-                        found.companions.insert(page);
-                        found.values.insert((page, item));
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// V8: every version page is known with the transactions in it, and whether retirement has to read it. All other pages

@@ -125,7 +125,7 @@ fn range_payload(page: PageId, txn: TxnId, purge: bool) -> [u8; 13] {
 #[derive(Default)]
 pub struct RestoredVersions {
     /// Pages in use.
-    pub pages: HashMap<PageId, PageInfo>,
+    pub pages: BTreeMap<PageId, PageInfo>,
 }
 
 impl RestoredVersions {
@@ -166,11 +166,16 @@ impl RestoredVersions {
 impl VersionStore {
     /// The store after a restart: pages of `kept` are in use, all other version extents are to be freed by the caller.
     pub fn restore(
-        kept: HashMap<PageId, PageInfo>,
+        kept: BTreeMap<PageId, PageInfo>,
         free: impl Iterator<Item = PageId>,
         incarnation: u16,
     ) -> VersionStore {
-        let inner = Inner { free: free.collect(), pages: kept, incarnation, ..Inner::default() };
+        let inner = Inner {
+            free: free.collect(),
+            pages: kept.into_iter().collect(),
+            incarnation,
+            ..Inner::default()
+        };
         VersionStore { inner: Mutex::new(inner), walking: StripedRwLock::default() }
     }
 
@@ -311,7 +316,8 @@ impl VersionStore {
     /// After restart: pages in use are closed.
     pub fn close_all(&self, transactions: &Transactions) {
         let mut inner = self.inner.lock();
-        let pages: Vec<PageId> = inner.pages.keys().copied().collect();
+        let mut pages: Vec<PageId> = inner.pages.keys().copied().collect();
+        pages.sort_unstable();
         for page in pages {
             inner.settle(page, transactions);
         }
@@ -418,9 +424,9 @@ impl VersionStore {
 
     /// For a checkpoint (V8).
     pub fn encode(&self, out: &mut Vec<u8>) {
-        for (page, info) in &self.inner.lock().pages {
+        for (page, info) in self.pages() {
             for txn in &info.txns {
-                out.extend_from_slice(&range_payload(*page, *txn, info.purge));
+                out.extend_from_slice(&range_payload(page, *txn, info.purge));
             }
         }
     }

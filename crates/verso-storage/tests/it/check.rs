@@ -2,8 +2,11 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use verso_env::Env;
+use verso_sim::{SchedulerOptions, World, seeds};
 use verso_storage::heap::layout::{
     FLAG_ALIKE, FLAG_SWEPT, GARBAGE, LIVE_COUNT, MAX_WRITER, PAGE_INDEX, PageLayout, VARIABLE_START,
 };
@@ -12,7 +15,7 @@ use verso_storage::page::header;
 use verso_storage::{CommitMode, Engine, EngineOptions, PageKind, SweepOptions, TxnOptions};
 
 use crate::rules::{copy_database, tamper};
-use crate::support::{Row, batch, bump, create, fill, options, sound};
+use crate::support::{COLUMNS, Row, batch, bump, create, fill, options, sound};
 
 /// A closed database: 60 records updated by a transaction that committed, 3 with long values, and a dead change of all.
 fn make(dir: &Path) {
@@ -211,5 +214,52 @@ fn a_table_that_goes_while_it_is_swept_is_left_alone() {
         copy_database(&dir.path().join("t.verso"), &copy);
         let again = Engine::open(Env::real(), &copy, options()).unwrap();
         sound(&again);
+    }
+}
+
+/// Long values go from their records to versions with an update and back with its undo: whoever looks at the two places one
+/// after the other misses one that went back in between.
+#[test]
+fn values_that_come_and_go_beside_a_check_are_not_lost_pages() {
+    for seed in seeds(60) {
+        let world = World::new(seed);
+        world.set_scheduler(SchedulerOptions { switch_one_in: Some(2), ..SchedulerOptions::default() });
+        world.run(|env| {
+            let engine = Engine::create(env.clone(), &World::dir().join("t.verso"), options()).unwrap();
+            let mut txn = engine.begin(TxnOptions::default());
+            let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let heap = engine.heap(object).unwrap();
+            let mut txn = engine.begin(TxnOptions::default());
+            let length = if seed % 2 == 0 { 3000 } else { 700 };
+            let long: Vec<Row> = (0..6).map(|id| (id, Some("l".repeat(length)), 0.0)).collect();
+            heap.insert(&mut txn, &batch(&long), None).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let done = Arc::new(AtomicBool::new(false));
+            let writer = {
+                let (engine, heap, done) = (engine.clone(), Arc::clone(&heap), Arc::clone(&done));
+                env.spawn("writer", move || {
+                    for round in 0..12 {
+                        let mut txn = engine.begin(TxnOptions::default());
+                        txn.savepoint("s").unwrap();
+                        txn.begin_statement().unwrap();
+                        bump(&heap, &mut txn, "x", 1.0, |_| true).unwrap();
+                        txn.end_statement().unwrap();
+                        txn.rollback_to("s").unwrap();
+                        if round % 4 == 0 {
+                            txn.commit(CommitMode::Wait).unwrap()
+                        } else {
+                            txn.rollback().unwrap()
+                        }
+                    }
+                    done.store(true, Ordering::Release);
+                })
+            };
+            while !done.load(Ordering::Acquire) {
+                sound(&engine);
+            }
+            writer.join().unwrap();
+            sound(&engine);
+        });
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use verso_env::{Env, JoinHandle};
 use verso_sim::model::{History, Row, Writes};
-use verso_sim::{FaultPlan, Rng, World, seeds};
+use verso_sim::{FaultPlan, Operation, Rng, RunReport, SchedulerOptions, World, seeds};
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::{
     CommitMode, Engine, EngineOptions, Isolation, ObjectId, StorageError, SweepOptions, Txn, TxnOptions,
@@ -257,7 +257,11 @@ fn at_rest(work: &Work) {
 
 /// Rounds of work, each cut off by a power failure or closed.
 fn run_simulated(seed: u64) {
-    let world = World::new(seed);
+    run_in(&World::new(seed), &mut |_| ());
+}
+
+/// As [`run_simulated`]; `ran` hears of every round.
+fn run_in(world: &World, ran: &mut dyn FnMut(&World)) {
     let mut rng = world.rng();
     let options = options(&mut rng);
     let path = World::dir().join("t.verso");
@@ -266,6 +270,7 @@ fn run_simulated(seed: u64) {
         engine.close().unwrap();
         objects
     });
+    ran(world);
     let mut history = History::default();
     for _ in 0..2 {
         let load = Load {
@@ -292,9 +297,39 @@ fn run_simulated(seed: u64) {
             }
             Arc::into_inner(work).expect("all threads have ended").history
         });
+        ran(world);
         world.crash();
     }
     world.run(|env| at_rest(&reopen(env, &path, &options, &objects, &history)));
+    ran(world);
+}
+
+/// Everything that happens in a run of a seed: each step of each thread, and each operation of the disk.
+fn traces(seed: u64) -> Vec<(RunReport, Vec<Operation>)> {
+    let world = World::new(seed);
+    world.set_scheduler(SchedulerOptions { keep_trace: true, ..SchedulerOptions::default() });
+    world.vfs().start_trace();
+    let mut found = Vec::new();
+    run_in(&world, &mut |world| {
+        found.push((world.last_report().expect("it has ended well"), world.vfs().take_trace()));
+        world.vfs().start_trace();
+    });
+    found
+}
+
+/// What a seed has shown once it shows again: nothing depends on addresses, on the order of hash maps, on the numbers of
+/// threads, or on the clock of the machine.
+#[test]
+fn the_same_seed_is_the_same_run_step_by_step() {
+    for seed in seeds(12) {
+        let (first, second) = (traces(seed), traces(seed));
+        assert_eq!(first.len(), second.len());
+        for (round, (first, second)) in first.iter().zip(&second).enumerate() {
+            let difference = first.0.difference(&second.0);
+            assert!(difference.is_none(), "seed {seed}, round {round}: {}", difference.unwrap_or_default());
+            assert_eq!(first.1, second.1, "seed {seed}, round {round}: operations of the disk");
+        }
+    }
 }
 
 #[test]

@@ -203,3 +203,19 @@ fn i3_keys_of_a_split_entry_are_purged() {
     let report = engine.check(&mut |_| ()).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
+
+/// Each record's entry is looked for by its whole name: how many others have the same key does not matter.
+#[test]
+fn a_check_of_an_index_of_few_keys_costs_as_much_for_each_record_whatever_their_number() {
+    let fetches = |count: i64| {
+        let dir = tempfile::tempdir().unwrap();
+        let rows: Vec<Row> = (0..count).map(|id| (id, Some(format!("name {}", id % 20)), 7)).collect();
+        let table = Table::new(dir.path(), &rows, true);
+        let before = table.engine.statistics().pool.fetches;
+        let report = table.engine.check(&mut |_| ()).unwrap();
+        assert!(report.problems.is_empty(), "{:?}", report.problems);
+        table.engine.statistics().pool.fetches - before
+    };
+    let (few, many) = (fetches(1000), fetches(8000));
+    assert!(many < 12 * few, "{few} {many}");
+}
