@@ -181,6 +181,9 @@ impl Views<'_> {
                 LockTarget::Advisory(key) => {
                     ("advisory", Value::Null, Value::text(&key.to_string()), Value::Null)
                 }
+                LockTarget::Name(name) => {
+                    ("name", Value::Null, Value::text(&format!("{name:016x}")), Value::Null)
+                }
             };
             let blockers: Vec<String> = lock.blocked_by.iter().map(u64::to_string).collect();
             vec![
@@ -221,6 +224,11 @@ impl Views<'_> {
                 LockTarget::Transaction(txn) => {
                     row[4] = id(txn);
                     "transactionid"
+                }
+                LockTarget::Name(name) => {
+                    row[5] = Value::Int8((name >> 32).cast_signed());
+                    row[6] = Value::Int8((name & 0xffff_ffff).cast_signed());
+                    "object"
                 }
                 LockTarget::Advisory(key) => {
                     // As PostgreSQL splits the keys.

@@ -90,7 +90,7 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             sweep_options(cursor, &mut verbose, &mut parallel)?;
         }
     }
-    Ok(Statement::Sweep { table, verbose, parallel })
+    Ok(Statement::Sweep { table, verbose, parallel, vacuum })
 }
 
 fn sweep_options(

@@ -92,8 +92,8 @@ fn verso_s_own_statements() {
         fails("COMMIT WRITE NOWAIT BATCH"),
         ("0A000", "COMMIT WRITE NOWAIT is not supported".into(), Some(14))
     );
-    assert_eq!(one("SWEEP"), Statement::Sweep { table: None, verbose: false, parallel: None });
-    let Statement::Sweep { table: Some(table), verbose: true, parallel: Some(2) } =
+    assert_eq!(one("SWEEP"), Statement::Sweep { table: None, verbose: false, parallel: None, vacuum: false });
+    let Statement::Sweep { table: Some(table), verbose: true, parallel: Some(2), vacuum: false } =
         one("sweep table public.t (parallel 2, verbose)")
     else {
         panic!()
@@ -101,7 +101,7 @@ fn verso_s_own_statements() {
     assert_eq!(table.to_string(), "public.t");
     assert!(matches!(
         one("VACUUM VERBOSE t"),
-        Statement::Sweep { table: Some(_), verbose: true, parallel: None }
+        Statement::Sweep { table: Some(_), verbose: true, parallel: None, vacuum: true }
     ));
     assert_eq!(one("SHOW STATEMENT STATISTICS"), Statement::ShowStatementStatistics);
     assert_eq!(one("checkpoint"), Statement::Checkpoint);

@@ -145,6 +145,8 @@ pub enum Statement {
         verbose: bool,
         /// Workers asked for.
         parallel: Option<u32>,
+        /// Said by its other name, which the tag repeats.
+        vacuum: bool,
     },
     /// COPY.
     Copy(Copy),

@@ -57,7 +57,7 @@ pub(crate) struct Services {
     pub(crate) sequences: SequenceValues,
     random: RandomNumbers,
     /// Level, read-only and savepoints of the running transaction, for SHOW.
-    pub(crate) transaction: Cell<Option<(&'static str, bool, bool)>>,
+    pub(crate) transaction: Cell<Option<crate::settings::ShownModes>>,
     /// The catalog as the last statement saw it.
     pub(crate) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
     /// Tables the session has used.

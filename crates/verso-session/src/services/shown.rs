@@ -16,13 +16,14 @@ impl Services {
         let database = *self.instance.database.lock();
         match name {
             "transaction_isolation" => {
-                Some(current.map_or(self.settings.isolation.as_str(), |(level, _, _)| level).to_string())
+                Some(current.map_or(self.settings.isolation.as_str(), |modes| modes.isolation).to_string())
             }
-            "transaction_read_only" => {
-                on(current.map_or(self.settings.read_only, |(_, read_only, _)| read_only))
-            }
+            "transaction_read_only" => on(current.map_or(self.settings.read_only, |modes| modes.read_only)),
             "transaction_savepoints" => {
-                on(current.map_or(self.settings.savepoints, |(_, _, savepoints)| savepoints))
+                on(current.map_or(self.settings.savepoints, |modes| modes.savepoints))
+            }
+            "transaction_deferrable" => {
+                on(current.map_or(self.settings.deferrable, |modes| modes.deferrable))
             }
             "sweep_interval" => Some(database.sweep_interval.to_string()),
             "auto_backout" => on(database.auto_backout),
@@ -49,7 +50,7 @@ fn fixed_setting(services: &Services, name: &str) -> Option<String> {
     let text = match name {
         "is_superuser" => return on(identity.superuser),
         "session_authorization" => &*identity.user,
-        "in_hot_standby" | "default_transaction_deferrable" | "transaction_deferrable" => return on(false),
+        "in_hot_standby" => return on(false),
         "integer_datetimes" | "data_checksums" | "fsync" => return on(true),
         "block_size" => return Some(services.instance.engine.space().page_size.to_string()),
         "lc_collate" | "lc_ctype" | "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" => "C",

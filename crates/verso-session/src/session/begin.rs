@@ -114,8 +114,8 @@ impl Session {
         Ok(tag("SET"))
     }
 
-    /// SET TRANSACTION behind the first query: what stays as it is may be said again, and what has changed nothing yet may
-    /// become READ ONLY.
+    /// SET TRANSACTION behind the first query: what stays as it is may be said again, and the transaction may become READ
+    /// ONLY, up to the end of the savepoint that it is in.
     fn change_modes(&mut self, changed: Modes, snapshot: bool) -> Result<CommandTag, SqlError> {
         let Some(active) = self.transaction.active_mut() else { return Ok(tag("SET")) };
         let known = &active.state.modes;
@@ -126,11 +126,7 @@ impl Session {
             () if changed.deferrable != known.deferrable => "SET TRANSACTION [NOT] DEFERRABLE must be called",
             () if changed.savepoints != known.savepoints => "SET TRANSACTION [NO] SAVEPOINT must be called",
             () => {
-                if changed.read_only && !known.read_only && !active.txn.borrow_mut().become_read_only() {
-                    let text = "transaction read-only mode must be set before any change";
-                    return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
-                }
-                active.state.modes.read_only = changed.read_only;
+                active.set_read_only(changed.read_only);
                 self.services.transaction.set(Some(active.state.modes.shown()));
                 return Ok(tag("SET"));
             }

@@ -46,7 +46,10 @@ impl Session {
             Statement::Show(name) => self.show_setting(&name.text, sink),
             Statement::ShowAll => self.show_all(sink),
             Statement::ShowStatementStatistics => self.show_statistics(sink),
-            Statement::Sweep { table, verbose, parallel } => self.sweep(table.as_ref(), *verbose, *parallel),
+            Statement::Sweep { table, verbose, parallel, vacuum } => {
+                let word = if *vacuum { "VACUUM" } else { "SWEEP" };
+                self.sweep(word, table.as_ref(), *verbose, *parallel)
+            }
             Statement::Checkpoint => {
                 self.services.instance.engine.checkpoint()?;
                 Ok(tag("CHECKPOINT"))

@@ -27,8 +27,7 @@ impl Session {
     pub(crate) fn commit(&mut self, chain: bool) -> Result<CommandTag, SqlError> {
         let Some(active) = self.transaction.take() else {
             if chain {
-                let text = "COMMIT AND CHAIN can only be used in transaction blocks";
-                return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
+                return Err(no_block("COMMIT AND CHAIN"));
             }
             // With autocommit off a transaction is always about to begin, so there is nothing to warn of.
             if self.transaction.autocommit {
@@ -37,6 +36,10 @@ impl Session {
             return Ok(tag("COMMIT"));
         };
         if active.state.block != Block::Explicit {
+            if chain {
+                self.transaction.put_back(active);
+                return Err(no_block("COMMIT AND CHAIN"));
+            }
             self.warn_without_block();
         }
         match active.state.condition {
@@ -60,14 +63,15 @@ impl Session {
         match self.transaction.take() {
             Some(active) => {
                 if active.state.block != Block::Explicit {
+                    if chain {
+                        self.transaction.put_back(active);
+                        return Err(no_block("ROLLBACK AND CHAIN"));
+                    }
                     self.warn_without_block();
                 }
                 self.end_and_chain(active, Ending::Rollback, chain)?;
             }
-            None if chain => {
-                let text = "ROLLBACK AND CHAIN can only be used in transaction blocks";
-                return Err(SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text));
-            }
+            None if chain => return Err(no_block("ROLLBACK AND CHAIN")),
             None => self.warn_without_block(),
         }
         Ok(tag("ROLLBACK"))
@@ -204,4 +208,10 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// `25P01`: what only a transaction block accepts; the implicit one of several statements is none (X2).
+fn no_block(statement: &str) -> SqlError {
+    let text = format!("{statement} can only be used in transaction blocks");
+    SqlError::new(sqlstate::NO_ACTIVE_TRANSACTION, text)
 }

@@ -14,15 +14,16 @@ use verso_parser::syntax::{Name, QualifiedName};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
-    /// SWEEP, VACUUM.
+    /// SWEEP, VACUUM, whichever `word` says.
     pub(crate) fn sweep(
         &mut self,
+        word: &str,
         table: Option<&QualifiedName>,
         verbose: bool,
         parallel: Option<u32>,
     ) -> Result<CommandTag, SqlError> {
         if self.transaction.is_open() {
-            let text = "SWEEP cannot run inside a transaction block";
+            let text = format!("{word} cannot run inside a transaction block");
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
         if parallel.is_some_and(|workers| workers > 1) {
@@ -61,10 +62,11 @@ impl Session {
         };
         if verbose {
             let message = format!(
-                "swept {} pages ({} skipped, {} records backed out) in {:.3} s: {} before, {} after",
+                "swept {} pages ({} skipped, {} backed out, {} version pages retired) in {:.3} s: {} before, {} after",
                 report.pages_visited,
                 report.pages_skipped,
                 report.pages_backed_out,
+                report.version_pages_retired,
                 report.seconds,
                 markers(&report.before),
                 markers(&report.after)
@@ -82,7 +84,7 @@ impl Session {
             before: report.before,
             after: report.after,
         });
-        Ok(tag("SWEEP"))
+        Ok(tag(word))
     }
 
     /// ALTER DATABASE SET: at once and for good, whatever becomes of the transaction around it.

@@ -26,6 +26,7 @@ impl Session {
             name: name.text.clone(),
             settings,
             changed: active.state.settings.clone(),
+            read_only: active.state.modes.read_only,
             constraints,
         });
         Ok(tag("SAVEPOINT"))
@@ -40,6 +41,9 @@ impl Session {
         let savepoint = &active.state.savepoints[found];
         let settings = Arc::clone(&savepoint.settings);
         let constraints = savepoint.constraints.clone();
+        active.set_read_only(savepoint.read_only);
+        let shown = active.state.modes.shown();
+        self.services.transaction.set(Some(shown));
         self.services.deferred.borrow_mut().modes = constraints;
         if self.services.settings.restore(settings) {
             self.settings_changed();
@@ -57,7 +61,10 @@ impl Session {
         }
         let found = active.state.find_savepoint(name)?;
         active.txn.get_mut().release(&name.text)?;
+        active.set_read_only(active.state.savepoints[found].read_only);
         active.state.savepoints.truncate(found);
+        let shown = active.state.modes.shown();
+        self.services.transaction.set(Some(shown));
         self.portals.keep_at(found);
         self.cursors.keep_at(found);
         Ok(tag("RELEASE"))

@@ -52,6 +52,7 @@ impl Session {
             settings.isolation = modes.isolation.unwrap_or(settings.isolation);
             settings.read_only = modes.read_only.unwrap_or(settings.read_only);
             settings.savepoints = modes.savepoints.unwrap_or(settings.savepoints);
+            settings.deferrable = modes.deferrable.unwrap_or(settings.deferrable);
             Ok(())
         })?;
         Ok(tag("SET"))
@@ -164,6 +165,7 @@ fn modes_of(name: &str, value: Option<&str>) -> Result<Option<TransactionModes>,
                 Some(level.ok_or_else(|| SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text))?);
         }
         "transaction_read_only" => modes.read_only = Some(flag(name, Some(value), false)?),
+        "transaction_deferrable" => modes.deferrable = Some(flag(name, Some(value), false)?),
         _ => return Ok(None),
     }
     Ok(Some(modes))

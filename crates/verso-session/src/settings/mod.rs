@@ -20,6 +20,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", "Sets the application name to be reported in statistics and logs."),
     ("client_encoding", "Sets the client's character set encoding."),
     ("datestyle", "Sets the display format for date and time values."),
+    ("default_transaction_deferrable", "Sets the default deferrable status of new transactions."),
     ("default_transaction_isolation", "Sets the transaction isolation level of each new transaction."),
     ("default_transaction_read_only", "Sets the default read-only status of new transactions."),
     ("default_transaction_savepoints", "Off: each new transaction is a NO SAVEPOINT transaction."),
@@ -36,6 +37,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("statement_statistics", "Counts what each statement costs, for SHOW STATEMENT STATISTICS."),
     ("statement_timeout", "Ends a statement that runs longer than this."),
     ("timezone", "Sets the time zone for displaying and interpreting time stamps."),
+    ("transaction_deferrable", "Shows whether the current transaction waits for a safe snapshot."),
     ("transaction_isolation", "Shows the current transaction's isolation level."),
     ("transaction_read_only", "Shows the current transaction's read-only status."),
     ("transaction_savepoints", "Shows whether the current transaction has savepoints."),
@@ -43,6 +45,15 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("verso_rules_off", "Switches rewrites of plans off, by name, to compare answers in tests."),
     ("work_mem", "Sets the maximum memory to be used for query workspaces."),
 ];
+
+/// The modes of a running transaction, as SHOW tells them.
+#[derive(Clone, Copy)]
+pub(crate) struct ShownModes {
+    pub(crate) isolation: &'static str,
+    pub(crate) read_only: bool,
+    pub(crate) savepoints: bool,
+    pub(crate) deferrable: bool,
+}
 
 /// The values of one session.
 #[derive(Clone, Debug)]
@@ -59,6 +70,8 @@ pub struct Settings {
     pub read_only: bool,
     /// New transactions have savepoints.
     pub savepoints: bool,
+    /// New transactions, if serializable and read-only, wait for a safe snapshot.
+    pub deferrable: bool,
     /// What the client calls itself.
     pub application_name: String,
     /// What a sort, a grouping or a spool may use.
@@ -90,6 +103,7 @@ impl Default for Settings {
             isolation: IsolationLevel::ReadCommitted,
             read_only: false,
             savepoints: true,
+            deferrable: false,
             application_name: String::new(),
             work_memory_bytes: 256 << 20,
             statement_statistics: false,
@@ -178,6 +192,9 @@ impl Settings {
             }
             ("default_transaction_read_only", value) => {
                 self.read_only = flag(name, value, default.read_only)?
+            }
+            ("default_transaction_deferrable", value) => {
+                self.deferrable = flag(name, value, default.deferrable)?
             }
             ("default_transaction_savepoints", value) => {
                 self.savepoints = flag(name, value, default.savepoints)?
@@ -273,6 +290,7 @@ impl Settings {
             "default_transaction_isolation" => self.isolation.as_str().to_string(),
             "default_transaction_read_only" => on(self.read_only),
             "default_transaction_savepoints" => on(self.savepoints),
+            "default_transaction_deferrable" => on(self.deferrable),
             "application_name" => self.application_name.clone(),
             "statement_statistics" => on(self.statement_statistics),
             "statement_timeout" => duration(self.statement_timeout_ms),

@@ -59,6 +59,14 @@ pub(crate) struct Active {
     pub(crate) state: State,
 }
 
+impl Active {
+    /// READ ONLY or READ WRITE from now on.
+    pub(crate) fn set_read_only(&mut self, read_only: bool) {
+        self.state.modes.read_only = read_only;
+        self.txn.get_mut().set_read_only(read_only);
+    }
+}
+
 impl Default for Transaction {
     fn default() -> Transaction {
         Transaction {

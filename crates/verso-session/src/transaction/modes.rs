@@ -2,7 +2,7 @@
 
 use verso_storage::{Isolation, TxnOptions};
 
-use crate::settings::Settings;
+use crate::settings::{Settings, ShownModes};
 use verso_parser::syntax::{IsolationLevel, TransactionModes};
 
 /// What a transaction was begun with.
@@ -17,8 +17,8 @@ pub(crate) struct Modes {
 impl Modes {
     /// Those that a session's settings say.
     pub(crate) fn usual(settings: &Settings) -> Modes {
-        let &Settings { isolation, read_only, savepoints, .. } = settings;
-        Modes { isolation, read_only, savepoints, deferrable: false }
+        let &Settings { isolation, read_only, savepoints, deferrable, .. } = settings;
+        Modes { isolation, read_only, savepoints, deferrable }
     }
 
     /// As storage names them.
@@ -43,7 +43,8 @@ impl Modes {
     }
 
     /// As SHOW names them.
-    pub(crate) fn shown(self) -> (&'static str, bool, bool) {
-        (self.isolation.as_str(), self.read_only, self.savepoints)
+    pub(crate) fn shown(self) -> ShownModes {
+        let Modes { isolation, read_only, savepoints, deferrable } = self;
+        ShownModes { isolation: isolation.as_str(), read_only, savepoints, deferrable }
     }
 }

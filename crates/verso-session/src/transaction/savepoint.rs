@@ -11,6 +11,8 @@ pub(crate) struct Savepoint {
     pub(crate) settings: Arc<Settings>,
     /// Settings that the transaction had changed.
     pub(crate) changed: Option<ChangedSettings>,
+    /// Whether the transaction was READ ONLY: SET TRANSACTION behind it lasts as long as the savepoint.
+    pub(crate) read_only: bool,
     /// What SET CONSTRAINTS had said.
     pub(crate) constraints: ConstraintModes,
 }

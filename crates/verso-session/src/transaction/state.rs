@@ -150,6 +150,7 @@ mod tests {
             name: name.into(),
             settings: Arc::default(),
             changed: state.settings.clone(),
+            read_only: false,
             constraints: ConstraintModes::default(),
         });
     }

@@ -148,7 +148,6 @@ fn read_committed_runs_again_after_a_conflict() {
     let world = World::new();
     let (mut one, mut two) = (world.connect(), world.connect());
     one.run("CREATE TABLE t (a int); INSERT INTO t VALUES (1)");
-    // The catalog's version row conflicts when another transaction changed the schema behind a snapshot.
     one.run("BEGIN ISOLATION LEVEL SNAPSHOT; SELECT a FROM t");
     two.run("UPDATE t SET a = 2");
     assert_eq!(one.fails("UPDATE t SET a = a + 10").0, "40001");
@@ -190,4 +189,102 @@ fn a_transaction_takes_nothing_over_from_the_one_before_it() {
     assert_eq!(other.value(count), "2");
     client.run("COMMIT");
     assert_eq!(other.value(count), "1");
+}
+
+/// PostgreSQL: several statements of one text are no transaction block, so there is nothing to chain.
+#[test]
+fn and_chain_needs_a_transaction_block() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int)");
+    for word in ["COMMIT", "ROLLBACK"] {
+        let text = format!("{word} AND CHAIN can only be used in transaction blocks");
+        for before in ["", "SELECT 1; ", "INSERT INTO t VALUES (1); "] {
+            let sql = format!("{before}{word} AND CHAIN");
+            assert_eq!(client.fails(&sql), ("25P01", text.clone()), "{sql}");
+            assert!(!client.session.in_transaction());
+        }
+    }
+    assert_eq!(client.value("SELECT count(*) FROM t"), "0", "what came before it is undone");
+    client.run("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE; COMMIT AND CHAIN");
+    assert_eq!(client.value("SHOW transaction_isolation"), "serializable");
+    assert_eq!(client.value("SHOW transaction_deferrable"), "on");
+    client.run("ROLLBACK");
+}
+
+#[test]
+fn deferrable_is_a_mode_with_a_default() {
+    let world = World::new();
+    let mut client = world.connect();
+    assert_eq!(client.value("SHOW transaction_deferrable"), "off");
+    assert_eq!(client.value("SHOW default_transaction_deferrable"), "off");
+    client.run("BEGIN; SET TRANSACTION DEFERRABLE");
+    assert_eq!(client.value("SHOW transaction_deferrable"), "on");
+    client.run("ROLLBACK; BEGIN; SET transaction_deferrable = on");
+    assert_eq!(client.value("SHOW transaction_deferrable"), "on");
+    let text = "SET TRANSACTION [NOT] DEFERRABLE must be called before any query";
+    client.run("SELECT 1");
+    assert_eq!(client.fails("SET TRANSACTION NOT DEFERRABLE"), ("25001", text.to_string()));
+    client.run("ROLLBACK; SET SESSION CHARACTERISTICS AS TRANSACTION DEFERRABLE");
+    assert_eq!(client.value("SHOW default_transaction_deferrable"), "on");
+    client.run("BEGIN");
+    assert_eq!(client.value("SHOW transaction_deferrable"), "on");
+    client.run("COMMIT; SET default_transaction_deferrable = off; BEGIN");
+    assert_eq!(client.value("SHOW transaction_deferrable"), "off");
+    client.run("COMMIT");
+}
+
+/// PostgreSQL restores the mode of the transaction around a savepoint with its rollback and with its release.
+#[test]
+fn read_only_lasts_as_long_as_the_savepoint_in_which_it_was_set() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int)");
+    for end in ["ROLLBACK TO s", "RELEASE s"] {
+        client.run("BEGIN; INSERT INTO t VALUES (1); SAVEPOINT s; SET TRANSACTION READ ONLY");
+        assert_eq!(client.value("SHOW transaction_read_only"), "on");
+        client.run("SAVEPOINT inner");
+        assert_eq!(client.fails("INSERT INTO t VALUES (2)").0, "25006");
+        client.run("ROLLBACK TO inner");
+        assert_eq!(client.value("SHOW transaction_read_only"), "on");
+        client.run(end);
+        assert_eq!(client.value("SHOW transaction_read_only"), "off");
+        client.run("INSERT INTO t VALUES (3); COMMIT");
+    }
+    assert_eq!(client.value("SELECT count(*) FROM t"), "4");
+    // One that began READ ONLY stays so.
+    client.run("BEGIN READ ONLY; SAVEPOINT s; SELECT count(*) FROM t");
+    assert_eq!(client.fails("SET TRANSACTION READ WRITE").0, "25001");
+    client.run("ROLLBACK TO s");
+    assert_eq!(client.value("SHOW transaction_read_only"), "on");
+    client.run("RELEASE s; COMMIT");
+}
+
+#[test]
+fn a_read_only_transaction_has_savepoints() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int); INSERT INTO t VALUES (1)");
+    client.run("BEGIN READ ONLY; SAVEPOINT a; SELECT a FROM t; SAVEPOINT b");
+    assert_eq!(client.fails("SELECT 1 / 0").0, "22012");
+    client.run("ROLLBACK TO b");
+    assert_eq!(client.value("SELECT a FROM t"), "1");
+    client.run("RELEASE a; COMMIT");
+    client.run("BEGIN READ ONLY; PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'");
+}
+
+#[test]
+fn vacuum_answers_by_its_name_and_tells_of_pages() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int); INSERT INTO t VALUES (1)");
+    assert_eq!(client.run("VACUUM"), ["VACUUM"]);
+    assert_eq!(client.run("SWEEP"), ["SWEEP"]);
+    let lines = client.run("VACUUM VERBOSE t");
+    assert!(lines[0].starts_with("INFO: swept ") && lines[0].contains(" backed out, "), "{lines:?}");
+    assert!(!lines[0].contains("records"), "{lines:?}");
+    client.run("BEGIN");
+    let text = "VACUUM cannot run inside a transaction block";
+    assert_eq!(client.fails("VACUUM"), ("25001", text.to_string()));
+    client.run("ROLLBACK");
 }

@@ -287,6 +287,12 @@ impl Engine {
         self.shared().transactions.commit_number(txn)
     }
 
+    /// Whether a transaction has committed, and every view there is or will be sees it.
+    pub fn is_seen_by_all(&self, txn: TxnId) -> bool {
+        let transactions = &self.shared().transactions;
+        transactions.commit_number(txn).is_some_and(|number| number <= transactions.horizon())
+    }
+
     /// Open transactions.
     pub fn transactions(&self) -> Vec<crate::TxnInfo> {
         self.shared().live.lock().values().filter_map(|live| live.info()).collect()

@@ -69,18 +69,6 @@ impl Change<'_> {
         }
     }
 
-    /// How strongly it locks the record.
-    fn strength(&self, heap: &Heap) -> RecordLockMode {
-        match self {
-            Change::Update { columns, .. } => {
-                let keys = heap.key_columns();
-                let key_changes = columns.iter().any(|column| keys.contains(column));
-                if key_changes { RecordLockMode::Update } else { RecordLockMode::NoKeyUpdate }
-            }
-            Change::Delete => RecordLockMode::Update,
-        }
-    }
-
     /// Bytes of the variable values of some rows, NULLs perhaps included.
     fn value_bytes(&self, rows: Range<usize>) -> usize {
         let Change::Update { values, .. } = self else { return 0 };
@@ -237,7 +225,7 @@ impl Heap {
             }
             let value_bytes = change_all.value_bytes(first..first + slots.len());
             match (self.change_page(txn, &view, page_index, &slots, change(first), value_bytes), &mut stale) {
-                (Ok(()), _) => first += slots.len(),
+                (Ok(done), _) => first += done,
                 (Err(StorageError::Conflict { record, .. }), Some(stale)) => {
                     // Those before it go by themselves; it is left alone.
                     let rank = slots.iter().position(|slot| *slot == record.slot).unwrap_or(0);
@@ -256,6 +244,7 @@ impl Heap {
         Ok(())
     }
 
+    /// Changes records of one page; how many of them, as those of which the key changes go by themselves.
     fn change_page(
         self: &Arc<Self>,
         txn: &mut Txn,
@@ -264,10 +253,10 @@ impl Heap {
         slots: &[u16],
         change: Change<'_>,
         value_bytes: usize,
-    ) -> Result<(), StorageError> {
+    ) -> Result<usize, StorageError> {
         let shared = Arc::clone(&txn.shared);
         let page = self.page_at(page_index).ok_or(StorageError::NoSuchObject(self.object))?;
-        let (strength, passes) = (change.strength(self), view.sees_logged());
+        let passes = view.sees_logged();
         // Kept until the change is made, so that nobody overtakes.
         let mut place: Option<Place<'_>> = None;
         loop {
@@ -288,6 +277,14 @@ impl Heap {
                 .layout_of(mini.page(home))
                 .map_err(|flaw| StorageError::corrupt(page, self.object, flaw))?;
             let layout = &*layout;
+            let (run, changes_key) = match change.update() {
+                Some((columns, values, first_row)) => {
+                    self.key_run(&shared, mini.page(home), layout, slots, columns, values, first_row)?
+                }
+                None => (slots.len(), true),
+            };
+            let slots = &slots[..run];
+            let strength = if changes_key { RecordLockMode::Update } else { RecordLockMode::NoKeyUpdate };
             let owners = Owners::of(mini.page(home), layout, Slots::from_list(slots));
             let bytes = mini.page(home);
             match self.obstacle(&shared, txn, view, bytes, layout, page_index, slots, &owners, strength) {
@@ -315,20 +312,33 @@ impl Heap {
                             continue;
                         }
                     };
+                    if changes_key && update.is_some() && !own.is_empty() {
+                        self.lock_hidden(&shared, txn, page, layout, page_index, &own, passes)?;
+                    }
                     let keys =
                         maintain::before_change(&shared, txn, self, page, layout, page_index, slots, update)?;
                     let purge = maintain::concerned(self, columns);
                     let parts = (&*own, &*fresh);
                     let done = self.change_latched(
-                        &shared, txn, mini, home, layout, page_index, slots, parts, owners, image, change,
-                        purge,
+                        &shared,
+                        txn,
+                        mini,
+                        home,
+                        layout,
+                        page_index,
+                        slots,
+                        parts,
+                        owners,
+                        image,
+                        change,
+                        (purge, changes_key),
                     );
                     drop(place);
                     maintain::after_change(&shared, txn, self, keys, done)?;
                     if let Some(reader) = &txn.reader {
                         reader.wrote(self.object, page_index, Slots::from_list(slots))?;
                     }
-                    return Ok(());
+                    return Ok(run);
                 }
                 Some(Obstacle::Dead(writer)) => {
                     drop(mini);
@@ -372,6 +382,35 @@ impl Heap {
                 }
             }
         }
+    }
+
+    /// Locks those of the transaction's own records whose entries do not say that their key changes, though it does now:
+    /// what the change adds to them may be no entry at all (V3).
+    #[allow(clippy::too_many_arguments, reason = "all of them describe one page")]
+    fn lock_hidden(
+        &self,
+        shared: &Shared,
+        txn: &Txn,
+        page: &[u8],
+        layout: &PageLayout,
+        page_index: u32,
+        own: &[u16],
+        passes: bool,
+    ) -> Result<(), StorageError> {
+        let mut hidden: SmallVec<[u16; 8]> = SmallVec::new();
+        for slot in own {
+            let back = VersionPointer(u64_at(page, layout.back + usize::from(*slot) * 8));
+            if self.strength(shared, txn.id, *slot, back)? != RecordLockMode::Update {
+                hidden.push(*slot);
+            }
+        }
+        if !hidden.is_empty() {
+            let mode = RecordLockMode::Update;
+            let denied =
+                shared.locks.lock_slots(&txn.owner, self, page_index, &hidden, mode, passes, |_| true);
+            debug_assert_eq!(denied, None, "nobody stood in the way under the same latch");
+        }
+        Ok(())
     }
 
     /// The first that stands in the way.
@@ -453,7 +492,7 @@ impl Heap {
         mut owners: Owners,
         image: Option<ImageRun>,
         change: Change<'_>,
-        purge: bool,
+        (purge, changes_key): (bool, bool),
     ) -> Result<(), StorageError> {
         let id = txn.id;
         let columns: &[u16] = match change {
@@ -563,6 +602,7 @@ impl Heap {
                 &mut owners,
                 &mut voids,
                 own_value,
+                changes_key,
             )?;
         }
         let stays = links.is_empty() && kept.is_empty();

@@ -253,6 +253,7 @@ impl Heap {
             column_count: 0,
             purge: false,
             own: false,
+            changes_key: false,
         };
         shared.versions.append(mini, &shared.space, &shared.transactions, writer, &entry)?;
         mini.use_reserve();

@@ -136,6 +136,7 @@ impl Heap {
         owners: &mut Owners,
         voids: &mut Vec<Voidable>,
         own_value: Option<OwnValue>,
+        changes_key: bool,
     ) -> Result<(), StorageError> {
         let saved = if disabled(Rule::V1) { &[] } else { saved };
         let prior = owners.of_group(slots, group);
@@ -169,6 +170,7 @@ impl Heap {
             column_count: saved.len() as u16,
             purge,
             own: own_value.is_some(),
+            changes_key,
         };
         if entry.encoded_len() > version_page::capacity(shared.page_size) {
             // Too much for one version page: fewer records, or, for a single one, fewer columns in a chain (V3).
@@ -176,8 +178,22 @@ impl Heap {
                 let (left, right) = group.split_at(group.len() / 2);
                 for group in [left, right] {
                     self.link(
-                        shared, txn, mini, home, layout, page_index, group, saved, delete, keys, updated,
-                        slots, owners, voids, own_value,
+                        shared,
+                        txn,
+                        mini,
+                        home,
+                        layout,
+                        page_index,
+                        group,
+                        saved,
+                        delete,
+                        keys,
+                        updated,
+                        slots,
+                        owners,
+                        voids,
+                        own_value,
+                        changes_key,
                     )?;
                 }
                 return Ok(());
@@ -189,8 +205,22 @@ impl Heap {
                 let (left, right) = saved.split_at(saved.len() / 2);
                 for saved in [left, right] {
                     self.link(
-                        shared, txn, mini, home, layout, page_index, group, saved, delete, keys, updated,
-                        slots, owners, voids, own_value,
+                        shared,
+                        txn,
+                        mini,
+                        home,
+                        layout,
+                        page_index,
+                        group,
+                        saved,
+                        delete,
+                        keys,
+                        updated,
+                        slots,
+                        owners,
+                        voids,
+                        own_value,
+                        changes_key,
                     )?;
                 }
                 return Ok(());

@@ -11,6 +11,7 @@ pub mod change;
 pub mod companion;
 pub(crate) mod image;
 pub mod insert;
+mod key_change;
 pub mod layout;
 mod link;
 pub mod moved;

@@ -238,9 +238,14 @@ impl Heap {
 impl Heap {
     /// Scans the table as the transaction's current statement sees it.
     pub fn scan(self: &Arc<Self>, txn: &Txn, spec: ScanSpec<'_>) -> HeapScan {
-        let (registration, view) = txn.view_or_now();
+        let (registration, mut view) = txn.view_or_now();
         if let Some(reader) = view.reader() {
             reader.reads_table(self.object);
+        }
+        if self.object.0 < crate::Engine::FIRST_USER_OBJECT {
+            // A definition that is half made is no use to anybody; and what others define is no conflict of serializable
+            // transactions, for the catalog has means of its own.
+            view = view.without_dirt().with_reader(None);
         }
         HeapScan {
             shared: Arc::clone(&txn.shared),

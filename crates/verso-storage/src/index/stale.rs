@@ -85,6 +85,7 @@ pub(super) fn note<'e>(
             column_count: index.spec().parts.len() as u16,
             purge: true,
             own: false,
+            changes_key: false,
         };
         if entry.encoded_len() > version_page::capacity(shared.page_size) && count > 1 {
             count = count.div_ceil(2);

@@ -146,7 +146,12 @@ pub(crate) fn check_record(
         let seen = shared.locks.seen();
         match holder(shared, heap, index, key, record, txn.id)? {
             Holder::Nobody => return Ok(()),
-            Holder::Current => return Err(StorageError::Unique { index: index.object(), record }),
+            Holder::Current => {
+                // Whose key it is has perhaps ended the transaction: that is what to tell, for another attempt will see
+                // the key (PostgreSQL's read-write-unique).
+                txn.reader.as_ref().map_or(Ok(()), |reader| reader.check())?;
+                return Err(StorageError::Unique { index: index.object(), record });
+            }
             Holder::Active(other) => {
                 drop(_registration);
                 txn.wait_end(other, seen)?;

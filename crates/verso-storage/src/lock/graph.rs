@@ -2,9 +2,12 @@
 //!
 //! W1. Edges are not stored: whom a wait is for is looked up in the lock table when asked, so a lock granted later needs
 //!     no new edge.
-//! W2. Only an owner that does not wait gets locks, so only a new wait can close a cycle; who closes it gives way.
+//! W2. Only an owner that does not wait gets locks, so only a new wait can close a cycle; who closes it gives way, unless
+//!     W4 helps.
 //! W3. Only an owner that somebody waits for can close one; most that wait have nothing that anybody wants, and are not
 //!     looked at further.
+//! W4. Somebody who waits only because he came later may go before: a circle with such a wait is opened by another order
+//!     of the queue, as long as no order closes another circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +18,21 @@ use super::table::{IsActive, State, Tag, Want};
 use crate::page::TxnId;
 use crate::rules::{Rule, disabled};
 
-/// Whether `owner` waits for itself, and if so along which way, a line for each wait.
-pub(super) fn cycle(state: &State, owner: u64, active: IsActive<'_>) -> Option<String> {
+/// One wait of a circle.
+#[derive(Clone, Copy)]
+pub(super) struct Edge {
+    waiter: u64,
+    blocker: u64,
+    /// The blocker has nothing that is wanted, it only stands before the waiter in a queue.
+    soft: bool,
+}
+
+/// The waits by which `owner` waits for itself, if it does: its own first.
+pub(super) fn cycle(state: &State, owner: u64, active: IsActive<'_>) -> Option<Vec<Edge>> {
     if disabled(Rule::T3Deadlock) || !may_be_waited_for(state, owner) {
         return None;
     }
-    let mut from: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut from: BTreeMap<u64, Edge> = BTreeMap::new();
     let mut seen = BTreeSet::from([owner]);
     let mut open = vec![(owner, None)];
     // Those who stand in one queue mostly wait for each other: in the way of whoever stands before one who wants the same
@@ -43,16 +55,97 @@ pub(super) fn cycle(state: &State, owner: u64, active: IsActive<'_>) -> Option<S
             }
         }
         for (blocker, place) in blockers {
+            let edge = Edge { waiter, blocker, soft: place.is_some() };
             if blocker == owner {
-                return Some(describe(state, owner, waiter, &from, active));
+                let mut edges = vec![edge];
+                while let Some(before) = from.get(&edges[edges.len() - 1].waiter) {
+                    edges.push(*before);
+                }
+                edges.reverse();
+                return Some(edges);
             }
             if seen.insert(blocker) {
-                from.insert(blocker, waiter);
+                from.insert(blocker, edge);
                 open.push((blocker, place));
             }
         }
     }
     None
+}
+
+/// Somebody who goes before another one in a queue now, though he came later (W4).
+struct Turn {
+    tag: Tag,
+    first: u64,
+    second: u64,
+}
+
+impl Turn {
+    fn holds(&self, state: &State) -> bool {
+        let Some(entry) = state.tags.get(&self.tag) else { return true };
+        let place = |owner| entry.queue.iter().position(|(waiter, _)| *waiter == owner);
+        place(self.first) < place(self.second)
+    }
+}
+
+/// Opens a circle of waits that `owner` has closed by letting some go before others in queues (W4); the queues that have
+/// changed. `Err` when there is no such way: what the circle looks like.
+///
+/// PostgreSQL's deadlock.c, `DeadLockCheckRecurse`.
+pub(super) fn rearrange(
+    state: &mut State,
+    owner: u64,
+    circle: &[Edge],
+    active: IsActive<'_>,
+) -> Result<Vec<Tag>, String> {
+    let (mut turns, mut tries) = (Vec::new(), TRIES);
+    if turn(state, owner, circle, active, &mut turns, &mut tries) {
+        return Ok(turns.iter().map(|turn| turn.tag).collect());
+    }
+    Err(describe(state, circle, active))
+}
+
+/// Orders of queues that are looked at before the circle counts as one that nothing opens.
+const TRIES: usize = 64;
+
+fn turn(
+    state: &mut State,
+    owner: u64,
+    circle: &[Edge],
+    active: IsActive<'_>,
+    turns: &mut Vec<Turn>,
+    tries: &mut usize,
+) -> bool {
+    for edge in circle.iter().filter(|edge| edge.soft) {
+        let want = state.owners.get(&edge.waiter).and_then(|waiter| waiter.want);
+        let Some(tag) = want.as_ref().and_then(Want::tag) else { continue };
+        let is_back = |turn: &Turn| (turn.tag, turn.first, turn.second) == (tag, edge.blocker, edge.waiter);
+        if *tries == 0 || turns.iter().any(is_back) {
+            continue;
+        }
+        *tries -= 1;
+        let Some(entry) = state.tags.get_mut(&tag) else { continue };
+        let place = |owner| entry.queue.iter().position(|(waiter, _)| *waiter == owner);
+        let (Some(before), Some(at)) = (place(edge.blocker), place(edge.waiter)) else { continue };
+        let queue = entry.queue.clone();
+        let Some(waiting) = entry.queue.remove(at) else { continue };
+        entry.queue.insert(before, waiting);
+        turns.push(Turn { tag, first: edge.waiter, second: edge.blocker });
+        if turns.iter().all(|turn| turn.holds(state)) {
+            let concerned = turns.iter().flat_map(|turn| [turn.first, turn.second]);
+            let concerned: BTreeSet<u64> = concerned.chain([owner]).collect();
+            match concerned.into_iter().find_map(|other| cycle(state, other, active)) {
+                None => return true,
+                Some(left) if turn(state, owner, &left, active, turns, tries) => return true,
+                Some(_) => {}
+            }
+        }
+        turns.pop();
+        if let Some(entry) = state.tags.get_mut(&tag) {
+            entry.queue = queue;
+        }
+    }
+    false
 }
 
 /// Whether somebody may wait for `owner` (W3).
@@ -73,27 +166,20 @@ fn may_be_waited_for(state: &State, owner: u64) -> bool {
         })
 }
 
-fn describe(state: &State, owner: u64, last: u64, from: &BTreeMap<u64, u64>, active: IsActive<'_>) -> String {
-    let mut way = vec![last];
-    while let Some(before) = from.get(&way[way.len() - 1]) {
-        way.push(*before);
-    }
-    way.reverse();
+fn describe(state: &State, circle: &[Edge], active: IsActive<'_>) -> String {
     let label =
         |id: u64| state.owners.get(&id).map_or_else(|| format!("owner {id}"), |owner| owner.core.label());
-    let line = |index: usize| {
-        let waiter = way[index];
-        let by = way.get(index + 1).copied().unwrap_or(owner);
-        let want = state.owners.get(&waiter).and_then(|waiter| waiter.want);
-        let mut who = label(waiter);
+    let line = |edge: &Edge| {
+        let want = state.owners.get(&edge.waiter).and_then(|waiter| waiter.want);
+        let mut who = label(edge.waiter);
         who[..1].make_ascii_uppercase();
         format!(
             "{who} waits for {}; blocked by {}.",
             want.map_or_else(String::new, |want| name(&want, State::awaited_by(&want, active))),
-            label(by)
+            label(edge.blocker)
         )
     };
-    (0..way.len()).map(line).collect::<Vec<_>>().join("\n")
+    circle.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// What is wanted, in PostgreSQL's words; `writer` is the transaction in the way, if one is.
@@ -111,6 +197,7 @@ fn name(want: &Want, writer: Option<TxnId>) -> String {
             match tag {
                 Tag::Table(object) => format!("{mode} on {object}"),
                 Tag::Advisory(key) => format!("{mode} on advisory lock [{key}]"),
+                Tag::Name(_) => format!("{mode} on a name of the catalog"),
                 Tag::Record(object, record) => format!("{mode} on {record} of {object}"),
             }
         }

@@ -9,7 +9,7 @@ use super::owner::OwnerCore;
 use super::table::Tag;
 use crate::StorageError;
 use crate::heap::slots::Slots;
-use crate::page::bytes::{checked_u8, checked_u32};
+use crate::page::bytes::{checked_u8, checked_u32, checked_u64};
 use crate::page::{Flaw, ObjectId, PageId, TxnId};
 
 fn record_mode(code: u8) -> Result<RecordLockMode, Flaw> {
@@ -121,6 +121,16 @@ impl LockManager {
             out.extend_from_slice(&first.to_le_bytes());
             out.extend_from_slice(&last.to_le_bytes());
         }
+        let names = known.iter().flat_map(|owner| &owner.tags).filter_map(|tag| match tag {
+            Tag::Name(name) => Some((*name, state.held(owner.id, *tag))),
+            _ => None,
+        });
+        let names: Vec<(u64, u8)> = names.collect();
+        out.extend_from_slice(&(names.len() as u32).to_le_bytes());
+        for (name, modes) in names {
+            out.extend_from_slice(&name.to_le_bytes());
+            out.push(modes);
+        }
     }
 
     /// Takes the locks that [`LockManager::encode_of`] noted, before anybody else can have any. `counter` is that of a
@@ -166,6 +176,16 @@ impl LockManager {
             at += 13;
             let counter = counter(object)?;
             self.state().lock_pages(owner.id, object, &counter, first..=last, mode);
+        }
+        let count = if at < note.len() { checked_u32(note, at).map_err(flaw)? } else { 0 };
+        at += 4;
+        for _ in 0..count {
+            let name = checked_u64(note, at).map_err(flaw)?;
+            let modes = checked_u8(note, at + 8).map_err(flaw)?;
+            at += 9;
+            for mode in (0..8).filter(|mode| modes >> mode & 1 == 1) {
+                self.state().grant(owner.id, Tag::Name(name), mode, false);
+            }
         }
         owner.near.lock().elsewhere = true;
         Ok(())

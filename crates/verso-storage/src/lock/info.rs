@@ -33,6 +33,8 @@ pub enum LockTarget {
     Transaction(TxnId),
     /// An advisory lock.
     Advisory(AdvisoryKey),
+    /// A name of the catalog, that of something new or of a schema, by a number made of it.
+    Name(u64),
 }
 
 /// One lock, held or wanted.
@@ -86,6 +88,7 @@ impl LockManager {
                 let target = match *tag {
                     Tag::Table(object) => LockTarget::Table(object),
                     Tag::Advisory(key) => LockTarget::Advisory(key),
+                    Tag::Name(name) => LockTarget::Name(name),
                     Tag::Record(..) => continue,
                 };
                 list.extend(
@@ -133,6 +136,7 @@ impl LockManager {
                     Want::Lock { tag: Tag::Advisory(key), mode } => {
                         (LockTarget::Advisory(key), table_mode(mode))
                     }
+                    Want::Lock { tag: Tag::Name(name), mode } => (LockTarget::Name(name), table_mode(mode)),
                     Want::Lock { tag: Tag::Record(..), .. } => continue,
                 };
                 let mut line = info(*id, target, mode, false);

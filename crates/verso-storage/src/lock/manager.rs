@@ -139,6 +139,17 @@ impl LockManager {
         self.acquire(owner, Tag::Table(object), mode as u8, false, request)
     }
 
+    /// Locks a name of the catalog until the transaction ends.
+    pub(crate) fn lock_name(
+        &self,
+        owner: &Arc<OwnerCore>,
+        name: u64,
+        mode: TableLockMode,
+        request: Request,
+    ) -> Result<(), StorageError> {
+        self.acquire(owner, Tag::Name(name), mode as u8, false, request).map(drop)
+    }
+
     /// Gets a lock of the common table.
     pub(super) fn acquire(
         &self,

@@ -4,7 +4,8 @@
 //!     the common table, as bitmaps by page and owner, and are looked at and taken with the page latched, so that
 //!     writer and locker cannot pass each other. A table that has none says so by a counter.
 //! R2. A writer in a record's home that has not ended holds it as `NoKeyUpdate`, or as `Update` once it deleted the
-//!     record or changed a column of a unique key; which, its own version entries say.
+//!     record or gave a column of a unique key another value; which, its own version entries say. Where they cannot,
+//!     because the entry with the key's columns was there before, the writer takes an explicit lock (`heap/change.rs`).
 //! R3. Who waits for a record keeps a place in its queue until it has it, so nobody overtakes.
 
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::version::entry::{Entry, EntryKind, VersionPointer};
 /// What became of a request for record locks. Positions count within the selection, or the batch without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockedRows {
-    /// Locked, and as the snapshot sees them.
+    /// Locked, and as the snapshot sees them; for `KeyShare` their keys only.
     pub locked: Vec<u32>,
     /// Locked, but others have changed them since the snapshot: to be read anew ([`Heap::fetch_newest`]) or given up.
     pub changed: Vec<u32>,
@@ -187,6 +188,14 @@ impl Heap {
         }
         Ok(match shared.transactions.state(writer) {
             TxnState::Dead => Seen::Dead(writer),
+            // Its key is what the snapshot sees, and stays so: the rest does not matter to who locks only that.
+            TxnState::Committed
+                if live
+                    && mode == RecordLockMode::KeyShare
+                    && !self.has_other_key(shared, view, page, layout, slot)? =>
+            {
+                Seen::Ready
+            }
             TxnState::Committed if live => Seen::Changed,
             TxnState::Committed => Seen::Gone,
             TxnState::Active | TxnState::Limbo => {
@@ -201,14 +210,13 @@ impl Heap {
     }
 
     /// How strongly the changes of `writer`, which has not ended, lock a record (R2).
-    fn strength(
+    pub(crate) fn strength(
         &self,
         shared: &Shared,
         writer: TxnId,
         slot: u16,
         mut pointer: VersionPointer,
     ) -> Result<RecordLockMode, StorageError> {
-        let keys = self.key_columns();
         while !pointer.is_none() {
             let page = shared.core().pool.read(pointer.page())?;
             let corrupt = |flaw: Flaw| StorageError::corrupt(pointer.page(), self.object, flaw);
@@ -216,8 +224,7 @@ impl Heap {
             if entry.writer() != writer {
                 return Ok(RecordLockMode::NoKeyUpdate);
             }
-            let changes_key = entry.columns().map_err(corrupt)?.iter().any(|slice| keys.contains(&slice.id));
-            if entry.kind == EntryKind::Delete || changes_key {
+            if entry.kind == EntryKind::Delete || entry.changes_key() {
                 return Ok(RecordLockMode::Update);
             }
             let rank = entry.slots.rank(slot);

@@ -26,6 +26,8 @@ pub(super) const PAGES_MAX: usize = 4096;
 pub(super) enum Tag {
     Table(ObjectId),
     Advisory(AdvisoryKey),
+    /// A name of the catalog, as a number that names of other things hardly ever have.
+    Name(u64),
     /// Only its queue stands here; holders are in `lock/pages.rs`.
     Record(ObjectId, RecordId),
 }
@@ -73,7 +75,7 @@ pub(super) type IsActive<'a> = &'a dyn Fn(TxnId, bool) -> bool;
 pub(super) fn conflicts(tag: Tag, mode: u8) -> u8 {
     let table = |mode: u8| TableLockMode::ALL[usize::from(mode)].conflicts();
     match tag {
-        Tag::Table(_) | Tag::Advisory(_) => table(mode),
+        Tag::Table(_) | Tag::Advisory(_) | Tag::Name(_) => table(mode),
         Tag::Record(..) => RecordLockMode::ALL[usize::from(mode)].conflicts(),
     }
 }
@@ -388,7 +390,9 @@ impl State {
         let Some(entry) = self.tags.get(&tag) else { return };
         let holders: SmallVec<[u64; 8]> = match tag {
             Tag::Record(object, record) => self.holders(object, record).map(|(holder, _)| holder).collect(),
-            Tag::Table(_) | Tag::Advisory(_) => entry.granted.iter().map(|granted| granted.owner).collect(),
+            Tag::Table(_) | Tag::Advisory(_) | Tag::Name(_) => {
+                entry.granted.iter().map(|granted| granted.owner).collect()
+            }
         };
         let mut ahead = 0;
         for (waiter, mode) in &entry.queue {

@@ -3,13 +3,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use verso_env::Env;
+use verso_sim::{FaultPlan, World};
+use verso_types::Physical;
 
 use super::manager::Request;
 use super::table::Tag;
 use super::*;
 use crate::page::{ObjectId, RecordId, TxnId};
 use crate::txn::{RestoredTransactions, Transactions};
-use crate::{CommitMode, Engine, EngineOptions, StorageError, TxnOptions};
+use crate::{ColumnSpec, CommitMode, Engine, EngineOptions, StorageError, TxnOptions};
 
 const TABLE: ObjectId = ObjectId(1000);
 const WAIT: Request = Request { policy: WaitPolicy::Block, timeout: None, passes: false };
@@ -321,4 +323,100 @@ fn a_writer_that_stepped_back_since_it_was_seen_is_not_waited_for() {
     manager.look_again(&b.core);
     assert!(matches!(wait(seen), Ok(true)), "it looks again");
     assert!(matches!(wait(manager.seen()), Err(StorageError::LockNotAvailable)));
+}
+
+/// A wait behind somebody who came earlier, and has nothing yet, is no reason to give way: the queue is put into another
+/// order (PostgreSQL's deadlock-soft).
+#[test]
+fn t3_a_circle_is_opened_by_another_order_of_the_queue() {
+    let (env, _, manager) = fresh();
+    let owners: Vec<_> = (1..=3).map(|session| Arc::new(manager.register(session))).collect();
+    let other = ObjectId(1001);
+    let (share, exclusive) = (TableLockMode::Share, TableLockMode::AccessExclusive);
+    manager.lock_table(&owners[0].core, TABLE, share, NOW).unwrap();
+    manager.lock_table(&owners[2].core, other, exclusive, NOW).unwrap();
+    let started = Arc::new(AtomicUsize::new(0));
+    let go = |owner: usize, object, mode, waiting| {
+        let (manager, owner) = (Arc::clone(&manager), Arc::clone(&owners[owner]));
+        let (started, of) = (Arc::clone(&started), Arc::clone(&manager));
+        let thread = env.spawn("waiter", move || {
+            of.lock_table(&owner.core, object, mode, WAIT).unwrap();
+            started.fetch_add(1, Ordering::SeqCst);
+            of.end(&owner.core);
+        });
+        until_waiting(&manager, waiting);
+        thread
+    };
+    // 2 waits for 1, 3 stands behind 2 though 1 would let it, and 1 closes the circle.
+    let second = go(1, TABLE, exclusive, 1);
+    let third = {
+        let (manager, owner) = (Arc::clone(&manager), Arc::clone(&owners[2]));
+        let of = Arc::clone(&manager);
+        let thread = env.spawn("waiter", move || {
+            of.lock_table(&owner.core, TABLE, share, WAIT).unwrap();
+            of.end(&owner.core);
+        });
+        until_waiting(&manager, 2);
+        thread
+    };
+    manager.lock_table(&owners[0].core, other, share, WAIT).unwrap();
+    assert_eq!(started.load(Ordering::SeqCst), 0, "the second goes last");
+    manager.end(&owners[0].core);
+    third.join().unwrap();
+    second.join().unwrap();
+    assert_eq!(manager.list(), []);
+
+    // Who closes the circle may be the one that goes first then.
+    manager.lock_table(&owners[0].core, TABLE, share, NOW).unwrap();
+    manager.lock_table(&owners[2].core, other, exclusive, NOW).unwrap();
+    let second = go(1, TABLE, exclusive, 1);
+    let first = go(0, other, share, 2);
+    manager.lock_table(&owners[2].core, TABLE, share, WAIT).unwrap();
+    manager.end(&owners[2].core);
+    first.join().unwrap();
+    second.join().unwrap();
+    assert_eq!(manager.list(), []);
+}
+
+/// P3: what fails before it is logged is rolled back under the transaction's locks.
+#[test]
+fn a_preparation_that_finds_no_room_in_the_log_keeps_its_locks() {
+    let world = World::new(1);
+    let path = World::dir().join("t.verso");
+    let options = || EngineOptions { background: false, ..EngineOptions::default() };
+    let names = |engine: &Engine| {
+        engine.locks().into_iter().filter(|lock| lock.target == LockTarget::Name(7)).count()
+    };
+    world.run(|env| {
+        let engine = Engine::create(env.clone(), &path, options()).unwrap();
+        let mut txn = engine.begin(TxnOptions::default());
+        let columns = [ColumnSpec { id: 1, physical: Physical::I64 }];
+        let object = engine.create_heap(&mut txn, &columns).unwrap();
+        engine.lock_table(&mut txn, object, TableLockMode::AccessExclusive, WaitPolicy::Block).unwrap();
+        txn.lock_name(7, TableLockMode::Exclusive).unwrap();
+        let held = engine.locks();
+        let capacity_bytes = Some(world.vfs().used_bytes());
+        world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+        let (mut taken, mut size) = (Vec::new(), 1 << 20);
+        while size > 0 {
+            match engine.shared().core().wal.reserve(size) {
+                Ok(reserved) => taken.push(reserved),
+                Err(_) => size /= 2,
+            }
+        }
+        let refused = crate::txn::prepared::prepare(&mut txn, "n", "me");
+        assert!(matches!(refused, Err(StorageError::Full { .. })), "{refused:?}");
+        assert_eq!(engine.locks(), held);
+        drop(taken);
+        world.vfs().set_faults(FaultPlan::default());
+        txn.prepare("n", "me").unwrap();
+        assert_eq!(names(&engine), 1);
+        engine.close().unwrap();
+    });
+    world.run(|env| {
+        let engine = Engine::open(env.clone(), &path, options()).unwrap();
+        assert_eq!(names(&engine), 1, "nobody else may make anything of that name yet");
+        engine.rollback_prepared("n").unwrap();
+        assert_eq!(names(&engine), 0);
+    });
 }

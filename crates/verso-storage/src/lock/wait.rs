@@ -78,9 +78,16 @@ impl LockManager {
             if self.failed.load(Ordering::Acquire) {
                 break Err(StorageError::Poisoned);
             }
-            if let Some(detail) = graph::cycle(state, owner.id, &active) {
-                let victim = owner.txn();
-                break Err(StorageError::Deadlock { victim, detail: detail.into() });
+            if let Some(circle) = graph::cycle(state, owner.id, &active) {
+                match graph::rearrange(state, owner.id, &circle, &active) {
+                    Ok(queues) => queues.iter().for_each(|tag| state.wake_queue(*tag, &active)),
+                    Err(detail) => {
+                        let victim = owner.txn();
+                        break Err(StorageError::Deadlock { victim, detail: detail.into() });
+                    }
+                }
+                // It may be the one that goes first now.
+                continue;
             }
             match deadline.map(|deadline| deadline.saturating_sub(self.clock.monotonic_nanos())) {
                 None => owner.wake.wait(state),

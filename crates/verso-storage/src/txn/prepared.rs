@@ -7,9 +7,11 @@
 //!     in limbo: its changes stay invisible and, as the home writer, it goes on locking them; locks on tables and explicit
 //!     ones on records are taken again before anybody else can ask.
 //! P2. A name is taken from before the record is written until the decision is in the log.
+//! P3. The locks change hands when the record is durable: a transaction whose preparation fails rolls back under its locks.
 //!
 //! Note (little-endian): `time i64 | name | owner | locks`, texts with their length (u16) in front; locks are
-//! `count u32 | (table u32, modes u8) …`, then `count u32 | (table u32, page u32, mode u8, slots) …`.
+//! `count u32 | (table u32, modes u8) …`, then `count u32 | (table u32, page u32, mode u8, slots) …`, then
+//! `count u32 | (table u32, mode u8, first page u32, last page u32) …`, then `count u32 | (name u64, modes u8) …`.
 //! What a serializable transaction has read before it was prepared is not known after a restart.
 
 use std::collections::BTreeMap;
@@ -49,7 +51,7 @@ pub struct PreparedInfo {
     pub at_unix_micros: i64,
 }
 
-/// Writes the record; the transaction's locks go to an owner of their own.
+/// Writes the record; then the transaction's locks go to an owner of their own.
 pub(crate) fn prepare(txn: &mut Txn, name: &str, by: &str) -> Result<(), StorageError> {
     let shared = Arc::clone(&txn.shared);
     let at_unix_micros = shared.env.clock.unix_micros();
@@ -72,28 +74,26 @@ pub(crate) fn prepare(txn: &mut Txn, name: &str, by: &str) -> Result<(), Storage
         }
         let reader = txn.reader.clone();
         let entry = Prepared { txn: txn.id, by: by.to_owned(), at_unix_micros, owner, reader, ready: false };
-        shared.locks.hand_over(&txn.owner, &entry.owner.core);
         names.insert(name.to_owned(), entry);
     }
-    let logged = (|| {
-        let mut mini = Mini::begin(shared.core(), txn.id);
-        mini.state(RecordKind::PREPARED, &note)?;
-        let (_, end) = mini.commit_with(|_, _| shared.transactions.mark_prepared(txn.id, note))?;
-        shared.core().wal.flush(end)
-    })();
-    let mut names = shared.prepared.lock();
-    match logged {
-        Ok(()) => {
-            names.get_mut(name).expect("nobody else removes what is not ready").ready = true;
-            Ok(())
-        }
-        Err(error) => {
-            let entry = names.remove(name);
-            drop(names);
-            drop(entry);
-            Err(error)
-        }
+    let mut mini = Mini::begin(shared.core(), txn.id);
+    if let Err(error) = mini.state(RecordKind::PREPARED, &note) {
+        // Nothing is logged: the transaction still has its locks, and rolls back under them (P3).
+        shared.prepared.lock().remove(name);
+        return Err(error);
     }
+    let logged = mini.commit_with(|_, _| shared.transactions.mark_prepared(txn.id, note));
+    if let Err(error) = logged.and_then(|(_, end)| shared.core().wal.flush(end)) {
+        // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
+        shared.locks.fail();
+        txn.leave_in_doubt();
+        return Err(error);
+    }
+    let mut names = shared.prepared.lock();
+    let entry = names.get_mut(name).expect("nobody else removes what is not ready");
+    shared.locks.hand_over(&txn.owner, &entry.owner.core);
+    entry.ready = true;
+    Ok(())
 }
 
 /// Takes up the transactions that were in limbo when the database was left.

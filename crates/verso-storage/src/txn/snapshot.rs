@@ -166,6 +166,13 @@ impl ReadView {
         self
     }
 
+    /// The same view without what is not committed.
+    #[must_use]
+    pub(crate) fn without_dirt(mut self) -> ReadView {
+        self.dirty = None;
+        self
+    }
+
     /// Whether it sees what is not committed.
     pub(crate) fn is_dirty(&self) -> bool {
         self.dirty.is_some()
@@ -195,6 +202,11 @@ impl ReadView {
     pub fn visible_committed(&self, writer: TxnId) -> bool {
         // The cells of dead and prepared transactions are above every number.
         writer < self.all_below || writer == self.own || self.committed(writer)
+    }
+
+    /// Whether what another transaction wrote is seen because it has committed.
+    pub(crate) fn sees_commit_of(&self, writer: TxnId) -> bool {
+        writer < self.all_below || self.committed(writer)
     }
 
     /// Every transaction below is visible.

@@ -106,6 +106,10 @@ pub struct Txn {
     idle: Option<(Registration, ReadView)>,
     must_rollback: bool,
     ended: bool,
+    /// Undone statements and goings back to savepoints.
+    undone: u64,
+    /// How often it has given all its locks back.
+    released: u64,
     /// Its commit is in the log, and not waited for yet.
     logged: Option<Logged>,
     first_lsn: Lsn,
@@ -162,6 +166,8 @@ impl Txn {
             idle: None,
             must_rollback: false,
             ended: false,
+            undone: 0,
+            released: 0,
             logged: None,
             first_lsn: Lsn::ZERO,
             log_bytes: 0,
@@ -194,6 +200,7 @@ impl Txn {
         }
         self.must_rollback = false;
         self.ended = false;
+        (self.undone, self.released) = (0, 0);
         (self.first_lsn, self.log_bytes) = (Lsn::ZERO, 0);
         self.lock_timeout = None;
         self.deferrable = false;
@@ -217,6 +224,22 @@ impl Txn {
     /// What it sees of others.
     pub fn isolation(&self) -> Isolation {
         self.options.isolation
+    }
+
+    /// How often it has undone a statement or gone back to a savepoint: what it saw of its own changes may be gone.
+    pub fn undone(&self) -> u64 {
+        self.undone
+    }
+
+    /// How often it has given all its locks back ([`Txn::release_locks`]).
+    pub fn released(&self) -> u64 {
+        self.released
+    }
+
+    /// Whether the running statement sees what another transaction has committed.
+    pub fn sees_commit_of(&self, writer: TxnId) -> bool {
+        let (_registration, view) = self.view_or_now();
+        view.sees_commit_of(writer)
     }
 
     /// Whether it keeps frames.
@@ -262,10 +285,9 @@ impl Txn {
         }
     }
 
-    /// Accepts no changes any more; `false` if there are some already.
-    pub fn become_read_only(&mut self) -> bool {
-        self.options.read_only |= !self.has_writes();
-        self.options.read_only
+    /// Whether it accepts changes from now on; those that it has made stay.
+    pub fn set_read_only(&mut self, read_only: bool) {
+        self.options.read_only = read_only;
     }
 
     /// Whether the transaction, if it is serializable and read-only, waits for a snapshot with which it cannot fail.
@@ -354,6 +376,16 @@ impl Txn {
         Ok(true)
     }
 
+    /// Locks a name of the catalog until the transaction ends: two that would make things of the same name go one after
+    /// the other. Names are told apart by numbers made of them; where two have the same number one more waits.
+    ///
+    /// # Errors
+    /// `Deadlock`, `Cancelled`, `LockTimeout`.
+    pub fn lock_name(&mut self, name: u64, mode: TableLockMode) -> Result<(), StorageError> {
+        let request = self.request(WaitPolicy::Block);
+        self.shared.locks.lock_name(&self.owner, name, mode, request)
+    }
+
     /// Whether it is known to hold this lock on a table.
     #[inline]
     pub fn knows_lock(&self, object: ObjectId, mode: TableLockMode) -> bool {
@@ -424,6 +456,7 @@ pub(crate) fn note_object<'e>(
         column_count: 0,
         purge: kind == EntryKind::DropObject,
         own: false,
+        changes_key: false,
     };
     let slot = txn.slot.as_mut().expect("begin_write gave one");
     shared.versions.append(mini, &shared.space, &shared.transactions, slot, &entry)

@@ -68,6 +68,8 @@ const UNIFORM: u8 = 1;
 const PURGE: u8 = 2;
 /// Flag: the statement was undone; nothing to purge.
 pub const VOID: u8 = 4;
+/// Flag: the writer gave the records another key (R2).
+const KEY: u8 = 16;
 /// Flag: it holds a value that its writer had written itself, for retirement to free; nobody reads it.
 const OWN: u8 = 8;
 /// Bytes before the slots.
@@ -95,6 +97,8 @@ pub struct NewEntry<'a> {
     pub purge: bool,
     /// Whether its values are older ones of the writer's own, which only wait to be freed.
     pub own: bool,
+    /// Whether the writer gives the records another key.
+    pub changes_key: bool,
 }
 
 impl NewEntry<'_> {
@@ -102,7 +106,7 @@ impl NewEntry<'_> {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let flags = if self.prior.len() == 1 { UNIFORM } else { 0 } | if self.purge { PURGE } else { 0 };
-        let flags = flags | if self.own { OWN } else { 0 };
+        let flags = flags | if self.own { OWN } else { 0 } | if self.changes_key { KEY } else { 0 };
         out.extend_from_slice(&[0, 0, self.kind as u8, flags]);
         out.extend_from_slice(&self.table.0.to_le_bytes());
         out.extend_from_slice(&self.writer.0.to_le_bytes());
@@ -220,6 +224,12 @@ impl<'a> Entry<'a> {
     /// Whether its values are older ones of the writer's own: no version that anybody sees.
     pub fn is_own(&self) -> bool {
         self.bytes[3] & OWN != 0
+    }
+
+    /// Whether its writer gave the records another key with it. One that had linked an entry with the columns of the key
+    /// before, for another reason, does not say so here.
+    pub fn changes_key(&self) -> bool {
+        self.bytes[3] & KEY != 0
     }
 
     /// Whether it was undone, or purged.

@@ -122,7 +122,10 @@ impl Txn {
             self.finish_badly();
             return Err(StorageError::MustRollback);
         }
+        // It needs a number to be decided upon, also when it has nothing to write.
+        self.options.read_only = false;
         self.begin_write()?;
+        self.check_unique_now()?;
         let passed = self.reader.as_ref().map_or(Ok(()), |reader| reader.prepare());
         passed?;
         prepared::prepare(&mut self, name, by)?;
@@ -136,6 +139,12 @@ impl Txn {
         self.reader = None;
         self.leave(true);
         Ok(())
+    }
+
+    /// Whether it is prepared is known after the next start: it is neither rolled back nor gives its locks back.
+    pub(crate) fn leave_in_doubt(&mut self) {
+        self.ended = true;
+        self.statements.clear();
     }
 
     /// Gives back where it wrote its versions; whether it dropped an object.

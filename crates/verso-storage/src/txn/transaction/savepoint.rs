@@ -112,6 +112,7 @@ impl Txn {
             self.release_from(at + 1);
         }
         let Some(frame) = self.frames.pop() else { return Ok(()) };
+        self.undone += 1;
         let images_from = frame.images_from;
         let undone = undo::undo_frame(self, frame);
         self.images.truncate(images_from);
@@ -126,7 +127,9 @@ impl Txn {
     /// # Errors
     /// `MustRollback` in that state; `SavepointsOff` under NO SAVEPOINT.
     pub fn savepoint(&mut self, name: &str) -> Result<(), StorageError> {
-        self.accept_writes()?;
+        if self.must_rollback {
+            return Err(StorageError::MustRollback);
+        }
         if !self.options.savepoints {
             return Err(StorageError::SavepointsOff);
         }
@@ -137,6 +140,7 @@ impl Txn {
     /// Gives all locks of the transaction back. What it has done is undone, and it begins anew, its number kept.
     pub fn release_locks(&mut self) {
         self.locked.clear();
+        self.released += 1;
         self.shared.locks.release_since(&self.owner, 0);
     }
 
