@@ -1,30 +1,28 @@
 //! The catalog of an open database: which version a statement sees, and who may change it.
 //!
 //! ```text
-//! statement ──view──► verso_catalog_version: one row, one number ──► cache: number ─► CatalogSnapshot
-//!                                                                       └ miss: read the system tables by the same view
+//! statement ──view──► which changes of the schema it sees: one number ──► cache: number ─► CatalogSnapshot
+//!                                                       └ miss: read the system tables by the same view
 //! ```
 //!
-//! C1. Every schema change gives the version row a number that was never used since the database was opened. So two
-//!     statements that see the same number see the same definitions, whoever committed what in between: the cache
-//!     needs no invalidation, neither at commit nor at ROLLBACK [TO].
-//! C2. The version row is written before any other row of a change. As a second writer of a row waits for the first
-//!     and then fails with `Conflict` if its view does not see the first's change, two transactions never change the
-//!     schema at once, and who checked a name in its snapshot may rely on it once the version row is written.
+//! C1. Views that see the same changes of the schema have the same number (`versions.rs`), so two statements that have the
+//!     same one see the same definitions, whoever committed what in between: the cache needs no invalidation, neither at
+//!     commit nor at ROLLBACK [TO].
+//! C2. A change is announced before its rows are written. Transactions that change different things go on side by side;
+//!     what a change relies on it has under locks (`ddl/claim.rs`).
 //! C3. A snapshot is never loaded in the middle of a change.
+//! C4. READ UNCOMMITTED reads the catalog as READ COMMITTED does, but for its own changes.
 //! C5. As long as nothing is announced, every view that is at least as young as one that saw all announced changes
-//!     ended sees the same number: then the row need not be read.
+//!     ended sees the same number: then nothing need be looked up.
 //! C6. Whoever is to change a table's rows locks it, and then asks whether the definition that it knows is still the newest
 //!     one ([`Catalog::is_current`]): the one who kept it waiting may have given the table another heap.
-//! C4. READ UNCOMMITTED reads the catalog as READ COMMITTED does, but for its own changes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use parking_lot::Mutex;
-use verso_storage::heap::ScanBatch;
-use verso_storage::{Engine, Isolation, RecordId, Sequence, StorageError, Txn, TxnId, TxnOptions};
+use verso_storage::{Engine, Isolation, Sequence, StorageError, Txn, TxnOptions};
 
 use crate::definition::{Oid, TableDef};
 use crate::error::CatalogError;
@@ -32,8 +30,9 @@ use crate::snapshot::{CatalogSnapshot, PG_CATALOG};
 use crate::store;
 use crate::system::assemble::CatalogRows;
 use crate::system::initial::TableShape;
-use crate::system::row::{AuthIdRow, SystemRow, VersionRow};
+use crate::system::row::{AuthIdRow, ClassRow, SystemRow};
 use crate::system::{OID_SEQUENCE, initial};
+use crate::versions::Versions;
 
 /// Snapshots kept for statements to come: several, as transactions of different ages see different versions.
 const CACHED_VERSIONS: usize = 16;
@@ -41,12 +40,8 @@ const CACHED_VERSIONS: usize = 16;
 /// The catalog of one open database; shared by its sessions.
 pub struct Catalog {
     pub(crate) engine: Engine,
-    /// Where the version row is.
-    version_record: RecordId,
-    /// The number the next change gives to the version row.
-    next_version: AtomicU64,
-    /// Who wrote the version row last (C2 makes it the only one that may not have ended).
-    last_change: Mutex<Option<(u64, TxnId)>>,
+    /// Who changes the schema, and what that makes of it.
+    versions: Mutex<Versions>,
     /// Changes announced so far.
     announced: AtomicU64,
     /// What C5 is told from.
@@ -59,7 +54,7 @@ pub struct Catalog {
 
 impl std::fmt::Debug for Catalog {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Catalog").field("next_version", &self.next_version).finish_non_exhaustive()
+        out.debug_struct("Catalog").field("announced", &self.announced).finish_non_exhaustive()
     }
 }
 
@@ -91,7 +86,6 @@ impl Catalog {
         if tables.iter().any(|shape| shape.table == AuthIdRow::TABLE) {
             store::insert(engine, &mut txn, &[crate::role::owner()])?;
         }
-        store::insert(engine, &mut txn, &[VersionRow { number: 1 }])?;
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::Wait)?;
         Ok(())
@@ -108,7 +102,7 @@ impl Catalog {
             }
         }
         // Without any table the file is no database of ours: reading it says so.
-        if missing.is_empty() || missing.iter().any(|shape| shape.table.heap == VersionRow::TABLE.heap) {
+        if missing.is_empty() || missing.iter().any(|shape| shape.table.heap == ClassRow::TABLE.heap) {
             return Ok(());
         }
         let mut txn = engine.begin(internal(false));
@@ -136,8 +130,8 @@ impl Catalog {
         Catalog::complete(engine)?;
         let mut txn = engine.begin(internal(true));
         txn.begin_statement()?;
-        let (version_record, number) = find_version(engine, &txn)?;
-        let snapshot = read_rows(engine, &txn)?.assemble(number, None)?;
+        let versions = Versions::new(engine.prepared().into_iter().map(|prepared| prepared.txn));
+        let snapshot = read_rows(engine, &txn)?.assemble(1, None)?;
         let oids = snapshot
             .sequence(Some(PG_CATALOG), OID_SEQUENCE)
             .ok_or_else(|| CatalogError::Corrupt { what: format!("there is no sequence {OID_SEQUENCE}") })?;
@@ -146,9 +140,7 @@ impl Catalog {
         txn.commit(verso_storage::CommitMode::Wait)?;
         Ok(Catalog {
             engine: engine.clone(),
-            version_record,
-            next_version: AtomicU64::new(number + 1),
-            last_change: Mutex::new(None),
+            versions: Mutex::new(versions),
             announced: AtomicU64::new(0),
             settled: Settled::default(),
             cache: Mutex::new(VecDeque::from([snapshot])),
@@ -158,8 +150,7 @@ impl Catalog {
 
     /// What the transaction's current statement sees: its own changes, and others' as its isolation level has it.
     ///
-    /// Costs one record fetch while the version seen is among the last sixteen used; otherwise the system tables
-    /// are read.
+    /// Costs next to nothing while the version seen is among the last sixteen used; otherwise the system tables are read.
     ///
     /// # Errors
     /// `Corrupt` if the system tables contradict each other; those of storage.
@@ -171,7 +162,7 @@ impl Catalog {
     }
 
     /// What is committed at this moment.
-    fn committed(&self) -> Result<Arc<CatalogSnapshot>, CatalogError> {
+    pub(crate) fn committed(&self) -> Result<Arc<CatalogSnapshot>, CatalogError> {
         let mut committed = self.engine.begin(internal(true));
         committed.begin_statement()?;
         let snapshot = self.snapshot_of(&committed)?;
@@ -187,10 +178,17 @@ impl Catalog {
     /// As [`Catalog::snapshot`].
     pub fn is_current(&self, table: &TableDef, version: u64, txn: &Txn) -> Result<bool, CatalogError> {
         let announced = self.announced.load(Ordering::Acquire);
-        if self.settled.version(announced, u64::MAX) == Some(version) || self.changed_by(txn) {
+        if self.settled.version(announced, u64::MAX) == Some(version) {
             return Ok(true);
         }
         let newest = self.committed()?;
+        let is_own = self.with_versions(|versions| {
+            versions.is_held(txn, table.oid)
+                || (versions.is_changed_by(txn) && versions.differ_in_own_only(version, newest.version))
+        });
+        if is_own {
+            return Ok(true);
+        }
         let unique = |table: &TableDef| -> Vec<_> {
             table.indexes.iter().filter(|index| index.unique).map(|index| index.oid).collect()
         };
@@ -228,7 +226,7 @@ impl Catalog {
     }
 
     fn snapshot_of(&self, txn: &Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
-        let number = self.visible_version(txn)?;
+        let number = self.visible_version(txn);
         let mut cache = self.cache.lock();
         if let Some(at) = cache.iter().position(|snapshot| snapshot.version == number) {
             let snapshot = Arc::clone(&cache[at]);
@@ -251,19 +249,38 @@ impl Catalog {
         Ok(snapshot)
     }
 
+    /// Whether a version has all changes that others have committed.
+    pub(crate) fn is_newest(&self, txn: &Txn, version: u64) -> Result<bool, CatalogError> {
+        let newest = self.committed()?.version;
+        Ok(newest == version
+            || self.with_versions(|versions| {
+                versions.is_changed_by(txn) && versions.differ_in_own_only(version, newest)
+            }))
+    }
+
+    pub(crate) fn with_versions<T>(&self, work: impl FnOnce(&mut Versions) -> T) -> T {
+        work(&mut self.versions.lock())
+    }
+
     /// Changes the schema: announces it (C2), then runs `work`, which writes the rows.
     ///
     /// The work is a statement within the caller's: it takes a view of its own, which sees what it has written itself
     /// even when this is the transaction's first change.
     ///
     /// # Errors
-    /// `Conflict` if another transaction has changed the schema behind the back of the caller's view; those of `work`.
+    /// `Conflict` if another transaction has changed something behind the back of the caller's view that this one relies on;
+    /// those of `work`.
     pub(crate) fn change<T>(
         &self,
         txn: &mut Txn,
         work: impl FnOnce(&mut Txn) -> Result<T, CatalogError>,
     ) -> Result<T, CatalogError> {
-        self.announce(txn)?;
+        let id = txn.assign_id()?;
+        {
+            let mut versions = self.versions.lock();
+            versions.announce(&self.engine, id);
+            self.announced.fetch_add(1, Ordering::Release);
+        }
         txn.begin_statement()?;
         match work(txn) {
             Ok(value) => {
@@ -277,20 +294,6 @@ impl Catalog {
         }
     }
 
-    /// Gives the version row a number of its own.
-    fn announce(&self, txn: &mut Txn) -> Result<(), CatalogError> {
-        let number = self.next_version.fetch_add(1, Ordering::Relaxed);
-        let stored = i64::try_from(number).expect("a change a nanosecond for three hundred years");
-        let written = store::update(&self.engine, txn, |_: &VersionRow| true, |row| row.number = stored)?;
-        if written != 1 {
-            return Err(CatalogError::Corrupt { what: format!("there are {written} catalog versions") });
-        }
-        let mut last = self.last_change.lock();
-        *last = txn.id().map(|id| (number, id));
-        self.announced.fetch_add(1, Ordering::Release);
-        Ok(())
-    }
-
     /// A number for a new entry.
     pub(crate) fn new_oid(&self) -> Result<Oid, CatalogError> {
         let number = self.oids.next_value()?;
@@ -298,34 +301,26 @@ impl Catalog {
     }
 
     fn changed_by(&self, txn: &Txn) -> bool {
-        matches!((*self.last_change.lock(), txn.id()), (Some((_, writer)), Some(own)) if writer == own)
+        self.with_versions(|versions| versions.is_changed_by(txn))
     }
 
-    fn visible_version(&self, txn: &Txn) -> Result<u64, CatalogError> {
+    fn visible_version(&self, txn: &Txn) -> u64 {
         let announced = self.announced.load(Ordering::Acquire);
-        let Some((number, all_below)) = txn.seen() else { return self.stored_version(txn) };
-        if let Some(version) = self.settled.version(announced, number) {
-            return Ok(version);
+        let seen = txn.seen();
+        if let Some((number, _)) = seen
+            && let Some(version) = self.settled.version(announced, number)
+        {
+            return version;
         }
-        let version = self.stored_version(txn)?;
-        let last = self.last_change.lock();
-        let ended = last.is_none_or(|(_, writer)| writer < all_below);
-        if ended && self.announced.load(Ordering::Acquire) == announced {
+        let mut versions = self.versions.lock();
+        let version = versions.of(&self.engine, txn);
+        if let Some((number, all_below)) = seen
+            && versions.all_below(all_below)
+            && self.announced.load(Ordering::Acquire) == announced
+        {
             self.settled.set(announced, number, version);
         }
-        Ok(version)
-    }
-
-    fn stored_version(&self, txn: &Txn) -> Result<u64, CatalogError> {
-        let heap = self.engine.heap(VersionRow::TABLE.heap)?;
-        let mut batch = ScanBatch::default();
-        if !heap.fetch(txn, self.version_record, &VersionRow::column_ids(), &mut batch)? {
-            return Err(CatalogError::Corrupt { what: "there is no catalog version".to_string() });
-        }
-        let rows = VersionRow::from_batch(&batch.batch)?;
-        rows.first()
-            .map(version_number)
-            .unwrap_or_else(|| Err(CatalogError::Corrupt { what: "there is no catalog version".to_string() }))
+        version
     }
 }
 
@@ -381,20 +376,6 @@ impl Settled {
 /// Options of a transaction of the catalog's own.
 fn internal(read_only: bool) -> TxnOptions {
     TxnOptions { isolation: Isolation::ReadCommitted, savepoints: true, read_only }
-}
-
-fn version_number(row: &VersionRow) -> Result<u64, CatalogError> {
-    u64::try_from(row.number)
-        .map_err(|_| CatalogError::Corrupt { what: format!("the catalog has version {}", row.number) })
-}
-
-/// The version row's place and number.
-fn find_version(engine: &Engine, txn: &Txn) -> Result<(RecordId, u64), CatalogError> {
-    let mut found = store::locate::<VersionRow>(engine, txn)?;
-    match (found.pop(), found.is_empty()) {
-        (Some((record, row)), true) => Ok((record, version_number(&row)?)),
-        _ => Err(CatalogError::Corrupt { what: "there is not exactly one catalog version".to_string() }),
-    }
 }
 
 fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {

@@ -30,6 +30,7 @@ mod setting;
 pub mod snapshot;
 mod store;
 mod system;
+mod versions;
 pub mod view;
 
 pub use catalog::Catalog;

@@ -7,6 +7,7 @@ use verso_storage::{CommitMode, Isolation, Txn, TxnOptions};
 use verso_types::Value;
 
 use crate::catalog::Catalog;
+use crate::ddl::claim::{NameOf, conflict};
 use crate::definition::Oid;
 use crate::error::{CatalogError, ObjectKind};
 use crate::store;
@@ -137,6 +138,7 @@ impl Catalog {
         change: &RoleChange,
     ) -> Result<Oid, CatalogError> {
         self.check_new_name(txn, name)?;
+        self.take_role_name(txn, name)?;
         let oid = self.new_oid()?;
         let mut row = plain(oid, name);
         change.apply(&mut row);
@@ -153,6 +155,7 @@ impl Catalog {
         let found = found.ok_or_else(|| CatalogError::missing(ObjectKind::Role, name))?;
         if let Some(new) = &change.name {
             self.check_new_name(txn, new)?;
+            self.take_role_name(txn, new)?;
         }
         self.change(txn, |txn| {
             let of_it = |row: &AuthIdRow| row.oid == found.oid;
@@ -171,8 +174,23 @@ impl Catalog {
             return Err(CatalogError::SystemObject { name: name.to_string() });
         }
         self.change(txn, |txn| {
+            self.removes(txn, found.oid)?;
             store::delete(&self.engine, txn, |row: &AuthIdRow| row.oid == found.oid).map(drop)
         })
+    }
+
+    /// Locks the name of a new role; fails if somebody has made one of that name meanwhile.
+    fn take_role_name(&self, txn: &mut Txn, name: &str) -> Result<(), CatalogError> {
+        self.lock_name(txn, NameOf::Role, [name, ""])?;
+        let own = self.roles(txn)?;
+        let is_new = |role: &Role| {
+            let known = own.iter().any(|known| known.oid == role.oid) || self.is_removed(txn, role.oid);
+            &*role.name == name && !known
+        };
+        if self.committed_roles()?.iter().any(is_new) {
+            return Err(conflict());
+        }
+        Ok(())
     }
 
     fn check_new_name(&self, txn: &Txn, name: &Arc<str>) -> Result<(), CatalogError> {

@@ -1,7 +1,7 @@
 //! Reads and writes rows of the system tables through the heap, as any other table's.
 
 use verso_storage::heap::{ScanBatch, ScanSpec};
-use verso_storage::{Engine, RecordId, Txn};
+use verso_storage::{Engine, Txn};
 
 use crate::error::CatalogError;
 use crate::system::row::SystemRow;
@@ -11,13 +11,6 @@ pub(crate) fn read<R: SystemRow>(engine: &Engine, txn: &Txn) -> Result<Vec<R>, C
     let mut rows = Vec::new();
     scan::<R>(engine, txn, &mut |_, mut found| rows.append(&mut found))?;
     Ok(rows)
-}
-
-/// Every row of a system table with its place.
-pub(crate) fn locate<R: SystemRow>(engine: &Engine, txn: &Txn) -> Result<Vec<(RecordId, R)>, CatalogError> {
-    let mut located = Vec::new();
-    scan::<R>(engine, txn, &mut |batch, rows| located.extend(batch.records.iter().copied().zip(rows)))?;
-    Ok(located)
 }
 
 /// Adds rows.

@@ -48,7 +48,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
         let schema = schema_of(&snapshot, &table)?;
-        self.lock_out_writers(txn, table.heap)?;
+        self.lock_out(txn, &table, &snapshot)?;
         self.change(txn, |txn| match change {
             TableChange::NotNull { column, not_null } => self.set_not_null(txn, &table, column, *not_null),
             TableChange::Default { column, default } => {
@@ -154,7 +154,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
         let schema = schema_of(&snapshot, &table)?;
-        self.lock_out_writers(txn, table.heap)?;
+        self.lock_out(txn, &table, &snapshot)?;
         self.change(txn, |txn| {
             let mut new = (*table).clone();
             match change {
@@ -274,12 +274,13 @@ impl Catalog {
         oid: Oid,
         to: &Arc<str>,
     ) -> Result<(), CatalogError> {
-        if snapshot.relation(Some(&schema.name), to).is_some() {
+        let exists = snapshot.relation(Some(&schema.name), to).is_some();
+        if exists || !self.take_name(txn, &schema.name, to)? {
             return Err(CatalogError::exists(ObjectKind::Relation, &**to));
         }
         let is_it = |row: &ClassRow| row.oid == oid;
         store::update(&self.engine, txn, is_it, |row| row.relname = Name(Arc::clone(to)))?;
-        Ok(())
+        self.removes(txn, oid)
     }
 
     fn rename_column(

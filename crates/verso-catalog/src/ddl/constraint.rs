@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use verso_storage::{ObjectId, Txn};
+use verso_storage::{ObjectId, TableLockMode, Txn};
+use verso_types::{CastKind, SqlType, cast_kind};
 
 use super::names::Names;
 use crate::catalog::Catalog;
@@ -114,6 +115,12 @@ impl Catalog {
             }
             NewConstraintKind::Foreign { columns, .. } => {
                 let key = foreign_key(snapshot, target, &new.kind)?;
+                if let Some(parent) =
+                    snapshot.table_by_oid(key.referenced).filter(|parent| parent.oid != target.oid)
+                {
+                    // Its rows and its key stay, so that every row is checked on one of the two sides.
+                    self.lock_definition(txn, &parent, snapshot, TableLockMode::ShareRowExclusive)?;
+                }
                 let columns: Vec<&str> = columns.iter().map(|column| &**column).collect();
                 let name = new
                     .name
@@ -175,12 +182,16 @@ impl Catalog {
         }
         let parts: Vec<&str> = columns.iter().map(|column| &**column).collect();
         let name: Arc<str> = match &new.name {
-            Some(name) if !names.take_relation(name) => {
-                return Err(CatalogError::exists(ObjectKind::Relation, &**name));
+            Some(name) => {
+                if !names.take_relation(name) || !self.take_name(txn, &target.schema.name, name)? {
+                    return Err(CatalogError::exists(ObjectKind::Relation, &**name));
+                }
+                Arc::clone(name)
             }
-            Some(name) => Arc::clone(name),
-            None if primary => names.index(&target.name, &[], "pkey", true).into(),
-            None => names.index(&target.name, &parts, "key", true).into(),
+            None => {
+                let its = if primary { (&[][..], "pkey", true) } else { (&parts[..], "key", true) };
+                self.index_name(txn, names, &target.schema, &target.name, its)?
+            }
         };
         if primary {
             store::update(
@@ -244,6 +255,7 @@ impl Catalog {
     /// Removes an index's rows and its pages.
     pub(super) fn remove_index(&self, txn: &mut Txn, index: &IndexDef) -> Result<(), CatalogError> {
         store::delete(&self.engine, txn, |row: &ClassRow| row.oid == index.oid)?;
+        self.removes(txn, index.oid)?;
         store::delete(&self.engine, txn, |row: &IndexRow| row.indexrelid == index.oid)?;
         self.engine.drop_object(txn, index.object)?;
         Ok(())
@@ -415,10 +427,7 @@ fn check_types(
         let own = target.columns.iter().find(|column| column.id == *own);
         let other = columns.iter().find(|column| column.id == *other);
         let (Some(own), Some(other)) = (own, other) else { continue };
-        let fits = own.ty.same_base(&other.ty)
-            || (own.ty.is_number() && other.ty.is_number())
-            || (own.ty.is_text() && other.ty.is_text());
-        if !fits {
+        if !is_comparable(&own.ty, &other.ty) {
             return Err(CatalogError::InvalidDefinition {
                 sqlstate: "42804",
                 message: format!("foreign key constraint \"{name}\" cannot be implemented"),
@@ -434,4 +443,16 @@ fn check_types(
         }
     }
     Ok(())
+}
+
+/// Whether a referencing value can be looked for among referenced ones: PostgreSQL has an equality of the two types in the
+/// order of the referenced one, or turns the referencing value into it unasked.
+fn is_comparable(own: &SqlType, referenced: &SqlType) -> bool {
+    use SqlType::{Date, Float4, Float8, Timestamp, Timestamptz};
+    let among = |family: &[SqlType]| family.contains(own) && family.contains(referenced);
+    cast_kind(own, referenced) == Some(CastKind::Implicit)
+        || (own.is_integer() && referenced.is_integer())
+        || among(&[Float4, Float8])
+        || among(&[Date, Timestamp, Timestamptz])
+        || (*own == SqlType::Name && matches!(referenced, SqlType::Varchar(_)))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use verso_storage::Txn;
 use verso_types::SqlType;
 
+use super::claim::NameOf;
 use super::target_schema;
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, Oid, signature};
@@ -62,6 +63,17 @@ impl Catalog {
             strict: new.strict,
         };
         let row = proc_row(&definition, schema.oid);
+        self.hold_schema(txn, &schema)?;
+        self.lock_name(txn, NameOf::Function, [&schema.name, &new.name])?;
+        let newest = self.committed()?;
+        let theirs = newest.functions(Some(&schema.name), &new.name).iter();
+        if theirs
+            .filter(|theirs| theirs.takes(&types))
+            .any(|theirs| existing.is_none_or(|own| *own != *theirs))
+        {
+            // Made or changed since the snapshot, by somebody else or by the transaction itself.
+            self.check_newest(txn, &snapshot)?;
+        }
         self.change(txn, |txn| {
             if existing.is_some() {
                 store::update(&self.engine, txn, |old: &ProcRow| old.oid == oid, |old| *old = row.clone())?;

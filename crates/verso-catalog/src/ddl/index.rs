@@ -12,7 +12,7 @@ use super::constraint::{Target, relying_on};
 use super::names::Names;
 use super::table::find_table;
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, IndexDef, IndexPart, Oid, TableDef};
+use crate::definition::{ColumnDef, IndexDef, IndexPart, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewIndex;
 use crate::snapshot::Relation;
@@ -70,11 +70,22 @@ impl Catalog {
                 })?;
             parts.push(IndexPart { column: column.id, descending: *descending, nulls_first: *nulls_first });
         }
-        self.lock_out_writers(txn, table.heap)?;
+        self.lock_out(txn, &table, &snapshot)?;
+        if let Some(name) = &new.name
+            && !self.take_name(txn, &schema.name, name)?
+        {
+            return if if_not_exists {
+                Ok(None)
+            } else {
+                Err(CatalogError::exists(ObjectKind::Index, &**name))
+            };
+        }
         self.change(txn, |txn| {
             let columns: Vec<&str> = new.parts.iter().map(|(name, _, _)| &**name).collect();
-            let name =
-                new.name.clone().unwrap_or_else(|| names.index(&table.name, &columns, "idx", false).into());
+            let name = match &new.name {
+                Some(name) => Arc::clone(name),
+                None => self.index_name(txn, &mut names, &schema, &table.name, (&columns, "idx", false))?,
+            };
             let definition = IndexDef {
                 oid: self.new_oid()?,
                 schema: Arc::clone(&schema.name),
@@ -123,12 +134,29 @@ impl Catalog {
                 constraint: format!("constraint {} on table {}", owner.name, table.name),
             });
         }
-        self.lock_out_writers(txn, table.heap)?;
+        self.lock_out(txn, &table, &snapshot)?;
         let references = relying_on(&table, index.oid);
         self.change(txn, |txn| {
             self.release_references(txn, &snapshot, format!("index {name}"), &references, cascade)?;
             self.remove_index(txn, &index)
         })
+    }
+
+    /// Takes a name for an index that the user gave none (L1): of these columns, with this label, of a constraint or not.
+    pub(super) fn index_name(
+        &self,
+        txn: &mut Txn,
+        names: &mut Names,
+        schema: &SchemaDef,
+        table: &str,
+        (columns, label, constraint): (&[&str], &str, bool),
+    ) -> Result<Arc<str>, CatalogError> {
+        loop {
+            let name = names.index(table, columns, label, constraint);
+            if self.take_name(txn, &schema.name, &name)? {
+                return Ok(name.into());
+            }
+        }
     }
 
     /// Builds indexes of a table anew.
@@ -144,7 +172,7 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, table)?;
-        self.lock_out_writers(txn, table.heap)?;
+        self.lock_out(txn, &table, &snapshot)?;
         self.change(txn, |txn| {
             let wanted = |index: &&Arc<IndexDef>| only.is_none_or(|only| index.oid == only);
             for index in table.indexes.iter().filter(wanted) {

@@ -1,8 +1,8 @@
 //! Schema changes: each writes rows of the system tables, nothing else, so each is undone with its transaction,
 //! with its statement, and by ROLLBACK TO.
 //!
-//! Every change goes the same way: find out in the snapshot whether it may be done; lock the table it takes away
-//! from writers; write ([`Catalog::change`], which fails if the snapshot was not the newest).
+//! Every change goes the same way: find out in the snapshot whether it may be done; lock what it relies on ([`claim`]),
+//! which fails if that is not what the snapshot says any more; write ([`Catalog::change`]).
 //!
 //! | module | what it is |
 //! |---|---|
@@ -11,11 +11,13 @@
 //! | [`constraint`] | constraints of new and of existing tables |
 //! | [`index`] | CREATE INDEX, DROP INDEX, REINDEX |
 //! | [`names`] | names for what has none |
+//! | [`claim`] | what a change relies on while others change the schema too |
 //! | [`sequence`] | CREATE SEQUENCE, DROP SEQUENCE |
 //! | [`function`] | CREATE FUNCTION, DROP FUNCTION |
 //! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
 
 mod alter;
+pub(crate) mod claim;
 mod constraint;
 mod function;
 mod index;
@@ -28,7 +30,7 @@ pub use alter::Rewrite;
 
 use std::sync::Arc;
 
-use verso_storage::{ColumnSpec, ObjectId, SequenceSpec, TableLockMode, Txn, WaitPolicy};
+use verso_storage::{ColumnSpec, SequenceSpec, Txn};
 
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, SchemaDef, SequenceDef, TableDef};
@@ -79,13 +81,6 @@ fn refuse_if_needed(what: String, mut dependents: Vec<String>) -> Result<(), Cat
 }
 
 impl Catalog {
-    /// Keeps others out of a table until the transaction ends; waits for those at work.
-    fn lock_out_writers(&self, txn: &mut Txn, heap: ObjectId) -> Result<(), CatalogError> {
-        self.engine.lock_table(txn, heap, TableLockMode::AccessExclusive, WaitPolicy::Block)?;
-        txn.pin_lock(heap);
-        Ok(())
-    }
-
     /// Removes a table with its columns, defaults and the sequences its columns own.
     fn remove_table(
         &self,
@@ -98,6 +93,7 @@ impl Catalog {
             // Named twice in one statement.
             return Err(CatalogError::missing(ObjectKind::Table, &*table.name));
         }
+        self.removes(txn, table.oid)?;
         for sequence in owned_sequences(snapshot, table) {
             self.remove_sequence(txn, &sequence)?;
         }
@@ -120,6 +116,7 @@ impl Catalog {
         if store::delete(engine, txn, |row: &ClassRow| row.oid == sequence.oid)?.is_empty() {
             return Err(CatalogError::missing(ObjectKind::Sequence, &*sequence.name));
         }
+        self.removes(txn, sequence.oid)?;
         let links = store::delete(engine, txn, |row: &DependRow| {
             let own = row.classid == ClassRow::TABLE.oid && row.objid == sequence.oid;
             let needs = row.refclassid == ClassRow::TABLE.oid && row.refobjid == sequence.oid;

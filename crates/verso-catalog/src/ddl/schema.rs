@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use verso_storage::Txn;
 
+use super::claim::NameOf;
 use super::refuse_if_needed;
 use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, Oid, SequenceDef, TableDef};
@@ -37,7 +38,16 @@ impl Catalog {
         if name.starts_with("pg_") {
             return Err(CatalogError::ReservedName { name: name.to_string() });
         }
+        self.lock_name(txn, NameOf::Schema, [name, ""])?;
+        if self.committed()?.schema(name).is_some_and(|schema| !self.is_removed(txn, schema.oid)) {
+            return if if_not_exists {
+                Ok(None)
+            } else {
+                Err(CatalogError::exists(ObjectKind::Schema, &**name))
+            };
+        }
         let oid = self.new_oid()?;
+        self.hold(txn, oid)?;
         let row = NamespaceRow { oid, nspname: Name(Arc::clone(name)), nspowner: OWNER_OID };
         self.change(txn, |txn| store::insert(&self.engine, txn, &[row]))?;
         Ok(Some(oid))
@@ -68,8 +78,11 @@ impl Catalog {
             let lines = lines.map(|what| format!("{what} depends on schema {name}")).collect();
             refuse_if_needed(format!("schema {name}"), lines)?;
         }
+        // Whoever is making something in it ends first; what that was the next snapshot has.
+        self.lock_name(txn, NameOf::Schema, [name, ""])?;
+        self.check_newest(txn, &snapshot)?;
         for table in &tables {
-            self.lock_out_writers(txn, table.heap)?;
+            self.lock_out(txn, table, &snapshot)?;
         }
         self.change(txn, |txn| {
             for table in &tables {
@@ -83,6 +96,7 @@ impl Catalog {
             }
             store::delete(&self.engine, txn, |row: &ProcRow| row.pronamespace == schema.oid)?;
             store::delete(&self.engine, txn, |row: &NamespaceRow| row.oid == schema.oid)?;
+            self.removes(txn, schema.oid)?;
             Ok(())
         })
     }

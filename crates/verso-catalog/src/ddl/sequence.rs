@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_storage::Txn;
+use verso_storage::{TableLockMode, Txn};
 
 use super::{refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
@@ -47,9 +47,19 @@ impl Catalog {
                 let at = definition
                     .column(column)
                     .ok_or_else(|| CatalogError::missing(ObjectKind::Column, &**column))?;
+                // As PostgreSQL: nobody else drops the table.
+                self.lock_definition(txn, &definition, &snapshot, TableLockMode::AccessShare)?;
                 Some((definition.oid, definition.columns[at].id))
             }
         };
+        self.hold_schema(txn, &schema)?;
+        if !self.take_name(txn, &schema.name, &new.name)? {
+            return if if_not_exists {
+                Ok(None)
+            } else {
+                Err(CatalogError::exists(ObjectKind::Sequence, &*new.name))
+            };
+        }
         self.change(txn, |txn| self.insert_sequence(txn, &schema, &new.name, &new.bounds, owner)).map(Some)
     }
 

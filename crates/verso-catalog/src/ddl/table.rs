@@ -29,8 +29,8 @@ impl Catalog {
     /// A `serial` column gets a sequence `table_column_seq` that it owns, and NOT NULL.
     ///
     /// # Errors
-    /// `Exists`, `DuplicateColumn`, `TooManyColumns`, `Missing` (the schema), `SystemObject`; storage's, of which
-    /// `Conflict` says that another transaction changed the schema first.
+    /// `Exists`, also when it waited for somebody who made one of that name; `DuplicateColumn`, `TooManyColumns`, `Missing`
+    /// (the schema), `SystemObject`; storage's, of which `Conflict` says that another transaction changed what it relies on.
     pub fn create_table(
         &self,
         txn: &mut Txn,
@@ -47,6 +47,14 @@ impl Catalog {
             };
         }
         check_columns(&new.columns)?;
+        self.hold_schema(txn, &schema)?;
+        if !self.take_name(txn, &schema.name, &new.name)? {
+            return if if_not_exists {
+                Ok(None)
+            } else {
+                Err(CatalogError::exists(ObjectKind::Table, &*new.name))
+            };
+        }
         self.change(txn, |txn| self.insert_table(txn, &snapshot, &schema, new)).map(Some)
     }
 
@@ -65,7 +73,7 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
-        self.lock_out_writers(txn, table.heap)?;
+        self.lock_out(txn, &table, &snapshot)?;
         let others = |constraint: &&Arc<ConstraintDef>| constraint.table != table.oid;
         let references: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
         self.change(txn, |txn| {
@@ -87,7 +95,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         for table in tables {
             refuse_system(table)?;
-            self.lock_out_writers(txn, table.heap)?;
+            self.lock_out(txn, table, &snapshot)?;
         }
         let goes = |oid: Oid| tables.iter().any(|table| table.oid == oid);
         self.change(txn, |txn| {
@@ -123,7 +131,7 @@ impl Catalog {
             refuse_system(table)?;
             let current = snapshot.table_by_oid(table.oid);
             let current = current.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, &*table.name))?;
-            self.lock_out_writers(txn, current.heap)?;
+            self.lock_out(txn, &current, &snapshot)?;
         }
         self.change(txn, |txn| {
             let distinct: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
@@ -157,6 +165,7 @@ impl Catalog {
         new: &NewTable,
     ) -> Result<Oid, CatalogError> {
         let oid = self.new_oid()?;
+        self.hold(txn, oid)?;
         let mut columns = Vec::new();
         let mut serial = Vec::new();
         for (id, column) in (1..).zip(&new.columns) {
@@ -227,9 +236,12 @@ impl Catalog {
                         && name == format!("{}_{}_seq", table.name, other.name)
                 })
         };
-        let numbered = (1u32..).map(|number| format!("{base}{number}"));
-        let name = std::iter::once(base.clone()).chain(numbered).find(|name| !taken(name));
-        let name: Arc<str> = name.expect("there are more numbers than names").into();
+        let mut numbered = (1u32..).map(|number| format!("{base}{number}"));
+        let mut name = base.clone();
+        while taken(&name) || !self.take_name(txn, &schema.name, &name)? {
+            name = numbered.next().expect("there are more numbers than names");
+        }
+        let name: Arc<str> = name.into();
         let bounds = match bounds {
             Some(bounds) => bounds.clone(),
             None => {

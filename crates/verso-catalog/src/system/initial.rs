@@ -9,7 +9,7 @@ use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row
 use super::field::{Letter, Name};
 use super::row::{
     AttributeRow, AuthIdRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultRow, DependRow, IndexRow,
-    LanguageRow, NamespaceRow, ProcRow, SequenceRow, SystemRow, TypeRow, VersionRow,
+    LanguageRow, NamespaceRow, ProcRow, SequenceRow, SystemRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -41,7 +41,6 @@ pub(crate) fn tables() -> Vec<TableShape> {
         TableShape { table: R::TABLE, columns: (1..).zip(R::columns()).map(column).collect() }
     }
     vec![
-        shape::<VersionRow>(),
         shape::<NamespaceRow>(),
         shape::<ClassRow>(),
         shape::<AttributeRow>(),

@@ -81,14 +81,6 @@ macro_rules! system_row {
 }
 
 system_row! {
-    /// Which version of the catalog a transaction sees: a single row, written by every schema change.
-    VersionRow, 9000, 10, "verso_catalog_version" {
-        /// The version's number, given once while the database is open.
-        number: i64,
-    }
-}
-
-system_row! {
     /// Schemas.
     NamespaceRow, 2615, 11, "pg_namespace" {
         oid: Oid,

@@ -1,9 +1,10 @@
 //! The referenced side of a foreign key: is there a row with the key?
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, IndexDef, TableDef};
-use verso_types::{SqlType, Value};
+use verso_types::{CastKind, SqlType, Value, cast, cast_kind, eq_sql};
 
 use super::super::ExecContext;
 use super::super::access::{encode, key_parts};
@@ -46,7 +47,9 @@ impl Parent {
         let (parts, types) = key_parts(&self.table, &self.index);
         let mut bytes = Vec::new();
         for ((part, ty), (at, from)) in parts.iter().zip(&types).zip(&self.parts) {
-            if !encode(part, ty, &key[*at], from, &mut bytes)? {
+            let Some(value) = comparable(cx, &key[*at], from, ty)? else { return Ok(false) };
+            let from = if from.same_base(ty) || from.is_integer() { from } else { ty };
+            if !encode(part, ty, &value, from, &mut bytes)? {
                 return Ok(false);
             }
         }
@@ -63,6 +66,27 @@ impl Parent {
         let key = key_text(cx, child, &self.own, key);
         missing(child, constraint, format!("{key} is not present in table \"{}\".", self.table.name))
     }
+}
+
+/// A referencing value as one of the referenced column's type, as far as that is another one; `None` where no such value
+/// equals it. PostgreSQL compares it after an implicit cast, or by an equality of both types.
+fn comparable<'v>(
+    cx: &ExecContext<'_>,
+    value: &'v Value,
+    from: &SqlType,
+    to: &SqlType,
+) -> Result<Option<Cow<'v, Value>>> {
+    let texts = from.is_text() && to.is_text();
+    if from.same_base(to) || (from.is_integer() && to.is_integer()) || texts {
+        return Ok(Some(Cow::Borrowed(value)));
+    }
+    let (zone, to) = (cx.services.time_zone, to.without_modifiers());
+    if cast_kind(from, &to) == Some(CastKind::Implicit) {
+        return Ok(Some(Cow::Owned(cast(value, from, &to, CastKind::Implicit, zone)?)));
+    }
+    let Ok(there) = cast(value, from, &to, CastKind::Explicit, zone) else { return Ok(None) };
+    let back = cast(&there, &to, from, CastKind::Explicit, zone);
+    Ok(back.is_ok_and(|back| eq_sql(&back, value)).then_some(Cow::Owned(there)))
 }
 
 /// `insert or update … violates`.

@@ -1,0 +1,141 @@
+//! What a change of the schema relies on while others change it too: names that stay free, definitions that stay as they are.
+//!
+//! L1. Something new has its name locked to the end of its transaction. Who would give something else the same name waits,
+//!     and then finds it taken, or not.
+//! L2. What is made in a schema holds a weak lock on the schema's name, and what drops a schema a strong one.
+//! L3. A definition that is changed, or that something new relies on, is locked with its table's heap, and is then the
+//!     newest one; otherwise the statement begins anew with a newer snapshot (`Conflict`).
+
+use std::sync::Arc;
+
+use verso_storage::page::{RecordId, TxnId};
+use verso_storage::{StorageError, TableLockMode, Txn, WaitPolicy};
+
+use crate::catalog::Catalog;
+use crate::definition::{Oid, SchemaDef, TableDef};
+use crate::error::CatalogError;
+use crate::snapshot::{CatalogSnapshot, Relation};
+
+/// What has a name of its own.
+#[derive(Clone, Copy)]
+pub(crate) enum NameOf {
+    Schema = 1,
+    Relation,
+    Function,
+    Role,
+}
+
+/// The number by which a name is locked (FNV-1a).
+fn number(of: NameOf, parts: [&str; 2]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    let start = (0xCBF2_9CE4_8422_2325 ^ of as u64).wrapping_mul(0x0100_0000_01B3);
+    bytes.fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
+}
+
+/// The statement is to begin anew, with a newer snapshot where its level has one.
+pub(crate) fn conflict() -> CatalogError {
+    let record = RecordId { page_index: 0, slot: 0 };
+    StorageError::Conflict { record, by: TxnId::NONE }.into()
+}
+
+impl Catalog {
+    /// Locks a name (L1).
+    pub(crate) fn lock_name(&self, txn: &mut Txn, of: NameOf, parts: [&str; 2]) -> Result<(), CatalogError> {
+        txn.lock_name(number(of, parts), TableLockMode::AccessExclusive)?;
+        Ok(())
+    }
+
+    /// Something is made in a schema, which stays (L2).
+    pub(super) fn hold_schema(&self, txn: &mut Txn, schema: &SchemaDef) -> Result<(), CatalogError> {
+        txn.lock_name(number(NameOf::Schema, [&schema.name, ""]), TableLockMode::AccessShare)?;
+        let stays = |now: &Arc<SchemaDef>| now.oid == schema.oid;
+        if self.committed()?.schema(&schema.name).is_some_and(stays) || self.is_held(txn, schema.oid) {
+            return Ok(());
+        }
+        Err(conflict())
+    }
+
+    /// Takes a relation's name for something new (L1); whether it is free.
+    pub(super) fn take_name(&self, txn: &mut Txn, schema: &str, name: &str) -> Result<bool, CatalogError> {
+        self.lock_name(txn, NameOf::Relation, [schema, name])?;
+        let newest = self.committed()?;
+        let taken = newest.relation(Some(schema), name).map(Relation::oid);
+        Ok(taken.is_none_or(|oid| self.is_removed(txn, oid)))
+    }
+
+    /// Locks a table whose definition is about to change, or is relied upon (L3).
+    pub(super) fn lock_definition(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        snapshot: &CatalogSnapshot,
+        mode: TableLockMode,
+    ) -> Result<(), CatalogError> {
+        self.engine.lock_table(txn, table.heap, mode, WaitPolicy::Block)?;
+        txn.pin_lock(table.heap);
+        if !self.is_current(table, snapshot.version, txn)? {
+            txn.forget_lock(table.heap);
+            return Err(conflict());
+        }
+        // Weaker ones let others change what refers to it.
+        if mode >= TableLockMode::ShareRowExclusive { self.hold(txn, table.oid) } else { Ok(()) }
+    }
+
+    /// Keeps others out of a table until the transaction ends; waits for those at work (L3).
+    pub(super) fn lock_out(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        snapshot: &CatalogSnapshot,
+    ) -> Result<(), CatalogError> {
+        self.lock_definition(txn, table, snapshot, TableLockMode::AccessExclusive)
+    }
+
+    /// Fails unless the snapshot has all changes that others have committed.
+    pub(super) fn check_newest(&self, txn: &Txn, snapshot: &CatalogSnapshot) -> Result<(), CatalogError> {
+        if self.is_newest(txn, snapshot.version)? { Ok(()) } else { Err(conflict()) }
+    }
+
+    /// Notes what the transaction makes, or has under its lock.
+    pub(super) fn hold(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+        let id = txn.assign_id()?;
+        self.with_versions(|versions| versions.hold(id, txn, oid));
+        Ok(())
+    }
+
+    fn is_held(&self, txn: &Txn, oid: Oid) -> bool {
+        self.with_versions(|versions| versions.is_held(txn, oid))
+    }
+
+    /// Notes what the transaction removes or renames: the name is free for itself.
+    pub(crate) fn removes(&self, txn: &mut Txn, oid: Oid) -> Result<(), CatalogError> {
+        let id = txn.assign_id()?;
+        self.with_versions(|versions| versions.remove(id, oid));
+        Ok(())
+    }
+
+    /// Whether [`Catalog::removes`] was said of it.
+    pub(crate) fn is_removed(&self, txn: &Txn, oid: Oid) -> bool {
+        self.with_versions(|versions| versions.is_removed(txn, oid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_different_things_have_different_numbers() {
+        let names = [
+            number(NameOf::Relation, ["public", "t"]),
+            number(NameOf::Relation, ["publict", ""]),
+            number(NameOf::Relation, ["other", "t"]),
+            number(NameOf::Function, ["public", "t"]),
+            number(NameOf::Schema, ["public", ""]),
+            number(NameOf::Role, ["public", ""]),
+        ];
+        for (at, one) in names.iter().enumerate() {
+            assert!(!names[..at].contains(one));
+        }
+    }
+}
