@@ -6,5 +6,6 @@ mod output;
 mod processes;
 mod scripts;
 mod server;
+mod soak;
 mod tools;
 mod world;

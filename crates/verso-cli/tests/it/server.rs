@@ -8,13 +8,13 @@ use postgres::{Client, NoTls};
 
 use crate::world::World;
 
-struct Server {
+pub struct Server {
     child: Child,
     port: u16,
 }
 
 impl Server {
-    fn start(world: &World, arguments: &[&str]) -> Server {
+    pub fn start(world: &World, arguments: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_verso"))
             .args(["serve", "a.verso", "--listen", "127.0.0.1:0", "--pool-bytes", "16777216"])
             .args(arguments)
@@ -31,17 +31,17 @@ impl Server {
         Server { port: port.parse().expect("a port"), child }
     }
 
-    fn connect(&self) -> Result<Client, postgres::Error> {
+    pub fn connect(&self) -> Result<Client, postgres::Error> {
         Client::connect(&format!("host=127.0.0.1 port={} user=verso dbname=verso", self.port), NoTls)
     }
 
-    fn signal(&self, name: &str) {
+    pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
         assert!(sent.expect("kill is there").success());
     }
 
     /// Waits for its end; exit code and log.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub fn end(mut self) -> (Option<i32>, String) {
         let mut log = String::new();
         self.child.stderr.take().expect("piped above").read_to_string(&mut log).expect("text");
         (self.child.wait().expect("ended").code(), log)
