@@ -42,6 +42,8 @@ pub enum SystemView {
     PreparedStatements,
     /// `pg_roles`: the roles, without their passwords.
     Roles,
+    /// `verso_damage`: damaged pages that were met since the database was opened.
+    Damage,
 }
 
 /// A column of a system view.
@@ -63,7 +65,7 @@ pub trait SystemRows {
 
 impl SystemView {
     /// All of them.
-    pub const ALL: [SystemView; 17] = [
+    pub const ALL: [SystemView; 18] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
@@ -81,6 +83,7 @@ impl SystemView {
         SystemView::Cursors,
         SystemView::PreparedStatements,
         SystemView::Roles,
+        SystemView::Damage,
     ];
 
     /// Its name in SQL.
@@ -103,6 +106,7 @@ impl SystemView {
             SystemView::Cursors => "pg_cursors",
             SystemView::PreparedStatements => "pg_prepared_statements",
             SystemView::Roles => "pg_roles",
+            SystemView::Damage => "verso_damage",
         }
     }
 
@@ -280,6 +284,9 @@ impl SystemView {
                 ("rolbypassrls", Bool),
                 ("oid", Oid),
             ],
+            SystemView::Damage => {
+                &[("page", Int8), ("object", Int8), ("table_name", Text), ("problem", Text)]
+            }
         };
         columns.iter().map(|(name, ty)| ViewColumn { name, ty: ty.clone() }).collect()
     }

@@ -33,6 +33,13 @@ pub fn sweep(arguments: &DatabaseArguments) -> ExitCode {
             "{} pages visited, {} skipped, {} pages backed out, {:.3} s",
             report.pages_visited, report.pages_skipped, report.pages_backed_out, report.seconds
         );
+        for damaged in database.engine().damaged_pages() {
+            let _ = writeln!(out, "{}", damaged.message);
+        }
+        if report.damaged > 0 {
+            let _ = writeln!(out, "{} damaged pages were left out", report.damaged);
+            return Ok(ExitCode::from(EXIT_SCRIPT));
+        }
         Ok(ExitCode::SUCCESS)
     })
 }

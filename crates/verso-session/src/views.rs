@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use verso_catalog::{SystemRows, SystemView};
-use verso_storage::{AdvisoryKey, Isolation, LockInfo, LockTarget, ObjectId, PageKind, TxnId, TxnState};
+use verso_storage::{
+    AdvisoryKey, DamagedPage, Isolation, LockInfo, LockTarget, ObjectId, PageKind, TxnId, TxnState,
+};
 use verso_types::Value;
 
 use crate::cursors::Cursors;
@@ -65,7 +67,7 @@ impl SystemRows for Views<'_> {
                     int(totals.redo_bytes),
                 ]]
             }
-            SystemView::TableSpace => self.table_space_rows(),
+            SystemView::TableSpace => self.table_space_rows(view),
             SystemView::SweepHistory => self.services.instance.sweeps.lock().iter().map(sweep_row).collect(),
             SystemView::Tip => self.tip_rows(args),
             SystemView::Settings => {
@@ -90,6 +92,17 @@ impl SystemRows for Views<'_> {
                 .roles()
                 .map(|roles| roles.iter().map(verso_catalog::Role::to_values).collect())
                 .unwrap_or_default(),
+            SystemView::Damage => {
+                let row = |damaged: DamagedPage| {
+                    vec![
+                        int(u64::from(damaged.page.0)),
+                        int(u64::from(damaged.owner.0)),
+                        self.table_of(damaged.owner).map_or(Value::Null, |(name, _)| name),
+                        Value::text(&damaged.message),
+                    ]
+                };
+                self.services.instance.engine.damaged_pages().into_iter().map(row).collect()
+            }
             SystemView::PageWrites => {
                 let statistics = self.services.instance.engine.statistics();
                 let writes = statistics.pool.writes_per_kind;
@@ -310,14 +323,24 @@ impl Views<'_> {
         self.services.instance.sessions.all().iter().map(row).collect()
     }
 
-    fn table_space_rows(&self) -> Vec<Vec<Value>> {
+    fn table_space_rows(&self, view: SystemView) -> Vec<Vec<Value>> {
         let Some(catalog) = self.services.catalog.borrow().clone() else { return Vec::new() };
         let engine = &self.services.instance.engine;
         let page_size = engine.space().page_size;
         let mut rows = Vec::new();
         for table in catalog.tables() {
-            // A table dropped meanwhile has no space to tell of.
-            let Ok(space) = engine.table_space(table.heap) else { continue };
+            let space = match engine.table_space(table.heap) {
+                Ok(space) => space,
+                // Its pages cannot be counted; that it is there can be told.
+                Err(error) if error.is_of_a_page() => {
+                    let mut row = vec![Value::text(&table.schema), Value::text(&table.name)];
+                    row.resize(view.columns().len(), Value::Null);
+                    rows.push(row);
+                    continue;
+                }
+                // A table dropped meanwhile has no space to tell of.
+                Err(_) => continue,
+            };
             rows.push(vec![
                 Value::text(&table.schema),
                 Value::text(&table.name),

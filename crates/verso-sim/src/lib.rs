@@ -29,6 +29,6 @@ pub use clock::SimClock;
 pub use gate::Gate;
 pub use rng::{Rng, SimRandom};
 pub use scheduler::{RunReport, SchedulerOptions, SimThreads, simulate};
-pub use seeds::{Seeds, seeds};
+pub use seeds::{Seeds, seeds, trials};
 pub use vfs::{DiskStats, FaultPlan, Operation, OperationKind, SECTOR_BYTES, SimVfs};
 pub use world::World;

@@ -1,5 +1,7 @@
 //! Which seeds a test runs, and telling which one failed.
 
+use verso_env::Env;
+
 /// The seeds of a test: `count_default` many, `SEEDS=n` many if that variable is set, or only `SEED=x`.
 ///
 /// When the loop over them panics, the seed to replay is printed.
@@ -8,6 +10,24 @@
 /// When a variable is set and no number.
 pub fn seeds(count_default: u64) -> Seeds {
     Seeds::from_variables(variable("SEED"), variable("SEEDS"), count_default)
+}
+
+/// The trials of a campaign, numbered: the first `count_default`, in `CAMPAIGN_MINUTES=n` as many as there is time for, from any
+/// number on, or only `SEED=x`.
+///
+/// When the loop over them panics, the number to replay is printed.
+///
+/// # Panics
+/// When a variable is set and no number.
+pub fn trials(count_default: u64) -> impl Iterator<Item = u64> {
+    let minutes = variable("CAMPAIGN_MINUTES");
+    let clock = Env::real().clock;
+    let until = minutes.map(|minutes| clock.monotonic_nanos() + minutes * 60_000_000_000);
+    let mut seeds = Seeds::from_variables(variable("SEED"), minutes.map(|_| u64::MAX), count_default);
+    if minutes.is_some() && variable("SEED").is_none() {
+        seeds.next = Env::real().random.next_u64() >> 32;
+    }
+    seeds.take_while(move |_| until.is_none_or(|until| clock.monotonic_nanos() < until))
 }
 
 /// See [`seeds`].

@@ -126,6 +126,14 @@ pub enum StorageError {
         /// What is wrong with it.
         flaw: Flaw,
     },
+    /// The operating system cannot read a page.
+    #[error("reading {page}: {source}")]
+    Unreadable {
+        /// The page.
+        page: PageId,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
     /// The operating system refused.
     #[error("{what}: {source}")]
     Io {
@@ -187,6 +195,12 @@ impl StorageError {
             }
             _ => StorageError::Io { what: what.into(), source: Arc::new(source) },
         }
+    }
+
+    /// Whether it says that one page is damaged: what does not need that page can go on.
+    #[must_use]
+    pub fn is_of_a_page(&self) -> bool {
+        matches!(self, StorageError::Corrupt { .. } | StorageError::Unreadable { .. })
     }
 
     /// Tells the operator, in the program's log, which failure closes the engine and how to go on. `Poisoned` itself is a

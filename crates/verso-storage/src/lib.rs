@@ -22,6 +22,7 @@ pub mod txn;
 pub mod version;
 pub mod wal;
 
+pub use buffer::DamagedPage;
 pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableSpace};
 pub use engine_core::{CheckpointGate, Core, PageRedo, RedoTable};
 pub use error::StorageError;

@@ -430,11 +430,14 @@ fn append_apart(core: &Core, group: &mut Group) -> Result<(Lsn, Lsn), StorageErr
 impl Drop for Mini<'_> {
     fn drop(&mut self) {
         if self.changed {
-            // A failed disk poisons the pool and interrupts mini-transactions without any fault of theirs.
-            let interrupted = self.core.pool.is_poisoned() || self.core.wal.is_poisoned();
+            // A failed disk poisons the pool and interrupts mini-transactions without any fault of theirs; so does a damaged
+            // page that was met too late.
+            let interrupted =
+                self.core.pool.is_poisoned() || self.core.wal.is_poisoned() || self.core.pool.has_damaged();
             tracing::error!(
                 records = self.group.record_count(),
-                "a mini-transaction was dropped uncommitted"
+                "a change of several pages was interrupted: the database takes no more changes; stop and start again, which \
+                 recovers every commit that was acknowledged"
             );
             self.core.poison();
             debug_assert!(

@@ -79,6 +79,10 @@ pub struct Shared {
     pub sweeping: Mutex<()>,
     /// Dead transactions that only sweep backs out (F5).
     pub left_to_sweep: Mutex<std::collections::BTreeSet<TxnId>>,
+    /// Dead transactions whose back-out met damaged pages: only a sweep tries again.
+    pub held_up: Mutex<std::collections::BTreeSet<TxnId>>,
+    /// OST at the end of the last sweep that started by itself.
+    pub swept_at: AtomicU64,
     /// Open transactions, by the order of their beginning.
     pub live: Mutex<std::collections::BTreeMap<u64, Arc<LiveTxn>>>,
 }

@@ -79,6 +79,7 @@ impl From<StorageError> for SqlError {
             StorageError::Full { what: _ } => DISK_FULL,
             StorageError::PoolExhausted { frames: _ } => OUT_OF_MEMORY,
             StorageError::Corrupt { page: _, owner: _, flaw: _ } => DATA_CORRUPTED,
+            StorageError::Unreadable { page: _, source: _ } => IO_ERROR,
             StorageError::Io { what: _, source } => match source.kind() {
                 std::io::ErrorKind::AlreadyExists => {
                     let hint =

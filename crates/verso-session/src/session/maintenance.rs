@@ -50,6 +50,10 @@ impl Session {
         let report = engine.sweep(SweepOptions { table: object, verbose }, &mut |_| {
             if cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
+        if report.damaged > 0 {
+            let text = format!("{} damaged pages were left out: see verso_damage", report.damaged);
+            self.services.notices.warn("01000", &text);
+        }
         if cancel.load(Ordering::Relaxed) {
             let text = "canceling statement due to user request";
             return Err(SqlError::new(sqlstate::QUERY_CANCELED, text));

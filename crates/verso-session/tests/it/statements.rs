@@ -1,8 +1,13 @@
 //! Settings, system views, DO, EXPLAIN, parameters, errors with their place.
 
+use std::sync::Arc;
+
+use verso_env::Env;
+use verso_session::{Instance, Session};
+use verso_storage::{Engine, EngineOptions};
 use verso_types::Value;
 
-use crate::World;
+use crate::{Client, World};
 
 #[test]
 fn settings_are_shown_set_and_reset() {
@@ -279,4 +284,41 @@ fn words_and_codes_are_postgresqls() {
     client.run("SET extra_float_digits = 3; SET search_path TO \"$user\", public");
     assert_eq!(client.fails("SET search_path = elsewhere").0, "55P02");
     assert_eq!(client.value("SHOW server_version_num"), "180000");
+}
+
+#[test]
+fn a_damaged_page_is_an_error_of_its_table_and_listed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("test.verso");
+    let open = || {
+        let engine = Engine::open(Env::real(), &path, EngineOptions::default()).expect("it opens");
+        let instance = Arc::new(Instance::open(engine).expect("a catalog"));
+        Client { session: Session::new(instance) }
+    };
+    let engine = Engine::create(Env::real(), &path, EngineOptions::default()).expect("a database");
+    let instance = Arc::new(Instance::create(engine).expect("a catalog"));
+    let mut client = Client { session: Session::new(Arc::clone(&instance)) };
+    client.run("CREATE TABLE bad (a int, b text); CREATE TABLE good (a int)");
+    client.run("INSERT INTO bad SELECT n, 'a row of the damaged page' FROM generate_series(1, 50) AS g(n)");
+    client.run("INSERT INTO good VALUES (1)");
+    drop(client);
+    instance.engine.close().expect("it closes");
+    drop(instance);
+    let mut bytes = std::fs::read(&path).expect("its file");
+    let text = b"a row of the damaged page";
+    let at = bytes.windows(text.len()).position(|window| window == text).expect("it is there");
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).expect("written");
+    let mut client = open();
+    let (code, message) = client.fails("SELECT * FROM bad");
+    assert_eq!(code, "XX001", "{message}");
+    assert_eq!(client.value("SELECT count(*) || ' ' || min(table_name) FROM verso_damage"), "1 bad");
+    assert_eq!(client.value("SELECT problem LIKE '%checksum%' FROM verso_damage"), "t");
+    client.run("UPDATE good SET a = a + 1");
+    assert_eq!(client.run("SWEEP TABLE good"), ["SWEEP"]);
+    assert_eq!(client.fails("SWEEP TABLE bad").0, "XX001");
+    let lines = client.run("SWEEP");
+    assert!(lines[0].contains("1 damaged pages were left out"), "{lines:?}");
+    assert_eq!(client.value("SELECT a FROM good"), "2");
+    client.run("DROP TABLE bad");
 }

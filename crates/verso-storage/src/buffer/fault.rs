@@ -1,6 +1,7 @@
 //! Bringing pages in: one when it is needed, a run of neighbours when that is foreseen.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Core;
@@ -22,9 +23,10 @@ impl Core {
     pub(super) fn fault_in(&self, claim: &mut Claim<'_>, touch: Touch) -> Result<(), StorageError> {
         let page = claim.page();
         self.ensure_frame(claim)?;
-        let length = self.file.read_at(claim.bytes_mut(), self.offset(page));
-        let length = length.map_err(|error| StorageError::io(format!("reading {page}"), error))?;
-        self.check(page, claim.bytes(), length)?;
+        let read = self.file.read_at(claim.bytes_mut(), self.offset(page));
+        let read = read.map_err(|error| StorageError::Unreadable { page, source: Arc::new(error) });
+        let sound = read.and_then(|length| self.check(page, claim.bytes(), length));
+        sound.inspect_err(|error| self.damaged.note(error))?;
         self.counters.read(claim.bytes());
         claim.word().arrive(touch);
         Ok(())
@@ -50,6 +52,7 @@ impl Core {
             self.ensure_frame(claim)?;
         }
         claim.word().arrive(Touch::Count);
+        self.damaged.forget(page);
         Ok(clean)
     }
 

@@ -22,6 +22,7 @@
 //! Modules: `mapping` (addresses) ◄ `latch` (words) ◄ `frame` (guards) ◄ `evict`, `fault`, `flush`, `cleaner`.
 
 mod cleaner;
+mod damaged;
 pub mod doublewrite;
 mod evict;
 mod fault;
@@ -47,7 +48,10 @@ pub use self::flush::FlushProgress;
 pub use self::frame::{ExclusivePage, SharedPage};
 pub use self::stats::{PerKind, PoolStats};
 
+pub use self::damaged::DamagedPage;
+
 use self::cleaner::Cleaner;
+use self::damaged::DamagedPages;
 use self::evict::Frames;
 use self::flush::{Flusher, UnderWay};
 use self::frame::{Claim, Memory};
@@ -119,6 +123,7 @@ struct Core {
     gate: Arc<dyn LogGate>,
     /// Pages changed by what was there are damaged.
     lost: OnceLock<LogGaps>,
+    damaged: DamagedPages,
 }
 
 impl BufferPool {
@@ -335,6 +340,23 @@ impl BufferPool {
         self.core.memory.page_count()
     }
 
+    /// Notes that a page is damaged, if `error` says so: for what a checksum does not show.
+    pub fn note_damage(&self, error: &StorageError) {
+        self.core.damaged.note(error);
+    }
+
+    /// Whether a damaged page was met since the database was opened.
+    #[must_use]
+    pub fn has_damaged(&self) -> bool {
+        self.core.damaged.any()
+    }
+
+    /// The damaged pages that were met since the database was opened.
+    #[must_use]
+    pub fn damaged(&self) -> Vec<DamagedPage> {
+        self.core.damaged.list()
+    }
+
     /// From now on pages whose newest change stood in a part of the log that was given up are corrupt: nobody knows what
     /// belongs to it. Said once, before any page is read.
     pub fn give_up(&self, lost: LogGaps) {
@@ -394,6 +416,7 @@ impl Core {
             doublewrite,
             gate,
             lost: OnceLock::new(),
+            damaged: DamagedPages::default(),
         })
     }
 

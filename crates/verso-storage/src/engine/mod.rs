@@ -24,7 +24,7 @@ use verso_env::sync::Mutex;
 use verso_env::{Env, JoinHandle};
 
 use crate::StorageError;
-use crate::buffer::FlushProgress;
+use crate::buffer::{DamagedPage, FlushProgress};
 use crate::heap::overflow::Incarnations;
 use crate::lock::{LockInfo, LockManager, LockOwner, TableLockMode, WaitPolicy};
 use crate::maintenance::check::{CheckProgress, CheckReport};
@@ -32,7 +32,9 @@ use crate::maintenance::sweep::{SweepOptions, SweepProgress, SweepReport};
 use crate::maintenance::{background, backout, check, retire, sweep};
 use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, PageId, TxnId};
-use crate::recovery::{CheckpointTarget, Checkpointer, CheckpointerOptions, RecoveryReport, Store};
+use crate::recovery::{
+    CHECKPOINT_BYTES_OWN, CheckpointTarget, Checkpointer, CheckpointerOptions, RecoveryReport, Store,
+};
 use crate::rules::{Rule, disabled};
 use crate::sequence::Sequence;
 use crate::shared::{REDO, Shared};
@@ -61,16 +63,23 @@ struct Target(std::sync::Weak<Shared>);
 
 impl CheckpointTarget for Target {
     fn redo_bytes(&self) -> u64 {
-        self.0.upgrade().map_or(0, |shared| shared.store.redo_bytes())
+        self.0.upgrade().map_or(0, |shared| match shared.store.redo_bytes() {
+            bytes if bytes > CHECKPOINT_BYTES_OWN && shared.core().wal.is_starved() => u64::MAX,
+            bytes => bytes,
+        })
     }
 
     fn checkpoint(&self, pace: &mut dyn FnMut(FlushProgress)) -> Result<(), StorageError> {
         let shared = self.0.upgrade().ok_or(StorageError::Closed)?;
-        shared.store.checkpoint_at(pace, || shared.collect()).map(|_| ())
+        let done = shared.store.checkpoint_at(pace, || shared.collect());
+        shared.core().wal.is_fed();
+        done.map(|_| ())
     }
 
     fn is_awaited(&self) -> bool {
-        self.0.upgrade().is_none_or(|shared| shared.store.checkpoint_is_awaited())
+        self.0
+            .upgrade()
+            .is_none_or(|shared| shared.store.checkpoint_is_awaited() || shared.core().wal.is_starved())
     }
 }
 
@@ -149,6 +158,8 @@ impl Engine {
             rollbacks: AtomicU64::new(0),
             sweeping: Mutex::new(()),
             left_to_sweep: Mutex::new(left_to_sweep),
+            held_up: Mutex::default(),
+            swept_at: AtomicU64::new(0),
             live: Mutex::default(),
             env: env.clone(),
             options: options.clone(),
@@ -338,6 +349,11 @@ impl Engine {
     pub fn checkpoint(&self) -> Result<(), StorageError> {
         let shared = self.shared();
         shared.store.checkpoint(|| shared.collect()).map(|_| ())
+    }
+
+    /// The damaged pages that were met since the database was opened; each was told of in the program's log.
+    pub fn damaged_pages(&self) -> Vec<DamagedPage> {
+        self.shared().core().pool.damaged()
     }
 
     /// Proves the numbered invariants.

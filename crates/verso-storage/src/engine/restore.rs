@@ -91,6 +91,17 @@ impl StateRedo for Restoring {
     }
 }
 
+/// Whose entries a version page holds.
+fn writers(store: &Store, page: PageId) -> Result<BTreeSet<TxnId>, StorageError> {
+    let bytes = store.core.pool.read(page)?;
+    if header::kind(&bytes) != Some(PageKind::Version) {
+        return Err(StorageError::corrupt(page, ObjectId::SYSTEM, "not a version page"));
+    }
+    let entries = version::page::entries(&bytes);
+    let entries = entries.map_err(|flaw| StorageError::corrupt(page, ObjectId::SYSTEM, flaw))?;
+    Ok(entries.into_iter().map(|(_, entry)| entry.writer()).collect())
+}
+
 /// V8: keeps pages that name a dead transaction or hold a purge list; frees every other extent of version pages.
 pub(super) fn restore_versions(
     store: &Store,
@@ -109,16 +120,15 @@ pub(super) fn restore_versions(
             && (info.purge || disabled(Rule::V8Free) || info.txns.iter().any(|txn| dead.contains(txn)))
     });
     for (page, info) in &mut kept {
-        let bytes = store.core.pool.read(*page)?;
-        if header::kind(&bytes) != Some(PageKind::Version) {
-            return Err(StorageError::corrupt(*page, ObjectId::SYSTEM, "not a version page"));
-        }
-        let entries = version::page::entries(&bytes)
-            .map_err(|flaw| StorageError::corrupt(*page, ObjectId::SYSTEM, flaw))?;
-        for (_, entry) in entries {
-            if !info.txns.contains(&entry.writer()) {
-                info.txns.push(entry.writer());
+        match writers(store, *page) {
+            Ok(writers) => {
+                let unknown: Vec<TxnId> =
+                    writers.into_iter().filter(|writer| !info.txns.contains(writer)).collect();
+                info.txns.extend(unknown);
             }
+            // It stays in use, and what waits for it goes on waiting.
+            Err(error) if error.is_of_a_page() => store.core.pool.note_damage(&error),
+            Err(error) => return Err(error),
         }
     }
     let busy: BTreeSet<u32> = kept.keys().map(|page| page.0 / UNIT_PAGES * UNIT_PAGES).collect();

@@ -632,11 +632,8 @@ impl Heap {
             StorageError::Corrupt { flaw, .. } => corrupt(flaw),
             other => other,
         })?;
-        if !freed.is_empty() {
-            let root = mini.write(self.root)?;
-            for raw in freed {
-                moved::free(&mut mini, self, root, raw)?;
-            }
+        for raw in freed {
+            moved::free_or_leave(&mut mini, self, raw)?;
         }
         let lsns = mini.commit()?;
         txn.wrote(lsns);

@@ -223,7 +223,14 @@ pub fn put<'e>(
     let candidates: Vec<PageId> = heap.companions.lock().iter().rev().take(TRIES).copied().collect();
     let mut chosen = None;
     for id in candidates {
-        let handle = mini.write(id)?;
+        let handle = match mini.write(id) {
+            // Another page does as well.
+            Err(error) if error.is_of_a_page() => {
+                heap.companions.lock().remove(&id);
+                continue;
+            }
+            handle => handle?,
+        };
         let page = mini.page(handle);
         if checked(page).is_err() || header::owner(page) != heap.object {
             heap.companions.lock().remove(&id); // it was freed

@@ -107,3 +107,18 @@ pub fn free(mini: &mut Mini<'_>, heap: &Heap, root: PageHandle, raw: u64) -> Res
         _ => Ok(()),
     }
 }
+
+/// As [`free`], the table's root latched on the way; but what cannot be freed because a page is damaged stays where it is:
+/// nobody refers to it any more.
+///
+/// # Errors
+/// Those of the mini-transaction.
+pub fn free_or_leave(mini: &mut Mini<'_>, heap: &Heap, raw: u64) -> Result<(), StorageError> {
+    match mini.write(heap.root).and_then(|root| free(mini, heap, root, raw)) {
+        Err(error) if error.is_of_a_page() => {
+            mini.core().pool.note_damage(&error);
+            Ok(())
+        }
+        done => done,
+    }
+}

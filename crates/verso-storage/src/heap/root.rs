@@ -206,8 +206,15 @@ pub fn allocate_page<'e>(
     let page = mini.page(root);
     let (next, end, free) = (u32_at(page, EXTENT_NEXT), u32_at(page, EXTENT_END), u32_at(page, FREE_HEAD));
     let pages = u32_at(page, DATA_PAGES);
-    let given = if free != 0 {
-        let handle = mini.write(PageId(free))?;
+    let listed = match free {
+        0 => None,
+        // A damaged page ends the list: new ones do as well.
+        _ => match mini.write(PageId(free)) {
+            Err(error) if error.is_of_a_page() => None,
+            handle => Some(handle?),
+        },
+    };
+    let given = if let Some(handle) = listed {
         let after = u32_at(mini.page(handle), FREE_NEXT);
         patch(&mut change, FREE_HEAD, &after.to_le_bytes());
         PageId(free)

@@ -70,8 +70,15 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
                 id,
                 Some((&undo, &txn.images)),
             )?;
-            step_back(&shared, &heap, &mut mini, home, page_index, id, Some(&undo.bits))?;
-            restore_images(&shared, &txn.images, &heap, &mut mini, home, &undo)?;
+            let undone = step_back(&shared, &heap, &mut mini, home, page_index, id, Some(&undo.bits))
+                .and_then(|()| restore_images(&shared, &txn.images, &heap, &mut mini, home, &undo));
+            if let Err(error) = undone {
+                // The transaction can only die; back-out does the rest, from wherever it finds the records.
+                if error.is_of_a_page() && !mini.is_empty() {
+                    mini.commit()?;
+                }
+                return Err(error);
+            }
             heap.room.note(page_index, mini.page(home));
             let lsns = mini.commit()?;
             txn.wrote(lsns);
@@ -132,12 +139,13 @@ pub fn back_out_page(
         return Ok(());
     }
     maintain::before_undo(shared, heap, mini.page(home), page_index, writer, None)?;
-    step_back(shared, heap, &mut mini, home, page_index, writer, None)?;
-    if !mini.is_empty() {
+    let stepped = step_back(shared, heap, &mut mini, home, page_index, writer, None);
+    // Where a damaged page stops it, what is done is done: each step alone leaves an older version of the record.
+    if !mini.is_empty() && stepped.as_ref().err().is_none_or(StorageError::is_of_a_page) {
         heap.room.note(page_index, mini.page(home));
         mini.commit()?;
     }
-    Ok(())
+    stepped
 }
 
 /// Values elsewhere that lost their place in a home record while it was stepped back: slot, ordinal of the column, raw value slot.
@@ -508,8 +516,7 @@ fn free_passed(
     passed.dedup();
     for (slot, ordinal, raw) in passed {
         if u64_at(mini.page(home), layout.columns[ordinal].data + usize::from(slot) * 8) != raw {
-            let root = mini.write(heap.root)?;
-            moved::free(mini, heap, root, raw)?;
+            moved::free_or_leave(mini, heap, raw)?;
         }
     }
     Ok(())
@@ -531,8 +538,7 @@ pub(crate) fn free_chains(
             let raw = u64_at(mini.page(home), place.data + usize::from(*slot) * 8);
             let kept = coming.is_some_and(|values| values[index] == Variable::Reference(raw));
             if !kept && moved::is_reference(raw) {
-                let root = mini.write(heap.root)?;
-                moved::free(mini, heap, root, raw)?;
+                moved::free_or_leave(mini, heap, raw)?;
             }
         }
     }

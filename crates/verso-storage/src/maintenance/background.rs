@@ -25,12 +25,17 @@ pub fn round(shared: &Shared, pace: Pace) -> Result<(), StorageError> {
     retire::retire(shared)?;
     let interval = shared.sweep_interval.load(Ordering::Relaxed);
     let markers = shared.transactions.markers();
-    if interval > 0 && markers.ost.0.saturating_sub(markers.oit.0) > interval {
+    // Where something dead cannot be backed out, another sweep finds no more than the last one did.
+    let swept = markers.oit.0.max(shared.swept_at.load(Ordering::Relaxed));
+    if interval > 0 && markers.ost.0.saturating_sub(swept) > interval {
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
         match sweep::sweep(shared, &sweep::SweepOptions::default(), go_on) {
             // Somebody has asked for one.
             Err(StorageError::SweepRunning) => {}
             swept => drop(swept?),
+        }
+        if !shared.held_up.lock().is_empty() {
+            shared.swept_at.store(markers.ost.0, Ordering::Relaxed);
         }
     }
     Ok(())
@@ -38,6 +43,8 @@ pub fn round(shared: &Shared, pace: Pace) -> Result<(), StorageError> {
 
 /// Runs rounds until the engine is closed or gone, and sleeps as long as nothing happens.
 pub fn run(shared: &Weak<Shared>, transactions: &Transactions) {
+    // The same failure again and again is told once.
+    let mut told = None;
     loop {
         // Before the round: what happens behind its looks calls for another one.
         transactions.housekeeping.listen();
@@ -46,11 +53,16 @@ pub fn run(shared: &Weak<Shared>, transactions: &Transactions) {
             return;
         }
         let done = round(&shared, Pace::Resting);
-        if let Err(error) = &done {
-            if matches!(error, StorageError::Poisoned | StorageError::Closed) {
-                return;
+        match &done {
+            Ok(()) => told = None,
+            Err(StorageError::Poisoned | StorageError::Closed) => return,
+            Err(error) => {
+                let text = error.to_string();
+                if told.as_ref() != Some(&text) {
+                    tracing::error!(error = %text, "housekeeping failed; it tries again");
+                    told = Some(text);
+                }
             }
-            tracing::error!(%error, "housekeeping failed; it tries again");
         }
         let env = shared.env.clone();
         drop(shared);

@@ -1,4 +1,7 @@
 //! Back-out of the dead, from their own version pages.
+//!
+//! Damaged pages hold up only the dead transactions that need them: everything else of theirs is backed out, they stay
+//! dead, and the next sweep or restart tries again.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -36,10 +39,13 @@ pub fn back_out(shared: &Shared, txn: TxnId, pace: Pace) -> Result<u64, StorageE
     let mut pages: BTreeSet<(ObjectId, u32)> = BTreeSet::new();
     let mut created = Vec::new();
     let mut purges = Vec::new();
+    let mut damage = Damage { shared, met: false };
     for id in shared.versions.pages_of(txn) {
-        let bytes = shared.core().pool.read(id)?.to_vec();
-        let entries = version_page::entries(&bytes)
-            .map_err(|flaw| StorageError::corrupt(id, ObjectId::SYSTEM, flaw))?;
+        let read = shared.core().pool.read(id).map(|page| page.to_vec());
+        let Some(bytes) = damage.steps_over(read)? else { continue };
+        let entries = version_page::entries(&bytes);
+        let entries = entries.map_err(|flaw| StorageError::corrupt(id, ObjectId::SYSTEM, flaw));
+        let Some(entries) = damage.steps_over(entries)? else { continue };
         for (offset, entry) in entries.iter().filter(|(_, entry)| entry.writer() == txn) {
             match entry.kind {
                 EntryKind::CreateObject => created.push(entry.table()),
@@ -65,9 +71,13 @@ pub fn back_out(shared: &Shared, txn: TxnId, pace: Pace) -> Result<u64, StorageE
         if created.contains(table) {
             continue;
         }
-        if let Some(heap) = shared.heap_if_there(*table)? {
-            undo::back_out_page(shared, &heap, *page_index, txn)?;
+        if let Some(Some(heap)) = damage.steps_over(shared.heap_if_there(*table))? {
+            damage.steps_over(undo::back_out_page(shared, &heap, *page_index, txn))?;
         }
+    }
+    if damage.met {
+        shared.held_up.lock().insert(txn);
+        return Ok(pages.len() as u64);
     }
     // Behind the undo, for which a void entry is one that a savepoint's undo left, and before anybody may purge.
     for (id, offset) in purges {
@@ -77,8 +87,13 @@ pub fn back_out(shared: &Shared, txn: TxnId, pace: Pace) -> Result<u64, StorageE
         mini.commit()?;
     }
     for object in created {
-        shared.free_object(object)?;
+        damage.steps_over(shared.free_object(object))?;
     }
+    if damage.met {
+        shared.held_up.lock().insert(txn);
+        return Ok(pages.len() as u64);
+    }
+    shared.held_up.lock().remove(&txn);
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.state(RecordKind::BACKED_OUT, &txn.0.to_le_bytes())?;
     mini.commit_with(|_, _| {
@@ -89,14 +104,37 @@ pub fn back_out(shared: &Shared, txn: TxnId, pace: Pace) -> Result<u64, StorageE
     Ok(pages.len() as u64)
 }
 
-/// Backs out every dead transaction, those left to sweep (F5) only when sweep asks; data pages visited.
+/// Damaged pages that were met on the way.
+struct Damage<'s> {
+    shared: &'s Shared,
+    met: bool,
+}
+
+impl Damage<'_> {
+    /// Notes an error that says that a page is damaged; others are given back.
+    fn steps_over<T>(&mut self, result: Result<T, StorageError>) -> Result<Option<T>, StorageError> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.is_of_a_page() => {
+                self.shared.core().pool.note_damage(&error);
+                self.met = true;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Backs out every dead transaction, those left to sweep (F5) and those held up by damage only when sweep asks; data pages
+/// visited.
 ///
 /// # Errors
 /// As [`back_out`].
 pub fn back_out_all(shared: &Shared, sweeping: bool, pace: Pace) -> Result<u64, StorageError> {
     let mut pages = 0;
     for txn in shared.transactions.dead() {
-        if sweeping || !shared.left_to_sweep.lock().contains(&txn) {
+        let left = || shared.left_to_sweep.lock().contains(&txn) || shared.held_up.lock().contains(&txn);
+        if sweeping || !left() {
             pages += match back_out(shared, txn, pace) {
                 // A checkpoint gives log back.
                 Err(StorageError::Full { .. }) => {

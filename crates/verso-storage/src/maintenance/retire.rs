@@ -8,7 +8,8 @@
 //! An entry is voided in the mini-transaction that frees what it stands for: a page that a crash leaves half purged is purged
 //! again after restart, and no chain is freed twice. Keys that went already are passed over then.
 //!
-//! A page whose purge meets a damaged page stays in use; all others are retired.
+//! A page whose purge meets a damaged page stays in use and is held apart until the next sweep or restart; all others are
+//! retired.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +40,7 @@ type Places = Vec<(PageId, Vec<u16>)>;
 
 /// Version pages whose purge met a damaged page.
 #[derive(Default)]
-struct HeldUp(BTreeMap<PageId, String>);
+struct HeldUp(BTreeMap<PageId, StorageError>);
 
 impl HeldUp {
     /// Notes that what an error says of a page holds up `page`; other errors are given back.
@@ -49,8 +50,8 @@ impl HeldUp {
         result: Result<T, StorageError>,
     ) -> Result<Option<T>, StorageError> {
         match result {
-            Err(error @ StorageError::Corrupt { .. }) => {
-                self.0.entry(page).or_insert_with(|| error.to_string());
+            Err(error) if error.is_of_a_page() => {
+                self.0.entry(page).or_insert(error);
                 Ok(None)
             }
             result => result.map(Some),
@@ -65,29 +66,44 @@ impl HeldUp {
 pub fn retire(shared: &Shared) -> Result<u64, StorageError> {
     let mut retired = 0;
     loop {
-        let mut ready = shared.versions.take_ready(shared.transactions.horizon(), TOGETHER);
+        let ready = shared.versions.take_ready(shared.transactions.horizon(), TOGETHER);
         if ready.is_empty() {
             return Ok(retired);
         }
+        let mut taken = Taken { shared, pages: ready };
         let wanted = |purge: bool| (purge && !disabled(Rule::V5)) || disabled(Rule::V5Unread);
-        let read = ready.iter().filter(|(_, purge)| wanted(*purge)).map(|(page, _)| *page);
+        let read = taken.pages.iter().filter(|(_, _, purge)| wanted(*purge)).map(|(_, page, _)| *page);
         let held_up = purge_pages(shared, read)?;
-        for (page, error) in &held_up.0 {
-            tracing::error!(
-                error,
-                version_page = page.0,
-                "old versions cannot be purged before the next start"
-            );
-        }
-        ready.retain(|(page, _)| !held_up.0.contains_key(page));
-        for pages in ready.chunks(GIVEN_BACK) {
-            let pages: Vec<PageId> = pages.iter().map(|(page, _)| *page).collect();
+        held_up.0.values().for_each(|error| shared.core().pool.note_damage(error));
+        taken.pages.retain(|(number, page, _)| {
+            let held = held_up.0.contains_key(page);
+            if held {
+                shared.versions.hold(*number, *page);
+            }
+            !held
+        });
+        while !taken.pages.is_empty() {
+            let first = taken.pages.len().saturating_sub(GIVEN_BACK);
+            let pages: Vec<PageId> = taken.pages[first..].iter().map(|(_, page, _)| *page).collect();
             let _no_walkers = shared.versions.keep_walkers_out();
             let mut mini = Mini::begin(shared.core(), TxnId::NONE);
             shared.versions.retire(&mut mini, &shared.space, &pages)?;
             mini.commit()?;
+            taken.pages.truncate(first);
+            retired += pages.len() as u64;
         }
-        retired += ready.len() as u64;
+    }
+}
+
+/// Pages taken out of the list of those that are ready; what is left in it when this goes, goes back.
+struct Taken<'s> {
+    shared: &'s Shared,
+    pages: Vec<(u64, PageId, bool)>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.pages.drain(..).for_each(|(number, page, _)| self.shared.versions.put_back(number, page));
     }
 }
 
@@ -127,8 +143,8 @@ fn purge_pages(shared: &Shared, pages: impl Iterator<Item = PageId>) -> Result<H
         match purged {
             Ok(()) => {}
             // Its directory or one of its indexes: all of it waits.
-            Err(error @ StorageError::Corrupt { .. }) => {
-                held_up.0.extend(places.iter().map(|(id, _)| (*id, error.to_string())));
+            Err(error) if error.is_of_a_page() => {
+                held_up.0.extend(places.iter().map(|(id, _)| (*id, error.clone())));
             }
             Err(error) => return Err(error),
         }
@@ -255,9 +271,8 @@ fn free_entry(
             return Ok(());
         }
         void(&mut mini)?;
-        let root = mini.write(heap.root)?;
         for chain in chains {
-            moved::free(&mut mini, heap, root, chain)?;
+            moved::free_or_leave(&mut mini, heap, chain)?;
         }
     }
     heap.room.note(entry.page_index(), mini.page(home));

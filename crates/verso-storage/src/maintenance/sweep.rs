@@ -1,5 +1,8 @@
 //! Sweep: backs out the dead, proves that nothing below OIT is dead, sets swept flags.
 //!
+//! Damaged pages and tables are stepped over, noted and counted; a sweep of one table reports its damage as an error when it
+//! is through with the others.
+//!
 //! V7. *swept*: every live writer committed below OIT, nothing deleted pending, no live back pointer; set by sweep,
 //!     cleared in the same log record as any change of the page.
 
@@ -55,6 +58,8 @@ pub struct SweepReport {
     pub version_pages_retired: u64,
     /// Time it took.
     pub seconds: f64,
+    /// Damaged pages and tables that were stepped over.
+    pub damaged: u64,
     /// Threads that worked.
     pub workers: u32,
 }
@@ -80,15 +85,32 @@ pub fn sweep(
     );
     let pages_backed_out = backout::back_out_all(shared, true, backout::Pace::Full)?;
     shared.versions.close_idle(&shared.transactions);
+    shared.versions.release_held();
     let version_pages_retired = retire::retire(shared)?;
     // Below this everything is committed and needed by no snapshot in an older form.
     let now = shared.transactions.markers();
     let limit = now.oit.min(now.ost);
-    let waiting = waiting_for_purge(shared)?;
+    let waiting = match waiting_for_purge(shared) {
+        // They may lead anywhere.
+        Err(error) if error.is_of_a_page() => None,
+        waiting => Some(waiting?),
+    };
     let mut objects: Vec<ObjectId> = shared.roots.lock().keys().copied().collect();
     objects.sort_unstable();
     objects.retain(|object| options.table.is_none_or(|table| table == *object));
-    let heaps: Vec<_> = objects.iter().filter_map(|object| shared.heap(*object).ok()).collect();
+    let mut damage = Damage { shared, count: 0, first: None };
+    let mut heaps = Vec::new();
+    for object in objects {
+        let Some(root) = shared.roots.lock().get(&object).copied() else { continue };
+        match shared.object_kind(root) {
+            Ok(kind) if kind != crate::heap::root::TABLE => {}
+            Ok(_) => match shared.heap(object) {
+                Err(StorageError::NoSuchObject(_)) => {}
+                heap => heaps.extend(damage.steps_over(heap)?),
+            },
+            Err(error) => damage.note(error)?,
+        }
+    }
     let pages_total = heaps.iter().map(|heap| u64::from(heap.page_count())).sum();
     let (mut visited, mut skipped) = (0, 0);
     for heap in &heaps {
@@ -96,9 +118,10 @@ pub fn sweep(
             // A table whose pages are freed meanwhile has none any more.
             let gate = heap.indexes.enter();
             let Some(id) = heap.page_at(index) else { break };
-            let page = shared.core().pool.read_for_scan(id)?;
+            let Some(page) = damage.steps_over(shared.core().pool.read_for_scan(id))? else { continue };
             let done = header::flags(&page) & FLAG_SWEPT != 0;
-            let settled = heap.indexes.any() && !waiting.contains(&(heap.object, index));
+            let settled = heap.indexes.any()
+                && waiting.as_ref().is_some_and(|waiting| !waiting.contains(&(heap.object, index)));
             if done && settled {
                 shared.core().clean.insert(id);
             }
@@ -112,7 +135,9 @@ pub fn sweep(
                 visited += 1;
                 let mut mini = Mini::begin(shared.core(), TxnId::NONE);
                 let home = mini.write(id)?;
-                sweep_page(&mut mini, home, heap.object, limit)?;
+                if damage.steps_over(sweep_page(&mut mini, home, heap.object, limit))?.is_none() {
+                    continue;
+                }
                 heap.room.note(index, mini.page(home));
                 if !mini.is_empty() {
                     // Still latched.
@@ -145,6 +170,9 @@ pub fn sweep(
         next = after.next.0,
         "sweep is done"
     );
+    if let Some(error) = damage.first.filter(|_| options.table.is_some()) {
+        return Err(error);
+    }
     Ok(SweepReport {
         before,
         after,
@@ -153,8 +181,36 @@ pub fn sweep(
         pages_backed_out,
         version_pages_retired,
         seconds,
+        damaged: damage.count,
         workers: 1,
     })
+}
+
+/// What was stepped over.
+struct Damage<'s> {
+    shared: &'s Shared,
+    count: u64,
+    first: Option<StorageError>,
+}
+
+impl Damage<'_> {
+    /// Notes an error that says that a page is damaged; others are given back.
+    fn note(&mut self, error: StorageError) -> Result<(), StorageError> {
+        if !error.is_of_a_page() {
+            return Err(error);
+        }
+        self.shared.core().pool.note_damage(&error);
+        self.count += 1;
+        self.first.get_or_insert(error);
+        Ok(())
+    }
+
+    fn steps_over<T>(&mut self, result: Result<T, StorageError>) -> Result<Option<T>, StorageError> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => self.note(error).map(|()| None),
+        }
+    }
 }
 
 /// Data pages to which entries of indexes may lead that a purge is still to look at.

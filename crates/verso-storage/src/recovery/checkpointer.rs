@@ -44,7 +44,8 @@ impl Default for CheckpointerOptions {
 
 /// What the thread asks of the engine.
 pub trait CheckpointTarget: Send + Sync + 'static {
-    /// Bytes of log that recovery would have to read now; none is left out whose append did not call the sleeper.
+    /// Bytes of log that recovery would have to read now, more than any limit where one more checkpoint is wanted; none is left
+    /// out whose append did not call the sleeper.
     fn redo_bytes(&self) -> u64;
 
     /// Makes a checkpoint, and calls `pace` behind each batch of pages.
@@ -189,7 +190,7 @@ const SPREAD: f64 = 0.9;
 /// Shortest sleep between two batches.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// A checkpoint's own log is no reason for another one.
-const CHECKPOINT_BYTES_OWN: u64 = 64 << 10;
+pub(crate) const CHECKPOINT_BYTES_OWN: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {

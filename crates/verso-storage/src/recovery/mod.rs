@@ -32,6 +32,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use verso_env::sync::{Mutex, MutexGuard};
 use verso_env::{Env, OpenMode, VfsFile};
 
+pub(crate) use checkpointer::CHECKPOINT_BYTES_OWN;
 pub use checkpointer::{CheckpointTarget, Checkpointer, CheckpointerOptions};
 pub use replay::{LostLog, RecoveryReport, StateRedo};
 pub use superblock::FILE_FORMAT;

@@ -97,6 +97,8 @@ struct Inner {
     waiting: HashMap<TxnId, Vec<PageId>>,
     /// Closed pages whose transactions have all ended, by commit number.
     ready: BTreeMap<(u64, PageId), ()>,
+    /// Those whose purge met damage: they stay in use until somebody asks for another try.
+    held: Vec<(u64, PageId)>,
     idle: Vec<WriterSlot>,
     incarnation: u16,
 }
@@ -234,8 +236,17 @@ impl VersionStore {
                 limit: limit as u64,
             });
         }
-        let fresh = slot.page.is_none_or(|(_, free)| free < length);
-        let handle = if fresh {
+        let begun = match slot.page.filter(|(_, free)| *free >= length) {
+            None => None,
+            Some((page, _)) => match mini.write(page) {
+                // Another page does as well; it is closed with what it holds.
+                Err(error) if error.is_of_a_page() => None,
+                handle => Some(handle?),
+            },
+        };
+        let handle = if let Some(handle) = begun {
+            handle
+        } else {
             let (page, incarnation) = self.take_page(mini, space)?;
             let handle = mini.create(page)?;
             let mut payload = page.0.to_le_bytes().to_vec();
@@ -248,8 +259,6 @@ impl VersionStore {
             }
             slot.noted = TxnId::NONE;
             handle
-        } else {
-            mini.write(slot.page.expect("a page with room").0)?
         };
         let (page, free) = slot.page.as_mut().expect("set above");
         let page = {
@@ -323,8 +332,9 @@ impl VersionStore {
         }
     }
 
-    /// Takes up to `most` pages that nobody needs at `horizon` out of the ready list.
-    pub fn take_ready(&self, horizon: u64, most: usize) -> Vec<(PageId, bool)> {
+    /// Takes up to `most` pages that nobody needs at `horizon` out of the ready list, with their place in it and whether
+    /// they have a purge list.
+    pub fn take_ready(&self, horizon: u64, most: usize) -> Vec<(u64, PageId, bool)> {
         let horizon = if disabled(Rule::V4) { u64::MAX - 1 } else { horizon };
         let mut inner = self.inner.lock();
         let keys: Vec<(u64, PageId)> =
@@ -332,9 +342,26 @@ impl VersionStore {
         keys.into_iter()
             .map(|key| {
                 inner.ready.remove(&key);
-                (key.1, inner.pages.get(&key.1).is_some_and(|info| info.purge))
+                (key.0, key.1, inner.pages.get(&key.1).is_some_and(|info| info.purge))
             })
             .collect()
+    }
+
+    /// Puts a page back that could not be retired now.
+    pub fn put_back(&self, number: u64, page: PageId) {
+        self.inner.lock().ready.insert((number, page), ());
+    }
+
+    /// Keeps a page in use whose purge met damage.
+    pub fn hold(&self, number: u64, page: PageId) {
+        self.inner.lock().held.push((number, page));
+    }
+
+    /// Pages whose purge met damage are tried again.
+    pub fn release_held(&self) {
+        let mut inner = self.inner.lock();
+        let held = std::mem::take(&mut inner.held);
+        inner.ready.extend(held.into_iter().map(|key| (key, ())));
     }
 
     /// Logs that `pages` hold nothing any more and frees whole extents of free pages.

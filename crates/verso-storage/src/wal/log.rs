@@ -53,6 +53,8 @@ pub(super) struct Shared {
     /// Bytes promised to mini-transactions under way.
     pub(super) reserved: Arc<AtomicU64>,
     pub(super) poisoned: AtomicBool,
+    /// Somebody was refused room since the last checkpoint, which may give some back.
+    pub(super) starved: AtomicBool,
     pub(super) counters: Counters,
     /// Called by appends.
     pub(super) sleeper: Arc<Sleeper>,
@@ -98,6 +100,7 @@ impl Wal {
             durable: AtomicU64::new(end.0),
             reserved: Arc::default(),
             poisoned: AtomicBool::new(false),
+            starved: AtomicBool::new(false),
             counters: Counters::default(),
             sleeper: Arc::default(),
         });
@@ -207,6 +210,17 @@ impl Wal {
     #[must_use]
     pub fn is_poisoned(&self) -> bool {
         self.shared.poisoned.load(Ordering::Acquire)
+    }
+
+    /// Whether somebody was refused room in the log since the last checkpoint.
+    #[must_use]
+    pub fn is_starved(&self) -> bool {
+        self.shared.starved.load(Ordering::SeqCst)
+    }
+
+    /// A checkpoint has given back what could be.
+    pub(crate) fn is_fed(&self) {
+        self.shared.starved.store(false, Ordering::SeqCst);
     }
 
     /// The database this log belongs to.

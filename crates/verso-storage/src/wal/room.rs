@@ -9,6 +9,7 @@
 //! R3. Spares are made by the log writer ahead of need, and written and synced before they are taken into use as far as
 //!     nobody needs the disk meanwhile; who is promised room that is not there makes one himself.
 //! R4. Files are made, renamed, removed and their names synced with no lock held that a commit needs.
+//! R5. Whoever is refused room has a checkpoint made, which gives back what recovery does not need any more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -114,7 +115,12 @@ impl Wal {
         let before = shared.reserved.fetch_add(bytes, Ordering::Relaxed);
         let wanted = before + bytes + shared.slack() + kept;
         if shared.room.load(Ordering::Relaxed) < shared.unwritten() + wanted {
-            shared.ensure_room(wanted)?;
+            shared.ensure_room(wanted).inspect_err(|error| {
+                if matches!(error, StorageError::Full { .. }) {
+                    shared.starved.store(true, Ordering::SeqCst);
+                    shared.sleeper.call();
+                }
+            })?;
         }
         Ok(reservation)
     }

@@ -536,3 +536,46 @@ fn pages_changed_by_the_lost_part_of_a_log_are_damaged_and_stay_so() {
         world.vfs().crash_losing_nothing();
     }
 }
+
+#[test]
+fn a_disk_full_of_log_gets_room_by_a_checkpoint_that_nobody_asks_for() {
+    let world = World::new(11);
+    world.run(|env| {
+        let (engine, heap) = create_in(env, EngineOptions { background: true, ..options() });
+        let mut next = 0;
+        let mut add = || {
+            let mut txn = engine.begin(TxnOptions::default());
+            let new: Vec<Row> = (next..next + 10).map(|id| (id, Some("x".repeat(900)), 0.5)).collect();
+            next += 10;
+            insert(&heap, &mut txn, &new).and_then(|()| txn.commit(CommitMode::Wait))
+        };
+        // Several segments, of which none can go.
+        while engine.statistics().log.segments_created < 4 {
+            add().unwrap();
+        }
+        let capacity_bytes = Some(world.vfs().used_bytes());
+        world.vfs().set_faults(FaultPlan { capacity_bytes, ..FaultPlan::default() });
+        let change = || {
+            let mut txn = engine.begin(TxnOptions::default());
+            txn.begin_statement()?;
+            match bump(&heap, &mut txn, "", 1.0, |id| id < 50) {
+                Ok(()) => txn.end_statement().and_then(|()| txn.commit(CommitMode::Wait)),
+                Err(error) => txn.rollback().and(Err(error)),
+            }
+        };
+        assert_eq!(engine.statistics().log.segments_recycled, 0);
+        let mut refused = Vec::new();
+        while !refused.iter().any(|what: &String| what.contains("log")) {
+            match change() {
+                Ok(()) => {}
+                Err(StorageError::Full { what }) => refused.push(what),
+                Err(error) => panic!("{error}"),
+            }
+            // Old versions go meanwhile.
+            env.clock.sleep(std::time::Duration::from_millis(25));
+        }
+        env.clock.sleep(std::time::Duration::from_secs(2));
+        change().unwrap();
+        assert!(engine.statistics().log.segments_recycled > 0);
+    });
+}

@@ -4,9 +4,11 @@
 mod check;
 mod columns;
 mod companions;
+mod damage;
 mod faults;
 mod images;
 mod indexes;
+mod io_calls;
 mod junk;
 mod locks;
 mod logged;

@@ -55,19 +55,25 @@ pub fn read(heap: &Arc<Heap>, txn: &Txn) -> Vec<Row> {
     let mut scan = heap.scan(txn, ScanSpec { columns: &[1, 2, 3], pages: 0..u32::MAX });
     let (mut out, mut rows) = (ScanBatch::default(), Vec::new());
     while scan.next(&mut out).unwrap() {
-        for row in 0..out.batch.rows {
-            let name = match out.batch.columns[1].value(row, &SqlType::Text) {
-                Value::Text(text) => Some(text.to_string()),
-                _ => None,
-            };
-            let Value::Int8(id) = out.batch.columns[0].value(row, &SqlType::Int8) else { panic!("an id") };
-            let Value::Float8(amount) = out.batch.columns[2].value(row, &SqlType::Float8) else {
-                panic!("an amount")
-            };
-            rows.push((id, name, amount));
-        }
+        rows.append(&mut rows_of(&out));
     }
     rows
+}
+
+/// The rows of a batch with all columns.
+pub fn rows_of(out: &ScanBatch) -> Vec<Row> {
+    let row = |row: usize| {
+        let name = match out.batch.columns[1].value(row, &SqlType::Text) {
+            Value::Text(text) => Some(text.to_string()),
+            _ => None,
+        };
+        let Value::Int8(id) = out.batch.columns[0].value(row, &SqlType::Int8) else { panic!("an id") };
+        let Value::Float8(amount) = out.batch.columns[2].value(row, &SqlType::Float8) else {
+            panic!("an amount")
+        };
+        (id, name, amount)
+    };
+    (0..out.batch.rows).map(row).collect()
 }
 
 /// What is committed.
@@ -112,13 +118,19 @@ pub fn bump(
 
 /// Deletes the rows that `which` picks.
 pub fn remove(heap: &Arc<Heap>, txn: &mut Txn, which: impl Fn(i64) -> bool) {
+    try_remove(heap, txn, which).unwrap();
+}
+
+/// As [`remove`], where something may fail.
+pub fn try_remove(heap: &Arc<Heap>, txn: &mut Txn, which: impl Fn(i64) -> bool) -> Result<(), StorageError> {
     let mut scan = heap.scan(txn, ScanSpec { columns: &[1], pages: 0..u32::MAX });
     let mut out = ScanBatch::default();
-    while scan.next(&mut out).unwrap() {
+    while scan.next(&mut out)? {
         let ids: Vec<i64> = out.batch.columns[0].data.i64s().unwrap().to_vec();
         let selection: Vec<u32> = (0..ids.len() as u32).filter(|row| which(ids[*row as usize])).collect();
-        heap.delete(txn, &out, Some(&selection)).unwrap();
+        heap.delete(txn, &out, Some(&selection))?;
     }
+    Ok(())
 }
 
 /// Rows with these numbers.
