@@ -131,7 +131,7 @@ impl Catalog {
         let mut txn = engine.begin(internal(true));
         txn.begin_statement()?;
         let versions = Versions::new(engine.prepared().into_iter().map(|prepared| prepared.txn));
-        let snapshot = read_rows(engine, &txn)?.assemble(1, None)?;
+        let snapshot = read_rows(engine, &txn)?.assemble(1, None)?.of_database(engine);
         let oids = snapshot
             .sequence(Some(PG_CATALOG), OID_SEQUENCE)
             .ok_or_else(|| CatalogError::Corrupt { what: format!("there is no sequence {OID_SEQUENCE}") })?;
@@ -238,7 +238,8 @@ impl Catalog {
         }
         let previous = cache.front().cloned();
         drop(cache);
-        let snapshot = read_rows(&self.engine, txn)?.assemble(number, previous.as_deref())?;
+        let snapshot =
+            read_rows(&self.engine, txn)?.assemble(number, previous.as_deref())?.of_database(&self.engine);
         let mut cache = self.cache.lock();
         // Another thread may have loaded the same version meanwhile: all shall share one.
         if let Some(other) = cache.iter().find(|other| other.version == number) {

@@ -27,6 +27,7 @@ pub mod request;
 pub mod role;
 pub mod sequence;
 mod setting;
+mod size;
 pub mod snapshot;
 mod store;
 mod system;

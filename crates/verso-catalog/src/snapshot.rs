@@ -12,7 +12,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use verso_storage::Engine;
+
 use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef};
+use crate::size::Sizes;
 use crate::view::SystemView;
 
 /// The schema of the system's own tables and views.
@@ -64,9 +67,20 @@ pub struct CatalogSnapshot {
     pub version: u64,
     schemas: BTreeMap<Arc<str>, Schema>,
     relations_by_oid: HashMap<Oid, Relation>,
+    sizes: Sizes,
 }
 
 impl CatalogSnapshot {
+    /// The same, with the sizes of tables as a database has them.
+    pub(crate) fn of_database(self: Arc<Self>, engine: &Engine) -> Arc<CatalogSnapshot> {
+        Arc::new(CatalogSnapshot { sizes: Sizes(Some(engine.clone())), ..Arc::unwrap_or_clone(self) })
+    }
+
+    /// About how many rows a table has, from the number of its pages; none where the catalog is of no database.
+    pub fn rows(&self, table: &TableDef) -> Option<f64> {
+        self.sizes.rows(table)
+    }
+
     /// Begins a snapshot that has the schemas `pg_catalog` and `public`, and nothing in them.
     pub fn builder(version: u64) -> SnapshotBuilder {
         let mut builder = CatalogSnapshot::empty(version);
@@ -77,8 +91,12 @@ impl CatalogSnapshot {
 
     /// Begins a snapshot that has nothing in it.
     pub(crate) fn empty(version: u64) -> SnapshotBuilder {
-        let snapshot =
-            CatalogSnapshot { version, schemas: BTreeMap::new(), relations_by_oid: HashMap::new() };
+        let snapshot = CatalogSnapshot {
+            version,
+            schemas: BTreeMap::new(),
+            relations_by_oid: HashMap::new(),
+            sizes: Sizes::default(),
+        };
         SnapshotBuilder { snapshot }
     }
 

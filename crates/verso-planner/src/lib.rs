@@ -17,6 +17,7 @@
 pub mod bind;
 mod depth;
 pub mod errors;
+mod estimate;
 pub mod explain;
 pub mod plan;
 mod rewrite;

@@ -32,6 +32,7 @@ mod key;
 mod lock;
 mod operator;
 mod pipeline;
+mod semi;
 mod set_project;
 mod sort;
 mod source;

@@ -12,6 +12,7 @@ use super::distinct::DistinctOperator;
 use super::join::JoinOperator;
 use super::lock::LockOperator;
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator, SingleOperator};
+use super::semi::SemiOperator;
 use super::set_project::SetProjectOperator;
 use super::sort::{Bound, SortOperator};
 use super::source::{ExternalOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
@@ -159,6 +160,14 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             *kind,
             equal,
             filter.as_ref(),
+            executor,
+        )),
+        Plan::Semi { left, right, equal, filter, anti } => Box::new(SemiOperator::new(
+            typed(left, executor),
+            typed(right, executor),
+            equal,
+            filter.as_ref(),
+            *anti,
             executor,
         )),
         Plan::Apply { left, right, outer, kind, filter } => Box::new(ApplyOperator::new(

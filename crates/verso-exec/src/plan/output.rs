@@ -125,6 +125,7 @@ impl Plan {
             Plan::Join { left, right, .. } | Plan::Apply { left, right, .. } => {
                 left.output().into_iter().chain(right.output()).collect()
             }
+            Plan::Semi { left, .. } => left.output(),
             Plan::SetOperation { left, .. } => left.rootless(),
             Plan::Recursive { base, .. } => base.rootless(),
             Plan::WorkTable { columns, .. } => columns.clone(),

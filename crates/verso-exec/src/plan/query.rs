@@ -197,6 +197,19 @@ pub enum Plan {
         /// What makes two rows a pair; over the columns of both.
         filter: Option<TypedExpr>,
     },
+    /// Left rows that have a partner on the right, or that have none.
+    Semi {
+        /// The left input, whose rows come out, in their order.
+        left: Box<Plan>,
+        /// The right input, which is held in memory.
+        right: Box<Plan>,
+        /// As those of a join.
+        equal: Vec<(TypedExpr, TypedExpr)>,
+        /// What else makes two rows a pair; over the columns of both.
+        filter: Option<TypedExpr>,
+        /// Those that have none.
+        anti: bool,
+    },
     /// `INTERSECT` or `EXCEPT`.
     SetOperation {
         /// The left input, whose rows come out.

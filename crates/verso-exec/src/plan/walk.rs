@@ -32,6 +32,7 @@ impl Plan {
             Plan::Append { inputs } => inputs.iter().collect(),
             Plan::Join { left, right, .. }
             | Plan::Apply { left, right, .. }
+            | Plan::Semi { left, right, .. }
             | Plan::SetOperation { left, right, .. } => vec![left, right],
             Plan::Shared { plan, .. } => vec![plan],
             Plan::Recursive { base, step, .. } => vec![base, step],
@@ -64,6 +65,7 @@ impl Plan {
             Plan::Append { inputs } => inputs.iter_mut().for_each(visit),
             Plan::Join { left, right, .. }
             | Plan::Apply { left, right, .. }
+            | Plan::Semi { left, right, .. }
             | Plan::SetOperation { left, right, .. } => {
                 visit(left);
                 visit(right);
@@ -101,7 +103,7 @@ impl Plan {
             Plan::DistinctOn { keys, .. } => keys.iter().collect(),
             Plan::Sort { keys, .. } => keys.iter().map(|key| &key.expr).collect(),
             Plan::Limit { limit, offset, ties, .. } => limit.iter().chain(offset).chain(ties).collect(),
-            Plan::Join { equal, filter, .. } => {
+            Plan::Join { equal, filter, .. } | Plan::Semi { equal, filter, .. } => {
                 equal.iter().flat_map(|(left, right)| [left, right]).chain(filter).collect()
             }
             Plan::Apply { outer, filter, .. } => outer.iter().chain(filter).collect(),
@@ -150,7 +152,7 @@ impl Plan {
             Plan::Limit { limit, offset, ties, .. } => {
                 limit.iter_mut().chain(offset).chain(ties).for_each(visit);
             }
-            Plan::Join { equal, filter, .. } => {
+            Plan::Join { equal, filter, .. } | Plan::Semi { equal, filter, .. } => {
                 for (left, right) in equal {
                     visit(left);
                     visit(right);

@@ -56,7 +56,7 @@ impl Binder<'_> {
             None => None,
         };
         let mut insert = Insert { table, source, values, spool, checks, on_conflict, returning };
-        read_at_start(&mut insert, self.rules)?;
+        read_at_start(&mut insert, self.planning())?;
         Ok(insert)
     }
 

@@ -69,7 +69,8 @@ use verso_exec::plan::{Statement, TypedExpr};
 use verso_types::{SqlType, TimeZone};
 
 use crate::errors::SqlError;
-use crate::rewrite::Rules;
+use crate::estimate::Estimate;
+use crate::rewrite::{Planning, Rules};
 use verso_parser::syntax;
 
 pub(crate) use coerce::exactly;
@@ -77,7 +78,7 @@ pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_function;
 pub use walk::columns_of;
-pub(crate) use walk::map_columns;
+pub(crate) use walk::{map_columns, same};
 
 /// What binding needs to know.
 #[derive(Clone)]
@@ -119,6 +120,11 @@ impl<'c> Binder<'c> {
         }
     }
 
+    /// What rewriting needs to know.
+    pub(crate) fn planning(&self) -> Planning<'c> {
+        Planning { rules: self.rules, estimate: Estimate { catalog: Some(self.catalog) } }
+    }
+
     /// The same with these rewrites only.
     #[must_use]
     pub fn with_rules(self, rules: Rules) -> Binder<'c> {
@@ -137,7 +143,7 @@ impl<'c> Binder<'c> {
     /// Binds a query or a change of rows and chooses its access paths.
     pub fn statement(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
         let mut bound = self.unplanned(statement)?;
-        crate::plan::choose(&mut bound, self.rules)?;
+        crate::plan::choose(&mut bound, self.planning())?;
         Ok(bound)
     }
 

@@ -214,7 +214,7 @@ impl<'c> Body<'c> {
     fn bind(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
         let scope = Scope::default();
         let mut bound = self.binder.expr(expr, &mut Context::new(&scope, Clause::Procedure))?;
-        crate::plan::expression(&mut bound, self.binder.rules)?;
+        crate::plan::expression(&mut bound, self.binder.planning())?;
         Ok(bound)
     }
 

@@ -18,16 +18,16 @@ use verso_exec::plan::{ExprKind as K, Insert, Plan, SubqueryTest, TypedExpr};
 use verso_types::{SqlType, Value};
 
 use crate::errors::SqlError;
-use crate::rewrite::{self, Rules};
+use crate::rewrite::{self, Planning};
 
 /// Lets an INSERT's queries see the state at its start. They are rewritten first, so that of what is kept conditions and
 /// columns are left out that nothing asks for.
-pub(super) fn read_at_start(insert: &mut Insert, rules: Rules) -> Result<(), SqlError> {
+pub(super) fn read_at_start(insert: &mut Insert, planning: Planning<'_>) -> Result<(), SqlError> {
     let update = insert.on_conflict.iter_mut().filter_map(|clause| clause.update.as_mut());
     let of_update = update
         .flat_map(|update| update.assignments.iter_mut().map(|(_, value)| value).chain(&mut update.filter));
     let returning = insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs);
-    rewrite::expressions(of_update.chain(returning).collect(), rules)?;
+    rewrite::expressions(of_update.chain(returning).collect(), planning)?;
     let alone = matches!(&insert.source, Plan::Values { rows, .. } if rows.len() == 1);
     let mut start = Start { table: Arc::clone(&insert.table), whole_only: alone, shared: Vec::new() };
     if let Some(update) = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {

@@ -178,7 +178,8 @@ impl Lines {
                     self.add(depth, format!("Order By: {}", sort_keys(order_by, &names)));
                 }
             }
-            Plan::Join { left, right, kind: _, equal, filter } => {
+            Plan::Join { left, right, kind: _, equal, filter }
+            | Plan::Semi { left, right, equal, filter, anti: _ } => {
                 if !equal.is_empty() {
                     let (left, right) = (output_names(left), output_names(right));
                     let pair = |(a, b): &(TypedExpr, TypedExpr)| {
@@ -259,6 +260,10 @@ fn headline(operator: &Plan) -> String {
         Plan::Append { inputs: _ } => "Append".to_string(),
         Plan::Join { kind, equal, .. } if !equal.is_empty() => format!("Hash {}", join_word(*kind)),
         Plan::Join { kind, .. } | Plan::Apply { kind, .. } => format!("Nested Loop {}", join_word(*kind)),
+        Plan::Semi { equal, anti, .. } => {
+            let way = if equal.is_empty() { "Nested Loop" } else { "Hash" };
+            format!("{way} {} Join", if *anti { "Anti" } else { "Semi" })
+        }
         Plan::SetOperation { left: _, right: _, operation, all } => {
             let word = match operation {
                 SetOperation::Intersect => "Intersect",

@@ -34,7 +34,7 @@ use verso_exec::plan::{
 use verso_types::{SqlType, Value};
 
 use crate::errors::SqlError;
-use crate::rewrite::{self, Rules};
+use crate::rewrite::{self, Planning};
 use terms::{Says, Term};
 
 /// Combinations of IN lists that one access may have.
@@ -44,8 +44,8 @@ const COMBINATIONS_MAX: usize = 10_000;
 ///
 /// # Errors
 /// 54001 where it nests too deeply.
-pub fn choose(statement: &mut Statement, rules: Rules) -> Result<(), SqlError> {
-    rewrite::statement(statement, rules)?;
+pub fn choose(statement: &mut Statement, planning: Planning<'_>) -> Result<(), SqlError> {
+    rewrite::statement(statement, planning)?;
     let mut planner = Planner::default();
     match statement {
         Statement::Query(plan) => planner.query(plan, false),
@@ -79,8 +79,8 @@ pub fn choose(statement: &mut Statement, rules: Rules) -> Result<(), SqlError> {
 ///
 /// # Errors
 /// 54001 where it nests too deeply.
-pub fn query(plan: &mut Plan, rules: Rules) -> Result<(), SqlError> {
-    rewrite::query(plan, rules)?;
+pub fn query(plan: &mut Plan, planning: Planning<'_>) -> Result<(), SqlError> {
+    rewrite::query(plan, planning)?;
     let mut planner = Planner::default();
     planner.query(plan, false);
     planner.finish()
@@ -90,8 +90,8 @@ pub fn query(plan: &mut Plan, rules: Rules) -> Result<(), SqlError> {
 ///
 /// # Errors
 /// 54001 where it nests too deeply.
-pub fn expression(expr: &mut TypedExpr, rules: Rules) -> Result<(), SqlError> {
-    rewrite::expressions(vec![expr], rules)?;
+pub fn expression(expr: &mut TypedExpr, planning: Planning<'_>) -> Result<(), SqlError> {
+    rewrite::expressions(vec![expr], planning)?;
     let mut planner = Planner::default();
     planner.expression(expr);
     planner.finish()
@@ -161,6 +161,11 @@ impl Planner {
             }
             Plan::Project { input, .. } | Plan::Filter { input, .. } => self.query(input, limited),
             Plan::Append { inputs } => inputs.iter_mut().for_each(|input| self.query(input, limited)),
+            Plan::Apply { left, right, .. } => {
+                self.query(left, false);
+                // Opened for each row: whether an index pays is not asked each time.
+                self.query(right, true);
+            }
             Plan::Shared { plan, .. } => self.shared(plan),
             other => other.for_each_input_mut(&mut |input| self.query(input, false)),
         }
@@ -216,6 +221,11 @@ impl Planner {
     fn expressions<'e>(&mut self, exprs: impl IntoIterator<Item = &'e mut TypedExpr>) {
         exprs.into_iter().for_each(|expr| self.expression(expr));
     }
+}
+
+/// The access path that a scan with this filter would take.
+pub(crate) fn found(table: &TableDef, columns: &[usize], filter: &TypedExpr) -> Option<IndexAccess> {
+    path(table, columns, Some(filter)).map(|path| path.access)
 }
 
 /// The access path of a change.

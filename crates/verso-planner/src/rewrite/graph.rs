@@ -1,4 +1,4 @@
-//! Rule `order`: a tree of inner joins taken apart and put together in another order.
+//! Trees of inner joins, taken apart and put together in another order (rules `order`, `lookup`, `equalities`).
 //!
 //! ```text
 //! Join(Project(Join(a, b)), c)  ─flatten─►  leaves a, b, c · conditions over the columns of all leaves · output
@@ -15,12 +15,14 @@
 
 use std::sync::Arc;
 
+use verso_exec::functions::{ArgType, BuiltinFunction, operator_candidates};
 use verso_exec::plan::{ExprKind as K, JoinKind, Plan, TypedExpr};
 use verso_types::SqlType;
 
+use super::order::{self, Tree};
 use super::push::{is_plain, keep, substitute};
 use super::{Rewriter, nothing};
-use crate::bind::{columns_of, exactly, map_columns};
+use crate::bind::{columns_of, exactly, map_columns, same};
 use crate::errors::SqlError;
 use verso_env::stack::check;
 
@@ -74,7 +76,7 @@ struct Part {
     columns: Vec<usize>,
 }
 
-impl Rewriter {
+impl Rewriter<'_> {
     /// A tree of inner joins.
     pub(super) fn inner(&mut self, plan: Plan, conditions: Vec<TypedExpr>) -> Result<Plan, SqlError> {
         let output = plan.output();
@@ -152,16 +154,14 @@ impl Rewriter {
         }
     }
 
-    /// Puts the graph together: as written, but a leaf that an equality ties to those before goes first.
+    /// Puts the graph together.
     fn connect(&mut self, graph: &mut Graph) -> Result<Part, SqlError> {
-        let mut joined = vec![false; graph.leaves.len()];
-        joined[0] = true;
+        if self.rules.order {
+            let tree = order::choose(graph, self.estimate, self.rules.lookup && !self.repeated);
+            return graph.built(tree);
+        }
         let mut part = graph.part(0);
-        for _ in 1..graph.leaves.len() {
-            let open = || (0..graph.leaves.len()).filter(|leaf| !joined[*leaf]);
-            let tied = open().find(|leaf| self.rules.order && graph.ties(&joined, *leaf));
-            let Some(leaf) = tied.or_else(|| open().next()) else { break };
-            joined[leaf] = true;
+        for leaf in 1..graph.leaves.len() {
             let right = graph.part(leaf);
             part = graph.join(part, right);
         }
@@ -209,7 +209,7 @@ impl Graph {
         self.conditions.push(TypedExpr::new(kind, SqlType::Bool));
     }
 
-    fn leaf_of(&self, column: usize) -> usize {
+    pub fn leaf_of(&self, column: usize) -> usize {
         self.leaves.partition_point(|leaf| leaf.start + leaf.width <= column)
     }
 
@@ -219,6 +219,8 @@ impl Graph {
         for (a, b, ty) in std::mem::take(&mut self.equal) {
             self.unite(a, b, ty);
         }
+        let common: Vec<TypedExpr> = self.conditions.iter().flat_map(in_all_branches).collect();
+        self.conditions.extend(common);
         for condition in std::mem::take(&mut self.conditions) {
             let mut leaves: Vec<usize> =
                 columns_of(&condition).into_iter().map(|column| self.leaf_of(column)).collect();
@@ -303,18 +305,78 @@ impl Graph {
         }
     }
 
-    /// Whether an equality ties a leaf to those joined.
-    fn ties(&self, joined: &[bool], leaf: usize) -> bool {
-        let in_class = self.classes.iter().any(|class| {
-            class.members.iter().any(|(other, _)| *other == leaf)
-                && class.members.iter().any(|(other, _)| joined[*other])
+    /// Columns of a leaf, numbered as the graph's, that equal columns of the others.
+    pub fn lookups(&self, leaf: usize, others: &dyn Fn(usize) -> bool) -> Vec<usize> {
+        let tied = self.classes.iter().filter(|class| {
+            equality(&class.ty).is_some() && class.members.iter().any(|(other, _)| others(*other))
         });
-        in_class
-            || self.shared.iter().any(|Shared { leaves, condition }| {
-                is_equality(condition)
-                    && leaves.contains(&leaf)
-                    && leaves.iter().all(|other| *other == leaf || joined[*other])
-            })
+        tied.filter_map(|class| {
+            let (_, column) = class.members.iter().find(|(other, _)| *other == leaf)?;
+            Some(*column)
+        })
+        .collect()
+    }
+
+    /// The joins of a tree.
+    fn built(&mut self, tree: Tree) -> Result<Part, SqlError> {
+        check()?;
+        Ok(match tree {
+            Tree::Leaf(leaf) => self.part(leaf),
+            Tree::Hash(left, right) => {
+                let (left, right) = (self.built(*left)?, self.built(*right)?);
+                self.join(left, right)
+            }
+            Tree::Lookup(left, leaf) => {
+                let left = self.built(*left)?;
+                let right = self.part(leaf);
+                self.look_up(left, right)
+            }
+        })
+    }
+
+    /// The join that looks a leaf up for each row of the left part: what equals its columns is handed in.
+    fn look_up(&mut self, left: Part, right: Part) -> Part {
+        if !matches!(right.plan, Plan::TableScan { .. }) {
+            return self.join(left, right);
+        }
+        let mut outer = Vec::new();
+        let mut known = Vec::new();
+        let mut rest = Vec::new();
+        let joined = self.join(left, right);
+        let Plan::Join { left, right, equal, filter, .. } = joined.plan else { return joined };
+        let Plan::TableScan { table, columns, filter: own } = *right else {
+            let plan = Plan::Join { left, right, kind: JoinKind::Inner, equal, filter };
+            return Part { plan, ..joined };
+        };
+        let width = left.output().len();
+        // What the leaf asks of a query around it is handed on (P5 of the plan).
+        let mut conditions = own.map(TypedExpr::conjuncts).unwrap_or_default();
+        conditions.iter_mut().for_each(|condition| hand_on(condition, &mut outer));
+        for (ours, mut theirs) in equal {
+            match equality(&ours.ty) {
+                Some(function) => {
+                    let handed = TypedExpr::new(K::Outer(outer.len()), ours.ty.clone());
+                    outer.push(ours);
+                    known.push(TypedExpr::new(
+                        K::Call { function, args: vec![theirs, handed] },
+                        SqlType::Bool,
+                    ));
+                }
+                None => {
+                    map_columns(&mut theirs, &mut |column| column + width);
+                    let there = K::IsNull { arg: Box::new(ours.clone()), negated: true };
+                    rest.push(TypedExpr::new(there, SqlType::Bool));
+                    let kind = K::IsDistinct { left: Box::new(ours), right: Box::new(theirs), negated: true };
+                    rest.push(TypedExpr::new(kind, SqlType::Bool));
+                }
+            }
+        }
+        known.append(&mut conditions);
+        rest.extend(filter.map(TypedExpr::conjuncts).unwrap_or_default());
+        let right = Box::new(Plan::TableScan { table, columns, filter: TypedExpr::conjunction(known) });
+        let filter = TypedExpr::conjunction(rest);
+        let plan = Plan::Apply { left, right, outer, kind: JoinKind::Inner, filter };
+        Part { plan, ..joined }
     }
 
     fn part(&mut self, leaf: usize) -> Part {
@@ -361,7 +423,43 @@ impl Graph {
     }
 }
 
-fn is_equality(condition: &TypedExpr) -> bool {
+/// What each branch of an OR says: `(a AND b) OR (a AND c)` says `a`.
+fn in_all_branches(condition: &TypedExpr) -> Vec<TypedExpr> {
+    let K::Or(branches) = &condition.kind else { return Vec::new() };
+    let parts = |branch: &TypedExpr| match &branch.kind {
+        K::And(parts) => parts.clone(),
+        _ => vec![branch.clone()],
+    };
+    let mut branches = branches.iter().map(parts);
+    let mut common = branches.next().unwrap_or_default();
+    for branch in branches {
+        common.retain(|part| branch.iter().any(|other| same(part, other)));
+    }
+    common.retain(|part| !part.is_volatile());
+    common
+}
+
+/// Hands values of a query around on to a plan that runs for each row.
+fn hand_on(expr: &mut TypedExpr, outer: &mut Vec<TypedExpr>) {
+    if let K::Outer(_) = expr.kind {
+        let handed = TypedExpr::new(K::Outer(outer.len()), expr.ty.clone());
+        outer.push(std::mem::replace(expr, handed));
+        return;
+    }
+    expr.for_each_child_mut(&mut |child| hand_on(child, outer));
+}
+
+/// The function of `=` for two values of a type.
+fn equality(ty: &SqlType) -> Option<&'static BuiltinFunction> {
+    let wanted = if matches!(ty, SqlType::Varchar(_)) { &SqlType::Text } else { ty };
+    let fits = |arg: &ArgType| matches!(arg, ArgType::Exact(exact) if exact.same_base(wanted));
+    operator_candidates("=")
+        .iter()
+        .copied()
+        .find(|function| function.args.len() == 2 && function.args.iter().all(fits))
+}
+
+pub(super) fn is_equality(condition: &TypedExpr) -> bool {
     matches!(&condition.kind, K::Call { function, args } if function.operator == Some("=") && args.len() == 2)
 }
 
@@ -415,7 +513,7 @@ pub(super) fn pair(condition: TypedExpr, width: usize) -> Result<(TypedExpr, Typ
 }
 
 /// The type in which equal values of both have equal keys.
-fn key_type(a: &SqlType, b: &SqlType) -> Option<SqlType> {
+pub(super) fn key_type(a: &SqlType, b: &SqlType) -> Option<SqlType> {
     if a == b {
         return Some(a.clone());
     }

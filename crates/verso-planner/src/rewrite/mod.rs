@@ -17,15 +17,19 @@
 //! |---|---|
 //! | [`push`] | conditions towards the tables |
 //! | [`graph`] | a tree of inner joins taken apart and put together |
+//! | [`order`] | which of them are joined first, and how |
+//! | [`unnest`] | queries in conditions that become joins |
 //! | [`shared`] | queries of WITH that are read once become part of their reader |
 //! | [`narrow`] | columns that nothing uses, left out |
 //! | [`rules`] | rules by name, to be switched off in tests |
 
 mod graph;
 mod narrow;
+mod order;
 mod push;
 mod rules;
 mod shared;
+mod unnest;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,12 +37,13 @@ use std::sync::Arc;
 use verso_exec::plan::{ExprKind, Plan, Statement, TypedExpr};
 
 use crate::errors::SqlError;
+use crate::estimate::Estimate;
 pub use rules::Rules;
 use verso_env::stack::check;
 
 /// Rewrites a statement, the queries within its expressions included.
-pub(crate) fn statement(statement: &mut Statement, rules: Rules) -> Result<(), SqlError> {
-    let mut rewriter = Rewriter::new(rules);
+pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Result<(), SqlError> {
+    let mut rewriter = Rewriter::new(planning);
     let mut plans: Vec<&mut Plan> = Vec::new();
     let mut exprs: Vec<&mut TypedExpr> = Vec::new();
     match statement {
@@ -71,22 +76,32 @@ pub(crate) fn statement(statement: &mut Statement, rules: Rules) -> Result<(), S
 }
 
 /// Rewrites a query that is no statement by itself.
-pub(crate) fn query(plan: &mut Plan, rules: Rules) -> Result<(), SqlError> {
-    let mut rewriter = Rewriter::new(rules);
+pub(crate) fn query(plan: &mut Plan, planning: Planning<'_>) -> Result<(), SqlError> {
+    let mut rewriter = Rewriter::new(planning);
     rewriter.count(plan)?;
     rewriter.root(plan)
 }
 
 /// Rewrites the queries within expressions of one statement.
-pub(crate) fn expressions(exprs: Vec<&mut TypedExpr>, rules: Rules) -> Result<(), SqlError> {
-    let mut rewriter = Rewriter::new(rules);
+pub(crate) fn expressions(exprs: Vec<&mut TypedExpr>, planning: Planning<'_>) -> Result<(), SqlError> {
+    let mut rewriter = Rewriter::new(planning);
     exprs.iter().try_for_each(|expr| rewriter.count_in(expr))?;
     exprs.into_iter().try_for_each(|expr| rewriter.expression(expr))
 }
 
+/// What is known before a statement is rewritten.
+#[derive(Clone, Copy, Default)]
+pub struct Planning<'s> {
+    /// Which rules are on.
+    pub rules: Rules,
+    /// How large things are.
+    pub estimate: Estimate<'s>,
+}
+
 /// What is known while one statement is rewritten.
-struct Rewriter {
+struct Rewriter<'s> {
     rules: Rules,
+    estimate: Estimate<'s>,
     /// In how many places a shared plan is read, by address.
     reads: HashMap<*const Plan, usize>,
     /// Shared plans by address: as they were, which keeps the address, and rewritten.
@@ -95,9 +110,10 @@ struct Rewriter {
     repeated: bool,
 }
 
-impl Rewriter {
-    fn new(rules: Rules) -> Rewriter {
-        Rewriter { rules, reads: HashMap::new(), shared: HashMap::new(), repeated: false }
+impl<'s> Rewriter<'s> {
+    fn new(planning: Planning<'s>) -> Rewriter<'s> {
+        let Planning { rules, estimate } = planning;
+        Rewriter { rules, estimate, reads: HashMap::new(), shared: HashMap::new(), repeated: false }
     }
 
     /// The plan of a query as a whole.

@@ -113,6 +113,22 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError>
             filter.iter_mut().for_each(|filter| renumber(filter, &kept));
             kept
         }
+        Plan::Semi { left, right, equal, filter, .. } => {
+            let width = left.output().len();
+            let wanted = filter.iter().flat_map(columns_of).collect();
+            let (mut ours, mut theirs) = halves(&wanted, width);
+            ours.extend(needed);
+            ours.extend(equal.iter().flat_map(|(left, _)| columns_of(left)));
+            theirs.extend(equal.iter().flat_map(|(_, right)| columns_of(right)));
+            let (ours, theirs) = (to(left, &ours)?, to(right, &theirs)?);
+            for (left, right) in equal {
+                renumber(left, &ours);
+                renumber(right, &theirs);
+            }
+            let kept = joined(ours.clone(), &theirs, width);
+            filter.iter_mut().for_each(|filter| renumber(filter, &kept));
+            ours
+        }
         Plan::Apply { left, right, outer, filter, .. } => {
             let width = left.output().len();
             let mut wanted = needed.clone();

@@ -23,10 +23,14 @@ use verso_env::stack::check;
 /// So many parts a condition may have that is written over other columns.
 const SIZE_MAX: usize = 256;
 
-impl Rewriter {
+impl Rewriter<'_> {
     /// The plan with only the rows for which all conditions are true.
     pub(super) fn push(&mut self, mut plan: Plan, mut conditions: Vec<TypedExpr>) -> Result<Plan, SqlError> {
         check()?;
+        if let (Plan::Filter { input, predicate }, true) = (&mut plan, self.rules.unnest && self.rules.push) {
+            let (input, predicate) = (std::mem::replace(&mut **input, nothing()), predicate.clone());
+            plan = self.unnest(input, predicate)?;
+        }
         // Those of a tree of joins are visited when it is taken apart.
         if !self.rules.push || !matches!(plan, Plan::Join { kind: JoinKind::Inner, .. }) {
             self.expressions(&mut plan)?;
@@ -48,6 +52,12 @@ impl Rewriter {
             Plan::Join { kind: JoinKind::Inner, .. } => self.inner(plan, conditions),
             Plan::Join { left, right, kind, equal, filter } => {
                 self.outer_join(*left, *right, kind, equal, filter, conditions)
+            }
+            Plan::Semi { left, right, equal, filter, anti } => {
+                let (below, above) = split(conditions, |_| true);
+                let left = Box::new(self.push(*left, below)?);
+                let right = Box::new(self.push(*right, Vec::new())?);
+                Ok(keep(Plan::Semi { left, right, equal, filter, anti }, above))
             }
             Plan::Apply { left, right, outer, kind, filter } => {
                 let width = left.output().len();

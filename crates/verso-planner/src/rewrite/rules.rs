@@ -7,6 +7,10 @@ pub struct Rules {
     pub push: bool,
     /// Trees of inner joins are put into another order.
     pub order: bool,
+    /// Leaves are looked up by an index for each row of what is joined before them.
+    pub lookup: bool,
+    /// Queries in conditions that depend on the row become joins.
+    pub unnest: bool,
     /// Equalities follow from others: `a = b`, `b = c` or `b = 1`.
     pub equalities: bool,
     /// A query of WITH that is read once becomes part of its reader.
@@ -17,12 +21,27 @@ pub struct Rules {
 
 impl Rules {
     /// All of them.
-    pub const ALL: Rules = Rules { push: true, order: true, equalities: true, inline: true, narrow: true };
+    pub const ALL: Rules = Rules {
+        push: true,
+        order: true,
+        lookup: true,
+        unnest: true,
+        equalities: true,
+        inline: true,
+        narrow: true,
+    };
     /// None.
-    pub const NONE: Rules =
-        Rules { push: false, order: false, equalities: false, inline: false, narrow: false };
+    pub const NONE: Rules = Rules {
+        push: false,
+        order: false,
+        lookup: false,
+        unnest: false,
+        equalities: false,
+        inline: false,
+        narrow: false,
+    };
     /// Their names.
-    pub const NAMES: [&str; 5] = ["push", "order", "equalities", "inline", "narrow"];
+    pub const NAMES: [&str; 7] = ["push", "order", "lookup", "unnest", "equalities", "inline", "narrow"];
 
     /// All but those of a list with commas; `None` where it names one that there is not.
     #[must_use]
@@ -42,6 +61,8 @@ impl Rules {
         Some(match name {
             "push" => &mut self.push,
             "order" => &mut self.order,
+            "lookup" => &mut self.lookup,
+            "unnest" => &mut self.unnest,
             "equalities" => &mut self.equalities,
             "inline" => &mut self.inline,
             "narrow" => &mut self.narrow,

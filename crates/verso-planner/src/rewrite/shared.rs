@@ -13,7 +13,7 @@ use super::Rewriter;
 use crate::errors::SqlError;
 use verso_env::stack::check;
 
-impl Rewriter {
+impl Rewriter<'_> {
     /// Counts the readers of shared plans, those within expressions included.
     pub(super) fn count(&mut self, plan: &Plan) -> Result<(), SqlError> {
         check()?;

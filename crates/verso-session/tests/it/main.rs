@@ -8,6 +8,7 @@ mod plans;
 mod prepared;
 mod statements;
 mod timeouts;
+mod tpch;
 mod transactions;
 
 use std::sync::Arc;

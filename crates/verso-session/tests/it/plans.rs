@@ -74,7 +74,7 @@ impl Writer {
                 self.ctes.push(name.clone());
                 let text = self.query(depth - 1, outer);
                 self.ctes.pop();
-                format!("WITH {name}(x, y, z) AS ({inner}) {text}")
+                format!("WITH {name}(x, y, z) AS ({inner}) ({text})")
             }
             _ => {
                 let inner = self.query(depth - 1, outer);

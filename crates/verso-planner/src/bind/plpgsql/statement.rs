@@ -184,6 +184,6 @@ fn text_of(name: &Option<Name>) -> Option<Arc<str>> {
 
 /// A query as a statement to be run.
 pub(super) fn planned(binder: &crate::bind::Binder<'_>, mut query: Plan) -> Result<Box<Statement>, SqlError> {
-    crate::plan::query(&mut query, binder.rules)?;
+    crate::plan::query(&mut query, binder.planning())?;
     Ok(Box::new(Statement::Query(query)))
 }

@@ -1,0 +1,47 @@
+//! How large tables are, as far as it can be told without reading them: from the number of their pages.
+
+use verso_storage::Engine;
+use verso_types::SqlType;
+
+use crate::definition::TableDef;
+
+/// Bytes that a record takes besides its values.
+const RECORD_BYTES: f64 = 8.0;
+
+/// Where the pages of tables are counted; none for a catalog made by hand.
+#[derive(Clone, Default)]
+pub(crate) struct Sizes(pub(crate) Option<Engine>);
+
+impl std::fmt::Debug for Sizes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sizes")
+    }
+}
+
+impl Sizes {
+    /// About how many rows a table has; none where nothing is known.
+    pub(crate) fn rows(&self, table: &TableDef) -> Option<f64> {
+        let engine = self.0.as_ref()?;
+        let pages = f64::from(engine.heap(table.heap).ok()?.page_count());
+        let width: f64 = table.columns.iter().map(|column| value_bytes(&column.ty)).sum();
+        Some(pages * f64::from(engine.options().page_size) * 0.9 / (width + RECORD_BYTES))
+    }
+}
+
+/// About how many bytes a value of a type takes in a page.
+fn value_bytes(ty: &SqlType) -> f64 {
+    match ty {
+        SqlType::Bool => 1.0,
+        SqlType::Int2 => 2.0,
+        SqlType::Int4 | SqlType::Float4 | SqlType::Date | SqlType::Oid => 4.0,
+        SqlType::Numeric(Some(spec)) if spec.precision > 18 => 16.0,
+        SqlType::Int8
+        | SqlType::Float8
+        | SqlType::Timestamp
+        | SqlType::Timestamptz
+        | SqlType::Numeric(Some(_)) => 8.0,
+        SqlType::Char(Some(length)) => *length as f64 + 4.0,
+        SqlType::Varchar(Some(length)) => (*length as f64 / 2.0).min(32.0) + 4.0,
+        _ => 24.0,
+    }
+}

@@ -1,0 +1,326 @@
+//! Rule `order`: which leaves of a graph are joined first, and how.
+//!
+//! ```text
+//! leaves, conditions ─► subsets with their rows ─► the cheapest tree of each, small ones first (dynamic programming)
+//!                                             └──► beyond EXACT_MAX leaves: the pair with the fewest rows, again and again
+//! ```
+//!
+//! O1. Parts that no condition ties together are joined only where nothing else is left.
+//! O2. The hash table is made of the right part; a leaf with an index on the columns that tie it may be looked up for each
+//!     row of the left part instead.
+//!
+//! Termination: subsets are visited once each, by size; the greedy way joins two parts at each step. Source: Selinger et
+//! al., 1979; Fegaras, "A new heuristic for optimizing large queries", 1998.
+
+use verso_exec::plan::{Plan, TypedExpr};
+
+use super::graph::Graph;
+use crate::bind::columns_of;
+use crate::estimate::{BUILD, Estimate, FETCH, LOOKUP, OUT, PAIR, PROBE, SCAN};
+
+/// With more leaves not all orders are compared.
+const EXACT_MAX: usize = 10;
+
+/// What makes a product of two parts the last resort (O1).
+const CROSSING: f64 = 1e12;
+
+/// How the leaves of a graph are joined.
+pub(super) enum Tree {
+    Leaf(usize),
+    /// The right part is held in memory.
+    Hash(Box<Tree>, Box<Tree>),
+    /// The leaf is looked up for each row of the left part.
+    Lookup(Box<Tree>, usize),
+}
+
+/// What is known of a leaf.
+struct Known {
+    rows: f64,
+    cost: f64,
+}
+
+/// A set of leaves joined.
+#[derive(Clone, Copy)]
+struct Best {
+    cost: f64,
+    rows: f64,
+    step: Step,
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Leaf,
+    Hash(u32, u32),
+    Lookup(u32, usize),
+}
+
+/// Chooses the order for a graph whose leaves are rewritten already.
+pub(super) fn choose(graph: &Graph, estimate: Estimate<'_>, lookups: bool) -> Tree {
+    let orders = Orders::new(graph, estimate, lookups);
+    if graph.leaves.len() <= EXACT_MAX { orders.exact() } else { orders.greedy() }
+}
+
+struct Orders<'g> {
+    graph: &'g Graph,
+    estimate: Estimate<'g>,
+    lookups: bool,
+    leaves: Vec<Known>,
+    /// Of each class, per member its leaf and the number of its values.
+    values: Vec<Vec<(usize, f64)>>,
+    /// Of each shared condition the part of the pairs that fulfils it.
+    selectivity: Vec<f64>,
+}
+
+impl<'g> Orders<'g> {
+    fn new(graph: &'g Graph, estimate: Estimate<'g>, lookups: bool) -> Orders<'g> {
+        let leaves: Vec<Known> = (graph.leaves.iter())
+            .map(|leaf| {
+                let rows = estimate.rows(&leaf.plan);
+                Known { rows, cost: cost(&leaf.plan, rows, estimate) }
+            })
+            .collect();
+        let of_column = |leaf: usize, column: usize| {
+            let leaf = &graph.leaves[leaf];
+            let expr = TypedExpr::column(column - leaf.start, verso_types::SqlType::Int4);
+            estimate.values(&expr, &leaf.plan).max(1.0)
+        };
+        let values = graph.classes.iter().map(|class| {
+            class.members.iter().map(|(leaf, column)| (*leaf, of_column(*leaf, *column))).collect()
+        });
+        let selectivity = graph.shared.iter().map(|shared| {
+            if !super::graph::is_equality(&shared.condition) {
+                return 0.33;
+            }
+            let values = columns_of(&shared.condition).into_iter().map(|column| {
+                let leaf = graph.leaf_of(column);
+                of_column(leaf, column)
+            });
+            1.0 / values.fold(1.0, f64::max)
+        });
+        Orders {
+            values: values.collect(),
+            selectivity: selectivity.collect(),
+            graph,
+            estimate,
+            lookups,
+            leaves,
+        }
+    }
+
+    /// Rows of a set of leaves joined by all that is said of them.
+    fn rows(&self, has: &dyn Fn(usize) -> bool) -> f64 {
+        let mut rows: f64 = (self.leaves.iter().enumerate())
+            .filter(|(leaf, _)| has(*leaf))
+            .map(|(_, known)| known.rows)
+            .product();
+        for class in &self.values {
+            // One of the columns tells how many values there are, the others are equal to it.
+            let mut of_leaf: Vec<(usize, f64)> = Vec::new();
+            for (leaf, values) in class.iter().filter(|(leaf, _)| has(*leaf)) {
+                if !of_leaf.iter().any(|(known, _)| known == leaf) {
+                    of_leaf.push((*leaf, *values));
+                }
+            }
+            of_leaf.sort_by(|a, b| a.1.total_cmp(&b.1));
+            of_leaf.iter().skip(1).for_each(|(_, values)| rows /= values);
+        }
+        for (shared, part) in self.graph.shared.iter().zip(&self.selectivity) {
+            if shared.leaves.iter().all(|leaf| has(*leaf)) {
+                rows *= part;
+            }
+        }
+        rows.max(1.0)
+    }
+
+    /// Whether a condition ties two sets together, and whether by an equality.
+    fn tied(&self, left: &dyn Fn(usize) -> bool, right: &dyn Fn(usize) -> bool) -> (bool, bool) {
+        let class = self.values.iter().any(|members| {
+            members.iter().any(|(leaf, _)| left(*leaf)) && members.iter().any(|(leaf, _)| right(*leaf))
+        });
+        let shared = |equal: bool| {
+            self.graph.shared.iter().any(|shared| {
+                (!equal || super::graph::is_equality(&shared.condition))
+                    && shared.leaves.iter().all(|leaf| left(*leaf) || right(*leaf))
+                    && shared.leaves.iter().any(|leaf| left(*leaf))
+                    && shared.leaves.iter().any(|leaf| right(*leaf))
+            })
+        };
+        let equal = class || shared(true);
+        (equal || shared(false), equal)
+    }
+
+    /// Rows that a lookup of a leaf by what ties it to others finds.
+    fn lookup(&self, leaf: usize, others: &dyn Fn(usize) -> bool) -> Option<f64> {
+        let Plan::TableScan { table, columns, .. } = &self.graph.leaves[leaf].plan else { return None };
+        if !self.lookups {
+            return None;
+        }
+        let start = self.graph.leaves[leaf].start;
+        let known: Vec<u16> = self
+            .graph
+            .lookups(leaf, others)
+            .into_iter()
+            .filter_map(|column| Some(table.columns.get(*columns.get(column - start)?)?.id))
+            .collect();
+        self.estimate.lookup(table, &known)
+    }
+
+    /// What a hash join adds.
+    fn hash(&self, left: f64, right: f64, rows: f64, equal: bool) -> f64 {
+        let pairs = if equal { right * BUILD + left * PROBE } else { right * OUT + left * right * PAIR };
+        pairs + rows * OUT
+    }
+
+    fn exact(&self) -> Tree {
+        let n = self.leaves.len();
+        let full = (1u32 << n) - 1;
+        let mut best: Vec<Option<Best>> = vec![None; 1 << n];
+        for (leaf, known) in self.leaves.iter().enumerate() {
+            best[1 << leaf] = Some(Best { cost: known.cost, rows: known.rows, step: Step::Leaf });
+        }
+        for set in 1..=full {
+            if set.count_ones() < 2 {
+                continue;
+            }
+            let rows = self.rows(&|leaf| set & (1 << leaf) != 0);
+            // Sets that nothing ties together come into question only where there is no other way (O1).
+            for crossing in [false, true] {
+                // Ascending: of equals the order as written.
+                let mut left = set & set.wrapping_neg();
+                while left != set {
+                    self.consider(&mut best, (left, set & !left), rows, crossing);
+                    left = left.wrapping_sub(set) & set;
+                }
+                if best[set as usize].is_some() {
+                    break;
+                }
+            }
+        }
+        tree(&best, full)
+    }
+
+    fn consider(&self, best: &mut [Option<Best>], (left, right): (u32, u32), rows: f64, crossing: bool) {
+        let (Some(ours), Some(theirs)) = (best[left as usize], best[right as usize]) else { return };
+        let in_left = |leaf: usize| left & (1 << leaf) != 0;
+        let in_right = |leaf: usize| right & (1 << leaf) != 0;
+        let (tied, equal) = self.tied(&in_left, &in_right);
+        if tied == crossing {
+            return;
+        }
+        let set = (left | right) as usize;
+        let mut take = |cost: f64, step: Step| {
+            let cost = if tied { cost } else { cost + CROSSING };
+            if best[set].is_none_or(|best| cost < best.cost) {
+                best[set] = Some(Best { cost, rows, step });
+            }
+        };
+        take(
+            ours.cost + theirs.cost + self.hash(ours.rows, theirs.rows, rows, equal),
+            Step::Hash(left, right),
+        );
+        if right.count_ones() == 1 {
+            let leaf = right.trailing_zeros() as usize;
+            if let Some(found) = self.lookup(leaf, &in_left) {
+                let cost = ours.cost + ours.rows * (LOOKUP + found * FETCH) + rows * OUT;
+                take(cost, Step::Lookup(left, leaf));
+            }
+        }
+    }
+
+    fn greedy(&self) -> Tree {
+        struct Part {
+            tree: Tree,
+            leaves: Vec<bool>,
+            rows: f64,
+        }
+        let n = self.leaves.len();
+        let mut parts: Vec<Part> = (0..n)
+            .map(|leaf| Part {
+                tree: Tree::Leaf(leaf),
+                leaves: (0..n).map(|other| other == leaf).collect(),
+                rows: self.leaves[leaf].rows,
+            })
+            .collect();
+        // With very many leaves only neighbours are compared, so that the time stays in bounds.
+        let near = if n > 64 { 2 } else { n };
+        while parts.len() > 1 {
+            let mut best: Option<(bool, f64, usize, usize)> = None;
+            for a in 0..parts.len() {
+                for b in a + 1..parts.len().min(a + near) {
+                    let (one, two) = (&parts[a], &parts[b]);
+                    let (tied, _) = self.tied(&|leaf| one.leaves[leaf], &|leaf| two.leaves[leaf]);
+                    let rows = if tied {
+                        self.rows(&|leaf| one.leaves[leaf] || two.leaves[leaf])
+                    } else {
+                        one.rows * two.rows
+                    };
+                    let better = best.is_none_or(|(known, least, _, _)| (!tied, rows) < (!known, least));
+                    if better {
+                        best = Some((tied, rows, a, b));
+                    }
+                }
+            }
+            let Some((_, rows, a, b)) = best else { break };
+            let (two, one) = (parts.remove(b), parts.remove(a));
+            // The smaller part goes into the hash table.
+            let (left, right) = if one.rows >= two.rows { (one, two) } else { (two, one) };
+            let leaves = (0..n).map(|leaf| left.leaves[leaf] || right.leaves[leaf]).collect();
+            let looked_up = |part: &Part, other: &Part| match part.tree {
+                Tree::Leaf(leaf) => {
+                    let found = self.lookup(leaf, &|at| other.leaves[at])?;
+                    let cost = other.rows * (LOOKUP + found * FETCH);
+                    let hash = self.hash(left.rows, right.rows, rows, true) + self.leaves[leaf].cost;
+                    (cost < hash).then_some(leaf)
+                }
+                _ => None,
+            };
+            let tree = if let Some(leaf) = looked_up(&right, &left) {
+                Tree::Lookup(Box::new(left.tree), leaf)
+            } else if let Some(leaf) = looked_up(&left, &right) {
+                Tree::Lookup(Box::new(right.tree), leaf)
+            } else {
+                Tree::Hash(Box::new(left.tree), Box::new(right.tree))
+            };
+            parts.insert(a, Part { tree, leaves, rows });
+        }
+        parts.pop().map_or(Tree::Leaf(0), |part| part.tree)
+    }
+}
+
+/// What it costs to read a leaf.
+fn cost(plan: &Plan, rows: f64, estimate: Estimate<'_>) -> f64 {
+    match plan {
+        Plan::TableScan { table, columns, filter } => {
+            let whole = estimate.table(table) * SCAN;
+            let found = filter.as_ref().and_then(|filter| crate::plan::found(table, columns, filter));
+            match found {
+                Some(access) => {
+                    let scan = Plan::IndexScan {
+                        table: std::sync::Arc::clone(table),
+                        columns: columns.clone(),
+                        access,
+                        filter: None,
+                    };
+                    whole.min(LOOKUP + estimate.rows(&scan) * FETCH)
+                }
+                None => whole,
+            }
+        }
+        Plan::Filter { input, .. } | Plan::Project { input, .. } => {
+            cost(input, estimate.rows(input), estimate) + rows * OUT
+        }
+        Plan::Aggregate { input, .. } | Plan::Distinct { input } | Plan::Sort { input, .. } => {
+            let below = estimate.rows(input);
+            cost(input, below, estimate) + below * BUILD
+        }
+        _ => rows * OUT,
+    }
+}
+
+fn tree(best: &[Option<Best>], set: u32) -> Tree {
+    match best[set as usize].map(|best| best.step) {
+        Some(Step::Hash(left, right)) => Tree::Hash(Box::new(tree(best, left)), Box::new(tree(best, right))),
+        Some(Step::Lookup(left, leaf)) => Tree::Lookup(Box::new(tree(best, left)), leaf),
+        Some(Step::Leaf) | None => Tree::Leaf(set.trailing_zeros() as usize),
+    }
+}

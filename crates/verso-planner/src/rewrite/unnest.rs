@@ -1,0 +1,404 @@
+//! Rule `unnest`: a query in a condition that depends on the row becomes a join, computed once for all rows.
+//!
+//! ```text
+//! a WHERE EXISTS (SELECT FROM b WHERE b.x = a.x AND b.y <> a.y)   ─►  a semi-join b on x, y differing
+//! a WHERE NOT EXISTS (…)                                          ─►  a anti-join b
+//! a WHERE a.y IN (SELECT b.y FROM b WHERE b.x = a.x)              ─►  a semi-join b on x, y
+//! a WHERE a.y < (SELECT avg(b.y) FROM b WHERE b.x = a.x)          ─►  a left join (b grouped by x), then the condition
+//! ```
+//!
+//! U1. Conditions that compare with the row are taken out of the query; what they use of it comes out as further columns.
+//! U2. A scalar query needs an aggregate of all its rows and nothing but equalities with the row, which become the groups.
+//!     A row without a group has what the aggregate says of no rows: CASE tells them apart, so that `count` is 0.
+//! U3. NOT IN stays a condition: NULLs decide there. So does what an index finds for the few rows there are.
+//!
+//! Termination: each step takes one query out of the conditions of a filter; what is refused stays. Source: Kim, 1982;
+//! Neumann, Kemper, "Unnesting arbitrary queries", 2015, of which this is the part without a join with the outer rows.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_exec::functions::AggregateKind;
+use verso_exec::plan::{AggregateCall, ExprKind as K, JoinKind, Plan, SubqueryTest, TypedExpr};
+use verso_types::{SqlType, Value};
+
+use super::Rewriter;
+use super::graph::{is_equality, key_type, pair};
+use super::push::keep;
+use crate::bind::{columns_of, exactly, map_columns};
+use crate::errors::SqlError;
+use crate::estimate::{BUILD, FETCH, LOOKUP, PROBE, SCAN};
+use verso_env::stack::check;
+
+/// A query without the conditions that use the row, and these: over its columns, and `Outer`.
+type Lifted = (Plan, Vec<TypedExpr>);
+
+impl Rewriter<'_> {
+    /// A filter with those of its queries joined that can be.
+    pub(super) fn unnest(&mut self, input: Plan, predicate: TypedExpr) -> Result<Plan, SqlError> {
+        check()?;
+        let (asking, plain): (Vec<_>, Vec<_>) = predicate.conjuncts().into_iter().partition(asks_of_the_row);
+        if asking.is_empty() {
+            return Ok(keep(input, plain));
+        }
+        let mut plan = keep(input, plain);
+        let rows = self.estimate.rows(&plan);
+        let mut stay = Vec::new();
+        let mut joins = Vec::new();
+        for condition in asking {
+            match self.as_join(&condition, rows) {
+                Some(join) => joins.push(join),
+                None => stay.push(condition),
+            }
+        }
+        plan = keep(plan, stay);
+        for join in joins {
+            plan = join.over(plan);
+        }
+        Ok(plan)
+    }
+
+    fn as_join(&self, condition: &TypedExpr, rows: f64) -> Option<Join> {
+        if condition.is_volatile() {
+            return None;
+        }
+        let (asked, anti) = match &condition.kind {
+            K::Not(inner) => (&**inner, true),
+            _ => (condition, false),
+        };
+        if let K::Subquery { plan, outer, test, args } = &asked.kind {
+            let fits = match test {
+                SubqueryTest::Exists => true,
+                SubqueryTest::In { negated } => !negated && !anti,
+                SubqueryTest::Scalar | SubqueryTest::Array => false,
+            };
+            if fits {
+                let (right, conditions) = lift(Plan::clone(plan))?;
+                self.pays(rows, &right, &conditions).then_some(())?;
+                let (outer, args) = (outer.clone(), args.clone());
+                return Some(Join::Semi { right, conditions, outer, args, anti });
+            }
+        }
+        let mut condition = condition.clone();
+        let grouped = self.scalar(&mut condition, rows)?;
+        Some(Join::Scalar { grouped, condition })
+    }
+
+    /// The first scalar query of a comparison as a grouped one; its place in the condition is `Column(VALUE)` then.
+    fn scalar(&self, expr: &mut TypedExpr, rows: f64) -> Option<Grouped> {
+        match &mut expr.kind {
+            K::Subquery { plan, outer, test: SubqueryTest::Scalar, .. } if !outer.is_empty() => {
+                let grouped = grouped(plan, outer)?;
+                self.pays(rows, &grouped.right, &[]).then_some(())?;
+                expr.kind = K::Column(VALUE);
+                Some(grouped)
+            }
+            K::Call { args, .. } => args.iter_mut().find_map(|arg| self.scalar(arg, rows)),
+            K::Cast { arg, .. } => self.scalar(arg, rows),
+            _ => None,
+        }
+    }
+
+    /// Whether computing a query once for all rows is cheaper than asking an index for each of them.
+    fn pays(&self, rows: f64, right: &Plan, conditions: &[TypedExpr]) -> bool {
+        let mut known: Vec<(Arc<TableDef>, u16)> = Vec::new();
+        let mut note = |plan: &Plan, expr: &TypedExpr| {
+            if let K::Column(column) = expr.kind {
+                known.extend(table_column(plan, column));
+            }
+        };
+        for condition in conditions.iter().filter(|condition| is_equality(condition)) {
+            if let K::Call { args, .. } = &condition.kind {
+                args.iter().for_each(|arg| note(right, arg));
+            }
+        }
+        if let Plan::Project { input, .. } = right
+            && let Plan::Aggregate { input, group_by, .. } = &**input
+        {
+            group_by.iter().for_each(|key| note(input, key));
+        }
+        let Some((table, _)) = known.first().cloned() else { return true };
+        let columns: Vec<u16> =
+            known.iter().filter(|(other, _)| other.oid == table.oid).map(|(_, column)| *column).collect();
+        let Some(found) = self.estimate.lookup(&table, &columns) else { return true };
+        let mut scanned = 0.0;
+        right.any(&mut |part| {
+            if let Plan::TableScan { table, .. } = part {
+                scanned += self.estimate.table(table);
+            }
+            false
+        });
+        rows * (2.0 * LOOKUP + found * FETCH)
+            > scanned * SCAN + self.estimate.rows(right) * BUILD + rows * PROBE
+    }
+}
+
+/// Stands for the value of a scalar query until the join is made.
+const VALUE: usize = usize::MAX;
+
+/// What becomes of a condition.
+enum Join {
+    Semi { right: Plan, conditions: Vec<TypedExpr>, outer: Vec<TypedExpr>, args: Vec<TypedExpr>, anti: bool },
+    Scalar { grouped: Grouped, condition: TypedExpr },
+}
+
+/// A scalar query, once for each group: the keys, then the value.
+struct Grouped {
+    right: Plan,
+    /// Over the row: what the keys equal.
+    keys: Vec<TypedExpr>,
+    /// What a row without a group has.
+    empty: TypedExpr,
+}
+
+impl Join {
+    fn over(self, left: Plan) -> Plan {
+        let width = left.output().len();
+        match self {
+            Join::Semi { right, conditions, outer, args, anti } => {
+                let (mut equal, mut rest) = (Vec::new(), Vec::new());
+                for (n, arg) in args.into_iter().enumerate() {
+                    let theirs = TypedExpr::column(n, arg.ty.clone());
+                    equal.push((arg, theirs));
+                }
+                for condition in conditions {
+                    match pair(of_pair(condition, width, &outer), width) {
+                        Ok(pair) => equal.push(pair),
+                        Err(condition) => rest.push(condition),
+                    }
+                }
+                let (left, right) = (Box::new(left), Box::new(right));
+                Plan::Semi { left, right, equal, filter: TypedExpr::conjunction(rest), anti }
+            }
+            Join::Scalar { grouped: Grouped { right, keys, empty }, mut condition } => {
+                let output = left.output();
+                let theirs = right.output();
+                let value = TypedExpr::column(width + keys.len(), empty.ty.clone());
+                let first = TypedExpr::column(width, theirs[0].ty.clone());
+                let equal = (keys.into_iter().enumerate())
+                    .map(|(n, key)| (key, TypedExpr::column(n, theirs[n].ty.clone())))
+                    .collect();
+                let lonely =
+                    TypedExpr::new(K::IsNull { arg: Box::new(first), negated: false }, SqlType::Bool);
+                let kind =
+                    K::Case { branches: vec![(lonely, empty)], otherwise: Some(Box::new(value.clone())) };
+                replace(&mut condition, &TypedExpr::new(kind, value.ty));
+                let (left, right) = (Box::new(left), Box::new(right));
+                let joined = Plan::Join { left, right, kind: JoinKind::Left, equal, filter: None };
+                let columns = output.iter().enumerate();
+                Plan::Project {
+                    exprs: columns.map(|(n, column)| TypedExpr::column(n, column.ty.clone())).collect(),
+                    names: output.iter().map(|column| Arc::clone(&column.name)).collect(),
+                    input: Box::new(Plan::Filter { input: Box::new(joined), predicate: condition }),
+                }
+            }
+        }
+    }
+}
+
+/// Puts the value where the query was.
+fn replace(expr: &mut TypedExpr, value: &TypedExpr) {
+    if matches!(expr.kind, K::Column(VALUE)) {
+        *expr = value.clone();
+        return;
+    }
+    expr.for_each_child_mut(&mut |child| replace(child, value));
+}
+
+/// Whether a condition holds a query that depends on the row.
+fn asks_of_the_row(condition: &TypedExpr) -> bool {
+    condition.any(&mut |part| matches!(&part.kind, K::Subquery { outer, .. } if !outer.is_empty()))
+}
+
+fn has_outer(expr: &TypedExpr) -> bool {
+    expr.any(&mut |part| matches!(part.kind, K::Outer(_)))
+}
+
+/// A condition over a query's columns and `Outer` as one over the columns of the row and, behind these, the query's.
+fn of_pair(mut condition: TypedExpr, width: usize, outer: &[TypedExpr]) -> TypedExpr {
+    match condition.kind {
+        K::Column(column) => condition.kind = K::Column(column + width),
+        K::Outer(n) => return outer[n].clone(),
+        _ => condition.for_each_child_mut(&mut |child| {
+            let part = std::mem::replace(child, TypedExpr::null(SqlType::Unknown));
+            *child = of_pair(part, width, outer);
+        }),
+    }
+    condition
+}
+
+/// Takes the conditions that use the row out of a query; the columns it had stay in front. `None` where something else
+/// uses the row.
+fn lift(plan: Plan) -> Option<Lifted> {
+    check().ok()?;
+    if !plan.uses_outer() {
+        return Some((plan, Vec::new()));
+    }
+    match plan {
+        Plan::Filter { input, predicate } => {
+            let (input, mut conditions) = lift(*input)?;
+            let (asking, plain): (Vec<_>, Vec<_>) = predicate.conjuncts().into_iter().partition(has_outer);
+            let refused = |condition: &TypedExpr| {
+                condition.is_volatile() || condition.any(&mut |part| matches!(part.kind, K::Subquery { .. }))
+            };
+            if asking.iter().any(refused) {
+                return None;
+            }
+            conditions.extend(asking);
+            Some((keep(input, plain), conditions))
+        }
+        Plan::Project { input, mut exprs, mut names } if !exprs.iter().any(has_outer) => {
+            let (input, mut conditions) = lift(*input)?;
+            let columns = input.output();
+            for condition in &mut conditions {
+                map_columns(condition, &mut |column| {
+                    let known =
+                        exprs.iter().position(|expr| matches!(expr.kind, K::Column(at) if at == column));
+                    known.unwrap_or_else(|| {
+                        exprs.push(TypedExpr::column(column, columns[column].ty.clone()));
+                        names.push(Arc::clone(&columns[column].name));
+                        exprs.len() - 1
+                    })
+                });
+            }
+            Some((Plan::Project { input: Box::new(input), exprs, names }, conditions))
+        }
+        Plan::Join { left, right, kind: JoinKind::Inner, equal, filter } if equal.is_empty() => {
+            let (width, behind) = (left.output().len(), right.output().len());
+            let (left, mut conditions) = lift(*left)?;
+            let (right, theirs) = lift(*right)?;
+            let (ours, all) = (left.output().len(), left.output().len() + right.output().len());
+            // Those of both first, as they were, then what has come to the left one and to the right one.
+            let order: Vec<usize> =
+                (0..width).chain(ours..ours + behind).chain(width..ours).chain(ours + behind..all).collect();
+            let mut place = vec![0; all];
+            order.iter().enumerate().for_each(|(at, column)| place[*column] = at);
+            conditions.iter_mut().for_each(|condition| map_columns(condition, &mut |column| place[column]));
+            for mut condition in theirs {
+                map_columns(&mut condition, &mut |column| place[ours + column]);
+                conditions.push(condition);
+            }
+            let parts = filter.map(TypedExpr::conjuncts).unwrap_or_default();
+            let (asking, plain): (Vec<_>, Vec<_>) = parts.into_iter().partition(has_outer);
+            if asking.iter().any(TypedExpr::is_volatile) {
+                return None;
+            }
+            conditions.extend(asking);
+            let join = |filter: Vec<TypedExpr>| Plan::Join {
+                left: Box::new(left),
+                right: Box::new(right),
+                kind: JoinKind::Inner,
+                equal,
+                filter: TypedExpr::conjunction(filter),
+            };
+            if all == width + behind {
+                return Some((join(plain), conditions));
+            }
+            let joined = join(Vec::new());
+            let columns = joined.output();
+            let exprs = order.iter().map(|at| TypedExpr::column(*at, columns[*at].ty.clone())).collect();
+            let names = order.iter().map(|at| Arc::clone(&columns[*at].name)).collect();
+            Some((keep(Plan::Project { input: Box::new(joined), exprs, names }, plain), conditions))
+        }
+        _ => None,
+    }
+}
+
+/// A scalar query over an aggregate of all its rows as one with a row for each group (U2).
+fn grouped(plan: &Plan, outer: &[TypedExpr]) -> Option<Grouped> {
+    let Plan::Project { input, exprs, .. } = plan else { return None };
+    let (Plan::Aggregate { input, group_by, aggregates, sets }, [value]) = (&**input, exprs.as_slice())
+    else {
+        return None;
+    };
+    let of_calls = |call: &AggregateCall| call.exprs().any(has_outer);
+    if !group_by.is_empty() || sets.is_some() || has_outer(value) || aggregates.iter().any(of_calls) {
+        return None;
+    }
+    let empty = aggregates.iter().map(empty).collect::<Option<Vec<_>>>()?;
+    let (input, conditions) = lift(Plan::clone(input))?;
+    let (mut keys, mut group_by) = (Vec::new(), Vec::new());
+    for condition in conditions {
+        let K::Call { args, .. } = &condition.kind else { return None };
+        let [a, b] = args.as_slice() else { return None };
+        let inside = |expr: &TypedExpr| !has_outer(expr) && !columns_of(expr).is_empty();
+        let outside = |expr: &TypedExpr| has_outer(expr) && columns_of(expr).is_empty();
+        let (inner, row) = if inside(a) && outside(b) {
+            (a, b)
+        } else if inside(b) && outside(a) {
+            (b, a)
+        } else {
+            return None;
+        };
+        if !is_equality(&condition) {
+            return None;
+        }
+        let ty = key_type(&inner.ty, &row.ty)?;
+        keys.push(exactly(of_pair(row.clone(), 0, outer), &ty));
+        group_by.push(exactly(inner.clone(), &ty));
+    }
+    if keys.is_empty() {
+        return None;
+    }
+    let width = group_by.len();
+    let mut exprs: Vec<TypedExpr> =
+        group_by.iter().enumerate().map(|(n, key)| TypedExpr::column(n, key.ty.clone())).collect();
+    let mut value = value.clone();
+    let mut without = value.clone();
+    map_columns(&mut value, &mut |column| column + width);
+    exprs.push(value);
+    fill(&mut without, &empty);
+    let names = exprs.iter().map(|_| Arc::from("")).collect();
+    let (input, aggregates, sets) = (Box::new(input), aggregates.clone(), None);
+    let aggregate = Plan::Aggregate { input, group_by, aggregates, sets };
+    let right = Plan::Project { input: Box::new(aggregate), exprs, names };
+    Some(Grouped { right, keys, empty: without })
+}
+
+/// What an aggregate says of no rows.
+fn empty(call: &AggregateCall) -> Option<TypedExpr> {
+    match call.function.kind {
+        AggregateKind::CountStar | AggregateKind::Count => {
+            Some(TypedExpr::literal(Value::Int8(0), SqlType::Int8))
+        }
+        AggregateKind::Sum
+        | AggregateKind::Avg
+        | AggregateKind::Min
+        | AggregateKind::Max
+        | AggregateKind::BoolAnd
+        | AggregateKind::BoolOr
+        | AggregateKind::StringAgg
+        | AggregateKind::ArrayAgg => Some(TypedExpr::null(call.ty.clone())),
+        // Of the others some have a value for no rows.
+        _ => None,
+    }
+}
+
+/// Values in place of columns.
+fn fill(expr: &mut TypedExpr, values: &[TypedExpr]) {
+    if let K::Column(column) = expr.kind {
+        *expr = values[column].clone();
+        return;
+    }
+    expr.for_each_child_mut(&mut |child| fill(child, values));
+}
+
+/// The column of a table that a column of a plan is.
+fn table_column(plan: &Plan, column: usize) -> Option<(Arc<TableDef>, u16)> {
+    match plan {
+        Plan::TableScan { table, columns, .. } => {
+            let column = table.columns.get(*columns.get(column)?)?;
+            Some((Arc::clone(table), column.id))
+        }
+        Plan::Filter { input, .. } => table_column(input, column),
+        Plan::Project { input, exprs, .. } => match exprs.get(column)?.kind {
+            K::Column(inner) => table_column(input, inner),
+            _ => None,
+        },
+        Plan::Join { left, right, .. } => {
+            let width = left.output().len();
+            if column < width { table_column(left, column) } else { table_column(right, column - width) }
+        }
+        _ => None,
+    }
+}
