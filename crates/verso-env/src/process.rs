@@ -19,6 +19,11 @@ pub fn peak_resident_bytes() -> Option<u64> {
     linux::peak_resident_bytes()
 }
 
+/// The physical memory that this process may use: the machine's, or what its control group allows if that is less.
+pub fn machine_bytes() -> Option<u64> {
+    linux::machine_bytes()
+}
+
 /// Page faults so far.
 pub fn fault_counters() -> Option<FaultCounters> {
     linux::fault_counters()
@@ -37,6 +42,15 @@ mod linux {
         let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
         let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
         Some(pages * rustix::param::page_size() as u64)
+    }
+
+    pub(super) fn machine_bytes() -> Option<u64> {
+        let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        let kilobytes: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+        let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+        let group = group.and_then(|limit| limit.trim().parse().ok());
+        Some((kilobytes * 1024).min(group.unwrap_or(u64::MAX)))
     }
 
     pub(super) fn peak_resident_bytes() -> Option<u64> {
@@ -70,6 +84,10 @@ mod linux {
     }
 
     pub(super) fn peak_resident_bytes() -> Option<u64> {
+        None
+    }
+
+    pub(super) fn machine_bytes() -> Option<u64> {
         None
     }
 

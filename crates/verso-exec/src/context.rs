@@ -9,6 +9,7 @@ use verso_types::{TimeZone, Value};
 pub use verso_storage::AdvisoryKey;
 
 use crate::error::{ExecError, Result};
+use crate::memory::Memory;
 use crate::plan::{Check, PlFunction, Plan, RaiseLevel, SubqueryTest, TypedExpr};
 
 /// What the session lends a statement: each part by itself, so that whoever needs the time asks for a [`Clock`] only.
@@ -16,8 +17,8 @@ use crate::plan::{Check, PlFunction, Plan, RaiseLevel, SubqueryTest, TypedExpr};
 pub struct Services<'a> {
     /// The session's time zone.
     pub time_zone: &'a TimeZone,
-    /// How much memory a sort, a grouping or a spool may use.
-    pub work_memory_bytes: u64,
+    /// How much memory a statement may hold, and where rows go beyond.
+    pub memory: Memory<'a>,
     /// Now, and when statement and transaction began.
     pub clock: &'a dyn Clock,
     /// Random numbers.
@@ -155,6 +156,12 @@ pub struct Notice {
 
 /// What expressions need of the database itself.
 pub trait Runtime {
+    /// Asked by work that may last: per batch, row of a loop, 4,096 steps or megabyte.
+    /// # Errors
+    /// `Cancelled`.
+    fn check_cancelled(&self) -> Result<()> {
+        Ok(())
+    }
     /// Calls a PL/pgSQL function for its one value.
     fn call_function(&self, function: &Arc<FunctionDef>, args: Vec<Value>) -> Result<Value>;
     /// The next value of a sequence, and the sequence's oid.

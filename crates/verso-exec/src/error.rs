@@ -42,8 +42,10 @@ pub enum ExecError {
     OutOfMemory {
         /// Which operator.
         what: &'static str,
-        /// What it may use.
+        /// What may be used.
         limit_bytes: u64,
+        /// The setting that says so.
+        setting: &'static str,
     },
     /// The user or a timeout asked for an end (57014).
     #[error("canceling statement due to user request")]
@@ -112,6 +114,12 @@ impl ExecError {
             table: Arc::clone(&table.name),
             constraint: Arc::clone(constraint),
         }))
+    }
+
+    /// The operating system has refused so many bytes.
+    #[cold]
+    pub fn no_memory(what: &'static str, bytes: u64) -> Self {
+        Self::OutOfMemory { what, limit_bytes: bytes, setting: "memory_limit" }
     }
 
     /// A raised error without detail and hint.

@@ -8,6 +8,8 @@
 //! | [`context`] | what expressions and statements may ask of the session |
 //! | [`expr`] | expressions made runnable: closures over rows, kernels over columns |
 //! | [`exec`] | statements made runnable, and run |
+//! | [`memory`] | what statements hold in memory, and what they may |
+//! | [`spill`] | rows in temporary files, where they exceed what may be held |
 //! | [`error`] | what can go wrong |
 #![forbid(unsafe_code)]
 
@@ -17,8 +19,10 @@ pub mod error;
 pub mod exec;
 pub mod expr;
 pub mod functions;
+pub mod memory;
 pub mod plan;
 mod plpgsql;
+pub mod spill;
 #[cfg(test)]
 mod testing;
 

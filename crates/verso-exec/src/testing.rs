@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows, SystemView};
@@ -25,7 +25,9 @@ use crate::exec::{
 };
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
+use crate::memory::{Account, Memory, Scope};
 use crate::plan::{CastKind, Check, ExprKind, PlFunction, Plan, Statement, SubqueryTest, TypedExpr};
+use crate::spill::TempSpace;
 
 /// 2024-02-29 12:30:45.678901 UTC.
 pub(crate) const NOW: i64 = 762_525_045_678_901;
@@ -37,6 +39,11 @@ pub(crate) struct TestSession {
     pub sequence: Cell<i64>,
     pub notices: RefCell<Vec<Notice>>,
     pub work_memory: Cell<u64>,
+    pub memory: Account,
+    /// Where operators may put rows.
+    pub temporary: Option<Arc<TempSpace>>,
+    /// Of expressions; statements have the world's.
+    pub cancel: AtomicBool,
     pub functions: RefCell<HashMap<Arc<str>, Arc<PlFunction>>>,
 }
 
@@ -48,17 +55,28 @@ impl Default for TestSession {
             sequence: Cell::new(0),
             notices: RefCell::default(),
             work_memory: Cell::new(64 << 20),
+            memory: Account::new(Scope::Statement, 0),
+            temporary: None,
+            cancel: AtomicBool::new(false),
             functions: RefCell::default(),
         }
     }
 }
 
 impl TestSession {
+    pub fn memory(&self) -> Memory<'_> {
+        Memory {
+            work_bytes: self.work_memory.get(),
+            account: &self.memory,
+            temporary: self.temporary.as_ref(),
+        }
+    }
+
     /// Lends everything.
     pub fn services(&self) -> Services<'_> {
         Services {
             time_zone: &self.zone,
-            work_memory_bytes: self.work_memory.get(),
+            memory: self.memory(),
             clock: self,
             random: self,
             sequences: self,
@@ -193,6 +211,9 @@ impl Binding for TestSession {
 }
 
 impl Runtime for TestSession {
+    fn check_cancelled(&self) -> Result<()> {
+        if self.cancel.load(Ordering::Relaxed) { Err(ExecError::Cancelled) } else { Ok(()) }
+    }
     fn call_function(&self, function: &Arc<FunctionDef>, _: Vec<Value>) -> Result<Value> {
         Err(ExecError::raised("42883", format!("function {} is unknown here", function.name)))
     }
@@ -267,6 +288,9 @@ fn takes(function: &BuiltinFunction, args: &[TypedExpr]) -> bool {
         })
 }
 
+/// Batches until a flag is set.
+type Countdown = Option<(u64, Arc<AtomicBool>)>;
+
 /// The rows of every table.
 type Contents = HashMap<Oid, Vec<Vec<Value>>>;
 
@@ -274,6 +298,10 @@ type Contents = HashMap<Oid, Vec<Vec<Value>>>;
 #[derive(Default)]
 pub(crate) struct MemoryTables {
     rows: Arc<Mutex<Contents>>,
+    /// Rows of a batch; 0 is [`BATCH`].
+    pub batch_rows: Cell<usize>,
+    /// Cancels the statement with the batch of this number that a scan reads, counted down.
+    pub cancels: Arc<Mutex<Countdown>>,
     frames: RefCell<Vec<(Option<String>, Contents)>>,
     sequences: RefCell<HashMap<Oid, i64>>,
 }
@@ -312,6 +340,8 @@ impl MemoryTables {
 /// Sees rows that are added while it reads: what T2 must not rely on.
 struct MemoryCursor {
     contents: Arc<Mutex<Contents>>,
+    cancels: Arc<Mutex<Countdown>>,
+    batch_rows: usize,
     table: Oid,
     columns: Vec<usize>,
     types: Vec<SqlType>,
@@ -322,6 +352,11 @@ impl MemoryCursor {
     fn new(tables: &MemoryTables, table: &TableDef, columns: &[usize]) -> Self {
         Self {
             contents: Arc::clone(&tables.rows),
+            cancels: Arc::clone(&tables.cancels),
+            batch_rows: match tables.batch_rows.get() {
+                0 => BATCH,
+                rows => rows,
+            },
             table: table.oid,
             columns: columns.to_vec(),
             types: columns.iter().map(|i| table.columns[*i].ty.clone()).collect(),
@@ -333,10 +368,16 @@ impl MemoryCursor {
 impl TableCursor for MemoryCursor {
     fn next(&mut self, out: &mut Batch) -> Result<bool> {
         out.clear();
+        if let Some((left, flag)) = &mut *self.cancels.lock() {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                flag.store(true, Ordering::Relaxed);
+            }
+        }
         let contents = self.contents.lock();
         let rows = contents.get(&self.table).map_or(&[][..], Vec::as_slice);
         assert!(rows.len() < 10_000, "a statement feeds itself");
-        let end = rows.len().min(self.next + BATCH);
+        let end = rows.len().min(self.next + self.batch_rows);
         for row in &rows[self.next..end] {
             let row: Vec<Value> = self.columns.iter().map(|i| row[*i].clone()).collect();
             out.push_row(&row, &self.types)?;
@@ -610,7 +651,7 @@ pub(crate) struct World {
     pub session: TestSession,
     pub tables: MemoryTables,
     pub catalog: Arc<CatalogSnapshot>,
-    pub cancel: AtomicBool,
+    pub cancel: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
@@ -635,7 +676,7 @@ impl World {
             session: TestSession::default(),
             tables: MemoryTables::default(),
             catalog: builder.build(),
-            cancel: AtomicBool::new(false),
+            cancel: Arc::default(),
         }
     }
 

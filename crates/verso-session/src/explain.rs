@@ -44,7 +44,7 @@ pub(crate) fn explain(
         batch.rows += 1;
     }
     results.begin(&text_columns(&[QUERY_PLAN]).into())?;
-    results.push(batch);
+    results.push(batch)?;
     Ok(CommandTag { text: "EXPLAIN".to_string(), rows: lines.len() as u64 })
 }
 

@@ -183,7 +183,7 @@ impl Frame<'_> {
     /// Runs a bound statement for its number of rows.
     pub(crate) fn count(&self, bound: &Bound, params: &[Value]) -> Result<u64, Failure> {
         let mut nowhere = Nowhere;
-        let mut results = Results::new(&mut nowhere);
+        let mut results = Results::new(&mut nowhere, self.services.memory.lend());
         results.counts_only = true;
         self.execute(bound, params, &mut results)
     }

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use verso_catalog::{Catalog, Role};
+use verso_exec::memory::{Account, Scope};
 use verso_exec::plan::PlFunction;
+use verso_exec::spill::TempFiles;
 use verso_storage::{Engine, EngineOptions, Lsn, Markers};
 
 use crate::plans::StatementCache;
 use crate::registry::{Reason, Registry};
-use crate::settings::{flag, unknown};
+use crate::settings::{flag, memory_bytes, unknown};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
@@ -33,6 +35,10 @@ pub struct Instance {
     functions: Mutex<HashMap<(u32, u64), Arc<PlFunction>>>,
     /// What ALTER DATABASE SET changed.
     pub(crate) database: Mutex<DatabaseSettings>,
+    /// What all sessions hold together (`memory_limit`).
+    pub(crate) memory: Account,
+    /// Where their temporary files are.
+    pub(crate) temporary: Arc<TempFiles>,
     /// Connections that a server takes, for SHOW; 0 where there is none.
     pub(crate) connections_max: AtomicUsize,
     /// Sweeps asked for by statements, oldest first.
@@ -44,6 +50,11 @@ pub struct Instance {
 pub(crate) struct DatabaseSettings {
     pub sweep_interval: u64,
     pub auto_backout: bool,
+}
+
+/// Half of the memory that the process may use; the other half is for the buffer pool and the rest of the machine.
+fn default_memory_bytes() -> u64 {
+    verso_env::process::machine_bytes().map_or(0, |bytes| (bytes / 2).max(64 << 20))
 }
 
 impl std::fmt::Debug for Instance {
@@ -92,6 +103,19 @@ impl Instance {
                 self.engine.set_sweep_interval(interval);
                 self.database.lock().sweep_interval = interval;
             }
+            "memory_limit" => {
+                let bytes = match value {
+                    None => default_memory_bytes(),
+                    Some(value) => memory_bytes(value)
+                        .filter(|bytes| *bytes == 0 || *bytes >= 16 << 20)
+                        .ok_or_else(|| {
+                            let text = format!("invalid value for parameter \"memory_limit\": \"{value}\"");
+                            SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
+                                .with_hint("0 or at least 16MB; units are kB, MB and GB.")
+                        })?,
+                };
+                self.memory.set_limit(bytes);
+            }
             "auto_backout" => {
                 let on = flag("auto_backout", value, defaults.auto_backout)?;
                 self.engine.set_auto_backout(on);
@@ -104,7 +128,11 @@ impl Instance {
 
     fn new(engine: Engine, catalog: Catalog) -> Instance {
         let &EngineOptions { sweep_interval, auto_backout, .. } = engine.options();
+        let vfs = Arc::clone(&engine.env().vfs);
+        let temporary = Arc::new(TempFiles::new(vfs, engine.temporary_dir().to_path_buf()));
         Instance {
+            memory: Account::new(Scope::Instance, default_memory_bytes()),
+            temporary,
             engine,
             catalog,
             sessions: Arc::default(),
@@ -114,6 +142,11 @@ impl Instance {
             connections_max: AtomicUsize::new(0),
             sweeps: Mutex::default(),
         }
+    }
+
+    /// What the statements of all sessions hold (`memory_limit`).
+    pub fn memory(&self) -> &Account {
+        &self.memory
     }
 
     /// Says how many connections the server takes that has the database open.

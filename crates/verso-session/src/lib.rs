@@ -19,6 +19,7 @@
 //! | [`services`] | what running expressions ask of the session |
 //! | [`instance`] | what the sessions of a database share |
 //! | [`transaction`] | the transaction a session is in: a state machine, and storage's transaction |
+//! | [`memory`] | what a session's statements and portals may hold |
 //! | [`plans`] | statements made ready, and kept |
 //! | [`tables`] | the executors' tables, over storage |
 //! | [`registry`] | who is connected; cancel, terminate, timeouts |
@@ -39,6 +40,7 @@ mod failure;
 mod frame;
 mod framed;
 mod instance;
+mod memory;
 mod plans;
 mod portal;
 mod registry;

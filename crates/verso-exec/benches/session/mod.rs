@@ -23,7 +23,11 @@ impl Session {
     pub fn services(&self) -> Services<'_> {
         Services {
             time_zone: &self.zone,
-            work_memory_bytes: u64::MAX,
+            memory: verso_exec::memory::Memory {
+                work_bytes: u64::MAX,
+                account: verso_exec::memory::Account::unlimited(),
+                temporary: None,
+            },
             clock: self,
             random: self,
             sequences: self,

@@ -12,6 +12,7 @@ use super::moments::{ExactMoments, FloatMoments};
 use super::ordered::OrderedRows;
 use crate::error::Result;
 use crate::functions::AggregateKind;
+use crate::memory::{VALUE_BYTES_MAX, check_length};
 use crate::plan::AggregateCall;
 
 /// What has been gathered so far.
@@ -24,6 +25,8 @@ pub(crate) struct Accumulator {
     rows: Option<Box<OrderedRows>>,
     /// The direct arguments, of the first row.
     direct: Option<Box<[Value]>>,
+    /// Bytes of the values kept, beside those of the places they stand in.
+    payload: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -153,7 +156,7 @@ impl Accumulator {
         };
         let rows = OrderedRows::of(call).map(Box::new);
         let distinct = (call.distinct && rows.is_none()).then(HashSet::new);
-        Self { state, distinct, rows, direct: None }
+        Self { state, distinct, rows, direct: None, payload: 0 }
     }
 
     /// Whether a row's arguments can be taken out of it again without a trace: of exact sums.
@@ -207,6 +210,7 @@ impl Accumulator {
     /// Takes the arguments of one row, its sort keys behind them; none for `count(*)`.
     pub fn add(&mut self, args: &[Value]) -> Result<()> {
         if let Some(rows) = &mut self.rows {
+            self.payload += args.iter().map(payload).sum::<usize>();
             rows.push(args);
             return Ok(());
         }
@@ -215,10 +219,11 @@ impl Accumulator {
         if first.is_null() && !matches!(self.state, State::Array(_)) {
             return Ok(());
         }
-        if let Some(seen) = &mut self.distinct
-            && !seen.insert(Key(first.clone()))
-        {
-            return Ok(());
+        if let Some(seen) = &mut self.distinct {
+            if !seen.insert(Key(first.clone())) {
+                return Ok(());
+            }
+            self.payload += payload(first);
         }
         match &mut self.state {
             State::Count(count) => *count += 1,
@@ -243,7 +248,10 @@ impl Accumulator {
                     *count += 1;
                 }
             }
-            State::Extreme { best, largest } => take_extreme(best, first, *largest),
+            State::Extreme { best, largest } => {
+                take_extreme(best, first, *largest);
+                self.payload = payload(best);
+            }
             State::Bool { value, all } => {
                 if let Some(new) = first.as_bool() {
                     let old = value.unwrap_or(*all);
@@ -255,7 +263,9 @@ impl Accumulator {
                 match value {
                     None => *value = Some(text.to_owned()),
                     Some(value) => {
-                        value.push_str(args.get(1).and_then(Value::as_str).unwrap_or_default());
+                        let between = args.get(1).and_then(Value::as_str).unwrap_or_default();
+                        check_length(value.len() + between.len() + text.len())?;
+                        value.push_str(between);
                         value.push_str(text);
                     }
                 }
@@ -301,7 +311,14 @@ impl Accumulator {
                 (None, _) => {}
             },
             State::Place { .. } => {}
-            State::Array(values) => values.push(first.clone()),
+            State::Array(values) => {
+                self.payload += payload(first);
+                if values.len() * size_of::<Value>() + self.payload > VALUE_BYTES_MAX {
+                    let text = format!("array size exceeds the maximum allowed ({VALUE_BYTES_MAX})");
+                    return Err(TypeError::new("54000", text).into());
+                }
+                values.push(first.clone());
+            }
         }
         Ok(())
     }
@@ -391,6 +408,7 @@ impl Accumulator {
                     return Ok(present == 0);
                 };
                 take_extreme(best, &column.value(row, ty), *largest);
+                self.payload = payload(best);
             }
             (State::Bool { value, all }, ColumnData::Bool(values)) => {
                 let mut result = value.unwrap_or(*all);
@@ -437,7 +455,6 @@ impl Accumulator {
             State::Interval { sum, .. } => Value::Interval(sum),
             State::Extreme { best, .. } => best,
             State::Bool { value, .. } => value.map_or(Value::Null, Value::Bool),
-            State::Text { value } => value.map_or(Value::Null, |text| Value::text(&text)),
             State::Bytes { value } => value.map_or(Value::Null, |bytes| Value::bytes(&bytes)),
             State::Any(value) => value,
             State::Bits { value: None, .. } => Value::Null,
@@ -450,6 +467,7 @@ impl Accumulator {
             State::Exact { moments, kind } => moments.finish(kind)?,
             State::Moments { moments, kind } => moments.finish(kind),
             State::Place { .. } => Value::Null,
+            State::Text { value } => value.map_or(Value::Null, |text| Value::Text(text.into())),
             State::Array(values) if values.is_empty() => Value::Null,
             State::Array(values) => Value::Array(values.into()),
         })
@@ -464,7 +482,137 @@ impl Accumulator {
             _ => 0,
         };
         let kept = kept + self.rows.as_ref().map_or(0, |rows| rows.heap_bytes());
-        kept + self.distinct.as_ref().map_or(0, |seen| seen.capacity() * (size_of::<Key>() + 8))
+        kept + self.payload
+            + self.distinct.as_ref().map_or(0, |seen| seen.capacity() * (size_of::<Key>() + 8))
+    }
+
+    /// Whether [`Accumulator::save`] can write it down.
+    pub fn can_be_put_aside(&self) -> bool {
+        !matches!(self.state, State::Exact { .. } | State::Moments { .. })
+    }
+
+    /// All of the state, to be put aside: [`Accumulator::load`] of the same call goes on from there.
+    pub fn save(self) -> Vec<Value> {
+        let int = Value::Int8;
+        let wide = |sum: i128| Value::Uuid(sum.cast_unsigned());
+        let mut saved = match self.state {
+            State::Count(count) => vec![int(count)],
+            State::SumInteger { sum, count } | State::Integers { sum, count, .. } => {
+                vec![wide(sum), int(count)]
+            }
+            State::Numeric { sum, count, .. } => vec![Value::Numeric(sum), int(count)],
+            State::Float { sum, .. } => sum.save().map(|part| int(part.to_bits().cast_signed())).to_vec(),
+            State::Float4 { sum, count } => vec![int(i64::from(sum.to_bits())), int(count)],
+            State::Interval { sum, count } => vec![Value::Interval(sum), int(count)],
+            State::Extreme { best, .. } => vec![best],
+            State::Bool { value, .. } => vec![value.map_or(Value::Null, Value::Bool)],
+            State::Text { value } => vec![value.map_or(Value::Null, |text| Value::Text(text.into()))],
+            State::Array(values) => vec![Value::Array(values.into())],
+            State::Bytes { value } => vec![value.map_or(Value::Null, |bytes| Value::Bytes(bytes.into()))],
+            State::Any(value) => vec![value],
+            State::Bits { value, .. } => vec![value.map_or(Value::Null, Value::Int8)],
+            State::Exact { .. } | State::Moments { .. } | State::Place { .. } => Vec::new(),
+        };
+        if let Some(rows) = self.rows {
+            saved.push(Value::Array(rows.into_values().into()));
+        }
+        if let Some(direct) = self.direct {
+            saved.push(Value::Array(direct.into_vec().into()));
+        }
+        if let Some(seen) = self.distinct {
+            saved.push(Value::Array(seen.into_iter().map(|key| key.0).collect()));
+        }
+        saved
+    }
+
+    /// The inverse of [`Accumulator::save`].
+    pub fn load(call: &AggregateCall, saved: Vec<Value>) -> Result<Self> {
+        let mut new = Self::new(call);
+        let mut saved = saved.into_iter();
+        let mut next = || saved.next().unwrap_or(Value::Null);
+        let number = |value: Value| value.as_i64().unwrap_or(0);
+        match &mut new.state {
+            State::Count(count) => *count = number(next()),
+            State::SumInteger { sum, count } | State::Integers { sum, count, .. } => {
+                if let Value::Uuid(saved) = next() {
+                    *sum = saved.cast_signed();
+                }
+                *count = number(next());
+            }
+            State::Numeric { sum, count, .. } => {
+                if let Value::Numeric(saved) = next() {
+                    *sum = saved;
+                }
+                *count = number(next());
+            }
+            State::Float { sum, .. } => {
+                let parts = std::array::from_fn(|_| f64::from_bits(number(next()).cast_unsigned()));
+                *sum = FloatSum::load(parts);
+            }
+            State::Float4 { sum, count } => {
+                *sum = f32::from_bits(number(next()) as u32);
+                *count = number(next());
+            }
+            State::Interval { sum, count } => {
+                if let Value::Interval(saved) = next() {
+                    *sum = saved;
+                }
+                *count = number(next());
+            }
+            State::Extreme { best, .. } => {
+                *best = next();
+                new.payload = payload(best);
+            }
+            State::Bool { value, .. } => *value = next().as_bool(),
+            State::Text { value } => *value = next().as_str().map(str::to_owned),
+            State::Array(values) => {
+                if let Value::Array(saved) = next() {
+                    new.payload = saved.iter().map(payload).sum();
+                    *values = saved.to_vec();
+                }
+            }
+            State::Bytes { value } => {
+                if let Value::Bytes(saved) = next() {
+                    *value = Some(saved.to_vec());
+                }
+            }
+            State::Any(value) => {
+                *value = next();
+                new.payload = payload(value);
+            }
+            State::Bits { value, .. } => *value = next().as_i64(),
+            State::Exact { .. } | State::Moments { .. } | State::Place { .. } => {}
+        }
+        if let Some(rows) = &mut new.rows
+            && let Value::Array(saved) = next()
+        {
+            new.payload += saved.iter().map(payload).sum::<usize>();
+            rows.set_values(saved.to_vec());
+        }
+        if !call.direct.is_empty()
+            && let Value::Array(saved) = next()
+        {
+            new.direct = Some(saved.to_vec().into());
+        }
+        if let Some(seen) = &mut new.distinct
+            && let Value::Array(saved) = next()
+        {
+            new.payload += saved.iter().map(payload).sum::<usize>();
+            seen.extend(saved.iter().cloned().map(Key));
+        }
+        Ok(new)
+    }
+}
+
+/// Bytes that a value has beside the place it stands in.
+fn payload(value: &Value) -> usize {
+    match value {
+        Value::Text(text) => text.len() + 16,
+        Value::Bytes(bytes) => bytes.len() + 16,
+        Value::Array(values) | Value::Record(values) => {
+            16 + values.iter().map(|value| size_of::<Value>() + payload(value)).sum::<usize>()
+        }
+        _ => 0,
     }
 }
 

@@ -50,6 +50,17 @@ impl FloatSum {
         self.first + ((self.lanes[0] + self.lanes[1]) + (self.lanes[2] + self.lanes[3]))
     }
 
+    /// All of the state, to be put aside.
+    pub fn save(&self) -> [f64; 6] {
+        let [a, b, c, d] = self.lanes;
+        [f64::from_bits(self.count), self.first, a, b, c, d]
+    }
+
+    /// The inverse of [`FloatSum::save`].
+    pub fn load([count, first, a, b, c, d]: [f64; 6]) -> FloatSum {
+        FloatSum { count: count.to_bits(), first, lanes: [a, b, c, d] }
+    }
+
     /// How many values were added.
     pub fn count(&self) -> u64 {
         self.count

@@ -60,6 +60,16 @@ impl OrderedRows {
         self.values.extend(row.iter().take(self.width).cloned());
     }
 
+    /// What it was given.
+    pub fn into_values(self) -> Vec<Value> {
+        self.values
+    }
+
+    /// Goes on from what another one was given.
+    pub fn set_values(&mut self, values: Vec<Value>) {
+        self.values = values;
+    }
+
     /// Roughly the memory held.
     pub fn heap_bytes(&self) -> usize {
         self.values.capacity() * size_of::<Value>()

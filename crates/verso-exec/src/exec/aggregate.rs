@@ -1,5 +1,7 @@
 //! Grouping and aggregates.
 //!
+//! GROUP BY without grouping sets is [`super::group`]'s.
+//!
 //! G1. Each grouping set has groups of its own; an empty one has its group also without any row.
 
 use std::collections::HashMap;
@@ -7,10 +9,11 @@ use std::collections::HashMap;
 use verso_types::{Batch, Column, SqlType, Value};
 
 use super::operator::Operator;
-use super::{BATCH_ROWS, ExecContext, key, spool};
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, key};
 use crate::aggregate::Accumulator;
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
+use crate::memory::Reservation;
 use crate::plan::{AggregateCall, ExprKind, GroupingSets, TypedExpr};
 
 /// One group without keys, or a hash table of groups, yielded in the order in which they were met.
@@ -23,6 +26,7 @@ pub(crate) struct AggregateOperator {
     executor: Executor,
     sets: Vec<Set>,
     groups: Vec<Groups>,
+    held: Option<Reservation>,
     done: bool,
     /// The set and the group of it that come out next.
     next: (usize, usize),
@@ -44,8 +48,8 @@ impl Set {
 }
 
 /// An aggregate, compiled.
-struct Call {
-    call: AggregateCall,
+pub(super) struct Call {
+    pub call: AggregateCall,
     /// A lone argument that is a column of the input needs no evaluation.
     column: Option<usize>,
     /// Arguments, then sort keys, then direct arguments.
@@ -97,6 +101,7 @@ impl AggregateOperator {
             executor,
             sets,
             groups: Vec::new(),
+            held: None,
             done: false,
             next: (0, 0),
             types: output.collect(),
@@ -116,6 +121,7 @@ impl AggregateOperator {
             groups.push(own);
         }
         self.groups = groups;
+        self.held = Some(cx.reserve(if plain { "an aggregate" } else { "GROUP BY" }));
         let mut group_of_row = Vec::new();
         while self.input.next(cx, &mut self.batch)? {
             for call in &mut self.calls {
@@ -125,8 +131,8 @@ impl AggregateOperator {
                 for (call, accumulator) in self.calls.iter_mut().zip(&mut self.groups[0].accumulators) {
                     call.feed(accumulator, &self.batch, self.executor)?;
                 }
-                let held: usize = self.groups[0].accumulators.iter().map(Accumulator::heap_bytes).sum();
-                spool::check_memory(cx, "an aggregate", held as u64)?;
+                let bytes: usize = self.groups[0].accumulators.iter().map(Accumulator::heap_bytes).sum();
+                self.charge(bytes as u64)?;
                 continue;
             }
             self.keys.eval(&cx.eval(), &self.batch, &mut self.key_batch)?;
@@ -134,9 +140,13 @@ impl AggregateOperator {
                 self.find_groups(set, &mut group_of_row);
                 self.feed_groups(set, &group_of_row)?;
             }
-            spool::check_memory(cx, "GROUP BY", self.groups.iter().map(|groups| groups.bytes).sum())?;
+            self.charge(self.groups.iter().map(|groups| groups.bytes).sum())?;
         }
         Ok(())
+    }
+
+    fn charge(&mut self, bytes: u64) -> Result<()> {
+        self.held.as_mut().map_or(Ok(()), |held| held.resize(bytes))
     }
 
     /// The group of each row of the batch in a set; new ones are made.
@@ -199,7 +209,7 @@ fn grouping_set(set: &[usize], keys: usize, calls: &[Vec<usize>]) -> Set {
 }
 
 impl Call {
-    fn new(call: &AggregateCall, executor: Executor) -> Self {
+    pub fn new(call: &AggregateCall, executor: Executor) -> Self {
         let more = call.order_by.iter().map(|key| &key.expr).chain(&call.direct);
         let column = match &call.args[..] {
             [TypedExpr { kind: ExprKind::Column(index), .. }] if more.clone().next().is_none() => {
@@ -220,8 +230,13 @@ impl Call {
         }
     }
 
+    /// Whether a function in it may do something.
+    pub fn is_volatile(&self) -> bool {
+        self.args.is_volatile() || self.call.filter.as_ref().is_some_and(TypedExpr::is_volatile)
+    }
+
     /// Computes arguments and filter for a batch. A filter keeps the arguments of other rows from being computed.
-    fn evaluate(&mut self, cx: &ExecContext<'_>, batch: &Batch) -> Result<()> {
+    pub fn evaluate(&mut self, cx: &ExecContext<'_>, batch: &Batch) -> Result<()> {
         let eval = cx.eval();
         if let Some(filter) = &mut self.filter {
             if let Some(error) = filter.select(&eval, batch, &mut self.selection) {
@@ -240,7 +255,7 @@ impl Call {
     }
 
     /// The rows that count, of so many.
-    fn rows(&self, rows: usize) -> Box<dyn Iterator<Item = usize> + '_> {
+    pub fn rows(&self, rows: usize) -> Box<dyn Iterator<Item = usize> + '_> {
         match self.filter {
             Some(_) => Box::new(self.selection.iter().map(|row| *row as usize)),
             None => Box::new(0..rows),
@@ -275,7 +290,7 @@ impl Call {
     }
 
     /// Feeds one row of the input batch.
-    fn add_row(&self, accumulator: &mut Accumulator, batch: &Batch, row: usize) -> Result<()> {
+    pub fn add_row(&self, accumulator: &mut Accumulator, batch: &Batch, row: usize) -> Result<()> {
         if let Some(index) = self.column {
             return accumulator.add(&[batch.columns[index].value(row, &self.call.args[0].ty)]);
         }
@@ -300,7 +315,7 @@ impl Call {
     }
 
     /// The result for a group. Direct arguments that no row has told have no columns.
-    fn finish(&self, cx: &ExecContext<'_>, mut accumulator: Accumulator) -> Result<Value> {
+    pub fn finish(&self, cx: &ExecContext<'_>, mut accumulator: Accumulator) -> Result<Value> {
         if self.direct > 0 && accumulator.wants_direct() {
             let value =
                 |expr: &TypedExpr| match expr.any(&mut |part| matches!(part.kind, ExprKind::Column(_))) {
@@ -332,6 +347,7 @@ impl Operator for AggregateOperator {
         while let (set, group) = self.next
             && set < self.sets.len()
             && out.rows < BATCH_ROWS
+            && out.variable_bytes() < BATCH_BYTES
         {
             if group >= self.groups[set].keys.rows {
                 self.next = (set + 1, 0);
@@ -358,5 +374,6 @@ impl Operator for AggregateOperator {
     fn close(&mut self) {
         self.input.close();
         self.groups = Vec::new();
+        self.held = None;
     }
 }

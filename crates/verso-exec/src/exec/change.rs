@@ -13,7 +13,6 @@ use super::check::{RowChecks, row_text};
 use super::foreign::ForeignKeys;
 use super::lock::record_of;
 use super::operator::{Operator, compile, types_of};
-use super::spool::check_memory;
 use super::statement::Sink;
 use super::{ChangeCursor, ExecContext};
 use crate::error::{ExecError, Result};
@@ -153,7 +152,8 @@ fn find(
 ) -> Result<Vec<(Vec<RecordId>, Batch)>> {
     operator.open(cx)?;
     let mut seen = HashSet::new();
-    let (mut found, mut bytes) = (Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut held = cx.reserve("a change of joined rows");
     let mut batch = Batch::of_types(types);
     while operator.next(cx, &mut batch)? {
         cx.check_cancelled()?;
@@ -168,8 +168,7 @@ fn find(
             rows.filter(&new);
         }
         let records: Vec<RecordId> = new.iter().map(|row| record_of(places[*row as usize])).collect();
-        bytes += rows.heap_bytes() as u64 + 24 * records.len() as u64;
-        check_memory(cx, "a change of joined rows", bytes)?;
+        held.add(rows.heap_bytes() as u64 + 24 * records.len() as u64)?;
         if !records.is_empty() {
             found.push((records, rows));
         }

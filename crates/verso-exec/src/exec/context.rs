@@ -13,6 +13,7 @@ use super::subquery::StatementState;
 use crate::context::{AdvisoryCall, EvalContext, Runtime, Services};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
+use crate::memory::Reservation;
 use crate::plan::{Plan, SubqueryTest};
 use crate::plpgsql;
 
@@ -148,6 +149,11 @@ impl<'a> ExecContext<'a> {
         if self.cancel.load(Ordering::Relaxed) { Err(ExecError::Cancelled) } else { Ok(()) }
     }
 
+    /// Room for an operator, up to the session's work memory.
+    pub(crate) fn reserve(&self, what: &'static str) -> Reservation {
+        self.services.memory.reserve(what)
+    }
+
     /// The sequence that a text names: `name` or `schema.name`, folded unless quoted.
     fn sequence(&self, name: &str) -> Result<Arc<SequenceDef>> {
         let (schema, sequence) = split_name(name);
@@ -181,6 +187,10 @@ fn split_name(name: &str) -> (Option<String>, String) {
 }
 
 impl Runtime for ExecContext<'_> {
+    fn check_cancelled(&self) -> Result<()> {
+        ExecContext::check_cancelled(self)
+    }
+
     fn call_function(&self, function: &Arc<FunctionDef>, args: Vec<Value>) -> Result<Value> {
         plpgsql::call_scalar(self, function, args)
     }

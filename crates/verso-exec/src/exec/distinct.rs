@@ -1,24 +1,29 @@
 //! DISTINCT and DISTINCT ON: the first of equal rows.
 
-use std::collections::HashSet;
-
 use verso_types::{Batch, SqlType};
 
+use super::keys::{self, KeyTable};
 use super::operator::Operator;
-use super::{ExecContext, key, spool};
+use super::passes::Passes;
+use super::{ExecContext, key};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList};
+use crate::memory::Reservation;
 use crate::plan::TypedExpr;
 
-/// Keeps the keys of the rows it has passed on.
+/// Keeps the keys of the rows it has passed on. Where no further key is let in, rows with other keys are looked at in later
+/// [passes](Passes).
 pub(crate) struct DistinctOperator {
     input: Box<dyn Operator>,
     types: Vec<SqlType>,
     /// What tells rows apart; none where all columns do.
     keys: Option<(ExprList, Batch)>,
-    seen: HashSet<Box<[u8]>>,
-    bytes: u64,
+    seen: KeyTable,
+    held: Option<Reservation>,
+    passes: Passes,
     selection: Vec<u32>,
+    /// Rows for later, with their hashes.
+    later: Vec<(u32, u64)>,
     key: Vec<u8>,
 }
 
@@ -28,19 +33,62 @@ impl DistinctOperator {
             input,
             types,
             keys: None,
-            seen: HashSet::new(),
-            bytes: 0,
+            seen: KeyTable::default(),
+            held: None,
+            passes: Passes::default(),
             selection: Vec::new(),
+            later: Vec::new(),
             key: Vec::new(),
         }
     }
 
-    /// The first of the rows that are equal in the keys.
+    /// The first of the rows that are equal in the keys. Its rows are wanted in their order, so none is left for later.
     pub fn on(input: Box<dyn Operator>, keys: &[TypedExpr], executor: Executor) -> Self {
         let keys = ExprList::compile(keys, executor);
         let types = keys.types().to_vec();
         let batch = Batch::of_types(&types);
         Self { keys: Some((keys, batch)), ..Self::new(input, types) }
+    }
+
+    /// Selects the rows of the batch that are new, and puts those aside that this pass cannot tell.
+    fn select(&mut self, cx: &ExecContext<'_>, batch: &Batch) -> Result<()> {
+        self.selection.clear();
+        self.later.clear();
+        let held = self.held.get_or_insert_with(|| cx.reserve("DISTINCT"));
+        let ordered = self.keys.is_some();
+        let told = match &mut self.keys {
+            None => batch,
+            Some((keys, values)) => {
+                keys.eval(&cx.eval(), batch, values)?;
+                values
+            }
+        };
+        for row in 0..batch.rows {
+            self.key.clear();
+            key::encode(told, &self.types, row, &mut self.key);
+            let hash = keys::hash(&self.key);
+            if self.seen.find(hash, &self.key).is_some() {
+                continue;
+            }
+            if !self.passes.is_closed()
+                && let Err(refused) = held.try_resize(self.seen.bytes_with(self.key.len()) as u64)
+            {
+                if self.seen.len() == 0 || ordered {
+                    return Err(refused.error(held.what()));
+                }
+                self.passes.close_pass(cx, held, refused, &self.types)?;
+            }
+            if self.passes.is_closed() {
+                self.later.push((row as u32, hash));
+            } else {
+                self.seen.add(hash, &self.key);
+                self.selection.push(row as u32);
+            }
+        }
+        if !self.later.is_empty() {
+            self.passes.put(batch, self.later.iter().copied())?;
+        }
+        Ok(())
     }
 }
 
@@ -51,36 +99,31 @@ impl Operator for DistinctOperator {
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        while self.input.next(cx, out)? {
-            self.selection.clear();
-            let told = match &mut self.keys {
-                None => &*out,
-                Some((keys, batch)) => {
-                    keys.eval(&cx.eval(), out, batch)?;
-                    batch
-                }
+        loop {
+            let more = match self.passes.is_later() {
+                true => self.passes.read(out)?,
+                false => self.input.next(cx, out)?,
             };
-            for row in 0..told.rows {
-                self.key.clear();
-                key::encode(told, &self.types, row, &mut self.key);
-                if !self.seen.contains(&self.key[..]) {
-                    self.bytes += self.key.len() as u64 + 32;
-                    self.seen.insert(self.key.as_slice().into());
-                    self.selection.push(row as u32);
+            cx.check_cancelled()?;
+            if !more {
+                if !self.passes.next_pass()? {
+                    return Ok(false);
                 }
+                self.seen = KeyTable::default();
+                continue;
             }
-            spool::check_memory(cx, "DISTINCT", self.bytes)?;
+            self.select(cx, out)?;
             if !self.selection.is_empty() {
                 out.filter(&self.selection);
                 return Ok(true);
             }
         }
-        Ok(false)
     }
 
     fn close(&mut self) {
         self.input.close();
-        self.seen = HashSet::new();
-        self.bytes = 0;
+        self.seen = KeyTable::default();
+        self.held = None;
+        self.passes = Passes::default();
     }
 }

@@ -1,5 +1,6 @@
 //! INSERT.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ use super::conflict::ConflictClause;
 use super::direct::DirectRow;
 use super::foreign::ForeignKeys;
 use super::operator::{Operator, compile, types_of};
-use super::source::ONE_ROW;
-use super::spool::Spool;
 use super::statement::{Sink, column_types};
 use super::tables::Change;
-use super::{BATCH_ROWS, ExecContext};
+use super::values::ListedRows;
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::error::Result;
-use crate::expr::{Executor, ExprList, RowInput};
+use crate::expr::{Executor, ExprList};
 use crate::plan::{ExprKind, Insert, Plan, TypedExpr};
+use crate::spill::Spool;
 
 /// A compiled INSERT.
 pub(crate) struct InsertStatement {
@@ -39,7 +40,7 @@ pub(crate) struct InsertStatement {
 
 enum Source {
     /// `VALUES`: the full rows as expressions, without a batch of the source in between.
-    Rows(Vec<ExprList>),
+    Rows(ListedRows),
     /// A query.
     Query { input: Box<dyn Operator>, batch: Batch, values: ExprList, spool: bool, types: Vec<SqlType> },
 }
@@ -53,9 +54,7 @@ impl InsertStatement {
             _ => None,
         };
         let source = match rows {
-            Some(rows) => {
-                Source::Rows(rows.iter().map(|row| ExprList::compile(row, Executor::Row)).collect())
-            }
+            Some(rows) => Source::Rows(ListedRows::new(rows.into_iter().map(Cow::Owned), types.clone())),
             None => Source::Query {
                 input: compile(&insert.source, executor),
                 batch: Batch::of_types(&types_of(&insert.source)),
@@ -95,9 +94,9 @@ impl InsertStatement {
         let mut target = Target { table, types, checks, keys, conflict, returning, count: 0 };
         match source {
             Source::Rows(lists) => {
-                rows.clear();
-                for list in lists {
-                    target.add(cx, list, rows, sink)?;
+                rows.recycle(KEEP_BYTES);
+                for row in 0..lists.len() {
+                    target.add(cx, lists, row, rows, sink)?;
                 }
                 target.rest(cx, rows, sink)?;
             }
@@ -107,11 +106,11 @@ impl InsertStatement {
                 if *spool {
                     while input.next(cx, batch)? {
                         let full = std::mem::replace(batch, Batch::of_types(types));
-                        set_aside.push(cx, "INSERT … SELECT from its own table", full)?;
+                        set_aside.push(cx.services.memory, "INSERT … SELECT from its own table", full)?;
                     }
                     input.close();
                 }
-                while if *spool { set_aside.next(batch) } else { input.next(cx, batch)? } {
+                while if *spool { set_aside.next(batch)? } else { input.next(cx, batch)? } {
                     cx.check_cancelled()?;
                     values.eval(&cx.eval(), batch, rows)?;
                     target.insert(cx, rows, sink)?;
@@ -148,8 +147,8 @@ impl InsertStatement {
         let mut add_all = || {
             for set in sets {
                 let cx = cx.with_params(set);
-                for list in &mut *lists {
-                    target.add(&cx, list, rows, sink)?;
+                for row in 0..lists.len() {
+                    target.add(&cx, lists, row, rows, sink)?;
                 }
             }
             target.rest(cx, rows, sink)?;
@@ -199,12 +198,14 @@ impl Target<'_> {
     fn add(
         &mut self,
         cx: &ExecContext<'_>,
-        list: &ExprList,
+        list: &ListedRows,
+        row: usize,
         rows: &mut Batch,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        list.push_row(&cx.eval(), RowInput { batch: &ONE_ROW, row: 0 }, rows)?;
-        if rows.rows == BATCH_ROWS {
+        list.push(row, &cx.eval(), rows)?;
+        if rows.rows == BATCH_ROWS || rows.variable_bytes() >= BATCH_BYTES {
+            cx.check_cancelled()?;
             self.insert(cx, rows, sink)?;
             rows.clear();
         }

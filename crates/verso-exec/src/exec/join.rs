@@ -1,23 +1,35 @@
 //! Joins: the right input is held in memory, hashed by the equal expressions; left rows look their partners up.
 //!
-//! J1. Pairs come out in the order of the left input, and among equals in that of the right one; right rows without a
-//!     partner come last.
+//! ```text
+//! right ─► build ─┬─ fits ──────────────────► left rows probe it
+//!                 └─ refused ─► both inputs in parts by the hash ─► a join of each pair of parts, which
+//!                                  may be cut again, or is built in chunks, each probed by all left rows
+//! ```
+//!
+//! J1. Where the right input fits, pairs come out in the order of the left input, and among equals in that of the right
+//!     one; right rows without a partner come last.
 //! J2. A NULL in an equal expression has no partner.
 //! J3. Without equal expressions every right row is a candidate (nested loop).
+//! J4. A part that hashes do not cut, because all its keys are equal, is joined in chunks: whether a left row has had a
+//!     partner is known when the last chunk is done.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`build`] | the right rows in memory |
+//! | [`parts`] | both inputs in parts |
 
-use std::collections::HashMap;
+mod build;
+mod parts;
 
-use verso_env::stack;
-use verso_types::{Batch, SqlType};
+use verso_types::{Batch, Column, SqlType};
 
 use super::operator::Operator;
-use super::{BATCH_ROWS, ExecContext, key, spool};
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate};
 use crate::plan::{JoinKind, TypedExpr};
-
-/// No row.
-const NONE: u32 = u32::MAX;
+use build::{Build, NONE};
+use parts::{Part, Tasks, cut};
 
 /// A hash join.
 pub(crate) struct JoinOperator {
@@ -36,18 +48,7 @@ pub(crate) struct JoinOperator {
     selection: Vec<u32>,
     /// Not all pairs may be wanted.
     bounded: bool,
-}
-
-/// The right input.
-#[derive(Default)]
-struct Build {
-    rows: Batch,
-    /// First row of each key.
-    heads: HashMap<Box<[u8]>, u32>,
-    /// Per row the next one of the same key.
-    next: Vec<u32>,
-    /// Per row whether it has had a partner; kept where that matters.
-    matched: Vec<bool>,
+    tasks: Tasks,
 }
 
 /// A batch of left rows.
@@ -90,64 +91,104 @@ impl JoinOperator {
             tail: None,
             selection: Vec::new(),
             bounded: false,
+            tasks: Tasks::default(),
         }
     }
 
-    /// Reads the right input to its end.
+    /// Reads the right input to its end; where it may not be held, both inputs are cut into parts.
     fn hash_right(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let mut build = Build { rows: Batch::of_types(&self.right_types), ..Build::default() };
         let mut batch = Batch::of_types(&self.right_types);
+        self.build = Build::new(cx, &self.right_types);
         self.right.open(cx)?;
         while self.right.next(cx, &mut batch)? {
             cx.check_cancelled()?;
-            build.rows.append(&batch);
-            spool::check_memory(cx, "a join", build.rows.heap_bytes() as u64)?;
+            if let Err(refused) = self.build.add(cx, &mut self.right_keys, &batch)? {
+                let Some(space) = cx.services.memory.temporary else { return Err(refused.error("a join")) };
+                let mut right = Part::new(space, &self.right_types, &self.right_keys, cx)?;
+                let held = std::mem::take(&mut self.build.rows);
+                self.build = Build::new(cx, &self.right_types);
+                right.put_all(cx, &held, &mut self.right_keys)?;
+                drop(held);
+                right.put_all(cx, &batch, &mut self.right_keys)?;
+                while self.right.next(cx, &mut batch)? {
+                    cx.check_cancelled()?;
+                    right.put_all(cx, &batch, &mut self.right_keys)?;
+                }
+                self.right.close();
+                let mut left = Part::new(space, &self.left_types, &self.left_keys, cx)?;
+                let mut batch = Batch::of_types(&self.left_types);
+                self.left.open(cx)?;
+                while self.left.next(cx, &mut batch)? {
+                    cx.check_cancelled()?;
+                    left.put_all(cx, &batch, &mut self.left_keys)?;
+                }
+                self.left.close();
+                self.tasks.add(left, right, 0, self.kind)?;
+                return self.next_task(cx).map(drop);
+            }
         }
         self.right.close();
-        let rows = build.rows.rows;
-        if self.right_keys.types().is_empty() {
-            build.next = (1..rows as u32).chain((rows > 0).then_some(NONE)).collect();
-        } else {
-            self.hash_keys(cx, &mut build)?;
-        }
-        if self.kind.pads_left() {
-            build.matched = vec![false; rows];
-        }
-        self.build = build;
-        Ok(())
+        self.build.finish(self.kind);
+        self.left.open(cx)
     }
 
-    /// Chains the rows of each key.
-    fn hash_keys(&mut self, cx: &ExecContext<'_>, build: &mut Build) -> Result<()> {
-        let rows = build.rows.rows;
-        let mut keys = Batch::of_types(self.right_keys.types());
-        self.right_keys.eval(&cx.eval(), &build.rows, &mut keys)?;
-        build.next = vec![NONE; rows];
-        let mut encoded = Vec::new();
-        // Backwards, so that each list runs forwards (J1).
-        for row in (0..rows).rev() {
-            if keys.columns.iter().any(|column| column.is_null(row)) {
-                continue;
+    /// Builds the next chunk of the part under way, or the first of the next one; false if there is none.
+    fn next_task(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
+        self.tail = None;
+        self.probe.active = false;
+        self.build = Build::default();
+        loop {
+            self.build = Build::new(cx, &self.right_types);
+            if !self.tasks.next_chunk()? {
+                return Ok(false);
             }
-            encoded.clear();
-            key::encode(&keys, self.right_keys.types(), row, &mut encoded);
-            match build.heads.get_mut(encoded.as_slice()) {
-                Some(head) => build.next[row] = std::mem::replace(head, row as u32),
-                None => {
-                    build.heads.insert(encoded.as_slice().into(), row as u32);
+            let mut batch = Batch::of_types(&self.right_types);
+            let mut whole = true;
+            while self.tasks.read_right(&mut batch)? {
+                cx.check_cancelled()?;
+                let Err(refused) = self.build.add(cx, &mut self.right_keys, &batch)? else { continue };
+                if self.tasks.may_cut() && !self.right_keys.types().is_empty() {
+                    self.build = Build::default();
+                    let types = (&self.left_types[..], &self.right_types[..]);
+                    cut(cx, &mut self.tasks, types, (&mut self.left_keys, &mut self.right_keys), self.kind)?;
+                    whole = false;
+                    break;
                 }
+                if self.build.rows.rows == 0 {
+                    // Half of the rows may fit.
+                    if batch.rows <= 1 {
+                        return Err(refused.error("a join"));
+                    }
+                    let half = batch.rows / 2;
+                    let behind: Vec<u32> = (half as u32..batch.rows as u32).collect();
+                    self.tasks.put_back(batch.gather(&behind));
+                    batch.truncate(half);
+                    self.tasks.put_back(std::mem::replace(&mut batch, Batch::of_types(&self.right_types)));
+                    continue;
+                }
+                // The chunk ends here; the batch is the next one's first.
+                self.tasks.put_back(batch);
+                self.tasks.chunk_is_full(cx, self.kind)?;
+                break;
+            }
+            if whole {
+                self.build.finish(self.kind);
+                return Ok(true);
             }
         }
-        let bytes = build.rows.heap_bytes() + build.heads.len() * (encoded.len() + 48) + rows * 4;
-        spool::check_memory(cx, "a join", bytes as u64)
     }
 
     /// Reads the next left rows and finds their first candidates. False at the end.
     fn read_left(&mut self, cx: &ExecContext<'_>, bounded: bool) -> Result<bool> {
-        if bounded {
-            self.left.bound(1); // one row may be enough
-        }
-        if !self.left.next(cx, &mut self.probe.rows)? {
+        let more = if self.tasks.is_parted() {
+            self.tasks.read_left(&mut self.probe.rows)?
+        } else {
+            if bounded {
+                self.left.bound(1); // one row may be enough
+            }
+            self.left.next(cx, &mut self.probe.rows)?
+        };
+        if !more {
             return Ok(false);
         }
         let probe = &mut self.probe;
@@ -158,16 +199,7 @@ impl JoinOperator {
             probe.heads.resize(rows, first);
         } else {
             self.left_keys.eval(&cx.eval(), &probe.rows, &mut probe.keys)?;
-            let mut encoded = Vec::new();
-            for row in 0..rows {
-                if probe.keys.columns.iter().any(|column| column.is_null(row)) {
-                    probe.heads.push(NONE);
-                    continue;
-                }
-                encoded.clear();
-                key::encode(&probe.keys, self.left_keys.types(), row, &mut encoded);
-                probe.heads.push(self.build.heads.get(encoded.as_slice()).copied().unwrap_or(NONE));
-            }
+            self.build.find(&probe.keys, self.left_keys.types(), &mut probe.heads);
         }
         probe.matched.clear();
         probe.matched.resize(rows, false);
@@ -179,10 +211,12 @@ impl JoinOperator {
 
     /// Lists the next candidate pairs of the batch; none at its end.
     fn list_pairs(&mut self) {
-        let Probe { heads, row, candidate, left, right, .. } = &mut self.probe;
+        let Probe { heads, row, candidate, left, right, rows, .. } = &mut self.probe;
         left.clear();
         right.clear();
-        while *row < heads.len() && left.len() < BATCH_ROWS {
+        let long = self.build.has_long_values || rows.variable_bytes() > BATCH_BYTES / BATCH_ROWS;
+        let mut bytes = 0;
+        while *row < heads.len() && left.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             if *candidate == NONE {
                 *row += 1;
                 *candidate = heads.get(*row).copied().unwrap_or(NONE);
@@ -190,7 +224,11 @@ impl JoinOperator {
             }
             left.push(*row as u32);
             right.push(*candidate);
-            *candidate = self.build.next[*candidate as usize];
+            if long {
+                bytes +=
+                    rows.variable_bytes_at(*row) + self.build.rows.variable_bytes_at(*candidate as usize);
+            }
+            *candidate = self.build.next_of(*candidate);
         }
     }
 
@@ -225,7 +263,7 @@ impl JoinOperator {
         Ok(())
     }
 
-    /// Left rows of the batch without a partner.
+    /// Left rows of the batch without a partner, in this chunk and those before it.
     fn lonely_left(&mut self, out: &mut Batch) {
         let rows = 0..self.probe.rows.rows as u32;
         self.selection.clear();
@@ -243,26 +281,36 @@ impl JoinOperator {
     fn lonely_right(&mut self, out: &mut Batch) -> bool {
         let Some(at) = &mut self.tail else { return false };
         self.selection.clear();
-        while *at < self.build.matched.len() && self.selection.len() < BATCH_ROWS {
+        let mut bytes = 0;
+        while *at < self.build.matched.len() && self.selection.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             if !self.build.matched[*at] {
                 self.selection.push(*at as u32);
+                bytes += self.build.rows.variable_bytes_at(*at);
             }
             *at += 1;
         }
         out.clear();
         let (left, right) = out.columns.split_at_mut(self.left_types.len());
-        left.iter_mut().for_each(|column| column.push_nulls(self.selection.len()));
+        left.iter_mut().for_each(|column: &mut Column| column.push_nulls(self.selection.len()));
         for (from, to) in self.build.rows.columns.iter().zip(right) {
             from.gather_into(&self.selection, to);
         }
         out.rows = self.selection.len();
         out.rows > 0
     }
+
+    /// After the left rows of a part or chunk.
+    fn after_left(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<Option<bool>> {
+        if self.lonely_right(out) {
+            return Ok(Some(true));
+        }
+        let goes_on = self.tasks.is_parted() && self.next_task(cx)?;
+        Ok(if goes_on { None } else { Some(false) })
+    }
 }
 
 impl Operator for JoinOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        stack::check()?;
         self.close();
         self.probe = Probe {
             rows: Batch::of_types(&self.left_types),
@@ -270,8 +318,7 @@ impl Operator for JoinOperator {
             ..Probe::default()
         };
         self.bounded = false;
-        self.hash_right(cx)?;
-        self.left.open(cx)
+        self.hash_right(cx)
     }
 
     fn bound(&mut self, _: u64) {
@@ -279,24 +326,26 @@ impl Operator for JoinOperator {
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        if self.tail.is_some() {
-            return Ok(self.lonely_right(out));
-        }
         let bounded = std::mem::take(&mut self.bounded);
-        let needs_left = self.kind.pads_right() || self.build.rows.rows > 0;
         loop {
             cx.check_cancelled()?;
+            if self.tail.is_some() {
+                match self.after_left(cx, out)? {
+                    Some(more) => return Ok(more),
+                    None => continue,
+                }
+            }
             if !self.probe.active {
-                let more = needs_left && self.read_left(cx, bounded)?;
-                if !more {
+                let needs_left = self.kind.pads_right() || self.build.rows.rows > 0;
+                if !(needs_left && self.read_left(cx, bounded)?) {
                     self.tail = Some(0);
-                    return Ok(self.lonely_right(out));
+                    continue;
                 }
             }
             self.list_pairs();
             if self.probe.left.is_empty() {
                 self.probe.active = false;
-                if self.kind.pads_right() {
+                if self.kind.pads_right() && self.tasks.note_matched(&mut self.probe.matched) {
                     self.lonely_left(out);
                     if out.rows > 0 {
                         return Ok(true);
@@ -315,7 +364,9 @@ impl Operator for JoinOperator {
         self.left.close();
         self.right.close();
         self.build = Build::default();
+        self.probe.rows.recycle(KEEP_BYTES);
         self.probe = Probe::default();
         self.tail = None;
+        self.tasks = Tasks::default();
     }
 }

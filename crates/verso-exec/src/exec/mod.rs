@@ -11,8 +11,9 @@
 //! S1. A bulk change evaluates and checks a whole batch before it changes anything of it, and reports the error
 //!     that row order gives (F6). Undoing earlier batches is the statement frame's work.
 //! S2. A statement that reads what it writes collects its rows first (T2): `Insert::spool`.
-//! S3. Memory: one batch per operator, but for sorts, groups, DISTINCT, joins and spools, which are counted and refused
-//!     beyond the session's work memory (53200).
+//! S3. Memory: one batch per operator, of at most [`BATCH_ROWS`] rows and of [`BATCH_BYTES`] unless one row alone is larger
+//!     ([`metered`] charges it); sorts, groups, DISTINCT, joins and spools charge what they hold, and are refused beyond the
+//!     session's work memory, or the limits of [`memory`](crate::memory) (53200).
 
 mod access;
 mod aggregate;
@@ -26,29 +27,34 @@ mod current;
 mod direct;
 mod distinct;
 mod foreign;
+mod group;
 mod insert;
 mod join;
 mod key;
+mod keys;
 mod lock;
+mod metered;
 mod operator;
+mod order;
+mod passes;
 mod pipeline;
 mod semi;
+mod set_operation;
 mod set_project;
 mod sort;
 mod source;
-mod spool;
 mod statement;
 mod subquery;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod values;
 mod window;
 
 pub use access::reads_whole;
 pub use context::{ExecContext, ExternalRows};
 pub use foreign::{check_deferred_key, check_foreign_key, checks_over, key_columns_read};
 pub(crate) use source::cast_row;
-pub(crate) use spool::Spool;
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{
     Change, ChangeCursor, LockRows, References, Scan, Sequences, TableCursor, Tables, TransactionControl,
@@ -57,3 +63,7 @@ pub use tables::{
 
 /// Rows of a batch where an operator chooses.
 pub(crate) const BATCH_ROWS: usize = 1024;
+/// Bytes of variable length in a batch beyond which an operator adds no further row.
+pub(crate) const BATCH_BYTES: usize = 2 << 20;
+/// What a batch keeps of its memory from one use to the next.
+pub(crate) const KEEP_BYTES: usize = 4 << 20;

@@ -6,13 +6,16 @@ use verso_types::{Batch, SqlType};
 use super::ExecContext;
 use super::aggregate::AggregateOperator;
 use super::apply::ApplyOperator;
-use super::combine::{RecursiveOperator, SetOperator, SharedOperator, WorkOperator};
+use super::combine::{RecursiveOperator, SharedOperator, WorkOperator};
 use super::current::CurrentOperator;
 use super::distinct::DistinctOperator;
+use super::group::GroupOperator;
 use super::join::JoinOperator;
 use super::lock::LockOperator;
+use super::metered::MeteredOperator;
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator, SingleOperator};
 use super::semi::SemiOperator;
+use super::set_operation::SetOperator;
 use super::set_project::SetProjectOperator;
 use super::sort::{Bound, SortOperator};
 use super::source::{ExternalOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
@@ -82,6 +85,10 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     if stack::check().is_err() {
         return Box::new(TooDeep);
     }
+    Box::new(MeteredOperator::new(operator(plan, executor)))
+}
+
+fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     match plan {
         Plan::Values { rows, columns } => Box::new(ValuesOperator::new(rows, columns, executor)),
         Plan::TableScan { table, columns, filter } => {
@@ -102,6 +109,9 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Filter { input, predicate } => {
             Box::new(FilterOperator::new(compile(input, executor), predicate, executor))
         }
+        Plan::Aggregate { input, group_by, aggregates, sets: None } if !group_by.is_empty() => Box::new(
+            GroupOperator::new(compile(input, executor), &types_of(input), group_by, aggregates, executor),
+        ),
         Plan::Aggregate { input, group_by, aggregates, sets } => Box::new(AggregateOperator::new(
             compile(input, executor),
             &types_of(input),

@@ -3,8 +3,8 @@
 use verso_env::stack;
 use verso_types::{Batch, SqlType, TypeError, Value};
 
-use super::ExecContext;
 use super::operator::{Bounded, Operator};
+use super::{BATCH_BYTES, ExecContext, KEEP_BYTES};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
 use crate::plan::TypedExpr;
@@ -56,15 +56,19 @@ impl Operator for ProjectOperator {
             _ => self.batch.rows,
         };
         let rows = self.row..end;
-        self.row = end;
-        match self.exprs.eval_rows(&cx.eval(), &self.batch, rows, out) {
+        let error = self.exprs.eval_bounded(&cx.eval(), &self.batch, rows, BATCH_BYTES, out);
+        self.row += out.rows;
+        match error {
             None => Ok(true),
-            Some(error) => self.bounded.failed(error, out.rows, bound).map(|()| true),
+            Some(error) => {
+                self.row = end;
+                self.bounded.failed(error, out.rows, bound).map(|()| true)
+            }
         }
     }
 
     fn close(&mut self) {
-        self.batch.clear();
+        self.batch.recycle(KEEP_BYTES);
         self.row = 0;
         self.bounded = Bounded::default();
         self.input.close();
@@ -282,7 +286,10 @@ impl Operator for AppendOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         stack::check()?;
         (self.current, self.bound) = (0, None);
-        self.inputs.iter_mut().try_for_each(|input| input.open(cx))
+        match self.inputs.first_mut() {
+            Some(input) => input.open(cx),
+            None => Ok(()),
+        }
     }
 
     fn bound(&mut self, rows: u64) {
@@ -298,7 +305,11 @@ impl Operator for AppendOperator {
             if input.next(cx, out)? {
                 return Ok(true);
             }
+            input.close();
             self.current += 1;
+            if let Some(next) = self.inputs.get_mut(self.current) {
+                next.open(cx)?;
+            }
         }
         Ok(false)
     }

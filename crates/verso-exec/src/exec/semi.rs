@@ -11,9 +11,10 @@ use verso_env::stack;
 use verso_types::{Batch, SqlType};
 
 use super::operator::Operator;
-use super::{ExecContext, key, spool};
+use super::{ExecContext, key};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate};
+use crate::memory::Reservation;
 use crate::plan::TypedExpr;
 
 /// No row.
@@ -31,6 +32,8 @@ pub(crate) struct SemiOperator {
     /// The right rows, the first one of each key, and behind each row the next of the same key.
     rows: Batch,
     heads: HashMap<Box<[u8]>, u32>,
+    /// For the right rows.
+    held: Option<Reservation>,
     next: Vec<u32>,
     keys: Batch,
     pairs: Batch,
@@ -63,6 +66,7 @@ impl SemiOperator {
             right: right.0,
             right_types: right.1,
             heads: HashMap::new(),
+            held: None,
             next: Vec::new(),
             pairs: Batch::of_types(&both),
             candidates: Vec::new(),
@@ -100,7 +104,7 @@ impl SemiOperator {
                 }
             }
             let held = self.rows.heap_bytes() as u64 + bytes + self.next.len() as u64 * 4;
-            spool::check_memory(cx, "a semi-join", held)?;
+            self.held.get_or_insert_with(|| cx.reserve("a semi-join")).resize(held)?;
         }
         self.right.close();
         Ok(())
@@ -189,6 +193,7 @@ impl Operator for SemiOperator {
         self.right.close();
         self.rows = Batch::of_types(&self.right_types);
         self.heads = HashMap::new();
+        self.held = None;
         self.next = Vec::new();
         self.bounded = false;
     }

@@ -1,5 +1,6 @@
 //! Operators without an input: values, tables, system views, functions.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::{SystemView, TableDef};
@@ -9,13 +10,14 @@ use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, SqlType, Value,
 use super::access::{Access, Found};
 use super::lock::record_number;
 use super::operator::{Bounded, Operator};
-use super::spool::Spool;
-use super::{BATCH_ROWS, ExecContext, TableCursor};
+use super::values::ListedRows;
+use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, TableCursor};
 use crate::error::{ExecError, Result};
-use crate::expr::{Executor, ExprList, Predicate, RowExpr, RowInput};
+use crate::expr::{Executor, Predicate, RowExpr};
 use crate::functions::Body;
 use crate::plan::{IndexAccess, OutputColumn, RECORD_COLUMN, SetCall, TypedExpr};
 use crate::plpgsql;
+use crate::spill::Spool;
 
 /// A batch of one row without columns: the input of expressions that have none.
 pub(crate) static ONE_ROW: Batch = Batch { rows: 1, columns: Vec::new() };
@@ -26,17 +28,18 @@ fn types(columns: &[OutputColumn]) -> Vec<SqlType> {
 
 /// Rows of expressions.
 pub(crate) struct ValuesOperator {
-    rows: Vec<ExprList>,
-    types: Vec<SqlType>,
+    rows: ListedRows,
     next: usize,
     bound: u64,
 }
 
 impl ValuesOperator {
     pub fn new(rows: &[Vec<TypedExpr>], columns: &[OutputColumn], _: Executor) -> Self {
-        // one row each: closures
-        let rows = rows.iter().map(|row| ExprList::compile(row, Executor::Row)).collect();
-        Self { rows, types: types(columns), next: 0, bound: u64::MAX }
+        Self {
+            rows: ListedRows::new(rows.iter().map(Cow::Borrowed), types(columns)),
+            next: 0,
+            bound: u64::MAX,
+        }
     }
 }
 
@@ -54,11 +57,8 @@ impl Operator for ValuesOperator {
         out.clear();
         let eval = cx.eval();
         let bound = std::mem::replace(&mut self.bound, u64::MAX).min(BATCH_ROWS as u64);
-        while let Some(row) = self.rows.get(self.next)
-            && (out.rows as u64) < bound
-        {
-            let values = row.eval_row(&eval, RowInput { batch: &ONE_ROW, row: 0 })?;
-            out.push_row(&values, &self.types)?;
+        while self.next < self.rows.len() && (out.rows as u64) < bound && out.variable_bytes() < BATCH_BYTES {
+            self.rows.push(self.next, &eval, out)?;
             self.next += 1;
         }
         Ok(out.rows > 0)
@@ -284,7 +284,7 @@ pub(super) enum FunctionRows {
     None,
     /// Of one column.
     Values(Box<dyn Iterator<Item = Value> + Send>),
-    Spool(Spool),
+    Spool(Box<Spool>),
 }
 
 impl FunctionRows {
@@ -292,13 +292,14 @@ impl FunctionRows {
     pub(super) fn next(&mut self, out: &mut Batch, types: &[SqlType]) -> Result<bool> {
         match self {
             FunctionRows::None => Ok(false),
-            FunctionRows::Spool(spool) => Ok(spool.next(out)),
+            FunctionRows::Spool(spool) => spool.next(out),
             FunctionRows::Values(values) => {
                 out.clear();
                 let (Some(column), Some(ty)) = (out.columns.first_mut(), types.first()) else {
                     return Err(ExecError::raised("XX000", "a function without a column"));
                 };
                 while out.rows < BATCH_ROWS
+                    && column.data.bytes().is_none_or(|bytes| bytes.bytes.len() < BATCH_BYTES)
                     && let Some(value) = values.next()
                 {
                     column.push_value(&value, ty)?;
@@ -328,7 +329,9 @@ pub(super) fn call_rows(
             }
             Body::Scalar(scalar) => FunctionRows::Values(Box::new(std::iter::once(scalar(&eval, &args)?))),
         },
-        SetCall::User { function, .. } => FunctionRows::Spool(plpgsql::call_rows(cx, function, args, types)?),
+        SetCall::User { function, .. } => {
+            FunctionRows::Spool(Box::new(plpgsql::call_rows(cx, function, args, types)?))
+        }
     })
 }
 

@@ -14,9 +14,11 @@ use verso_types::{Batch, SqlType, Value};
 
 use super::operator::{Operator, compile, types_of};
 use super::pipeline::SEVERAL_ROWS;
-use super::{ExecContext, key, spool};
+use super::{ExecContext, key};
 use crate::error::{ExecError, Result};
+use crate::memory::Reservation;
 use crate::plan::{Plan, SubqueryTest};
+use crate::spill::Spool;
 
 /// What a running statement keeps, by the address of the plan, which it holds on to.
 #[derive(Default)]
@@ -24,14 +26,14 @@ pub(crate) struct StatementState {
     subqueries: RefCell<ByAddress<Running>>,
     /// Rows of plans read in several places, and of the last round of recursive ones.
     pub(super) shared: RefCell<ByAddress<SharedRows>>,
-    pub(super) work: RefCell<ByAddress<Arc<Vec<Batch>>>>,
+    pub(super) work: RefCell<ByAddress<Arc<Spool>>>,
 }
 
 /// Costs nothing as long as it is empty: every statement has some.
 type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<DefaultHasher>>;
 
 /// Rows of a plan, and the plan, which keeps its address.
-type SharedRows = (Arc<Plan>, Arc<Vec<Batch>>);
+type SharedRows = (Arc<Plan>, Arc<Spool>);
 
 struct Running {
     plan: Arc<Plan>,
@@ -59,6 +61,8 @@ struct Members {
     /// The others again, where they have several columns: an argument may be NULL in one of them.
     known: Vec<Vec<Value>>,
     rows: u64,
+    /// For all of it.
+    held: Option<Reservation>,
 }
 
 /// What a subquery says for one row.
@@ -153,21 +157,25 @@ fn ask(
         }
         SubqueryTest::Array => {
             let mut values = Vec::new();
+            let mut held = cx.reserve("an array");
+            let mut bytes = 0;
             while operator.next(cx, &mut batch)? {
                 cx.check_cancelled()?;
                 values.extend((0..batch.rows).map(|row| first(&batch, row)));
-                spool::check_memory(cx, "an array", (values.len() * size_of::<Value>()) as u64)?;
+                bytes += batch.variable_bytes() as u64;
+                // The array itself is a copy of the list.
+                held.resize(bytes + 2 * (values.capacity() * size_of::<Value>()) as u64)?;
             }
             Ok(Answer::Value(Value::Array(values.into())))
         }
         SubqueryTest::In { .. } => {
             let mut members = Members::default();
-            let mut bytes = 0;
+            let mut held = cx.reserve("IN (subquery)");
             while operator.next(cx, &mut batch)? {
                 cx.check_cancelled()?;
-                bytes += members.take(&batch, types);
-                spool::check_memory(cx, "IN (subquery)", bytes)?;
+                held.add(members.take(&batch, types))?;
             }
+            members.held = Some(held);
             Ok(Answer::Members(members))
         }
     }
@@ -190,7 +198,7 @@ impl Members {
             encoded.clear();
             key::encode(batch, types, row, &mut encoded);
             if self.keys.insert(encoded.as_slice().into()) {
-                bytes += encoded.len() as u64 + 32;
+                bytes += encoded.len() as u64 + 64;
                 if types.len() > 1 {
                     bytes += 64 * types.len() as u64;
                     self.known.push(batch.row(row, types));

@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod changes;
+mod memory;
 mod queries;
 
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use super::row::{RowExpr, RowInput};
 use super::vector::{BoolResult, Scratch, VectorExpr};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
+use crate::memory::Reservation;
 use crate::plan::TypedExpr;
 
 /// Which executor runs a statement.
@@ -25,6 +26,10 @@ pub enum Executor {
 
 /// Below so many rows `Auto` takes the closures: setting up kernels costs more than they save.
 const FEW_ROWS: usize = 4;
+
+/// Kernels give up where a column of theirs would have more bytes than this, and leave the batch to the closures, which
+/// hold one row's values at a time.
+pub(super) const VECTOR_BYTES: usize = 4 << 20;
 
 /// Expressions over the same input, one output column each.
 #[derive(Debug)]
@@ -88,27 +93,44 @@ impl ExprList {
     /// # Errors
     /// The one that evaluation row by row meets first (E1); `out` is of no use then.
     pub fn eval(&mut self, cx: &EvalContext<'_>, batch: &Batch, out: &mut Batch) -> Result<()> {
-        self.eval_rows(cx, batch, 0..batch.rows, out).map_or(Ok(()), Err)
+        self.eval_bounded(cx, batch, 0..batch.rows, usize::MAX, out).map_or(Ok(()), Err)
     }
 
-    /// As [`ExprList::eval`] for some rows of the batch: all of them unless it is volatile. An error ends the results at
-    /// its row, and comes beside them.
-    pub fn eval_rows(
+    /// As [`ExprList::eval`] for some rows of the batch; fewer of them where the results have `max_bytes` bytes, but at
+    /// least one. An error ends the results at its row, and comes beside them.
+    pub fn eval_bounded(
         &mut self,
         cx: &EvalContext<'_>,
         batch: &Batch,
         rows: Range<usize>,
+        max_bytes: usize,
         out: &mut Batch,
     ) -> Option<ExecError> {
         let few = self.executor == Executor::Auto && batch.rows < FEW_ROWS;
-        if !few && !self.vectors.is_empty() && self.eval_columns(cx, batch, out).is_ok() {
+        let whole = rows == (0..batch.rows);
+        if whole && !few && !self.vectors.is_empty() && self.eval_columns(cx, batch, out).is_ok() {
             return None;
         }
         out.clear();
+        let mut held: Option<Reservation> = None;
+        let mut counted = VECTOR_BYTES;
         for row in rows {
             if let Err(error) = self.push_row(cx, RowInput { batch, row }, out) {
                 out.truncate(out.rows);
                 return Some(error);
+            }
+            let bytes = out.variable_bytes();
+            if bytes >= max_bytes {
+                return None;
+            }
+            // What has to be there as a whole is charged while it grows.
+            if bytes > counted {
+                let held = held
+                    .get_or_insert_with(|| cx.services.memory.account.reserve("values of a batch", u64::MAX));
+                if let Err(error) = held.resize(2 * bytes as u64) {
+                    return Some(error);
+                }
+                counted = bytes + VECTOR_BYTES;
             }
         }
         None

@@ -9,10 +9,14 @@ use verso_types::{SqlType, TypeError, Value};
 
 use super::define::{entry, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::context::EvalContext;
 use crate::error::Result;
+use crate::memory::Bytes;
 
 /// Compiled patterns kept per thread; a statement rarely has more than one.
 const CACHED: usize = 8;
+/// Matches between two looks at the flag that cancels.
+const TICK_MATCHES: usize = 4096;
 
 thread_local! {
     static CACHE: RefCell<Vec<(String, bool, Rc<Regex>)>> = const { RefCell::new(Vec::new()) };
@@ -42,35 +46,55 @@ fn is_match(text: &str, pattern: &str, fold: bool, negated: bool) -> Result<Valu
 }
 
 /// `\1` and `\&` stand for groups and the match; flags `g` (all) and `i` (case).
-fn replace(text: &str, pattern: &str, replacement: &str, flags: &str) -> Result<Value> {
+fn replace(cx: &EvalContext<'_>, text: &str, pattern: &str, replacement: &str, flags: &str) -> Result<Value> {
     if let Some(flag) = flags.chars().find(|flag| !"gi".contains(*flag)) {
         let message = format!("invalid regular expression option: \"{flag}\"");
         return Err(TypeError::new("22023", message).into());
     }
     let regex = compiled(pattern, flags.contains('i'))?;
-    let limit = usize::from(!flags.contains('g'));
-    let expand = |captures: &regex::Captures<'_>| {
-        let mut out = String::new();
-        let mut chars = replacement.chars();
-        while let Some(c) = chars.next() {
-            if c != '\\' {
-                out.push(c);
-                continue;
+    let limit = if flags.contains('g') { usize::MAX } else { 1 };
+    let mut out = Bytes::new(cx);
+    let mut end = 0;
+    for (count, captures) in regex.captures_iter(text).take(limit).enumerate() {
+        if count % TICK_MATCHES == TICK_MATCHES - 1 {
+            cx.runtime.check_cancelled()?;
+        }
+        let Some(found) = captures.get(0) else { continue };
+        out.push(&text.as_bytes()[end..found.start()])?;
+        end = found.end();
+        expand(replacement, &captures, &mut out)?;
+    }
+    out.push(&text.as_bytes()[end..])?;
+    Ok(out.into_text())
+}
+
+/// Appends the replacement with its groups filled in.
+fn expand(replacement: &str, captures: &regex::Captures<'_>, out: &mut Bytes<'_>) -> Result<()> {
+    let mut parts = replacement.split('\\');
+    out.push(parts.next().unwrap_or_default().as_bytes())?;
+    while let Some(part) = parts.next() {
+        match part.as_bytes().first() {
+            Some(b'&') => {
+                out.push(captures[0].as_bytes())?;
+                out.push(&part.as_bytes()[1..])?;
             }
-            match chars.next() {
-                Some('&') => out.push_str(&captures[0]),
-                Some(digit) if digit.is_ascii_digit() => {
-                    let group = digit as usize - '0' as usize;
-                    out.push_str(captures.get(group).map_or("", |found| found.as_str()));
-                }
-                Some('\\') => out.push('\\'),
-                Some(other) => out.extend(['\\', other]),
-                None => out.push('\\'),
+            Some(digit) if digit.is_ascii_digit() => {
+                let group = captures.get(usize::from(digit - b'0'));
+                out.push(group.map_or("", |found| found.as_str()).as_bytes())?;
+                out.push(&part.as_bytes()[1..])?;
+            }
+            Some(_) => {
+                out.push(b"\\")?;
+                out.push(part.as_bytes())?;
+            }
+            // Two of them stand for one, and one at the end for itself.
+            None => {
+                out.push(b"\\")?;
+                out.push(parts.next().unwrap_or_default().as_bytes())?;
             }
         }
-        out
-    };
-    Ok(Value::text(&regex.replacen(text, limit, expand)))
+    }
+    Ok(())
 }
 
 macro_rules! matching {
@@ -88,12 +112,12 @@ static PATTERNS: &[BuiltinFunction] = &[
     matching!("textregexne" ("!~") fold false negated true),
     matching!("texticregexne" ("!~*") fold true negated true),
     matching!("regexp_like" () fold false negated false),
-    entry!("regexp_replace" () [Text, Text, Text] => Text, |_, args| match args {
-        [Value::Text(a), Value::Text(b), Value::Text(c)] => replace(a, b, c, ""),
+    entry!("regexp_replace" () [Text, Text, Text] => Text, |cx, args| match args {
+        [Value::Text(a), Value::Text(b), Value::Text(c)] => replace(cx, a, b, c, ""),
         _ => Err(unexpected("regexp_replace", args)),
     }, None),
-    entry!("regexp_replace" () [Text, Text, Text, Text] => Text, |_, args| match args {
-        [Value::Text(a), Value::Text(b), Value::Text(c), Value::Text(flags)] => replace(a, b, c, flags),
+    entry!("regexp_replace" () [Text, Text, Text, Text] => Text, |cx, args| match args {
+        [Value::Text(a), Value::Text(b), Value::Text(c), Value::Text(flags)] => replace(cx, a, b, c, flags),
         _ => Err(unexpected("regexp_replace", args)),
     }, None),
 ];

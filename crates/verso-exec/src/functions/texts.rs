@@ -1,6 +1,6 @@
 //! Functions of texts. Positions and lengths count characters.
 
-use std::fmt::Write as _;
+use std::sync::Arc;
 
 use verso_types::text::type_of;
 use verso_types::{SqlType, TypeError, Value, cast, format_text};
@@ -10,15 +10,25 @@ use super::kernel::Kernel;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
+use crate::memory::{Bytes, VALUE_BYTES_MAX};
 use crate::plan::CastKind;
 
-/// A result longer than this is refused before it is made (PostgreSQL's limit of one value).
-const MAX_TEXT_BYTES: usize = 1 << 30;
+/// Characters between two looks at the flag that cancels.
+const TICK_CHARS: usize = 1 << 20;
 
 /// A strict function: argument types and names, result type, value.
 macro_rules! text_function {
     ($name:literal ($($op:literal)?): $($v:ident $ty:ident),* => $res:ident = $body:expr) => {
         text_function!($name ($($op)?): $($v $ty),* => $res = $body, None)
+    };
+    ($name:literal ($($op:literal)?) with $cx:ident: $($v:ident $ty:ident),* => $res:ident = $body:expr) => {
+        text_function!($name ($($op)?) with $cx: $($v $ty),* => $res = $body, None)
+    };
+    ($name:literal ($($op:literal)?) with $cx:ident: $($v:ident $ty:ident),* => $res:ident = $body:expr, $kernel:expr) => {
+        entry!($name ($($op)?) [$($ty),*] => $res, |$cx, args| match args {
+            [$(super::define::pattern!($ty, $v)),*] => $body,
+            _ => Err(unexpected($name, args)),
+        }, $kernel)
     };
     ($name:literal ($($op:literal)?): $($v:ident $ty:ident),* => $res:ident = $body:expr, $kernel:expr) => {
         entry!($name ($($op)?) [$($ty),*] => $res, |_, args| match args {
@@ -113,26 +123,96 @@ fn trim<'t>(value: &'t str, characters: &str, left: bool, right: bool) -> &'t st
     value
 }
 
-fn repeat(value: &str, n: i32) -> Result<Value> {
+fn repeat(cx: &EvalContext<'_>, value: &str, n: i32) -> Result<Value> {
     let n = usize::try_from(n).unwrap_or(0);
-    if value.len().saturating_mul(n) > MAX_TEXT_BYTES {
+    let length = value.len().saturating_mul(n);
+    if length > VALUE_BYTES_MAX {
         return Err(too_long().into());
     }
-    text(value.repeat(n))
+    let mut result = Bytes::with_capacity(cx, length)?;
+    if length > 0 {
+        // Short ones many at a time.
+        let block = value.repeat((TICK_CHARS / value.len()).clamp(1, n));
+        while length - result.len() >= block.len() {
+            result.push(block.as_bytes())?;
+        }
+        result.push(&block.as_bytes()[..length - result.len()])?;
+    }
+    Ok(result.into_text())
 }
 
 /// Fills up with `fill` to `length` characters, or cuts on the right.
-fn pad(value: &str, length: i32, fill: &str, at_left: bool) -> Result<Value> {
+fn pad(cx: &EvalContext<'_>, value: &str, length: i32, fill: &str, at_left: bool) -> Result<Value> {
     let length = usize::try_from(length).unwrap_or(0);
-    if length.saturating_mul(4) > MAX_TEXT_BYTES {
+    if length.saturating_mul(4) > VALUE_BYTES_MAX {
         return Err(too_long().into());
     }
     let own = value.chars().count();
     if own >= length || fill.is_empty() {
         return text(slice(value, 0, length));
     }
-    let padding: String = fill.chars().cycle().take(length - own).collect();
-    text(if at_left { padding + value } else { format!("{value}{padding}") })
+    let mut result = Bytes::new(cx);
+    if !at_left {
+        result.push(value.as_bytes())?;
+    }
+    let (mut left, characters) = (length - own, fill.chars().count());
+    while left > 0 {
+        let part = if left < characters { slice(fill, 0, left) } else { fill };
+        result.push(part.as_bytes())?;
+        left -= left.min(characters);
+    }
+    if at_left {
+        result.push(value.as_bytes())?;
+    }
+    Ok(result.into_text())
+}
+
+/// Every occurrence of `from` replaced.
+fn replace(cx: &EvalContext<'_>, value: &Arc<str>, from: &str, to: &str) -> Result<Value> {
+    if from.is_empty() {
+        return Ok(Value::Text(Arc::clone(value)));
+    }
+    let mut result = Bytes::new(cx);
+    for (count, part) in value.split(from).enumerate() {
+        if count > 0 {
+            result.push(to.as_bytes())?;
+        }
+        if count % TICK_CHARS == TICK_CHARS - 1 {
+            cx.runtime.check_cancelled()?;
+        }
+        result.push(part.as_bytes())?;
+    }
+    Ok(result.into_text())
+}
+
+/// One text behind the other.
+fn join<'a>(cx: &'a EvalContext<'a>, parts: &[&[u8]]) -> Result<Bytes<'a>> {
+    let length = parts.iter().map(|part| part.len()).fold(0, usize::saturating_add);
+    let mut result = Bytes::with_capacity(cx, length)?;
+    parts.iter().try_for_each(|part| result.push(part))?;
+    Ok(result)
+}
+
+/// What `map` makes of each character.
+fn each_char(
+    cx: &EvalContext<'_>,
+    characters: impl Iterator<Item = char>,
+    mut map: impl FnMut(char, &mut dyn FnMut(char)),
+) -> Result<Value> {
+    let mut result = Bytes::new(cx);
+    let mut piece = String::new();
+    for (count, c) in characters.enumerate() {
+        map(c, &mut |c| piece.push(c));
+        if piece.len() >= 1024 {
+            result.push(piece.as_bytes())?;
+            piece.clear();
+        }
+        if count % TICK_CHARS == TICK_CHARS - 1 {
+            cx.runtime.check_cancelled()?;
+        }
+    }
+    result.push(piece.as_bytes())?;
+    Ok(result.into_text())
 }
 
 fn character(code: i32) -> Result<Value> {
@@ -147,29 +227,39 @@ fn character(code: i32) -> Result<Value> {
     }
 }
 
-fn capitals(value: &str) -> String {
-    let mut inside = false;
-    let mut result = String::with_capacity(value.len());
-    for c in value.chars() {
-        if inside {
-            result.extend(c.to_lowercase());
-        } else {
-            result.extend(c.to_uppercase());
-        }
-        inside = c.is_alphanumeric();
+/// The whole text at once while it is short: a final sigma depends on what is around it.
+fn lower(cx: &EvalContext<'_>, value: &str) -> Result<Value> {
+    if value.len() < TICK_CHARS {
+        return text(value.to_lowercase());
     }
-    result
+    each_char(cx, value.chars(), |c, push| c.to_lowercase().for_each(push))
 }
 
-fn translate(value: &str, from: &str, to: &str) -> String {
+fn upper(cx: &EvalContext<'_>, value: &str) -> Result<Value> {
+    if value.len() < TICK_CHARS {
+        return text(value.to_uppercase());
+    }
+    each_char(cx, value.chars(), |c, push| c.to_uppercase().for_each(push))
+}
+
+fn capitals(cx: &EvalContext<'_>, value: &str) -> Result<Value> {
+    let mut inside = false;
+    each_char(cx, value.chars(), |c, push| {
+        if inside {
+            c.to_lowercase().for_each(push);
+        } else {
+            c.to_uppercase().for_each(push);
+        }
+        inside = c.is_alphanumeric();
+    })
+}
+
+fn translate(cx: &EvalContext<'_>, value: &str, from: &str, to: &str) -> Result<Value> {
     let to: Vec<char> = to.chars().collect();
-    value
-        .chars()
-        .filter_map(|c| match from.chars().position(|f| f == c) {
-            None => Some(c),
-            Some(i) => to.get(i).copied(),
-        })
-        .collect()
+    each_char(cx, value.chars(), |c, push| match from.chars().position(|f| f == c) {
+        None => push(c),
+        Some(i) => to.get(i).copied().into_iter().for_each(push),
+    })
 }
 
 /// The `n`-th field; a negative `n` counts from the end.
@@ -177,64 +267,78 @@ fn split_part<'t>(value: &'t str, delimiter: &str, n: i32) -> Result<&'t str> {
     if n == 0 {
         return Err(TypeError::new("22023", "field position must not be zero").into());
     }
-    let fields: Vec<&str> = if delimiter.is_empty() { vec![value] } else { value.split(delimiter).collect() };
-    let index = if n > 0 { i64::from(n) - 1 } else { fields.len() as i64 + i64::from(n) };
-    Ok(usize::try_from(index).ok().and_then(|i| fields.get(i).copied()).unwrap_or(""))
+    let index = n.unsigned_abs() as usize - 1;
+    if delimiter.is_empty() {
+        return Ok(if index == 0 { value } else { "" });
+    }
+    let found = if n > 0 { value.split(delimiter).nth(index) } else { from_the_end(value, delimiter, index) };
+    Ok(found.unwrap_or(""))
+}
+
+/// The field of which so many follow, as counted from the front: occurrences of the delimiter may overlap.
+fn from_the_end<'t>(value: &'t str, delimiter: &str, behind: usize) -> Option<&'t str> {
+    let fields = value.split(delimiter).count();
+    value.split(delimiter).nth(fields.checked_sub(behind + 1)?)
 }
 
 /// A value as its output function writes it (`concat`).
-fn output(cx: &EvalContext<'_>, value: &Value, out: &mut String) {
+fn output(cx: &EvalContext<'_>, value: &Value, out: &mut Bytes<'_>) -> Result<()> {
     match value {
-        Value::Text(value) => out.push_str(value),
-        value => format_text(value, &type_of(value), cx.services.time_zone, out),
+        Value::Text(value) => out.push(value.as_bytes()),
+        value => {
+            let mut text = String::new();
+            format_text(value, &type_of(value), cx.services.time_zone, &mut text);
+            out.push(text.as_bytes())
+        }
     }
 }
 
 /// `text || anything` and `anything || text`: the other side is cast to text.
 fn concat_any(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let mut result = String::new();
+    let mut result = Bytes::new(cx);
     for arg in args {
         match arg {
-            Value::Text(value) => result.push_str(value),
+            Value::Text(value) => result.push(value.as_bytes())?,
             value => {
                 let value =
                     cast(value, &type_of(value), &SqlType::Text, CastKind::Explicit, cx.services.time_zone)?;
-                result.push_str(value.as_str().unwrap_or_default());
+                result.push(value.as_str().unwrap_or_default().as_bytes())?;
             }
         }
     }
-    text(result)
+    Ok(result.into_text())
 }
 
 fn concat(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let mut result = String::new();
-    args.iter().filter(|arg| !arg.is_null()).for_each(|arg| output(cx, arg, &mut result));
-    text(result)
+    let mut result = Bytes::new(cx);
+    args.iter().filter(|arg| !arg.is_null()).try_for_each(|arg| output(cx, arg, &mut result))?;
+    Ok(result.into_text())
 }
 
 fn concat_ws(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let Some((Value::Text(separator), rest)) = args.split_first() else { return Ok(Value::Null) };
-    let mut result = String::new();
+    let mut result = Bytes::new(cx);
     for (i, arg) in rest.iter().filter(|arg| !arg.is_null()).enumerate() {
         if i > 0 {
-            result.push_str(separator);
+            result.push(separator.as_bytes())?;
         }
-        output(cx, arg, &mut result);
+        output(cx, arg, &mut result)?;
     }
-    text(result)
+    Ok(result.into_text())
 }
 
-fn join_bytes(a: &[u8], b: &[u8]) -> Result<Value> {
-    Ok(Value::bytes(&[a, b].concat()))
-}
-
-fn quote_literal(value: &str) -> String {
-    let escaped = value.replace('\'', "''");
-    if value.contains('\\') {
-        format!("E'{}'", escaped.replace('\\', "\\\\"))
-    } else {
-        format!("'{escaped}'")
+fn quote_literal(cx: &EvalContext<'_>, value: &str) -> Result<Value> {
+    let mut result = Bytes::new(cx);
+    let escapes = value.contains('\\');
+    result.push(if escapes { b"E'" } else { b"'" })?;
+    for part in value.split_inclusive(['\'', '\\']) {
+        result.push(part.as_bytes())?;
+        if let Some(mark @ (b'\'' | b'\\')) = part.as_bytes().last() {
+            result.push(&[*mark])?;
+        }
     }
+    result.push(b"'")?;
+    Ok(result.into_text())
 }
 
 fn quote_ident(value: &str) -> String {
@@ -245,43 +349,47 @@ fn quote_ident(value: &str) -> String {
     if plain && !value.is_empty() { value.to_owned() } else { format!("\"{}\"", value.replace('"', "\"\"")) }
 }
 
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
-        // writing to a String cannot fail
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
-}
-
-fn encode(bytes: &[u8], format: &str) -> Result<Value> {
+fn encode(cx: &EvalContext<'_>, bytes: &[u8], format: &str) -> Result<Value> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     match format.to_ascii_lowercase().as_str() {
-        "hex" => text(to_hex(bytes)),
+        "hex" => {
+            let mut result = Bytes::with_capacity(cx, bytes.len().saturating_mul(2))?;
+            for chunk in bytes.chunks(512) {
+                let digits: Vec<u8> = chunk
+                    .iter()
+                    .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
+                    .collect();
+                result.push(&digits)?;
+            }
+            Ok(result.into_text())
+        }
         _ => Err(TypeError::new("22023", format!("unrecognized encoding: \"{format}\"")).into()),
     }
 }
 
-fn decode(value: &str, format: &str) -> Result<Value> {
+fn decode(cx: &EvalContext<'_>, value: &str, format: &str) -> Result<Value> {
     if !format.eq_ignore_ascii_case("hex") {
         return Err(TypeError::new("22023", format!("unrecognized encoding: \"{format}\"")).into());
     }
-    let digits: Vec<char> = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    let mut bytes = Vec::with_capacity(digits.len() / 2);
-    for pair in digits.chunks(2) {
-        let digit = |c: &char| {
-            c.to_digit(16)
-                .ok_or_else(|| TypeError::new("22023", format!("invalid hexadecimal digit: \"{c}\"")))
-        };
-        let [high, low] = pair else {
+    let mut bytes = Bytes::with_capacity(cx, value.len() / 2)?;
+    let mut digits = value.chars().filter(|c| !c.is_ascii_whitespace());
+    let digit = |c: char| {
+        c.to_digit(16).ok_or_else(|| TypeError::new("22023", format!("invalid hexadecimal digit: \"{c}\"")))
+    };
+    while let Some(high) = digits.next() {
+        let high = digit(high)?;
+        let Some(low) = digits.next() else {
             return Err(TypeError::new("22023", "invalid hexadecimal data: odd number of digits").into());
         };
-        bytes.push((digit(high)? * 16 + digit(low)?) as u8);
+        bytes.push(&[(high * 16 + digit(low)?) as u8])?;
     }
-    Ok(Value::bytes(&bytes))
+    Ok(bytes.into_bytea())
 }
 
 static TEXTS: &[BuiltinFunction] = &[
-    text_function!("textcat" ("||"): a Text, b Text => Text = text([&**a, &**b].concat()), Some(Kernel::Concat)),
-    text_function!("byteacat" ("||"): a Bytea, b Bytea => Bytea = join_bytes(a, b)),
+    text_function!("textcat" ("||") with cx: a Text, b Text => Text =
+        Ok(join(cx, &[a.as_bytes(), b.as_bytes()])?.into_text()), Some(Kernel::Concat)),
+    text_function!("byteacat" ("||") with cx: a Bytea, b Bytea => Bytea = Ok(join(cx, &[a, b])?.into_bytea())),
     text_function!("length" (): a Text => Int4 = count(a.chars().count())),
     text_function!("char_length" (): a Text => Int4 = count(a.chars().count())),
     text_function!("character_length" (): a Text => Int4 = count(a.chars().count())),
@@ -290,9 +398,9 @@ static TEXTS: &[BuiltinFunction] = &[
     char_function!("length": a Char(None) => Int4 = count(a.trim_end_matches(' ').chars().count())),
     text_function!("length" (): a Bytea => Int4 = count(a.len())),
     text_function!("octet_length" (): a Bytea => Int4 = count(a.len())),
-    text_function!("lower" (): a Text => Text = text(a.to_lowercase())),
-    text_function!("upper" (): a Text => Text = text(a.to_uppercase())),
-    text_function!("initcap" (): a Text => Text = text(capitals(a))),
+    text_function!("lower" () with cx: a Text => Text = lower(cx, a)),
+    text_function!("upper" () with cx: a Text => Text = upper(cx, a)),
+    text_function!("initcap" () with cx: a Text => Text = capitals(cx, a)),
     text_function!("substr" (): a Text, b Int4 => Text = substring(a, *b, None)),
     text_function!("substr" (): a Text, b Int4, c Int4 => Text = substring(a, *b, Some(*c))),
     text_function!("substring" (): a Text, b Int4 => Text = substring(a, *b, None)),
@@ -305,27 +413,26 @@ static TEXTS: &[BuiltinFunction] = &[
     text_function!("rtrim" (): a Text, b Text => Text = text(trim(a, b, false, true))),
     text_function!("position" (): a Text, b Text => Int4 = position(a, b)),
     text_function!("strpos" (): a Text, b Text => Int4 = position(a, b)),
-    text_function!("replace" (): a Text, b Text, c Text => Text =
-        text(if b.is_empty() { a.to_string() } else { a.replace(&**b, c) })),
-    text_function!("translate" (): a Text, b Text, c Text => Text = text(translate(a, b, c))),
-    text_function!("repeat" (): a Text, b Int4 => Text = repeat(a, *b)),
+    text_function!("replace" () with cx: a Text, b Text, c Text => Text = replace(cx, a, b, c)),
+    text_function!("translate" () with cx: a Text, b Text, c Text => Text = translate(cx, a, b, c)),
+    text_function!("repeat" () with cx: a Text, b Int4 => Text = repeat(cx, a, *b)),
     text_function!("left" (): a Text, b Int4 => Text = text(left(a, *b))),
     text_function!("right" (): a Text, b Int4 => Text = text(right(a, *b))),
-    text_function!("lpad" (): a Text, b Int4 => Text = pad(a, *b, " ", true)),
-    text_function!("lpad" (): a Text, b Int4, c Text => Text = pad(a, *b, c, true)),
-    text_function!("rpad" (): a Text, b Int4 => Text = pad(a, *b, " ", false)),
-    text_function!("rpad" (): a Text, b Int4, c Text => Text = pad(a, *b, c, false)),
-    text_function!("reverse" (): a Text => Text = text(a.chars().rev().collect::<String>())),
+    text_function!("lpad" () with cx: a Text, b Int4 => Text = pad(cx, a, *b, " ", true)),
+    text_function!("lpad" () with cx: a Text, b Int4, c Text => Text = pad(cx, a, *b, c, true)),
+    text_function!("rpad" () with cx: a Text, b Int4 => Text = pad(cx, a, *b, " ", false)),
+    text_function!("rpad" () with cx: a Text, b Int4, c Text => Text = pad(cx, a, *b, c, false)),
+    text_function!("reverse" () with cx: a Text => Text = each_char(cx, a.chars().rev(), |c, push| push(c))),
     text_function!("chr" (): a Int4 => Text = character(*a)),
     text_function!("ascii" (): a Text => Int4 = Ok(Value::Int4(a.chars().next().map_or(0, |c| c as i32)))),
     text_function!("split_part" (): a Text, b Text, c Int4 => Text = text(split_part(a, b, *c)?)),
     text_function!("starts_with" ("^@"): a Text, b Text => Bool = Ok(Value::Bool(a.starts_with(&**b)))),
-    text_function!("quote_literal" (): a Text => Text = text(quote_literal(a))),
+    text_function!("quote_literal" () with cx: a Text => Text = quote_literal(cx, a)),
     text_function!("quote_ident" (): a Text => Text = text(quote_ident(a))),
     text_function!("to_hex" (): a Int4 => Text = text(format!("{a:x}"))),
     text_function!("to_hex" (): a Int8 => Text = text(format!("{a:x}"))),
-    text_function!("encode" (): a Bytea, b Text => Text = encode(a, b)),
-    text_function!("decode" (): a Text, b Text => Bytea = decode(a, b)),
+    text_function!("encode" () with cx: a Bytea, b Text => Text = encode(cx, a, b)),
+    text_function!("decode" () with cx: a Text, b Text => Bytea = decode(cx, a, b)),
 ];
 
 /// A function of arguments of any type.

@@ -22,9 +22,10 @@ use verso_catalog::{FunctionDef, FunctionReturn};
 use verso_types::{Batch, SqlType, Value};
 
 use crate::error::{ExecError, Result};
-use crate::exec::{ExecContext, Spool};
+use crate::exec::ExecContext;
 use crate::functions::void;
 use crate::plan::PlReturn;
+use crate::spill::Spool;
 pub(crate) use program::ProgramPool;
 use run::Frame;
 
@@ -62,7 +63,7 @@ pub(crate) fn call_rows(
     let mut row = Batch::of_types(types);
     row.push_row(&[value], types)?;
     let mut spool = Spool::default();
-    spool.push(cx, "the rows of a function", row)?;
+    spool.push(cx.services.memory, "the rows of a function", row)?;
     Ok(spool)
 }
 

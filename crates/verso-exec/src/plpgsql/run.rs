@@ -8,9 +8,10 @@ use super::block::{reraise, run_block};
 use super::message::raise;
 use super::program::{Embedded, Program, Range, Step, StepKind, slots};
 use crate::error::{ExecError, Result};
-use crate::exec::{BATCH_ROWS, ExecContext, Sink, Spool, cast_row};
+use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, Sink, cast_row};
 use crate::expr::RowExpr;
 use crate::plan::{PlFunction, PlInto};
+use crate::spill::Spool;
 
 /// A call under way.
 pub(crate) struct Frame {
@@ -91,7 +92,11 @@ impl Frame {
     /// Takes a row of the result.
     fn push_row(&mut self, cx: &ExecContext<'_>, values: &[Value]) -> Result<()> {
         self.pending.push_row(values, &self.row_types)?;
-        if self.pending.rows >= BATCH_ROWS { self.flush(cx) } else { Ok(()) }
+        if self.pending.rows >= BATCH_ROWS || self.pending.variable_bytes() >= BATCH_BYTES {
+            self.flush(cx)
+        } else {
+            Ok(())
+        }
     }
 
     /// Completes the spool of rows.
@@ -100,13 +105,13 @@ impl Frame {
             return Ok(());
         }
         let batch = std::mem::replace(&mut self.pending, Batch::of_types(&self.row_types));
-        self.rows.push(cx, "the rows of a function", batch)
+        self.rows.push(cx.services.memory, "the rows of a function", batch)
     }
 
     fn push_batch(&mut self, cx: &ExecContext<'_>, batch: &Batch, types: &[SqlType]) -> Result<()> {
         if types == self.row_types {
             self.flush(cx)?;
-            return self.rows.push(cx, "the rows of a function", batch.clone());
+            return self.rows.push(cx.services.memory, "the rows of a function", batch.clone());
         }
         for row in 0..batch.rows {
             let mut values = batch.row(row, types);
@@ -321,7 +326,7 @@ fn run_for_query(
     let turned = rows.rows() > 0;
     let mut batch = Batch::default();
     let mut leave = Flow::Next;
-    'rows: while rows.next(&mut batch) {
+    'rows: while rows.next(&mut batch)? {
         for row in 0..batch.rows {
             frame.assign_row(cx, targets, batch.row(row, &query.types), &query.types)?;
             match turn(body, label, cx, frame)? {
@@ -388,8 +393,8 @@ impl Sink for Taker<'_, '_> {
     fn batch(&mut self, batch: &Batch) -> Result<()> {
         match &mut self.taken {
             Taken::Nothing => Ok(()),
-            Taken::Result => self.result.push(self.cx, "RETURN QUERY", batch.clone()),
-            Taken::Spool(spool) => spool.push(self.cx, "FOR over a query", batch.clone()),
+            Taken::Result => self.result.push(self.cx.services.memory, "RETURN QUERY", batch.clone()),
+            Taken::Spool(spool) => spool.push(self.cx.services.memory, "FOR over a query", batch.clone()),
             Taken::First(first) => {
                 if first.is_none() && batch.rows > 0 {
                     **first = Some(batch.row(0, self.types));
@@ -425,7 +430,7 @@ fn run_embedded(
     };
     if to_result {
         let mut batch = Batch::default();
-        while result.1.next(&mut batch) {
+        while result.1.next(&mut batch)? {
             frame.push_batch(cx, &batch, &statement.types)?;
         }
     }

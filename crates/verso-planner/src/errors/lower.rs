@@ -214,8 +214,8 @@ impl From<ExecError> for SqlError {
                     ..SqlError::new(interned(&sqlstate), message)
                 }
             }
-            ExecError::OutOfMemory { what: _, limit_bytes: _ } => {
-                SqlError::new(OUT_OF_MEMORY, message).with_hint("Raise work_mem.")
+            ExecError::OutOfMemory { what: _, limit_bytes: _, setting } => {
+                SqlError::new(OUT_OF_MEMORY, message).with_hint(format!("Raise {setting}."))
             }
             ExecError::Cancelled => SqlError::new(QUERY_CANCELED, message),
             ExecError::TooDeep => SqlError::from(StackExhausted),

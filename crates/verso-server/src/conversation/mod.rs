@@ -9,7 +9,8 @@
 //!     so a pipeline of many is answered by few writes.
 //! M2. After an error in the extended protocol everything up to Sync is skipped.
 //! M3. A portal lives until its transaction ends, the unnamed ones until they are made again or a Query comes.
-//! M4. A panic in a statement ends its session, not the server.
+//! M4. A panic in a statement is an error of that statement (`Session::contained`); one outside of any ends the session,
+//!     not the server.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -76,7 +77,9 @@ pub fn converse(shared: &Arc<Shared>, pool: &Arc<Pool>, wire: Wire, peer: Peer, 
         _connected: connected,
     };
     conversation.ready();
-    if let Err(error) = pool.adopt(&socket, Box::new(conversation)) {
+    let running = conversation.session.cancel_handle();
+    let gone = Box::new(move || running.cancel());
+    if let Err(error) = pool.adopt(&socket, Box::new(conversation), gone) {
         tracing::warn!(%error, %peer, "cannot listen to a client");
     }
 }

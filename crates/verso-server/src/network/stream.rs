@@ -7,11 +7,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use verso_env::waiting;
+
+/// For a poll that does not wait.
+const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// A socket of either kind; shared with whoever may end the connection.
 #[derive(Debug)]
@@ -66,6 +69,13 @@ impl Socket {
             Socket::Tcp(socket) => socket.shutdown(Shutdown::Both),
             Socket::Unix(socket) => socket.shutdown(Shutdown::Both),
         };
+    }
+
+    /// Whether the client has closed the connection, or at least its side of it: it reads no answer any more.
+    pub fn is_gone(&self) -> bool {
+        let mut polled = [PollFd::new(self, PollFlags::RDHUP)];
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        poll(&mut polled, Some(&NOT_AT_ALL)).is_ok() && polled[0].revents().intersects(gone)
     }
 
     /// A read that takes longer fails with `WouldBlock` or `TimedOut`.

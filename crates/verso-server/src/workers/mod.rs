@@ -18,6 +18,8 @@
 //! K4. A commit does not keep its worker: the answer is sent when the log is on disk ([`commits`]).
 //! K5. One that is in its turn for longer than a few milliseconds is replaced, too, as long as not too many are: long
 //!     statements leave room for short ones, and beyond that number statements wait in the order in which they came.
+//! K6. A session that is in the same turn at two looks, a quarter of a second apart, has its socket looked at: where the
+//!     client is gone, what runs for it is cancelled.
 
 mod commits;
 mod crew;
@@ -45,6 +47,8 @@ use seat::Seat;
 
 /// How often somebody looks whether a worker is in a long turn (K5).
 const TICK: Duration = Duration::from_millis(2);
+/// Looks at workers between two looks at the clients of long turns (K6).
+const CLIENTS_EVERY: u32 = 125;
 /// Looks at workers that all listen after which nobody looks until one has a turn.
 const QUIET_MAX: u32 = 50;
 /// What the end of the pool says instead of a session's number.
@@ -122,13 +126,26 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Serves a session from now on; its first turn is on this thread, at once.
+    /// Serves a session from now on; its first turn is on this thread, at once. `gone` is called when its client has
+    /// gone while a turn lasts.
     ///
     /// # Errors
     /// The socket cannot be watched; the session is over.
-    pub fn adopt(self: &Arc<Pool>, socket: &Arc<Socket>, client: Box<dyn Client>) -> io::Result<()> {
+    pub fn adopt(
+        self: &Arc<Pool>,
+        socket: &Arc<Socket>,
+        client: Box<dyn Client>,
+        gone: Box<dyn Fn() + Send + Sync>,
+    ) -> io::Result<()> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let seat = Arc::new(Seat { number, socket: Arc::clone(socket), client: Mutex::new(Some(client)) });
+        let seat = Arc::new(Seat {
+            number,
+            socket: Arc::clone(socket),
+            client: Mutex::new(Some(client)),
+            turns: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
+            gone,
+        });
         self.seats.write().insert(number, Arc::clone(&seat));
         let nothing = EventFlags::ONESHOT;
         if let Err(error) = epoll::add(&self.epoll, &**socket, EventData::new_u64(number), nothing) {
@@ -221,7 +238,10 @@ impl Pool {
     /// Gives a session its turn; it ends with the wait for its client, or for the log: then how far that has to be written.
     fn turn(&self, seat: &Seat) -> Option<u64> {
         let mut client = seat.client.lock();
-        match client.as_mut().map_or(Turn::Ends, |client| client.turn()) {
+        seat.turns.fetch_add(1, Ordering::Relaxed);
+        let turn = client.as_mut().map_or(Turn::Ends, |client| client.turn());
+        seat.turns.fetch_add(1, Ordering::Relaxed);
+        match turn {
             Turn::Commits(upto) => return Some(upto),
             Turn::Ends => self.remove(seat, client),
             Turn::Waits => {
@@ -251,13 +271,19 @@ impl Pool {
 
     /// Looks after the workers (K5).
     fn watch(self: &Arc<Pool>) {
-        let mut quiet = 0;
+        let (mut quiet, mut looks) = (0, 0u32);
         loop {
             self.env.clock.sleep(TICK);
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(CLIENTS_EVERY) {
+                self.look_at_clients();
+            }
             match self.crew.look(|member| self.start(member)) {
                 Seen::Ending => return,
                 Seen::Busy => quiet = 0,
                 Seen::Quiet if quiet < QUIET_MAX => quiet += 1,
+                // A long turn does not count among the busy ones; somebody has to look at its client.
+                Seen::Quiet if self.has_turns() => quiet = 0,
                 Seen::Quiet => {
                     self.dozes.store(true, Ordering::SeqCst);
                     // Who has begun a turn before that is seen here, who begins one later sees that somebody dozes.
@@ -272,6 +298,22 @@ impl Pool {
                     }
                     quiet = 0;
                 }
+            }
+        }
+    }
+
+    /// Whether any session is in a turn.
+    fn has_turns(&self) -> bool {
+        self.seats.read().values().any(|seat| seat.turns.load(Ordering::SeqCst) % 2 == 1)
+    }
+
+    /// Ends what runs for clients that are gone (K6).
+    fn look_at_clients(&self) {
+        let long: Vec<_> = self.seats.read().values().filter(|seat| seat.is_long()).cloned().collect();
+        for seat in long {
+            if seat.socket.is_gone() {
+                tracing::debug!(session = seat.number, "the client is gone");
+                (seat.gone)();
             }
         }
     }

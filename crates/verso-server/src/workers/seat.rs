@@ -1,6 +1,7 @@
 //! One session of the pool.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use verso_env::sync::Mutex;
 
@@ -14,4 +15,18 @@ pub(super) struct Seat {
     pub socket: Arc<Socket>,
     /// What is served; none once it has ended. Only who has the turn locks it (K1).
     pub client: Mutex<Option<Box<dyn Client>>>,
+    /// Turns begun and ended: odd within one.
+    pub turns: AtomicU64,
+    /// What it was at the last look (K6).
+    pub seen: AtomicU64,
+    /// Ends what runs for a client that is gone.
+    pub gone: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Seat {
+    /// Whether the turn is the one of the last look, too.
+    pub fn is_long(&self) -> bool {
+        let turns = self.turns.load(Ordering::Relaxed);
+        self.seen.swap(turns, Ordering::Relaxed) == turns && turns % 2 == 1
+    }
 }

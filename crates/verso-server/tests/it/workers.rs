@@ -226,3 +226,16 @@ fn a_log_that_cannot_be_written_is_told_to_everybody_who_waits_and_the_server_st
         assert!(ended.is_err(), "the database cannot be closed in order");
     }
 }
+
+#[test]
+fn a_statement_does_not_go_on_after_its_client_has_gone() {
+    let world = one_worker();
+    let mut admin = world.connect();
+    let running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%100000000%' \
+                   AND pid <> pg_backend_pid()";
+    let mut client = world.connect();
+    client.send(&query(LONG));
+    while admin.value(running) != "1" {}
+    drop(client);
+    while admin.value(running) != "0" {}
+}

@@ -4,11 +4,16 @@ use std::sync::Arc;
 
 use verso_exec::Sink;
 use verso_exec::error::ExecError;
+use verso_exec::memory::Memory;
+use verso_exec::spill::Spool;
 use verso_types::Batch;
 
 use crate::client::{OutputColumn, StatementSink};
 use crate::failure::Failure;
 use verso_planner::errors::SqlError;
+
+/// What is named where the rows need too much memory.
+const RESULT: &str = "the result";
 
 /// The rows of one statement on their way.
 pub(crate) struct Results<'s> {
@@ -20,19 +25,21 @@ pub(crate) struct Results<'s> {
     /// The client has seen something.
     pub(crate) sent: bool,
     columns: Option<Arc<[OutputColumn]>>,
-    held: Vec<Batch>,
+    held: Spool,
+    memory: Memory<'s>,
     error: Option<SqlError>,
 }
 
 impl<'s> Results<'s> {
-    pub(crate) fn new(sink: &'s mut dyn StatementSink) -> Results<'s> {
+    pub(crate) fn new(sink: &'s mut dyn StatementSink, memory: Memory<'s>) -> Results<'s> {
         Results {
             sink,
             streams: false,
             counts_only: false,
             sent: false,
             columns: None,
-            held: Vec::new(),
+            held: Spool::default(),
+            memory,
             error: None,
         }
     }
@@ -67,14 +74,17 @@ impl<'s> Results<'s> {
     }
 
     /// Adds rows of the session's own making.
-    pub(crate) fn push(&mut self, batch: Batch) {
-        self.held.push(batch);
+    ///
+    /// # Errors
+    /// 53200.
+    pub(crate) fn push(&mut self, batch: Batch) -> Result<(), SqlError> {
+        Ok(self.held.push(self.memory, RESULT, batch)?)
     }
 
     /// Drops what was held: the statement runs again.
     pub(crate) fn forget(&mut self) {
         self.columns = None;
-        self.held.clear();
+        self.held = Spool::default();
         self.error = None;
     }
 
@@ -83,8 +93,9 @@ impl<'s> Results<'s> {
         let Some(columns) = &self.columns else { return Ok(()) };
         if !self.streams {
             self.sink.begin(columns)?;
-            for batch in &self.held {
-                self.sink.batch(batch)?;
+            let mut batch = Batch::default();
+            while self.held.next(&mut batch)? {
+                self.sink.batch(&batch)?;
             }
         }
         Ok(())
@@ -97,8 +108,7 @@ impl Sink for Results<'_> {
             return Ok(());
         }
         if !self.streams {
-            self.held.push(batch.clone());
-            return Ok(());
+            return self.held.push(self.memory, RESULT, batch.clone());
         }
         self.sent = true;
         self.sink.batch(batch).map_err(|error| {

@@ -1,18 +1,27 @@
 //! Sinks of the session's own: rows that it keeps, counts or drops instead of sending them to the client.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use verso_exec::memory::Reservation;
+use verso_exec::spill::Spool;
 use verso_types::Batch;
 
 use crate::client::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink};
+use crate::memory::KeptMemory;
 use verso_planner::errors::SqlError;
 
 /// Keeps the rows; all else goes on to the client.
 pub(crate) struct Kept<'s> {
     pub(crate) sink: &'s mut dyn StatementSink,
     pub(crate) columns: Option<Arc<[OutputColumn]>>,
-    pub(crate) batches: VecDeque<Batch>,
+    pub(crate) rows: Spool,
+    memory: KeptMemory,
+}
+
+impl<'s> Kept<'s> {
+    pub(crate) fn new(sink: &'s mut dyn StatementSink, memory: KeptMemory) -> Kept<'s> {
+        Kept { sink, columns: None, rows: Spool::default(), memory }
+    }
 }
 
 impl StatementSink for Kept<'_> {
@@ -22,8 +31,7 @@ impl StatementSink for Kept<'_> {
     }
 
     fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
-        self.batches.push_back(batch.clone());
-        Ok(())
+        Ok(self.rows.push(self.memory.lend(), "the rows of a portal", batch.clone())?)
     }
 
     fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
@@ -80,8 +88,8 @@ impl StatementSink for Counted<'_> {
     }
 }
 
-/// Keeps the rows and drops all else.
-pub(crate) struct Collect<'b>(pub(crate) &'b mut Vec<Batch>);
+/// Keeps the rows, as far as there is room for them, and drops all else.
+pub(crate) struct Collect<'b>(pub(crate) &'b mut Vec<Batch>, pub(crate) &'b mut Reservation);
 
 impl StatementSink for Collect<'_> {
     fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
@@ -89,6 +97,8 @@ impl StatementSink for Collect<'_> {
     }
 
     fn batch(&mut self, batch: &Batch) -> Result<(), SqlError> {
+        // Once more, as they are put together afterwards.
+        self.1.add(2 * batch.heap_bytes() as u64)?;
         self.0.push(batch.clone());
         Ok(())
     }

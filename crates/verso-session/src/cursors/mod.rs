@@ -39,6 +39,8 @@ pub(crate) struct SqlCursor {
     pub(crate) binary: bool,
     /// All rows, of one with SCROLL.
     pub(crate) rows: Option<Batch>,
+    /// For them.
+    pub(crate) held: Option<verso_exec::memory::Reservation>,
     pub(crate) position: i64,
     pub(crate) hold: bool,
     /// The transaction it was declared in, until that has committed.

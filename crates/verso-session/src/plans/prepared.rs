@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use verso_catalog::CatalogSnapshot;
+use verso_exec::memory::Reservation;
 use verso_exec::plan::{Plan, Statement as Bound};
 use verso_types::{SqlType, TimeZone};
 
@@ -40,6 +41,8 @@ pub struct Prepared {
     /// The catalog has made other types of the parameters.
     stale: AtomicBool,
     plan: Mutex<Option<Arc<Planned>>>,
+    /// Memory that a session is charged for it, where the text is long.
+    _held: Option<Reservation>,
 }
 
 /// A statement bound under one version of the catalog.
@@ -123,6 +126,7 @@ impl Prepared {
             literals: None,
             stale: AtomicBool::new(false),
             plan: Mutex::new(None),
+            _held: None,
         }
     }
 
@@ -143,6 +147,11 @@ impl Prepared {
         let (only_reads, row) = (planned.streams, planned.inserts_row());
         let plan = Mutex::new(keep.then(|| Arc::new(planned)));
         Ok(Prepared { params, columns, plain: true, only_reads, row, plan, ..self })
+    }
+
+    /// The same, with what its session is charged for it.
+    pub(crate) fn holding(self, held: Option<Reservation>) -> Prepared {
+        Prepared { _held: held, ..self }
     }
 
     /// The same with columns that no plan tells.

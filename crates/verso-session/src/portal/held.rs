@@ -1,9 +1,9 @@
 //! Held portals: rows that were set aside, handed out in portions.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use verso_exec::spill::Spool;
 use verso_types::Batch;
 
 use super::lifetime::Lives;
@@ -15,7 +15,9 @@ use verso_planner::errors::SqlError;
 #[derive(Debug)]
 pub(crate) struct Held {
     columns: Arc<[OutputColumn]>,
-    batches: VecDeque<Batch>,
+    /// Rows before the others, cut off from what was handed out.
+    front: Option<Batch>,
+    rows: Box<Spool>,
     /// Of a statement that changes something.
     tag: Option<CommandTag>,
     pub(crate) lives: Lives,
@@ -25,11 +27,11 @@ impl Held {
     /// Rows of these columns; the tag is that of a statement that changes something.
     pub(crate) fn new(
         columns: Arc<[OutputColumn]>,
-        batches: VecDeque<Batch>,
+        (front, rows): (Option<Batch>, Spool),
         tag: Option<CommandTag>,
         lives: Lives,
     ) -> Held {
-        Held { columns, batches, tag, lives }
+        Held { columns, front, rows: Box::new(rows), tag, lives }
     }
 
     /// Hands out up to `max_rows` rows; what is left is the portal's state again. As in PostgreSQL the tag counts the rows
@@ -56,10 +58,14 @@ impl Held {
     fn send(&mut self, max_rows: u64, sink: &mut dyn StatementSink) -> Result<(bool, u64), SqlError> {
         let mut left = if max_rows == 0 { u64::MAX } else { max_rows };
         let mut count = 0;
-        while let Some(mut batch) = self.batches.pop_front() {
-            if let Some(rest) = cut(&mut batch, left) {
-                self.batches.push_front(rest);
-            }
+        let mut next = Batch::default();
+        loop {
+            let mut batch = match self.front.take() {
+                Some(batch) => batch,
+                None if self.rows.next(&mut next)? => std::mem::take(&mut next),
+                None => return Ok((true, count)),
+            };
+            self.front = cut(&mut batch, left);
             left -= batch.rows as u64;
             count += batch.rows as u64;
             sink.batch(&batch)?;
@@ -67,7 +73,6 @@ impl Held {
                 return Ok((false, count));
             }
         }
-        Ok((true, count))
     }
 }
 

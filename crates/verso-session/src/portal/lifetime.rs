@@ -82,14 +82,18 @@ impl Portals {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::VecDeque;
 
     use super::super::held::Held;
     use super::*;
 
     fn held(depth: usize, transaction: Option<u64>) -> Arc<Mutex<State>> {
         let lives = Lives { transaction, depth, hold: transaction.is_none() };
-        Arc::new(Mutex::new(State::Held(Held::new(Arc::new([]), VecDeque::new(), None, lives))))
+        Arc::new(Mutex::new(State::Held(Held::new(
+            Arc::new([]),
+            (None, verso_exec::spill::Spool::default()),
+            None,
+            lives,
+        ))))
     }
 
     fn is_closed(state: &Mutex<State>) -> bool {

@@ -1,9 +1,9 @@
 //! Open portals: operators between two batches, under the view they were opened with (T2).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use verso_exec::ExecError;
+use verso_exec::spill::Spool;
 use verso_storage::HeldView;
 use verso_types::{Batch, Value};
 
@@ -12,6 +12,7 @@ use super::lifetime::Lives;
 use crate::client::Results;
 use crate::failure::Failure;
 use crate::frame::Frame;
+use crate::memory::KeptMemory;
 use crate::plans::Ready;
 
 /// Operators between two batches.
@@ -70,21 +71,16 @@ impl Open {
     pub(crate) fn rest_of(
         &mut self,
         frame: &Frame<'_>,
-        limit_bytes: u64,
-    ) -> Result<VecDeque<Batch>, Failure> {
+        memory: &KeptMemory,
+    ) -> Result<(Option<Batch>, Spool), Failure> {
         let Open { ready, params, rest, .. } = self;
-        let mut batches: VecDeque<Batch> = rest.take().into_iter().collect();
-        let mut bytes = 0;
+        let mut rows = Spool::default();
         frame.with_context(params, |cx| {
             while let Some(batch) = ready.compiled.next(cx)? {
-                bytes += batch.heap_bytes() as u64;
-                if bytes > limit_bytes {
-                    return Err(ExecError::OutOfMemory { what: "an open cursor", limit_bytes });
-                }
-                batches.push_back(batch.clone());
+                rows.push(memory.lend(), "an open cursor", batch.clone())?;
             }
             Ok::<(), ExecError>(())
         })?;
-        Ok(batches)
+        Ok((rest.take(), rows))
     }
 }

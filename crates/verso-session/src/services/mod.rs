@@ -35,6 +35,7 @@ use random::RandomNumbers;
 use sequences::SequenceValues;
 
 use crate::instance::Instance;
+use crate::memory::SessionMemory;
 use crate::registry::{Identity, SessionInfo, backend_id};
 use crate::settings::SessionSettings;
 use crate::tables::{Deferred, EngineTables, OpenTables};
@@ -52,6 +53,8 @@ pub(crate) struct Services {
     pub(crate) info: Arc<SessionInfo>,
     pub(crate) identity: Identity,
     pub(crate) settings: SessionSettings,
+    /// What its statements hold.
+    pub(crate) memory: SessionMemory,
     pub(crate) clocks: Clocks,
     pub(crate) notices: Notices,
     pub(crate) sequences: SequenceValues,
@@ -77,12 +80,14 @@ impl Services {
         let number = instance.sessions.number();
         let owner = instance.engine.lock_owner(number);
         let info = instance.sessions.add(number, clocks.statement_started(), owner.cancel_handle());
+        let settings = SessionSettings::default();
         Services {
+            memory: SessionMemory::new(&instance, &settings),
             instance,
             owner,
             info,
             identity: Identity::default(),
-            settings: SessionSettings::default(),
+            settings,
             clocks,
             notices: Notices::default(),
             sequences: SequenceValues::default(),
@@ -101,7 +106,7 @@ impl Services {
     pub(crate) fn lend<'s>(&'s self, views: &'s dyn SystemRows) -> verso_exec::Services<'s> {
         verso_exec::Services {
             time_zone: &self.settings.time_zone,
-            work_memory_bytes: self.settings.work_memory_bytes,
+            memory: self.memory.lend(),
             clock: &self.clocks,
             random: &self.random,
             sequences: &self.sequences,

@@ -27,6 +27,7 @@ impl Services {
             }
             "sweep_interval" => Some(database.sweep_interval.to_string()),
             "auto_backout" => on(database.auto_backout),
+            "memory_limit" => Some(settings::memory_text(self.instance.memory.limit_bytes())),
             name => fixed_setting(self, name).or_else(|| self.settings.show_asked(name)),
         }
     }

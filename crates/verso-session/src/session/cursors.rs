@@ -47,22 +47,30 @@ impl Session {
         let hold = cursor.hold;
         let (text, at) = (job.shown().into(), self.services.clocks.statement_started());
         let binary = cursor.binary;
-        let mut open =
-            SqlCursor { text, at, portal, binary, rows: None, position: 0, hold, transaction, depth, place };
+        let mut open = SqlCursor {
+            text,
+            at,
+            portal,
+            binary,
+            rows: None,
+            held: None,
+            position: 0,
+            hold,
+            transaction,
+            depth,
+            place,
+        };
         if cursor.scroll {
             let mut batches = Vec::new();
-            self.advance(&mut open.portal, 0, &mut Collect(&mut batches))?;
+            let mut held = self.services.memory.keep().lend().reserve("a cursor with SCROLL");
+            self.advance(&mut open.portal, 0, &mut Collect(&mut batches, &mut held))?;
             let types: Vec<_> =
                 prepared.columns().unwrap_or_default().iter().map(|column| column.ty.clone()).collect();
             let mut rows = Batch::of_types(&types);
             batches.iter().for_each(|batch| rows.append(batch));
-            let bytes = rows.heap_bytes() as u64;
-            let limit_bytes = self.services.settings.work_memory_bytes;
-            if bytes > limit_bytes {
-                let what = "a cursor with SCROLL";
-                return Err(verso_exec::ExecError::OutOfMemory { what, limit_bytes }.into());
-            }
+            held.resize(rows.heap_bytes() as u64)?;
             open.rows = Some(rows);
+            open.held = Some(held);
         }
         self.cursors.keep(name, open);
         if let Some(active) = self.transaction.take_block(Block::Statement) {

@@ -49,7 +49,7 @@ impl Session {
     fn values_of(&mut self, args: &[Expr], prepared: &Prepared) -> Result<Vec<Value>, SqlError> {
         self.ensure_active_for(false)?;
         let mut nowhere = Nowhere;
-        let mut results = Results::new(&mut nowhere);
+        let mut results = Results::new(&mut nowhere, self.services.memory.lend());
         let batch = self.framed(false, &mut results, |frame, _| {
             let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
             let row = args
@@ -61,8 +61,10 @@ impl Session {
             let columns = prepared.params().iter().map(|ty| OutputColumn::new("", ty.clone())).collect();
             let bound = Bound::Query(Plan::Values { rows: vec![row], columns });
             let mut rows = Vec::new();
-            let mut sink = Collect(&mut rows);
-            let mut results = Results::new(&mut sink);
+            let memory = frame.services.memory.lend();
+            let mut held = memory.reserve("arguments");
+            let mut sink = Collect(&mut rows, &mut held);
+            let mut results = Results::new(&mut sink, memory);
             results.streams = true;
             frame.execute(&bound, &[], &mut results)?;
             Ok(rows.pop())

@@ -1,6 +1,5 @@
 //! Portals of the session: bound, run in portions, opened for cursors.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -98,14 +97,14 @@ impl Session {
         max_rows: u64,
         sink: &mut dyn StatementSink,
     ) -> Result<PortalEnd, SqlError> {
-        let mut rows = Kept { sink, columns: None, batches: VecDeque::new() };
+        let mut rows = Kept::new(sink, self.services.memory.keep());
         let tag = self.perform(job, &mut rows)?.into_tag();
-        let Kept { columns, batches, .. } = rows;
+        let Kept { columns, rows, .. } = rows;
         let Some(columns) = columns else {
             *state.lock() = State::Done;
             return Ok(PortalEnd::Complete(tag));
         };
-        let held = Held::new(columns, batches, Some(tag), self.lives(false));
+        let held = Held::new(columns, (None, rows), Some(tag), self.lives(false));
         self.portals.note(state);
         held.hand_out(state, max_rows, sink)
     }
@@ -148,7 +147,7 @@ impl Session {
         let prepared = Arc::clone(portal.prepared());
         let shared = portal.shared();
         let Some(job) = Job::prepared(&prepared, portal.params()) else { return Ok(()) };
-        let mut silent = Kept { sink, columns: None, batches: VecDeque::new() };
+        let mut silent = Kept::new(sink, self.services.memory.keep());
         if prepared.only_reads() {
             self.pull_within(&job, &shared, None, None, hold, &mut silent).map(drop)
         } else {
@@ -156,7 +155,7 @@ impl Session {
             let done = self.transactional(&job, &mut silent)?;
             let columns = silent.columns.unwrap_or_default();
             let lives = self.lives(hold);
-            let held = Held::new(columns, silent.batches, Some(done.into_tag()), lives);
+            let held = Held::new(columns, (None, silent.rows), Some(done.into_tag()), lives);
             *shared.lock() = State::Held(held);
             self.portals.note(&shared);
             Ok(())
@@ -174,7 +173,8 @@ impl Session {
     ) -> Result<PortalEnd, SqlError> {
         self.begin_work(job)?;
         self.services.settings.take_asked();
-        let mut result = self.pull_within(job, state, open, Some(max_rows), false, sink);
+        let mut result =
+            self.contained(|session| session.pull_within(job, state, open, Some(max_rows), false, sink));
         result = result.and_then(|end| self.change_asked_settings().map(|()| end));
         if let Err(error) = &mut result {
             self.fail_work(error);
@@ -206,7 +206,7 @@ impl Session {
             Some(view) => active.txn.borrow_mut().begin_statement_under(view)?,
             None => active.txn.borrow_mut().begin_statement()?,
         }
-        let mut results = Results::new(sink);
+        let mut results = Results::new(sink, self.services.memory.lend());
         results.streams = true;
         let mut count = 0;
         let ran = self.in_frame(active, &mut results, &mut |frame, results| {

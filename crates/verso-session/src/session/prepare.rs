@@ -29,6 +29,7 @@ impl Session {
     }
 
     fn prepare_within(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Prepared, SqlError> {
+        let _parsing = self.services.memory.for_text(sql)?;
         let mut statements = parse_script(sql)?;
         let parsed = statements.pop();
         if !statements.is_empty() {
@@ -45,7 +46,8 @@ impl Session {
         parsed: Option<Parsed>,
         types: &[Option<SqlType>],
     ) -> Result<Prepared, SqlError> {
-        let nothing = Prepared::unbound(text, parsed, types);
+        let held = self.services.memory.for_text(&text)?;
+        let nothing = Prepared::unbound(text, parsed, types).holding(held);
         let Some(statement) = nothing.statement() else { return Ok(nothing) };
         if !ends_transaction(statement) {
             self.transaction.check_accepts(statement)?;

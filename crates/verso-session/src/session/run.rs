@@ -61,7 +61,7 @@ impl Session {
             Some(_) => Vec::new(),
             None => job.params.iter().map(type_of).collect(),
         };
-        let mut results = Results::new(sink);
+        let mut results = Results::new(sink, self.services.memory.lend());
         let silent = only_changes(job.statement);
         let done = self
             .framed(silent, &mut results, |frame, results| framed::statement(frame, job, &types, results))?;
@@ -200,7 +200,7 @@ impl Session {
 
     fn check_all(&self, active: &Active) -> Result<(), SqlError> {
         let mut nowhere = Nowhere;
-        let mut results = Results::new(&mut nowhere);
+        let mut results = Results::new(&mut nowhere, self.services.memory.lend());
         let mut check = |frame: &Frame<'_>, _: &mut Results<'_>| {
             let unique = active.txn.borrow_mut().check_unique_now();
             unique.map_err(|error| explain_late(frame, error))?;

@@ -52,14 +52,14 @@ impl Session {
         let Some(view) = open.view.take() else { return Err(SqlError::internal("a portal without a view")) };
         active.txn.borrow_mut().begin_statement_under(view)?;
         let mut nowhere = Nowhere;
-        let mut results = Results::new(&mut nowhere);
+        let mut results = Results::new(&mut nowhere, self.services.memory.lend());
         let columns = Arc::clone(&open.ready.planned.columns);
-        let limit = self.services.settings.work_memory_bytes;
-        let read = self.in_frame(active, &mut results, &mut |frame, _| open.rest_of(frame, limit));
+        let memory = self.services.memory.keep();
+        let read = self.in_frame(active, &mut results, &mut |frame, _| open.rest_of(frame, &memory));
         match read {
-            Ok(batches) => {
+            Ok(rows) => {
                 active.txn.borrow_mut().end_statement()?;
-                *state.lock() = State::Held(Held::new(columns, batches, None, open.lives));
+                *state.lock() = State::Held(Held::new(columns, rows, None, open.lives));
                 Ok(())
             }
             Err(Failure { error, .. }) => {

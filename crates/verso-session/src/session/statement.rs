@@ -9,6 +9,8 @@
 //!    and may cancel it.
 //! 2. A session that is to end starts no further statement, and gives up its transaction.
 
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -39,7 +41,7 @@ impl Session {
         let measures = self.services.settings.statement_statistics
             && *job.statement != Statement::ShowStatementStatistics;
         let measure = measures.then(|| Measure::start(&self.services));
-        let mut result = self.dispatch(job, sink);
+        let mut result = self.contained(|session| session.dispatch(job, sink));
         if result.is_ok() && job.ends {
             result = self.end_series().and(result);
         }
@@ -55,10 +57,30 @@ impl Session {
         result
     }
 
+    /// Runs part of a statement. A panic in it is an error of the statement, which fails its transaction: whatever was
+    /// half done there goes with it. (Within a mini-transaction it has closed the engine, as every half of one does.)
+    pub(crate) fn contained<T>(
+        &mut self,
+        work: impl FnOnce(&mut Session) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        match catch_unwind(AssertUnwindSafe(|| work(self))) {
+            Ok(result) => result,
+            Err(panic) => {
+                let text = panic.downcast_ref::<&str>().map(|text| (*text).to_string());
+                let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+                // Operators that were stopped in between are not used again.
+                self.plans.ready = RefCell::default();
+                Err(SqlError::internal(format!("the statement failed by a bug of the server: {text}")))
+            }
+        }
+    }
+
     /// Tells others what the session does now, and starts its clocks.
     pub(crate) fn begin_work(&mut self, job: &Job<'_>) -> Result<(), SqlError> {
         self.check_ending()?;
         self.settle()?;
+        let services = &mut self.services;
+        services.memory.begin_statement(&services.settings);
         let services = &self.services;
         let info = &services.info;
         if self.is_timed {

@@ -29,13 +29,17 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
     ("intervalstyle", "Sets the display format for interval values."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
+    ("memory_limit", "Limits the memory of all statements of the database (ALTER DATABASE SET)."),
     ("search_path", "Shows the schema search order for names that are not schema-qualified."),
     ("server_encoding", "Shows the server (database) character set encoding."),
     ("server_version", "Shows the server version."),
     ("server_version_num", "Shows the server version as an integer."),
+    ("session_memory_limit", "Limits the memory that a session's statements and portals hold."),
     ("standard_conforming_strings", "Causes '...' strings to treat backslashes literally."),
+    ("statement_memory_limit", "Limits the memory that a statement holds."),
     ("statement_statistics", "Counts what each statement costs, for SHOW STATEMENT STATISTICS."),
     ("statement_timeout", "Ends a statement that runs longer than this."),
+    ("temp_file_limit", "Limits the temporary files of a session."),
     ("timezone", "Sets the time zone for displaying and interpreting time stamps."),
     ("transaction_deferrable", "Shows whether the current transaction waits for a safe snapshot."),
     ("transaction_isolation", "Shows the current transaction's isolation level."),
@@ -76,6 +80,12 @@ pub struct Settings {
     pub application_name: String,
     /// What a sort, a grouping or a spool may use.
     pub work_memory_bytes: u64,
+    /// What a statement may hold; 0 is as much as the session and the instance allow, here and below.
+    pub statement_memory_bytes: u64,
+    /// What a session may hold, with its portals and cursors.
+    pub session_memory_bytes: u64,
+    /// What the temporary files of a session may hold.
+    pub temp_file_bytes: u64,
     /// Statements are measured.
     pub statement_statistics: bool,
     /// How long a statement may run; 0 is as long as it wants, here and below.
@@ -106,6 +116,9 @@ impl Default for Settings {
             deferrable: false,
             application_name: String::new(),
             work_memory_bytes: 256 << 20,
+            statement_memory_bytes: 0,
+            session_memory_bytes: 0,
+            temp_file_bytes: 0,
             statement_statistics: false,
             statement_timeout_ms: 0,
             lock_timeout_ms: 0,
@@ -213,6 +226,27 @@ impl Settings {
                 })?;
                 self.rules_off = list.to_string();
             }
+            ("statement_memory_limit" | "session_memory_limit" | "temp_file_limit", value) => {
+                let bytes = match value {
+                    // -1 is PostgreSQL's word for no limit.
+                    None | Some("-1") => 0,
+                    Some(value) => {
+                        memory_bytes(value).filter(|bytes| *bytes == 0 || *bytes >= 64 << 10).ok_or_else(
+                            || invalid(value).with_hint("0 or at least 64kB; units are kB, MB and GB."),
+                        )?
+                    }
+                };
+                match name {
+                    "statement_memory_limit" => self.statement_memory_bytes = bytes,
+                    "session_memory_limit" => self.session_memory_bytes = bytes,
+                    _ => self.temp_file_bytes = bytes,
+                }
+            }
+            ("memory_limit", _) => {
+                let text = "parameter \"memory_limit\" cannot be changed for a session";
+                return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text)
+                    .with_hint("ALTER DATABASE SET memory_limit = … changes it for all of them."));
+            }
             ("statement_statistics", value) => {
                 self.statement_statistics = flag(name, value, default.statement_statistics)?;
             }
@@ -299,6 +333,9 @@ impl Settings {
             "transaction_timeout" => duration(self.transaction_timeout_ms),
             "verso_rules_off" => self.rules_off.clone(),
             "work_mem" => format!("{}kB", self.work_memory_bytes >> 10),
+            "statement_memory_limit" => memory_text(self.statement_memory_bytes),
+            "session_memory_limit" => memory_text(self.session_memory_bytes),
+            "temp_file_limit" => memory_text(self.temp_file_bytes),
             "client_encoding" | "server_encoding" => "UTF8".to_string(),
             "datestyle" => "ISO, MDY".to_string(),
             "intervalstyle" => "postgres".to_string(),
@@ -369,7 +406,7 @@ fn time_zone(text: &str) -> Option<TimeZone> {
 }
 
 /// `64kB`, `4MB`, `1GB`; a bare number counts kilobytes, as PostgreSQL's work_mem does.
-fn memory_bytes(text: &str) -> Option<u64> {
+pub(crate) fn memory_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let number: u64 = text[..digits].parse().ok()?;
@@ -380,6 +417,11 @@ fn memory_bytes(text: &str) -> Option<u64> {
         _ => return None,
     };
     number.checked_mul(1 << shift)
+}
+
+/// A limit of memory or files as SHOW prints it; 0 is none.
+pub(crate) fn memory_text(bytes: u64) -> String {
+    if bytes == 0 { "0".to_string() } else { format!("{}kB", bytes >> 10) }
 }
 
 /// `100`, `1.5s`, `2 min`: in milliseconds, rounded, as PostgreSQL reads timeouts; at most 2147483647.
@@ -437,7 +479,8 @@ mod tests {
     fn every_setting_that_is_listed_shows_or_belongs_to_the_transaction() {
         let settings = Settings::default();
         for (name, _) in SETTINGS {
-            assert!(settings.show(name).is_some() || name.starts_with("transaction_"), "{name}");
+            let elsewhere = name.starts_with("transaction_") || *name == "memory_limit";
+            assert!(settings.show(name).is_some() || elsewhere, "{name}");
         }
     }
 

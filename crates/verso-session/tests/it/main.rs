@@ -4,6 +4,7 @@ mod cache;
 mod cursors;
 mod direct;
 mod experiment;
+mod memory;
 mod plans;
 mod prepared;
 mod statements;

@@ -15,7 +15,7 @@ pub use report::{EngineStatistics, SpaceReport, TableSpace};
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -34,6 +34,7 @@ use crate::mini::Mini;
 use crate::page::{Lsn, ObjectId, PageId, TxnId};
 use crate::recovery::{
     CHECKPOINT_BYTES_OWN, CheckpointTarget, Checkpointer, CheckpointerOptions, RecoveryReport, Store,
+    temporary_dir,
 };
 use crate::rules::{Rule, disabled};
 use crate::sequence::Sequence;
@@ -57,6 +58,7 @@ struct Inner {
     threads: Mutex<Vec<JoinHandle>>,
     checkpointer: Mutex<Option<Checkpointer>>,
     recovery: Option<RecoveryReport>,
+    temporary: PathBuf,
 }
 
 struct Target(std::sync::Weak<Shared>);
@@ -94,7 +96,7 @@ impl Engine {
     pub fn create(env: Env, path: &Path, options: EngineOptions) -> Result<Engine, StorageError> {
         let store = Store::create(&env, path, &store_options(&options, None), &REDO)?;
         let restoring = Restoring::of_new_database();
-        Engine::start(env, store, options, restoring, None)
+        Engine::start(env, path, store, options, restoring, None)
     }
 
     /// Opens a database and recovers it if it was not closed.
@@ -104,11 +106,12 @@ impl Engine {
     pub fn open(env: Env, path: &Path, options: EngineOptions) -> Result<Engine, StorageError> {
         let mut restoring = Restoring::of_new_database();
         let (store, report) = Store::open(&env, path, &store_options(&options, None), &REDO, &mut restoring)?;
-        Engine::start(env, store, options, restoring, Some(report))
+        Engine::start(env, path, store, options, restoring, Some(report))
     }
 
     fn start(
         env: Env,
+        path: &Path,
         store: Store,
         options: EngineOptions,
         restoring: Restoring,
@@ -197,8 +200,14 @@ impl Engine {
                 threads: Mutex::new(threads),
                 checkpointer: Mutex::new(checkpointer),
                 recovery,
+                temporary: temporary_dir(path),
             }),
         })
+    }
+
+    /// The folder for temporary files of those above; it need not be there.
+    pub fn temporary_dir(&self) -> &Path {
+        &self.inner.temporary
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

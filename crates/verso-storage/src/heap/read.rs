@@ -27,6 +27,8 @@ use crate::version::entry::VersionPointer;
 
 /// Rows a batch should have before it is handed out.
 const BATCH_ROWS: usize = 1024;
+/// Bytes of variable length beyond which it is handed out with fewer rows.
+pub(crate) const BATCH_BYTES: usize = 2 << 20;
 
 /// What to scan.
 pub struct ScanSpec<'a> {
@@ -70,27 +72,74 @@ pub struct HeapScan {
     pub(crate) columns: Vec<u16>,
     pub(crate) next: u32,
     pub(crate) end: u32,
+    /// Slots of the next page that are still to be read, one after the other, because its values may be long.
+    pub(crate) part: Range<u16>,
 }
 
 impl HeapScan {
-    /// Reads the next records into `out`: about 1,024 to 4,096; `false` at the end.
+    /// Reads the next records into `out`: about 1,024 to 4,096, fewer where their values are long; `false` at the end.
     ///
     /// # Errors
     /// `Corrupt`, `Io`, `Cancelled`.
     pub fn next(&mut self, out: &mut ScanBatch) -> Result<bool, StorageError> {
         prepare(&self.heap, &self.columns, out);
-        while self.next < self.end && out.records.len() < BATCH_ROWS {
+        while self.next < self.end
+            && out.records.len() < BATCH_ROWS
+            && out.batch.variable_bytes() < BATCH_BYTES
+        {
             if self.cancel.load(Ordering::Relaxed) {
                 return Err(StorageError::Cancelled);
             }
             if self.next.is_multiple_of(8) {
                 self.prefetch();
             }
-            read_page(&self.shared, &self.heap, &self.view, self.next, None, &self.columns, out)?;
-            self.next += 1;
+            if self.part.is_empty() {
+                self.part = self.long_slots()?;
+            }
+            if self.part.is_empty() {
+                read_page(&self.shared, &self.heap, &self.view, self.next, None, &self.columns, out)?;
+                self.next += 1;
+                continue;
+            }
+            let slot = [self.part.start];
+            read_page(&self.shared, &self.heap, &self.view, self.next, Some(&slot), &self.columns, out)?;
+            self.part.start += 1;
+            if self.part.is_empty() {
+                self.next += 1;
+            }
         }
         out.batch.rows = out.records.len();
         Ok(!out.records.is_empty())
+    }
+
+    /// The slots of the next page, if several of the values wanted stand in chains of pages of their own: all of them at once
+    /// might be gigabytes. No slots otherwise.
+    fn long_slots(&self) -> Result<Range<u16>, StorageError> {
+        let variable = |id: &u16| {
+            let column = self.heap.columns().iter().find(|column| column.id == *id);
+            column.is_some_and(|column| column.physical == verso_types::Physical::Bytes)
+        };
+        let Some(id) = self.heap.page_at(self.next).filter(|_| self.columns.iter().any(variable)) else {
+            return Ok(0..0);
+        };
+        let page = self.shared.core().pool.read(id)?;
+        if header::kind(&page) != Some(PageKind::Data) || header::owner(&page) != self.heap.object {
+            return Ok(0..0); // reading it says what is wrong
+        }
+        let Ok(layout) = self.heap.layout_of(&page) else { return Ok(0..0) };
+        let high = u16_at(&page, SLOT_HIGH).min(layout.capacity as u16);
+        let chains: usize = self
+            .columns
+            .iter()
+            .filter_map(|id| layout.ordinal(*id))
+            .map(|ordinal| &layout.columns[ordinal])
+            .filter(|place| place.is_variable())
+            .map(|place| {
+                let slots = &page[place.data..place.data + usize::from(high) * 8];
+                slots.as_chunks::<8>().0.iter().filter(|slot| slot[0] == ValueSlot::OVERFLOW).count()
+            })
+            .sum();
+        Ok(if chains > 1 { 0..high } else { 0..0 })
     }
 
     /// Fetches the next pages together when they follow each other in the file.

@@ -256,6 +256,7 @@ impl Heap {
             columns: spec.columns.to_vec(),
             next: spec.pages.start,
             end: spec.pages.end.min(self.page_count()),
+            part: 0..0,
         }
     }
 

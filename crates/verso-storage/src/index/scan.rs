@@ -24,6 +24,7 @@ use super::key::{KeyRange, encode_row, successor};
 use super::table::Index;
 use super::versions::Versions;
 use crate::StorageError;
+use crate::heap::read::BATCH_BYTES;
 use crate::heap::read::{AtHome, prepare, read_at_home, read_page};
 use crate::heap::{Heap, ScanBatch};
 use crate::page::{Flaw, RecordId};
@@ -95,7 +96,12 @@ impl IndexScan {
             prepare(&self.heap, &self.columns[..self.wanted], out);
             self.collect()?;
             self.resolve(out)?;
-            self.most = (self.most * 4).min(MOST_ENTRIES);
+            // Long values make batches of few records.
+            self.most = match out.batch.variable_bytes() {
+                bytes if bytes > BATCH_BYTES => (self.most * BATCH_BYTES / bytes).max(1),
+                bytes if bytes > BATCH_BYTES / 4 => self.most,
+                _ => (self.most * 4).min(MOST_ENTRIES),
+            };
             if !out.records.is_empty() {
                 return Ok(true);
             }

@@ -86,6 +86,14 @@ pub struct CheckpointReport {
     pub redo: Lsn,
 }
 
+/// The folder for temporary files of the database at `path`, which it may leave behind: it holds nothing that lasts.
+#[must_use]
+pub fn temporary_dir(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-tmp");
+    PathBuf::from(name)
+}
+
 /// The log folder of the database file at `path`.
 #[must_use]
 pub fn wal_dir(path: &Path) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Columns of equal length.
 
-use super::Column;
+use super::{BytesColumn, Column, ColumnData};
 use crate::sqltype::Physical;
 
 /// Some rows, column by column. A batch without columns still has a number of rows (`SELECT count(*)`).
@@ -61,6 +61,65 @@ impl Batch {
         assert_eq!(self.columns.len(), other.columns.len(), "batches of one layout");
         self.columns.iter_mut().zip(&other.columns).for_each(|(to, from)| to.append(from));
         self.rows += other.rows;
+    }
+
+    /// How many of the first rows that `selection` names have at most `max_bytes` bytes of variable length together; at
+    /// least one. Cheap where none of the batch's values is long.
+    pub fn fitting(&self, selection: &[u32], max_bytes: usize) -> usize {
+        let columns = || self.columns.iter().filter_map(|column| column.data.bytes());
+        let longest: usize = columns().map(BytesColumn::longest).sum();
+        if longest.saturating_mul(selection.len()) <= max_bytes {
+            return selection.len();
+        }
+        let mut left = max_bytes;
+        for (count, row) in selection.iter().enumerate() {
+            let bytes: usize = columns().map(|column| column.get(*row as usize).len()).sum();
+            if bytes > left && count > 0 {
+                return count;
+            }
+            left = left.saturating_sub(bytes);
+        }
+        selection.len()
+    }
+
+    /// Bytes that the batch will hold once the rows of `other` are appended.
+    pub fn bytes_with(&self, other: &Batch) -> usize {
+        let grown = |length: usize, capacity: usize, more: usize, width: usize| match length + more > capacity
+        {
+            true => (length + more).max(capacity * 2) * width,
+            false => capacity * width,
+        };
+        let column = |(to, from): (&Column, &Column)| match (&to.data, &from.data) {
+            (ColumnData::Bytes(to), ColumnData::Bytes(from)) => {
+                grown(to.ends.len(), to.ends.capacity(), from.ends.len(), 4)
+                    + grown(to.bytes.len(), to.bytes.capacity(), from.bytes.len(), 1)
+            }
+            (to, from) => {
+                let width = to.physical().width().unwrap_or(1);
+                grown(to.len(), to.heap_bytes() / width, from.len(), width)
+            }
+        };
+        let nulls = self.columns.len() * (self.rows + other.rows) / 4;
+        self.columns.iter().zip(&other.columns).map(column).sum::<usize>() + nulls
+    }
+
+    /// Bytes of the values of variable length of row `i`.
+    pub fn variable_bytes_at(&self, i: usize) -> usize {
+        self.columns.iter().filter_map(|column| column.data.bytes()).map(|column| column.get(i).len()).sum()
+    }
+
+    /// Bytes of the values of variable length.
+    #[inline]
+    pub fn variable_bytes(&self) -> usize {
+        self.columns.iter().filter_map(|column| column.data.bytes()).map(|column| column.bytes.len()).sum()
+    }
+
+    /// Forgets all rows, and the memory if it is more than `max_bytes`.
+    pub fn recycle(&mut self, max_bytes: usize) {
+        if self.heap_bytes() > max_bytes {
+            self.columns.iter_mut().for_each(|column| *column = Column::new(column.physical()));
+        }
+        self.clear();
     }
 
     /// Bytes of memory held.

@@ -35,6 +35,13 @@ impl BytesColumn {
         &self.bytes[self.start(i)..self.ends[i] as usize]
     }
 
+    /// Bytes of the longest value.
+    pub fn longest(&self) -> usize {
+        let mut start = 0;
+        let lengths = self.ends.iter().map(|end| end - std::mem::replace(&mut start, *end));
+        lengths.max().unwrap_or(0) as usize
+    }
+
     /// All values in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let mut start = 0;

@@ -1,8 +1,8 @@
 //! Columns from and to single values: for literals, results and procedures, not for the hot paths.
 
-use super::{Batch, Column, ColumnData};
+use super::{Batch, BytesColumn, Column, ColumnData};
 use crate::decimal::{Decimal, DecimalError, POW10};
-use crate::error::TypeError;
+use crate::error::{TypeError, sqlstate};
 use crate::row;
 use crate::sqltype::{NumericSpec, SqlType};
 use crate::value::{Interval, Value};
@@ -28,11 +28,17 @@ impl Column {
             (ColumnData::I128(data), Value::Uuid(v)) => data.push(v.cast_signed()),
             (ColumnData::F32(data), Value::Float4(v)) => data.push(*v),
             (ColumnData::F64(data), Value::Float8(v)) => data.push(*v),
-            (ColumnData::Bytes(data), Value::Text(v)) => data.push(v.as_bytes()),
-            (ColumnData::Bytes(data), Value::Bytes(v)) => data.push(v),
+            (ColumnData::Bytes(data), Value::Text(v)) => push_bytes(data, v.as_bytes())?,
+            (ColumnData::Bytes(data), Value::Bytes(v)) => push_bytes(data, v)?,
             (ColumnData::Bytes(data), Value::Numeric(v)) => data.push_with(|out| v.to_bytes(out)),
             (ColumnData::Bytes(data), Value::Array(_) | Value::Record(_)) => {
-                data.push_with(|out| row::encode_value(value, out));
+                let length = data.bytes.len();
+                row::encode_value(value, &mut data.bytes);
+                if data.bytes.len() - length > VALUE_BYTES_MAX || u32::try_from(data.bytes.len()).is_err() {
+                    data.bytes.truncate(length);
+                    return Err(too_long());
+                }
+                data.end_value();
             }
             _ => return Err(TypeError::mismatch(value, ty)),
         }
@@ -114,6 +120,25 @@ impl Batch {
     pub fn row(&self, i: usize, types: &[SqlType]) -> Vec<Value> {
         self.columns.iter().zip(types).map(|(column, ty)| column.value(i, ty)).collect()
     }
+}
+
+/// The longest value: below 1 GiB, as in PostgreSQL.
+const VALUE_BYTES_MAX: usize = (1 << 30) - 1;
+
+/// Appends a value, if it and the column have room.
+fn push_bytes(column: &mut BytesColumn, value: &[u8]) -> Result<(), TypeError> {
+    if value.len() > VALUE_BYTES_MAX || u32::try_from(column.bytes.len() + value.len()).is_err() {
+        return Err(too_long());
+    }
+    column.push(value);
+    Ok(())
+}
+
+#[cold]
+fn too_long() -> TypeError {
+    let text =
+        format!("a value exceeds the maximum length ({VALUE_BYTES_MAX} bytes), or its batch has no room");
+    TypeError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text)
 }
 
 /// The scale of a constrained numeric.

@@ -19,8 +19,8 @@ use self::aggregate::AggregateWindow;
 use self::frame::{FrameSpec, Frames, Partition};
 use self::value::ValueWindow;
 use super::operator::Operator;
-use super::sort::compare;
-use super::{BATCH_ROWS, ExecContext, key, spool};
+use super::order::compare;
+use super::{BATCH_ROWS, ExecContext, key};
 use crate::error::Result;
 use crate::expr::{Executor, ExprList};
 use crate::plan::{SortKey, TypedExpr, WindowCall, WindowFunction};
@@ -126,6 +126,7 @@ impl WindowOperator {
         }
         let mut rows = Batch::of_types(&self.types[..width]);
         let mut keys = Batch::of_types(self.order_by.types());
+        let mut held = cx.reserve("a window");
         let (mut own, mut other) = (Vec::new(), Vec::new());
         key::encode(&self.partition_keys, self.partition_by.types(), self.row, &mut own);
         loop {
@@ -145,11 +146,7 @@ impl WindowOperator {
                 to.rows += end - self.row;
             }
             self.row = end;
-            spool::check_memory(
-                cx,
-                "a window",
-                (rows.heap_bytes() + keys.heap_bytes() + rows.rows * 8) as u64,
-            )?;
+            held.resize((rows.heap_bytes() + keys.heap_bytes() + rows.rows * 8) as u64)?;
             if end < self.batch.rows || !self.read(cx)? {
                 break;
             }

@@ -8,6 +8,7 @@ use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, Physical, Value}
 use super::scratch::{Scratch, Vector};
 use super::{Node, Repr, compare, logic, text};
 use crate::context::EvalContext;
+use crate::expr::list::VECTOR_BYTES;
 use crate::expr::row::RowInput;
 use crate::functions::kernel::{Operand, Trap, unary};
 
@@ -73,6 +74,12 @@ impl Node {
                 for row in 0..rows {
                     let value = expr.eval(over.cx, RowInput { batch: over.batch, row }).map_err(|_| Trap)?;
                     out.push_value(&value, ty).map_err(|_| Trap)?;
+                    if row % 64 == 63 || matches!(value, Value::Text(_) | Value::Bytes(_) | Value::Array(_)) {
+                        over.cx.runtime.check_cancelled().map_err(|_| Trap)?;
+                        if out.data.bytes().is_some_and(|out| out.bytes.len() > VECTOR_BYTES) {
+                            return Err(Trap);
+                        }
+                    }
                 }
                 Ok(Vector::Owned(out))
             }

@@ -33,6 +33,7 @@ use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, Physical, SqlTyp
 use super::row::RowExpr;
 use crate::context::EvalContext;
 use crate::expr::like::LikePattern;
+use crate::expr::list::VECTOR_BYTES;
 use crate::functions::kernel::{CompareOp, KernelFn, Trap};
 use crate::plan::TypedExpr;
 use eval::Evaluation;
@@ -144,6 +145,7 @@ impl VectorExpr {
         match vector {
             Vector::Borrowed(column) => out.append(column),
             Vector::Owned(column) => scratch.give(std::mem::replace(out, column)),
+            Vector::Constant(column) if is_long(&column, batch.rows) => return Err(Trap),
             Vector::Constant(column) => repeat(&column, batch.rows, out),
         }
         Ok(())
@@ -208,6 +210,11 @@ pub(crate) enum BoolResult<'a> {
     All(bool),
     /// One per row.
     Rows(&'a [u8], &'a NullMask),
+}
+
+/// Whether so many copies of a value are left to the closures.
+fn is_long(one: &Column, rows: usize) -> bool {
+    one.data.bytes().is_some_and(|one| one.bytes.len().saturating_mul(rows) > VECTOR_BYTES)
 }
 
 /// Fills `out` with `rows` times the one value.

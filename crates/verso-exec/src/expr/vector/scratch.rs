@@ -4,6 +4,9 @@ use verso_types::{Column, NullMask, Physical};
 
 use crate::functions::kernel::Operand;
 
+/// Larger columns are not kept.
+const KEEP_BYTES: usize = 1 << 20;
+
 /// The result of a node.
 pub(super) enum Vector<'a> {
     /// A column of the input.
@@ -54,7 +57,7 @@ impl Scratch {
 
     pub(super) fn give(&mut self, mut column: Column) {
         // a handful per layout is all that an expression needs
-        if self.free.len() < 32 {
+        if self.free.len() < 32 && column.heap_bytes() <= KEEP_BYTES {
             column.clear();
             self.free.push(column);
         }

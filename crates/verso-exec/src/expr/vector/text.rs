@@ -3,6 +3,7 @@
 use verso_types::{BytesColumn, ColumnData};
 
 use crate::expr::like::LikePattern;
+use crate::expr::list::VECTOR_BYTES;
 use crate::functions::kernel::{Operand, Trap};
 
 /// Row by row one behind the other: `name || '1'`.
@@ -25,6 +26,9 @@ pub(super) fn concat(args: &[Operand<'_>], rows: usize, out: &mut ColumnData) ->
                         }
                     }
                 }
+                if out.bytes.len() > VECTOR_BYTES {
+                    return Err(Trap);
+                }
                 out.end_value();
             }
         }
@@ -45,7 +49,7 @@ fn append_suffix(
     let ends = values.ends.get(..rows).ok_or(Trap)?;
     let total = ends.last().map_or(0, |end| *end as usize) + rows * suffix.len();
     let length = u32::try_from(suffix.len()).map_err(|_| Trap)?;
-    if u32::try_from(total).is_err() {
+    if total > VECTOR_BYTES {
         return Err(Trap);
     }
     out.ends.extend(ends.iter().zip(1u32..).map(|(end, values)| end + values * length));

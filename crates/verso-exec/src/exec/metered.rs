@@ -1,0 +1,62 @@
+//! What goes around every operator: its batches are charged, and it is asked for no further one once its statement is
+//! cancelled. Each is one more level of the stack, so that is looked at, too.
+
+use verso_env::stack;
+use verso_types::Batch;
+
+use super::operator::Operator;
+use super::{ExecContext, KEEP_BYTES};
+use crate::error::Result;
+use crate::memory::{Reservation, SMALL_BYTES};
+
+/// An operator, and the memory of the batch that it filled last.
+pub(crate) struct MeteredOperator {
+    input: Box<dyn Operator>,
+    /// Made when a batch is no longer small.
+    held: Option<Reservation>,
+}
+
+impl MeteredOperator {
+    pub fn new(input: Box<dyn Operator>) -> Self {
+        Self { input, held: None }
+    }
+
+    /// Charges the batch as it is now.
+    #[cold]
+    fn charge(&mut self, cx: &ExecContext<'_>, bytes: u64) -> Result<()> {
+        let held =
+            self.held.get_or_insert_with(|| cx.services.memory.account.reserve("a batch of rows", u64::MAX));
+        held.resize(bytes)
+    }
+}
+
+impl Operator for MeteredOperator {
+    fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        stack::check()?;
+        cx.check_cancelled()?;
+        self.input.open(cx)
+    }
+
+    fn bound(&mut self, rows: u64) {
+        self.input.bound(rows);
+    }
+
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        stack::check()?;
+        cx.check_cancelled()?;
+        if self.held.as_ref().is_some_and(|held| held.bytes() > KEEP_BYTES as u64) {
+            out.recycle(KEEP_BYTES);
+        }
+        let more = self.input.next(cx, out)?;
+        let bytes = out.heap_bytes() as u64;
+        if bytes > SMALL_BYTES || self.held.is_some() {
+            self.charge(cx, bytes)?;
+        }
+        Ok(more)
+    }
+
+    fn close(&mut self) {
+        self.held = None;
+        self.input.close();
+    }
+}

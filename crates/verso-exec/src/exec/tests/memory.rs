@@ -1,0 +1,329 @@
+//! Operators with little memory against a naive reference: batches of 1, 3 and 1,024 rows, hashes that are all zero, memory
+//! refused and the statement cancelled at each step; and nothing is left behind.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+use verso_env::Env;
+use verso_types::{SqlType, cmp_sql};
+
+use super::*;
+use crate::exec::keys::ZERO_HASHES;
+use crate::plan::{JoinKind, SetOperation, SortKey};
+use crate::spill::{TempFiles, TempSpace};
+use crate::testing::call;
+
+type Row = Vec<Value>;
+
+/// A table of rows that repeat, with NULLs and texts of all lengths, and one of half of them.
+struct Little {
+    world: World,
+    many: Arc<TableDef>,
+    some: Arc<TableDef>,
+    _directory: tempfile::TempDir,
+}
+
+/// Numbers that look random and are the same each time.
+fn mixed(i: u64) -> u64 {
+    let i = (i ^ (i >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (i ^ (i >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 13
+}
+
+fn rows(seed: u64, count: u64) -> Vec<Row> {
+    let row = |i: u64| {
+        let random = mixed(seed * 100_000 + i);
+        let group = if random.is_multiple_of(11) { Value::Null } else { int((random % 197) as i32) };
+        let text = match random % 7 {
+            0 => Value::Null,
+            length => Value::text(&format!("{:0>1$}", random % 41, (length * length * 3) as usize)),
+        };
+        vec![int(i as i32), group, text]
+    };
+    (0..count).map(row).collect()
+}
+
+impl Little {
+    fn new(count: u64) -> Little {
+        let directory = tempfile::tempdir().expect("a directory");
+        let columns = [("id", SqlType::Int4), ("grp", SqlType::Int4), ("name", SqlType::Text)];
+        let (many, some) = (table(300, "many", &columns), table(301, "some", &columns));
+        let mut world = World::new(|_| {});
+        world.tables.fill(&many, rows(1, count));
+        world.tables.fill(&some, rows(2, count / 2));
+        let files = TempFiles::new(Env::real().vfs, directory.path().join("tmp"));
+        world.session.temporary = Some(Arc::new(TempSpace::new(Arc::new(files), 0)));
+        world.session.work_memory.set(64 << 10);
+        Little { world, many, some, _directory: directory }
+    }
+
+    fn run(&self, plan: &Plan) -> Result<Vec<Row>, String> {
+        let statement = crate::plan::Statement::Query(plan.clone());
+        let result = self.world.run(&statement, Executor::Auto).map(|(rows, _)| rows);
+        let space = self.world.session.temporary.as_ref().expect("files");
+        assert_eq!((space.used_bytes(), space.files().open_files()), (0, 0), "files are left");
+        assert_eq!(self.world.session.memory.used_bytes(), 0, "memory is left");
+        result
+    }
+
+    fn spilled(&self) -> u64 {
+        self.world.session.temporary.as_ref().expect("files").written_bytes()
+    }
+
+    /// Plans by name, whether their order counts, and what they yield.
+    fn cases(&self) -> Vec<(&'static str, bool, Plan, Vec<Row>)> {
+        let (many, some) = (self.world.tables.rows(&self.many), self.world.tables.rows(&self.some));
+        let all = || Box::new(scan(&self.many, None));
+        let mut cases = Vec::new();
+
+        let key = |index: usize, descending: bool, nulls_first: bool| SortKey {
+            expr: of(&self.many, index),
+            descending,
+            nulls_first,
+        };
+        let mut sorted = many.clone();
+        sorted.sort_by(|a, b| {
+            // NULLs first whatever the direction, then names ascending with NULLs last.
+            let null = |row: &Row| row[1].is_null();
+            (null(b).cmp(&null(a))).then(cmp_sql(&b[1], &a[1])).then(cmp_sql(&a[2], &b[2]))
+        });
+        let sort = Plan::Sort { input: all(), keys: vec![key(1, true, true), key(2, false, false)] };
+        let limited = Plan::Limit {
+            input: Box::new(sort.clone()),
+            limit: Some(literal(Value::Int8(700))),
+            offset: Some(literal(Value::Int8(30))),
+            ties: Vec::new(),
+        };
+        cases.push(("limit", true, limited, sorted.iter().skip(30).take(700).cloned().collect()));
+        cases.push(("sort", true, sort, sorted));
+
+        let mut groups: BTreeMap<String, (Value, Vec<&Row>)> = BTreeMap::new();
+        for row in &many {
+            let key = format!("{:?}", row[2]);
+            groups.entry(key).or_insert_with(|| (row[2].clone(), Vec::new())).1.push(row);
+        }
+        let mut distinct = aggregate("count", vec![of(&self.many, 1)]);
+        distinct.distinct = true;
+        let total = |(name, rows): &(Value, Vec<&Row>)| {
+            let numbers = rows.iter().filter_map(|row| row[1].as_i64());
+            let mut seen: Vec<i64> = numbers.clone().collect();
+            seen.sort_unstable();
+            seen.dedup();
+            let texts: Vec<&str> = rows.iter().filter_map(|row| row[2].as_str()).collect();
+            vec![
+                name.clone(),
+                Value::Int8(rows.len() as i64),
+                numbers.clone().next().map_or(Value::Null, |_| Value::Int8(numbers.sum())),
+                Value::Array(rows.iter().map(|row| row[0].clone()).collect()),
+                if texts.is_empty() { Value::Null } else { Value::text(&texts.join("+")) },
+                Value::Int8(seen.len() as i64),
+            ]
+        };
+        let grouped = Plan::Aggregate {
+            input: all(),
+            group_by: vec![of(&self.many, 2)],
+            aggregates: vec![
+                aggregate("count", vec![]),
+                aggregate("sum", vec![of(&self.many, 1)]),
+                aggregate("array_agg", vec![of(&self.many, 0)]),
+                aggregate("string_agg", vec![of(&self.many, 2), literal(Value::text("+"))]),
+                distinct,
+            ],
+            sets: None,
+        };
+        cases.push(("group", false, grouped, groups.values().map(total).collect()));
+        let by_id = Plan::Aggregate {
+            input: all(),
+            group_by: vec![of(&self.many, 0)],
+            aggregates: vec![aggregate("max", vec![of(&self.many, 2)])],
+            sets: None,
+        };
+        cases.push((
+            "group by id",
+            false,
+            by_id,
+            many.iter().map(|row| vec![row[0].clone(), row[2].clone()]).collect(),
+        ));
+
+        let pick = |table: &Arc<TableDef>| {
+            let exprs = vec![of(table, 1), of(table, 2)];
+            Box::new(Plan::Project {
+                input: Box::new(scan(table, None)),
+                exprs,
+                names: vec!["grp".into(), "name".into()],
+            })
+        };
+        let pairs = |rows: &[Row]| -> Vec<Row> { rows.iter().map(|row| row[1..].to_vec()).collect() };
+        let (left, right) = (pairs(&many), pairs(&some));
+        let unique = |rows: &[Row]| {
+            let mut unique: Vec<Row> = Vec::new();
+            let mut seen = std::collections::BTreeSet::new();
+            unique.extend(rows.iter().filter(|row| seen.insert(format!("{row:?}"))).cloned());
+            unique
+        };
+        cases.push(("distinct", false, Plan::Distinct { input: pick(&self.many) }, unique(&left)));
+        for (operation, all) in [
+            (SetOperation::Intersect, false),
+            (SetOperation::Except, false),
+            (SetOperation::Intersect, true),
+            (SetOperation::Except, true),
+        ] {
+            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+            right.iter().for_each(|row| *counts.entry(format!("{row:?}")).or_default() += 1);
+            let intersects = operation == SetOperation::Intersect;
+            let mut kept = Vec::new();
+            for row in if all { left.clone() } else { unique(&left) } {
+                let count = counts.entry(format!("{row:?}")).or_default();
+                if (*count > 0) == intersects {
+                    kept.push(row);
+                }
+                *count = if all { count.saturating_sub(1) } else { *count };
+            }
+            let plan = Plan::SetOperation { left: pick(&self.many), right: pick(&self.some), operation, all };
+            cases.push(("set operation", false, plan, kept));
+        }
+
+        for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full] {
+            for keyed in [true, false] {
+                let few = |rows: &[Row], keyed: bool| rows[..if keyed { rows.len() } else { 90 }].to_vec();
+                let (left, right) = (few(&many, keyed), few(&some, keyed));
+                let id_below =
+                    |table: &Arc<TableDef>| (!keyed).then(|| call("<", vec![of(table, 0), lit(90)]));
+                let expected = joined(&left, &right, kind, keyed);
+                let right_id = column(3, SqlType::Int4);
+                let plan = Plan::Join {
+                    left: Box::new(scan(&self.many, id_below(&self.many))),
+                    right: Box::new(scan(&self.some, id_below(&self.some))),
+                    kind,
+                    equal: if keyed {
+                        vec![(of(&self.many, 2), of(&self.some, 2)), (of(&self.many, 1), of(&self.some, 1))]
+                    } else {
+                        Vec::new()
+                    },
+                    filter: Some(call("<>", vec![call("%", vec![right_id, lit(3)]), lit(0)])),
+                };
+                cases.push((if keyed { "join" } else { "cross join" }, false, plan, expected));
+            }
+        }
+        let shared = Arc::new(scan(&self.many, None));
+        let read = || Plan::Shared { plan: Arc::clone(&shared), columns: shared.output() };
+        let twice = Plan::Append { inputs: vec![read(), read()] };
+        cases.push(("with", true, twice, [many.clone(), many].concat()));
+        cases
+    }
+}
+
+fn joined(left: &[Row], right: &[Row], kind: JoinKind, keyed: bool) -> Vec<Row> {
+    let pair = |a: &Row, b: &Row| {
+        let keys = !keyed || (1..3).all(|i| !a[i].is_null() && cmp_sql(&a[i], &b[i]) == Ordering::Equal);
+        keys && b[0].as_i64().is_some_and(|id| id % 3 != 0)
+    };
+    let nulls = vec![Value::Null; 3];
+    let mut rows = Vec::new();
+    let mut matched = vec![false; right.len()];
+    for a in left {
+        let mut lonely = true;
+        for (b, matched) in right.iter().zip(&mut matched) {
+            if pair(a, b) {
+                (lonely, *matched) = (false, true);
+                rows.push([&a[..], &b[..]].concat());
+            }
+        }
+        if lonely && kind.pads_right() {
+            rows.push([&a[..], &nulls[..]].concat());
+        }
+    }
+    if kind.pads_left() {
+        let lonely = right.iter().zip(&matched).filter(|(_, matched)| !**matched);
+        rows.extend(lonely.map(|(b, _)| [&nulls[..], &b[..]].concat()));
+    }
+    rows
+}
+
+/// Rows as texts, in order or sorted.
+fn texts(rows: &[Row], ordered: bool) -> Vec<String> {
+    let mut texts: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+    if !ordered {
+        texts.sort_unstable();
+    }
+    texts
+}
+
+#[test]
+fn little_memory_changes_no_answer() {
+    let little = Little::new(2_400);
+    for (name, ordered, plan, expected) in little.cases() {
+        let expected = texts(&expected, ordered);
+        for (bytes, batch, zero) in [
+            (64 << 10, 1024, false),
+            (64 << 10, 3, false),
+            (64 << 10, 1, false),
+            (64 << 20, 1024, false),
+            (64 << 10, 1024, true),
+        ] {
+            little.world.session.work_memory.set(bytes);
+            little.world.tables.batch_rows.set(batch);
+            ZERO_HASHES.set(zero);
+            let before = little.spilled();
+            let rows = little.run(&plan);
+            ZERO_HASHES.set(false);
+            let rows = rows.unwrap_or_else(|error| panic!("{name} {bytes} {batch} {zero}: {error}"));
+            let rows = texts(&rows, ordered);
+            assert!(
+                rows == expected,
+                "{name} {bytes} {batch} {zero}: {} rows, not {}",
+                rows.len(),
+                expected.len()
+            );
+            if bytes > 1 << 20 {
+                assert_eq!(little.spilled(), before, "{name} spills without need");
+            } else if !matches!(name, "set operation" | "cross join") {
+                assert!(little.spilled() > before, "{name} fits into {bytes} bytes: the test is too small");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refusal_at_any_step_gives_the_answer_or_53200() {
+    let little = Little::new(1_200);
+    little.world.tables.batch_rows.set(200);
+    for (name, ordered, plan, expected) in little.cases() {
+        let expected = texts(&expected, ordered);
+        let mut refused = 0;
+        for request in 1..200 {
+            little.world.session.memory.refuse_at(request);
+            let result = little.run(&plan);
+            let was_refused = little.world.session.memory.has_refused();
+            little.world.session.memory.refuse_at(0);
+            match result {
+                Ok(rows) => assert!(texts(&rows, ordered) == expected, "{name} {request}"),
+                Err(error) => {
+                    assert!(error.starts_with("53200 out of memory: "), "{name} {request}: {error}")
+                }
+            }
+            if !was_refused {
+                break;
+            }
+            refused += 1;
+        }
+        assert!(refused > 0, "{name} never asks for memory");
+    }
+}
+
+#[test]
+fn a_cancel_at_any_batch_ends_the_statement_and_leaves_nothing() {
+    let little = Little::new(1_200);
+    little.world.tables.batch_rows.set(100);
+    for (name, _, plan, _) in little.cases() {
+        for batch in [1, 2, 7, 12, 13, 14, 18] {
+            *little.world.tables.cancels.lock() = Some((batch, Arc::clone(&little.world.cancel)));
+            let result = little.run(&plan);
+            *little.world.tables.cancels.lock() = None;
+            if little.world.cancel.swap(false, Relaxed) {
+                let error = result.expect_err(name);
+                assert_eq!(error, "57014 canceling statement due to user request", "{name} {batch}");
+            }
+        }
+    }
+}

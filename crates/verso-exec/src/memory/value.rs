@@ -1,0 +1,146 @@
+//! Values under construction: bounded, charged, cancelled.
+//!
+//! A value has less than 1 GiB, as in PostgreSQL. A function whose result may be longer than its arguments writes it into
+//! [`Bytes`], which asks for room before it grows and for a cancel each time it has grown by [`STEP`].
+
+use verso_types::{TypeError, Value};
+
+use super::Reservation;
+use crate::context::EvalContext;
+use crate::error::{ExecError, Result};
+
+/// The longest value.
+pub(crate) const VALUE_BYTES_MAX: usize = (1 << 30) - 1;
+/// Work between two looks at the flag that cancels.
+const STEP: usize = 1 << 20;
+
+/// 54000, as PostgreSQL words it.
+///
+/// # Errors
+/// For a value of so many bytes.
+pub(crate) fn check_length(bytes: usize) -> Result<()> {
+    if bytes <= VALUE_BYTES_MAX { Ok(()) } else { Err(too_long()) }
+}
+
+#[cold]
+fn too_long() -> ExecError {
+    let text = format!("string buffer exceeds maximum allowed length ({VALUE_BYTES_MAX} bytes)");
+    TypeError::new("54000", text).into()
+}
+
+/// The bytes of a value that is being made.
+pub(crate) struct Bytes<'a> {
+    cx: &'a EvalContext<'a>,
+    bytes: Vec<u8>,
+    /// Where the next look is due.
+    next: usize,
+    /// Made with the first look: most values are short.
+    held: Option<Reservation>,
+}
+
+impl<'a> Bytes<'a> {
+    pub fn new(cx: &'a EvalContext<'a>) -> Self {
+        Self { cx, bytes: Vec::new(), next: STEP, held: None }
+    }
+
+    /// One that will have so many bytes.
+    ///
+    /// # Errors
+    /// As [`Bytes::push`].
+    pub fn with_capacity(cx: &'a EvalContext<'a>, bytes: usize) -> Result<Self> {
+        let mut new = Self::new(cx);
+        new.make_room(bytes)?;
+        if new.bytes.capacity() < bytes {
+            new.bytes.reserve_exact(bytes);
+        }
+        Ok(new)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Appends some.
+    ///
+    /// # Errors
+    /// 54000 beyond the length of a value, `OutOfMemory`, `Cancelled`.
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.bytes.len() + bytes.len() >= self.next {
+            self.make_room(bytes.len())?;
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Asks for all that is due before so many bytes are added.
+    #[cold]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let wanted = self.bytes.len().saturating_add(more);
+        check_length(wanted)?;
+        if wanted < STEP {
+            return Ok(());
+        }
+        self.cx.runtime.check_cancelled()?;
+        // Enough for all that comes before the next look.
+        if wanted + STEP > self.bytes.capacity() {
+            let capacity = (wanted + STEP).max(self.bytes.capacity() * 3 / 2).min(VALUE_BYTES_MAX + STEP);
+            let held =
+                self.held.get_or_insert_with(|| self.cx.services.memory.account.reserve("a value", u64::MAX));
+            // The value itself is a copy of the buffer.
+            held.resize(2 * capacity as u64)?;
+            self.bytes
+                .try_reserve_exact(capacity - self.bytes.len())
+                .map_err(|_| ExecError::no_memory("a value", capacity as u64))?;
+        }
+        self.next = wanted.saturating_add(STEP);
+        Ok(())
+    }
+
+    /// The text; what was pushed is valid UTF-8 as a whole.
+    pub fn into_text(self) -> Value {
+        match String::from_utf8(self.bytes) {
+            Ok(text) => Value::Text(text.into()),
+            Err(error) => Value::Text(String::from_utf8_lossy(error.as_bytes()).into()),
+        }
+    }
+
+    /// The bytea.
+    pub fn into_bytea(self) -> Value {
+        Value::Bytes(self.bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::testing::TestSession;
+
+    #[test]
+    fn a_value_is_charged_as_it_grows_and_ends_below_a_gigabyte() {
+        let session = TestSession::default();
+        let services = session.services();
+        let cx = session.context(&services);
+        let mut value = Bytes::new(&cx);
+        let chunk = vec![b'x'; 1 << 20];
+        for _ in 0..3 {
+            value.push(&chunk).expect("room");
+        }
+        assert!(session.memory.used_bytes() >= 6 << 20, "{}", session.memory.used_bytes());
+        drop(value);
+        assert_eq!(session.memory.used_bytes(), 0);
+
+        let error = Bytes::with_capacity(&cx, VALUE_BYTES_MAX + 1).err().expect("too long");
+        assert!(matches!(&error, ExecError::Type(error) if error.sqlstate == "54000"), "{error:?}");
+        session.memory.set_limit(8 << 20);
+        let mut value = Bytes::new(&cx);
+        let error = (0..10).try_for_each(|_| value.push(&chunk)).expect_err("a limit of 8 MiB");
+        assert!(matches!(error, ExecError::OutOfMemory { what: "a value", .. }), "{error:?}");
+        session.cancel.store(true, Ordering::Relaxed);
+        let error = Bytes::new(&cx).push(&chunk).expect_err("cancelled");
+        assert!(matches!(error, ExecError::Cancelled), "{error:?}");
+    }
+}

@@ -1,0 +1,99 @@
+//! The memory of a session: its accounts, its temporary files, and what statements and portals are lent of them.
+//!
+//! ```text
+//! instance (memory_limit) ◄── session (session_memory_limit) ◄─┬─ statement (statement_memory_limit) ◄── operators (work_mem)
+//!                                                              └─ portals, cursors: rows that outlive their statement
+//! ```
+//!
+//! A statement whose operators are kept by an open portal keeps its account; the next one gets another.
+
+use std::sync::Arc;
+
+use verso_exec::memory::{Account, Memory, Reservation, Scope};
+use verso_exec::spill::TempSpace;
+
+use crate::instance::Instance;
+use crate::settings::Settings;
+use verso_planner::errors::SqlError;
+
+/// Shorter texts are not counted.
+const TEXT_BYTES: usize = 4 << 10;
+/// Bytes of syntax tree, plan and operators for a byte of text: of long lists of short literals, which take the most.
+const TREE_BYTES: u64 = 64;
+
+/// What a session holds, and may hold.
+#[derive(Debug)]
+pub(crate) struct SessionMemory {
+    session: Account,
+    statement: Account,
+    temporary: Arc<TempSpace>,
+    work_bytes: u64,
+}
+
+impl SessionMemory {
+    pub(crate) fn new(instance: &Instance, settings: &Settings) -> SessionMemory {
+        let session = instance.memory.child(Scope::Session, settings.session_memory_bytes);
+        SessionMemory {
+            statement: session.child(Scope::Statement, settings.statement_memory_bytes),
+            session,
+            temporary: Arc::new(TempSpace::new(Arc::clone(&instance.temporary), settings.temp_file_bytes)),
+            work_bytes: settings.work_memory_bytes,
+        }
+    }
+
+    /// A statement begins, under these settings.
+    #[inline]
+    pub(crate) fn begin_statement(&mut self, settings: &Settings) {
+        if self.statement.is_alone() {
+            self.statement.begin();
+        } else {
+            self.statement = self.session.child(Scope::Statement, 0);
+        }
+        self.statement.set_limit(settings.statement_memory_bytes);
+        self.session.set_limit(settings.session_memory_bytes);
+        self.temporary.set_limit(settings.temp_file_bytes);
+        self.work_bytes = settings.work_memory_bytes;
+    }
+
+    /// For a statement.
+    #[inline]
+    pub(crate) fn lend(&self) -> Memory<'_> {
+        Memory { work_bytes: self.work_bytes, account: &self.statement, temporary: Some(&self.temporary) }
+    }
+
+    /// Room for what becomes of a text, before it is parsed; none for short ones.
+    ///
+    /// # Errors
+    /// 53200.
+    pub(crate) fn for_text(&self, text: &str) -> Result<Option<Reservation>, SqlError> {
+        if text.len() < TEXT_BYTES {
+            return Ok(None);
+        }
+        let mut held = self.session.reserve("the text of a statement", u64::MAX);
+        held.resize(text.len() as u64 * TREE_BYTES)?;
+        Ok(Some(held))
+    }
+
+    /// For rows that outlive their statement.
+    pub(crate) fn keep(&self) -> KeptMemory {
+        KeptMemory {
+            work_bytes: self.work_bytes,
+            account: self.session.clone(),
+            temporary: Arc::clone(&self.temporary),
+        }
+    }
+}
+
+/// The same as [`Memory`], for those who do not borrow the session.
+#[derive(Debug)]
+pub(crate) struct KeptMemory {
+    work_bytes: u64,
+    account: Account,
+    temporary: Arc<TempSpace>,
+}
+
+impl KeptMemory {
+    pub(crate) fn lend(&self) -> Memory<'_> {
+        Memory { work_bytes: self.work_bytes, account: &self.account, temporary: Some(&self.temporary) }
+    }
+}

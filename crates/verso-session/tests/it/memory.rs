@@ -1,0 +1,244 @@
+//! What statements may hold: the limits, what happens at them, and that nothing but the statement ends.
+
+use verso_session::{CommandTag, Notice, OutputColumn, SqlError, StatementSink};
+use verso_types::Batch;
+
+use super::World;
+
+#[test]
+fn every_limit_is_shown_and_acts() {
+    let world = World::new();
+    let mut client = world.connect();
+    for name in ["statement_memory_limit", "session_memory_limit", "temp_file_limit"] {
+        assert_eq!(client.value(&format!("SHOW {name}")), "0", "{name}");
+        client.run(&format!("SET {name} = '8MB'"));
+        assert_eq!(client.value(&format!("SHOW {name}")), "8192kB", "{name}");
+        assert_eq!(client.fails(&format!("SET {name} = '1kB'")).0, "22023", "{name}");
+        client.run(&format!("SET {name} = -1"));
+        assert_eq!(client.value(&format!("SHOW {name}")), "0", "{name}");
+    }
+    assert_eq!(client.fails("SET memory_limit = '1GB'").0, "55P02");
+
+    let long = "SELECT length(repeat('x', 20000000))";
+    assert_eq!(client.value(long), "20000000");
+    for (set, setting, reset) in [
+        ("SET statement_memory_limit = '16MB'", "statement_memory_limit", "RESET statement_memory_limit"),
+        ("SET session_memory_limit = '16MB'", "session_memory_limit", "RESET session_memory_limit"),
+        (
+            "ALTER DATABASE SET memory_limit = '16MB'",
+            "memory_limit",
+            "ALTER DATABASE SET memory_limit = '4GB'",
+        ),
+    ] {
+        client.run(set);
+        let error = client.try_run(long).expect_err(setting);
+        assert_eq!(
+            (error.sqlstate, &*error.message),
+            ("53200", "out of memory: a value needs more than 16777216 bytes")
+        );
+        assert_eq!(error.hint.as_deref(), Some(&*format!("Raise {setting}.")));
+        client.run(reset);
+        assert_eq!(client.value(long), "20000000");
+    }
+    assert_eq!(client.value("SHOW memory_limit"), "4194304kB");
+}
+
+#[test]
+fn sorts_joins_and_groups_larger_than_work_mem_go_to_files_up_to_their_limit() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (id int, name text)");
+    client
+        .run("INSERT INTO t SELECT i, 'name ' || (i * 7919) % 20000 FROM generate_series(1, 20000) AS s(i)");
+    let queries = [
+        "SELECT count(*), min(id) FROM (SELECT id FROM t ORDER BY name, id OFFSET 5) AS s",
+        "SELECT count(*), sum(n) FROM (SELECT name, count(*) AS n FROM t GROUP BY name) AS s",
+        "SELECT count(*), sum(a.id) FROM t AS a JOIN t AS b ON a.name = b.name",
+        "SELECT count(*), max(name) FROM (SELECT DISTINCT name FROM t) AS s",
+        "SELECT count(*), max(name) FROM (SELECT name FROM t EXCEPT SELECT name FROM t WHERE id < 9) AS s",
+    ];
+    let plenty: Vec<_> = queries.iter().map(|sql| client.run(sql)).collect();
+    client.run("SET work_mem = '64kB'");
+    for (sql, plenty) in queries.iter().zip(&plenty) {
+        assert_eq!(client.run(sql), *plenty, "{sql}");
+    }
+    client.run("SET temp_file_limit = '64kB'");
+    for sql in queries {
+        let error = client.try_run(sql).expect_err(sql);
+        assert_eq!(error.sqlstate, "53400", "{sql}: {error:?}");
+        assert_eq!(error.message, "temporary file size exceeds \"temp_file_limit\" (64kB)");
+    }
+    client.run("RESET temp_file_limit");
+    // A cursor keeps its rows in a file, and gives them in their order.
+    client.run("BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT id FROM t ORDER BY id; COMMIT");
+    assert_eq!(client.run("FETCH 2 FROM c"), ["1", "2", "FETCH 2"]);
+    client.run("MOVE 19990 FROM c");
+    assert_eq!(client.run("FETCH ALL FROM c").len(), 9);
+    client.run("CLOSE c");
+    let temporary = world.instance.engine.temporary_dir().to_path_buf();
+    assert_eq!(std::fs::read_dir(temporary).expect("files were made").count(), 0);
+}
+
+/// What one statement made gigabytes of.
+#[test]
+fn values_and_batches_are_bounded_in_bytes() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("SET statement_memory_limit = '64MB'");
+    for (sql, code) in [
+        ("SELECT length(replace(repeat('x', 1000000000), 'x', 'yy'))", "53200"),
+        ("SELECT length(repeat('x', 2000000000))", "54000"),
+        ("SELECT length(string_agg(repeat('x', 1000000), '')) FROM generate_series(1, 2000)", "53200"),
+        ("SELECT cardinality(array_agg(repeat('x', 1000000))) FROM generate_series(1, 7000)", "53200"),
+        ("SELECT length(concat(a, a, a, a)) FROM (SELECT repeat('x', 20000000) AS a) AS s", "53200"),
+        ("SELECT length(regexp_replace(repeat('x', 10000000), 'x', 'yyyyyyyyyy', 'g'))", "53200"),
+    ] {
+        assert_eq!(client.fails(sql).0, code, "{sql}");
+    }
+    // None of these holds more than a few of its rows at a time.
+    for (sql, result) in [
+        ("SELECT sum(length(repeat('x', 1000000))) FROM generate_series(1, 300)", "300000000"),
+        (
+            "SELECT sum(length(a)) FROM (SELECT repeat('x', 1000000) AS a FROM generate_series(1, 300)) AS s",
+            "300000000",
+        ),
+        ("SELECT count(*) FROM generate_series(1, 300) WHERE repeat('x', 1000000) = 'x'", "0"),
+        (
+            "SELECT sum(length(a || b)) FROM (SELECT repeat('x', 1000000) AS a, i::text AS b FROM generate_series(1, 200) AS s(i)) AS s",
+            "200000492",
+        ),
+        (
+            "SELECT sum(length(a)) FROM (VALUES (repeat('x', 9000000))) AS v(a), generate_series(1, 50)",
+            "450000000",
+        ),
+    ] {
+        assert_eq!(client.value(sql), result, "{sql}");
+    }
+    client.run("CREATE TABLE long (id int, a text)");
+    client.run("INSERT INTO long SELECT i, repeat('x', 3000000) FROM generate_series(1, 60) AS s(i)");
+    assert_eq!(client.value("SELECT sum(length(a)) FROM long"), "180000000");
+    client.run("SET work_mem = '16MB'");
+    assert_eq!(
+        client.value("SELECT sum(length(a)) FROM (SELECT a FROM long ORDER BY id DESC) AS s"),
+        "180000000"
+    );
+}
+
+/// A text is counted before it is parsed, a prepared statement as long as it is there.
+#[test]
+fn long_texts_are_counted() {
+    let world = World::new();
+    let mut client = world.connect();
+    let long = format!("VALUES {}(0)", "(1),".repeat(100_000));
+    client.run("SET session_memory_limit = '16MB'");
+    let error = client.try_run(&long).expect_err("too long");
+    assert_eq!((error.sqlstate, error.hint.as_deref()), ("53200", Some("Raise session_memory_limit.")));
+    client.run("SET session_memory_limit = 0");
+    assert_eq!(client.run(&long).len(), 100_002);
+    assert_eq!(world.instance.memory().used_bytes(), 0);
+    let prepared = client.session.prepare(&long, &[]).expect("a statement");
+    assert!(world.instance.memory().used_bytes() > 16 << 20);
+    drop(prepared);
+    assert_eq!(world.instance.memory().used_bytes(), 0);
+}
+
+/// A client in whose sink the server has a bug.
+struct Broken;
+
+impl StatementSink for Broken {
+    fn begin(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn batch(&mut self, _: &Batch) -> Result<(), SqlError> {
+        panic!("a bug that a test has made");
+    }
+
+    fn complete(&mut self, _: &CommandTag) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, _: &Notice) -> Result<(), SqlError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_ends_its_statement_and_its_transaction_only() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int)");
+    client.run("BEGIN; INSERT INTO t VALUES (1)");
+    let error = client.session.execute("SELECT a FROM t", &[], &mut Broken).expect_err("a panic");
+    assert_eq!(error.sqlstate, "XX000");
+    assert!(error.message.ends_with("a bug that a test has made"), "{error:?}");
+    assert_eq!(client.fails("SELECT 1").0, "25P02");
+    client.run("ROLLBACK");
+    assert_eq!(client.value("SELECT count(*) FROM t"), "0");
+    client.session.execute("INSERT INTO t VALUES (2) RETURNING a", &[], &mut Broken).expect_err("a panic");
+    assert_eq!(client.value("SELECT count(*) FROM t"), "0");
+    assert_eq!(world.connect().value("SELECT 1"), "1");
+}
+
+/// Statements of many kinds, each request for memory refused once: the statement does what it says or nothing, and the
+/// session goes on.
+#[test]
+fn memory_that_is_refused_anywhere_ends_the_statement_only() {
+    let world = World::new();
+    let mut client = world.connect();
+    let memory = world.instance.memory();
+    client.run(
+        "CREATE TABLE t (id int PRIMARY KEY, name text, other int); CREATE TABLE copy (id int, name text);
+         INSERT INTO t SELECT i, repeat('n', i % 300), i % 50 FROM generate_series(1, 1500) AS s(i);
+         CREATE FUNCTION longest(wanted int) RETURNS SETOF text LANGUAGE plpgsql AS $$
+           DECLARE n text;
+           BEGIN
+             FOR n IN SELECT name FROM t WHERE other >= wanted ORDER BY name DESC LOOP
+               RETURN NEXT n || repeat('x', 100);
+             END LOOP;
+           END $$",
+    );
+    client.run("SET work_mem = '64kB'");
+    let sum = "SELECT count(*), sum(id), sum(length(name)) FROM";
+    for sql in [
+        "SELECT id, name FROM t ORDER BY name, id",
+        "SELECT other, count(DISTINCT name), string_agg(name, ',' ) FROM t GROUP BY other",
+        "SELECT a.id, b.name FROM t AS a LEFT JOIN t AS b ON a.other = b.id",
+        "SELECT id FROM t WHERE name IN (SELECT name FROM t WHERE id > 700) EXCEPT SELECT other FROM t",
+        "SELECT n, count(*) FROM longest(3) AS l(n) GROUP BY n",
+        "WITH RECURSIVE r(i, n) AS (SELECT 1, 'x' UNION SELECT i + 1, n || 'yyyyyyyyyyyyyyy' FROM r WHERE i < 300) \
+         SELECT count(*), max(length(n)) FROM r",
+        "INSERT INTO copy SELECT id, name || name FROM t",
+        "INSERT INTO copy SELECT id + 1, name FROM copy",
+        "UPDATE copy SET name = t.name || 'z' FROM t WHERE t.id = copy.id",
+        "DELETE FROM copy USING t WHERE t.id = copy.id AND t.other > 25",
+    ] {
+        let mut refused = 0;
+        for request in 1..400 {
+            client.run("BEGIN");
+            let before = client.run(&format!("{sum} copy"));
+            client.run("SAVEPOINT s");
+            memory.refuse_at(request);
+            let result = client.try_run(sql);
+            let was_refused = memory.has_refused();
+            memory.refuse_at(0);
+            match result {
+                Ok(_) => client.run("ROLLBACK"),
+                Err(error) => {
+                    assert_eq!(error.sqlstate, "53200", "{sql} {request}: {error:?}");
+                    client.run("ROLLBACK TO s");
+                    assert_eq!(client.run(&format!("{sum} copy")), before, "{sql} {request}");
+                    client.run("COMMIT")
+                }
+            };
+            if !was_refused {
+                break;
+            }
+            refused += 1;
+        }
+        assert!(refused > 0, "{sql} asks for no memory");
+        client.run(sql);
+    }
+    drop(client);
+    assert_eq!(memory.used_bytes(), 0);
+}
