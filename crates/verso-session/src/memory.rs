@@ -65,10 +65,12 @@ impl SessionMemory {
     ///
     /// # Errors
     /// 53200.
-    pub(crate) fn for_text(&self, text: &str) -> Result<Option<Reservation>, SqlError> {
+    pub(crate) fn for_text(&self, settings: &Settings, text: &str) -> Result<Option<Reservation>, SqlError> {
         if text.len() < TEXT_BYTES {
             return Ok(None);
         }
+        // No statement has begun yet under these settings.
+        self.session.set_limit(settings.session_memory_bytes);
         let mut held = self.session.reserve("the text of a statement", u64::MAX);
         held.resize(text.len() as u64 * TREE_BYTES)?;
         Ok(Some(held))

@@ -119,7 +119,7 @@ impl Session {
         if let Some(result) = self.execute_cached(sql, params, sink) {
             return result;
         }
-        let held = self.services.memory.for_text(sql);
+        let held = self.services.memory.for_text(&self.services.settings, sql);
         let _held = held.inspect_err(|_| self.fail_transaction())?;
         let statements = parse_script(sql).inspect_err(|_| self.fail_transaction())?;
         let Some((last, before)) = statements.split_last() else { return Ok(()) };

@@ -29,7 +29,7 @@ impl Session {
     }
 
     fn prepare_within(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Prepared, SqlError> {
-        let _parsing = self.services.memory.for_text(sql)?;
+        let _parsing = self.services.memory.for_text(&self.services.settings, sql)?;
         let mut statements = parse_script(sql)?;
         let parsed = statements.pop();
         if !statements.is_empty() {
@@ -46,7 +46,7 @@ impl Session {
         parsed: Option<Parsed>,
         types: &[Option<SqlType>],
     ) -> Result<Prepared, SqlError> {
-        let held = self.services.memory.for_text(&text)?;
+        let held = self.services.memory.for_text(&self.services.settings, &text)?;
         let nothing = Prepared::unbound(text, parsed, types).holding(held);
         let Some(statement) = nothing.statement() else { return Ok(nothing) };
         if !ends_transaction(statement) {
