@@ -131,7 +131,7 @@ fn long_texts_are_counted() {
     let mut client = world.connect();
     let long = format!("VALUES {}(0)", "(1),".repeat(100_000));
     client.run("SET session_memory_limit = '16MB'");
-    let error = client.try_run(&long).err().expect("too long");
+    let error = client.try_run(&long).expect_err("too long");
     assert_eq!((error.sqlstate, error.hint.as_deref()), ("53200", Some("Raise session_memory_limit.")));
     client.run("SET session_memory_limit = 0");
     assert_eq!(client.run(&long).len(), 100_002);
