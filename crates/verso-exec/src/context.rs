@@ -57,6 +57,10 @@ pub trait Random {
     fn random_u64(&self) -> u64;
     /// Seeds what follows (`setseed`).
     fn seed_random(&self, seed: f64);
+    /// Random bits on which `setseed` has no say.
+    fn unseeded_u64(&self) -> u64;
+    /// Nanoseconds since 1970 for the moment `micros` (since 1970), later than every one before by what a UUID shows.
+    fn uuid_stamp(&self, micros: i64) -> i128;
 }
 
 /// What sequences have yielded in a session.

@@ -121,6 +121,12 @@ impl Random for TestSession {
     fn seed_random(&self, seed: f64) {
         self.random.set(seed.to_bits());
     }
+    fn unseeded_u64(&self) -> u64 {
+        self.random_u64()
+    }
+    fn uuid_stamp(&self, micros: i64) -> i128 {
+        i128::from(micros) * 1000
+    }
 }
 
 impl SequenceState for TestSession {

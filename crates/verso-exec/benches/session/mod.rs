@@ -106,6 +106,12 @@ impl Random for Session {
         0
     }
     fn seed_random(&self, _: f64) {}
+    fn unseeded_u64(&self) -> u64 {
+        0
+    }
+    fn uuid_stamp(&self, micros: i64) -> i128 {
+        i128::from(micros) * 1000
+    }
 }
 
 impl SequenceState for Session {

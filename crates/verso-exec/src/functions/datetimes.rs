@@ -20,7 +20,7 @@ macro_rules! pure {
 }
 
 /// A strict, stable function that needs the session.
-macro_rules! stable {
+macro_rules! of_session {
     ($name:literal ($($op:literal)?): $cx:ident, $($v:ident $ty:ident),* => $res:ident = $body:expr) => {
         BuiltinFunction {
             name: $name,
@@ -38,6 +38,8 @@ macro_rules! stable {
         }
     };
 }
+
+pub(super) use {of_session, pure};
 
 fn negative_days(days: i32) -> Result<i32> {
     Ok(days
@@ -61,7 +63,7 @@ fn date_and_time(date: i32, time: i64) -> Result<i64> {
     plus(datetime::date_to_timestamp(date)?, Interval { months: 0, days: 0, micros: time })
 }
 
-fn local(cx: &EvalContext<'_>, micros: i64) -> i64 {
+pub(super) fn local(cx: &EvalContext<'_>, micros: i64) -> i64 {
     datetime::to_local(micros, cx.services.time_zone)
 }
 
@@ -79,9 +81,9 @@ static ARITHMETIC: &[BuiltinFunction] = &[
     pure!("timestamp_mi_interval"("-"): a Timestamp, b Interval => Timestamp = plus(*a, b.checked_neg()?)?),
     pure!("timestamp_mi"("-"): a Timestamp, b Timestamp => Interval = datetime::timestamp_minus(*a, *b)?),
     pure!("timestamptz_mi"("-"): a Timestamptz, b Timestamptz => Interval = datetime::timestamp_minus(*a, *b)?),
-    stable!("timestamptz_pl_interval"("+"): cx, a Timestamptz, b Interval => Timestamptz = zoned_plus(cx, *a, *b)?),
-    stable!("interval_pl_timestamptz"("+"): cx, a Interval, b Timestamptz => Timestamptz = zoned_plus(cx, *b, *a)?),
-    stable!("timestamptz_mi_interval"("-"): cx, a Timestamptz, b Interval => Timestamptz =
+    of_session!("timestamptz_pl_interval"("+"): cx, a Timestamptz, b Interval => Timestamptz = zoned_plus(cx, *a, *b)?),
+    of_session!("interval_pl_timestamptz"("+"): cx, a Interval, b Timestamptz => Timestamptz = zoned_plus(cx, *b, *a)?),
+    of_session!("timestamptz_mi_interval"("-"): cx, a Timestamptz, b Interval => Timestamptz =
         zoned_plus(cx, *a, b.checked_neg()?)?),
     pure!("time_pl_interval"("+"): a Time, b Interval => Time = datetime::time_plus_interval(*a, *b)),
     pure!("time_mi_interval"("-"): a Time, b Interval => Time = datetime::time_plus_interval(*a, b.checked_neg()?)),
@@ -95,17 +97,17 @@ static ARITHMETIC: &[BuiltinFunction] = &[
 ];
 
 static CLOCK: &[BuiltinFunction] = &[
-    stable!("now"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
-    stable!("current_timestamp"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
-    stable!("transaction_timestamp"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
-    stable!("statement_timestamp"(): cx, => Timestamptz = cx.services.clock.statement_timestamp()),
-    stable!("localtimestamp"(): cx, => Timestamp = local(cx, cx.services.clock.transaction_timestamp())),
-    stable!("current_date"(): cx, => Date =
+    of_session!("now"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
+    of_session!("current_timestamp"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
+    of_session!("transaction_timestamp"(): cx, => Timestamptz = cx.services.clock.transaction_timestamp()),
+    of_session!("statement_timestamp"(): cx, => Timestamptz = cx.services.clock.statement_timestamp()),
+    of_session!("localtimestamp"(): cx, => Timestamp = local(cx, cx.services.clock.transaction_timestamp())),
+    of_session!("current_date"(): cx, => Date =
         datetime::timestamp_to_date(local(cx, cx.services.clock.transaction_timestamp()))),
-    stable!("localtime"(): cx, => Time = local(cx, cx.services.clock.transaction_timestamp()).rem_euclid(MICROS_PER_DAY)),
+    of_session!("localtime"(): cx, => Time = local(cx, cx.services.clock.transaction_timestamp()).rem_euclid(MICROS_PER_DAY)),
     BuiltinFunction {
         volatility: Volatility::Volatile,
-        ..stable!("clock_timestamp"(): cx, => Timestamptz = cx.services.clock.clock_timestamp())
+        ..of_session!("clock_timestamp"(): cx, => Timestamptz = cx.services.clock.clock_timestamp())
     },
     pure!("to_timestamp"(): a Float8 => Timestamptz = epoch_to_timestamp(*a)?),
     pure!("make_date"(): y Int4, m Int4, d Int4 => Date = make_date(*y, *m, *d)?),
@@ -113,14 +115,14 @@ static CLOCK: &[BuiltinFunction] = &[
     pure!("isfinite"(): a Timestamp => Bool = is_finite(*a)),
     pure!("isfinite"(): a Timestamptz => Bool = is_finite(*a)),
     pure!("date_trunc"(): unit Text, a Timestamp => Timestamp = truncate(unit, *a, "timestamp without time zone")?),
-    stable!("date_trunc"(): cx, unit Text, a Timestamptz => Timestamptz = {
+    of_session!("date_trunc"(): cx, unit Text, a Timestamptz => Timestamptz = {
         let zone = cx.services.time_zone;
         datetime::to_utc(truncate(unit, datetime::to_local(*a, zone), "timestamp with time zone")?, zone)?
     }),
     pure!("date_trunc"(): unit Text, a Interval => Interval = truncate_interval(unit, *a)?),
 ];
 
-fn is_finite(micros: i64) -> bool {
+pub(super) fn is_finite(micros: i64) -> bool {
     micros != i64::MIN && micros != i64::MAX
 }
 
@@ -139,7 +141,7 @@ fn epoch_to_timestamp(seconds: f64) -> Result<i64> {
     Ok(datetime::checked_timestamp(micros as i128 - i128::from(datetime::UNIX_EPOCH_MICROS))?)
 }
 
-fn make_date(year: i32, month: i32, day: i32) -> Result<i32> {
+pub(super) fn make_date(year: i32, month: i32, day: i32) -> Result<i32> {
     let wrong = || {
         let message = format!("date field value out of range: {year}-{month:02}-{day:02}");
         ExecError::from(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, message))
@@ -216,7 +218,7 @@ fn unsupported(name: &str, ty: &str) -> ExecError {
 }
 
 /// The start of the unit that a local timestamp is in.
-fn truncate(name: &str, micros: i64, ty: &str) -> Result<i64> {
+pub(super) fn truncate(name: &str, micros: i64, ty: &str) -> Result<i64> {
     let unit = unit_of(name, ty)?;
     if !is_finite(micros) {
         return Ok(micros);
@@ -246,7 +248,7 @@ fn truncate(name: &str, micros: i64, ty: &str) -> Result<i64> {
 }
 
 /// Days since Monday; 2000-01-01 was a Saturday.
-fn monday_based(day: i32) -> i32 {
+pub(super) fn monday_based(day: i32) -> i32 {
     (day.rem_euclid(7) + 5) % 7
 }
 
@@ -321,7 +323,7 @@ fn timestamp_field(name: &str, micros: i64, epoch: i128, ty: &str) -> Result<Opt
 }
 
 /// Year and week by ISO 8601: week 1 has the year's first Thursday.
-fn iso_week(day: i32) -> (i32, i32) {
+pub(super) fn iso_week(day: i32) -> (i32, i32) {
     let thursday = day - monday_based(day) + 3;
     let year = datetime::civil_from_days(thursday).year;
     let first = datetime::days_from_civil(year, 1, 1);

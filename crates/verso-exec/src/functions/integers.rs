@@ -102,5 +102,39 @@ integers!(int8, Int8, i64, "bigint",
     "int8pl" "int8mi" "int8mul" "int8div" "int8mod" "int8um" "int8up"
     "int8and" "int8or" "int8xor" "int8not" "int8shl" "int8shr");
 
+/// Greatest common divisor and least common multiple, both without a sign.
+macro_rules! divisors {
+    ($module:ident, $ty:ident, $rust:ident, $type_name:literal) => {
+        mod $module {
+            use super::*;
+
+            fn gcd(a: $rust, b: $rust) -> ElementResult<$rust> {
+                let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+                while b != 0 {
+                    (a, b) = (b, a % b);
+                }
+                $rust::try_from(a).map_err(|_| ElementError::OutOfRange($type_name))
+            }
+            fn lcm(a: $rust, b: $rust) -> ElementResult<$rust> {
+                if a == 0 || b == 0 {
+                    return Ok(0);
+                }
+                let parts = a / gcd(a, b)?;
+                let multiple = parts.checked_mul(b).and_then($rust::checked_abs);
+                multiple.ok_or(ElementError::OutOfRange($type_name))
+            }
+
+            pub(in crate::functions) static TABLE: &[BuiltinFunction] = &[
+        elementwise!("gcd"(): a $ty $rust, b $ty $rust => $ty $rust = gcd),
+        elementwise!("lcm"(): a $ty $rust, b $ty $rust => $ty $rust = lcm),
+            ];
+        }
+    };
+}
+
+divisors!(divisors4, Int4, i32, "integer");
+divisors!(divisors8, Int8, i64, "bigint");
+
 /// The tables of the three types.
-pub(super) static TABLES: [&[BuiltinFunction]; 3] = [int2::TABLE, int4::TABLE, int8::TABLE];
+pub(super) static TABLES: [&[BuiltinFunction]; 5] =
+    [int2::TABLE, int4::TABLE, int8::TABLE, divisors4::TABLE, divisors8::TABLE];

@@ -7,6 +7,9 @@
 //! by PostgreSQL's rules, and stores the `&'static` entry in the plan.
 
 mod aggregates;
+mod arrays;
+mod bytes;
+mod calendar;
 mod comparison;
 mod datetimes;
 mod define;
@@ -16,12 +19,15 @@ pub mod kernel;
 mod locks;
 mod numerics;
 mod patterns;
+mod quoting;
 mod registry;
 mod session;
 mod sets;
+mod templates;
 #[cfg(test)]
 mod tests;
 pub(crate) mod texts;
+mod uuids;
 mod windows;
 
 pub use registry::{
@@ -38,6 +44,12 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &numerics::TABLES,
     &comparison::TABLES,
     &texts::TABLES,
+    &quoting::TABLES,
+    &bytes::TABLES,
+    &arrays::TABLES,
+    &calendar::TABLES,
+    &templates::TABLES,
+    &uuids::TABLES,
     &patterns::TABLES,
     &datetimes::TABLES,
     &locks::TABLES,

@@ -102,7 +102,79 @@ fn power(a: &Decimal, b: &Decimal) -> Result<Decimal, TypeError> {
     Decimal::new(signed, scale).map_err(|_| refused())
 }
 
+/// Euclid's, over numbers of one scale.
+fn common_divisor(a: &Decimal, b: &Decimal) -> Result<Decimal, TypeError> {
+    let scale = a.scale().max(b.scale());
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while !b.is_zero() {
+        (a, b) = (b, a.checked_rem(&b).map_err(TypeError::from)?);
+    }
+    a.rescale(scale).map_err(TypeError::from)
+}
+
+fn common_multiple(a: &Decimal, b: &Decimal) -> Result<Decimal, TypeError> {
+    let scale = a.scale().max(b.scale());
+    if a.is_zero() || b.is_zero() {
+        return Decimal::from(0).rescale(scale).map_err(TypeError::from);
+    }
+    let parts = a.checked_div_trunc(&common_divisor(a, b)?).map_err(TypeError::from)?;
+    parts.checked_mul(b).and_then(|product| product.abs().rescale(scale)).map_err(TypeError::from)
+}
+
+/// As a numeric, which ends it at 33!.
+fn factorial(n: i64) -> Result<Decimal, TypeError> {
+    if n < 0 {
+        return Err(TypeError::new("22003", "factorial of a negative number is undefined"));
+    }
+    let mut product = Decimal::ONE;
+    for factor in 2..=n {
+        product = product.checked_mul(&Decimal::from(factor)).map_err(TypeError::from)?;
+    }
+    Ok(product)
+}
+
+/// In which of `count` equal buckets between two bounds a number lies: 0 before them, `count + 1` behind them.
+fn bucket(value: &Decimal, low: &Decimal, high: &Decimal, count: i32) -> Result<i32, TypeError> {
+    let invalid = |message: &str| TypeError::new("2201G", message);
+    if count <= 0 {
+        return Err(invalid("count must be greater than zero"));
+    }
+    let (from_low, span) = match low.compare(high) {
+        std::cmp::Ordering::Equal => return Err(invalid("lower bound cannot equal upper bound")),
+        std::cmp::Ordering::Less => (value.checked_sub(low), high.checked_sub(low)),
+        std::cmp::Ordering::Greater => (low.checked_sub(value), low.checked_sub(high)),
+    };
+    let (from_low, span) = (from_low.map_err(TypeError::from)?, span.map_err(TypeError::from)?);
+    let beyond = || count.checked_add(1).ok_or_else(|| TypeError::out_of_range("integer"));
+    if from_low.is_negative() {
+        return Ok(0);
+    }
+    if from_low.compare(&span).is_ge() {
+        return beyond();
+    }
+    let place =
+        from_low.checked_mul(&Decimal::from(i64::from(count))).and_then(|p| p.checked_div_trunc(&span));
+    let place = place.map_err(TypeError::from)?.to_i64().and_then(|place| i32::try_from(place + 1).ok());
+    place.ok_or_else(|| TypeError::out_of_range("integer"))
+}
+
 static NUMERICS: &[BuiltinFunction] = &[
+    of_two!("gcd"() = common_divisor, None),
+    of_two!("lcm"() = common_multiple, None),
+    entry!("factorial" () [Int8] => Numeric, |_, args| match args {
+        [Value::Int8(n)] => Ok(Value::Numeric(factorial(*n)?)),
+        _ => Err(unexpected("factorial", args)),
+    }, None),
+    entry!("width_bucket" () [Numeric, Numeric, Numeric, Int4] => Int4, |_, args| match args {
+        [Value::Numeric(a), Value::Numeric(low), Value::Numeric(high), Value::Int4(count)] => {
+            Ok(Value::Int4(bucket(a, low, high, *count)?))
+        }
+        _ => Err(unexpected("width_bucket", args)),
+    }, None),
+    entry!("min_scale" () [Numeric] => Int4, |_, args| match args {
+        [Value::Numeric(a)] => Ok(Value::Int4(a.normalize().scale().into())),
+        _ => Err(unexpected("min_scale", args)),
+    }, None),
     of_two!("numeric_add"("+") = Decimal::checked_add, kernel(NumericOp::Add)),
     of_two!("numeric_sub"("-") = Decimal::checked_sub, kernel(NumericOp::Subtract)),
     of_two!("numeric_mul"("*") = Decimal::checked_mul, kernel(NumericOp::Multiply)),

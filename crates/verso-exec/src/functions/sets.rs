@@ -1,8 +1,8 @@
-//! Set-returning functions and functions of arrays.
+//! Set-returning functions.
 
 use std::sync::Arc;
 
-use verso_types::{Decimal, Interval, SqlType, TypeError, Value, cmp_sql};
+use verso_types::{Decimal, Interval, SqlType, TypeError, Value};
 
 use super::define::unexpected;
 use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
@@ -118,61 +118,5 @@ static SETS: &[BuiltinFunction] = &[
     set_function!("unnest" [ArgType::AnyArray] => ResultType::ElementOf(0), unnest),
 ];
 
-fn array_length(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let [Value::Array(values), Value::Int4(dimension)] = args else {
-        return Err(unexpected("array_length", args));
-    };
-    // arrays have one dimension; an empty one has none
-    let length = (*dimension == 1 && !values.is_empty()).then_some(values.len());
-    Ok(length.map_or(Value::Null, |n| Value::Int4(n as i32)))
-}
-
-fn cardinality(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let [Value::Array(values)] = args else { return Err(unexpected("cardinality", args)) };
-    Ok(Value::Int4(values.len() as i32))
-}
-
-fn array_append(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let [array, element] = args else { return Err(unexpected("array_append", args)) };
-    let values = match array {
-        Value::Array(values) => values,
-        _ => &[][..],
-    };
-    Ok(Value::Array(values.iter().chain([element]).cloned().collect()))
-}
-
-fn array_position(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let [Value::Array(values), element] = args else { return Err(unexpected("array_position", args)) };
-    let found = values.iter().position(|value| cmp_sql(value, element).is_eq());
-    Ok(found.map_or(Value::Null, |i| Value::Int4(i as i32 + 1)))
-}
-
-/// An immutable function of arrays.
-macro_rules! array_function {
-    ($name:literal [$($arg:expr),*] => $result:expr, strict $strict:literal, $f:expr) => {
-        BuiltinFunction {
-            name: $name,
-            operator: None,
-            args: &[$($arg),*],
-            variadic: false,
-            result: $result,
-            strict: $strict,
-            volatility: Volatility::Immutable,
-            body: Body::Scalar($f),
-            kernel: None,
-        }
-    };
-}
-
-static ARRAYS: &[BuiltinFunction] = &[
-    array_function!("array_length" [ArgType::AnyArray, ArgType::Exact(SqlType::Int4)] =>
-        ResultType::Fixed(SqlType::Int4), strict true, array_length),
-    array_function!("cardinality" [ArgType::AnyArray] => ResultType::Fixed(SqlType::Int4), strict true, cardinality),
-    array_function!("array_append" [ArgType::AnyArray, ArgType::AnyElement] => ResultType::SameAs(0),
-        strict false, array_append),
-    array_function!("array_position" [ArgType::AnyArray, ArgType::AnyElement] => ResultType::Fixed(SqlType::Int4),
-        strict true, array_position),
-];
-
 /// The tables of this module.
-pub(super) static TABLES: [&[BuiltinFunction]; 2] = [SETS, ARRAYS];
+pub(super) static TABLES: [&[BuiltinFunction]; 1] = [SETS];

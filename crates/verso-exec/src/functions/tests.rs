@@ -314,6 +314,26 @@ fn sequences_and_settings() {
 }
 
 #[test]
+fn uuids_have_their_version_and_grow() {
+    let session = TestSession::default();
+    let services = session.services();
+    let cx = session.context(&services);
+    let uuid = |name: &str| match RowExpr::compile(&call(name, vec![])).eval_constant(&cx).unwrap() {
+        Value::Uuid(uuid) => uuid,
+        other => panic!("no uuid: {other:?}"),
+    };
+    for (name, version) in [("gen_random_uuid", 4), ("uuidv4", 4), ("uuidv7", 7)] {
+        let (a, b) = (uuid(name), uuid(name));
+        assert_ne!(a, b);
+        assert_eq!((a >> 76 & 0xf, a >> 62 & 0b11), (version, 0b10), "{name}");
+    }
+    let stamp = call("uuid_extract_timestamp", vec![call("uuidv7", vec![])]);
+    let (stamp, now) = (eval(&stamp).unwrap(), eval(&call("clock_timestamp", vec![])).unwrap());
+    let (Value::Timestamptz(stamp), Value::Timestamptz(now)) = (stamp, now) else { panic!("timestamps") };
+    assert_eq!(stamp, now - now.rem_euclid(1000));
+}
+
+#[test]
 fn pg_typeof_knows_modifiers_away() {
     let varchar = cast(literal(Value::text("x")), SqlType::Varchar(Some(9)), CastKind::Explicit);
     assert_eq!(show(&call("pg_typeof", vec![varchar])), "character varying");

@@ -96,6 +96,20 @@ fn slice(value: &str, skip: usize, take: usize) -> &str {
     &rest[..offset(rest, take)]
 }
 
+/// `overlay(value placing new from start for length)`.
+fn overlay(value: &str, new: &str, start: i32, length: i64) -> Result<Value> {
+    if start <= 0 {
+        return Err(TypeError::new("22011", "negative substring length not allowed").into());
+    }
+    let skip = i64::from(start) - 1 + length;
+    if i32::try_from(skip + 1).is_err() {
+        return Err(TypeError::out_of_range("integer").into());
+    }
+    let head = slice(value, 0, usize::try_from(start - 1).unwrap_or(0));
+    let tail = slice(value, usize::try_from(skip).unwrap_or(0), usize::MAX);
+    text([head, new, tail].concat())
+}
+
 /// Characters from the left; a negative count leaves out so many at the right.
 fn left(value: &str, n: i32) -> &str {
     let take = if n < 0 { value.chars().count() as i64 + i64::from(n) } else { i64::from(n) };
@@ -282,7 +296,7 @@ fn from_the_end<'t>(value: &'t str, delimiter: &str, behind: usize) -> Option<&'
 }
 
 /// A value as its output function writes it (`concat`).
-fn output(cx: &EvalContext<'_>, value: &Value, out: &mut Bytes<'_>) -> Result<()> {
+pub(super) fn output(cx: &EvalContext<'_>, value: &Value, out: &mut Bytes<'_>) -> Result<()> {
     match value {
         Value::Text(value) => out.push(value.as_bytes()),
         value => {
@@ -327,65 +341,6 @@ fn concat_ws(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(result.into_text())
 }
 
-fn quote_literal(cx: &EvalContext<'_>, value: &str) -> Result<Value> {
-    let mut result = Bytes::new(cx);
-    let escapes = value.contains('\\');
-    result.push(if escapes { b"E'" } else { b"'" })?;
-    for part in value.split_inclusive(['\'', '\\']) {
-        result.push(part.as_bytes())?;
-        if let Some(mark @ (b'\'' | b'\\')) = part.as_bytes().last() {
-            result.push(&[*mark])?;
-        }
-    }
-    result.push(b"'")?;
-    Ok(result.into_text())
-}
-
-fn quote_ident(value: &str) -> String {
-    let plain = value
-        .chars()
-        .enumerate()
-        .all(|(i, c)| c.is_ascii_lowercase() || c == '_' || (i > 0 && (c.is_ascii_digit() || c == '$')));
-    if plain && !value.is_empty() { value.to_owned() } else { format!("\"{}\"", value.replace('"', "\"\"")) }
-}
-
-fn encode(cx: &EvalContext<'_>, bytes: &[u8], format: &str) -> Result<Value> {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    match format.to_ascii_lowercase().as_str() {
-        "hex" => {
-            let mut result = Bytes::with_capacity(cx, bytes.len().saturating_mul(2))?;
-            for chunk in bytes.chunks(512) {
-                let digits: Vec<u8> = chunk
-                    .iter()
-                    .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
-                    .collect();
-                result.push(&digits)?;
-            }
-            Ok(result.into_text())
-        }
-        _ => Err(TypeError::new("22023", format!("unrecognized encoding: \"{format}\"")).into()),
-    }
-}
-
-fn decode(cx: &EvalContext<'_>, value: &str, format: &str) -> Result<Value> {
-    if !format.eq_ignore_ascii_case("hex") {
-        return Err(TypeError::new("22023", format!("unrecognized encoding: \"{format}\"")).into());
-    }
-    let mut bytes = Bytes::with_capacity(cx, value.len() / 2)?;
-    let mut digits = value.chars().filter(|c| !c.is_ascii_whitespace());
-    let digit = |c: char| {
-        c.to_digit(16).ok_or_else(|| TypeError::new("22023", format!("invalid hexadecimal digit: \"{c}\"")))
-    };
-    while let Some(high) = digits.next() {
-        let high = digit(high)?;
-        let Some(low) = digits.next() else {
-            return Err(TypeError::new("22023", "invalid hexadecimal data: odd number of digits").into());
-        };
-        bytes.push(&[(high * 16 + digit(low)?) as u8])?;
-    }
-    Ok(bytes.into_bytea())
-}
-
 static TEXTS: &[BuiltinFunction] = &[
     text_function!("textcat" ("||") with cx: a Text, b Text => Text =
         Ok(join(cx, &[a.as_bytes(), b.as_bytes()])?.into_text()), Some(Kernel::Concat)),
@@ -427,12 +382,14 @@ static TEXTS: &[BuiltinFunction] = &[
     text_function!("ascii" (): a Text => Int4 = Ok(Value::Int4(a.chars().next().map_or(0, |c| c as i32)))),
     text_function!("split_part" (): a Text, b Text, c Int4 => Text = text(split_part(a, b, *c)?)),
     text_function!("starts_with" ("^@"): a Text, b Text => Bool = Ok(Value::Bool(a.starts_with(&**b)))),
-    text_function!("quote_literal" () with cx: a Text => Text = quote_literal(cx, a)),
-    text_function!("quote_ident" (): a Text => Text = text(quote_ident(a))),
     text_function!("to_hex" (): a Int4 => Text = text(format!("{a:x}"))),
+    text_function!("to_bin" (): a Int4 => Text = text(format!("{a:b}"))),
+    text_function!("to_bin" (): a Int8 => Text = text(format!("{a:b}"))),
+    text_function!("to_oct" (): a Int4 => Text = text(format!("{a:o}"))),
+    text_function!("to_oct" (): a Int8 => Text = text(format!("{a:o}"))),
+    text_function!("overlay" (): a Text, b Text, c Int4 => Text = overlay(a, b, *c, b.chars().count() as i64)),
+    text_function!("overlay" (): a Text, b Text, c Int4, d Int4 => Text = overlay(a, b, *c, i64::from(*d))),
     text_function!("to_hex" (): a Int8 => Text = text(format!("{a:x}"))),
-    text_function!("encode" () with cx: a Bytea, b Text => Text = encode(cx, a, b)),
-    text_function!("decode" () with cx: a Text, b Text => Bytea = decode(cx, a, b)),
 ];
 
 /// A function of arguments of any type.

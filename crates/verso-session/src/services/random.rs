@@ -10,11 +10,13 @@ pub(crate) struct RandomNumbers {
     random: Arc<dyn Random>,
     /// What comes next, once `setseed` was called.
     seed: Cell<Option<u64>>,
+    /// Of the last time-ordered UUID, in nanoseconds since 1970.
+    stamp: Cell<i128>,
 }
 
 impl RandomNumbers {
     pub(crate) fn new(random: Arc<dyn Random>) -> RandomNumbers {
-        RandomNumbers { random, seed: Cell::new(None) }
+        RandomNumbers { random, seed: Cell::new(None), stamp: Cell::new(0) }
     }
 }
 
@@ -31,5 +33,16 @@ impl verso_exec::context::Random for RandomNumbers {
 
     fn seed_random(&self, seed: f64) {
         self.seed.set(Some(seed.to_bits()));
+    }
+
+    fn unseeded_u64(&self) -> u64 {
+        self.random.next_u64()
+    }
+
+    fn uuid_stamp(&self, micros: i64) -> i128 {
+        // twelve bits of a millisecond: a little more than 244 nanoseconds
+        let stamp = (i128::from(micros) * 1000).max(self.stamp.get() + 245);
+        self.stamp.set(stamp);
+        stamp
     }
 }

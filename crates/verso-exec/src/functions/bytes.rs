@@ -1,0 +1,277 @@
+//! Functions of `bytea`: digests, encodings, single bytes and bits.
+
+use std::fmt::Write as _;
+
+use md5::Md5;
+use sha2::digest::Digest;
+use sha2::{Sha224, Sha256, Sha384, Sha512};
+use verso_types::{SqlType, TypeError, Value};
+
+use super::define::{entry, pattern, unexpected};
+use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::context::EvalContext;
+use crate::error::Result;
+use crate::memory::Bytes;
+
+/// Of a line of `encode(…, 'base64')`, as MIME has it.
+const BASE64_LINE: usize = 76;
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+#[cold]
+fn invalid(message: impl Into<String>) -> TypeError {
+    TypeError::new("22023", message)
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+        // writing to a String cannot fail
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+fn from_hex(text: &str) -> Result<Vec<u8>> {
+    let mut digits = text.chars().filter(|c| !matches!(c, ' ' | '\n' | '\t' | '\r'));
+    let mut bytes = Vec::with_capacity(text.len() / 2);
+    while let Some(first) = digits.next() {
+        let digit =
+            |c: char| c.to_digit(16).ok_or_else(|| invalid(format!("invalid hexadecimal digit: \"{c}\"")));
+        let high = digit(first)?;
+        let Some(low) = digits.next() else {
+            return Err(invalid("invalid hexadecimal data: odd number of digits").into());
+        };
+        bytes.push((high * 16 + digit(low)?) as u8);
+    }
+    Ok(bytes)
+}
+
+/// A line ends as soon as it is full, also the last one.
+fn to_base64(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() * 4 / 3 + bytes.len() / 57 + 4);
+    let mut line = 0;
+    for group in bytes.chunks(3) {
+        let bits =
+            group.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
+        for place in 0..4 {
+            let digit = BASE64[(bits >> (18 - 6 * place) & 63) as usize];
+            out.push(if place > group.len() { '=' } else { char::from(digit) });
+        }
+        line += 4;
+        if line == BASE64_LINE && group.len() == 3 {
+            out.push('\n');
+            line = 0;
+        }
+    }
+    out
+}
+
+fn from_base64(text: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut place, mut padding) = (0u32, 0, 0);
+    for c in text.chars() {
+        let digit = match c {
+            ' ' | '\n' | '\t' | '\r' => continue,
+            '=' => {
+                if padding == 0 && place < 2 {
+                    return Err(invalid("unexpected \"=\" while decoding base64 sequence").into());
+                }
+                padding = if padding == 0 { 4 - place } else { padding };
+                0
+            }
+            c => {
+                let found = BASE64.iter().position(|digit| char::from(*digit) == c);
+                let message =
+                    || invalid(format!("invalid symbol \"{c}\" found while decoding base64 sequence"));
+                found.ok_or_else(message)? as u32
+            }
+        };
+        bits = bits << 6 | digit;
+        place += 1;
+        if place == 4 {
+            let group = bits.to_be_bytes();
+            bytes.extend_from_slice(&group[1..4 - padding.min(2)]);
+            (bits, place) = (0, 0);
+        }
+    }
+    if place != 0 {
+        let hint = "Input data is missing padding, is truncated, or is otherwise corrupted.";
+        return Err(invalid("invalid base64 end sequence").with_hint(hint).into());
+    }
+    Ok(bytes)
+}
+
+fn to_escape(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len()), |mut out, byte| {
+        match byte {
+            b'\\' => out.push_str("\\\\"),
+            1..=127 => out.push(char::from(*byte)),
+            // writing to a String cannot fail
+            _ => drop(write!(out, "\\{byte:03o}")),
+        }
+        out
+    })
+}
+
+fn from_escape(text: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, behind)) = rest.split_first() {
+        rest = behind;
+        if *byte != b'\\' {
+            bytes.push(*byte);
+            continue;
+        }
+        rest = match rest {
+            [b'\\', behind @ ..] => {
+                bytes.push(b'\\');
+                behind
+            }
+            [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', behind @ ..] => {
+                bytes.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                behind
+            }
+            _ => return Err(TypeError::new("22P02", "invalid input syntax for type bytea").into()),
+        };
+    }
+    Ok(bytes)
+}
+
+#[cold]
+fn no_encoding(format: &str) -> TypeError {
+    invalid(format!("unrecognized encoding: \"{format}\""))
+}
+
+/// Input bytes of a piece of `encode`: whole lines of base64.
+const PIECE_BYTES: usize = BASE64_LINE / 4 * 3 * 64;
+
+fn encode(cx: &EvalContext<'_>, bytes: &[u8], format: &str) -> Result<Value> {
+    let piece = match format.to_ascii_lowercase().as_str() {
+        "hex" => to_hex,
+        "base64" => to_base64,
+        "escape" => to_escape,
+        _ => return Err(no_encoding(format).into()),
+    };
+    let mut out = Bytes::new(cx);
+    bytes.chunks(PIECE_BYTES).try_for_each(|part| out.push(piece(part).as_bytes()))?;
+    Ok(out.into_text())
+}
+
+fn decode(cx: &EvalContext<'_>, text: &str, format: &str) -> Result<Value> {
+    // no more bytes than the text has, whatever the form
+    let mut out = Bytes::with_capacity(cx, text.len())?;
+    let bytes = match format.to_ascii_lowercase().as_str() {
+        "hex" => from_hex(text)?,
+        "base64" => from_base64(text)?,
+        "escape" => from_escape(text)?,
+        _ => return Err(no_encoding(format).into()),
+    };
+    out.push(&bytes)?;
+    Ok(out.into_bytea())
+}
+
+/// The place of a byte, if it is one of `count`.
+fn place(index: i64, count: i64) -> Result<usize> {
+    match usize::try_from(index) {
+        Ok(at) if index < count => Ok(at),
+        _ => {
+            let message = format!("index {index} out of valid range, 0..{}", count - 1);
+            Err(TypeError::new("2202E", message).into())
+        }
+    }
+}
+
+fn get_byte(bytes: &[u8], index: i32) -> Result<Value> {
+    Ok(Value::Int4(bytes[place(index.into(), bytes.len() as i64)?].into()))
+}
+
+/// The low eight bits of the number.
+fn set_byte(bytes: &[u8], index: i32, byte: i32) -> Result<Value> {
+    let at = place(index.into(), bytes.len() as i64)?;
+    let mut bytes = bytes.to_vec();
+    bytes[at] = byte as u8;
+    Ok(Value::bytes(&bytes))
+}
+
+/// Bits count from the lowest of each byte.
+fn get_bit(bytes: &[u8], index: i64) -> Result<Value> {
+    let at = place(index, bytes.len() as i64 * 8)?;
+    Ok(Value::Int4((bytes[at / 8] >> (at % 8) & 1).into()))
+}
+
+fn set_bit(bytes: &[u8], index: i64, bit: i32) -> Result<Value> {
+    let at = place(index, bytes.len() as i64 * 8)?;
+    let mut bytes = bytes.to_vec();
+    match bit {
+        0 => bytes[at / 8] &= !(1 << (at % 8)),
+        1 => bytes[at / 8] |= 1 << (at % 8),
+        _ => return Err(invalid("new bit must be 0 or 1").into()),
+    }
+    Ok(Value::bytes(&bytes))
+}
+
+/// `substring(bytes from start for length)`: positions before the first byte count, but hold nothing.
+fn part(bytes: &[u8], start: i32, length: Option<i32>) -> Result<Value> {
+    let start = i64::from(start);
+    let end = match length {
+        Some(length) if length < 0 => {
+            return Err(TypeError::new("22011", "negative substring length not allowed").into());
+        }
+        Some(length) => start + i64::from(length),
+        None => i64::MAX,
+    };
+    let bound = |at: i64| usize::try_from((at - 1).max(0)).unwrap_or(usize::MAX).min(bytes.len());
+    Ok(Value::bytes(&bytes[bound(start)..bound(end).max(bound(start))]))
+}
+
+fn length_in_bits(bytes: &[u8]) -> Result<Value> {
+    Ok(Value::Int4(i32::try_from(bytes.len() * 8).map_err(|_| TypeError::out_of_range("integer"))?))
+}
+
+fn ones(bytes: &[u8]) -> i64 {
+    bytes.iter().map(|byte| i64::from(byte.count_ones())).sum()
+}
+
+fn reversed(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().rev().copied().collect()
+}
+
+/// A strict, immutable function.
+macro_rules! bytes_function {
+    ($name:literal: $($v:ident $ty:ident),* => $res:ident = $body:expr) => {
+        entry!($name () [$($ty),*] => $res, |_, args| match args {
+            [$(pattern!($ty, $v)),*] => $body,
+            _ => Err(unexpected($name, args)),
+        }, None)
+    };
+}
+
+static BYTES: &[BuiltinFunction] = &[
+    bytes_function!("md5": a Text => Text = Ok(Value::text(&to_hex(&Md5::digest(a.as_bytes()))))),
+    bytes_function!("md5": a Bytea => Text = Ok(Value::text(&to_hex(&Md5::digest(a))))),
+    bytes_function!("sha224": a Bytea => Bytea = Ok(Value::bytes(&Sha224::digest(a)))),
+    bytes_function!("sha256": a Bytea => Bytea = Ok(Value::bytes(&Sha256::digest(a)))),
+    bytes_function!("sha384": a Bytea => Bytea = Ok(Value::bytes(&Sha384::digest(a)))),
+    bytes_function!("sha512": a Bytea => Bytea = Ok(Value::bytes(&Sha512::digest(a)))),
+    entry!("encode" () [Bytea, Text] => Text, |cx, args| match args {
+        [Value::Bytes(a), Value::Text(b)] => encode(cx, a, b),
+        _ => Err(unexpected("encode", args)),
+    }, None),
+    entry!("decode" () [Text, Text] => Bytea, |cx, args| match args {
+        [Value::Text(a), Value::Text(b)] => decode(cx, a, b),
+        _ => Err(unexpected("decode", args)),
+    }, None),
+    bytes_function!("get_byte": a Bytea, b Int4 => Int4 = get_byte(a, *b)),
+    bytes_function!("set_byte": a Bytea, b Int4, c Int4 => Bytea = set_byte(a, *b, *c)),
+    bytes_function!("get_bit": a Bytea, b Int8 => Int4 = get_bit(a, *b)),
+    bytes_function!("set_bit": a Bytea, b Int8, c Int4 => Bytea = set_bit(a, *b, *c)),
+    bytes_function!("bit_count": a Bytea => Int8 = Ok(Value::Int8(ones(a)))),
+    bytes_function!("bit_length": a Bytea => Int4 = length_in_bits(a)),
+    bytes_function!("reverse": a Bytea => Bytea = Ok(Value::bytes(&reversed(a)))),
+    bytes_function!("substring": a Bytea, b Int4 => Bytea = part(a, *b, None)),
+    bytes_function!("substring": a Bytea, b Int4, c Int4 => Bytea = part(a, *b, Some(*c))),
+    bytes_function!("substr": a Bytea, b Int4 => Bytea = part(a, *b, None)),
+    bytes_function!("substr": a Bytea, b Int4, c Int4 => Bytea = part(a, *b, Some(*c))),
+];
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 1] = [BYTES];

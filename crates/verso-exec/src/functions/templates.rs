@@ -1,0 +1,315 @@
+//! `to_char` of timestamps: PostgreSQL's template patterns.
+//!
+//! A template is read piece by piece: modifiers (`FM`, `TM`), the longest pattern that fits, a suffix (`TH`); all else,
+//! and what stands in double quotes, is copied.
+
+use std::fmt::Write as _;
+
+use verso_types::datetime::{self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
+use verso_types::{SqlType, TimeZone, Value};
+
+use super::datetimes::{is_finite, iso_week, local, monday_based};
+use super::define::unexpected;
+use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::context::EvalContext;
+use crate::error::Result;
+
+/// Patterns written in capitals or in small letters alike; longer ones first where they start alike.
+static PATTERNS: &[&str] = &[
+    "A.D.", "A.M.", "AD", "AM", "B.C.", "BC", "CC", "DAY", "DDD", "DD", "DY", "D", "FF1", "FF2", "FF3",
+    "FF4", "FF5", "FF6", "FX", "HH24", "HH12", "HH", "IDDD", "ID", "IW", "IYYY", "IYY", "IY", "I", "J", "MI",
+    "MM", "MONTH", "MON", "MS", "OF", "P.M.", "PM", "Q", "RM", "SSSSS", "SSSS", "SS", "TZH", "TZM", "TZ",
+    "US", "WW", "W", "Y,YYY", "YYYY", "YYY", "YY", "Y",
+];
+/// Those of mixed case.
+static MIXED: &[&str] = &["Day", "Dy", "Month", "Mon"];
+
+static MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+/// From Monday on.
+static DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+static ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
+
+/// How a pattern is written decides how its words are.
+#[derive(Clone, Copy, PartialEq)]
+enum Case {
+    Upper,
+    Lower,
+    Capital,
+}
+
+impl Case {
+    fn write(self, word: &str) -> String {
+        match self {
+            Case::Upper => word.to_ascii_uppercase(),
+            Case::Lower => word.to_ascii_lowercase(),
+            Case::Capital => word.to_owned(),
+        }
+    }
+}
+
+/// The longest pattern that the text starts with.
+fn pattern(text: &str) -> Option<(&'static str, Case)> {
+    if let Some(found) = MIXED.iter().find(|name| text.starts_with(**name)) {
+        let upper = PATTERNS.iter().find(|name| name.eq_ignore_ascii_case(found))?;
+        return Some((upper, Case::Capital));
+    }
+    PATTERNS.iter().find_map(|name| {
+        let head = text.get(..name.len())?;
+        if head == *name {
+            Some((*name, Case::Upper))
+        } else if head.bytes().all(|b| !b.is_ascii_uppercase()) && head.eq_ignore_ascii_case(name) {
+            Some((*name, Case::Lower))
+        } else {
+            None
+        }
+    })
+}
+
+/// The text behind the first of these that it starts with.
+fn behind<'t>(text: &'t str, prefixes: &[&str]) -> Option<&'t str> {
+    prefixes.iter().find_map(|prefix| text.strip_prefix(prefix))
+}
+
+/// The fields of a local timestamp.
+struct Fields<'a> {
+    day: i32,
+    micros: i64,
+    civil: datetime::Civil,
+    /// Seconds east of UTC and the zone's abbreviation; 0 and nothing without a zone.
+    offset: i32,
+    zone: &'a str,
+}
+
+/// `st`, `nd`, `rd`, `th`.
+fn ordinal(digits: &str) -> &'static str {
+    match digits.as_bytes() {
+        [.., b'1', _] => "th",
+        [.., b'1'] => "st",
+        [.., b'2'] => "nd",
+        [.., b'3'] => "rd",
+        _ => "th",
+    }
+}
+
+impl Fields<'_> {
+    /// The number that a pattern shows, and how many digits it has at least.
+    fn number(&self, name: &str) -> Option<(i64, usize)> {
+        let time = self.micros;
+        // 1 BC is year 0 here
+        let shown = |year: i32| i64::from(if year <= 0 { 1 - year } else { year });
+        let year = shown(self.civil.year);
+        let (iso_year, iso_number) = iso_week(self.day);
+        let iso_shown = shown(iso_year);
+        let weekday = monday_based(self.day);
+        let day_of_year = i64::from(self.day) - datetime::days_from_civil(self.civil.year, 1, 1) + 1;
+        let fraction = time % MICROS_PER_SECOND;
+        let hour = time / MICROS_PER_HOUR;
+        Some(match name {
+            "HH" | "HH12" => (if hour % 12 == 0 { 12 } else { hour % 12 }, 2),
+            "HH24" => (hour, 2),
+            "MI" => (time / MICROS_PER_MINUTE % 60, 2),
+            "SS" => (time / MICROS_PER_SECOND % 60, 2),
+            "SSSS" | "SSSSS" => (time / MICROS_PER_SECOND, 1),
+            "MM" => (self.civil.month.into(), 2),
+            "DD" => (self.civil.day.into(), 2),
+            "DDD" => (day_of_year, 3),
+            "D" => (i64::from((weekday + 1) % 7) + 1, 1),
+            "ID" => (i64::from(weekday) + 1, 1),
+            "IDDD" => (i64::from((iso_number - 1) * 7 + weekday + 1), 3),
+            "IW" => (iso_number.into(), 2),
+            "WW" => ((day_of_year - 1) / 7 + 1, 2),
+            "W" => ((i64::from(self.civil.day) - 1) / 7 + 1, 1),
+            "Q" => ((i64::from(self.civil.month) - 1) / 3 + 1, 1),
+            "CC" if self.civil.year > 0 => ((year - 1) / 100 + 1, 2),
+            "CC" => (i64::from(self.civil.year / 100 - 1), 2),
+            "J" => (i64::from(self.day) + 2_451_545, 1),
+            "YYYY" => (year, 4),
+            "YYY" => (year % 1000, 3),
+            "YY" => (year % 100, 2),
+            "Y" => (year % 10, 1),
+            "IYYY" => (iso_shown, 4),
+            "IYY" => (iso_shown % 1000, 3),
+            "IY" => (iso_shown % 100, 2),
+            "I" => (iso_shown % 10, 1),
+            // these keep their zeros, see `piece`
+            "FF1" => (fraction / 100_000, 1),
+            "FF2" => (fraction / 10_000, 2),
+            "FF3" | "MS" => (fraction / 1000, 3),
+            "FF4" => (fraction / 100, 4),
+            "FF5" => (fraction / 10, 5),
+            "FF6" | "US" => (fraction, 6),
+            _ => return None,
+        })
+    }
+
+    /// What stands for a pattern, without its suffix. `fill`: blanks and zeros fill it up to its usual width.
+    fn piece(&self, name: &str, case: Case, fill: bool, translated: bool, out: &mut String) {
+        if let Some((number, digits)) = self.number(name) {
+            let keeps = name.starts_with("FF") || matches!(name, "MS" | "US");
+            let width = match () {
+                () if !fill && !keeps => 0,
+                () if number < 0 => digits + 1,
+                () => digits,
+            };
+            // writing to a String cannot fail
+            let _ = write!(out, "{number:0width$}");
+            return;
+        }
+        let width = |width: usize| if fill && !translated { width } else { 0 };
+        let weekday = DAYS[monday_based(self.day) as usize];
+        let month = MONTHS[usize::from(self.civil.month) - 1];
+        let (sign, seconds) = (if self.offset < 0 { '-' } else { '+' }, self.offset.unsigned_abs());
+        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+        let _ = match name {
+            "AM" | "PM" => write!(out, "{}", case.write(if self.is_morning() { "AM" } else { "PM" })),
+            "A.M." | "P.M." => write!(out, "{}", case.write(if self.is_morning() { "A.M." } else { "P.M." })),
+            "AD" | "BC" => write!(out, "{}", case.write(if self.civil.year > 0 { "AD" } else { "BC" })),
+            "A.D." | "B.C." => {
+                write!(out, "{}", case.write(if self.civil.year > 0 { "A.D." } else { "B.C." }))
+            }
+            "MONTH" => write!(out, "{:1$}", case.write(month), width(9)),
+            "MON" => write!(out, "{}", case.write(&month[..3])),
+            "DAY" => write!(out, "{:1$}", case.write(weekday), width(9)),
+            "DY" => write!(out, "{}", case.write(&weekday[..3])),
+            "RM" => {
+                let roman = case.write(ROMAN[usize::from(self.civil.month) - 1]);
+                write!(out, "{roman:0$}", if fill { 4 } else { 0 })
+            }
+            "Y,YYY" => {
+                let year = if self.civil.year <= 0 { 1 - self.civil.year } else { self.civil.year };
+                write!(out, "{},{:03}", year / 1000, year % 1000)
+            }
+            "TZ" => write!(out, "{}", case.write(self.zone)),
+            "TZH" => write!(out, "{sign}{hours:02}"),
+            "TZM" => write!(out, "{minutes:02}"),
+            "OF" if minutes == 0 => write!(out, "{sign}{hours:0>0$}", if fill { 2 } else { 0 }),
+            "OF" => write!(out, "{sign}{hours:0>0$}:{minutes:02}", if fill { 2 } else { 0 }),
+            // FX says how to read, not how to write
+            _ => Ok(()),
+        };
+    }
+
+    fn is_morning(&self) -> bool {
+        self.micros < MICROS_PER_DAY / 2
+    }
+
+    fn format(&self, template: &str) -> String {
+        let (mut rest, mut out) = (template, String::new());
+        while !rest.is_empty() {
+            let (mut fill, mut translated, mut at) = (true, false, rest);
+            while let Some(next) = behind(at, &["FM", "fm", "TM", "tm"]) {
+                if at.starts_with(['F', 'f']) {
+                    fill = false
+                } else {
+                    translated = true
+                }
+                at = next;
+            }
+            let Some((name, case)) = pattern(at) else {
+                // a modifier without a pattern leaves no trace
+                rest = if at.len() < rest.len() { at } else { copy(rest, &mut out) };
+                continue;
+            };
+            let start = out.len();
+            self.piece(name, case, fill, translated, &mut out);
+            rest = &at[name.len()..];
+            if let Some(next) = behind(rest, &["TH", "th"]) {
+                if name == "Y,YYY" || self.number(name).is_some() {
+                    let suffix = ordinal(&out[start..]);
+                    out.push_str(&if rest.starts_with('T') { suffix.to_uppercase() } else { suffix.into() });
+                }
+                rest = next;
+            } else if let Some(next) = behind(rest, &["SP"]) {
+                rest = next;
+            }
+        }
+        out
+    }
+}
+
+/// Copies a character, or what is quoted; what is left.
+fn copy<'t>(text: &'t str, out: &mut String) -> &'t str {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some('"') => {
+            while let Some(c) = chars.next() {
+                match c {
+                    '"' => break,
+                    '\\' => out.extend(chars.next()),
+                    c => out.push(c),
+                }
+            }
+        }
+        Some('\\') if chars.as_str().starts_with('"') => out.extend(chars.next()),
+        Some(c) => out.push(c),
+        None => {}
+    }
+    chars.as_str()
+}
+
+/// A local timestamp by a template; infinities and the empty template are NULL.
+fn shown(micros: i64, template: &str, offset: i32, zone: &str) -> Value {
+    if template.is_empty() || !is_finite(micros) {
+        return Value::Null;
+    }
+    let (day, time) = datetime::split_timestamp(micros);
+    let fields = Fields { day, micros: time, civil: datetime::civil_from_days(day), offset, zone };
+    Value::text(&fields.format(template))
+}
+
+fn timestamp_to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    match args {
+        [Value::Timestamp(micros), Value::Text(template)] => Ok(shown(*micros, template, 0, "")),
+        _ => Err(unexpected("to_char", args)),
+    }
+}
+
+fn timestamptz_to_char(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Timestamptz(micros), Value::Text(template)] = args else {
+        return Err(unexpected("to_char", args));
+    };
+    let zone: &TimeZone = cx.services.time_zone;
+    if !is_finite(*micros) {
+        return Ok(Value::Null);
+    }
+    let unix = micros.saturating_add(datetime::UNIX_EPOCH_MICROS);
+    let name = jiff::Timestamp::from_microsecond(unix)
+        .map(|at| zone.to_offset_info(at).abbreviation().to_owned())
+        .unwrap_or_default();
+    Ok(shown(local(cx, *micros), template, datetime::offset_at_utc(*micros, zone), &name))
+}
+
+macro_rules! to_char {
+    ($ty:ident $volatility:ident $f:expr) => {
+        BuiltinFunction {
+            name: "to_char",
+            operator: None,
+            args: &[ArgType::Exact(SqlType::$ty), ArgType::Exact(SqlType::Text)],
+            variadic: false,
+            result: ResultType::Fixed(SqlType::Text),
+            strict: true,
+            volatility: Volatility::$volatility,
+            body: Body::Scalar($f),
+            kernel: None,
+        }
+    };
+}
+
+static TEMPLATES: &[BuiltinFunction] =
+    &[to_char!(Timestamp Immutable timestamp_to_char), to_char!(Timestamptz Stable timestamptz_to_char)];
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 1] = [TEMPLATES];
