@@ -102,9 +102,9 @@ impl Engine {
         let mut space =
             TableSpace { pages: runs.iter().map(|run| u64::from(run.pages)).sum(), ..TableSpace::default() };
         space.data_pages = u64::from(heap.page_count());
-        space.directory_pages = space.data_pages.div_ceil(root::directory_capacity(shared.page_size) as u64);
+        space.directory_pages = heap.directory_pages()?.len() as u64;
         for index in 0..heap.page_count() {
-            let Some(id) = heap.page_at(index) else { break };
+            let Some(id) = heap.page_at(index)? else { break };
             let flags = header::flags(&shared.core().pool.read_for_scan(id)?);
             space.swept_pages += u64::from(flags & FLAG_SWEPT != 0);
             space.all_visible_pages += u64::from(flags & FLAG_ALL_VISIBLE != 0);

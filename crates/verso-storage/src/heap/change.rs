@@ -255,7 +255,7 @@ impl Heap {
         value_bytes: usize,
     ) -> Result<usize, StorageError> {
         let shared = Arc::clone(&txn.shared);
-        let page = self.page_at(page_index).ok_or(StorageError::NoSuchObject(self.object))?;
+        let page = self.page_at(page_index)?.ok_or(StorageError::NoSuchObject(self.object))?;
         let passes = view.sees_logged();
         // Kept until the change is made, so that nobody overtakes.
         let mut place: Option<Place<'_>> = None;

@@ -234,7 +234,7 @@ fn copy_out(
     for (table, page_index, undo) in frame.pages_mut() {
         // It may have been created and freed within the frame.
         let Some(heap) = shared.heap_if_there(table)? else { continue };
-        let Some(page) = heap.page_at(page_index) else { continue };
+        let Some(page) = heap.page_at(page_index)? else { continue };
         fetch(log, page, undo)?;
         for image in &mut undo.images {
             let ImagePlace::Here(bytes) = &image.place else { continue };

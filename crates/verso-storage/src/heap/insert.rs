@@ -158,7 +158,7 @@ impl Heap {
         let own = txn.slot.as_ref().and_then(|slot| slot.insert_pages.get(&self.object).copied());
         let mut candidate = own.or_else(|| self.room.take(need, shared.page_size));
         while let Some(index) = candidate {
-            if let Some(page) = self.page_at(index)
+            if let Some(page) = self.page_at(index)?
                 && let Some(page) = shared.core().pool.try_write(page)?
             {
                 let layout = PageLayout::of(&page)

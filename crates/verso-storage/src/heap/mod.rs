@@ -9,6 +9,7 @@ pub(crate) mod append;
 pub mod apply;
 pub mod change;
 pub mod companion;
+mod directory;
 pub(crate) mod image;
 pub mod insert;
 mod key_change;

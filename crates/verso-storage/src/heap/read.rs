@@ -119,7 +119,7 @@ impl HeapScan {
             let column = self.heap.columns().iter().find(|column| column.id == *id);
             column.is_some_and(|column| column.physical == verso_types::Physical::Bytes)
         };
-        let Some(id) = self.heap.page_at(self.next).filter(|_| self.columns.iter().any(variable)) else {
+        let Some(id) = self.heap.page_at(self.next)?.filter(|_| self.columns.iter().any(variable)) else {
             return Ok(0..0);
         };
         let page = self.shared.core().pool.read(id)?;
@@ -144,8 +144,9 @@ impl HeapScan {
 
     /// Fetches the next pages together when they follow each other in the file.
     fn prefetch(&self) {
-        if let (Some(first), Some(last)) =
-            (self.heap.page_at(self.next + 8), self.heap.page_at(self.next + 15))
+        // An error is met by who reads the page.
+        let page_at = |index| self.heap.page_at(index).ok().flatten();
+        if let (Some(first), Some(last)) = (page_at(self.next + 8), page_at(self.next + 15))
             && last.0.wrapping_sub(first.0) == 7
         {
             self.shared.core().pool.prefetch(first, 8);
@@ -180,7 +181,7 @@ pub(crate) fn read_page(
     columns: &[u16],
     out: &mut ScanBatch,
 ) -> Result<(), StorageError> {
-    let Some(id) = heap.page_at(page_index) else { return Ok(()) };
+    let Some(id) = heap.page_at(page_index)? else { return Ok(()) };
     if let (Some(slots), Some(reader)) = (only, view.reader()) {
         slots.iter().for_each(|slot| reader.reads_record(heap.object, page_index, *slot));
     }
@@ -354,7 +355,7 @@ pub(crate) fn read_at_home(
     columns: &[u16],
     out: &mut ScanBatch,
 ) -> Result<AtHome, StorageError> {
-    let Some(id) = heap.page_at(record.page_index) else { return Ok(AtHome::Nothing) };
+    let Some(id) = heap.page_at(record.page_index)? else { return Ok(AtHome::Nothing) };
     let page = shared.core().pool.read(id)?;
     if header::kind(&page) != Some(PageKind::Data) || header::owner(&page) != heap.object {
         return Err(StorageError::corrupt(id, heap.object, "not a data page of this table"));

@@ -11,14 +11,15 @@
 //! | 52 | 2 | columns |
 //! | 56 | 4 each | column descriptors as in a data page; a sequence: six i64 |
 //! | 1792 | 4 each | indexes of the table |
-//! | 2048 | 4 each | directory pages |
+//! | 2048 | 4 each | directory pages; the last is the top of a tree of them |
 //!
-//! A directory page holds `page u32 | hints u8 | 3 bytes` per data page from offset 32.
+//! A directory page's level stands at 24 (u8). One of level 0 holds `page u32 | hints u8 | 3 bytes` per data page from
+//! offset 32, one of another level the directory pages of the level below, u32 each.
 
 use verso_types::Physical;
 
 use super::layout::{ColumnSpec, physical_code, physical_from_code};
-use super::overflow;
+use super::{directory, overflow};
 use crate::StorageError;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{checked_u16, checked_u32, put_u16, put_u32, u16_at, u32_at};
@@ -123,6 +124,7 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
         RecordKind::DIRECTORY_INIT => {
             let (id, owner) = (PageId(checked_u32(payload, 0)?), ObjectId(checked_u32(payload, 4)?));
             header::init(page, id, PageKind::Directory, owner, 0);
+            page[directory::LEVEL] = payload.get(8).copied().unwrap_or_default();
             Ok(())
         }
         RecordKind::COMPANION_INIT | RecordKind::COMPANION_PUT | RecordKind::COMPANION_FREE => {
@@ -145,13 +147,6 @@ pub fn next_unused(page: &[u8], owner: ObjectId) -> Option<PageId> {
         && header::incarnation(page) == overflow::GIVEN_BACK
         && header::owner(page) == owner;
     listed.then(|| PageId(u32_at(page, FREE_NEXT)))
-}
-
-/// Directory pages that a table's root lists.
-pub fn directory(page: &[u8]) -> Vec<PageId> {
-    let count = (u32_at(page, DATA_PAGES) as usize).div_ceil(directory_capacity(page.len()));
-    let count = count.min((page.len() - DIRECTORY) / 4);
-    (0..count).map(|index| PageId(u32_at(page, DIRECTORY + index * 4))).collect()
 }
 
 /// One change of a patch.

@@ -1,4 +1,4 @@
-//! A table: its columns, its directory in memory, and how it gets another page.
+//! A table: its columns, and how it gets another page.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
-use verso_env::sync::{Mutex, RwLock};
+use verso_env::sync::Mutex;
 
 use super::apply;
+use super::directory::Directory;
 use super::layout::{self, ColumnSpec, PageLayout};
 use super::read::{HeapScan, ScanBatch, ScanSpec, prepare, read_page};
 use super::room::FreeRoom;
-use super::root::{self, DATA_PAGES, DIRECTORY, directory_capacity};
+use super::root::{self, DATA_PAGES};
 use crate::StorageError;
 use crate::buffer::BufferPool;
 use crate::index::{ClosedGate, IndexSet};
@@ -34,7 +35,7 @@ pub struct Heap {
     descriptors: Vec<u8>,
     /// The layout of the first data page that was looked at, which most others have too.
     layout: OnceLock<PageLayout>,
-    directory: RwLock<Vec<PageId>>,
+    pub(super) directory: Directory,
     /// Pages that have room for records.
     pub(crate) room: FreeRoom,
     /// Companion pages that have room (hints).
@@ -50,42 +51,24 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Reads root and directory.
+    /// Reads the root; the directory is read when it is asked for.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
-    pub fn load(pool: &BufferPool, object: ObjectId, root: PageId) -> Result<Heap, StorageError> {
+    pub fn load(pool: &Arc<BufferPool>, object: ObjectId, root: PageId) -> Result<Heap, StorageError> {
         let page = pool.read(root)?;
         if header::kind(&page) != Some(PageKind::Root) || page[root::OBJECT_KIND] != root::TABLE {
             return Err(StorageError::corrupt(root, object, "not the root of a table"));
         }
         let columns = root::columns(&page).map_err(|flaw| StorageError::corrupt(root, object, flaw))?;
-        let pages = u32_at(&page, DATA_PAGES) as usize;
-        let per_leaf = directory_capacity(page.len());
-        let mut directory = Vec::with_capacity(pages);
-        for leaf in 0..pages.div_ceil(per_leaf) {
-            if DIRECTORY + leaf * 4 + 4 > page.len() {
-                return Err(StorageError::corrupt(root, object, "directory larger than its root"));
-            }
-            let leaf_page = pool.read(PageId(u32_at(&page, DIRECTORY + leaf * 4)))?;
-            if header::kind(&leaf_page) != Some(PageKind::Directory) || header::owner(&leaf_page) != object {
-                return Err(StorageError::corrupt(
-                    leaf_page.id(),
-                    object,
-                    "not a directory page of this table",
-                ));
-            }
-            for entry in 0..per_leaf.min(pages - leaf * per_leaf) {
-                directory.push(PageId(u32_at(&leaf_page, header::SIZE + entry * 8)));
-            }
-        }
+        let directory = Directory::new(pool, object, &page);
         Ok(Heap {
             object,
             root,
             descriptors: layout::descriptors(&columns),
             columns,
             layout: OnceLock::new(),
-            directory: RwLock::new(directory),
+            directory,
             room: FreeRoom::default(),
             companions: Mutex::default(),
             indexes: IndexSet::default(),
@@ -146,17 +129,29 @@ impl Heap {
 
     /// Data pages.
     pub fn page_count(&self) -> u32 {
-        self.directory.read().len() as u32
+        self.directory.len()
     }
 
     /// The data page at a directory index.
-    pub fn page_at(&self, index: u32) -> Option<PageId> {
-        self.directory.read().get(index as usize).copied()
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io` where that part of the directory is not in memory.
+    #[inline]
+    pub fn page_at(&self, index: u32) -> Result<Option<PageId>, StorageError> {
+        self.directory.get(index)
+    }
+
+    /// Every page of its directory.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn directory_pages(&self) -> Result<Vec<PageId>, StorageError> {
+        self.directory.pages()
     }
 
     /// The table's pages are about to be freed: whoever enters the gate of its indexes from now on finds none.
     pub(crate) fn forget_pages(&self, _gate: &ClosedGate<'_>) {
-        self.directory.write().clear();
+        self.directory.clear();
     }
 
     /// Takes the variable bytes of new records into the mean.
@@ -173,7 +168,7 @@ impl Heap {
     /// Adds an empty data page; its directory index and handle.
     ///
     /// # Errors
-    /// `Full` before anything is changed; `TooLarge` when one record does not fit a page or the directory is full.
+    /// `Full` before anything is changed; `TooLarge` when one record does not fit a page.
     pub(crate) fn append_page<'e>(
         &'e self,
         mini: &mut Mini<'e>,
@@ -194,43 +189,19 @@ impl Heap {
         }
         let root = mini.write(self.root)?;
         let index = u32_at(mini.page(root), DATA_PAGES);
-        let per_leaf = directory_capacity(page_size);
-        let (leaf, entry) = (index as usize / per_leaf, index as usize % per_leaf);
-        let link = DIRECTORY + leaf * 4;
-        if link + 4 > page_size {
-            let limit = ((page_size - DIRECTORY) / 4 * per_leaf * page_size) as u64;
-            return Err(StorageError::TooLarge { what: "a table".into(), size: limit + 1, limit });
-        }
-        let existing = PageId(u32_at(mini.page(root), link));
-        let leaf_handle = if entry == 0 {
-            let page = root::allocate_page(mini, space, self.object, root)?;
-            let handle = mini.create(page)?;
-            let mut payload = page.0.to_le_bytes().to_vec();
-            payload.extend_from_slice(&self.object.0.to_le_bytes());
-            mini.apply(handle, RecordKind::DIRECTORY_INIT, &payload)?;
-            let mut change = Vec::new();
-            root::patch(&mut change, link, &page.0.to_le_bytes());
-            mini.apply(root, RecordKind::PATCH, &change)?;
-            handle
-        } else {
-            mini.write(existing)?
-        };
+        let (leaf, place) = self.directory.make_place(mini, space, root, index)?;
         let page = root::allocate_page(mini, space, self.object, root)?;
         let handle = mini.create(page)?;
         mini.apply_with(handle, RecordKind::DATA_INIT, |out| {
             apply::init_payload(out, page, self.object, index, capacity, &self.columns);
         })?;
         let mut change = Vec::new();
-        root::patch(&mut change, header::SIZE + entry * 8, &page.0.to_le_bytes());
-        mini.apply(leaf_handle, RecordKind::PATCH, &change)?;
+        root::patch(&mut change, place, &page.0.to_le_bytes());
+        mini.apply(leaf, RecordKind::PATCH, &change)?;
         change.clear();
         root::patch(&mut change, DATA_PAGES, &(index + 1).to_le_bytes());
         mini.apply(root, RecordKind::PATCH, &change)?;
-        mini.on_commit(move |_, _| {
-            let mut directory = self.directory.write();
-            debug_assert_eq!(directory.len(), index as usize, "the root is latched");
-            directory.push(page);
-        });
+        mini.on_commit(move |_, _| self.directory.push(index, page));
         Ok((index, handle))
     }
 }

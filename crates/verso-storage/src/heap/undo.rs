@@ -55,7 +55,7 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
         // It may have been created and freed within the frame.
         let Some(heap) = shared.heap_if_there(table)? else { continue };
         for (page_index, mut undo) in pages {
-            let Some(page) = heap.page_at(page_index) else { continue };
+            let Some(page) = heap.page_at(page_index)? else { continue };
             image::fetch(&mut log, page, &mut undo)?;
             let _gate = heap.indexes.enter();
             let mut mini = Mini::begin(shared.core(), id);
@@ -111,7 +111,7 @@ pub fn undo_frame(txn: &mut Txn, mut frame: Frame) -> Result<(), StorageError> {
 fn is_left_over(shared: &Shared, value: &OwnValue) -> Result<bool, StorageError> {
     let OwnValue { table, record, column, raw } = *value;
     let Some(heap) = shared.heap_if_there(table)? else { return Ok(false) };
-    let Some(id) = heap.page_at(record.page_index) else { return Ok(false) };
+    let Some(id) = heap.page_at(record.page_index)? else { return Ok(false) };
     let page = shared.core().pool.read(id)?;
     let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, table, flaw))?;
     let place = layout.ordinal(column).map(|ordinal| layout.columns[ordinal]);
@@ -129,7 +129,7 @@ pub fn back_out_page(
     writer: TxnId,
 ) -> Result<(), StorageError> {
     let _gate = heap.indexes.enter();
-    let Some(page) = heap.page_at(page_index) else { return Ok(()) };
+    let Some(page) = heap.page_at(page_index)? else { return Ok(()) };
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     overflow::reserve(&mut mini, OLD_VALUES)?;

@@ -109,7 +109,7 @@ pub(super) fn collect(
     let mut entries = Entries::default();
     let pages_total = u64::from(heap.page_count());
     for page_index in 0..heap.page_count() {
-        let Some(id) = heap.page_at(page_index) else { break };
+        let Some(id) = heap.page_at(page_index)? else { break };
         let page = shared.core().pool.read_for_scan(id)?;
         let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
         let _walking = shared.versions.walk();

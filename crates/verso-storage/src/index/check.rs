@@ -105,7 +105,7 @@ impl Checker<'_> {
     fn records(&mut self) -> Result<(), StorageError> {
         let (shared, heap, index) = (self.shared, self.heap, self.index);
         for page_index in 0..heap.page_count() {
-            let Some(id) = heap.page_at(page_index) else { break };
+            let Some(id) = heap.page_at(page_index)? else { break };
             let page = shared.core().pool.read_for_scan(id)?;
             let layout =
                 PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
@@ -157,7 +157,7 @@ impl Checker<'_> {
             for entry in entries {
                 let record = record_of(&entry);
                 let key = &entry[..entry.len().saturating_sub(RECORD)];
-                let held = match heap.page_at(record.page_index) {
+                let held = match heap.page_at(record.page_index)? {
                     None => false,
                     Some(id) => {
                         let page = shared.core().pool.read_for_scan(id)?;

@@ -216,7 +216,8 @@ impl IndexScan {
         let mut last = (u32::MAX, false);
         let clean = records.iter().map(|record| {
             if record.page_index != last.0 {
-                let page = self.heap.page_at(record.page_index);
+                // An error is met by who reads the record.
+                let page = self.heap.page_at(record.page_index).ok().flatten();
                 last = (record.page_index, page.is_some_and(|page| pages.contains(&page)));
             }
             last.1

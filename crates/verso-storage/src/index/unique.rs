@@ -100,7 +100,7 @@ fn holder(
     record: RecordId,
     own: TxnId,
 ) -> Result<Holder, StorageError> {
-    let Some(id) = heap.page_at(record.page_index) else { return Ok(Holder::Nobody) };
+    let Some(id) = heap.page_at(record.page_index)? else { return Ok(Holder::Nobody) };
     let page = shared.core().pool.read(id)?;
     let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
     let mut versions = Versions::home(shared, heap, index, &page, &layout, record.page_index, record.slot);

@@ -96,7 +96,7 @@ impl Heap {
         result: &mut LockedRows,
     ) -> Result<(), StorageError> {
         let shared = Arc::clone(&txn.shared);
-        let page = self.page_at(page_index).ok_or(StorageError::NoSuchObject(self.object))?;
+        let page = self.page_at(page_index)?.ok_or(StorageError::NoSuchObject(self.object))?;
         let corrupt = |flaw: Flaw| StorageError::corrupt(page, self.object, flaw);
         let mut rest = rows.to_vec();
         let mut place: Option<Place<'_>> = None;

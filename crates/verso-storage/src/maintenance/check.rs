@@ -100,7 +100,16 @@ pub fn check(shared: &Shared, progress: &mut dyn FnMut(CheckProgress)) -> Result
         let known = report.problems.len();
         let mut moved = Moved::default();
         for index in 0..heap.page_count() {
-            let Some(id) = heap.page_at(index) else { break };
+            let id = match heap.page_at(index) {
+                Ok(Some(id)) => id,
+                Ok(None) => break,
+                Err(error @ (StorageError::Poisoned | StorageError::Closed)) => return Err(error),
+                Err(error) => {
+                    let (page, table, message) = (heap.root, heap.object, error.to_string());
+                    report.problems.push(CheckProblem { page, table, rule: "directory", message });
+                    break;
+                }
+            };
             if let Err(error) = check_page(shared, &heap, index, id, &mut moved, &mut report) {
                 if matches!(error, StorageError::Poisoned | StorageError::Closed) {
                     return Err(error);

@@ -210,7 +210,7 @@ fn collect_keys(
     keys: &mut KeyPurge<'_>,
     entry: &Entry<'_>,
 ) -> Result<(), StorageError> {
-    let Some(id) = heap.page_at(entry.page_index()) else { return Ok(()) };
+    let Some(id) = heap.page_at(entry.page_index())? else { return Ok(()) };
     let page = shared.core().pool.read_for_scan(id)?;
     let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
     if entry.kind == EntryKind::Delete {
@@ -229,7 +229,7 @@ fn free_entry(
     offset: u16,
     entry: &Entry<'_>,
 ) -> Result<(), StorageError> {
-    let Some(page) = heap.page_at(entry.page_index()) else { return Ok(()) };
+    let Some(page) = heap.page_at(entry.page_index())? else { return Ok(()) };
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.use_reserve();
     let home = mini.write(page)?;

@@ -117,7 +117,7 @@ pub fn sweep(
         for index in 0..heap.page_count() {
             // A table whose pages are freed meanwhile has none any more.
             let gate = heap.indexes.enter();
-            let Some(id) = heap.page_at(index) else { break };
+            let Some(id) = heap.page_at(index)? else { break };
             let Some(page) = damage.steps_over(shared.core().pool.read_for_scan(id))? else { continue };
             let done = header::flags(&page) & FLAG_SWEPT != 0;
             let settled = heap.indexes.any()

@@ -19,7 +19,9 @@ use crate::rules::{Rule, disabled};
 use crate::wal::{DatabaseId, LogGap, LogGaps, SECTOR};
 
 /// Version of the database file.
-pub const FILE_FORMAT: u32 = 1;
+pub const FILE_FORMAT: u32 = 2;
+/// The oldest version that can be opened; it gets the newest one then.
+const FILE_FORMAT_OLDEST: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"verso\0db";
 const OFFSETS: [u64; 2] = [0, 2048];
@@ -93,7 +95,7 @@ impl Superblock {
             return Ok(None);
         }
         let found = u32_at(bytes, 8);
-        if found != FILE_FORMAT {
+        if !(FILE_FORMAT_OLDEST..=FILE_FORMAT).contains(&found) {
             return Err(StorageError::UnsupportedFormat { found, supported: FILE_FORMAT });
         }
         let page_size = u32_at(bytes, 12);

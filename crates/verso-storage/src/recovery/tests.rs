@@ -393,6 +393,28 @@ fn one_whole_copy_of_the_superblock_is_enough() {
 }
 
 #[test]
+fn a_file_of_the_format_before_is_opened_and_gets_the_newest() {
+    let world = World::new(5);
+    let mut model = closed(&world);
+    world.run(|env| {
+        let mut bytes = world.vfs().read_file(&path()).unwrap();
+        for copy in [0, 2048] {
+            let superblock = &mut bytes[copy..copy + 512];
+            superblock[8..12].copy_from_slice(&1u32.to_le_bytes());
+            let crc = crc32c::crc32c(&superblock[..508]);
+            superblock[508..].copy_from_slice(&crc.to_le_bytes());
+        }
+        world.vfs().write_file(&path(), &bytes).unwrap();
+        let (toy, _) = Toy::open(env).unwrap();
+        model.extents = canonical(toy.observe()).extents;
+        assert_eq!(canonical(toy.observe()), model);
+        let bytes = world.vfs().read_file(&path()).unwrap();
+        let version = |copy: usize| u32::from_le_bytes(bytes[copy + 8..copy + 12].try_into().unwrap());
+        assert!([0, 2048].map(version).contains(&FILE_FORMAT));
+    });
+}
+
+#[test]
 fn a_database_is_created_once_opened_by_one_and_of_one_page_size() {
     let world = World::new(6);
     closed(&world);

@@ -95,7 +95,8 @@ pub(super) fn check(
             }
         }
         let mut moved = Moved::default();
-        for id in (0..heap.page_count()).map_while(|index| heap.page_at(index)) {
+        for index in 0..heap.page_count() {
+            let Some(id) = heap.page_at(index)? else { break };
             note_reachable(shared, heap, id, &mut moved)?;
         }
         let old = old_values(shared, heap)?;
@@ -220,10 +221,11 @@ fn count_pages(
         true
     };
     take(heap.root, "the root", &mut found);
-    for page in heap::root::directory(root) {
+    for page in heap.directory_pages()? {
         take(page, "of the directory", &mut found);
     }
-    for page in (0..heap.page_count()).map_while(|index| heap.page_at(index)) {
+    for index in 0..heap.page_count() {
+        let Some(page) = heap.page_at(index)? else { break };
         take(page, "a data page", &mut found);
     }
     let (never_used, mut next) = heap::root::unused(root);
