@@ -1,13 +1,13 @@
 //! Sessions whose answers wait for the disk.
 //!
-//! Who finds nobody leading leads: writes the log for all who are here, and answers them then. Who comes meanwhile is left
-//! behind for the next, and is not waited for: a thread goes on with other sessions, whoever commits.
-
-use std::sync::Arc;
+//! A worker that finds nobody leading leads: it writes the log for all sessions that wait, and answers them then. A session
+//! that comes meanwhile is left behind for the next lead.
+//!
+//! C1. While a session waits for the log, a worker leads, or is about to look ([`Commits::lead_on`]) without waiting for
+//!     anything before. A leader that would run statements in between might wait for a lock of the very session that it
+//!     has left behind: [`Led::leaves_some`] tells it not to.
 
 use verso_env::sync::Mutex;
-
-use super::seat::Seat;
 
 /// The log that answers wait for.
 pub trait Log: Send + Sync {
@@ -18,34 +18,47 @@ pub trait Log: Send + Sync {
     fn flush(&self, upto: u64) -> bool;
 }
 
-/// Who waits.
-#[derive(Default)]
-pub(super) struct Commits(Mutex<State>);
+/// Sessions that wait.
+pub(super) struct Commits<S>(Mutex<State<S>>);
 
-#[derive(Default)]
-struct State {
+struct State<S> {
     leads: bool,
     /// In the order in which they came, with how far the log has to be on disk for each.
-    seats: Vec<(u64, Arc<Seat>)>,
+    seats: Vec<(u64, S)>,
 }
 
-impl Commits {
+/// What a lead has done.
+pub(super) struct Led<S> {
+    /// Sessions that need not wait any more.
+    pub done: Vec<S>,
+    /// Whether the log could be written.
+    pub written: bool,
+    /// Sessions came while the log was written, and wait for the next lead.
+    pub leaves_some: bool,
+}
+
+impl<S> Default for Commits<S> {
+    fn default() -> Commits<S> {
+        Commits(Mutex::new(State { leads: false, seats: Vec::new() }))
+    }
+}
+
+impl<S> Commits<S> {
     /// A session waits for the log. Whether the caller is to [`Commits::lead`].
     #[must_use]
-    pub fn add(&self, upto: u64, seat: Arc<Seat>) -> bool {
+    pub fn add(&self, upto: u64, seat: S) -> bool {
         let mut state = self.0.lock();
         state.seats.push((upto, seat));
         !std::mem::replace(&mut state.leads, true)
     }
 
     /// A session waits for the log, and the caller will [`Commits::lead_on`].
-    pub fn leave(&self, upto: u64, seat: Arc<Seat>) {
+    pub fn leave(&self, upto: u64, seat: S) {
         self.0.lock().seats.push((upto, seat));
     }
 
-    /// Writes the log for all who wait, and gives back those who need not wait any more, and whether it could be written.
-    /// From then on somebody else may lead.
-    pub fn lead(&self, log: &dyn Log) -> (Vec<Arc<Seat>>, bool) {
+    /// Writes the log for all who wait. From then on somebody else may lead.
+    pub fn lead(&self, log: &dyn Log) -> Led<S> {
         let upto = self.0.lock().seats.iter().map(|(upto, _)| *upto).max().unwrap_or(0);
         // A log that cannot be written is told to all.
         let written = log.flush(upto);
@@ -53,7 +66,8 @@ impl Commits {
         let mut state = self.0.lock();
         state.leads = false;
         let done = state.seats.extract_if(.., |(upto, _)| !written || *upto <= durable);
-        (done.map(|(_, seat)| seat).collect(), written)
+        let done = done.map(|(_, seat)| seat).collect();
+        Led { done, written, leaves_some: !state.seats.is_empty() }
     }
 
     /// Whether somebody waits and nobody leads: the caller does then.
@@ -63,5 +77,34 @@ impl Commits {
         let leads = !state.leads && !state.seats.is_empty();
         state.leads |= leads;
         leads
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// While it is written another session comes.
+    struct Visited<'c>(&'c Commits<&'static str>);
+
+    impl Log for Visited<'_> {
+        fn durable(&self) -> u64 {
+            10
+        }
+
+        fn flush(&self, upto: u64) -> bool {
+            assert_eq!(upto, 10);
+            assert!(!self.0.add(20, "second"), "somebody leads");
+            true
+        }
+    }
+
+    #[test]
+    fn a_leader_is_told_of_sessions_that_came_while_it_wrote() {
+        let commits = Commits::default();
+        assert!(commits.add(10, "first"), "nobody leads");
+        let led = commits.lead(&Visited(&commits));
+        assert_eq!((led.done, led.written, led.leaves_some), (vec!["first"], true, true));
+        assert!(commits.lead_on(), "the second waits, and nobody leads");
     }
 }

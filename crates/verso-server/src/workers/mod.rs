@@ -84,7 +84,7 @@ pub struct Pool {
     seats: RwLock<HashMap<u64, Arc<Seat>>>,
     next: AtomicU64,
     crew: Crew,
-    commits: Commits,
+    commits: Commits<Arc<Seat>>,
     log: Box<dyn Log>,
     /// Nobody looks after the workers just now.
     dozes: AtomicBool,
@@ -218,15 +218,16 @@ impl Pool {
         let Some(upto) = self.turn(seat) else { return };
         let mut leads = self.commits.add(upto, Arc::clone(seat));
         while leads {
-            let (seats, written) = self.commits.lead(&*self.log);
-            // A session whose commit failed waits no more: its turn would only ask for the log again.
-            if let ([alone], true) = (&seats[..], written) {
+            let led = self.commits.lead(&*self.log);
+            // A session whose commit failed waits no more: its turn would only ask for the log again. Where others wait for
+            // the next lead, its turn must not come before: it might wait for one of their locks.
+            if let ([alone], true, false) = (&led.done[..], led.written, led.leaves_some) {
                 if let Some(upto) = self.turn(alone) {
                     self.commits.leave(upto, Arc::clone(alone));
                 }
             } else {
                 // Nobody's turn waits for what another's client says or takes.
-                for seat in &seats {
+                for seat in &led.done {
                     seat.client.lock().iter_mut().for_each(|client| client.committed());
                     self.listen_to(seat, EventFlags::OUT);
                 }
