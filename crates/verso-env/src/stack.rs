@@ -141,7 +141,8 @@ mod tests {
     fn recursion_ends_before_the_stack_does_and_goes_deeper_on_a_larger_one() {
         let (small, large) = (dive_with(1 << 20), dive_with(8 << 20));
         assert!(small > 100, "{small}");
-        assert!(large > 7 * small, "{small} {large}");
+        // The C library may give the smaller thread the stack of one that has ended, up to four times as large as asked for.
+        assert!(2 * large > 3 * small, "{small} {large}");
     }
 
     #[test]
