@@ -53,6 +53,7 @@ fn settle(cx: &ExecContext<'_>, bound: &mut Bound) -> Result<(), ExecError> {
     match bound {
         Bound::Query(plan) => settle_plan(cx, plan),
         Bound::Insert(insert) => settle_plan(cx, &mut insert.source),
+        Bound::Merge(merge) => settle_plan(cx, &mut merge.joined),
         Bound::Update(Update { joined: Some(plan), .. })
         | Bound::Delete(Delete { joined: Some(plan), .. }) => settle_plan(cx, plan),
         Bound::Update(Update { table, access, .. }) | Bound::Delete(Delete { table, access, .. }) => {

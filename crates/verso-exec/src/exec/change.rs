@@ -19,6 +19,9 @@ use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
 use crate::plan::{Delete, ExprKind, IndexAccess, Plan, Returning, TypedExpr, Update};
 
+/// Rows found elsewhere: their places, and what was read and computed of them.
+pub(super) type FoundRows = (Vec<RecordId>, Batch);
+
 /// What UPDATE and DELETE share: which rows of which table.
 struct Scan {
     table: Arc<TableDef>,
@@ -26,6 +29,8 @@ struct Scan {
     types: Arc<[SqlType]>,
     /// The query that finds the rows (FROM, USING), and the types of what it yields.
     joined: Option<(Box<dyn Operator>, Vec<SqlType>)>,
+    /// Rows that a statement around this one has found.
+    given: Option<FoundRows>,
     access: Option<Access>,
     /// A large range is not worth the index.
     adapts: bool,
@@ -50,6 +55,7 @@ impl Scan {
             columns: columns.into(),
             types: columns.iter().map(|index| table.columns[*index].ty.clone()).collect(),
             joined: None,
+            given: None,
             access: access.map(|access| Access::compile(table, access)),
             adapts: access.is_some_and(|access| access.instead.is_some()),
             collect: false,
@@ -79,6 +85,9 @@ impl Scan {
         mut change: impl FnMut(&mut dyn ChangeCursor, Option<&[u32]>, &mut Vec<u32>) -> Result<()>,
     ) -> Result<()> {
         let mut cursor = match &mut self.access {
+            _ if let Some(found) = self.given.take() => {
+                cx.tables.change_found(&self.table, &self.columns, vec![found])?
+            }
             _ if let Some((operator, types)) = &mut self.joined => {
                 let found = find(cx, &mut **operator, types)?;
                 cx.tables.change_found(&self.table, &self.columns, found)?
@@ -145,11 +154,7 @@ impl Scan {
 }
 
 /// All rows that a query finds for a change (T2), each once: with what it was first joined with.
-fn find(
-    cx: &ExecContext<'_>,
-    operator: &mut dyn Operator,
-    types: &[SqlType],
-) -> Result<Vec<(Vec<RecordId>, Batch)>> {
+fn find(cx: &ExecContext<'_>, operator: &mut dyn Operator, types: &[SqlType]) -> Result<Vec<FoundRows>> {
     operator.open(cx)?;
     let mut seen = HashSet::new();
     let mut found = Vec::new();
@@ -249,8 +254,19 @@ impl UpdateStatement {
 
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let count = self.run_changes(cx, sink)?;
-        self.keys.finish(cx)?;
+        self.finish(cx)?;
         Ok(count)
+    }
+
+    /// What the changes mean for other tables.
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.keys.finish(cx)
+    }
+
+    /// As [`Self::run_changes`] for rows found elsewhere.
+    pub fn run_given(&mut self, cx: &ExecContext<'_>, rows: FoundRows, sink: &mut dyn Sink) -> Result<u64> {
+        self.scan.given = Some(rows);
+        self.run_changes(cx, sink)
     }
 
     /// The keys noted, for the statement that this one belongs to.
@@ -358,8 +374,19 @@ impl DeleteStatement {
 
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let count = self.run_changes(cx, sink)?;
-        self.keys.finish(cx)?;
+        self.finish(cx)?;
         Ok(count)
+    }
+
+    /// What the changes mean for other tables.
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.keys.finish(cx)
+    }
+
+    /// As [`Self::run_changes`] for rows found elsewhere.
+    pub fn run_given(&mut self, cx: &ExecContext<'_>, rows: FoundRows, sink: &mut dyn Sink) -> Result<u64> {
+        self.scan.given = Some(rows);
+        self.run_changes(cx, sink)
     }
 
     /// The keys noted, for the statement that this one belongs to.

@@ -88,13 +88,14 @@ impl ConflictClause {
         self.touched.clear();
     }
 
-    /// Whether the row, a batch of one, is inserted (itself) or changes another (its new values). `None`: neither.
+    /// What becomes of the row, a batch of one: it is inserted, or changes another one, and then comes that one's new values
+    /// with the old ones beside them. `None`: neither.
     pub fn apply(
         &mut self,
         cx: &ExecContext<'_>,
         row: &Batch,
         types: &[SqlType],
-    ) -> Result<Option<(Batch, bool)>> {
+    ) -> Result<Option<(Batch, Option<Batch>)>> {
         for _ in 0..TRIES_MAX {
             cx.tables.begin_statement()?;
             match self.attempt(cx, row, types) {
@@ -130,7 +131,7 @@ impl ConflictClause {
         cx: &ExecContext<'_>,
         row: &Batch,
         types: &[SqlType],
-    ) -> Result<Option<(Batch, bool)>> {
+    ) -> Result<Option<(Batch, Option<Batch>)>> {
         let all: Vec<usize> = (0..types.len()).collect();
         let mut keys = Vec::new();
         for (n, arbiter) in self.arbiters.iter().enumerate() {
@@ -168,11 +169,11 @@ impl ConflictClause {
             if let Some(key) = self.arbiters[n].key(&after)? {
                 self.touched.insert(self.arbiters[n].touch(&key));
             }
-            return Ok(Some((after, false)));
+            return Ok(Some((after, Some(before))));
         }
         cx.tables.insert(&self.table, row)?;
         self.touched.extend(keys);
-        Ok(Some((row.clone(), true)))
+        Ok(Some((row.clone(), None)))
     }
 }
 

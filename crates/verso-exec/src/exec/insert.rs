@@ -17,7 +17,7 @@ use super::statement::{Sink, column_types};
 use super::tables::Change;
 use super::values::ListedRows;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
-use crate::error::Result;
+use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList};
 use crate::plan::{ExprKind, Insert, Plan, TypedExpr};
 use crate::spill::Spool;
@@ -31,11 +31,19 @@ pub(crate) struct InsertStatement {
     checks: RowChecks,
     keys: ForeignKeys,
     conflict: Option<ConflictClause>,
-    returning: Option<(ExprList, Batch)>,
+    returning: Option<Output>,
     /// Where the short way will do.
     direct: Option<DirectRow>,
     /// Whether a query of the source reads the table.
     reads_own: bool,
+}
+
+/// RETURNING, compiled.
+struct Output {
+    exprs: ExprList,
+    batch: Batch,
+    /// It needs the row that was there before (of DO UPDATE).
+    old: bool,
 }
 
 enum Source {
@@ -66,7 +74,7 @@ impl InsertStatement {
         let returning = insert.returning.as_ref().map(|returning| {
             let exprs = ExprList::compile(&returning.exprs, executor);
             let batch = Batch::of_types(exprs.types());
-            (exprs, batch)
+            Output { exprs, batch, old: insert.returns_old }
         });
         let all: Vec<usize> = (0..types.len()).collect();
         let conflict = insert.on_conflict.as_ref();
@@ -87,6 +95,14 @@ impl InsertStatement {
 
     #[inline]
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let count = self.run_changes(cx, sink)?;
+        self.finish(cx)?;
+        Ok(count)
+    }
+
+    /// Inserts the rows; what that means for other tables is only noted.
+    #[inline]
+    pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let Self { table, source, rows, types, checks, keys, conflict, returning, .. } = self;
         if let Some(conflict) = conflict {
             conflict.begin();
@@ -113,17 +129,31 @@ impl InsertStatement {
                 while if *spool { set_aside.next(batch)? } else { input.next(cx, batch)? } {
                     cx.check_cancelled()?;
                     values.eval(&cx.eval(), batch, rows)?;
-                    target.insert(cx, rows, sink)?;
+                    target.insert(cx, rows, None, sink)?;
                 }
                 input.close();
             }
         }
-        let Target { keys, conflict, count, .. } = target;
-        keys.finish(cx)?;
-        if let Some(conflict) = conflict {
-            conflict.finish(cx)?;
-        }
-        Ok(count)
+        Ok(target.count)
+    }
+
+    /// Inserts rows made of those handed in, beside which RETURNING sees them; what that means for other tables is only
+    /// noted.
+    pub fn run_given(&mut self, cx: &ExecContext<'_>, given: &Batch, sink: &mut dyn Sink) -> Result<u64> {
+        let Self { table, source, rows, types, checks, keys, conflict, returning, .. } = self;
+        let Source::Query { values, .. } = source else {
+            return Err(ExecError::raised("XX000", "rows handed in to VALUES"));
+        };
+        let mut target = Target { table, types, checks, keys, conflict, returning, count: 0 };
+        values.eval(&cx.eval(), given, rows)?;
+        target.insert(cx, rows, Some(given), sink)?;
+        Ok(target.count)
+    }
+
+    /// What the new rows mean for other tables.
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.keys.finish(cx)?;
+        self.conflict.as_mut().map_or(Ok(()), |conflict| conflict.finish(cx))
     }
 
     /// Runs the statement for each set of parameters; the rows of many sets reach the table together. None where the
@@ -189,7 +219,7 @@ struct Target<'s> {
     checks: &'s mut RowChecks,
     keys: &'s mut ForeignKeys,
     conflict: &'s mut Option<ConflictClause>,
-    returning: &'s mut Option<(ExprList, Batch)>,
+    returning: &'s mut Option<Output>,
     count: u64,
 }
 
@@ -206,7 +236,7 @@ impl Target<'_> {
         list.push(row, &cx.eval(), rows)?;
         if rows.rows == BATCH_ROWS || rows.variable_bytes() >= BATCH_BYTES {
             cx.check_cancelled()?;
-            self.insert(cx, rows, sink)?;
+            self.insert(cx, rows, None, sink)?;
             rows.clear();
         }
         Ok(())
@@ -214,11 +244,18 @@ impl Target<'_> {
 
     /// Sends on what is left.
     fn rest(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
-        if rows.rows > 0 { self.insert(cx, rows, sink) } else { Ok(()) }
+        if rows.rows > 0 { self.insert(cx, rows, None, sink) } else { Ok(()) }
     }
 
+    /// Inserts rows; RETURNING sees those `beside` them, too.
     #[inline]
-    fn insert(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
+    fn insert(
+        &mut self,
+        cx: &ExecContext<'_>,
+        rows: &Batch,
+        beside: Option<&Batch>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
         let types = self.types;
         if self.conflict.is_some() {
             for row in 0..rows.rows as u32 {
@@ -229,28 +266,46 @@ impl Target<'_> {
         }
         self.checks.check(cx, rows, rows, |row| rows.row(row, types))?;
         cx.tables.insert(self.table, rows)?;
-        self.inserted(cx, rows, sink)
+        self.inserted(cx, rows, beside, sink)
     }
 
     /// What follows the insertion of rows.
     #[inline]
-    fn inserted(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
+    fn inserted(
+        &mut self,
+        cx: &ExecContext<'_>,
+        rows: &Batch,
+        beside: Option<&Batch>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
         let types = self.types;
         if !self.keys.is_empty() {
             let value = |column: usize, row: usize| rows.columns[column].value(row, &types[column]);
             self.keys.note_new(rows.rows, value)?;
         }
-        self.changed(cx, rows, sink)
+        self.changed(cx, rows, beside, sink)
     }
 
     #[inline]
-    fn changed(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
+    fn changed(
+        &mut self,
+        cx: &ExecContext<'_>,
+        rows: &Batch,
+        beside: Option<&Batch>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
         self.count += rows.rows as u64;
-        if let Some((exprs, out)) = self.returning {
-            exprs.eval(&cx.eval(), rows, out)?;
-            sink.batch(out)?;
+        let Some(Output { exprs, batch, old }) = self.returning else { return Ok(()) };
+        let none = if beside.is_none() && *old { Some(nulls(self.types, rows.rows)?) } else { None };
+        match beside.or(none.as_ref()) {
+            Some(beside) => {
+                let mut both = rows.clone();
+                both.columns.extend(beside.columns.iter().cloned());
+                exprs.eval(&cx.eval(), &both, batch)?;
+            }
+            None => exprs.eval(&cx.eval(), rows, batch)?,
         }
-        Ok(())
+        sink.batch(batch)
     }
 
     fn insert_unless_there(&mut self, cx: &ExecContext<'_>, row: &Batch, sink: &mut dyn Sink) -> Result<()> {
@@ -259,10 +314,20 @@ impl Target<'_> {
         let Some(conflict) = self.conflict else { return Ok(()) };
         match conflict.apply(cx, row, types)? {
             None => Ok(()),
-            Some((row, true)) => self.inserted(cx, &row, sink),
-            Some((row, false)) => self.changed(cx, &row, sink),
+            Some((row, None)) => self.inserted(cx, &row, None, sink),
+            Some((row, before)) => self.changed(cx, &row, before.as_ref(), sink),
         }
     }
+}
+
+/// Rows of NULLs.
+fn nulls(types: &[SqlType], rows: usize) -> Result<Batch> {
+    let mut batch = Batch::of_types(types);
+    let row = vec![Value::Null; types.len()];
+    for _ in 0..rows {
+        batch.push_row(&row, types)?;
+    }
+    Ok(batch)
 }
 
 /// The full rows of an INSERT … VALUES: the values with the source's expressions put in place of its columns. Not

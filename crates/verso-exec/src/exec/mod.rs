@@ -33,6 +33,7 @@ mod join;
 mod key;
 mod keys;
 mod lock;
+mod merge;
 mod metered;
 mod operator;
 mod order;

@@ -6,6 +6,7 @@ use verso_types::{Batch, SqlType, Value};
 use super::ExecContext;
 use super::change::{DeleteStatement, UpdateStatement};
 use super::insert::InsertStatement;
+use super::merge::MergeStatement;
 use super::operator::{Operator, compile, types_of};
 use super::subquery::StatementState;
 use super::tables::Change;
@@ -33,6 +34,7 @@ enum Kind {
     Insert(InsertStatement),
     Update(UpdateStatement),
     Delete(DeleteStatement),
+    Merge(MergeStatement),
 }
 
 impl std::fmt::Debug for Compiled {
@@ -42,6 +44,7 @@ impl std::fmt::Debug for Compiled {
             Kind::Insert(_) => "Insert",
             Kind::Update(_) => "Update",
             Kind::Delete(_) => "Delete",
+            Kind::Merge(_) => "Merge",
         })
     }
 }
@@ -57,6 +60,7 @@ impl Compiled {
             Statement::Insert(insert) => Kind::Insert(InsertStatement::new(insert, executor)),
             Statement::Update(update) => Kind::Update(UpdateStatement::new(update, executor)),
             Statement::Delete(delete) => Kind::Delete(DeleteStatement::new(delete, executor)),
+            Statement::Merge(merge) => Kind::Merge(MergeStatement::new(merge, executor)),
         };
         Self { kind, state: StatementState::default() }
     }
@@ -81,6 +85,11 @@ impl Compiled {
             }
             Kind::Update(update) => update.run(cx, sink),
             Kind::Delete(delete) => delete.run(cx, sink),
+            Kind::Merge(merge) => {
+                let result = merge.run_changes(cx, sink).and_then(|count| merge.finish(cx).map(|()| count));
+                merge.close();
+                result
+            }
         }
     }
 
@@ -95,7 +104,7 @@ impl Compiled {
     pub fn run_direct(&mut self, params: &[Value], tables: &dyn Change) -> Option<Result<u64>> {
         match &mut self.kind {
             Kind::Insert(insert) => insert.run_direct(params, tables),
-            Kind::Query { .. } | Kind::Update(_) | Kind::Delete(_) => None,
+            Kind::Query { .. } | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) => None,
         }
     }
 
@@ -126,7 +135,7 @@ impl Compiled {
                 self.state = StatementState::default();
                 operator.open(&cx.statement(&self.state))
             }
-            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) => {
+            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) => {
                 Err(ExecError::raised("XX000", "only a query yields its rows one batch at a time"))
             }
         }
@@ -151,7 +160,7 @@ impl Compiled {
                 let more = operator.next(&cx.statement(&self.state), batch)?;
                 Ok(if more { Some(batch) } else { None })
             }
-            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) => Ok(None),
+            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) => Ok(None),
         }
     }
 

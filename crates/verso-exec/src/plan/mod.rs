@@ -32,6 +32,8 @@ pub use routine::{
     PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlInto, PlReturn, PlStatement,
     PlStatementKind, PlVariable, RaiseLevel,
 };
-pub use statement::{Check, ConflictUpdate, Delete, Insert, OnConflict, Returning, Statement, Update};
+pub use statement::{
+    Check, ConflictUpdate, Delete, Insert, Merge, MergeAction, OnConflict, Returning, Statement, Update,
+};
 pub use verso_types::CastKind;
 pub use window::{FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFrame, WindowFunction};

@@ -17,6 +17,8 @@ pub enum Statement {
     Update(Update),
     /// Removes rows.
     Delete(Delete),
+    /// Changes rows in several ways.
+    Merge(Merge),
 }
 
 /// `INSERT INTO table …`.
@@ -34,8 +36,10 @@ pub struct Insert {
     pub checks: Vec<Check>,
     /// ON CONFLICT.
     pub on_conflict: Option<Box<OnConflict>>,
-    /// Over the full new row.
+    /// Over the full new row; with `returns_old` then the row that was there before it, NULLs where it is inserted.
     pub returning: Option<Returning>,
+    /// RETURNING needs the row that DO UPDATE has changed.
+    pub returns_old: bool,
 }
 
 /// A CHECK constraint.
@@ -69,7 +73,16 @@ impl Insert {
     /// An INSERT that checks nothing but NOT NULL.
     #[must_use]
     pub fn plain(table: Arc<TableDef>, source: Plan, values: Vec<TypedExpr>) -> Insert {
-        Insert { table, source, values, spool: false, checks: Vec::new(), on_conflict: None, returning: None }
+        Insert {
+            table,
+            source,
+            values,
+            spool: false,
+            checks: Vec::new(),
+            on_conflict: None,
+            returning: None,
+            returns_old: false,
+        }
     }
 }
 
@@ -114,6 +127,45 @@ pub struct Delete {
     pub returning: Option<Returning>,
 }
 
+/// `MERGE INTO table …`.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    /// The table.
+    pub table: Arc<TableDef>,
+    /// The rows: all columns of the table, those of the source, what was computed of both; last the number of the action, an
+    /// integer or NULL, and the record's place. All of them are there before the first is changed (rule T2).
+    pub joined: Plan,
+    /// The actions by number. Their own plans stand for the rows handed in, all columns but the number of the action.
+    pub actions: Vec<MergeAction>,
+    /// Names and types of what RETURNING yields, whatever the action.
+    pub output: Vec<OutputColumn>,
+}
+
+/// What MERGE does with a row.
+#[derive(Clone, Debug)]
+pub enum MergeAction {
+    /// Changes it.
+    Update(Update),
+    /// Removes it.
+    Delete(Delete),
+    /// Adds it; RETURNING is over the full new row, then over what is handed in.
+    Insert(Insert),
+}
+
+impl MergeAction {
+    /// What it computes of the rows.
+    pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut TypedExpr> {
+        let (values, returning): (Vec<&mut TypedExpr>, _) = match self {
+            MergeAction::Update(Update { assignments, returning, .. }) => {
+                (assignments.iter_mut().map(|(_, value)| value).collect(), returning)
+            }
+            MergeAction::Insert(Insert { values, returning, .. }) => (values.iter_mut().collect(), returning),
+            MergeAction::Delete(Delete { returning, .. }) => (Vec::new(), returning),
+        };
+        values.into_iter().chain(returning.iter_mut().flat_map(|returning| &mut returning.exprs))
+    }
+}
+
 /// `RETURNING …`.
 #[derive(Clone, Debug)]
 pub struct Returning {
@@ -129,8 +181,10 @@ impl Statement {
     pub fn output(&self) -> Vec<OutputColumn> {
         let (returning, table, row): (_, _, Vec<usize>) = match self {
             Statement::Query(plan) => return plan.output(),
+            Statement::Merge(merge) => return merge.output.clone(),
             Statement::Insert(Insert { returning, table, .. }) => {
-                (returning, table, (0..table.columns.len()).collect())
+                let all = 0..table.columns.len();
+                (returning, table, all.clone().chain(all).collect())
             }
             Statement::Update(Update { returning, table, columns, assignments, .. }) => {
                 let assigned = assignments.iter().map(|(index, _)| *index);

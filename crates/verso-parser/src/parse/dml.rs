@@ -6,7 +6,7 @@ use super::query::unwrap_parentheses;
 use crate::error::SyntaxError;
 use crate::syntax::{
     Assignment, ConflictTarget, ConflictUpdate, Cte, Delete, Expr, ExprKind, Insert, Merge, MergeAction,
-    MergeClause, MergeRows, Name, OnConflict, SelectItem, Statement, Update,
+    MergeClause, MergeRows, Name, OnConflict, Returning, Statement, Update,
 };
 use verso_types::sqlstate;
 
@@ -102,14 +102,37 @@ impl Cursor<'_> {
         Ok(OnConflict { target, update: Some(ConflictUpdate { assignments, filter }), at })
     }
 
-    fn returning(&mut self) -> Result<Vec<SelectItem>, SyntaxError> {
+    /// `RETURNING [WITH (OLD AS o, NEW AS n)] items`.
+    fn returning(&mut self) -> Result<Returning, SyntaxError> {
+        let mut returning = Returning::default();
         if !self.accept(&["returning"]) {
-            return Ok(Vec::new());
+            return Ok(returning);
         }
-        if self.is(&["with"]) {
-            return Err(self.unsupported("RETURNING WITH"));
+        if self.accept(&["with"]) {
+            for (old, name) in self.listed(Cursor::returning_name)? {
+                let (known, word) = match old {
+                    true => (&mut returning.old, "OLD"),
+                    false => (&mut returning.new, "NEW"),
+                };
+                if known.is_some() {
+                    let text = format!("{word} cannot be specified multiple times");
+                    return Err(SyntaxError::syntax(text).at(name.at.start));
+                }
+                *known = Some(name);
+            }
         }
-        self.select_items()
+        returning.items = self.select_items()?;
+        Ok(returning)
+    }
+
+    /// `OLD AS name` (true), `NEW AS name`.
+    fn returning_name(&mut self) -> Result<(bool, Name), SyntaxError> {
+        let old = self.accept(&["old"]);
+        if !old {
+            self.expect(&["new"])?;
+        }
+        self.expect(&["as"])?;
+        Ok((old, self.name()?))
     }
 
     fn update(&mut self, with: Vec<Cte>) -> Result<Update, SyntaxError> {

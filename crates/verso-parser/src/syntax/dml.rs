@@ -2,6 +2,25 @@
 
 use super::{Cte, Expr, FromItem, Hint, Name, QualifiedName, Query, SelectItem};
 
+/// RETURNING; empty where there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Returning {
+    /// `WITH (OLD AS name)`.
+    pub old: Option<Name>,
+    /// `WITH (NEW AS name)`.
+    pub new: Option<Name>,
+    /// What is returned.
+    pub items: Vec<SelectItem>,
+}
+
+impl Returning {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
 /// INSERT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
@@ -22,7 +41,7 @@ pub struct Insert {
     /// ON CONFLICT.
     pub on_conflict: Option<OnConflict>,
     /// RETURNING.
-    pub returning: Vec<SelectItem>,
+    pub returning: Returning,
 }
 
 /// ON CONFLICT.
@@ -81,7 +100,7 @@ pub struct Update {
     /// WHERE CURRENT OF.
     pub current: Option<Name>,
     /// RETURNING.
-    pub returning: Vec<SelectItem>,
+    pub returning: Returning,
 }
 
 /// DELETE.
@@ -100,5 +119,5 @@ pub struct Delete {
     /// WHERE CURRENT OF.
     pub current: Option<Name>,
     /// RETURNING.
-    pub returning: Vec<SelectItem>,
+    pub returning: Returning,
 }

@@ -1,6 +1,6 @@
 //! MERGE.
 
-use super::{Assignment, Cte, Expr, FromItem, Name, SelectItem};
+use super::{Assignment, Cte, Expr, FromItem, Name, Returning};
 
 /// MERGE INTO target USING source ON condition WHEN … THEN ….
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Merge {
     /// What to do, the first that fits.
     pub clauses: Vec<MergeClause>,
     /// RETURNING.
-    pub returning: Vec<SelectItem>,
+    pub returning: Returning,
     /// Its first word.
     pub at: u32,
 }

@@ -146,6 +146,7 @@ impl Binder<'_> {
         let plain = !call.star && !call.distinct && call.filter.is_none() && call.over.is_none();
         Ok(Some(match name {
             "grouping" if plain && !call.args.is_empty() => self.grouping(call, expr.at.start, cx)?,
+            "merge_action" if plain && call.args.is_empty() => self.merge_action(expr.at, cx)?,
             "coalesce" if plain && !call.args.is_empty() => {
                 let args = self.located(&call.args, cx)?;
                 let (args, ty) = self.unify(args, "COALESCE")?;

@@ -22,10 +22,12 @@ use verso_exec::plan::{Delete, ExprKind as K, Returning, TypedExpr, Update};
 
 use super::Binder;
 use super::dml::reads;
+use super::returning::Returned;
 use super::scope::Scope;
 use super::walk::{columns_of, map_columns, prune};
 use crate::errors::SqlError;
 use verso_parser::syntax;
+use verso_types::SqlType;
 
 impl Binder<'_> {
     /// UPDATE.
@@ -54,12 +56,8 @@ impl Binder<'_> {
         // RETURNING sees the new values: of assigned columns those assigned, of others those read.
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let shift = table.columns.len();
-        let alias = update.table.alias.as_ref();
-        let mut returning = self.returning(&update.returning, &table, alias, |expr| {
-            map_columns(expr, &mut |column| {
-                assigned.iter().position(|assigned| *assigned == column).map_or(column, |n| shift + n)
-            });
-        })?;
+        let bound = self.returning_of(&update.returning, scope, &table, false)?;
+        let mut returning = bound.map(|bound| bound.over(&mut updated(&assigned, shift)));
         let read = assignments.iter().map(|(_, value)| value).chain(&filter);
         if !rows.is_empty() || depends(read, &table, false) || returns_changes(returning.as_ref(), &table) {
             return Ok(None);
@@ -122,9 +120,9 @@ impl Binder<'_> {
         let mut sources = Vec::new();
         let mut assignments =
             self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
-        let mut returning = self.returning_of(&update.returning, &found.scope, |_| {})?;
+        let bound = self.returning_of(&update.returning, &found.scope, &table, false)?;
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
-        let late = returns_changes(returning.as_ref(), &table);
+        let late = bound.as_ref().is_some_and(|bound| depends(bound.exprs(), &table, true));
         let early =
             late || !sources.is_empty() || depends(assignments.iter().map(|(_, value)| value), &table, false);
         found.add(sources);
@@ -138,17 +136,11 @@ impl Binder<'_> {
         }
         let mut read = width + values.len();
         let mut returned = Vec::new();
-        if let Some(returning) = &mut returning {
-            for expr in &mut returning.exprs {
-                let new = if late { width } else { read };
-                map_columns(expr, &mut |column| {
-                    assigned.iter().position(|assigned| *assigned == column).map_or(column, |n| new + n)
-                });
-            }
-            if late {
-                returned = take_early(returning, read);
-                read += returned.len();
-            }
+        let new = if late { width } else { read };
+        let mut returning = bound.map(|bound| bound.over(&mut updated(&assigned, new)));
+        if let (Some(returning), true) = (&mut returning, late) {
+            returned = take_early(returning, read);
+            read += returned.len();
         }
         let checks = checks_over(self.checks(&table)?, &(0..read).collect::<Vec<_>>(), &assigned);
         let columns = (0..table.columns.len()).collect();
@@ -169,7 +161,8 @@ impl Binder<'_> {
             let syntax::Delete { using, filter, current, .. } = delete;
             self.found(&table, &scope, using.as_ref(), filter.as_ref(), current.as_ref())?
         };
-        let mut returning = self.returning_of(&delete.returning, &found.scope, |_| {})?;
+        let bound = self.returning_of(&delete.returning, &found.scope, &table, false)?;
+        let mut returning = bound.map(|bound| bound.over(&mut removed));
         let mut returned = Vec::new();
         if returns_changes(returning.as_ref(), &table)
             && let Some(returning) = &mut returning
@@ -190,7 +183,8 @@ impl Binder<'_> {
     ) -> Result<Option<Delete>, SqlError> {
         let table = Arc::clone(table);
         let mut filter = self.filter(delete.filter.as_ref(), scope)?;
-        let mut returning = self.returning(&delete.returning, &table, delete.table.alias.as_ref(), |_| {})?;
+        let bound = self.returning_of(&delete.returning, scope, &table, false)?;
+        let mut returning = bound.map(|bound| bound.over(&mut removed));
         if depends(filter.iter(), &table, false) || returns_changes(returning.as_ref(), &table) {
             return Ok(None);
         }
@@ -202,6 +196,30 @@ impl Binder<'_> {
         let mut exprs: Vec<&mut TypedExpr> = returned.chain(filter.as_mut()).chain(kept.iter_mut()).collect();
         let columns = prune(&mut exprs);
         Ok(Some(Delete { table, columns, joined: None, access: None, filter, returning }))
+    }
+}
+
+/// What stands for a column in RETURNING of an UPDATE whose new values of the `assigned` columns are those from `new` on.
+fn updated(assigned: &[usize], new: usize) -> impl FnMut(Returned, &SqlType) -> TypedExpr + '_ {
+    move |returned, ty| {
+        let column = match returned {
+            Returned::Own(column) | Returned::New(column) => {
+                assigned.iter().position(|assigned| *assigned == column).map_or(column, |n| new + n)
+            }
+            Returned::Other(column) | Returned::Old(column) => column,
+            Returned::Action => return TypedExpr::null(ty.clone()),
+        };
+        TypedExpr::column(column, ty.clone())
+    }
+}
+
+/// The same of a DELETE.
+fn removed(returned: Returned, ty: &SqlType) -> TypedExpr {
+    match returned {
+        Returned::Own(column) | Returned::Other(column) | Returned::Old(column) => {
+            TypedExpr::column(column, ty.clone())
+        }
+        Returned::New(_) | Returned::Action => TypedExpr::null(ty.clone()),
     }
 }
 
@@ -221,7 +239,11 @@ fn returns_changes(returning: Option<&Returning>, table: &TableDef) -> bool {
 
 /// Whether a subquery would see what its own statement has done already (rule T2): one over the changed table that is run
 /// anew for later rows, or may be run `late` for the first time.
-fn depends<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>, table: &TableDef, late: bool) -> bool {
+pub(super) fn depends<'e>(
+    exprs: impl IntoIterator<Item = &'e TypedExpr>,
+    table: &TableDef,
+    late: bool,
+) -> bool {
     fn again(expr: &TypedExpr, table: &TableDef, maybe_late: bool) -> bool {
         let late = maybe_late || matches!(expr.kind, K::Case { .. } | K::Coalesce(_) | K::And(_) | K::Or(_));
         if let K::Subquery { plan, outer, .. } = &expr.kind

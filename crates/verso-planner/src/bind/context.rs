@@ -40,6 +40,8 @@ pub enum Clause {
     Set,
     /// RETURNING.
     Returning,
+    /// AND behind a WHEN of MERGE.
+    MergeWhen,
     /// A function in FROM.
     From,
     /// ON.
@@ -71,6 +73,7 @@ impl Clause {
             Clause::Values => "VALUES",
             Clause::Set => "UPDATE",
             Clause::Returning => "RETURNING",
+            Clause::MergeWhen => "MERGE WHEN conditions",
             Clause::From => "functions in FROM",
             Clause::JoinOn => "JOIN conditions",
             Clause::Default => "DEFAULT expressions",

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, TableDef};
-use verso_exec::plan::{
-    Check, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, Returning, SetCall, TypedExpr,
-};
+use verso_exec::plan::{Check, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, SetCall, TypedExpr};
 use verso_types::SqlType;
 
 use super::Binder;
 use super::context::{Clause, Context};
+use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
 use super::start::read_at_start;
 use crate::errors::{SqlError, sqlstate};
@@ -48,14 +47,27 @@ impl Binder<'_> {
             });
         }
         debug_assert!(explicit || columns.len() == table.columns.len());
-        let returning = self.returning(&insert.returning, &table, insert.alias.as_ref(), |_| {})?;
+        let scope = table_scope(&table, insert.alias.as_ref());
+        let bound = self.returning_of(&insert.returning, &scope, &table, false)?;
         let spool = reads(&source, &table);
         let checks = self.checks(&table)?;
         let on_conflict = match &insert.on_conflict {
             Some(clause) => Some(Box::new(self.on_conflict(clause, &table, insert.alias.as_ref())?)),
             None => None,
         };
-        let mut insert = Insert { table, source, values, spool, checks, on_conflict, returning };
+        // Without DO UPDATE there is no row before.
+        let updates = on_conflict.as_ref().is_some_and(|clause| clause.update.is_some());
+        let returns_old = updates && bound.as_ref().is_some_and(BoundReturning::uses_old);
+        let own = table.columns.len();
+        let returning = bound.map(|bound| {
+            bound.over(&mut |returned, ty| match returned {
+                Returned::Old(_) if !returns_old => TypedExpr::null(ty.clone()),
+                Returned::Old(column) => TypedExpr::column(own + column, ty.clone()),
+                Returned::Own(column) | Returned::New(column) => TypedExpr::column(column, ty.clone()),
+                Returned::Other(_) | Returned::Action => TypedExpr::null(ty.clone()),
+            })
+        });
+        let mut insert = Insert { table, source, values, spool, checks, on_conflict, returning, returns_old };
         read_at_start(&mut insert, self.planning())?;
         Ok(insert)
     }
@@ -70,17 +82,6 @@ impl Binder<'_> {
             ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => None,
         };
         table.constraints.iter().filter_map(check).collect()
-    }
-
-    /// Refuses a value for a column that is GENERATED ALWAYS.
-    fn refuse_identity(&self, column: &ColumnDef) -> SqlError {
-        let text = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
-        SqlError::new("428C9", text)
-            .with_detail(format!(
-                "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
-                column.name
-            ))
-            .with_hint("Use OVERRIDING SYSTEM VALUE to override.")
     }
 
     // ── ON CONFLICT ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -166,7 +167,7 @@ impl Binder<'_> {
                     ExprKind::Default => self.column_default(table, *index)?,
                     _ if column.identity == Some(Identity::Always) && insert.overriding != Some(true) => {
                         if insert.overriding != Some(false) {
-                            return Err(self.refuse_identity(column));
+                            return Err(refuse_identity(column));
                         }
                         self.column_default(table, *index)?
                     }
@@ -209,7 +210,7 @@ impl Binder<'_> {
         if let Some(index) = columns[..width].iter().find(always)
             && insert.overriding != Some(true)
         {
-            return Err(self.refuse_identity(&table.columns[*index]));
+            return Err(refuse_identity(&table.columns[*index]));
         }
         Ok((plan, width))
     }
@@ -239,38 +240,6 @@ impl Binder<'_> {
         let table = self.target(name)?;
         let scope = table_scope(&table, item.alias.as_ref());
         Ok((table, scope))
-    }
-
-    /// RETURNING over the full row; `renumber` adapts its columns.
-    pub(super) fn returning(
-        &self,
-        items: &[SelectItem],
-        table: &TableDef,
-        alias: Option<&Name>,
-        renumber: impl FnMut(&mut TypedExpr),
-    ) -> Result<Option<Returning>, SqlError> {
-        self.returning_of(items, &table_scope(table, alias), renumber)
-    }
-
-    /// RETURNING over the columns of a scope.
-    pub(super) fn returning_of(
-        &self,
-        items: &[SelectItem],
-        scope: &Scope,
-        mut renumber: impl FnMut(&mut TypedExpr),
-    ) -> Result<Option<Returning>, SqlError> {
-        if items.is_empty() {
-            return Ok(None);
-        }
-        let mut cx = Context::new(scope, Clause::Returning);
-        let mut returning = Returning { exprs: Vec::new(), names: Vec::new() };
-        for item in self.items(items, &mut cx)? {
-            let mut expr = self.settle(item.expr, 0)?;
-            renumber(&mut expr);
-            returning.exprs.push(expr);
-            returning.names.push(item.name);
-        }
-        Ok(Some(returning))
     }
 }
 
@@ -306,8 +275,16 @@ fn unreachable_column(error: SqlError, table: &TableDef) -> SqlError {
     }
 }
 
+/// Refuses a value for a column that is GENERATED ALWAYS.
+pub(super) fn refuse_identity(column: &ColumnDef) -> SqlError {
+    let text = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+    SqlError::new("428C9", text)
+        .with_detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
+        .with_hint("Use OVERRIDING SYSTEM VALUE to override.")
+}
+
 /// The columns an INSERT names, or all.
-fn insert_columns(table: &TableDef, names: &[Name]) -> Result<Vec<usize>, SqlError> {
+pub(super) fn insert_columns(table: &TableDef, names: &[Name]) -> Result<Vec<usize>, SqlError> {
     if names.is_empty() {
         return Ok((0..table.columns.len()).collect());
     }

@@ -18,7 +18,8 @@
 //! | [`interval`] | INTERVAL literals with fields |
 //! | [`with`] | WITH |
 //! | [`copy`] | COPY |
-//! | [`dml`], [`change`] | INSERT; UPDATE, DELETE |
+//! | [`dml`], [`change`], [`merge`] | INSERT; UPDATE, DELETE; MERGE |
+//! | [`returning`] | RETURNING |
 //! | [`start`] | queries of an INSERT over its own table |
 //! | [`plpgsql`] | bodies of functions |
 //! | [`once`] | values that an expression uses several times |
@@ -41,6 +42,7 @@ mod from;
 mod grouping;
 mod interval;
 mod lock;
+mod merge;
 mod names;
 mod once;
 mod order;
@@ -48,6 +50,7 @@ mod parameter;
 mod plpgsql;
 mod query;
 mod resolve;
+mod returning;
 mod row;
 mod scope;
 mod select;
@@ -159,7 +162,7 @@ impl<'c> Binder<'c> {
             syntax::Statement::Delete(delete) => {
                 self.with(&delete.with)?.delete(delete).map(Statement::Delete)
             }
-            syntax::Statement::Merge(merge) => Err(SqlError::unsupported("MERGE").at(merge.at)),
+            syntax::Statement::Merge(merge) => self.with(&merge.with)?.merge(merge).map(Statement::Merge),
             _ => Err(SqlError::internal("only queries and changes of rows are bound")),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use verso_exec::plan::{AggregateCall, ExprKind, TypedExpr};
 use verso_types::SqlType;
 
-use super::walk::same;
+use super::walk::{columns_of, same};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::Name;
 
@@ -20,6 +20,10 @@ pub struct Scope {
     pub columns: Vec<(Arc<str>, SqlType)>,
     /// What a name without a table means, and `*`, in order: the columns, where USING has not merged some.
     pub visible: Vec<(Arc<str>, TypedExpr)>,
+    /// FROM items that may not be used here, though they are there.
+    pub closed: Vec<ScopeTable>,
+    /// Columns from here on repeat others under further names (OLD, NEW).
+    pub repeats: Option<usize>,
 }
 
 /// A FROM item.
@@ -133,7 +137,16 @@ impl Scope {
             .map(|(index, (name, ty))| (Arc::clone(name), TypedExpr::column(index, ty.clone())))
             .collect();
         let tables = vec![ScopeTable { name: table, hidden, columns: 0..columns.len(), relation: None }];
-        Scope { tables, columns, visible }
+        Scope { tables, columns, visible, closed: Vec::new(), repeats: None }
+    }
+
+    /// The same where items with some of the columns may not be used.
+    pub fn without(&self, closed: impl Fn(usize) -> bool) -> Scope {
+        let mut scope = self.clone();
+        (scope.closed, scope.tables) =
+            scope.tables.into_iter().partition(|table| closed(table.columns.start));
+        scope.visible.retain(|(_, expr)| !columns_of(expr).into_iter().any(&closed));
+        scope
     }
 
     /// The item of that name.
@@ -215,6 +228,14 @@ impl Scope {
     pub fn missing_table(&self, table: &Name) -> SqlError {
         let hidden = self.tables.iter().find(|item| item.hidden.as_deref() == Some(&table.text));
         let error = |text: String| SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(table.at.start);
+        if self.closed.iter().any(|item| item.name.as_deref() == Some(&table.text)) {
+            let entry = format!(
+                "There is an entry for table \"{}\", but it cannot be referenced from this part of the query.",
+                table.text
+            );
+            return error(format!("invalid reference to FROM-clause entry for table \"{}\"", table.text))
+                .with_detail(entry);
+        }
         match hidden.and_then(|item| item.name.as_deref()) {
             Some(alias) => {
                 error(format!("invalid reference to FROM-clause entry for table \"{}\"", table.text))
@@ -232,7 +253,20 @@ impl Scope {
         };
         let start = table.map_or(name.at.start, |table| table.at.start);
         let error = SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(start);
-        let near = closest(&name.text, self.columns.iter().map(|(column, _)| &**column));
+        let closed = self.closed.iter().find(|item| {
+            table.is_none() && item.columns.clone().any(|index| *self.columns[index].0 == *name.text)
+        });
+        if let Some(item) = closed {
+            return error.with_detail(format!(
+                "There is a column named \"{}\" in table \"{}\", but it cannot be referenced from this part of the query.",
+                name.text,
+                item.name.as_deref().unwrap_or_default()
+            ));
+        }
+        let near = closest(
+            &name.text,
+            self.columns[..self.repeats.unwrap_or(self.columns.len())].iter().map(|(column, _)| &**column),
+        );
         let full = |column: &str| {
             let index = self.columns.iter().position(|(name, _)| **name == *column)?;
             let item = self.tables.iter().find(|item| item.columns.contains(&index))?;

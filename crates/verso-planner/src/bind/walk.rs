@@ -1,6 +1,7 @@
 //! Walks over typed expressions: renumbering columns, comparing.
 
 use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_types::SqlType;
 
 /// Renumbers every column.
 pub fn map_columns(expr: &mut TypedExpr, map: &mut dyn FnMut(usize) -> usize) {
@@ -8,6 +9,14 @@ pub fn map_columns(expr: &mut TypedExpr, map: &mut dyn FnMut(usize) -> usize) {
         *column = map(*column);
     }
     expr.for_each_child_mut(&mut |child| map_columns(child, map));
+}
+
+/// Replaces every column by an expression of its type.
+pub fn replace_columns(expr: &mut TypedExpr, with: &mut dyn FnMut(usize, &SqlType) -> TypedExpr) {
+    match expr.kind {
+        ExprKind::Column(column) => *expr = with(column, &expr.ty),
+        _ => expr.for_each_child_mut(&mut |child| replace_columns(child, with)),
+    }
 }
 
 /// The columns it uses, repeats included.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use verso_catalog::TableDef;
 use verso_env::stack;
 use verso_exec::plan::{
-    AggregateCall, Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Plan, SetCall, SetOperation,
-    SortKey, Statement as Bound, TypedExpr, Update,
+    AggregateCall, Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Merge, Plan, SetCall,
+    SetOperation, SortKey, Statement as Bound, TypedExpr, Update,
 };
 
 use super::expression::{list, text};
@@ -48,6 +48,10 @@ impl Lines {
                 let returned = returning.iter().flat_map(|returning| &returning.exprs);
                 self.subplans(filter.iter().chain(values).chain(returned), 1);
             }
+            Bound::Merge(Merge { table, joined, actions: _, output: _ }) => {
+                self.add(0, format!("Merge on {}", table.name));
+                self.plan(joined, 1);
+            }
             Bound::Delete(Delete { table, columns, joined, access, filter, returning }) => {
                 self.add(0, format!("Delete on {}", table.name));
                 self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
@@ -58,7 +62,7 @@ impl Lines {
     }
 
     fn insert(&mut self, insert: &Insert) {
-        let Insert { table, source, values: _, spool, checks: _, on_conflict, returning: _ } = insert;
+        let Insert { table, source, values: _, spool, checks: _, on_conflict, .. } = insert;
         self.add(0, format!("Insert on {}", table.name));
         if let Some(clause) = on_conflict {
             let resolution = if clause.update.is_some() { "UPDATE" } else { "NOTHING" };

@@ -29,7 +29,7 @@ use verso_catalog::{IndexDef, TableDef};
 use verso_env::stack::{self, StackExhausted};
 use verso_exec::functions::AggregateKind;
 use verso_exec::plan::{
-    AggregateCall, ExprKind, IndexAccess, KeyMatch, Plan, Statement, SubqueryTest, TypedExpr,
+    AggregateCall, ExprKind, IndexAccess, KeyMatch, MergeAction, Plan, Statement, SubqueryTest, TypedExpr,
 };
 use verso_types::{SqlType, Value};
 
@@ -64,6 +64,10 @@ pub fn choose(statement: &mut Statement, planning: Planning<'_>) -> Result<(), S
             update.assignments.iter_mut().for_each(|(_, value)| planner.expression(value));
             planner.expressions(update.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
             update.access = for_change(&update.table, &update.columns, update.filter.as_ref());
+        }
+        Statement::Merge(merge) => {
+            planner.query(&mut merge.joined, false);
+            planner.expressions(merge.actions.iter_mut().flat_map(MergeAction::exprs_mut));
         }
         Statement::Delete(delete) => {
             delete.joined.iter_mut().for_each(|plan| planner.query(plan, false));

@@ -34,7 +34,7 @@ mod unnest;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use verso_exec::plan::{ExprKind, Plan, Statement, TypedExpr};
+use verso_exec::plan::{ExprKind, Merge, MergeAction, Plan, Statement, TypedExpr};
 
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
@@ -62,6 +62,11 @@ pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Re
             exprs.extend(&mut update.filter);
             exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
             exprs.extend(update.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+        }
+        Statement::Merge(merge) => {
+            let Merge { joined, actions, .. } = merge;
+            plans.push(joined);
+            exprs.extend(actions.iter_mut().flat_map(MergeAction::exprs_mut));
         }
         Statement::Delete(delete) => {
             plans.extend(&mut delete.joined);

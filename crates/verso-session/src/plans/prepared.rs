@@ -86,6 +86,7 @@ impl Planned {
             Bound::Insert(_) => "INSERT 0",
             Bound::Update(_) => "UPDATE",
             Bound::Delete(_) => "DELETE",
+            Bound::Merge(_) => "MERGE",
         }
     }
 }

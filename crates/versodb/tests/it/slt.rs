@@ -18,7 +18,7 @@ impl DB for Verso {
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
         let word = sql.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
-        let plain = ["SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE"].contains(&&*word);
+        let plain = ["SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE"].contains(&&*word);
         let rows = if self.1 && plain && !sql.contains(';') {
             let statement = self.0.prepare(sql)?;
             if statement.columns().is_none() {

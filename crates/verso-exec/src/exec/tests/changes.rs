@@ -107,6 +107,7 @@ fn inserts_take_values_and_queries() {
         let (world, items) = world();
         let insert = |source, values, spool| {
             Statement::Insert(Insert {
+                returns_old: false,
                 table: Arc::clone(&target),
                 source,
                 values,

@@ -304,7 +304,7 @@ fn merge_has_its_clauses_in_order() {
                 WHEN NOT MATCHED THEN INSERT (x) OVERRIDING USER VALUE VALUES (1) \
                 WHEN MATCHED THEN DO NOTHING RETURNING a.*";
     let Statement::Merge(merge) = parse_script(text).expect("merge").remove(0).statement else { panic!() };
-    assert_eq!((merge.with.len(), merge.returning.len(), merge.clauses.len()), (1, 1, 4));
+    assert_eq!((merge.with.len(), merge.returning.items.len(), merge.clauses.len()), (1, 1, 4));
     let [update, delete, insert, nothing] = &merge.clauses[..] else { panic!() };
     assert!(
         update.condition.is_some() && matches!(&update.action, MergeAction::Update(all) if all.len() == 3)

@@ -101,7 +101,7 @@ impl Binder<'_> {
             return Err(SqlError::syntax("number of columns does not match number of values").at(at));
         }
         if first.is_none() && plan.is_volatile() {
-            let what = "SET (a, b) = (SELECT …) with a volatile function in ON CONFLICT";
+            let what = "SET (a, b) = (SELECT …) with a volatile function in ON CONFLICT or MERGE";
             return Err(SqlError::unsupported(what).at(at));
         }
         let mut assigned = Vec::with_capacity(targets.len());

@@ -1,0 +1,184 @@
+//! MERGE: changes of several kinds by the rows of one query.
+//!
+//! ```text
+//! query ─► all rows, each with its action and its new values ─► runs of rows with one action ─► UPDATE, DELETE, INSERT
+//! ```
+//!
+//! 1. All rows are there before the first is changed (T2); they spill like those of an INSERT from its own table.
+//! 2. Actions happen in the order of the rows, as many rows at once as have the same one.
+//! 3. A row of the table is changed once: one that comes a second time ends the statement (21000).
+//! 4. What the changes mean for other tables is looked at when all of them are done.
+//! 5. A row that another transaction has changed meanwhile is a conflict, and the statement runs again.
+
+use std::collections::HashSet;
+
+use verso_types::{Batch, ColumnData, SqlType, TypeError};
+
+use super::ExecContext;
+use super::change::{DeleteStatement, UpdateStatement};
+use super::insert::InsertStatement;
+use super::lock::record_of;
+use super::operator::{Operator, compile, types_of};
+use super::statement::Sink;
+use crate::error::{ExecError, Result};
+use crate::expr::Executor;
+use crate::memory::Reservation;
+use crate::plan::{Merge, MergeAction};
+use crate::spill::Spool;
+
+/// What a row noted as changed takes in memory.
+const SEEN_BYTES: u64 = 24;
+
+/// A compiled MERGE.
+pub(crate) struct MergeStatement {
+    input: Box<dyn Operator>,
+    types: Vec<SqlType>,
+    actions: Vec<Action>,
+}
+
+enum Action {
+    Update(UpdateStatement),
+    Delete(DeleteStatement),
+    Insert(InsertStatement),
+}
+
+impl MergeStatement {
+    pub fn new(merge: &Merge, executor: Executor) -> Self {
+        let action = |action: &MergeAction| match action {
+            MergeAction::Update(update) => Action::Update(UpdateStatement::new(update, executor)),
+            MergeAction::Delete(delete) => Action::Delete(DeleteStatement::new(delete, executor)),
+            MergeAction::Insert(insert) => Action::Insert(InsertStatement::new(insert, executor)),
+        };
+        Self {
+            input: compile(&merge.joined, executor),
+            types: types_of(&merge.joined),
+            actions: merge.actions.iter().map(action).collect(),
+        }
+    }
+
+    /// Changes the rows; what that means for other tables is only noted.
+    pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let mut rows = self.collect(cx)?;
+        let mut seen = Seen { places: HashSet::new(), held: cx.reserve("MERGE") };
+        let mut count = 0;
+        let mut batch = Batch::of_types(&self.types);
+        while rows.next(&mut batch)? {
+            let given = batch.columns.len() - 2;
+            let mut row = 0;
+            while row < batch.rows {
+                cx.check_cancelled()?;
+                let Some(action) = action_of(&batch, given, row)? else {
+                    row += 1;
+                    continue;
+                };
+                let mut end = row + 1;
+                while end < batch.rows && action_of(&batch, given, end)? == Some(action) {
+                    end += 1;
+                }
+                let run: Vec<u32> = (row as u32..end as u32).collect();
+                row = end;
+                let mut run = batch.gather(&run);
+                let places = run.columns.pop().map(|column| column.data);
+                run.columns.pop();
+                let Some(ColumnData::I64(places)) = places else { return Err(malformed()) };
+                let action = self.actions.get_mut(action).ok_or_else(malformed)?;
+                count += action.apply(cx, run, &places, &mut seen, sink)?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// What the changes mean for other tables.
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.actions.iter_mut().try_for_each(|action| match action {
+            Action::Update(update) => update.finish(cx),
+            Action::Delete(delete) => delete.finish(cx),
+            Action::Insert(insert) => insert.finish(cx),
+        })
+    }
+
+    pub fn close(&mut self) {
+        self.input.close();
+    }
+
+    /// All rows of the query.
+    fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Spool> {
+        let mut rows = Spool::default();
+        self.input.open(cx)?;
+        let mut batch = Batch::of_types(&self.types);
+        while self.input.next(cx, &mut batch)? {
+            cx.check_cancelled()?;
+            let full = std::mem::replace(&mut batch, Batch::of_types(&self.types));
+            rows.push(cx.services.memory, "MERGE", full)?;
+        }
+        self.input.close();
+        Ok(rows)
+    }
+}
+
+impl Action {
+    /// Does it for rows of the query; `places` are those of the table's rows.
+    fn apply(
+        &mut self,
+        cx: &ExecContext<'_>,
+        rows: Batch,
+        places: &[i64],
+        seen: &mut Seen,
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
+        match self {
+            Action::Insert(insert) => insert.run_given(cx, &rows, sink),
+            Action::Update(update) => seen.each_once(places, rows, |places, rows| {
+                update.run_given(cx, (places.iter().copied().map(record_of).collect(), rows), sink)
+            }),
+            Action::Delete(delete) => seen.each_once(places, rows, |places, rows| {
+                delete.run_given(cx, (places.iter().copied().map(record_of).collect(), rows), sink)
+            }),
+        }
+    }
+}
+
+/// The rows changed.
+struct Seen {
+    places: HashSet<i64>,
+    held: Reservation,
+}
+
+impl Seen {
+    /// Changes the rows up to the first that has been changed already, which is an error.
+    fn each_once(
+        &mut self,
+        places: &[i64],
+        mut rows: Batch,
+        change: impl FnOnce(&[i64], Batch) -> Result<u64>,
+    ) -> Result<u64> {
+        let fresh = places.iter().take_while(|place| self.places.insert(**place)).count();
+        self.held.resize(SEEN_BYTES * self.places.capacity() as u64)?;
+        if fresh < places.len() {
+            rows.filter(&(0..fresh as u32).collect::<Vec<_>>());
+        }
+        let count = if fresh > 0 { change(&places[..fresh], rows)? } else { 0 };
+        if fresh < places.len() {
+            let message = "MERGE command cannot affect row a second time";
+            let hint = "Ensure that not more than one source row matches any one target row.";
+            return Err(TypeError::new("21000", message).with_hint(hint).into());
+        }
+        Ok(count)
+    }
+}
+
+/// The number of a row's action; none where nothing is done.
+fn action_of(batch: &Batch, column: usize, row: usize) -> Result<Option<usize>> {
+    let column = &batch.columns[column];
+    if column.is_null(row) {
+        return Ok(None);
+    }
+    match &column.data {
+        ColumnData::I32(actions) => Ok(usize::try_from(actions[row]).ok()),
+        _ => Err(malformed()),
+    }
+}
+
+fn malformed() -> ExecError {
+    ExecError::raised("XX000", "rows of MERGE without their actions")
+}

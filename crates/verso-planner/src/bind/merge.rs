@@ -1,0 +1,252 @@
+//! MERGE.
+//!
+//! ```text
+//! table ⟗ source ON …  ─►  which WHEN fits, by number  ─►  the values that it gives  ─►  the changes
+//! ```
+//!
+//! 1. A query finds all rows first: those of the table and of the source that belong together, and what of either has no
+//!    partner, as far as a WHEN asks for it. With them come the action of each row and the values that it gives, so that all of it
+//!    is what the state at the start of the statement says (rule T2).
+//! 2. The values of an action are computed for its rows only.
+//! 3. A condition or a value sees what its WHEN has: both rows, the table's, or the source's.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`action`] | what a WHEN does, and what RETURNING says of it |
+
+mod action;
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_exec::plan::{
+    ExprKind as K, JoinKind, Merge, OutputColumn, Plan, RECORD_COLUMN, Returning, TypedExpr,
+};
+use verso_types::{SqlType, Value};
+
+use super::Binder;
+use super::change::depends;
+use super::context::{Clause, Context};
+use super::from::both;
+use super::returning::{BoundReturning, Returned};
+use super::scope::Scope;
+use super::walk::map_columns;
+use crate::errors::{SqlError, sqlstate};
+use action::{Action, When};
+use verso_parser::syntax::{self, MergeClause, MergeRows};
+
+impl Binder<'_> {
+    /// MERGE.
+    pub(super) fn merge(&self, merge: &syntax::Merge) -> Result<Merge, SqlError> {
+        if let Some(with) = merge.with.iter().find(|with| with.recursive) {
+            let text = "WITH RECURSIVE is not supported for MERGE statement";
+            return Err(SqlError::syntax(text).at(with.name.at.start));
+        }
+        let (table, target) = self.target_scope(&merge.table)?;
+        let source = self.from(Some(&merge.source), &[])?;
+        let named = target.tables.iter().filter_map(|item| item.name.as_deref());
+        if let Some(name) = named.into_iter().find(|name| source.scope.table(name).is_some()) {
+            let text = format!("name \"{name}\" specified more than once");
+            return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text)
+                .with_detail("The name is used both as MERGE target table and data source."));
+        }
+        let scope = both(&target, &source.scope);
+        let mut cx = Context::new(&scope, Clause::JoinOn);
+        let on = self.expr(&merge.on, &mut cx)?;
+        let on = self.boolean(on, merge.on.at.start, "JOIN/ON")?;
+        check_reachable(&merge.clauses)?;
+        let whens = self.whens(&merge.clauses, &table, &scope)?;
+        let joined = join(&table, source.plan, on, &merge.clauses);
+        let mut found = found(joined, &table, &scope, &whens);
+        let mut actions: Vec<Action> = whens.into_iter().filter_map(|when| when.action).collect();
+        let width = scope.columns.len();
+        let values = actions.iter_mut().enumerate().flat_map(|(number, action)| action.take(number));
+        let given = width + found.add(width, values.collect());
+        let mut first = width;
+        for action in &mut actions {
+            action.first = first;
+            first += action.count;
+        }
+        let bound = self.returning_of(&merge.returning, &source_first(&scope, &table), &table, true)?;
+        let mut returned: Vec<Option<Returning>> = Vec::new();
+        // What queries in RETURNING read of the table is what it was.
+        let early = bound.as_ref().filter(|bound| depends(bound.exprs(), &table, true));
+        let read = match early {
+            Some(bound) => given + found.add(given, returned_early(bound, &actions)),
+            None => given,
+        };
+        for action in &actions {
+            returned.push(bound.as_ref().map(|bound| match early {
+                Some(_) => action.reads_returned(bound, table.columns.len(), given),
+                None => {
+                    bound.over(&mut |returned, ty| action.returned(returned, ty, table.columns.len(), read))
+                }
+            }));
+        }
+        let rows = handed_in(&found.plan);
+        let output = bound.as_ref().map_or_else(Vec::new, |bound| output_of(bound, &table));
+        let mut bound_actions = Vec::new();
+        for (action, returning) in actions.into_iter().zip(returned) {
+            bound_actions.push(self.changes(action, &table, &rows, returning)?);
+        }
+        Ok(Merge { table, joined: found.plan, actions: bound_actions, output })
+    }
+}
+
+/// The rows of a MERGE as a query finds them: columns, the number of the action, the place of the table's row.
+struct Found {
+    plan: Plan,
+}
+
+impl Found {
+    /// Adds columns behind the first `width`: each over these, for rows with one action or by action. How many there are.
+    fn add(&mut self, width: usize, values: Vec<ByAction>) -> usize {
+        let count = values.len();
+        if count == 0 {
+            return 0;
+        }
+        let columns = self.plan.output();
+        let column = |n: usize| TypedExpr::column(n, columns[n].ty.clone());
+        let action = column(width);
+        let computed = values.into_iter().map(|ByAction { ty, by_action }| {
+            let is = |number: usize| {
+                let number = TypedExpr::literal(Value::Int4(number as i32), SqlType::Int4);
+                let kind =
+                    K::IsDistinct { left: Box::new(action.clone()), right: Box::new(number), negated: true };
+                TypedExpr::new(kind, SqlType::Bool)
+            };
+            let branches = by_action.into_iter().map(|(number, value)| (is(number), value)).collect();
+            TypedExpr::new(K::Case { branches, otherwise: None }, ty)
+        });
+        let exprs: Vec<TypedExpr> =
+            (0..width).map(column).chain(computed).chain([column(width), column(width + 1)]).collect();
+        let input = Box::new(std::mem::replace(&mut self.plan, Plan::Append { inputs: Vec::new() }));
+        self.plan = project(input, exprs);
+        count
+    }
+}
+
+/// A value that depends on the action: NULL for those not named.
+struct ByAction {
+    ty: SqlType,
+    by_action: Vec<(usize, TypedExpr)>,
+}
+
+fn project(input: Box<Plan>, exprs: Vec<TypedExpr>) -> Plan {
+    let names = exprs.iter().map(|_| Arc::from("")).collect();
+    Plan::Project { input, exprs, names }
+}
+
+/// `42601` for a WHEN that no row reaches.
+fn check_reachable(clauses: &[MergeClause]) -> Result<(), SqlError> {
+    for (n, clause) in clauses.iter().enumerate() {
+        if clauses[..n].iter().any(|before| before.rows == clause.rows && before.condition.is_none()) {
+            let text = "unreachable WHEN clause specified after unconditional WHEN clause";
+            return Err(SqlError::syntax(text).at(clause.at));
+        }
+    }
+    Ok(())
+}
+
+/// The table's columns and its place, those of the source, and a column that is NULL where there is no row of the source.
+fn join(table: &Arc<TableDef>, source: Plan, on: TypedExpr, clauses: &[MergeClause]) -> Plan {
+    let own = table.columns.len();
+    let table = Arc::clone(table);
+    let left = Plan::TableScan { table, columns: (0..own).chain([RECORD_COLUMN]).collect(), filter: None };
+    let output = source.output();
+    let here = TypedExpr::literal(Value::Bool(true), SqlType::Bool);
+    let columns = output.iter().enumerate().map(|(n, column)| TypedExpr::column(n, column.ty.clone()));
+    let right = project(Box::new(source), columns.chain([here]).collect());
+    let asks = |rows| clauses.iter().any(|clause| clause.rows == rows);
+    let kind = match (asks(MergeRows::NotMatchedBySource), asks(MergeRows::NotMatchedByTarget)) {
+        (false, false) => JoinKind::Inner,
+        (true, false) => JoinKind::Left,
+        (false, true) => JoinKind::Right,
+        (true, true) => JoinKind::Full,
+    };
+    let filter = Some(over_join(on, own));
+    Plan::Join { left: Box::new(left), right: Box::new(right), kind, equal: Vec::new(), filter }
+}
+
+/// An expression over the scope's columns, over those of the join.
+fn over_join(mut expr: TypedExpr, own: usize) -> TypedExpr {
+    map_columns(&mut expr, &mut |column| if column < own { column } else { column + 1 });
+    expr
+}
+
+/// The columns of the scope, the number of the action that each row is for, and the place.
+fn found(joined: Plan, table: &TableDef, scope: &Scope, whens: &[When]) -> Found {
+    let (own, width) = (table.columns.len(), scope.columns.len());
+    let place = TypedExpr::column(own, SqlType::Int8);
+    let here = TypedExpr::column(width + 1, SqlType::Bool);
+    let mut exprs: Vec<TypedExpr> = (scope.columns.iter().enumerate())
+        .map(|(column, (_, ty))| over_join(TypedExpr::column(column, ty.clone()), own))
+        .collect();
+    // By kind of row: the first of its WHENs whose condition is true.
+    let mut number = 0;
+    let mut of = [const { Vec::new() }; 3];
+    for when in whens {
+        let result = match &when.action {
+            None => TypedExpr::null(SqlType::Int4),
+            Some(_) => {
+                number += 1;
+                TypedExpr::literal(Value::Int4(number - 1), SqlType::Int4)
+            }
+        };
+        let always = TypedExpr::literal(Value::Bool(true), SqlType::Bool);
+        let condition = when.condition.clone().map_or(always, |condition| over_join(condition, own));
+        of[when.rows as usize].push((condition, result));
+    }
+    let is_null = |expr: &TypedExpr| {
+        TypedExpr::new(K::IsNull { arg: Box::new(expr.clone()), negated: false }, SqlType::Bool)
+    };
+    let first = |branches: Vec<(TypedExpr, TypedExpr)>| match branches.is_empty() {
+        true => TypedExpr::null(SqlType::Int4),
+        false => TypedExpr::new(K::Case { branches, otherwise: None }, SqlType::Int4),
+    };
+    let [matched, by_source, by_target] = of.map(first);
+    let branches = vec![(is_null(&place), by_target), (is_null(&here), by_source)];
+    exprs.push(TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(matched)) }, SqlType::Int4));
+    exprs.push(place);
+    Found { plan: project(Box::new(joined), exprs) }
+}
+
+/// The scope with `*` as MERGE has it: the source's columns, then the table's.
+fn source_first(scope: &Scope, table: &TableDef) -> Scope {
+    let mut scope = scope.clone();
+    scope.visible.rotate_left(table.columns.len());
+    scope
+}
+
+/// RETURNING as columns of the query.
+fn returned_early(bound: &BoundReturning, actions: &[Action]) -> Vec<ByAction> {
+    let mut values: Vec<ByAction> =
+        bound.exprs().iter().map(|expr| ByAction { ty: expr.ty.clone(), by_action: Vec::new() }).collect();
+    for (number, action) in actions.iter().enumerate() {
+        let returning = bound.over(&mut |returned, ty| action.returned_early(returned, ty));
+        for (value, expr) in values.iter_mut().zip(returning.exprs) {
+            value.by_action.push((number, expr));
+        }
+    }
+    values
+}
+
+/// What the actions are handed of a row: everything but its action.
+fn handed_in(plan: &Plan) -> Plan {
+    let mut columns = plan.output();
+    columns.remove(columns.len() - 2);
+    Plan::External { columns }
+}
+
+/// What RETURNING yields: columns of the table keep their origin.
+fn output_of(bound: &BoundReturning, table: &Arc<TableDef>) -> Vec<OutputColumn> {
+    let Returning { exprs, names } = bound.over(&mut |returned, ty| match returned {
+        Returned::Own(column) | Returned::Old(column) | Returned::New(column) => {
+            TypedExpr::column(column, ty.clone())
+        }
+        Returned::Other(_) | Returned::Action => TypedExpr::null(ty.clone()),
+    });
+    let columns = (0..table.columns.len()).collect();
+    let input = Box::new(Plan::TableScan { table: Arc::clone(table), columns, filter: None });
+    Plan::Project { input, exprs, names }.output()
+}

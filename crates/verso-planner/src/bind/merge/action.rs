@@ -1,0 +1,237 @@
+//! What a WHEN of MERGE does.
+
+use std::sync::Arc;
+
+use verso_catalog::{Identity, TableDef};
+use verso_exec::exec::checks_over;
+use verso_exec::plan::{Delete, Insert, MergeAction, Plan, Returning, TypedExpr, Update};
+use verso_types::{SqlType, Value};
+
+use super::ByAction;
+use crate::bind::Binder;
+use crate::bind::context::{Clause, Context};
+use crate::bind::dml::{insert_columns, refuse_identity};
+use crate::bind::returning::{BoundReturning, Returned};
+use crate::bind::scope::Scope;
+use crate::errors::SqlError;
+use verso_parser::syntax::{self, Expr, ExprKind, MergeClause, MergeRows, Name};
+
+/// A WHEN, bound over the columns of the table and of the source.
+pub(super) struct When {
+    pub(super) rows: MergeRows,
+    pub(super) condition: Option<TypedExpr>,
+    /// Nothing for DO NOTHING.
+    pub(super) action: Option<Action>,
+}
+
+/// What is done with a row, and the values that it takes.
+pub(super) struct Action {
+    kind: Kind,
+    /// Away once they are columns of the query.
+    values: Vec<TypedExpr>,
+    /// Where these columns are, and how many.
+    pub(super) first: usize,
+    pub(super) count: usize,
+}
+
+enum Kind {
+    /// Sets these columns, one a value.
+    Update(Vec<usize>),
+    Delete,
+    /// Adds a row of these values.
+    Insert,
+}
+
+impl Action {
+    fn new(kind: Kind, values: Vec<TypedExpr>) -> Action {
+        Action { kind, count: values.len(), values, first: 0 }
+    }
+
+    /// The values, to be computed with the rows.
+    pub(super) fn take(&mut self, number: usize) -> Vec<ByAction> {
+        let values = std::mem::take(&mut self.values).into_iter();
+        values.map(|value| ByAction { ty: value.ty.clone(), by_action: vec![(number, value)] }).collect()
+    }
+
+    fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Update(_) => "UPDATE",
+            Kind::Delete => "DELETE",
+            Kind::Insert => "INSERT",
+        }
+    }
+
+    /// What stands for a column of RETURNING over the rows of the query.
+    pub(super) fn returned_early(&self, returned: Returned, ty: &SqlType) -> TypedExpr {
+        let column = |column| TypedExpr::column(column, ty.clone());
+        match (returned, &self.kind) {
+            (Returned::Action, _) => TypedExpr::literal(Value::text(self.name()), SqlType::Text),
+            (Returned::Other(at), _) => column(at),
+            (Returned::Old(_), Kind::Insert) | (Returned::New(_), Kind::Delete) => {
+                TypedExpr::null(ty.clone())
+            }
+            (Returned::Old(at), _) | (Returned::Own(at), Kind::Delete) => column(at),
+            (Returned::Own(at) | Returned::New(at), Kind::Update(targets)) => {
+                column(targets.iter().position(|target| *target == at).map_or(at, |n| self.first + n))
+            }
+            (Returned::Own(at) | Returned::New(at), Kind::Insert) => column(self.first + at),
+        }
+    }
+
+    /// What stands for it when the change has been made, of a row that came with `read` columns to a table of `own`.
+    pub(super) fn returned(&self, returned: Returned, ty: &SqlType, own: usize, read: usize) -> TypedExpr {
+        let column = |column| TypedExpr::column(column, ty.clone());
+        match (returned, &self.kind) {
+            (Returned::Own(at) | Returned::New(at), Kind::Update(targets)) => {
+                column(targets.iter().position(|target| *target == at).map_or(at, |n| read + n))
+            }
+            (Returned::Own(at) | Returned::New(at), Kind::Insert) => column(at),
+            (Returned::Other(at), Kind::Insert) => column(own + at),
+            _ => self.returned_early(returned, ty),
+        }
+    }
+
+    /// RETURNING that was computed with the rows, from column `first` on.
+    pub(super) fn reads_returned(&self, bound: &BoundReturning, own: usize, first: usize) -> Returning {
+        let shift = if matches!(self.kind, Kind::Insert) { own + first } else { first };
+        let mut returning = bound.over(&mut |_, ty| TypedExpr::null(ty.clone()));
+        for (n, expr) in returning.exprs.iter_mut().enumerate() {
+            *expr = TypedExpr::column(shift + n, expr.ty.clone());
+        }
+        returning
+    }
+}
+
+impl Binder<'_> {
+    pub(super) fn whens(
+        &self,
+        clauses: &[MergeClause],
+        table: &Arc<TableDef>,
+        scope: &Scope,
+    ) -> Result<Vec<When>, SqlError> {
+        let own = table.columns.len();
+        let table_only = scope.without(|column| column >= own);
+        let source_only = scope.without(|column| column < own);
+        let when = |clause: &MergeClause| {
+            let scope = match clause.rows {
+                MergeRows::Matched => scope,
+                MergeRows::NotMatchedBySource => &table_only,
+                MergeRows::NotMatchedByTarget => &source_only,
+            };
+            let condition = match &clause.condition {
+                None => None,
+                Some(condition) => {
+                    let mut cx = Context::new(scope, Clause::MergeWhen);
+                    let bound = self.expr(condition, &mut cx)?;
+                    Some(self.boolean(bound, condition.at.start, "WHEN")?)
+                }
+            };
+            let action = match &clause.action {
+                syntax::MergeAction::Nothing => None,
+                syntax::MergeAction::Delete => Some(Action::new(Kind::Delete, Vec::new())),
+                syntax::MergeAction::Update(assignments) => {
+                    let assigned = self.assignments(assignments, table, scope, None)?;
+                    let (targets, values) = assigned.into_iter().unzip();
+                    Some(Action::new(Kind::Update(targets), values))
+                }
+                syntax::MergeAction::Insert { columns, overriding, values } => {
+                    let values = self.merge_insert(columns, *overriding, values.as_deref(), table, scope)?;
+                    Some(Action::new(Kind::Insert, values))
+                }
+            };
+            Ok(When { rows: clause.rows, condition, action })
+        };
+        clauses.iter().map(when).collect()
+    }
+
+    /// INSERT: a full row.
+    fn merge_insert(
+        &self,
+        names: &[Name],
+        overriding: Option<bool>,
+        values: Option<&[Expr]>,
+        table: &Arc<TableDef>,
+        scope: &Scope,
+    ) -> Result<Vec<TypedExpr>, SqlError> {
+        let columns = insert_columns(table, names)?;
+        let values = values.unwrap_or_default();
+        if let Some(extra) = values.get(columns.len()) {
+            return Err(
+                SqlError::syntax("INSERT has more expressions than target columns").at(extra.at.start)
+            );
+        }
+        if let Some(name) = names.get(values.len()).filter(|_| !values.is_empty()) {
+            return Err(SqlError::syntax("INSERT has more target columns than expressions").at(name.at.start));
+        }
+        let mut cx = Context::new(scope, Clause::Values);
+        let mut row = vec![None; table.columns.len()];
+        for (expr, index) in values.iter().zip(columns) {
+            let column = &table.columns[index];
+            row[index] = match &expr.kind {
+                ExprKind::Default => None,
+                _ if column.identity == Some(Identity::Always) && overriding != Some(true) => {
+                    if overriding != Some(false) {
+                        return Err(refuse_identity(column));
+                    }
+                    None
+                }
+                _ => {
+                    let value = self.expr(expr, &mut cx)?;
+                    Some(self.assign(value, expr.at.start, &column.name, &column.ty)?)
+                }
+            };
+        }
+        let value = |(index, given): (usize, Option<TypedExpr>)| {
+            given.map_or_else(|| self.column_default(table, index), Ok)
+        };
+        row.into_iter().enumerate().map(value).collect()
+    }
+
+    /// An action over the rows handed in.
+    pub(super) fn changes(
+        &self,
+        action: Action,
+        table: &Arc<TableDef>,
+        rows: &Plan,
+        returning: Option<Returning>,
+    ) -> Result<MergeAction, SqlError> {
+        let output = rows.output();
+        let read = output.len() - 1; // the place is none of them
+        let all: Vec<usize> = (0..table.columns.len()).collect();
+        let (table, joined) = (Arc::clone(table), Some(rows.clone()));
+        let value = |n: usize| TypedExpr::column(action.first + n, output[action.first + n].ty.clone());
+        Ok(match action.kind {
+            Kind::Delete => MergeAction::Delete(Delete {
+                table,
+                columns: all,
+                joined,
+                access: None,
+                filter: None,
+                returning,
+            }),
+            Kind::Update(targets) => {
+                let checks = self.checks(&table)?;
+                MergeAction::Update(Update {
+                    checks: checks_over(checks, &(0..read).collect::<Vec<_>>(), &targets),
+                    columns: all,
+                    joined,
+                    access: None,
+                    filter: None,
+                    assignments: targets
+                        .into_iter()
+                        .enumerate()
+                        .map(|(n, target)| (target, value(n)))
+                        .collect(),
+                    returning,
+                    table,
+                })
+            }
+            Kind::Insert => {
+                let values = all.into_iter().map(value).collect();
+                let source = Plan::External { columns: output[..read].to_vec() };
+                let checks = self.checks(&table)?;
+                MergeAction::Insert(Insert { checks, returning, ..Insert::plain(table, source, values) })
+            }
+        })
+    }
+}

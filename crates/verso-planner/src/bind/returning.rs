@@ -1,0 +1,156 @@
+//! RETURNING: a changed row as it was (OLD) and as it is (NEW), and what it was joined with.
+//!
+//! ```text
+//! scope of the change: table │ others
+//! scope of RETURNING : table │ others │ old │ new │ merge_action()
+//! ```
+//!
+//! Bound once over this scope; each change says which of its columns stands where ([`Returned`]).
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_exec::plan::{Returning, TypedExpr};
+use verso_types::SqlType;
+
+use super::Binder;
+use super::context::{Clause, Context};
+use super::scope::{Scope, ScopeTable};
+use super::walk::replace_columns;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{self, Name};
+
+/// Stands for MERGE_ACTION() in a scope, as a table and its column.
+pub(super) const MERGE_ACTION: &str = "merge_action()";
+
+/// A column that RETURNING may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Returned {
+    /// Of the table: as it is now; before it is gone.
+    Own(usize),
+    /// Of the others.
+    Other(usize),
+    /// Of the table, as it was.
+    Old(usize),
+    /// Of the table, as it is now.
+    New(usize),
+    /// What MERGE has done.
+    Action,
+}
+
+/// RETURNING, bound over its own scope.
+#[derive(Clone)]
+pub(super) struct BoundReturning {
+    returning: Returning,
+    /// Columns of the table, and of the scope of the change.
+    own: usize,
+    width: usize,
+}
+
+impl BoundReturning {
+    /// With the expressions that stand for its columns.
+    pub(super) fn over(&self, place: &mut dyn FnMut(Returned, &SqlType) -> TypedExpr) -> Returning {
+        let (own, width) = (self.own, self.width);
+        let mut returning = self.returning.clone();
+        for expr in &mut returning.exprs {
+            replace_columns(expr, &mut |column, ty| {
+                let returned = match column {
+                    _ if column < own => Returned::Own(column),
+                    _ if column < width => Returned::Other(column),
+                    _ if column < width + own => Returned::Old(column - width),
+                    _ if column < width + 2 * own => Returned::New(column - width - own),
+                    _ => Returned::Action,
+                };
+                place(returned, ty)
+            });
+        }
+        returning
+    }
+
+    /// Whether it asks for the row as it was.
+    pub(super) fn uses_old(&self) -> bool {
+        let old = self.width..self.width + self.own;
+        self.returning.exprs.iter().any(|expr| super::walk::columns_of(expr).iter().any(|c| old.contains(c)))
+    }
+
+    /// Its expressions.
+    pub(super) fn exprs(&self) -> &[TypedExpr] {
+        &self.returning.exprs
+    }
+}
+
+impl Binder<'_> {
+    /// RETURNING of a change whose columns these are, those of the table first; MERGE says also what it did.
+    pub(super) fn returning_of(
+        &self,
+        returning: &syntax::Returning,
+        scope: &Scope,
+        table: &TableDef,
+        merge: bool,
+    ) -> Result<Option<BoundReturning>, SqlError> {
+        if returning.is_empty() {
+            return Ok(None);
+        }
+        let (own, width) = (table.columns.len(), scope.columns.len());
+        let mut scope = Scope { repeats: Some(width), ..scope.clone() };
+        add(&mut scope, table, returning.old.as_ref(), "old")?;
+        add(&mut scope, table, returning.new.as_ref(), "new")?;
+        if merge {
+            let at = scope.columns.len();
+            scope.columns.push((MERGE_ACTION.into(), SqlType::Text));
+            scope.tables.push(ScopeTable {
+                name: Some(MERGE_ACTION.into()),
+                hidden: None,
+                columns: at..at + 1,
+                relation: None,
+            });
+        }
+        let mut cx = Context::new(&scope, Clause::Returning);
+        let mut bound = Returning { exprs: Vec::new(), names: Vec::new() };
+        for item in self.items(&returning.items, &mut cx)? {
+            bound.exprs.push(self.settle(item.expr, 0)?);
+            bound.names.push(item.name);
+        }
+        Ok(Some(BoundReturning { returning: bound, own, width }))
+    }
+}
+
+impl Binder<'_> {
+    /// MERGE_ACTION().
+    pub(super) fn merge_action(&self, at: syntax::Span, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let name = Name { text: MERGE_ACTION.to_string(), at };
+        let parts = [name.clone(), name];
+        let found = match cx.scope().lookup(&parts)? {
+            Some(expr) => Some(expr),
+            None => self.outer.map_or(Ok(None), |outer| outer.find(&parts))?,
+        };
+        found.ok_or_else(|| {
+            let text = "MERGE_ACTION() can only be used in the RETURNING list of a MERGE command";
+            SqlError::syntax(text).at(at.start)
+        })
+    }
+}
+
+/// Adds the table's columns once more, as those of OLD or NEW, unless something else has that name.
+fn add(scope: &mut Scope, table: &TableDef, alias: Option<&Name>, word: &str) -> Result<(), SqlError> {
+    let name: Option<Arc<str>> = match alias {
+        Some(alias) if scope.table(&alias.text).is_some() => {
+            let text = format!("table name \"{}\" specified more than once", alias.text);
+            return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text).at(alias.at.start));
+        }
+        Some(alias) => Some(alias.text.as_str().into()),
+        None => scope.table(word).is_none().then(|| word.into()),
+    };
+    let first = scope.columns.len();
+    let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone()));
+    scope.columns.extend(columns);
+    if name.is_some() {
+        scope.tables.push(ScopeTable {
+            name,
+            hidden: None,
+            columns: first..scope.columns.len(),
+            relation: None,
+        });
+    }
+    Ok(())
+}
