@@ -270,6 +270,7 @@ pub(crate) fn call(name: &str, args: Vec<TypedExpr>) -> TypedExpr {
         .unwrap_or_else(|| panic!("no {name}({:?})", args.iter().map(|arg| &arg.ty).collect::<Vec<_>>()));
     let ty = match &function.result {
         ResultType::Fixed(ty) => ty.clone(),
+        ResultType::FixedArray(element) => SqlType::Array(Box::new(element.clone())),
         ResultType::SameAs(i) => args[*i].ty.without_modifiers(),
         ResultType::ArrayOf(i) => SqlType::Array(Box::new(args[*i].ty.clone())),
         ResultType::ElementOf(i) => match &args[*i].ty {
@@ -291,6 +292,7 @@ fn takes(function: &BuiltinFunction, args: &[TypedExpr]) -> bool {
             ArgType::AnyArray => matches!(arg.ty, SqlType::Array(_)),
             ArgType::AnyNonArray => !matches!(arg.ty, SqlType::Array(_)),
             ArgType::Any | ArgType::AnyElement => true,
+            ArgType::ArrayOf(element) => matches!(&arg.ty, SqlType::Array(ty) if ty.same_base(element)),
         })
 }
 

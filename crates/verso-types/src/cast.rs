@@ -99,7 +99,7 @@ pub fn cast(
         (Value::Array(values), SqlType::Array(target)) => {
             let SqlType::Array(source) = from else { return Err(TypeError::mismatch(value, from)) };
             let cast_one = |value: &Value| cast(value, source, target, kind, tz);
-            Ok(Value::Array(values.iter().map(cast_one).collect::<Result<Vec<_>, _>>()?.into()))
+            Ok(Value::Array(values.with_values(values.iter().map(cast_one).collect::<Result<_, _>>()?)))
         }
         _ if from.same_base(to) => Ok(value.clone()),
         _ => cast_time(value, to, tz).unwrap_or_else(|| Err(no_cast(from, to))),

@@ -30,6 +30,8 @@ pub mod sqlstate {
     pub const INVALID_PARAMETER_VALUE: &str = "22023";
     /// Bytes that are not text in the database's encoding.
     pub const CHARACTER_NOT_IN_REPERTOIRE: &str = "22021";
+    /// Subscripts or dimensions that do not fit an array.
+    pub const ARRAY_SUBSCRIPT_ERROR: &str = "2202E";
     /// No cast leads from one type to the other.
     pub const CANNOT_COERCE: &str = "42846";
     /// Known to PostgreSQL, not to us.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`sqltype`] | the SQL types, their PostgreSQL names, ids and physical layouts |
 //! | [`value`] | one SQL value, SQL order, equality and hash |
+//! | [`array`] | arrays: their elements, dimensions and bounds |
 //! | [`decimal`] | exact decimal numbers of up to 38 digits, PostgreSQL's result scales |
 //! | [`datetime`] | calendar, time zones, text and arithmetic of dates, times and intervals |
 //! | [`text`] | values from and to text, PostgreSQL's input and output syntax |
@@ -18,6 +19,7 @@
 //! | [`sqlstate`] | the codes, named as in PostgreSQL |
 #![forbid(unsafe_code)]
 
+pub mod array;
 pub mod arrow;
 pub mod cast;
 pub mod column;
@@ -33,6 +35,7 @@ pub mod text;
 pub mod value;
 pub mod wire;
 
+pub use array::{Array, Dimension};
 pub use arrow::{arrow_schema, arrow_type};
 pub use cast::{CastKind, cast, cast_kind};
 pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};

@@ -10,12 +10,14 @@
 //! | 9 numeric | length byte, [`Decimal::to_bytes`] |
 //! | 10 text, 15 bytea | length varint, bytes |
 //! | 16 interval, 17 uuid | 16 bytes little-endian |
-//! | 18 array, 19 record | count varint, values |
+//! | 18 array of one dimension from 1, 19 record | count varint, values |
+//! | 20 array | count of dimensions; of each its length and lower bound (zigzag varint); as 18 |
 //!
 //! Decoding trusts nothing: broken bytes are XX001, nesting stops at 64 levels, no allocation exceeds what the bytes hold.
 
 use std::sync::Arc;
 
+use crate::array::{Array, DIMENSIONS_MAX, Dimension};
 use crate::decimal::Decimal;
 use crate::error::TypeError;
 use crate::value::{Interval, Value};
@@ -41,7 +43,7 @@ pub fn decode_row(bytes: &[u8]) -> Result<Vec<Value>, TypeError> {
 pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
     let mut tagged = |tag: u8, number: i64| {
         out.push(tag);
-        put_varint((number << 1 ^ number >> 63).cast_unsigned(), out);
+        put_zigzag(number, out);
     };
     match value {
         Value::Int2(v) => tagged(4, i64::from(*v)),
@@ -66,7 +68,16 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
         Value::Interval(v) => put_tagged(16, &v.pack().to_le_bytes(), out),
         Value::Uuid(v) => put_tagged(17, &v.to_le_bytes(), out),
         Value::Array(v) => {
-            out.push(18);
+            if v.is_plain() {
+                out.push(18);
+            } else {
+                let dimensions = v.dimensions();
+                out.extend([20, dimensions.len() as u8]);
+                for dimension in dimensions {
+                    put_zigzag(dimension.length.into(), out);
+                    put_zigzag(dimension.lower.into(), out);
+                }
+            }
             encode_row(v, out);
         }
         Value::Record(v) => {
@@ -94,6 +105,11 @@ fn put_bytes(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(tag);
     put_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
+}
+
+/// A number near zero is short, whatever its sign.
+fn put_zigzag(number: i64, out: &mut Vec<u8>) {
+    put_varint((number << 1 ^ number >> 63).cast_unsigned(), out);
 }
 
 /// Seven bits a byte, lowest first, the top bit says that more follow.
@@ -182,8 +198,21 @@ impl<'a> Reader<'a> {
             15 => Value::Bytes(self.bytes()?.into()),
             16 => Value::Interval(Interval::unpack(i128::from_le_bytes(self.array()?))),
             17 => Value::Uuid(u128::from_le_bytes(self.array()?)),
-            18 => Value::Array(Arc::from(self.values(depth + 1)?)),
+            18 => Value::Array(self.values(depth + 1)?.into()),
             19 => Value::Record(Arc::from(self.values(depth + 1)?)),
+            20 => {
+                let [count] = self.array()?;
+                if !(1..=DIMENSIONS_MAX).contains(&usize::from(count)) {
+                    return Err(TypeError::corrupt("dimensions of an array"));
+                }
+                let mut dimensions = Vec::with_capacity(count.into());
+                for _ in 0..count {
+                    dimensions.push(Dimension { length: self.narrow()?, lower: self.narrow()? });
+                }
+                let values = self.values(depth + 1)?;
+                let corrupt = |_| TypeError::corrupt("dimensions of an array");
+                Value::Array(Array::shaped(values.into(), &dimensions).map_err(corrupt)?)
+            }
             _ => return Err(TypeError::corrupt("tag in a row")),
         })
     }
@@ -217,6 +246,12 @@ mod tests {
             let list = proptest::collection::vec(inner, 0..4);
             prop_oneof![
                 list.clone().prop_map(|v| Value::Array(v.into())),
+                (list.clone(), any::<i16>()).prop_map(|(v, lower)| {
+                    let length = v.len() as i32;
+                    let dimensions =
+                        [Dimension { length: 1, lower: 1 }, Dimension { length, lower: lower.into() }];
+                    Value::Array(Array::shaped(v.into(), &dimensions).expect("fits"))
+                }),
                 list.prop_map(|v| Value::Record(v.into()))
             ]
         })

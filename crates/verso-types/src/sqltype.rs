@@ -88,7 +88,7 @@ pub enum SqlType {
     Void,
     /// `unknown`, a literal whose type the context decides
     Unknown,
-    /// One-dimensional array of the element type
+    /// Array of the element type, of any dimensions
     Array(Box<SqlType>),
     /// `record`, a row whose columns are known at run time only
     Record,

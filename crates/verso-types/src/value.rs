@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::array::Array;
 use crate::decimal::Decimal;
 
 /// A PostgreSQL interval: the three parts are kept apart, as months and days differ in length.
@@ -83,8 +84,8 @@ pub enum Value {
     Interval(Interval),
     /// `uuid`
     Uuid(u128),
-    /// One-dimensional array, lower bound 1
-    Array(Arc<[Value]>),
+    /// An array of any dimensions
+    Array(Array),
     /// Composite value
     Record(Arc<[Value]>),
 }
@@ -205,7 +206,8 @@ pub fn cmp_sql(a: &Value, b: &Value) -> Ordering {
         (Value::Timestamptz(a), Value::Timestamptz(b)) => a.cmp(b),
         (Value::Interval(a), Value::Interval(b)) => a.span().cmp(&b.span()),
         (Value::Uuid(a), Value::Uuid(b)) => a.cmp(b),
-        (Value::Array(a), Value::Array(b)) | (Value::Record(a), Value::Record(b)) => cmp_lists(a, b),
+        (Value::Array(a), Value::Array(b)) => a.compare(b),
+        (Value::Record(a), Value::Record(b)) => cmp_lists(a, b),
         _ => cmp_mixed(a, b),
     }
 }
@@ -248,11 +250,14 @@ pub fn hash_sql<H: Hasher>(value: &Value, state: &mut H) {
         Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => v.hash(state),
         Value::Interval(v) => v.span().hash(state),
         Value::Uuid(v) => v.hash(state),
-        Value::Array(v) | Value::Record(v) => {
-            state.write_usize(v.len());
-            v.iter().for_each(|v| hash_sql(v, state));
-        }
+        Value::Array(v) => hash_list(v, state),
+        Value::Record(v) => hash_list(v, state),
     }
+}
+
+fn hash_list<H: Hasher>(values: &[Value], state: &mut H) {
+    state.write_usize(values.len());
+    values.iter().for_each(|value| hash_sql(value, state));
 }
 
 #[cfg(test)]

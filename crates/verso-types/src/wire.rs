@@ -11,6 +11,7 @@
 
 use jiff::tz::TimeZone;
 
+use crate::array::{Array, Dimension, element_count};
 use crate::column::{Column, ColumnData};
 use crate::datetime::{is_date, is_timestamp};
 use crate::decimal::Decimal;
@@ -90,7 +91,7 @@ fn with_length(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-fn put_array(values: &[Value], ty: &SqlType, out: &mut Vec<u8>) {
+fn put_array(values: &Array, ty: &SqlType, out: &mut Vec<u8>) {
     let guessed;
     let element = match ty {
         SqlType::Array(element) => &**element,
@@ -99,13 +100,13 @@ fn put_array(values: &[Value], ty: &SqlType, out: &mut Vec<u8>) {
             &guessed
         }
     };
-    let dimensions = i32::from(!values.is_empty());
-    out.extend_from_slice(&dimensions.to_be_bytes());
+    let dimensions = values.dimensions();
+    out.extend_from_slice(&(dimensions.len() as i32).to_be_bytes());
     out.extend_from_slice(&i32::from(values.iter().any(Value::is_null)).to_be_bytes());
     out.extend_from_slice(&element.pg_oid().to_be_bytes());
-    if dimensions == 1 {
-        out.extend_from_slice(&(values.len() as i32).to_be_bytes());
-        out.extend_from_slice(&1i32.to_be_bytes());
+    for Dimension { length, lower } in dimensions {
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&lower.to_be_bytes());
     }
     values.iter().for_each(|value| put_item(value, element, out));
 }
@@ -304,11 +305,7 @@ impl<'b> Reader<'b> {
         }
         match dimensions {
             0 => return Ok(Value::Array([].into())),
-            1 => {}
-            2..=6 => {
-                let message = "multidimensional arrays are not supported";
-                return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
-            }
+            1..=6 => {}
             7.. => {
                 let text =
                     format!("number of array dimensions ({dimensions}) exceeds the maximum allowed (6)");
@@ -316,13 +313,20 @@ impl<'b> Reader<'b> {
             }
             _ => return Err(malformed("invalid number of dimensions")),
         }
-        let (count, _lower_bound) = (self.i32()?, self.i32()?);
-        let count = usize::try_from(count).map_err(|_| malformed("invalid number of array elements"))?;
+        let mut shape = Vec::new();
+        for _ in 0..dimensions {
+            let dimension = Dimension { length: self.i32()?, lower: self.i32()? };
+            if dimension.length < 0 {
+                return Err(malformed("invalid number of array elements"));
+            }
+            shape.push(dimension);
+        }
+        let count = element_count(&shape)?;
         if count > self.rest.len() / 4 {
             return Err(insufficient());
         }
         let values: Result<Vec<Value>, TypeError> = (0..count).map(|_| self.item(element, depth)).collect();
-        Ok(Value::Array(values?.into()))
+        Ok(Value::Array(Array::shaped(values?.into(), &shape)?))
     }
 
     fn record(&mut self, depth: u32) -> Result<Value, TypeError> {

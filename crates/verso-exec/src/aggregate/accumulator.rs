@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
 use verso_types::{
-    Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, cmp_sql, eq_sql, hash_sql,
+    Array, Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, cmp_sql, eq_sql, hash_sql,
 };
 
 use super::FloatSum;
@@ -469,7 +469,7 @@ impl Accumulator {
             State::Place { .. } => Value::Null,
             State::Text { value } => value.map_or(Value::Null, |text| Value::Text(text.into())),
             State::Array(values) if values.is_empty() => Value::Null,
-            State::Array(values) => Value::Array(values.into()),
+            State::Array(values) => Value::Array(Array::accumulated(values)?),
         })
     }
 
@@ -609,11 +609,14 @@ fn payload(value: &Value) -> usize {
     match value {
         Value::Text(text) => text.len() + 16,
         Value::Bytes(bytes) => bytes.len() + 16,
-        Value::Array(values) | Value::Record(values) => {
-            16 + values.iter().map(|value| size_of::<Value>() + payload(value)).sum::<usize>()
-        }
+        Value::Array(values) => payload_of_all(values),
+        Value::Record(values) => payload_of_all(values),
         _ => 0,
     }
+}
+
+fn payload_of_all(values: &[Value]) -> usize {
+    16 + values.iter().map(|value| size_of::<Value>() + payload(value)).sum::<usize>()
 }
 
 fn quotient(sum: Decimal, count: i64, average: bool) -> Result<Decimal> {

@@ -61,7 +61,9 @@ fn normal(value: Value) -> Value {
         Value::Float4(v) => Value::Int8(hash_bits_f64(f64::from(v)).cast_signed()),
         Value::Float8(v) => Value::Int8(hash_bits_f64(v).cast_signed()),
         Value::Interval(v) => Value::Numeric(Decimal::new(v.span(), 0).unwrap_or(Decimal::ZERO)),
-        Value::Array(values) => Value::Array(values.iter().cloned().map(normal).collect()),
+        Value::Array(values) => {
+            Value::Array(values.with_values(values.iter().cloned().map(normal).collect()))
+        }
         Value::Record(values) => Value::Record(values.iter().cloned().map(normal).collect()),
         other => other,
     }

@@ -83,16 +83,29 @@ fn encode_value(value: &Value, out: &mut Vec<u8>) -> Result<(), TypeError> {
         Value::Timestamptz(v) => plain(9, KeyType::I64, &v.to_le_bytes(), out),
         Value::Interval(v) => plain(10, KeyType::Interval, &v.pack().to_le_bytes(), out),
         Value::Uuid(v) => plain(11, KeyType::Uuid, &v.to_le_bytes(), out),
-        Value::Array(values) | Value::Record(values) => {
-            out.push(12);
-            for value in values.iter() {
-                out.push(1);
-                encode_value(value, out)?;
+        Value::Array(array) => {
+            encode_list(array, out)?;
+            // Of equal elements the dimensions decide; without elements there are none.
+            let dimensions = array.dimensions();
+            if !dimensions.is_empty() {
+                out.push(dimensions.len() as u8);
+                let bounds = dimensions.iter().map(|d| d.length).chain(dimensions.iter().map(|d| d.lower));
+                bounds.for_each(|v| out.extend_from_slice(&(v.cast_unsigned() ^ 1 << 31).to_be_bytes()));
             }
-            out.push(0);
             Ok(())
         }
+        Value::Record(values) => encode_list(values, out),
     }
+}
+
+fn encode_list(values: &[Value], out: &mut Vec<u8>) -> Result<(), TypeError> {
+    out.push(12);
+    for value in values {
+        out.push(1);
+        encode_value(value, out)?;
+    }
+    out.push(0);
+    Ok(())
 }
 
 /// The order of two rows by one key.

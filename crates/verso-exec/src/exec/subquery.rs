@@ -10,7 +10,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use verso_env::stack;
-use verso_types::{Batch, SqlType, Value};
+use verso_types::{Array, Batch, SqlType, Value};
 
 use super::operator::{Operator, compile, types_of};
 use super::pipeline::SEVERAL_ROWS;
@@ -166,7 +166,7 @@ fn ask(
                 // The array itself is a copy of the list.
                 held.resize(bytes + 2 * (values.capacity() * size_of::<Value>()) as u64)?;
             }
-            Ok(Answer::Value(Value::Array(values.into())))
+            Ok(Answer::Value(Value::Array(Array::accumulated(values)?)))
         }
         SubqueryTest::In { .. } => {
             let mut members = Members::default();

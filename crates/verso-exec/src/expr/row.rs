@@ -1,7 +1,7 @@
 //! Expressions as closures over one row.
 
 use verso_env::stack;
-use verso_types::{Batch, CastKind, Column, SqlType, TimeZone, Value, cast, cmp_sql, eq_sql};
+use verso_types::{Array, Batch, CastKind, Column, SqlType, TimeZone, Value, cast, cmp_sql, eq_sql};
 
 use super::like::LikePattern;
 use crate::context::EvalContext;
@@ -163,8 +163,13 @@ fn compile(expr: &TypedExpr) -> Closure {
         ExprKind::InList { arg, list, negated } => in_list(arg, list, *negated),
         ExprKind::Like { .. } => like(expr),
         ExprKind::Array(args) => {
+            // Elements that are arrays themselves become the inner dimensions.
+            let stacked = args.iter().any(|arg| matches!(arg.ty, SqlType::Array(_)));
             let args = compile_all(args);
-            Box::new(move |cx, input| Ok(Value::Array(eval_all(&args, cx, input)?.into())))
+            Box::new(move |cx, input| {
+                let values = eval_all(&args, cx, input)?;
+                Ok(Value::Array(if stacked { Array::stacked(&values)? } else { values.into() }))
+            })
         }
         ExprKind::Row(args) => {
             let args = compile_all(args);

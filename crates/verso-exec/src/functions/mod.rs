@@ -23,6 +23,7 @@ mod quoting;
 mod registry;
 mod session;
 mod sets;
+pub mod subscripts;
 mod templates;
 #[cfg(test)]
 mod tests;

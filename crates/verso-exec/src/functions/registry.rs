@@ -19,6 +19,8 @@ pub type SetFn = fn(&EvalContext<'_>, &[Value]) -> Result<Box<dyn Iterator<Item 
 pub enum ArgType {
     /// This type, whatever its modifier.
     Exact(SqlType),
+    /// An array of this type.
+    ArrayOf(SqlType),
     /// Any type at all (`"any"`).
     Any,
     /// One type for all arguments of this kind.
@@ -34,6 +36,8 @@ pub enum ArgType {
 pub enum ResultType {
     /// This type.
     Fixed(SqlType),
+    /// An array of this type.
+    FixedArray(SqlType),
     /// The type of argument `i`, without its modifier.
     SameAs(usize),
     /// The element type of the array at argument `i`.
@@ -85,6 +89,20 @@ pub struct BuiltinFunction {
 }
 
 impl BuiltinFunction {
+    /// The types of its arguments, for so many of them; arrays of a type are exact types here.
+    #[must_use]
+    pub fn declared(&self, count: usize) -> Vec<ArgType> {
+        let written = self.args.iter().map(|arg| match arg {
+            ArgType::ArrayOf(element) => ArgType::Exact(SqlType::Array(Box::new(element.clone()))),
+            other => other.clone(),
+        });
+        let mut declared: Vec<ArgType> = written.collect();
+        if let (true, Some(last)) = (self.variadic, declared.last().cloned()) {
+            declared.resize(count.max(declared.len()), last);
+        }
+        declared
+    }
+
     /// Whether it yields rows.
     #[must_use]
     pub fn returns_set(&self) -> bool {

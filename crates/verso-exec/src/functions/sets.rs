@@ -1,7 +1,5 @@
 //! Set-returning functions.
 
-use std::sync::Arc;
-
 use verso_types::{Decimal, Interval, SqlType, TypeError, Value};
 
 use super::define::unexpected;
@@ -79,8 +77,24 @@ fn series_timestamp(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
 
 fn unnest(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     let [Value::Array(values)] = args else { return Err(unexpected("unnest", args)) };
-    let values = Arc::clone(values);
+    let values = values.shared();
     Ok(Box::new((0..values.len()).map(move |i| values[i].clone())))
+}
+
+/// `generate_subscripts(array, dimension [, reversed])`
+fn generate_subscripts(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    let [Value::Array(array), Value::Int4(dimension), reversed @ ..] = args else {
+        return Err(unexpected("generate_subscripts", args));
+    };
+    let index = usize::try_from(*dimension).ok().and_then(|number| number.checked_sub(1));
+    let Some(dimension) = index.and_then(|index| array.dimensions().get(index).copied()) else {
+        return Ok(Box::new(std::iter::empty()));
+    };
+    let subscripts = (dimension.lower..=dimension.upper()).map(Value::Int4);
+    Ok(match reversed {
+        [Value::Bool(true)] => Box::new(subscripts.rev()),
+        _ => Box::new(subscripts),
+    })
 }
 
 /// A strict, immutable set-returning function.
@@ -115,6 +129,10 @@ static SETS: &[BuiltinFunction] = &[
     series!(SqlType::Numeric(None), series_numeric;
         SqlType::Numeric(None), SqlType::Numeric(None), SqlType::Numeric(None)),
     series!(SqlType::Timestamp, series_timestamp; SqlType::Timestamp, SqlType::Timestamp, SqlType::Interval),
+    set_function!("generate_subscripts" [ArgType::AnyArray, ArgType::Exact(SqlType::Int4)]
+        => ResultType::Fixed(SqlType::Int4), generate_subscripts),
+    set_function!("generate_subscripts" [ArgType::AnyArray, ArgType::Exact(SqlType::Int4), ArgType::Exact(SqlType::Bool)]
+        => ResultType::Fixed(SqlType::Int4), generate_subscripts),
     set_function!("unnest" [ArgType::AnyArray] => ResultType::ElementOf(0), unnest),
 ];
 

@@ -1,6 +1,6 @@
 //! INSERT, UPDATE, DELETE.
 
-use super::{Cte, Expr, FromItem, Hint, Name, QualifiedName, Query, SelectItem};
+use super::{Cte, Expr, FromItem, Hint, Name, QualifiedName, Query, SelectItem, Step};
 
 /// RETURNING; empty where there is none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,6 +78,8 @@ pub struct ConflictUpdate {
 pub enum Assignment {
     /// `a = x`; `(a, b) = (x, y)` is two of them.
     Value(Name, Expr),
+    /// `a[1] = x`.
+    Part(Name, Vec<Step>, Expr),
     /// `(a, b) = (SELECT …)`.
     Row(Vec<Name>, Box<Query>),
 }

@@ -91,6 +91,15 @@ pub enum ExprKind {
     Default,
 }
 
+/// What leads from a value into it, where it is assigned to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// `[i]`.
+    Index(Expr),
+    /// `[lower:upper]`.
+    Slice(Option<Expr>, Option<Expr>),
+}
+
 /// What IS JSON asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonKind {

@@ -4,7 +4,7 @@
 
 use verso_types::SqlType;
 
-use super::{Expr, Name, Query, Statement};
+use super::{Expr, Name, Query, Statement, Step};
 
 /// `[DECLARE …] BEGIN … [EXCEPTION …] END`.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,8 +72,8 @@ pub enum PlStatementKind {
     Block(PlBlock),
     /// `NULL;`.
     Null,
-    /// `a := e`.
-    Assign { target: Name, value: Expr },
+    /// `a := e`, `a[i] := e`.
+    Assign { target: Name, path: Vec<Step>, value: Expr },
     /// `IF … THEN … ELSIF … ELSE … END IF`, and CASE.
     If { branches: Vec<(Expr, Vec<PlStatement>)>, otherwise: Vec<PlStatement> },
     /// `CASE …` without a fitting branch and without ELSE: error 20000.

@@ -107,13 +107,7 @@ impl Binder<'_> {
             Some("pg_catalog") => &[],
             schema => self.catalog.functions(schema, name),
         };
-        let expand = |entry: &&'static BuiltinFunction| -> Declared {
-            let mut declared = entry.args.to_vec();
-            if let (true, Some(last)) = (entry.variadic, entry.args.last()) {
-                declared.resize(args.len().max(declared.len()), last.clone());
-            }
-            declared
-        };
+        let expand = |entry: &&'static BuiltinFunction| -> Declared { entry.declared(args.len()) };
         let mut declared: Vec<Declared> = entries.iter().map(expand).collect();
         for function in users {
             declared

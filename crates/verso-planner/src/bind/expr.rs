@@ -10,6 +10,7 @@ use super::context::Context;
 use super::once::once;
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
 use super::scope::Meaning;
+use super::subscript::array_over;
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Literal};
@@ -147,18 +148,15 @@ impl Binder<'_> {
                 }
                 let bound = self.located(elements, cx)?;
                 let (elements, ty) = self.unify(bound, "ARRAY")?;
-                Ok(TypedExpr::new(K::Array(elements), SqlType::Array(Box::new(ty))))
+                Ok(TypedExpr::new(K::Array(elements), array_over(ty)))
             }
-            ExprKind::Subscript { array: _, index } => {
-                Err(SqlError::unsupported("an array subscript").at(index.at.start.saturating_sub(1)))
-            }
+            ExprKind::Subscript { .. } | ExprKind::Slice { .. } => self.subscripted(expr, cx),
             ExprKind::Subquery(query) => self.scalar_subquery(query, cx),
             ExprKind::Exists(query) => self.exists(query, cx),
             ExprKind::ArraySubquery(query) => self.array_subquery(query, cx),
             ExprKind::InSubquery { args, query, negated } => {
                 self.in_subquery(args, query, *negated, expr.point, cx)
             }
-            ExprKind::Slice { .. } => Err(SqlError::unsupported("an array slice").at(expr.point)),
             ExprKind::Field { .. } => {
                 Err(SqlError::unsupported("a field of a composite value").at(expr.point))
             }
@@ -278,7 +276,7 @@ impl Binder<'_> {
         let op = if op == "!=" { "<>" } else { op };
         let entries = operator_candidates(op);
         let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
-        let declared: Vec<Declared> = entries.iter().map(|entry| entry.args.to_vec()).collect();
+        let declared: Vec<Declared> = entries.iter().map(|entry| entry.declared(types.len())).collect();
         match resolve(&declared, &types, true) {
             Resolution::One(index, to) => self.built_in(entries[index], operands, &to),
             found => Err(operator_error(op, &types, &found).at(point)),
@@ -408,10 +406,18 @@ impl Binder<'_> {
     ) -> Result<TypedExpr, SqlError> {
         if let (ExprKind::Array(elements), SqlType::Array(element)) = (&arg.kind, ty) {
             // ARRAY[…]::t[] casts the elements, so that an empty one has a type.
-            let elements = elements
-                .iter()
-                .map(|item| self.cast(item, element, at_type, cx))
-                .collect::<Result<Vec<_>, _>>()?;
+            // Elements that are arrays are its inner dimensions.
+            let inner = elements.iter().any(|item| matches!(item.kind, ExprKind::Array(_)));
+            let to = if inner { ty } else { element };
+            let mut cast = Vec::with_capacity(elements.len());
+            for item in elements {
+                let bound = match item.kind {
+                    ExprKind::Array(_) => self.cast(item, ty, at_type, cx)?,
+                    _ => self.cast(item, to, at_type, cx)?,
+                };
+                cast.push(bound);
+            }
+            let elements = cast;
             return Ok(TypedExpr::new(K::Array(elements), ty.clone()));
         }
         let bound = self.expr(arg, cx)?;

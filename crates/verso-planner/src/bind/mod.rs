@@ -57,6 +57,7 @@ mod select;
 mod set_operation;
 mod start;
 mod subquery;
+mod subscript;
 mod unbound;
 mod walk;
 mod window;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn};
 use verso_exec::plan::{
-    PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlVariable, TypedExpr,
+    ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlVariable, TypedExpr,
 };
 use verso_types::{CastKind, SqlType, TimeZone};
 
@@ -228,6 +228,25 @@ impl<'c> Body<'c> {
         }
         let as_text = self.binder.coerce(bound, start, &SqlType::Text, CastKind::Explicit)?;
         self.binder.coerce(as_text, start, ty, CastKind::Explicit)
+    }
+
+    /// The new value of a variable of which a part is assigned.
+    fn value_within(
+        &self,
+        slot: usize,
+        ty: &SqlType,
+        target: &Name,
+        path: &[syntax::Step],
+        value: &Expr,
+    ) -> Result<TypedExpr, SqlError> {
+        let scope = Scope::default();
+        let mut cx = Context::new(&scope, Clause::Procedure);
+        let old = TypedExpr::new(ExprKind::Parameter(slot), ty.clone());
+        let bound = (self.binder.expr(value, &mut cx)?, value.at.start);
+        let named = (target.text.as_str(), target.at.start);
+        let mut new = self.binder.assigned_within(old, named, path, bound, &mut cx)?;
+        crate::plan::expression(&mut new, self.binder.planning())?;
+        Ok(new)
     }
 
     /// The condition of IF, WHILE, WHEN.

@@ -61,7 +61,11 @@ pub fn implicit(from: &SqlType, to: &SqlType) -> bool {
 fn exact(arg: &ArgType) -> Option<&SqlType> {
     match arg {
         ArgType::Exact(ty) => Some(ty),
-        ArgType::Any | ArgType::AnyElement | ArgType::AnyNonArray | ArgType::AnyArray => None,
+        ArgType::ArrayOf(_)
+        | ArgType::Any
+        | ArgType::AnyElement
+        | ArgType::AnyNonArray
+        | ArgType::AnyArray => None,
     }
 }
 
@@ -75,8 +79,12 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
             (ArgType::AnyElement | ArgType::AnyNonArray, ty) => elements.push(ty.without_modifiers()),
             (ArgType::AnyArray, SqlType::Array(element)) => elements.push(element.without_modifiers()),
             (ArgType::AnyArray, _) => return None,
-            (ArgType::Exact(_) | ArgType::Any, _) => {}
+            (ArgType::Exact(_) | ArgType::ArrayOf(_) | ArgType::Any, _) => {}
         }
+    }
+    // There is no array of arrays.
+    if declared.contains(&ArgType::AnyArray) && elements.iter().any(|ty| matches!(ty, SqlType::Array(_))) {
+        return None;
     }
     let element = common_type(elements.iter()).ok()?;
     declared
@@ -84,6 +92,8 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
         .zip(actual)
         .map(|(arg, ty)| match arg {
             ArgType::Exact(to) => implicit(ty, to).then(|| to.clone()),
+            // [`BuiltinFunction::declared`] makes it exact.
+            ArgType::ArrayOf(_) => None,
             ArgType::Any if *ty == SqlType::Unknown => Some(SqlType::Text),
             ArgType::Any => Some(ty.clone()),
             ArgType::AnyElement | ArgType::AnyNonArray => Some(element.clone()),
@@ -225,6 +235,7 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
     let arg = |n: &usize| args.get(*n).cloned().unwrap_or(SqlType::Unknown);
     match result {
         ResultType::Fixed(ty) => ty.clone(),
+        ResultType::FixedArray(element) => SqlType::Array(Box::new(element.clone())),
         ResultType::SameAs(n) => arg(n).without_modifiers(),
         ResultType::ElementOf(n) => match arg(n) {
             SqlType::Array(element) => *element,

@@ -11,6 +11,7 @@ use super::coerce::exactly;
 use super::context::{Clause, Context};
 use super::resolve::common_type;
 use super::scope::Correlation;
+use super::subscript::array_over;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Query};
 
@@ -70,7 +71,7 @@ impl Binder<'_> {
     /// `ARRAY(query)`.
     pub(super) fn array_subquery(&self, query: &Query, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let (plan, outer) = self.correlated(query, cx)?;
-        let ty = SqlType::Array(Box::new(only_column(&plan, query)?));
+        let ty = array_over(only_column(&plan, query)?);
         Ok(subquery(plan, outer, SubqueryTest::Array, Vec::new(), ty))
     }
 

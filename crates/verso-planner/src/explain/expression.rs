@@ -38,6 +38,11 @@ pub(super) fn text(expr: &TypedExpr, names: &[String]) -> String {
             }
         }
         ExprKind::Call { function, args } => match (function.operator, args.as_slice()) {
+            (Some("[]"), [array, subscripts @ ..]) => {
+                let subscripts: String = subscripts.iter().map(|arg| format!("[{}]", one(arg))).collect();
+                format!("({}){subscripts}", one(array))
+            }
+            (Some(op @ ("[:]" | "[]=" | "[:]=")), args) => format!("{op}({})", all(args, ", ")),
             (Some(op), [left, right]) => format!("({} {op} {})", one(left), one(right)),
             (Some(op), [arg]) => format!("({op} {})", one(arg)),
             _ => format!("{}({})", function.name, all(args, ", ")),

@@ -1,8 +1,11 @@
 //! Arrays and composite values.
 
+use std::fmt::Write as _;
+
 use jiff::tz::TimeZone;
 
 use super::{format_text, parse_text};
+use crate::array::{Array, DIMENSIONS_MAX, Dimension, too_large};
 use crate::error::{TypeError, sqlstate};
 use crate::sqltype::SqlType;
 use crate::value::Value;
@@ -34,32 +37,62 @@ pub fn type_of(value: &Value) -> SqlType {
     }
 }
 
-/// Appends `{1,NULL,"a b"}`.
-pub(super) fn format_array(values: &[Value], ty: &SqlType, tz: &TimeZone, out: &mut String) {
+/// Appends `{1,NULL,"a b"}`, `{{1,2},{3,4}}`, and the bounds where they are not from 1: `[0:1]={1,2}`.
+pub(super) fn format_array(array: &Array, ty: &SqlType, tz: &TimeZone, out: &mut String) {
+    let dimensions = array.dimensions();
+    if dimensions.is_empty() {
+        return out.push_str("{}");
+    }
+    if dimensions.iter().any(|dimension| dimension.lower != 1) {
+        put_bounds(&dimensions, out);
+        out.push('=');
+    }
     let mut item = String::new();
-    out.push('{');
-    for (i, value) in values.iter().enumerate() {
+    for (i, value) in array.iter().enumerate() {
         if i > 0 {
             out.push(',');
         }
-        if value.is_null() {
-            out.push_str("NULL");
-            continue;
-        }
-        item.clear();
-        match ty {
-            SqlType::Array(element) => format_text(value, element, tz, &mut item),
-            _ => format_text(value, &type_of(value), tz, &mut item),
-        }
-        let special = |c: char| matches!(c, '{' | '}' | '"' | '\\' | ',') || is_blank(c);
-        let nested = matches!(value, Value::Array(_));
-        if !nested && (item.is_empty() || item.eq_ignore_ascii_case("null") || item.contains(special)) {
-            put_quoted(&item, "\\", out);
-        } else {
-            out.push_str(&item);
-        }
+        braces(&dimensions, i, '{', out);
+        put_element(value, ty, tz, &mut item, out);
+        braces(&dimensions, i + 1, '}', out);
     }
-    out.push('}');
+}
+
+/// `[1:2][1:3]`
+pub(crate) fn put_bounds(dimensions: &[Dimension], out: &mut String) {
+    for dimension in dimensions {
+        // writing to a String cannot fail
+        let _ = write!(out, "[{}:{}]", dimension.lower, dimension.upper());
+    }
+}
+
+/// The braces of the levels that begin or end at element `at`.
+fn braces(dimensions: &[Dimension], at: usize, brace: char, out: &mut String) {
+    let mut size = 1usize;
+    for dimension in dimensions.iter().rev() {
+        size = size.saturating_mul(dimension.length as usize);
+        if size == 0 || !at.is_multiple_of(size) {
+            return;
+        }
+        out.push(brace);
+    }
+}
+
+fn put_element(value: &Value, ty: &SqlType, tz: &TimeZone, item: &mut String, out: &mut String) {
+    if value.is_null() {
+        return out.push_str("NULL");
+    }
+    item.clear();
+    match ty {
+        SqlType::Array(element) => format_text(value, element, tz, item),
+        _ => format_text(value, &type_of(value), tz, item),
+    }
+    let special = |c: char| matches!(c, '{' | '}' | '"' | '\\' | ',') || is_blank(c);
+    if item.is_empty() || item.eq_ignore_ascii_case("null") || item.contains(special) {
+        put_quoted(item, "\\", out);
+    } else {
+        out.push_str(item);
+    }
 }
 
 /// Appends `(1,,"a b")`; a NULL is nothing at all.
@@ -103,69 +136,269 @@ fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\x0b'
 }
 
-/// Reads a one-dimensional array.
+/// Reads an array: its bounds, if they are given, and what stands in braces.
 pub(super) fn parse_array(text: &str, element: &SqlType, tz: &TimeZone) -> Result<Value, TypeError> {
-    let malformed = |detail: &str| {
-        let message = format!("malformed array literal: \"{text}\"");
-        TypeError::new(sqlstate::INVALID_TEXT_REPRESENTATION, message).with_detail(detail)
-    };
-    const END: &str = "Unexpected end of input.";
-    const ELEMENT: &str = "Unexpected array element.";
-    let mut chars = text.trim_matches(is_blank).chars().peekable();
-    if chars.next() != Some('{') {
-        return Err(malformed("Array value must start with \"{\" or dimension information."));
+    let mut input = ArrayText { text, rest: text };
+    input.blanks();
+    let mut dimensions = input.bounds()?;
+    if dimensions.is_empty() {
+        if !input.rest.starts_with('{') {
+            return Err(input.malformed("Array value must start with \"{\" or dimension information."));
+        }
+    } else {
+        if !input.take('=') {
+            return Err(input.malformed("Missing \"=\" after array dimensions."));
+        }
+        input.blanks();
+        if !input.rest.starts_with('{') {
+            return Err(input.malformed("Array contents must start with \"{\"."));
+        }
     }
-    while chars.next_if(|c| is_blank(*c)).is_some() {}
-    let mut values = Vec::new();
-    let mut done = chars.next_if_eq(&'}').is_some();
-    while !done {
-        while chars.next_if(|c| is_blank(*c)).is_some() {}
-        let mut item = String::new();
-        let quoted = chars.next_if_eq(&'"').is_some();
-        // how much of an unquoted item survives trimming: an escaped blank does
-        let mut kept = 0;
+    let values = input.levels(&mut dimensions, element, tz)?;
+    input.blanks();
+    if !input.rest.is_empty() {
+        return Err(input.malformed("Junk after closing right brace."));
+    }
+    Ok(Value::Array(Array::shaped(values.into(), &dimensions)?))
+}
+
+#[cold]
+fn too_deep() -> TypeError {
+    let text = format!("number of array dimensions exceeds the maximum allowed ({DIMENSIONS_MAX})");
+    TypeError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text)
+}
+
+/// What stands in the text of an array.
+enum ArrayToken {
+    Open,
+    Close,
+    Comma,
+    /// An element; none is NULL.
+    Element(Option<String>),
+}
+
+/// The text of an array, and what is not read yet.
+struct ArrayText<'t> {
+    text: &'t str,
+    rest: &'t str,
+}
+
+impl ArrayText<'_> {
+    #[cold]
+    fn malformed(&self, detail: impl Into<String>) -> TypeError {
+        let message = format!("malformed array literal: \"{}\"", self.text);
+        TypeError::new(sqlstate::INVALID_TEXT_REPRESENTATION, message).with_detail(detail)
+    }
+
+    fn blanks(&mut self) {
+        self.rest = self.rest.trim_start_matches(is_blank);
+    }
+
+    fn take(&mut self, c: char) -> bool {
+        let rest = self.rest.strip_prefix(c);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// `[2:3][4]`; none where the text does not begin so.
+    fn bounds(&mut self) -> Result<Vec<Dimension>, TypeError> {
+        let mut dimensions = Vec::new();
         loop {
-            match chars.peek() {
-                Some(',' | '}') if !quoted => break,
-                Some('"') if quoted => {
-                    chars.next();
-                    while chars.next_if(|c| is_blank(*c)).is_some() {}
+            self.blanks();
+            if !self.take('[') {
+                return Ok(dimensions);
+            }
+            if dimensions.len() >= DIMENSIONS_MAX {
+                return Err(too_deep());
+            }
+            let introduces = "\"[\" must introduce explicitly-specified array dimensions.";
+            let first = self.bound()?.ok_or_else(|| self.malformed(introduces))?;
+            let (lower, upper) = match self.take(':') {
+                true => {
+                    let missing = "Missing array dimension value.";
+                    (first, self.bound()?.ok_or_else(|| self.malformed(missing))?)
+                }
+                false => (1, first),
+            };
+            if !self.take(']') {
+                return Err(self.malformed("Missing \"]\" after array dimensions."));
+            }
+            if upper < lower {
+                let text = "upper bound cannot be less than lower bound";
+                return Err(TypeError::new(sqlstate::ARRAY_SUBSCRIPT_ERROR, text));
+            }
+            if upper == i32::MAX {
+                let text = format!("array upper bound is too large: {upper}");
+                return Err(TypeError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text));
+            }
+            let length = i64::from(upper) - i64::from(lower) + 1;
+            let length = i32::try_from(length).map_err(|_| too_large())?;
+            dimensions.push(Dimension { length, lower });
+        }
+    }
+
+    /// A number; none where no digit stands.
+    fn bound(&mut self) -> Result<Option<i32>, TypeError> {
+        let sign = usize::from(self.rest.starts_with(['-', '+']));
+        let digits = self.rest[sign..].bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            return Ok(None);
+        }
+        let (number, rest) = self.rest.split_at(sign + digits);
+        self.rest = rest;
+        let range = || {
+            let text = "array bound is out of integer range";
+            TypeError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text)
+        };
+        Ok(Some(number.parse().map_err(|_| range())?))
+    }
+
+    /// The elements in their braces. Lengths that are given are checked, others become those of the first level met.
+    fn levels(
+        &mut self,
+        dimensions: &mut Vec<Dimension>,
+        element: &SqlType,
+        tz: &TimeZone,
+    ) -> Result<Vec<Value>, TypeError> {
+        let given = !dimensions.is_empty();
+        let mut lengths: Vec<Option<i32>> =
+            dimensions.iter().map(|dimension| Some(dimension.length)).collect();
+        let mut counts: Vec<i32> = Vec::new();
+        let (mut values, mut frozen, mut delimited) = (Vec::new(), given, true);
+        let mismatch = |input: &Self| {
+            input.malformed(if given {
+                "Specified array dimensions do not match array contents."
+            } else {
+                "Multidimensional arrays must have sub-arrays with matching dimensions."
+            })
+        };
+        loop {
+            match self.token()? {
+                ArrayToken::Open => {
+                    if !delimited {
+                        return Err(self.malformed("Unexpected \"{\" character."));
+                    }
+                    if counts.len() >= DIMENSIONS_MAX {
+                        return Err(too_deep());
+                    }
+                    counts.push(0);
+                    if counts.len() > lengths.len() {
+                        if frozen {
+                            return Err(mismatch(self));
+                        }
+                        lengths.push(None);
+                    }
+                }
+                ArrayToken::Close => {
+                    let count = counts.pop().unwrap_or(0);
+                    if count > 0 && delimited {
+                        return Err(self.malformed("Unexpected \"}\" character."));
+                    }
+                    let known = lengths[counts.len()].get_or_insert(count);
+                    if *known != count {
+                        return Err(mismatch(self));
+                    }
+                    let Some(outer) = counts.last_mut() else { break };
+                    *outer += 1;
+                    delimited = false;
+                }
+                ArrayToken::Comma => {
+                    if delimited {
+                        return Err(self.malformed("Unexpected \",\" character."));
+                    }
+                    delimited = true;
+                }
+                ArrayToken::Element(text) => {
+                    if !delimited {
+                        return Err(self.malformed("Unexpected array element."));
+                    }
+                    values.push(match text {
+                        None => Value::Null,
+                        Some(text) => parse_text(element, &text, tz)?,
+                    });
+                    frozen = true;
+                    if counts.len() != lengths.len() {
+                        return Err(mismatch(self));
+                    }
+                    if let Some(count) = counts.last_mut() {
+                        *count += 1;
+                    }
+                    delimited = false;
+                }
+            }
+        }
+        if !given {
+            let whole = |length: Option<i32>| Dimension { length: length.unwrap_or(0), lower: 1 };
+            *dimensions = lengths.into_iter().map(whole).collect();
+        }
+        Ok(values)
+    }
+
+    fn token(&mut self) -> Result<ArrayToken, TypeError> {
+        self.blanks();
+        let mut chars = self.rest.chars();
+        let token = match chars.next() {
+            None => return Err(self.malformed("Unexpected end of input.")),
+            Some('{') => ArrayToken::Open,
+            Some('}') => ArrayToken::Close,
+            Some(',') => ArrayToken::Comma,
+            Some('"') => return self.quoted(),
+            Some(_) => return self.unquoted(),
+        };
+        self.rest = chars.as_str();
+        Ok(token)
+    }
+
+    /// An element in double quotes.
+    fn quoted(&mut self) -> Result<ArrayToken, TypeError> {
+        let end = |input: &Self| input.malformed("Unexpected end of input.");
+        let mut item = String::new();
+        let mut chars = self.rest.chars();
+        chars.next();
+        loop {
+            match chars.next().ok_or_else(|| end(self))? {
+                '"' => break,
+                '\\' => item.push(chars.next().ok_or_else(|| end(self))?),
+                c => item.push(c),
+            }
+        }
+        self.rest = chars.as_str();
+        self.blanks();
+        match self.rest.chars().next() {
+            Some(',' | '{' | '}') => Ok(ArrayToken::Element(Some(item))),
+            Some(_) => Err(self.malformed("Incorrectly quoted array element.")),
+            None => Err(end(self)),
+        }
+    }
+
+    /// An element without quotes: blanks around it do not count, those behind a backslash do.
+    fn unquoted(&mut self) -> Result<ArrayToken, TypeError> {
+        let end = |input: &Self| input.malformed("Unexpected end of input.");
+        let (mut item, mut kept, mut escaped) = (String::new(), 0, false);
+        let mut chars = self.rest.chars();
+        loop {
+            let rest = chars.as_str();
+            match chars.next().ok_or_else(|| end(self))? {
+                ',' | '}' => {
+                    self.rest = rest;
                     break;
                 }
-                Some('{') if !quoted => {
-                    let message = "multidimensional arrays are not supported";
-                    return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
+                '{' => return Err(self.malformed("Unexpected \"{\" character.")),
+                '"' => return Err(self.malformed("Incorrectly quoted array element.")),
+                '\\' => {
+                    item.push(chars.next().ok_or_else(|| end(self))?);
+                    (kept, escaped) = (item.len(), true);
                 }
-                Some('"') if !quoted => return Err(malformed(ELEMENT)),
-                _ => {}
-            }
-            let escaped = chars.next_if_eq(&'\\').is_some();
-            let c = chars.next().ok_or_else(|| malformed(END))?;
-            item.push(c);
-            if escaped || !is_blank(c) {
-                kept = item.len();
+                c => {
+                    item.push(c);
+                    if !is_blank(c) {
+                        kept = item.len();
+                    }
+                }
             }
         }
-        let next = chars.next();
-        if !quoted {
-            item.truncate(kept);
-        }
-        done = match next {
-            Some(c @ (',' | '}')) if !quoted && item.is_empty() => {
-                return Err(malformed(&format!("Unexpected \"{c}\" character.")));
-            }
-            Some(',') => false,
-            Some('}') => true,
-            Some(_) => return Err(malformed(ELEMENT)),
-            None => return Err(malformed(END)),
-        };
-        values.push(match quoted {
-            false if item.eq_ignore_ascii_case("null") => Value::Null,
-            _ => parse_text(element, &item, tz)?,
-        });
-    }
-    match chars.next() {
-        None => Ok(Value::Array(values.into())),
-        Some(_) => Err(malformed("Junk after closing right brace.")),
+        item.truncate(kept);
+        let null = !escaped && item.eq_ignore_ascii_case("null");
+        Ok(ArrayToken::Element((!null).then_some(item)))
     }
 }

@@ -4,7 +4,7 @@ use super::super::cursor::Cursor;
 use super::super::lexer::{Class, Token};
 use super::{builtin, node};
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, ExprKind, Literal, Name};
+use crate::syntax::{Expr, ExprKind, Literal, Name, Step};
 
 impl Cursor<'_> {
     /// An operand with what stands behind it.
@@ -54,6 +54,25 @@ impl Cursor<'_> {
             }
             self.grow(point)?;
         }
+    }
+
+    /// `[i]`, `[a:b]` behind the target of an assignment.
+    pub(in crate::parse) fn steps(&mut self) -> Result<Vec<Step>, SyntaxError> {
+        let mut steps = Vec::new();
+        while self.accept_token(&Token::LBracket) {
+            let bound = |cursor: &mut Self| match cursor.peek() {
+                Token::Colon | Token::RBracket => Ok(None),
+                _ => cursor.expr().map(Some),
+            };
+            let lower = bound(self)?;
+            steps.push(match (self.accept_token(&Token::Colon), lower) {
+                (true, lower) => Step::Slice(lower, bound(self)?),
+                (false, Some(index)) => Step::Index(index),
+                (false, None) => return Err(self.unexpected()),
+            });
+            self.expect_token(&Token::RBracket)?;
+        }
+        Ok(steps)
     }
 
     /// Behind `[`.

@@ -23,7 +23,7 @@ impl<'s> Body<'s> {
         }
         let next = self.source.tokens().get(self.at + 1).map(|token| &token.token);
         let assigns = matches!(self.peek(), Some(Token::Word(_) | Token::Quoted(_)))
-            && matches!(next, Some(Token::Assignment | Token::Eq));
+            && matches!(next, Some(Token::Assignment | Token::Eq | Token::LBracket));
         let kind = match word.as_str() {
             _ if assigns => self.assignment()?,
             "declare" | "begin" => {
@@ -66,8 +66,8 @@ impl<'s> Body<'s> {
             "execute" | "foreach" | "open" | "fetch" | "move" | "close" | "assert" | "call" | "do" => {
                 return Err(self.unsupported(&format!("{} in PL/pgSQL", word.to_uppercase())));
             }
-            _ if matches!(next, Some(Token::LBracket | Token::Period)) && self.assignment_follows() => {
-                return Err(self.unsupported("assignment to an element or field"));
+            _ if matches!(next, Some(Token::Period)) && self.assignment_follows() => {
+                return Err(self.unsupported("assignment to a field"));
             }
             _ => self.sql()?,
         };
@@ -84,11 +84,18 @@ impl<'s> Body<'s> {
 
     fn assignment(&mut self) -> Result<PlStatementKind, SyntaxError> {
         let target = self.name()?;
+        let path = match self.peek() {
+            Some(Token::LBracket) => {
+                let tokens = self.until(|token| matches!(token.token, Token::Assignment | Token::Eq))?;
+                self.parse(tokens, Cursor::steps)?
+            }
+            _ => Vec::new(),
+        };
         self.at += 1;
         let value = self.until_semicolon()?;
         let value = self.expr(value)?;
         self.semicolon()?;
-        Ok(PlStatementKind::Assign { target, value })
+        Ok(PlStatementKind::Assign { target, path, value })
     }
 
     fn conditional(&mut self) -> Result<PlStatementKind, SyntaxError> {

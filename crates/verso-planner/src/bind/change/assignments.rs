@@ -12,7 +12,7 @@ use crate::bind::dml::target_column;
 use crate::bind::scope::Scope;
 use crate::bind::subquery::subquery;
 use crate::errors::SqlError;
-use verso_parser::syntax::{Assignment, Expr, ExprKind, Name, Query};
+use verso_parser::syntax::{Assignment, Expr, ExprKind, Name, Query, Step};
 
 /// `(SELECT …)` for several columns; what it needs of the row comes beside it.
 pub(in crate::bind) struct RowSource {
@@ -35,10 +35,22 @@ impl Binder<'_> {
     ) -> Result<Vec<Assigned>, SqlError> {
         let mut cx = Context::new(scope, Clause::Set);
         let mut assignments: Vec<Assigned> = Vec::new();
+        let mut parts: Vec<usize> = Vec::new();
         let mut width = scope.columns.len();
         for item in given {
             let assigned = match item {
                 Assignment::Value(name, value) => vec![self.assigned_value(table, name, value, &mut cx)?],
+                Assignment::Part(name, steps, value) => {
+                    let index = target_column(table, name)?;
+                    // Several parts of a column are assigned one after the other.
+                    let earlier = parts.contains(&index).then(|| {
+                        let place = assignments.iter().position(|(column, _)| *column == index);
+                        place.map(|place| assignments.remove(place).1)
+                    });
+                    parts.push(index);
+                    let earlier = earlier.flatten();
+                    vec![(index, self.assigned_part(table, index, name, steps, value, earlier, &mut cx)?)]
+                }
                 Assignment::Row(names, query) => {
                     let first = rows.is_some().then_some(width);
                     let (assigned, source) = self.assigned_row(table, names, query, first, &mut cx)?;
@@ -80,6 +92,31 @@ impl Binder<'_> {
             }
         };
         Ok((index, value))
+    }
+
+    /// `column[1] = value`: the new value of the column, whose own value so far is `earlier` or what the row has.
+    #[expect(clippy::too_many_arguments, reason = "an assignment and where it stands")]
+    fn assigned_part(
+        &self,
+        table: &Arc<TableDef>,
+        index: usize,
+        name: &Name,
+        steps: &[Step],
+        value: &Expr,
+        earlier: Option<TypedExpr>,
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let column = &table.columns[index];
+        if matches!(value.kind, ExprKind::Default) {
+            return Err(SqlError::new("0A000", "cannot set an array element to DEFAULT").at(name.at.start));
+        }
+        if column.identity == Some(Identity::Always) {
+            return Err(only_default(column));
+        }
+        // The columns of the table that is changed come first in the scope.
+        let old = earlier.unwrap_or_else(|| TypedExpr::column(index, column.ty.clone()));
+        let bound = (self.expr(value, cx)?, value.at.start);
+        self.assigned_within(old, (&column.name, name.at.start), steps, bound, cx)
     }
 
     /// `(a, b) = (SELECT …)`, whose row stands in the columns from `first` on, or is asked for anew by each of them.

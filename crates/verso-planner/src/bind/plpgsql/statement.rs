@@ -26,8 +26,12 @@ impl Body<'_> {
         Ok(match statement {
             Syntax::Block(block) => PlStatementKind::Block(self.block(block)?),
             Syntax::Null => PlStatementKind::Nothing,
-            Syntax::Assign { target, value } => {
+            Syntax::Assign { target, path, value } => {
                 let (slot, ty) = self.target(target)?;
+                if !path.is_empty() {
+                    let value = self.value_within(slot, &ty, target, path, value)?;
+                    return Ok(PlStatementKind::Assign { slot, value });
+                }
                 PlStatementKind::Assign { slot, value: self.value(value, &target.text, &ty)? }
             }
             Syntax::If { branches, otherwise } => {

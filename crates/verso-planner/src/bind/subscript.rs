@@ -1,0 +1,191 @@
+//! Subscripts and slices: `a[1]`, `a[2:3]`, and as targets of assignments.
+//!
+//! Neighbouring subscripts are one access: `a[1][2]` is an element of two dimensions, in `a[1:2][3]` the `[3]` means
+//! `[1:3]`. Parentheses end an access.
+
+use verso_exec::functions::subscripts::{ELEMENT, SET_ELEMENT, SET_SLICE, SLICE};
+use verso_exec::plan::{ExprKind as K, TypedExpr};
+use verso_types::{CastKind, SqlType, Value, cast_kind};
+
+use super::Binder;
+use super::context::Context;
+use super::resolve::shown;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Expr, ExprKind, Step};
+
+/// The most subscripts of one access.
+const SUBSCRIPTS_MAX: usize = verso_types::array::DIMENSIONS_MAX;
+
+/// The array type whose elements, or rows, have this type: there is no array of arrays.
+pub(super) fn array_over(ty: SqlType) -> SqlType {
+    match ty {
+        SqlType::Array(_) => ty,
+        element => SqlType::Array(Box::new(element)),
+    }
+}
+
+/// One pair of brackets.
+enum Subscript<'e> {
+    Index(&'e Expr),
+    Slice(Option<&'e Expr>, Option<&'e Expr>),
+}
+
+/// What brackets mean, bound.
+enum Access {
+    /// Subscripts.
+    Element(Vec<TypedExpr>),
+    /// Which bounds are given, and the bounds.
+    Slice(Vec<TypedExpr>),
+}
+
+impl Binder<'_> {
+    /// `a[i]…` and `a[i:j]…` as values.
+    pub(super) fn subscripted(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let mut steps = Vec::new();
+        let mut base = expr;
+        loop {
+            let (step, inner) = match &base.kind {
+                ExprKind::Subscript { array, index } => (Subscript::Index(index), array),
+                ExprKind::Slice { array, lower, upper } => {
+                    (Subscript::Slice(lower.as_deref(), upper.as_deref()), array)
+                }
+                _ => break,
+            };
+            steps.push(step);
+            base = inner;
+            // Text that begins before what is subscripted is a parenthesis, and another access within.
+            if inner_is_enclosed(inner) {
+                break;
+            }
+        }
+        steps.reverse();
+        let array = self.expr(base, cx)?;
+        let array = self.settle(array, base.at.start)?;
+        self.access(array, base.at.start, &steps, cx)
+    }
+
+    fn access(
+        &self,
+        array: TypedExpr,
+        at: u32,
+        steps: &[Subscript<'_>],
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let SqlType::Array(element) = array.ty.without_modifiers() else {
+            return Err(no_subscripts(&array.ty).at(at));
+        };
+        let (function, ty, rest) = match self.brackets(steps, at, cx)? {
+            Access::Element(subscripts) => (&ELEMENT, *element, subscripts),
+            Access::Slice(bounds) => (&SLICE, SqlType::Array(element), bounds),
+        };
+        let args = std::iter::once(array).chain(rest).collect();
+        Ok(TypedExpr::new(K::Call { function, args }, ty))
+    }
+
+    fn brackets(&self, steps: &[Subscript<'_>], at: u32, cx: &mut Context<'_>) -> Result<Access, SqlError> {
+        if steps.len() > SUBSCRIPTS_MAX {
+            return Err(SqlError::from(verso_types::array::too_many_dimensions(steps.len())).at(at));
+        }
+        if steps.iter().all(|step| matches!(step, Subscript::Index(_))) {
+            let mut subscripts = Vec::with_capacity(steps.len());
+            for step in steps {
+                if let Subscript::Index(index) = step {
+                    subscripts.push(self.subscript(index, cx)?);
+                }
+            }
+            return Ok(Access::Element(subscripts));
+        }
+        let one = || TypedExpr::literal(Value::Int4(1), SqlType::Int4);
+        let (mut given, mut bounds) = (0, Vec::with_capacity(2 * steps.len()));
+        for (n, step) in steps.iter().enumerate() {
+            // Beside slices a plain subscript is an upper bound.
+            let (lower, upper) = match step {
+                Subscript::Index(index) => (Some(one()), Some(self.subscript(index, cx)?)),
+                Subscript::Slice(lower, upper) => (
+                    lower.map(|lower| self.subscript(lower, cx)).transpose()?,
+                    upper.map(|upper| self.subscript(upper, cx)).transpose()?,
+                ),
+            };
+            given |= i32::from(lower.is_some()) << (2 * n) | i32::from(upper.is_some()) << (2 * n + 1);
+            bounds.extend([lower.unwrap_or_else(one), upper.unwrap_or_else(one)]);
+        }
+        bounds.insert(0, TypedExpr::literal(Value::Int4(given), SqlType::Int4));
+        Ok(Access::Slice(bounds))
+    }
+
+    /// One subscript, an integer.
+    fn subscript(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let bound = self.expr(expr, cx)?;
+        let fits = cast_kind(&bound.ty, &SqlType::Int4).is_some_and(|kind| kind <= CastKind::Assignment);
+        if !fits {
+            let error = SqlError::new(sqlstate::DATATYPE_MISMATCH, "array subscript must have type integer");
+            return Err(error.at(expr.at.start));
+        }
+        self.coerce(bound, expr.at.start, &SqlType::Int4, CastKind::Assignment)
+    }
+
+    /// The new value of `target` where the places that `steps` name get a value. `column` names it in errors.
+    pub(super) fn assigned_within(
+        &self,
+        target: TypedExpr,
+        column: (&str, u32),
+        steps: &[Step],
+        value: (TypedExpr, u32),
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let (name, at) = column;
+        let ty = target.ty.clone();
+        let SqlType::Array(element) = ty.without_modifiers() else {
+            return Err(no_subscripts(&ty).at(at));
+        };
+        let steps: Vec<Subscript<'_>> = steps
+            .iter()
+            .map(|step| match step {
+                Step::Index(index) => Subscript::Index(index),
+                Step::Slice(lower, upper) => Subscript::Slice(lower.as_ref(), upper.as_ref()),
+            })
+            .collect();
+        let (value, at_value) = value;
+        let assign = |to: &SqlType| {
+            let fits = cast_kind(&value.ty, to).is_some_and(|kind| kind <= CastKind::Assignment);
+            if !fits && value.ty != SqlType::Unknown {
+                let text = format!(
+                    "subscripted assignment to \"{name}\" requires type {} but expression is of type {}",
+                    shown(to),
+                    shown(&value.ty)
+                );
+                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+                    .with_hint("You will need to rewrite or cast the expression.")
+                    .at(at_value));
+            }
+            self.coerce(value.clone(), at_value, to, CastKind::Assignment)
+        };
+        let (function, value, rest) = match self.brackets(&steps, at, cx)? {
+            Access::Element(subscripts) => {
+                // The element's modifier is that of the column.
+                let to = match &ty {
+                    SqlType::Array(element) => (**element).clone(),
+                    _ => *element,
+                };
+                (&SET_ELEMENT, assign(&to)?, subscripts)
+            }
+            Access::Slice(bounds) => (&SET_SLICE, assign(&ty)?, bounds),
+        };
+        let args = [target, value].into_iter().chain(rest).collect();
+        Ok(TypedExpr::new(K::Call { function, args }, ty))
+    }
+}
+
+/// Whether an access stands in parentheses of its own.
+fn inner_is_enclosed(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Subscript { array, .. } | ExprKind::Slice { array, .. } => expr.at.start < array.at.start,
+        _ => false,
+    }
+}
+
+/// `42804`.
+fn no_subscripts(ty: &SqlType) -> SqlError {
+    let text = format!("cannot subscript type {} because it does not support subscripting", shown(ty));
+    SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+}
