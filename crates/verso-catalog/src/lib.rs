@@ -16,6 +16,7 @@
 //! | `system` | the system tables, in which definitions are kept |
 //! | [`snapshot`] | one version of the whole catalog: immutable, shared, looked up by name |
 //! | [`view`] | the system views `verso_*` and their columns |
+//! | [`relations`] | the relations of `pg_catalog` and `information_schema` and their columns |
 //! | [`error`] | the one error type |
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,7 @@ mod catalog;
 mod ddl;
 pub mod definition;
 pub mod error;
+pub mod relations;
 pub mod request;
 pub mod role;
 pub mod sequence;
@@ -42,10 +44,11 @@ pub use definition::{
     TableDef, TableOptions, Volatility,
 };
 pub use error::{CatalogError, ObjectKind};
+pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
     NewColumn, NewConstraint, NewConstraintKind, NewFunction, NewIndex, NewSequence, NewTable, TableChange,
 };
 pub use role::{OWNER, Role, RoleChange};
 pub use sequence::{SequenceBounds, SequenceRequest};
 pub use snapshot::{CatalogSnapshot, Relation, SnapshotBuilder};
-pub use view::{SystemRows, SystemView, ViewColumn};
+pub use view::{SystemRowIter, SystemRows, SystemView, ViewColumn};

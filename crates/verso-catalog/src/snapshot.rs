@@ -15,6 +15,7 @@ use std::sync::Arc;
 use verso_storage::Engine;
 
 use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef};
+use crate::relations::{INFORMATION_SCHEMA, RelationId};
 use crate::size::Sizes;
 use crate::view::SystemView;
 
@@ -42,6 +43,17 @@ impl Relation {
             Relation::Sequence(sequence) => sequence.oid,
             Relation::Index(index) => index.oid,
         }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.key().1
+    }
+
+    /// Its schema and its name.
+    pub fn path(&self) -> (&str, &str) {
+        let (schema, name) = self.key();
+        (schema, name)
     }
 
     pub(crate) fn key(&self) -> (&Arc<str>, &Arc<str>) {
@@ -166,6 +178,7 @@ impl CatalogSnapshot {
     pub fn system_view(&self, schema: Option<&str>, name: &str) -> Option<SystemView> {
         match schema {
             None | Some(PG_CATALOG) => SystemView::from_name(name),
+            Some(INFORMATION_SCHEMA) => RelationId::find(INFORMATION_SCHEMA, name).map(SystemView::Relation),
             Some(_) => None,
         }
     }

@@ -1,9 +1,13 @@
-//! The system views `verso_*`: what the running database tells about itself, as rows.
+//! The system views: `verso_*`, what the running database tells about itself, and the relations of `pg_catalog` and
+//! `information_schema`, as rows.
 //!
 //! The names and columns are here, so that the binder knows them; the rows are made when a query asks, by whoever
 //! holds the running database ([`SystemRows`]).
 
 use verso_types::{SqlType, Value};
+
+use crate::relations::{RelationId, SystemColumn};
+use crate::snapshot::PG_CATALOG;
 
 /// A system view, or a system function that gives rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,20 +34,10 @@ pub enum SystemView {
     PageWrites,
     /// `verso_locks`: locks held and waited for.
     Locks,
-    /// `pg_locks`: the same as PostgreSQL's clients know it.
-    PgLocks,
-    /// `pg_prepared_xacts`: transactions that were prepared and wait for a decision.
-    PreparedTransactions,
-    /// `pg_stat_activity`: who is connected, with PostgreSQL's columns.
-    Activity,
-    /// `pg_cursors`: the cursors of this session.
-    Cursors,
-    /// `pg_prepared_statements`: those of this session.
-    PreparedStatements,
-    /// `pg_roles`: the roles, without their passwords.
-    Roles,
     /// `verso_damage`: damaged pages that were met since the database was opened.
     Damage,
+    /// A relation of `pg_catalog` or `information_schema`, with PostgreSQL's columns.
+    Relation(RelationId),
 }
 
 /// A column of a system view.
@@ -55,17 +49,21 @@ pub struct ViewColumn {
     pub ty: SqlType,
 }
 
+/// Rows of a system view, one after the other.
+pub type SystemRowIter = Box<dyn Iterator<Item = Vec<Value>> + Send>;
+
 /// Makes the rows of system views; supplied by the session.
 pub trait SystemRows {
     /// The rows of `view` as they are now, a value for each of [`SystemView::columns`].
     ///
-    /// `args` are those of [`SystemView::arguments`], empty for a view.
-    fn rows(&self, view: SystemView, args: &[Value]) -> Vec<Vec<Value>>;
+    /// `args` are those of [`SystemView::arguments`], empty for a view. Only rows that have these values in these columns
+    /// (`keys`) are asked for; others may be among the rows nevertheless.
+    fn rows(&self, view: SystemView, args: &[Value], keys: &[(usize, Value)]) -> SystemRowIter;
 }
 
 impl SystemView {
-    /// All of them.
-    pub const ALL: [SystemView; 18] = [
+    /// All that are Verso's own.
+    pub const ALL: [SystemView; 12] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
@@ -77,12 +75,6 @@ impl SystemView {
         SystemView::Progress,
         SystemView::PageWrites,
         SystemView::Locks,
-        SystemView::PgLocks,
-        SystemView::PreparedTransactions,
-        SystemView::Activity,
-        SystemView::Cursors,
-        SystemView::PreparedStatements,
-        SystemView::Roles,
         SystemView::Damage,
     ];
 
@@ -100,19 +92,15 @@ impl SystemView {
             SystemView::Progress => "verso_progress",
             SystemView::PageWrites => "verso_page_writes",
             SystemView::Locks => "verso_locks",
-            SystemView::PgLocks => "pg_locks",
-            SystemView::PreparedTransactions => "pg_prepared_xacts",
-            SystemView::Activity => "pg_stat_activity",
-            SystemView::Cursors => "pg_cursors",
-            SystemView::PreparedStatements => "pg_prepared_statements",
-            SystemView::Roles => "pg_roles",
             SystemView::Damage => "verso_damage",
+            SystemView::Relation(id) => id.get().name,
         }
     }
 
-    /// The view of that name.
+    /// The view of that name in `pg_catalog`.
     pub fn from_name(name: &str) -> Option<SystemView> {
-        SystemView::ALL.into_iter().find(|view| view.name() == name)
+        let relation = || RelationId::find(PG_CATALOG, name).map(SystemView::Relation);
+        SystemView::ALL.into_iter().find(|view| view.name() == name).or_else(relation)
     }
 
     /// Types of its arguments: not empty for what is called as a function.
@@ -125,7 +113,7 @@ impl SystemView {
 
     /// Its columns in order.
     pub fn columns(self) -> Vec<ViewColumn> {
-        use SqlType::{Bool, Float8, Int2, Int4, Int8, Name, Oid, Text, Timestamptz};
+        use SqlType::{Bool, Float8, Int4, Int8, Text, Timestamptz};
         let columns: &[(&'static str, SqlType)] = match self {
             SystemView::Database => &[
                 ("name", Text),
@@ -158,26 +146,6 @@ impl SystemView {
                 ("session", Int8),
                 ("xid", Int8),
                 ("blocked_by", Text),
-            ],
-            SystemView::PgLocks => &[
-                ("locktype", Text),
-                ("relation", Oid),
-                ("page", Int4),
-                ("tuple", Int2),
-                ("transactionid", Int8),
-                ("classid", Int8),
-                ("objid", Int8),
-                ("objsubid", Int2),
-                ("pid", Int4),
-                ("mode", Text),
-                ("granted", Bool),
-            ],
-            SystemView::PreparedTransactions => &[
-                ("transaction", Int8),
-                ("gid", Text),
-                ("prepared", Timestamptz),
-                ("owner", Text),
-                ("database", Text),
             ],
             SystemView::Transactions => &[
                 ("xid", Int8),
@@ -245,65 +213,16 @@ impl SystemView {
                 &[("session", Int8), ("operation", Text), ("done", Int8), ("total", Int8), ("unit", Text)]
             }
             SystemView::PageWrites => &[("page_kind", Text), ("writes", Int8)],
-            SystemView::Activity => &[
-                ("datname", Name),
-                ("pid", Int4),
-                ("usename", Name),
-                ("application_name", Text),
-                ("client_addr", Text),
-                ("client_port", Int4),
-                ("backend_start", Timestamptz),
-                ("query_start", Timestamptz),
-                ("state_change", Timestamptz),
-                ("state", Text),
-                ("query", Text),
-                ("backend_type", Text),
-            ],
-            SystemView::Cursors => &[
-                ("name", Text),
-                ("statement", Text),
-                ("is_holdable", Bool),
-                ("is_binary", Bool),
-                ("is_scrollable", Bool),
-                ("creation_time", Timestamptz),
-            ],
-            SystemView::PreparedStatements => {
-                return prepared_statement_columns();
-            }
-            SystemView::Roles => &[
-                ("rolname", Name),
-                ("rolsuper", Bool),
-                ("rolinherit", Bool),
-                ("rolcreaterole", Bool),
-                ("rolcreatedb", Bool),
-                ("rolcanlogin", Bool),
-                ("rolreplication", Bool),
-                ("rolconnlimit", Int4),
-                ("rolpassword", Text),
-                ("rolvaliduntil", Timestamptz),
-                ("rolbypassrls", Bool),
-                ("oid", Oid),
-            ],
             SystemView::Damage => {
                 &[("page", Int8), ("object", Int8), ("table_name", Text), ("problem", Text)]
+            }
+            SystemView::Relation(id) => {
+                let column = |column: &SystemColumn| ViewColumn { name: column.name, ty: column.ty.clone() };
+                return id.get().columns.iter().map(column).collect();
             }
         };
         columns.iter().map(|(name, ty)| ViewColumn { name, ty: ty.clone() }).collect()
     }
-}
-
-/// Of `pg_prepared_statements`; the types are names, as PostgreSQL shows its `regtype[]`.
-fn prepared_statement_columns() -> Vec<ViewColumn> {
-    let column = |name, ty| ViewColumn { name, ty };
-    let names = || SqlType::Array(Box::new(SqlType::Text));
-    vec![
-        column("name", SqlType::Text),
-        column("statement", SqlType::Text),
-        column("prepare_time", SqlType::Timestamptz),
-        column("parameter_types", names()),
-        column("result_types", names()),
-        column("from_sql", SqlType::Bool),
-    ]
 }
 
 #[cfg(test)]

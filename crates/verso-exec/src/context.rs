@@ -37,6 +37,8 @@ pub struct Services<'a> {
     pub cursors: &'a dyn CursorPlaces,
     /// Rows of the system views.
     pub views: &'a dyn SystemRows,
+    /// Functions over the system catalogs.
+    pub catalogs: &'a dyn CatalogFunctions,
     /// What the catalog keeps as text, bound.
     pub binding: &'a dyn Binding,
 }
@@ -119,6 +121,14 @@ pub trait CursorPlaces {
     /// # Errors
     /// 34000 where there is no such cursor, 24000 where it is on no row of that table.
     fn cursor_place(&self, cursor: &str, table: &TableDef) -> Result<i64>;
+}
+
+/// Functions over the system catalogs, by their names in the registry.
+pub trait CatalogFunctions {
+    /// The value of a function for arguments of its types.
+    /// # Errors
+    /// Those of the function.
+    fn call(&self, function: &'static str, args: &[Value]) -> Result<Value>;
 }
 
 /// What only those above the executors can do: parse and bind what the catalog keeps as text, name errors.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRows, SystemView};
+use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRowIter, SystemRows, SystemView};
 use verso_env::sync::Mutex;
 
 use verso_catalog::{ColumnDef, ConstraintDef, IndexDef, Oid, SequenceDef, TableDef};
@@ -14,6 +14,7 @@ use verso_storage::index::KeyRange;
 use verso_storage::{ObjectId, RecordId, RecordLockMode, StorageError, WaitPolicy};
 use verso_types::{Batch, SqlType, TimeZone, Value};
 
+use crate::context::CatalogFunctions;
 use crate::context::{
     AdvisoryCall, Binding, Clock, CursorPlaces, EvalContext, Identity, Notice, NoticeSink, Random, Runtime,
     SequenceState, Services, SettingAccess, Signals,
@@ -86,6 +87,7 @@ impl TestSession {
             signals: self,
             cursors: self,
             views: self,
+            catalogs: self,
             binding: self,
         }
     }
@@ -96,8 +98,15 @@ impl TestSession {
 }
 
 impl SystemRows for TestSession {
-    fn rows(&self, _: SystemView, _: &[Value]) -> Vec<Vec<Value>> {
-        vec![vec![Value::text("page"), Value::Int8(7)], vec![Value::text("log"), Value::Int8(9)]]
+    fn rows(&self, _: SystemView, _: &[Value], _: &[(usize, Value)]) -> SystemRowIter {
+        let rows = [("page", 7), ("log", 9)];
+        Box::new(rows.into_iter().map(|(kind, writes)| vec![Value::text(kind), Value::Int8(writes)]))
+    }
+}
+
+impl CatalogFunctions for TestSession {
+    fn call(&self, function: &'static str, _: &[Value]) -> Result<Value> {
+        Err(ExecError::raised("0A000", function.to_string()))
     }
 }
 
@@ -273,6 +282,7 @@ pub(crate) fn call(name: &str, args: Vec<TypedExpr>) -> TypedExpr {
         ResultType::FixedArray(element) => SqlType::Array(Box::new(element.clone())),
         ResultType::SameAs(i) => args[*i].ty.without_modifiers(),
         ResultType::ArrayOf(i) => SqlType::Array(Box::new(args[*i].ty.clone())),
+        ResultType::ArrayOfFixed(element) => SqlType::Array(Box::new(element.clone())),
         ResultType::ElementOf(i) => match &args[*i].ty {
             SqlType::Array(element) => (**element).clone(),
             other => other.clone(),

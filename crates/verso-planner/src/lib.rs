@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bind;
+pub mod deparse;
 mod depth;
 pub mod errors;
 mod estimate;

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use verso_catalog::{CatalogSnapshot, SystemRows};
+use verso_catalog::CatalogSnapshot;
 use verso_exec::plan::Statement as Bound;
 use verso_exec::{Compiled, ExecContext, execute};
 use verso_storage::Txn;
@@ -23,6 +23,7 @@ use crate::plans::{Planned, Prepared};
 use crate::plans::{Ready, ReadyStatements};
 use crate::services::Services;
 use crate::tables::EngineTables;
+use crate::views::CatalogViews;
 use verso_parser::parse_script;
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
@@ -34,7 +35,7 @@ pub(crate) struct Frame<'f> {
     pub(crate) catalog: &'f Arc<CatalogSnapshot>,
     pub(crate) cancel: &'f AtomicBool,
     /// Rows of the system views.
-    pub(crate) views: &'f dyn SystemRows,
+    pub(crate) views: &'f dyn CatalogViews,
     /// Compiled statements of the session.
     pub(crate) ready: &'f RefCell<ReadyStatements>,
     /// What is bound may be kept for others: the transaction has not changed the schema.
@@ -177,6 +178,7 @@ impl Frame<'_> {
 
     fn seeing<T>(&self, work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
         let catalog = self.services.instance.catalog.snapshot(&self.txn.borrow())?;
+        self.services.lend_names(&catalog);
         work(&Frame { catalog: &catalog, keeps: false, ..*self })
     }
 

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`session`] | a session: its parts, and the order in which a statement goes through them |
 //! | [`views`] | rows of the system views |
+//! | [`catalogs`] | the system catalogs: rows of `pg_catalog`, functions over them |
 //! | [`cursors`] | cursors that are open, and where they stand |
 //! | [`portal`] | portals: executions that yield their rows in portions |
 //! | [`framed`] | which part runs a statement in its frame |
@@ -30,6 +31,7 @@
 
 #![forbid(unsafe_code)]
 
+mod catalogs;
 mod client;
 mod constraints;
 pub mod copy;

@@ -2,16 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use verso_catalog::{SystemRows, SystemView};
-use verso_storage::{
-    AdvisoryKey, DamagedPage, Isolation, LockInfo, LockTarget, ObjectId, PageKind, TxnId, TxnState,
-};
+use verso_catalog::{SystemRowIter, SystemRows, SystemView};
+use verso_exec::ExecError;
+use verso_exec::context::CatalogFunctions;
+use verso_storage::{DamagedPage, Isolation, LockInfo, LockTarget, ObjectId, PageKind, TxnId, TxnState};
 use verso_types::Value;
 
 use crate::cursors::Cursors;
 use crate::instance::SweepRecord;
 use crate::plans::NamedStatements;
-use crate::services::{DATABASE, EPOCH_MICROS, Services};
+use crate::services::Services;
 use crate::settings::SETTINGS;
 
 /// Sums over the session's statements.
@@ -50,7 +50,41 @@ pub(crate) struct Views<'v> {
 }
 
 impl SystemRows for Views<'_> {
-    fn rows(&self, view: SystemView, args: &[Value]) -> Vec<Vec<Value>> {
+    fn rows(&self, view: SystemView, args: &[Value], keys: &[(usize, Value)]) -> SystemRowIter {
+        match view {
+            SystemView::Relation(relation) => crate::catalogs::rows(self, relation, keys),
+            view => Box::new(self.own_rows(view, args).into_iter()),
+        }
+    }
+}
+
+/// What a statement may ask of the catalogs: rows of views, and functions.
+pub(crate) trait CatalogViews {
+    /// Rows.
+    fn rows_of(&self) -> &dyn SystemRows;
+    /// Functions.
+    fn functions_of(&self) -> &dyn CatalogFunctions;
+}
+
+impl CatalogViews for Views<'_> {
+    fn rows_of(&self) -> &dyn SystemRows {
+        self
+    }
+
+    fn functions_of(&self) -> &dyn CatalogFunctions {
+        self
+    }
+}
+
+impl CatalogFunctions for Views<'_> {
+    fn call(&self, function: &'static str, args: &[Value]) -> Result<Value, ExecError> {
+        crate::catalogs::call(self, function, args)
+    }
+}
+
+impl Views<'_> {
+    /// The rows of the views that are Verso's own.
+    fn own_rows(&self, view: SystemView, args: &[Value]) -> Vec<Vec<Value>> {
         match view {
             SystemView::Database => vec![self.database_row()],
             SystemView::Transactions => self.transaction_rows(),
@@ -79,19 +113,8 @@ impl SystemRows for Views<'_> {
                 SETTINGS.iter().map(row).collect()
             }
             SystemView::Locks => self.lock_rows(),
-            SystemView::PgLocks => self.pg_lock_rows(),
-            SystemView::PreparedTransactions => self.prepared_rows(),
             SystemView::Progress => Vec::new(), // nothing runs in the background of a statement yet
-            SystemView::Activity => self.activity_rows(),
-            SystemView::Cursors => self.cursors.rows(),
-            SystemView::PreparedStatements => self.named.rows(),
-            // A catalog that cannot be read has told so to whoever looked for a table.
-            SystemView::Roles => self
-                .services
-                .instance
-                .roles()
-                .map(|roles| roles.iter().map(verso_catalog::Role::to_values).collect())
-                .unwrap_or_default(),
+            SystemView::Relation(_) => Vec::new(),
             SystemView::Damage => {
                 let row = |damaged: DamagedPage| {
                     vec![
@@ -170,7 +193,7 @@ impl Views<'_> {
     }
 
     /// The table with this number, and its oid.
-    fn table_of(&self, object: ObjectId) -> Option<(Value, Value)> {
+    pub(crate) fn table_of(&self, object: ObjectId) -> Option<(Value, Value)> {
         let catalog = self.services.catalog.borrow().clone()?;
         let table = catalog.tables().find(|table| table.heap == object)?;
         Some((Value::text(&table.name), Value::Int8(i64::from(table.oid.0))))
@@ -214,72 +237,6 @@ impl Views<'_> {
         self.services.instance.engine.locks().into_iter().map(row).collect()
     }
 
-    fn pg_lock_rows(&self) -> Vec<Vec<Value>> {
-        let oid = |object| self.table_of(object).map_or(Value::Null, |(_, oid)| oid);
-        let row = |lock: LockInfo| {
-            let mut row = vec![Value::Null; 11];
-            row[0] = Value::text(match lock.target {
-                LockTarget::Table(object) => {
-                    row[1] = oid(object);
-                    "relation"
-                }
-                LockTarget::Records { object, first, .. } => {
-                    row[1] = oid(object);
-                    row[2] = Value::Int4(i32::try_from(first.page_index).unwrap_or(i32::MAX));
-                    row[3] = Value::Int2(i16::try_from(first.slot).unwrap_or(i16::MAX));
-                    "tuple"
-                }
-                LockTarget::Pages { object, first, .. } => {
-                    row[1] = oid(object);
-                    row[2] = Value::Int4(i32::try_from(first).unwrap_or(i32::MAX));
-                    "page"
-                }
-                LockTarget::Transaction(txn) => {
-                    row[4] = id(txn);
-                    "transactionid"
-                }
-                LockTarget::Name(name) => {
-                    row[5] = Value::Int8((name >> 32).cast_signed());
-                    row[6] = Value::Int8((name & 0xffff_ffff).cast_signed());
-                    "object"
-                }
-                LockTarget::Advisory(key) => {
-                    // As PostgreSQL splits the keys.
-                    let (class, object, sub) = match key {
-                        AdvisoryKey::One(key) => (key >> 32 & 0xffff_ffff, key & 0xffff_ffff, 1),
-                        AdvisoryKey::Two(class, object) => {
-                            (i64::from(class.cast_unsigned()), i64::from(object.cast_unsigned()), 2)
-                        }
-                    };
-                    row[5] = Value::Int8(class);
-                    row[6] = Value::Int8(object);
-                    row[7] = Value::Int2(sub);
-                    "advisory"
-                }
-            });
-            if lock.session > 0 {
-                row[8] = Value::Int4(i32::try_from(lock.session).unwrap_or(i32::MAX));
-            }
-            row[9] = Value::text(lock.mode);
-            row[10] = Value::Bool(lock.granted);
-            row
-        };
-        self.services.instance.engine.locks().into_iter().map(row).collect()
-    }
-
-    fn prepared_rows(&self) -> Vec<Vec<Value>> {
-        let row = |info: verso_storage::PreparedInfo| {
-            vec![
-                id(info.txn),
-                Value::text(&info.name),
-                Value::Timestamptz(info.at_unix_micros - EPOCH_MICROS),
-                Value::text(&info.by),
-                Value::text(DATABASE),
-            ]
-        };
-        self.services.instance.engine.prepared().into_iter().map(row).collect()
-    }
-
     fn session_rows(&self) -> Vec<Vec<Value>> {
         let row = |info: std::sync::Arc<crate::registry::SessionInfo>| {
             let started = info.statement_started.load(Ordering::Relaxed);
@@ -295,32 +252,6 @@ impl Views<'_> {
             ]
         };
         self.services.instance.sessions.all().into_iter().map(row).collect()
-    }
-
-    fn activity_rows(&self) -> Vec<Vec<Value>> {
-        let moment = |value: &std::sync::atomic::AtomicI64| {
-            optional(Some(value.load(std::sync::atomic::Ordering::Relaxed)).filter(|value| *value != 0))
-        };
-        let row = |info: &std::sync::Arc<crate::registry::SessionInfo>| {
-            let identity = info.identity.lock().clone();
-            let address: Option<std::net::SocketAddr> =
-                identity.client.as_deref().and_then(|client| client.parse().ok());
-            vec![
-                Value::text("verso"),
-                Value::Int4(crate::registry::backend_id(info.number)),
-                Value::Text(identity.user),
-                Value::Text(std::sync::Arc::clone(&info.application.lock())),
-                address.map_or(Value::Null, |address| Value::text(&address.ip().to_string())),
-                Value::Int4(address.map_or(-1, |address| address.port().into())),
-                Value::Timestamptz(info.connected),
-                moment(&info.statement_started),
-                moment(&info.changed),
-                Value::text(info.activity().name()),
-                Value::Text(std::sync::Arc::clone(&info.statement.lock())),
-                Value::text("client backend"),
-            ]
-        };
-        self.services.instance.sessions.all().iter().map(row).collect()
     }
 
     fn table_space_rows(&self, view: SystemView) -> Vec<Vec<Value>> {

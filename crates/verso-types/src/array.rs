@@ -234,6 +234,16 @@ fn check_dimensions(dimensions: &[Dimension]) -> Result<(), TypeError> {
     Ok(())
 }
 
+impl Array {
+    /// An array of one dimension whose lower bound is 0: an `int2vector` or `oidvector`.
+    pub fn vector(values: impl Into<Arc<[Value]>>) -> Array {
+        let values = values.into();
+        let length = i32::try_from(values.len()).unwrap_or(i32::MAX);
+        let shape = (length > 0).then(|| Arc::new(Shape([Dimension { length, lower: 0 }].into())));
+        Array { values, shape }
+    }
+}
+
 impl Default for Array {
     fn default() -> Array {
         Array { values: Arc::from([]), shape: None }

@@ -6,7 +6,7 @@
 //! | text, bytea | `Utf8`, `Binary` | the offsets only |
 //! | date, timestamp, timestamptz | `Date32`, `Timestamp(µs)`, the latter with "UTC" | changed in place: Arrow counts from 1970 |
 //! | boolean, numeric(≤ 18, s), interval, uuid | `Boolean`, `Decimal128`, `Interval(MonthDayNano)`, `FixedSizeBinary(16)` | yes |
-//! | oid | `UInt32` | yes |
+//! | oid, references (`regclass`) | `UInt32` | yes |
 //! | numeric without precision, record | `Utf8`, their text: the scale differs from row to row | yes |
 //! | arrays | `List` | yes |
 //!
@@ -29,7 +29,7 @@ use jiff::tz::TimeZone;
 use crate::column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 use crate::datetime::{UNIX_EPOCH_DAYS, UNIX_EPOCH_MICROS};
 use crate::error::{TypeError, sqlstate};
-use crate::sqltype::{NumericSpec, SqlType};
+use crate::sqltype::{NumericSpec, Physical, SqlType};
 use crate::text::format_text;
 use crate::value::{Interval, Value};
 
@@ -52,6 +52,12 @@ pub fn arrow_type(ty: &SqlType) -> DataType {
         SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
         SqlType::Uuid => DataType::FixedSizeBinary(16),
         SqlType::Array(element) => DataType::List(list_field(element)),
+        SqlType::System(system) if system.is_four_bytes() => DataType::UInt32,
+        SqlType::System(system) => match system.physical() {
+            Physical::I16 => DataType::Int16,
+            Physical::I64 => DataType::Int64,
+            _ => DataType::Utf8,
+        },
         SqlType::Numeric(None)
         | SqlType::Text
         | SqlType::Varchar(_)
@@ -169,6 +175,9 @@ impl Column {
                 decimals(v.into_iter().map(i128::from).collect(), *spec, valid)
             }
             (ColumnData::I64(v), SqlType::Oid) => {
+                primitive::<UInt32Type>(v.into_iter().map(|v| v as u32).collect(), valid)
+            }
+            (ColumnData::I64(v), SqlType::System(system)) if system.is_four_bytes() => {
                 primitive::<UInt32Type>(v.into_iter().map(|v| v as u32).collect(), valid)
             }
             (ColumnData::I64(v), SqlType::Time) => primitive::<Time64MicrosecondType>(v, valid),

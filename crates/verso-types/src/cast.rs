@@ -6,6 +6,7 @@ use crate::datetime;
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
 use crate::sqltype::SqlType;
+use crate::system_type::SystemType;
 use crate::text::{format_text, parse_text};
 use crate::value::{Interval, Value};
 
@@ -41,6 +42,7 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (T::Float4 | T::Float8, to) if to.is_number() => Assignment,
         (T::Oid, T::Int4 | T::Int8) => Assignment,
         (T::Bool, T::Int4) | (T::Int4, T::Bool) => Explicit,
+        (T::System(_), _) | (_, T::System(_)) => return system_cast_kind(from, to),
         // dates and times
         (T::Date, T::Timestamp | T::Timestamptz) | (T::Timestamp, T::Timestamptz) => Implicit,
         (T::Time, T::Interval) => Implicit,
@@ -55,6 +57,39 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (_, to) if to.is_text() => Assignment,
         (_, T::Record) => return None,
         (from, _) if from.is_text() => Explicit,
+        _ => return None,
+    })
+}
+
+/// As [`cast_kind`], where one side is a type of the system catalogs.
+fn system_cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
+    use CastKind::{Assignment, Explicit, Implicit};
+    use SqlType as T;
+    use SystemType as S;
+    Some(match (from, to) {
+        (T::System(S::VectorInt2), T::System(_)) | (T::System(S::VectorOid), T::System(_)) => {
+            let plain = if *from == T::System(S::VectorInt2) { T::Int2 } else { T::Oid };
+            return cast_kind(&plain, to);
+        }
+        (T::System(S::VectorInt2), to) => return cast_kind(&T::Int2, to),
+        (T::System(S::VectorOid), to) => return cast_kind(&T::Oid, to),
+        (from, T::System(S::VectorInt2)) => return cast_kind(from, &T::Int2),
+        (from, T::System(S::VectorOid)) => return cast_kind(from, &T::Oid),
+        (T::System(from), T::Oid) if from.is_reference() => Implicit,
+        (T::System(from), T::Int4 | T::Int8) if from.is_reference() => Assignment,
+        (T::Oid | T::Int2 | T::Int4 | T::Int8, T::System(to)) if to.is_reference() => Implicit,
+        (T::System(S::Regproc), T::System(S::Regprocedure))
+        | (T::System(S::Regprocedure), T::System(S::Regproc))
+        | (T::System(S::Regoper), T::System(S::Regoperator))
+        | (T::System(S::Regoperator), T::System(S::Regoper)) => Implicit,
+        (T::Text | T::Varchar(_), T::System(S::Regclass)) => Implicit,
+        (T::System(S::Char), T::Int4) | (T::Int4, T::System(S::Char)) => Explicit,
+        (T::System(S::Xid8), T::System(S::Xid)) => Explicit,
+        (T::System(S::Char), T::Text) | (T::System(S::NodeTree), T::Text) => Implicit,
+        (T::System(S::Inet), T::Text) => Assignment,
+        (_, to) if to.is_text() => Assignment,
+        (from, T::System(_)) if from.is_text() => Explicit,
+        (T::System(from), _) if from.is_text() => Explicit,
         _ => return None,
     })
 }
@@ -76,6 +111,10 @@ pub fn cast(
         return Err(no_cast(from, to));
     }
     match (value, to) {
+        (Value::Text(text), SqlType::Int4) if *from == SqlType::System(SystemType::Char) => {
+            Ok(Value::Int4(text.bytes().next().map_or(0, |byte| i32::from(byte.cast_signed()))))
+        }
+        (Value::Int4(v), SqlType::System(SystemType::Char)) => char_of(*v),
         (Value::Text(text), to) if to.is_text() => cast_text(value, text, to, kind),
         (Value::Bool(v), to) if to.is_text() => {
             let text: &str = if *v { "true" } else { "false" };
@@ -103,6 +142,15 @@ pub fn cast(
         }
         _ if from.same_base(to) => Ok(value.clone()),
         _ => cast_time(value, to, tz).unwrap_or_else(|| Err(no_cast(from, to))),
+    }
+}
+
+/// The `"char"` of a number.
+fn char_of(number: i32) -> Result<Value, TypeError> {
+    match u8::try_from(number) {
+        Ok(0) => Ok(Value::text("")),
+        Ok(byte) if byte.is_ascii() => Ok(Value::text(char::from(byte).encode_utf8(&mut [0; 4]))),
+        _ => Err(TypeError::out_of_range("\"char\"")),
     }
 }
 
@@ -142,6 +190,7 @@ pub fn limit_text<'a>(text: &'a str, ty: &SqlType, cut: bool) -> Result<&'a str,
             kept
         }
         SqlType::Name if text.len() > 63 => &text[..text.floor_char_boundary(63)],
+        SqlType::System(SystemType::Char) => text.chars().next().map_or("", |c| &text[..c.len_utf8()]),
         _ => text,
     };
     Ok(trim_char(limited, ty))
@@ -159,7 +208,9 @@ fn cast_integer(v: i64, to: &SqlType) -> Option<Result<Value, TypeError>> {
         SqlType::Int4 => v.try_into().map(Value::Int4).map_err(|_| TypeError::out_of_range("integer")),
         SqlType::Int8 => Ok(Value::Int8(v)),
         // a negative integer is the oid of the same 32 bits
-        SqlType::Oid => match v {
+        SqlType::System(SystemType::VectorInt2) => cast_integer(v, &SqlType::Int2)?,
+        SqlType::System(system) if !system.is_four_bytes() => Ok(Value::Int8(v)),
+        SqlType::Oid | SqlType::System(_) => match v {
             -0x8000_0000..0 => Ok(Value::Int8(v + (1 << 32))),
             0..=0xffff_ffff => Ok(Value::Int8(v)),
             _ => Err(TypeError::out_of_range("OID")),

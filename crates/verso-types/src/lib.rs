@@ -14,6 +14,8 @@
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
 //! | [`arrow`] | columns and batches as Arrow arrays |
 //! | [`wire`] | values in the PostgreSQL protocol's formats |
+//! | [`names`] | names of catalog entries, for the types that refer to them |
+//! | [`system_type`] | the types that only the system catalogs use |
 //! | [`definition`] | words of definitions: identity, referential actions |
 //! | [`error`] | the one error type, carrying its SQLSTATE |
 //! | [`sqlstate`] | the codes, named as in PostgreSQL |
@@ -28,9 +30,11 @@ pub mod decimal;
 pub mod definition;
 pub mod error;
 pub mod key;
+pub mod names;
 pub mod row;
 pub mod sqlstate;
 pub mod sqltype;
+pub mod system_type;
 pub mod text;
 pub mod value;
 pub mod wire;
@@ -47,6 +51,7 @@ pub use jiff::tz::TimeZone;
 pub use key::{KeyOrder, KeyType};
 pub use row::{decode_row, encode_row};
 pub use sqltype::{NumericSpec, Physical, SqlType};
+pub use system_type::SystemType;
 pub use text::{format_text, parse_text};
 pub use value::{Interval, Value, cmp_sql, eq_sql, hash_sql};
 pub use wire::{format_binary, parse_binary};

@@ -18,6 +18,8 @@
 
 use std::fmt;
 
+use crate::system_type::SystemType;
+
 /// Precision and scale of a constrained numeric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NumericSpec {
@@ -92,6 +94,8 @@ pub enum SqlType {
     Array(Box<SqlType>),
     /// `record`, a row whose columns are known at run time only
     Record,
+    /// A type of the system catalogs: `regclass`, `"char"`, …
+    System(SystemType),
 }
 
 /// How a column vector of a type is laid out.
@@ -158,6 +162,7 @@ impl SqlType {
             SqlType::Float8 => Physical::F64,
             SqlType::Numeric(Some(spec)) if spec.is_small() => Physical::I64,
             SqlType::Numeric(Some(_)) | SqlType::Interval | SqlType::Uuid => Physical::I128,
+            SqlType::System(system) => system.physical(),
             SqlType::Numeric(None)
             | SqlType::Text
             | SqlType::Varchar(_)
@@ -212,6 +217,7 @@ impl SqlType {
             SqlType::Void => (2278, 0),
             SqlType::Unknown => (705, 0),
             SqlType::Record => (2249, 2287),
+            SqlType::System(system) => (system.pg_oid(), system.array_oid()),
             SqlType::Array(element) => (element.oids().1, 0),
         }
     }
@@ -242,7 +248,8 @@ impl SqlType {
             SqlType::Unknown,
             SqlType::Record,
         ];
-        let found = PLAIN.iter().find(|t| oid != 0 && (t.oids().0 == oid || t.oids().1 == oid))?;
+        let plain = PLAIN.iter().find(|t| oid != 0 && (t.oids().0 == oid || t.oids().1 == oid));
+        let Some(found) = plain else { return SqlType::system_from_oid(oid) };
         let length = typmod.checked_sub(4).and_then(|n| u32::try_from(n).ok());
         let element =
             match found {
@@ -254,6 +261,31 @@ impl SqlType {
                 other => other.clone(),
             };
         Some(if found.oids().0 == oid { element } else { SqlType::Array(Box::new(element)) })
+    }
+
+    /// The type of the system catalogs, the vector or the array of one, that has this oid.
+    fn system_from_oid(oid: u32) -> Option<SqlType> {
+        let system = |ty| SqlType::System(ty);
+        let vector = [SystemType::VectorInt2, SystemType::VectorOid];
+        if let Some(element) = vector.into_iter().find(|element| element.array_oid() == oid) {
+            return Some(SqlType::Array(Box::new(system(element))));
+        }
+        let found = SystemType::all().find(|ty| oid != 0 && (ty.pg_oid() == oid || ty.array_oid() == oid))?;
+        Some(match found.pg_oid() == oid {
+            true => system(found),
+            false => SqlType::Array(Box::new(system(found))),
+        })
+    }
+
+    /// The name of the vector that it is, and of no array: `int2vector`, `oidvector`.
+    pub fn vector_name(&self) -> Option<&'static str> {
+        match self {
+            SqlType::Array(element) => match &**element {
+                SqlType::System(system) => system.vector_name(),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// PostgreSQL's `atttypmod`: -1 without modifiers.
@@ -279,6 +311,7 @@ impl SqlType {
             SqlType::Interval | SqlType::Uuid => 16,
             SqlType::Name => 64,
             SqlType::Unknown => -2,
+            SqlType::System(system) => system.typlen(),
             _ => -1,
         }
     }
@@ -313,6 +346,7 @@ impl SqlType {
             SqlType::Void => "void",
             SqlType::Unknown => "unknown",
             SqlType::Array(_) => "array",
+            SqlType::System(system) => system.name(),
             SqlType::Record => "record",
         }
     }
@@ -331,7 +365,11 @@ impl SqlType {
             SqlType::Time => "time",
             SqlType::Timestamp => "timestamp",
             SqlType::Timestamptz => "timestamptz",
-            SqlType::Array(element) => return format!("_{}", element.internal_name()),
+            SqlType::Array(element) => {
+                let vector = self.vector_name().map(str::to_string);
+                return vector.unwrap_or_else(|| format!("_{}", element.internal_name()));
+            }
+            SqlType::System(system) => system.internal_name(),
             other => other.base_name(),
         };
         name.to_string()
@@ -342,7 +380,7 @@ impl SqlType {
         matches!(
             self,
             SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name | SqlType::Unknown
-        )
+        ) || matches!(self, SqlType::System(system) if system.is_text())
     }
 
     /// Is it one of the number types?
@@ -370,6 +408,7 @@ impl SqlType {
     pub fn same_base(&self, other: &SqlType) -> bool {
         match (self, other) {
             (SqlType::Array(a), SqlType::Array(b)) => a.same_base(b),
+            (SqlType::System(a), SqlType::System(b)) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
@@ -382,7 +421,10 @@ impl fmt::Display for SqlType {
             SqlType::Varchar(Some(n)) => write!(f, "character varying({n})"),
             SqlType::Char(Some(n)) => write!(f, "character({n})"),
             SqlType::Char(None) => f.write_str("bpchar"),
-            SqlType::Array(element) => write!(f, "{element}[]"),
+            SqlType::Array(element) => match self.vector_name() {
+                Some(name) => f.write_str(name),
+                None => write!(f, "{element}[]"),
+            },
             other => f.write_str(other.base_name()),
         }
     }
@@ -413,6 +455,9 @@ mod tests {
             SqlType::Array(Box::new(SqlType::Text)),
             SqlType::Uuid,
             SqlType::Record,
+            SqlType::System(SystemType::Regclass),
+            SqlType::Array(Box::new(SqlType::System(SystemType::AclItem))),
+            SqlType::Array(Box::new(SqlType::System(SystemType::VectorInt2))),
         ] {
             assert_eq!(SqlType::from_pg_oid(ty.pg_oid(), ty.typmod()), Some(ty));
         }

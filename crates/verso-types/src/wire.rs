@@ -17,6 +17,7 @@ use crate::datetime::{is_date, is_timestamp};
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
 use crate::sqltype::SqlType;
+use crate::system_type::SystemType;
 use crate::text::{format_text, type_of};
 use crate::value::{Interval, Value};
 
@@ -36,7 +37,7 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Bool(v) => out.push(u8::from(*v)),
         Value::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Int4(v) | Value::Date(v) => out.extend_from_slice(&v.to_be_bytes()),
-        Value::Int8(v) if *ty == SqlType::Oid => out.extend_from_slice(&(*v as u32).to_be_bytes()),
+        Value::Int8(v) if is_four_bytes(ty) => out.extend_from_slice(&(*v as u32).to_be_bytes()),
         Value::Int8(v) | Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => {
             out.extend_from_slice(&v.to_be_bytes());
         }
@@ -63,6 +64,15 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
                 put_item(value, &ty, out);
             }
         }
+    }
+}
+
+/// Is a number of eight bytes sent as four?
+fn is_four_bytes(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Oid => true,
+        SqlType::System(system) => system.is_four_bytes(),
+        _ => false,
     }
 }
 
@@ -261,7 +271,24 @@ impl<'b> Reader<'b> {
             }
             SqlType::Uuid => Value::Uuid(self.array().map(u128::from_be_bytes)?),
             SqlType::Array(element) => self.elements(element, depth)?,
+            SqlType::System(system) => self.system(*system)?,
             SqlType::Record => self.record(depth)?,
+        })
+    }
+
+    fn system(&mut self, ty: SystemType) -> Result<Value, TypeError> {
+        Ok(match ty {
+            SystemType::VectorInt2 => Value::Int2(self.u16()?.cast_signed()),
+            ty if ty.is_four_bytes() => Value::Int8(self.i32()?.cast_unsigned().into()),
+            SystemType::Xid8 => Value::Int8(self.i64()?),
+            SystemType::Char | SystemType::NodeTree => self.text()?,
+            _ => {
+                let text = format!("binary input of type {}", ty.name());
+                return Err(TypeError::new(
+                    sqlstate::FEATURE_NOT_SUPPORTED,
+                    format!("{text} is not supported"),
+                ));
+            }
         })
     }
 

@@ -5,10 +5,12 @@ pub mod table;
 use std::sync::Arc;
 use std::time::Duration;
 
-use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, SystemView, TableDef};
+use verso_catalog::{
+    CatalogSnapshot, ColumnDef, FunctionDef, SystemRowIter, SystemRows, SystemView, TableDef,
+};
 use verso_exec::context::{
-    AdvisoryCall, Binding, Clock, CursorPlaces, Identity, NoticeSink, Random, SequenceState, SettingAccess,
-    Signals,
+    AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Identity, NoticeSink, Random,
+    SequenceState, SettingAccess, Signals,
 };
 use verso_exec::plan::{Check, TypedExpr};
 use verso_exec::plan::{PlFunction, Plan, SubqueryTest};
@@ -37,6 +39,7 @@ impl Session {
             signals: self,
             cursors: self,
             views: self,
+            catalogs: self,
             binding: self,
         }
     }
@@ -51,8 +54,14 @@ fn nothing<T>() -> Result<T, ExecError> {
 }
 
 impl SystemRows for Session {
-    fn rows(&self, _: SystemView, _: &[Value]) -> Vec<Vec<Value>> {
-        Vec::new()
+    fn rows(&self, _: SystemView, _: &[Value], _: &[(usize, Value)]) -> SystemRowIter {
+        Box::new(std::iter::empty())
+    }
+}
+
+impl CatalogFunctions for Session {
+    fn call(&self, _: &'static str, _: &[Value]) -> Result<Value, ExecError> {
+        nothing()
     }
 }
 

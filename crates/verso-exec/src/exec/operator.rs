@@ -98,8 +98,8 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             Box::new(ScanOperator::new(table, columns, Some(access), filter.as_ref(), executor))
         }
         Plan::CurrentRow { table, columns, cursor } => Box::new(CurrentOperator::new(table, columns, cursor)),
-        Plan::SystemScan { view, args, columns, output } => {
-            Box::new(SystemOperator::new(*view, args, columns, output))
+        Plan::SystemScan { view, args, columns, output, keys } => {
+            Box::new(SystemOperator::new(*view, (args, keys), columns, output))
         }
         Plan::External { columns: _ } => Box::new(ExternalOperator),
         Plan::FunctionScan { call, columns } => Box::new(FunctionOperator::new(call, columns)),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use verso_catalog::{SystemView, TableDef};
+use verso_catalog::{SystemRowIter, SystemView, TableDef};
 use verso_storage::index::KeyRange;
 use verso_types::{Batch, CastKind, Column, ColumnData, NullMask, SqlType, Value, cast};
 
@@ -229,19 +229,27 @@ impl Operator for ScanOperator {
 pub(crate) struct SystemOperator {
     view: SystemView,
     args: Vec<RowExpr>,
+    /// Columns of the view and what they are to be equal to.
+    keys: Vec<(usize, RowExpr)>,
     columns: Vec<usize>,
     types: Vec<SqlType>,
-    rows: std::vec::IntoIter<Vec<Value>>,
+    rows: SystemRowIter,
 }
 
 impl SystemOperator {
-    pub fn new(view: SystemView, args: &[TypedExpr], columns: &[usize], output: &[OutputColumn]) -> Self {
+    pub fn new(
+        view: SystemView,
+        (args, keys): (&[TypedExpr], &[(usize, TypedExpr)]),
+        columns: &[usize],
+        output: &[OutputColumn],
+    ) -> Self {
         Self {
             view,
             args: args.iter().map(RowExpr::compile).collect(),
+            keys: keys.iter().map(|(column, key)| (*column, RowExpr::compile(key))).collect(),
             columns: columns.to_vec(),
             types: types(output),
-            rows: Vec::new().into_iter(),
+            rows: Box::new(std::iter::empty()),
         }
     }
 }
@@ -250,11 +258,20 @@ impl Operator for SystemOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         let eval = cx.eval();
         let args: Vec<Value> = self.args.iter().map(|arg| arg.eval_constant(&eval)).collect::<Result<_>>()?;
-        self.rows = cx.services.views.rows(self.view, &args).into_iter();
+        let mut keys = Vec::with_capacity(self.keys.len());
+        for (column, key) in &self.keys {
+            // An error in a key is one of the condition, which is evaluated for rows only.
+            match key.eval_constant(&eval) {
+                Ok(value) if !value.is_null() => keys.push((*column, value)),
+                _ => {}
+            }
+        }
+        self.rows = cx.services.views.rows(self.view, &args, &keys);
         Ok(())
     }
 
-    fn next(&mut self, _: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+    fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
+        cx.check_cancelled()?;
         out.clear();
         while out.rows < BATCH_ROWS
             && let Some(row) = self.rows.next()
@@ -267,7 +284,7 @@ impl Operator for SystemOperator {
     }
 
     fn close(&mut self) {
-        self.rows = Vec::new().into_iter();
+        self.rows = Box::new(std::iter::empty());
     }
 }
 

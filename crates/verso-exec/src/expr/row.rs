@@ -110,8 +110,8 @@ fn compile(expr: &TypedExpr) -> Closure {
         }
         // the one function of types, not of values
         ExprKind::Call { function, args } if function.name == "pg_typeof" => {
-            let name = Value::text(&args[0].ty.without_modifiers().pg_name());
-            Box::new(move |_, _| Ok(name.clone()))
+            let oid = Value::Int8(args[0].ty.pg_oid().into());
+            Box::new(move |_, _| Ok(oid.clone()))
         }
         ExprKind::Call { function, args } => call(function, args),
         ExprKind::UserCall { function, args } => {

@@ -10,6 +10,7 @@ mod aggregates;
 mod arrays;
 mod bytes;
 mod calendar;
+mod catalogs;
 mod comparison;
 mod datetimes;
 mod define;
@@ -31,6 +32,7 @@ pub(crate) mod texts;
 mod uuids;
 mod windows;
 
+pub use quoting::quote_ident;
 pub use registry::{
     AggregateFunction, AggregateKind, ArgType, Body, BuiltinFunction, ResultType, ScalarFn, SetFn,
     Volatility, aggregate_candidates, all_functions, candidates, operator_candidates,
@@ -55,5 +57,6 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &datetimes::TABLES,
     &locks::TABLES,
     &session::TABLES,
+    &catalogs::TABLES,
     &sets::TABLES,
 ];

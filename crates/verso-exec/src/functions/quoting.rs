@@ -193,7 +193,9 @@ fn quote_literal(value: &str, out: &mut Bytes<'_>) -> Result<()> {
     out.push(b"'")
 }
 
-fn quote_ident(value: &str) -> String {
+/// An identifier, in double quotes where it needs them.
+#[must_use]
+pub fn quote_ident(value: &str) -> String {
     let plain = value
         .chars()
         .enumerate()

@@ -44,6 +44,8 @@ pub enum ResultType {
     ElementOf(usize),
     /// An array of the type of argument `i`.
     ArrayOf(usize),
+    /// An array of this type.
+    ArrayOfFixed(SqlType),
 }
 
 /// How far a result depends on more than the arguments.

@@ -1,8 +1,9 @@
 //! Functions that ask the session or the database: sequences, settings, random numbers, who and what.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use verso_types::{SqlType, TypeError, Value, datetime};
+use verso_types::{SqlType, SystemType, TypeError, Value, datetime};
 
 use super::define::{optional, sql_type, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -28,15 +29,32 @@ macro_rules! session_function {
 
 pub(super) use session_function;
 
+/// A function of a sequence given as `regclass`.
+macro_rules! sequence_function {
+    ($name:literal [$($arg:ident),*] => $f:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[ArgType::Exact(SqlType::System(SystemType::Regclass)), $(ArgType::Exact(sql_type!($arg))),*],
+            variadic: false,
+            result: ResultType::Fixed(SqlType::Int8),
+            strict: true,
+            volatility: Volatility::Volatile,
+            body: Body::Scalar($f),
+            kernel: None,
+        }
+    };
+}
+
 fn nextval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    let (oid, value) = cx.runtime.next_value(name(args)?)?;
+    let (oid, value) = cx.runtime.next_value(&name(args)?)?;
     cx.services.sequences.note_value(oid, value, true);
     Ok(Value::Int8(value))
 }
 
 fn currval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let sequence = name(args)?;
-    let oid = cx.runtime.sequence_oid(sequence)?;
+    let oid = cx.runtime.sequence_oid(&sequence)?;
     cx.services.sequences.value(oid).map(Value::Int8).ok_or_else(|| {
         not_yet_defined(format!("currval of sequence \"{sequence}\" is not yet defined in this session"))
     })
@@ -62,15 +80,24 @@ fn setval(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         [_, Value::Int8(value), Value::Bool(is_called)] => (*value, *is_called),
         _ => return Err(unexpected("setval", args)),
     };
-    let oid = cx.runtime.set_value(name(args)?, value, is_called)?;
+    let oid = cx.runtime.set_value(&name(args)?, value, is_called)?;
     if is_called {
         cx.services.sequences.note_value(oid, value, false);
     }
     Ok(Value::Int8(value))
 }
 
-fn name(args: &[Value]) -> Result<&str> {
-    args.first().and_then(Value::as_str).ok_or_else(|| unexpected("a sequence function", args))
+/// The sequence's name: as it is given, or as the session writes the name of a `regclass`.
+fn name(args: &[Value]) -> Result<Cow<'_, str>> {
+    match args.first() {
+        Some(Value::Text(name)) => Ok(Cow::Borrowed(name)),
+        Some(Value::Int8(oid)) => {
+            let mut name = String::new();
+            verso_types::names::format_reference(SystemType::Regclass, *oid, &mut name);
+            Ok(Cow::Owned(name))
+        }
+        _ => Err(unexpected("a sequence function", args)),
+    }
 }
 
 /// At least 0, below 1.
@@ -143,7 +170,8 @@ fn set_setting(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
         _ => return Err(unexpected("set_config", args)),
     };
     let local = matches!(args[2], Value::Bool(true));
-    let value = cx.services.settings.set_setting(&name(args)?.to_lowercase(), value, local)?;
+    let setting = args[0].as_str().ok_or_else(|| unexpected("set_config", args))?.to_lowercase();
+    let value = cx.services.settings.set_setting(&setting, value, local)?;
     Ok(Value::text(&value))
 }
 
@@ -188,12 +216,16 @@ pub(crate) fn void() -> Value {
 
 /// Known when the statement is compiled; this is for calls that are not.
 fn type_name(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    Ok(Value::text(&verso_types::text::type_of(&args[0]).pg_name()))
+    Ok(Value::Int8(verso_types::text::type_of(&args[0]).pg_oid().into()))
 }
 
 static SESSION: &[BuiltinFunction] = &[
     session_function!("nextval" Volatile [Text] => Int8 = nextval),
     session_function!("currval" Volatile [Text] => Int8 = currval),
+    sequence_function!("nextval" [] => nextval),
+    sequence_function!("currval" [] => currval),
+    sequence_function!("setval" [Int8] => setval),
+    sequence_function!("setval" [Int8, Bool] => setval),
     session_function!("lastval" Volatile [] => Int8 = lastval),
     session_function!("setval" Volatile [Text, Int8] => Int8 = setval),
     session_function!("setval" Volatile [Text, Int8, Bool] => Int8 = setval),
@@ -237,7 +269,7 @@ static SESSION: &[BuiltinFunction] = &[
         operator: None,
         args: &[ArgType::Any],
         variadic: false,
-        result: ResultType::Fixed(SqlType::Text),
+        result: ResultType::Fixed(SqlType::System(SystemType::Regtype)),
         strict: false,
         volatility: Volatility::Stable,
         body: Body::Scalar(type_name),

@@ -63,6 +63,9 @@ pub enum Plan {
         columns: Vec<usize>,
         /// Names and types of the yielded columns.
         output: Vec<OutputColumn>,
+        /// Columns of the view, and what they are to be equal to: expressions without columns. Rows that do not fit may be
+        /// among those yielded.
+        keys: Vec<(usize, TypedExpr)>,
     },
     /// The rows of a set-returning function, or the one value of another.
     FunctionScan {

@@ -85,7 +85,9 @@ impl Plan {
             Plan::TableScan { filter, .. } => filter.iter().collect(),
             Plan::IndexScan { access, filter, .. } => access.exprs().chain(filter).collect(),
             Plan::LockRows { bound, .. } => bound.iter().collect(),
-            Plan::SystemScan { args, .. } => args.iter().collect(),
+            Plan::SystemScan { args, keys, .. } => {
+                args.iter().chain(keys.iter().map(|(_, key)| key)).collect()
+            }
             Plan::FunctionScan {
                 call: SetCall::Builtin { args, .. } | SetCall::User { args, .. }, ..
             } => args.iter().collect(),
@@ -129,7 +131,9 @@ impl Plan {
                 filter.iter_mut().for_each(visit);
             }
             Plan::LockRows { bound, .. } => bound.iter_mut().for_each(visit),
-            Plan::SystemScan { args, .. } => args.iter_mut().for_each(visit),
+            Plan::SystemScan { args, keys, .. } => {
+                args.iter_mut().chain(keys.iter_mut().map(|(_, key)| key)).for_each(visit);
+            }
             Plan::FunctionScan {
                 call: SetCall::Builtin { args, .. } | SetCall::User { args, .. }, ..
             } => args.iter_mut().for_each(visit),

@@ -38,6 +38,8 @@ mod types;
 pub use plpgsql::{condition_code, parse_body};
 pub use split::{Open, Piece, split_statements};
 
+use verso_types::SqlType;
+
 use crate::error::SyntaxError;
 use crate::syntax::{Expr, Parsed, Span, Statement};
 use cursor::Cursor;
@@ -64,6 +66,18 @@ pub fn parse_expression(text: &str) -> Result<Expr, SyntaxError> {
     let expr = cursor.expr()?;
     cursor.finish()?;
     Ok(expr)
+}
+
+/// Parses a type by itself: `character varying(10)[]`.
+///
+/// # Errors
+/// Those of the syntax, 42704 and 0A000 for types that Verso does not have.
+pub fn parse_type(text: &str) -> Result<SqlType, SyntaxError> {
+    let source = Source::new(text)?;
+    let mut cursor = Cursor::new(&source, source.tokens());
+    let ty = cursor.data_type()?;
+    cursor.finish()?;
+    Ok(ty)
 }
 
 /// The text of an expression with another name for a column.

@@ -2,7 +2,7 @@
 //!
 //! Source: PostgreSQL 18, `Typename` of `gram.y`.
 
-use verso_types::{NumericSpec, SqlType, sqlstate};
+use verso_types::{NumericSpec, SqlType, SystemType, sqlstate};
 
 use super::cursor::Cursor;
 use super::lexer::{Class, Token};
@@ -230,11 +230,16 @@ pub(super) fn named_type(full: &str, at: u32) -> Result<SqlType, SyntaxError> {
         "uuid" => SqlType::Uuid,
         "oid" => SqlType::Oid,
         "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "json" | "jsonb"
-        | "xml" | "money" | "timetz" | "regclass" | "regtype" | "regproc" | "inet" | "cidr" | "macaddr"
-        | "bit" | "varbit" | "hstore" | "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle"
-        | "tsvector" | "tsquery" | "record" | "refcursor" | "anyelement" | "xid" | "trigger" | "jsonpath" => {
+        | "xml" | "money" | "timetz" | "cidr" | "macaddr" | "bit" | "varbit" | "hstore" | "point"
+        | "line" | "lseg" | "box" | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "record"
+        | "refcursor" | "anyelement" | "trigger" | "jsonpath" => {
             return Err(SyntaxError::unsupported(format!("type {short}")).at(at));
         }
+        "int2vector" => SqlType::Array(Box::new(SqlType::System(SystemType::VectorInt2))),
+        "oidvector" => SqlType::Array(Box::new(SqlType::System(SystemType::VectorOid))),
+        // `char` with its quotes is a type of its own; without them it never comes here.
+        "char" => SqlType::System(SystemType::Char),
+        _ if let Some(system) = SystemType::from_name(short) => SqlType::System(system),
         _ => {
             let text = format!("type \"{short}\" does not exist");
             return Err(SyntaxError::new(sqlstate::UNDEFINED_OBJECT, text).at(at));

@@ -2,7 +2,7 @@
 
 use verso_exec::functions::{self, ArgType, BuiltinFunction, candidates as functions_named};
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
-use verso_types::{CastKind, SqlType, Value};
+use verso_types::{CastKind, SqlType, SystemType, Value};
 
 use super::Binder;
 use super::context::{Context, Inside, SET_BASE};
@@ -65,7 +65,8 @@ impl Binder<'_> {
                     return set_column(SetCall::Builtin { function, args }, ty, name, at, cx);
                 }
                 if function.name == "pg_typeof" && args.iter().any(|(arg, _)| arg.ty == SqlType::Unknown) {
-                    return Ok(TypedExpr::literal(Value::text("unknown"), SqlType::Text));
+                    let ty = SqlType::System(SystemType::Regtype);
+                    return Ok(TypedExpr::literal(Value::Int8(SqlType::Unknown.pg_oid().into()), ty));
                 }
                 self.built_in(function, args, &types)
             }

@@ -165,6 +165,13 @@ impl Binder<'_> {
                 self.quantified_subquery(op, args, query, *all, expr.point, cx)
             }
             ExprKind::SimilarTo { .. } => Err(SqlError::unsupported("SIMILAR TO").at(expr.point)),
+            // All texts are compared byte by byte: these collations ask for nothing else.
+            ExprKind::Collate { arg, collation }
+                if matches!(collation.name.text.as_str(), "default" | "C" | "POSIX" | "ucs_basic")
+                    && collation.schema_text().is_none_or(|schema| schema == "pg_catalog") =>
+            {
+                self.expr(arg, cx)
+            }
             ExprKind::Collate { .. } => Err(SqlError::unsupported("COLLATE").at(expr.point)),
             ExprKind::IsJson { .. } => Err(SqlError::unsupported("IS JSON").at(expr.point)),
             ExprKind::Interval { text, fields, precision } => {

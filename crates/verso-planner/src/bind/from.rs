@@ -172,6 +172,11 @@ impl Binder<'_> {
         {
             own.relation = Some(table.oid.0);
         }
+        if let (Plan::SystemScan { view: SystemView::Relation(id), .. }, Some(own)) =
+            (&plan, scope.tables.first_mut())
+        {
+            own.relation = Some(id.get().oid.0);
+        }
         scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(""), ty)));
         Ok(Input { plan, scope, marks })
     }
@@ -311,11 +316,16 @@ impl Binder<'_> {
                 let text = format!("{name} is a function: give it its arguments");
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(name.at().start));
             }
+            if let SystemView::Relation(relation) = view
+                && let Some(plan) = self.system_query(relation.get())?
+            {
+                return Ok(plan);
+            }
             let columns = view.columns();
             let output =
                 columns.iter().map(|column| OutputColumn::new(column.name, column.ty.clone())).collect();
             let columns = (0..columns.len()).collect();
-            return Ok(Plan::SystemScan { view, args: Vec::new(), columns, output });
+            return Ok(Plan::SystemScan { view, args: Vec::new(), columns, output, keys: Vec::new() });
         }
         let table = self.table(name)?;
         let columns = (0..table.columns.len()).collect();
@@ -337,7 +347,7 @@ impl Binder<'_> {
             .collect::<Result<Vec<_>, _>>()?;
         let columns = view.columns();
         let output = columns.iter().map(|column| OutputColumn::new(column.name, column.ty.clone())).collect();
-        Ok(Plan::SystemScan { view, args, columns: (0..columns.len()).collect(), output })
+        Ok(Plan::SystemScan { view, args, columns: (0..columns.len()).collect(), output, keys: Vec::new() })
     }
 
     /// Functions side by side, perhaps numbered; whether the first column takes the alias for its name.

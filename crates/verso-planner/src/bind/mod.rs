@@ -58,6 +58,7 @@ mod set_operation;
 mod start;
 mod subquery;
 mod subscript;
+mod system_view;
 mod unbound;
 mod walk;
 mod window;

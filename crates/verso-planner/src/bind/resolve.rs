@@ -36,6 +36,7 @@ pub fn category(ty: &SqlType) -> char {
         SqlType::Array(_) => 'A',
         SqlType::Unknown => 'X',
         SqlType::Void | SqlType::Record => 'P',
+        SqlType::System(system) => system.category(),
     }
 }
 
@@ -242,6 +243,7 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
             other => other,
         },
         ResultType::ArrayOf(n) => SqlType::Array(Box::new(arg(n).without_modifiers())),
+        ResultType::ArrayOfFixed(element) => SqlType::Array(Box::new(element.clone())),
     }
 }
 

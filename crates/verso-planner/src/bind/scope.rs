@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
+use verso_catalog::{Oid, SystemRelation};
 use verso_exec::plan::{AggregateCall, ExprKind, TypedExpr};
-use verso_types::SqlType;
+use verso_types::{SqlType, Value};
 
 use super::walk::{columns_of, same};
 use crate::errors::{SqlError, sqlstate};
@@ -199,8 +200,26 @@ impl Scope {
                     .with_detail("It could refer to either a PL/pgSQL variable or a table column."))
             }
             (Some(_), Some(_), _) => Err(ambiguous()),
-            (None, _, None) => Err(self.missing(None, name)),
+            (None, _, None) => match self.tables.as_slice() {
+                [item] if let Some(number) = self.table_number(item, name) => Ok(Meaning::Column(number)),
+                _ => Err(self.missing(None, name)),
+            },
         }
+    }
+
+    /// `tableoid` of a relation of the system catalogs; NULL where its row is none, beside an outer join.
+    fn table_number(&self, item: &ScopeTable, name: &Name) -> Option<TypedExpr> {
+        let relation = SystemRelation::by_oid(Oid(item.relation?))?;
+        let first = item.columns.start;
+        if name.text != "tableoid" || !relation.columns.first()?.not_null {
+            return None;
+        }
+        let column = TypedExpr::column(first, self.columns.get(first)?.1.clone());
+        let missing = ExprKind::IsNull { arg: Box::new(column), negated: false };
+        let number = TypedExpr::literal(Value::Int8(relation.oid.0.into()), SqlType::Oid);
+        let branches = vec![(TypedExpr::new(missing, SqlType::Bool), TypedExpr::null(SqlType::Oid))];
+        let kind = ExprKind::Case { branches, otherwise: Some(Box::new(number)) };
+        Some(TypedExpr::new(kind, SqlType::Oid))
     }
 
     fn find_qualified(&self, table: &Name, name: &Name, variables: &[Variable]) -> Result<Meaning, SqlError> {
@@ -210,7 +229,10 @@ impl Scope {
                 (Some(index), None) => {
                     Ok(Meaning::Column(TypedExpr::column(index, self.columns[index].1.clone())))
                 }
-                (None, _) => Err(self.missing(Some(table), name)),
+                (None, _) => match self.table_number(item, name) {
+                    Some(number) => Ok(Meaning::Column(number)),
+                    None => Err(self.missing(Some(table), name)),
+                },
                 (Some(_), Some(_)) => {
                     let text = format!("column reference \"{}\" is ambiguous", name.text);
                     Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text).at(table.at.start))

@@ -223,7 +223,7 @@ fn headline(operator: &Plan) -> String {
         Plan::IndexScan { table, columns, access, filter: _ } => {
             scan_line(table, columns, Some(access), access.answers(table, columns))
         }
-        Plan::SystemScan { view, args: _, columns: _, output: _ } => format!("System View {}", view.name()),
+        Plan::SystemScan { view, .. } => format!("System View {}", view.name()),
         Plan::FunctionScan { call, columns: _ } => {
             let (name, args) = match call {
                 SetCall::Builtin { function, args } => (function.name.to_string(), args),

@@ -18,8 +18,10 @@
 //! |---|---|
 //! | [`terms`] | what a condition says about single columns |
 //! | [`order`] | orders that an index has |
+//! | [`system`] | what a condition says about the rows of a system view |
 
 mod order;
+mod system;
 mod terms;
 
 use std::collections::HashMap;
@@ -163,7 +165,13 @@ impl Planner {
                 }
                 self.query(input, false);
             }
-            Plan::Project { input, .. } | Plan::Filter { input, .. } => self.query(input, limited),
+            Plan::Filter { input, predicate } => {
+                if let Plan::SystemScan { columns, keys, .. } = &mut **input {
+                    *keys = system::keys(columns, predicate);
+                }
+                self.query(input, limited);
+            }
+            Plan::Project { input, .. } => self.query(input, limited),
             Plan::Append { inputs } => inputs.iter_mut().for_each(|input| self.query(input, limited)),
             Plan::Apply { left, right, .. } => {
                 self.query(left, false);

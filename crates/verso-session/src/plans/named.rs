@@ -74,10 +74,12 @@ impl Named {
             type_names(self.prepared.params().iter()),
             columns.map_or(Value::Null, |columns| type_names(columns.iter().map(|column| &column.ty))),
             Value::Bool(self.from_sql),
+            Value::Int8(0),
+            Value::Int8(0),
         ]
     }
 }
 
 fn type_names<'t>(types: impl Iterator<Item = &'t SqlType>) -> Value {
-    Value::Array(types.map(|ty| Value::text(&ty.pg_name())).collect())
+    Value::Array(types.map(|ty| Value::Int8(ty.pg_oid().into())).collect())
 }

@@ -22,11 +22,12 @@ mod signals;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, SystemRows, TableDef};
+use verso_catalog::{CatalogSnapshot, TableDef};
 use verso_env::Env;
 use verso_exec::context::CursorPlaces;
 use verso_exec::error::ExecError;
 use verso_storage::{LockOwner, ObjectId, Txn};
+use verso_types::names::ObjectNames;
 
 pub(crate) use clocks::{Clocks, EPOCH_MICROS};
 use notices::Notices;
@@ -34,11 +35,13 @@ pub(crate) use position::Position;
 use random::RandomNumbers;
 use sequences::SequenceValues;
 
+use crate::catalogs::SessionNames;
 use crate::instance::Instance;
 use crate::memory::SessionMemory;
 use crate::registry::{Identity, SessionInfo, backend_id};
 use crate::settings::SessionSettings;
 use crate::tables::{Deferred, EngineTables, OpenTables};
+use crate::views::CatalogViews;
 
 /// The name of the one database that there is.
 pub(crate) const DATABASE: &str = "verso";
@@ -63,6 +66,8 @@ pub(crate) struct Services {
     pub(crate) transaction: Cell<Option<crate::settings::ShownModes>>,
     /// The catalog as the last statement saw it.
     pub(crate) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
+    /// The names that its values of `regclass` and its relatives are read and written by.
+    names: RefCell<Option<Arc<SessionNames>>>,
     /// Tables the session has used.
     opened: OpenTables,
     /// What the running transaction checks at commit.
@@ -95,6 +100,7 @@ impl Services {
             env,
             transaction: Cell::new(None),
             catalog: RefCell::default(),
+            names: RefCell::default(),
             opened: OpenTables::default(),
             deferred: RefCell::default(),
             contended: RefCell::default(),
@@ -103,7 +109,7 @@ impl Services {
     }
 
     /// Lends a statement what it may ask of the session.
-    pub(crate) fn lend<'s>(&'s self, views: &'s dyn SystemRows) -> verso_exec::Services<'s> {
+    pub(crate) fn lend<'s>(&'s self, views: &'s dyn CatalogViews) -> verso_exec::Services<'s> {
         verso_exec::Services {
             time_zone: &self.settings.time_zone,
             memory: self.memory.lend(),
@@ -115,9 +121,20 @@ impl Services {
             identity: self,
             signals: self,
             cursors: self,
-            views,
+            views: views.rows_of(),
+            catalogs: views.functions_of(),
             binding: self,
         }
+    }
+
+    /// Lends the thread the names of a view of the catalog, which the session has just taken.
+    pub(crate) fn lend_names(&self, catalog: &Arc<CatalogSnapshot>) {
+        let mut names = self.names.borrow_mut();
+        let known = names.as_ref().filter(|names| names.is_of(catalog)).cloned();
+        let known = known.unwrap_or_else(|| Arc::new(SessionNames::new(catalog, &self.instance)));
+        let lent: Arc<dyn ObjectNames> = Arc::clone(&known) as Arc<dyn ObjectNames>;
+        verso_types::names::lend(&lent);
+        *names = Some(known);
     }
 
     /// The tables for a transaction of the session, whose statement knows this version of the catalog.

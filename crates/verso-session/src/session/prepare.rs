@@ -82,7 +82,9 @@ impl Session {
             let snapshot = catalog.snapshot(&txn);
             txn.end_statement()?;
             drop(txn);
-            return work(self, &snapshot?, !active.state.changed_schema);
+            let snapshot = snapshot?;
+            self.services.lend_names(&snapshot);
+            return work(self, &snapshot, !active.state.changed_schema);
         }
         let options = verso_storage::TxnOptions {
             isolation: verso_storage::Isolation::ReadCommitted,
@@ -94,6 +96,7 @@ impl Session {
         let snapshot = catalog.snapshot(&txn)?;
         txn.end_statement()?;
         txn.rollback()?;
+        self.services.lend_names(&snapshot);
         work(self, &snapshot, true)
     }
 }

@@ -164,6 +164,7 @@ impl Session {
         }
         let known = self.services.catalog.borrow();
         let Some(catalog) = &*known else { return Err(SqlError::internal("no catalog").into()) };
+        self.services.lend_names(catalog);
         let views = Views {
             services: &self.services,
             cursors: &self.cursors,

@@ -91,6 +91,11 @@ impl Engine {
         }
     }
 
+    /// Pages of an object's extents, whatever is in them; 0 for what is not there.
+    pub fn pages_of(&self, object: ObjectId) -> u64 {
+        self.shared().space.extents_of(object).iter().map(|run| u64::from(run.pages)).sum()
+    }
+
     /// Where a table's pages are; reads every page of it.
     ///
     /// # Errors

@@ -127,6 +127,11 @@ pub fn time_zone(name: &str) -> Result<TimeZone, TypeError> {
     })
 }
 
+/// The names of all zones of the database of time zones.
+pub fn zone_names() -> Vec<String> {
+    jiff::tz::db().available().map(|name| name.as_str().to_string()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::days_from_civil;

@@ -95,6 +95,23 @@ fn put_element(value: &Value, ty: &SqlType, tz: &TimeZone, item: &mut String, ou
     }
 }
 
+/// Appends `1 2 3`, as `int2vector` and `oidvector` are shown.
+pub(super) fn format_vector(values: &[Value], out: &mut String) {
+    for (i, value) in values.iter().enumerate() {
+        if i > 0 {
+            out.push(' ');
+        }
+        format_text(value, &type_of(value), &TimeZone::UTC, out);
+    }
+}
+
+/// Reads `1 2 3`.
+pub(super) fn parse_vector(text: &str, element: &SqlType, tz: &TimeZone) -> Result<Value, TypeError> {
+    let values: Result<Vec<Value>, TypeError> =
+        text.split_ascii_whitespace().map(|item| parse_text(element, item, tz)).collect();
+    Ok(Value::Array(Array::vector(values?)))
+}
+
 /// Appends `(1,,"a b")`; a NULL is nothing at all.
 pub(super) fn format_record(values: &[Value], tz: &TimeZone, out: &mut String) {
     let mut item = String::new();

@@ -12,6 +12,7 @@ use jiff::tz::TimeZone;
 pub use array::type_of;
 pub use binary::{format_bytea, format_uuid, parse_bytea, parse_uuid};
 pub use float::{format_f32, format_f64, parse_f32, parse_f64};
+pub(crate) use number::parse_oid;
 pub(crate) use number::spelled_out;
 pub use number::{format_i64, parse_bool, parse_integer};
 
@@ -19,7 +20,9 @@ use crate::cast::limit_text;
 use crate::datetime;
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
+use crate::names;
 use crate::sqltype::SqlType;
+use crate::system_type::SystemType;
 use crate::value::Value;
 
 /// Reads a value of type `ty`, as PostgreSQL's input function with the type's modifiers. Local times are of zone `tz`.
@@ -45,12 +48,26 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeZone) -> Result<Value, Type
         SqlType::Timestamptz => Value::Timestamptz(datetime::parse_timestamptz(text, tz)?),
         SqlType::Interval => Value::Interval(datetime::parse_interval(text)?),
         SqlType::Uuid => Value::Uuid(parse_uuid(text)?),
+        SqlType::Array(element) if ty.vector_name().is_some() => array::parse_vector(text, element, tz)?,
         SqlType::Array(element) => array::parse_array(text, element, tz)?,
+        SqlType::System(system) => parse_system(*system, text)?,
         SqlType::Void => Value::text(""),
         SqlType::Record => {
             let message = "input of anonymous composite types is not implemented";
             return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
         }
+    })
+}
+
+/// Reads a value of a type of the system catalogs.
+fn parse_system(ty: SystemType, text: &str) -> Result<Value, TypeError> {
+    Ok(match ty {
+        SystemType::VectorInt2 => Value::Int2(parse_integer(text, "smallint")?),
+        SystemType::VectorOid => Value::Int8(number::parse_oid(text)?),
+        SystemType::Xid => Value::Int8(parse_integer::<i64>(text, "xid")? & 0xffff_ffff),
+        SystemType::Xid8 => Value::Int8(parse_integer(text, "xid8")?),
+        ty if ty.is_reference() => Value::Int8(names::parse_reference(ty, text)?),
+        ty => Value::text(limit_text(text, &SqlType::System(ty), true)?),
     })
 }
 
@@ -62,7 +79,10 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeZone, out: &mut String)
         Value::Bool(v) => out.push(if *v { 't' } else { 'f' }),
         Value::Int2(v) => format_i64((*v).into(), out),
         Value::Int4(v) => format_i64((*v).into(), out),
-        Value::Int8(v) => format_i64(*v, out),
+        Value::Int8(v) => match ty {
+            SqlType::System(system) if system.is_reference() => names::format_reference(*system, *v, out),
+            _ => format_i64(*v, out),
+        },
         Value::Float4(v) => format_f32(*v, out),
         Value::Float8(v) => format_f64(*v, out),
         Value::Numeric(v) => {
@@ -82,6 +102,7 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeZone, out: &mut String)
         Value::Timestamptz(v) => datetime::format_timestamptz(*v, tz, out),
         Value::Interval(v) => datetime::format_interval(*v, out),
         Value::Uuid(v) => format_uuid(*v, out),
+        Value::Array(v) if ty.vector_name().is_some() => array::format_vector(v, out),
         Value::Array(v) => array::format_array(v, ty, tz, out),
         Value::Record(v) => array::format_record(v, tz, out),
     }

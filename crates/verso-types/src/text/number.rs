@@ -51,7 +51,7 @@ pub(crate) fn spelled_out(text: &str) -> Option<String> {
 }
 
 /// Reads an oid; negative ones count from 2^32 down, as C's `strtoul`.
-pub(super) fn parse_oid(text: &str) -> Result<i64, TypeError> {
+pub(crate) fn parse_oid(text: &str) -> Result<i64, TypeError> {
     match parse_integer::<i64>(text, "oid")? {
         value @ 0..=0xffff_ffff => Ok(value),
         value @ -0x8000_0000..0 => Ok(value + (1 << 32)),

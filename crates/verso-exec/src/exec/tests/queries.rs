@@ -118,6 +118,7 @@ fn functions_and_views_yield_rows() {
         args: Vec::new(),
         columns: vec![1],
         output: vec![OutputColumn::new("writes", SqlType::Int8)],
+        keys: Vec::new(),
     };
     assert_eq!(world.query(view).unwrap(), [[Value::Int8(7)], [Value::Int8(9)]]);
 }

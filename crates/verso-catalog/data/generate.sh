@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Writes the data files of the system catalogs from a PostgreSQL server: relations.tsv here (names, numbers and columns
+# of every relation of pg_catalog and information_schema), and the fixed rows of pg_type, pg_proc and their relatives in
+# ../../verso-session/data. Verso leaves out at run time what it has not: types that it does not know, and functions
+# and operators that use them or that its own registry lacks.
+#
+#     PGHOST=… PGPORT=… PGUSER=… ./generate.sh
+set -euo pipefail
+cd "$(dirname "$0")"
+rows=../../verso-session/data
+ask() { psql -X -q -v ON_ERROR_STOP=1 -d template1 -c "copy ($1) to stdout"; }
+
+# What Verso has or may have; other types' functions would only make the files larger.
+types="'bool','bytea','char','name','int8','int2','int4','regproc','text','oid','tid','xid','cid','json','jsonb','jsonpath',
+ 'float4','float8','unknown','bpchar','varchar','date','time','timetz','timestamp','timestamptz','interval','numeric','uuid',
+ 'refcursor','regprocedure','regoper','regoperator','regclass','regtype','regrole','regnamespace','regcollation',
+ 'int2vector','oidvector','pg_node_tree','aclitem','pg_lsn','xid8','inet','record','cstring','any','anyarray','void',
+ 'trigger','event_trigger','internal','anyelement','anynonarray','anyenum','anycompatible','anycompatiblearray',
+ 'anycompatiblenonarray','language_handler','index_am_handler','table_am_handler','bit','varbit'"
+known="(select oid from pg_type where typname in ($types) union select typarray from pg_type where typname in ($types) and typarray <> 0)"
+
+ask "select n.nspname, c.relname, c.oid, c.relkind, c.reltype,
+        (select string_agg(a.attname || ' ' ||
+             case when t.typtype = 'd' then t.typbasetype when t.typtype = 'c' or t.typname in ('pg_ndistinct','pg_dependencies','pg_mcv_list','_pg_statistic') then 25 else a.atttypid end
+             || ' ' || case when t.typtype = 'd' then t.typtypmod else a.atttypmod end
+             || ' ' || case when a.attnotnull then 1 else 0 end, ',' order by a.attnum)
+         from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname in ('pg_catalog', 'information_schema') and c.relkind in ('r', 'v')
+     order by n.nspname, c.relname" > relations.tsv
+
+ask "select oid, typname, typnamespace, 10, typlen, typbyval, typtype, typcategory, typispreferred, typisdefined, typdelim,
+        0, typsubscript::oid, typelem, typarray, typinput::oid, typoutput::oid, typreceive::oid, typsend::oid, typmodin::oid,
+        typmodout::oid, typanalyze::oid, typalign, typstorage, typnotnull, typbasetype, typtypmod, typndims, typcollation,
+        null, null, null
+     from pg_type where oid in $known order by oid" > $rows/pg_type.tsv
+
+# A function is kept in any case where another catalog's row refers to it: the first column says so.
+ask "select case when oid in (select unnest(array[typinput, typoutput, typreceive, typsend, typmodin, typmodout, typsubscript, typanalyze]::oid[])
+                from pg_type where oid in $known)
+          or oid in (select unnest(array[oprcode, oprrest, oprjoin]::oid[]) from pg_operator where (oprleft = 0 or oprleft in $known) and oprright in $known)
+          or oid in (select castfunc from pg_cast where castsource in $known and casttarget in $known)
+          or oid in (select unnest(array[aggtransfn, aggfinalfn, aggcombinefn]::oid[]) from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid and p.proargtypes::oid[] <@ array(select oid from $known k))
+          or oid in (select amhandler from pg_am where amname in ('heap', 'btree'))
+          or oid in (select amproc from pg_amproc where amproclefttype in $known) then 1 else 0 end,
+        oid, proname, pronamespace, 10, prolang, procost, prorows, provariadic, prosupport::oid, prokind, prosecdef, proleakproof,
+        proisstrict, proretset, provolatile, proparallel, pronargs, pronargdefaults, prorettype, proargtypes, proallargtypes,
+        proargmodes, proargnames, null, null, prosrc, null, null, null, null
+     from pg_proc where prorettype in $known and proargtypes::oid[] <@ array(select oid from $known k)
+        and (proallargtypes is null or proallargtypes <@ array(select oid from $known k)) and pronamespace = 11 order by oid" > $rows/pg_proc.tsv
+
+ask "select oid, oprname, oprnamespace, 10, oprkind, oprcanmerge, oprcanhash, oprleft, oprright, oprresult, oprcom, oprnegate,
+        oprcode::oid, oprrest::oid, oprjoin::oid
+     from pg_operator where (oprleft = 0 or oprleft in $known) and oprright in $known and oprresult in $known order by oid" > $rows/pg_operator.tsv
+ask "select * from pg_cast where castsource in $known and casttarget in $known order by oid" > $rows/pg_cast.tsv
+ask "select oid, amname, amhandler::oid, amtype from pg_am where amname in ('heap', 'btree') order by oid" > $rows/pg_am.tsv
+ask "select oid, opcmethod, opcname, opcnamespace, 10, opcfamily, opcintype, opcdefault, opckeytype
+     from pg_opclass where opcmethod = 403 and opcintype in $known order by oid" > $rows/pg_opclass.tsv
+ask "select oid, opfmethod, opfname, opfnamespace, 10 from pg_opfamily where oid in (select opcfamily from pg_opclass where opcmethod = 403 and opcintype in $known) order by oid" > $rows/pg_opfamily.tsv
+ask "select oid, amopfamily, amoplefttype, amoprighttype, amopstrategy, amoppurpose, amopopr, amopmethod, amopsortfamily
+     from pg_amop where amopmethod = 403 and amoplefttype in $known and amoprighttype in $known order by oid" > $rows/pg_amop.tsv
+ask "select oid, amprocfamily, amproclefttype, amprocrighttype, amprocnum, amproc::oid
+     from pg_amproc where amprocfamily in (select oid from pg_opfamily where opfmethod = 403) and amproclefttype in $known and amprocrighttype in $known order by oid" > $rows/pg_amproc.tsv
+ask "select aggfnoid::oid, aggkind, aggnumdirectargs, aggtransfn::oid, aggfinalfn::oid, aggcombinefn::oid, aggserialfn::oid, aggdeserialfn::oid,
+        aggmtransfn::oid, aggminvtransfn::oid, aggmfinalfn::oid, aggfinalextra, aggmfinalextra, aggfinalmodify, aggmfinalmodify, aggsortop,
+        aggtranstype, aggtransspace, aggmtranstype, aggmtransspace, agginitval, aggminitval
+     from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid where p.proargtypes::oid[] <@ array(select oid from $known k) order by 1" > $rows/pg_aggregate.tsv
+ask "select oid, collname, collnamespace, 10, collprovider, collisdeterministic, collencoding, collcollate, collctype, colllocale, collicurules, collversion
+     from pg_collation where collname in ('default', 'C', 'POSIX', 'ucs_basic') order by oid" > $rows/pg_collation.tsv
+ask "select oid, lanname, 10, lanispl, lanpltrusted, lanplcallfoid, laninline, lanvalidator, null from pg_language order by oid" > $rows/pg_language.tsv
+ask "select d.objoid, d.classoid, d.objsubid, d.description from pg_description d
+     where d.classoid = 'pg_type'::regclass and d.objoid in $known
+        or d.classoid = 'pg_proc'::regclass and d.objoid in (select oid from pg_proc where prorettype in $known and proargtypes::oid[] <@ array(select oid from $known k))
+        or d.classoid = 'pg_operator'::regclass and d.objoid in (select oid from pg_operator where (oprleft = 0 or oprleft in $known) and oprright in $known)
+        or d.classoid in ('pg_am'::regclass, 'pg_language'::regclass, 'pg_namespace'::regclass, 'pg_collation'::regclass)
+     order by 2, 1" > $rows/pg_description.tsv

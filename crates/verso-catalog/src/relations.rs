@@ -1,0 +1,124 @@
+//! The relations of `pg_catalog` and `information_schema`: names, numbers and columns, as PostgreSQL has them.
+//!
+//! They come from `data/relations.tsv`, which `data/generate.sh` writes from a PostgreSQL server. What rows they have the
+//! session knows, which makes them when a query asks.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use verso_types::SqlType;
+
+use crate::definition::Oid;
+use crate::snapshot::PG_CATALOG;
+
+/// The schema of the SQL standard's views.
+pub const INFORMATION_SCHEMA: &str = "information_schema";
+
+/// A relation of the system catalogs.
+#[derive(Debug)]
+pub struct SystemRelation {
+    /// `pg_catalog` or `information_schema`.
+    pub schema: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Its row in `pg_class`.
+    pub oid: Oid,
+    /// Its `relkind`: `r` or `v`.
+    pub kind: char,
+    /// The type of its rows.
+    pub row_type: Oid,
+    /// Its columns in order.
+    pub columns: Vec<SystemColumn>,
+}
+
+/// A column of a system relation.
+#[derive(Debug)]
+pub struct SystemColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: SqlType,
+    /// Declared NOT NULL?
+    pub not_null: bool,
+}
+
+/// A system relation, by its place in [`SystemRelation::all`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RelationId(u16);
+
+impl RelationId {
+    /// The relation of that name.
+    pub fn find(schema: &str, name: &str) -> Option<RelationId> {
+        static NAMES: OnceLock<HashMap<(&'static str, &'static str), RelationId>> = OnceLock::new();
+        let names = NAMES.get_or_init(|| {
+            let numbered = SystemRelation::all().iter().zip(0..);
+            numbered.map(|(relation, id)| ((relation.schema, relation.name), RelationId(id))).collect()
+        });
+        names.get(&(schema, name)).copied()
+    }
+
+    /// The relation.
+    pub fn get(self) -> &'static SystemRelation {
+        &SystemRelation::all()[usize::from(self.0)]
+    }
+}
+
+impl SystemRelation {
+    /// Every system relation, by schema and name.
+    pub fn all() -> &'static [SystemRelation] {
+        static ALL: OnceLock<Vec<SystemRelation>> = OnceLock::new();
+        ALL.get_or_init(|| include_str!("../data/relations.tsv").lines().filter_map(read).collect())
+    }
+
+    /// The relation with that row in `pg_class`.
+    pub fn by_oid(oid: Oid) -> Option<&'static SystemRelation> {
+        static OIDS: OnceLock<HashMap<Oid, &'static SystemRelation>> = OnceLock::new();
+        let oids = OIDS
+            .get_or_init(|| SystemRelation::all().iter().map(|relation| (relation.oid, relation)).collect());
+        oids.get(&oid).copied()
+    }
+
+    /// Position of the column of that name.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+/// A line of the file; every one is well formed, as a test shows.
+fn read(line: &'static str) -> Option<SystemRelation> {
+    let mut fields = line.split('\t');
+    let schema = match fields.next()? {
+        INFORMATION_SCHEMA => INFORMATION_SCHEMA,
+        _ => PG_CATALOG,
+    };
+    let (name, oid) = (fields.next()?, fields.next()?.parse().ok()?);
+    let (kind, row_type) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
+    let columns = fields.next()?.split(',').map(read_column).collect::<Option<Vec<_>>>()?;
+    Some(SystemRelation { schema, name, oid: Oid(oid), kind, row_type: Oid(row_type), columns })
+}
+
+/// `relname 19 -1 1`.
+fn read_column(text: &'static str) -> Option<SystemColumn> {
+    let mut fields = text.split(' ');
+    let name = fields.next()?;
+    let ty = SqlType::from_pg_oid(fields.next()?.parse().ok()?, fields.next()?.parse().ok()?)?;
+    Some(SystemColumn { name, ty, not_null: fields.next()? == "1" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_file_is_a_relation() {
+        let lines = include_str!("../data/relations.tsv").lines().count();
+        assert_eq!(SystemRelation::all().len(), lines);
+        let class = RelationId::find(PG_CATALOG, "pg_class").expect("it is there").get();
+        assert_eq!((class.oid, class.row_type, class.kind), (Oid(1259), Oid(83), 'r'));
+        assert_eq!(class.columns.len(), 34);
+        assert_eq!(class.column("relname"), Some(1));
+        assert!(RelationId::find(INFORMATION_SCHEMA, "columns").is_some());
+        assert!(RelationId::find(PG_CATALOG, "columns").is_none());
+        assert_eq!(SystemRelation::by_oid(Oid(1259)).map(|relation| relation.name), Some("pg_class"));
+    }
+}

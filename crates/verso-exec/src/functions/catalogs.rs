@@ -1,0 +1,242 @@
+//! Functions over the system catalogs: names of types and objects, definitions as text, sizes, rights.
+//!
+//! Their signatures are here, so that the binder knows them; the session, which has the catalog and whatever else they
+//! ask for, computes them ([`CatalogFunctions`](crate::context::CatalogFunctions)).
+
+use verso_types::{SqlType, SystemType};
+
+use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+
+/// The SQL type behind a short name.
+macro_rules! ty {
+    (Char) => {
+        SqlType::System(SystemType::Char)
+    };
+    (Regclass) => {
+        SqlType::System(SystemType::Regclass)
+    };
+    (Regtype) => {
+        SqlType::System(SystemType::Regtype)
+    };
+    (Regproc) => {
+        SqlType::System(SystemType::Regproc)
+    };
+    (Regprocedure) => {
+        SqlType::System(SystemType::Regprocedure)
+    };
+    (Regnamespace) => {
+        SqlType::System(SystemType::Regnamespace)
+    };
+    (Regrole) => {
+        SqlType::System(SystemType::Regrole)
+    };
+    (Regoper) => {
+        SqlType::System(SystemType::Regoper)
+    };
+    (Regoperator) => {
+        SqlType::System(SystemType::Regoperator)
+    };
+    (Regcollation) => {
+        SqlType::System(SystemType::Regcollation)
+    };
+    (NodeTree) => {
+        SqlType::System(SystemType::NodeTree)
+    };
+    (Inet) => {
+        SqlType::System(SystemType::Inet)
+    };
+    (Numeric) => {
+        SqlType::Numeric(None)
+    };
+    ($name:ident) => {
+        SqlType::$name
+    };
+}
+
+/// Rows of the table: `name(Args) -> Result`, strict unless they say `or null`.
+macro_rules! catalog_functions {
+    ($($name:ident($($arg:ident),*) -> $result:ident $(or $null:ident)?;)*) => {
+        &[$(BuiltinFunction {
+            name: stringify!($name),
+            operator: None,
+            args: &[$(ArgType::Exact(ty!($arg))),*],
+            variadic: false,
+            result: ResultType::Fixed(ty!($result)),
+            strict: catalog_functions!(@strict $($null)?),
+            volatility: Volatility::Stable,
+            body: Body::Scalar(|cx, args| cx.services.catalogs.call(stringify!($name), args)),
+            kernel: None,
+        }),*]
+    };
+    (@strict) => {
+        true
+    };
+    (@strict null) => {
+        false
+    };
+}
+
+static SCALAR: &[BuiltinFunction] = catalog_functions![
+    format_type(Oid, Int4) -> Text or null;
+    pg_get_constraintdef(Oid) -> Text;
+    pg_get_constraintdef(Oid, Bool) -> Text;
+    pg_get_indexdef(Oid) -> Text;
+    pg_get_indexdef(Oid, Int4, Bool) -> Text;
+    pg_get_expr(NodeTree, Oid) -> Text;
+    pg_get_expr(NodeTree, Oid, Bool) -> Text;
+    pg_get_functiondef(Oid) -> Text;
+    pg_get_function_arguments(Oid) -> Text;
+    pg_get_function_identity_arguments(Oid) -> Text;
+    pg_get_function_result(Oid) -> Text;
+    pg_get_function_arg_default(Oid, Int4) -> Text;
+    pg_get_function_sqlbody(Oid) -> Text;
+    pg_get_ruledef(Oid) -> Text;
+    pg_get_ruledef(Oid, Bool) -> Text;
+    pg_get_viewdef(Oid) -> Text;
+    pg_get_viewdef(Oid, Bool) -> Text;
+    pg_get_viewdef(Oid, Int4) -> Text;
+    pg_get_triggerdef(Oid) -> Text;
+    pg_get_triggerdef(Oid, Bool) -> Text;
+    pg_get_statisticsobjdef(Oid) -> Text;
+    pg_get_statisticsobjdef_columns(Oid) -> Text;
+    pg_get_partkeydef(Oid) -> Text;
+    pg_get_partition_constraintdef(Oid) -> Text;
+    pg_get_userbyid(Oid) -> Name;
+    pg_get_serial_sequence(Text, Text) -> Text;
+    pg_table_is_visible(Oid) -> Bool;
+    pg_type_is_visible(Oid) -> Bool;
+    pg_function_is_visible(Oid) -> Bool;
+    pg_operator_is_visible(Oid) -> Bool;
+    pg_opclass_is_visible(Oid) -> Bool;
+    pg_opfamily_is_visible(Oid) -> Bool;
+    pg_collation_is_visible(Oid) -> Bool;
+    pg_conversion_is_visible(Oid) -> Bool;
+    pg_statistics_obj_is_visible(Oid) -> Bool;
+    pg_ts_config_is_visible(Oid) -> Bool;
+    pg_ts_dict_is_visible(Oid) -> Bool;
+    pg_ts_parser_is_visible(Oid) -> Bool;
+    pg_ts_template_is_visible(Oid) -> Bool;
+    obj_description(Oid, Name) -> Text;
+    obj_description(Oid) -> Text;
+    shobj_description(Oid, Name) -> Text;
+    col_description(Oid, Int4) -> Text;
+    pg_relation_size(Regclass) -> Int8;
+    pg_relation_size(Regclass, Text) -> Int8;
+    pg_table_size(Regclass) -> Int8;
+    pg_indexes_size(Regclass) -> Int8;
+    pg_total_relation_size(Regclass) -> Int8;
+    pg_database_size(Oid) -> Int8;
+    pg_database_size(Name) -> Int8;
+    pg_tablespace_size(Oid) -> Int8;
+    pg_tablespace_size(Name) -> Int8;
+    pg_tablespace_location(Oid) -> Text;
+    pg_relation_filenode(Regclass) -> Oid;
+    pg_size_pretty(Int8) -> Text;
+    pg_encoding_to_char(Int4) -> Name;
+    pg_char_to_encoding(Name) -> Int4;
+    getdatabaseencoding() -> Name;
+    pg_client_encoding() -> Name;
+    inet_server_addr() -> Inet or null;
+    inet_server_port() -> Int4 or null;
+    inet_client_addr() -> Inet or null;
+    inet_client_port() -> Int4 or null;
+    to_regclass(Text) -> Regclass;
+    to_regtype(Text) -> Regtype;
+    to_regproc(Text) -> Regproc;
+    to_regprocedure(Text) -> Regprocedure;
+    to_regnamespace(Text) -> Regnamespace;
+    to_regrole(Text) -> Regrole;
+    to_regoper(Text) -> Regoper;
+    to_regoperator(Text) -> Regoperator;
+    to_regcollation(Text) -> Regcollation;
+    pg_sequence_last_value(Regclass) -> Int8;
+    pg_is_other_temp_schema(Oid) -> Bool;
+    pg_relation_is_publishable(Regclass) -> Bool;
+    pg_relation_is_updatable(Regclass, Bool) -> Int4;
+    pg_column_is_updatable(Regclass, Int2, Bool) -> Bool;
+    pg_index_has_property(Regclass, Text) -> Bool;
+    pg_index_column_has_property(Regclass, Int4, Text) -> Bool;
+    pg_indexam_has_property(Oid, Text) -> Bool;
+    row_security_active(Oid) -> Bool;
+    row_security_active(Text) -> Bool;
+    pg_jit_available() -> Bool;
+    pg_has_role(Name, Text) -> Bool;
+    pg_has_role(Oid, Text) -> Bool;
+    pg_has_role(Name, Name, Text) -> Bool;
+    pg_has_role(Name, Oid, Text) -> Bool;
+    pg_has_role(Oid, Oid, Text) -> Bool;
+    has_table_privilege(Text, Text) -> Bool;
+    has_table_privilege(Oid, Text) -> Bool;
+    has_table_privilege(Name, Text, Text) -> Bool;
+    has_table_privilege(Name, Oid, Text) -> Bool;
+    has_table_privilege(Oid, Text, Text) -> Bool;
+    has_table_privilege(Oid, Oid, Text) -> Bool;
+    has_any_column_privilege(Text, Text) -> Bool;
+    has_any_column_privilege(Oid, Text) -> Bool;
+    has_any_column_privilege(Name, Text, Text) -> Bool;
+    has_any_column_privilege(Name, Oid, Text) -> Bool;
+    has_column_privilege(Text, Text, Text) -> Bool;
+    has_column_privilege(Oid, Text, Text) -> Bool;
+    has_column_privilege(Oid, Int2, Text) -> Bool;
+    has_column_privilege(Name, Oid, Int2, Text) -> Bool;
+    has_column_privilege(Name, Text, Text, Text) -> Bool;
+    has_sequence_privilege(Text, Text) -> Bool;
+    has_sequence_privilege(Oid, Text) -> Bool;
+    has_sequence_privilege(Name, Text, Text) -> Bool;
+    has_sequence_privilege(Name, Oid, Text) -> Bool;
+    has_schema_privilege(Text, Text) -> Bool;
+    has_schema_privilege(Oid, Text) -> Bool;
+    has_schema_privilege(Name, Text, Text) -> Bool;
+    has_schema_privilege(Name, Oid, Text) -> Bool;
+    has_database_privilege(Text, Text) -> Bool;
+    has_database_privilege(Oid, Text) -> Bool;
+    has_database_privilege(Name, Text, Text) -> Bool;
+    has_database_privilege(Name, Oid, Text) -> Bool;
+    has_function_privilege(Text, Text) -> Bool;
+    has_function_privilege(Oid, Text) -> Bool;
+    has_function_privilege(Name, Text, Text) -> Bool;
+    has_function_privilege(Name, Oid, Text) -> Bool;
+    has_type_privilege(Oid, Text) -> Bool;
+    has_type_privilege(Name, Oid, Text) -> Bool;
+    has_language_privilege(Text, Text) -> Bool;
+    has_language_privilege(Oid, Text) -> Bool;
+    has_tablespace_privilege(Text, Text) -> Bool;
+    has_tablespace_privilege(Oid, Text) -> Bool;
+];
+
+/// Functions of arrays.
+macro_rules! over_arrays {
+    ($name:literal ($($arg:expr),*) -> $result:expr) => {
+        BuiltinFunction {
+            name: $name,
+            operator: None,
+            args: &[$(ArgType::Exact($arg)),*],
+            variadic: false,
+            result: $result,
+            strict: true,
+            volatility: Volatility::Stable,
+            body: Body::Scalar(|cx, args| cx.services.catalogs.call($name, args)),
+            kernel: None,
+        }
+    };
+}
+
+static OTHERS: &[BuiltinFunction] = &[
+    over_arrays!("acldefault" (ty!(Char), SqlType::Oid) -> ResultType::ArrayOfFixed(SqlType::System(SystemType::AclItem))),
+    over_arrays!("current_schemas" (SqlType::Bool) -> ResultType::ArrayOfFixed(SqlType::Name)),
+    BuiltinFunction {
+        name: "pg_partition_ancestors",
+        operator: None,
+        args: &[ArgType::Exact(ty!(Regclass))],
+        variadic: false,
+        result: ResultType::Fixed(ty!(Regclass)),
+        strict: true,
+        volatility: Volatility::Stable,
+        // There are no partitions yet, and what is no partition has no ancestors.
+        body: Body::Set(|_, _| Ok(Box::new(std::iter::empty()))),
+        kernel: None,
+    },
+];
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 2] = [SCALAR, OTHERS];

@@ -1,0 +1,247 @@
+-- Queries of the system views, each behind a line that names the view (`bind/system_view.rs`). Columns are matched by
+-- name to those of PostgreSQL's view; columns that a query does not yield are NULL.
+
+-- view pg_catalog.pg_tables
+SELECT n.nspname AS schemaname, c.relname AS tablename, pg_catalog.pg_get_userbyid(c.relowner) AS tableowner,
+       c.relhasindex AS hasindexes, c.relhasrules AS hasrules, c.relhastriggers AS hastriggers, c.relrowsecurity AS rowsecurity
+FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p')
+
+-- view pg_catalog.pg_indexes
+SELECT n.nspname AS schemaname, c.relname AS tablename, i.relname AS indexname, pg_catalog.pg_get_indexdef(i.oid) AS indexdef
+FROM pg_catalog.pg_index x
+  JOIN pg_catalog.pg_class c ON c.oid = x.indrelid
+  JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid
+  LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'm', 'p') AND i.relkind IN ('i', 'I')
+
+-- view pg_catalog.pg_sequences
+SELECT n.nspname AS schemaname, c.relname AS sequencename, pg_catalog.pg_get_userbyid(c.relowner) AS sequenceowner,
+       s.seqtypid AS data_type, s.seqstart AS start_value, s.seqmin AS min_value, s.seqmax AS max_value,
+       s.seqincrement AS increment_by, s.seqcycle AS cycle, s.seqcache AS cache_size,
+       pg_catalog.pg_sequence_last_value(c.oid) AS last_value
+FROM pg_catalog.pg_sequence s
+  JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
+  LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+
+-- view pg_catalog.pg_user
+SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper, rolreplication AS userepl,
+       rolbypassrls AS usebypassrls, '********' AS passwd, rolvaliduntil AS valuntil
+FROM pg_catalog.pg_roles WHERE rolcanlogin
+
+-- view pg_catalog.pg_shadow
+SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper, rolreplication AS userepl,
+       rolbypassrls AS usebypassrls, rolpassword AS passwd, rolvaliduntil AS valuntil
+FROM pg_catalog.pg_authid WHERE rolcanlogin
+
+-- view pg_catalog.pg_group
+SELECT rolname AS groname, oid AS grosysid FROM pg_catalog.pg_authid WHERE NOT rolcanlogin
+
+-- view pg_catalog.pg_stat_user_tables
+SELECT * FROM pg_catalog.pg_stat_all_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
+
+-- view pg_catalog.pg_stat_user_indexes
+SELECT * FROM pg_catalog.pg_stat_all_indexes WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
+
+-- view pg_catalog.pg_statio_all_tables
+SELECT relid, schemaname, relname FROM pg_catalog.pg_stat_all_tables
+
+-- view pg_catalog.pg_statio_user_tables
+SELECT relid, schemaname, relname FROM pg_catalog.pg_stat_user_tables
+
+-- view information_schema.information_schema_catalog_name
+SELECT pg_catalog.current_database() AS catalog_name
+
+-- view information_schema.schemata
+SELECT pg_catalog.current_database() AS catalog_name, nspname AS schema_name, pg_catalog.pg_get_userbyid(nspowner) AS schema_owner
+FROM pg_catalog.pg_namespace
+
+-- view information_schema.tables
+SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
+       CASE WHEN c.relpersistence = 't' THEN 'LOCAL TEMPORARY' WHEN c.relkind IN ('r', 'p') THEN 'BASE TABLE'
+            WHEN c.relkind = 'v' THEN 'VIEW' WHEN c.relkind = 'f' THEN 'FOREIGN' END AS table_type,
+       CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END AS is_insertable_into,
+       'NO' AS is_typed
+FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_class c ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'f', 'p')
+
+-- view information_schema.columns
+SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
+       a.attname AS column_name, a.attnum::integer AS ordinal_position,
+       pg_catalog.pg_get_expr(d.adbin, d.adrelid) AS column_default,
+       CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END AS is_nullable,
+       CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY'
+            WHEN t.typnamespace = 11 THEN pg_catalog.format_type(a.atttypid, NULL) ELSE 'USER-DEFINED' END AS data_type,
+       CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod <> -1 THEN a.atttypmod - 4 END AS character_maximum_length,
+       CASE WHEN a.atttypid IN (25, 1042, 1043)
+            THEN CASE WHEN a.atttypmod = -1 THEN 1073741824 ELSE (a.atttypmod - 4) * 4 END END AS character_octet_length,
+       CASE a.atttypid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+            WHEN 1700 THEN CASE WHEN a.atttypmod = -1 THEN NULL ELSE (a.atttypmod - 4) / 65536 END END AS numeric_precision,
+       CASE WHEN a.atttypid IN (20, 21, 23, 700, 701) THEN 2 WHEN a.atttypid = 1700 THEN 10 END AS numeric_precision_radix,
+       CASE WHEN a.atttypid IN (20, 21, 23) THEN 0
+            WHEN a.atttypid = 1700 AND a.atttypmod <> -1 THEN (a.atttypmod - 4) % 65536 END AS numeric_scale,
+       CASE WHEN a.atttypid = 1082 THEN 0 WHEN a.atttypid IN (1083, 1114, 1184, 1266, 1186) THEN 6 END AS datetime_precision,
+       pg_catalog.current_database() AS udt_catalog, nt.nspname AS udt_schema, t.typname AS udt_name,
+       a.attnum::text AS dtd_identifier, 'NO' AS is_self_referencing,
+       CASE WHEN a.attidentity IN ('a', 'd') THEN 'YES' ELSE 'NO' END AS is_identity,
+       CASE a.attidentity WHEN 'a' THEN 'ALWAYS' WHEN 'd' THEN 'BY DEFAULT' END AS identity_generation,
+       s.seqstart::text AS identity_start, s.seqincrement::text AS identity_increment, s.seqmax::text AS identity_maximum,
+       s.seqmin::text AS identity_minimum, CASE WHEN s.seqcycle THEN 'YES' ELSE 'NO' END AS identity_cycle,
+       CASE WHEN a.attgenerated = '' THEN 'NEVER' ELSE 'ALWAYS' END AS is_generated,
+       CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END AS is_updatable
+FROM pg_catalog.pg_attribute a
+  LEFT JOIN pg_catalog.pg_attrdef d ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+  JOIN pg_catalog.pg_class c ON a.attrelid = c.oid
+  JOIN pg_catalog.pg_namespace n ON c.relnamespace = n.oid
+  JOIN pg_catalog.pg_type t ON a.atttypid = t.oid
+  JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid
+  LEFT JOIN pg_catalog.pg_depend dep
+    ON dep.classid = 1259 AND dep.refclassid = 1259 AND dep.refobjid = c.oid AND dep.refobjsubid = a.attnum AND dep.deptype = 'i'
+  LEFT JOIN pg_catalog.pg_sequence s ON s.seqrelid = dep.objid
+WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
+
+-- view information_schema.table_constraints
+SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name,
+       pg_catalog.current_database() AS table_catalog, nr.nspname AS table_schema, r.relname AS table_name,
+       CASE c.contype WHEN 'c' THEN 'CHECK' WHEN 'f' THEN 'FOREIGN KEY' WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' END
+         AS constraint_type,
+       CASE WHEN c.condeferrable THEN 'YES' ELSE 'NO' END AS is_deferrable,
+       CASE WHEN c.condeferred THEN 'YES' ELSE 'NO' END AS initially_deferred,
+       'YES' AS enforced,
+       CASE WHEN c.contype = 'u' THEN
+         (SELECT CASE WHEN i.indnullsnotdistinct THEN 'NO' ELSE 'YES' END FROM pg_catalog.pg_index i WHERE i.indexrelid = c.conindid)
+       END AS nulls_distinct
+FROM pg_catalog.pg_constraint c
+  JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
+  JOIN pg_catalog.pg_class r ON c.conrelid = r.oid
+  JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
+WHERE c.contype IN ('c', 'f', 'p', 'u')
+
+-- view information_schema.key_column_usage
+SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name,
+       pg_catalog.current_database() AS table_catalog, nr.nspname AS table_schema, r.relname AS table_name,
+       a.attname AS column_name, k.place::integer AS ordinal_position,
+       CASE WHEN c.contype = 'f' THEN
+         (SELECT pg_catalog.array_position(u.conkey, k.referenced) FROM pg_catalog.pg_constraint u
+          WHERE u.conrelid = c.confrelid AND u.conindid = c.conindid AND u.contype IN ('p', 'u'))
+       END AS position_in_unique_constraint
+FROM pg_catalog.pg_constraint c
+  JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
+  JOIN pg_catalog.pg_class r ON c.conrelid = r.oid
+  JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
+  CROSS JOIN LATERAL unnest(c.conkey, c.confkey) WITH ORDINALITY AS k(own, referenced, place)
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum = k.own
+WHERE c.contype IN ('p', 'u', 'f')
+
+-- view information_schema.constraint_column_usage
+SELECT pg_catalog.current_database() AS table_catalog, nr.nspname AS table_schema, r.relname AS table_name,
+       a.attname AS column_name,
+       pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name
+FROM pg_catalog.pg_constraint c
+  JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
+  JOIN pg_catalog.pg_class r ON r.oid = CASE WHEN c.contype = 'f' THEN c.confrelid ELSE c.conrelid END
+  JOIN pg_catalog.pg_namespace nr ON nr.oid = r.relnamespace
+  CROSS JOIN LATERAL unnest(CASE WHEN c.contype = 'f' THEN c.confkey ELSE c.conkey END) AS k(own)
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum = k.own
+WHERE c.contype IN ('c', 'p', 'u', 'f')
+
+-- view information_schema.constraint_table_usage
+SELECT DISTINCT table_catalog, table_schema, table_name, constraint_catalog, constraint_schema, constraint_name
+FROM information_schema.constraint_column_usage
+
+-- view information_schema.referential_constraints
+SELECT pg_catalog.current_database() AS constraint_catalog, nc.nspname AS constraint_schema, c.conname AS constraint_name,
+       pg_catalog.current_database() AS unique_constraint_catalog, nu.nspname AS unique_constraint_schema,
+       u.conname AS unique_constraint_name,
+       CASE c.confmatchtype WHEN 'f' THEN 'FULL' WHEN 'p' THEN 'PARTIAL' WHEN 's' THEN 'NONE' END AS match_option,
+       CASE c.confupdtype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' WHEN 'r' THEN 'RESTRICT'
+            WHEN 'a' THEN 'NO ACTION' END AS update_rule,
+       CASE c.confdeltype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' WHEN 'r' THEN 'RESTRICT'
+            WHEN 'a' THEN 'NO ACTION' END AS delete_rule
+FROM pg_catalog.pg_constraint c
+  JOIN pg_catalog.pg_namespace nc ON nc.oid = c.connamespace
+  LEFT JOIN pg_catalog.pg_constraint u ON u.conrelid = c.confrelid AND u.conindid = c.conindid AND u.contype IN ('p', 'u')
+  LEFT JOIN pg_catalog.pg_namespace nu ON nu.oid = u.connamespace
+WHERE c.contype = 'f'
+
+-- view information_schema.check_constraints
+SELECT pg_catalog.current_database() AS constraint_catalog, n.nspname AS constraint_schema, c.conname AS constraint_name,
+       pg_catalog.pg_get_expr(c.conbin, c.conrelid) AS check_clause
+FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_namespace n ON n.oid = c.connamespace
+WHERE c.contype = 'c'
+UNION ALL
+SELECT pg_catalog.current_database(), n.nspname, r.relname || '_' || a.attname || '_not_null', a.attname || ' IS NOT NULL'
+FROM pg_catalog.pg_attribute a
+  JOIN pg_catalog.pg_class r ON r.oid = a.attrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace
+WHERE a.attnum > 0 AND a.attnotnull AND r.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+
+-- view information_schema.sequences
+SELECT pg_catalog.current_database() AS sequence_catalog, n.nspname AS sequence_schema, c.relname AS sequence_name,
+       pg_catalog.format_type(s.seqtypid, NULL) AS data_type,
+       CASE s.seqtypid WHEN 21 THEN 16 WHEN 23 THEN 32 ELSE 64 END AS numeric_precision,
+       2 AS numeric_precision_radix, 0 AS numeric_scale,
+       s.seqstart::text AS start_value, s.seqmin::text AS minimum_value, s.seqmax::text AS maximum_value,
+       s.seqincrement::text AS increment, CASE WHEN s.seqcycle THEN 'YES' ELSE 'NO' END AS cycle_option
+FROM pg_catalog.pg_sequence s
+  JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.classid = 1259 AND d.objid = c.oid AND d.deptype = 'i')
+
+-- view information_schema.routines
+SELECT pg_catalog.current_database() AS specific_catalog, n.nspname AS specific_schema,
+       p.proname || '_' || p.oid::text AS specific_name,
+       pg_catalog.current_database() AS routine_catalog, n.nspname AS routine_schema, p.proname AS routine_name,
+       CASE p.prokind WHEN 'f' THEN 'FUNCTION' WHEN 'p' THEN 'PROCEDURE' END AS routine_type,
+       CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' ELSE pg_catalog.format_type(t.oid, NULL) END AS data_type,
+       pg_catalog.current_database() AS type_udt_catalog, nt.nspname AS type_udt_schema, t.typname AS type_udt_name,
+       '0' AS dtd_identifier,
+       CASE WHEN l.lanname = 'sql' THEN 'SQL' ELSE 'EXTERNAL' END AS routine_body,
+       p.prosrc AS routine_definition, pg_catalog.upper(l.lanname) AS external_language, 'GENERAL' AS parameter_style,
+       CASE WHEN p.provolatile = 'i' THEN 'YES' ELSE 'NO' END AS is_deterministic, 'MODIFIES' AS sql_data_access,
+       CASE WHEN p.prokind <> 'p' THEN CASE WHEN p.proisstrict THEN 'YES' ELSE 'NO' END END AS is_null_call,
+       'YES' AS schema_level_routine, 0 AS max_dynamic_result_sets,
+       CASE WHEN p.prosecdef THEN 'DEFINER' ELSE 'INVOKER' END AS security_type, 'NO' AS as_locator, 'NO' AS is_udt_dependent
+FROM pg_catalog.pg_namespace n
+  JOIN pg_catalog.pg_proc p ON n.oid = p.pronamespace
+  JOIN pg_catalog.pg_language l ON p.prolang = l.oid
+  LEFT JOIN pg_catalog.pg_type t ON p.prorettype = t.oid AND p.prokind <> 'p'
+  LEFT JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid
+
+-- view information_schema.parameters
+SELECT pg_catalog.current_database() AS specific_catalog, n.nspname AS specific_schema,
+       p.proname || '_' || p.oid::text AS specific_name, a.place::integer AS ordinal_position,
+       CASE coalesce(a.mode, 'i') WHEN 'i' THEN 'IN' WHEN 'o' THEN 'OUT' WHEN 'b' THEN 'INOUT' WHEN 'v' THEN 'IN' WHEN 't' THEN 'OUT' END
+         AS parameter_mode,
+       'NO' AS is_result, 'NO' AS as_locator, nullif(a.name, '') AS parameter_name,
+       CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' ELSE pg_catalog.format_type(t.oid, NULL) END AS data_type,
+       pg_catalog.current_database() AS udt_catalog, nt.nspname AS udt_schema, t.typname AS udt_name,
+       a.place::text AS dtd_identifier
+FROM pg_catalog.pg_namespace n
+  JOIN pg_catalog.pg_proc p ON n.oid = p.pronamespace
+  CROSS JOIN LATERAL unnest(coalesce(p.proallargtypes, p.proargtypes::oid[]), p.proargmodes::text[], p.proargnames)
+    WITH ORDINALITY AS a(type, mode, name, place)
+  JOIN pg_catalog.pg_type t ON t.oid = a.type
+  JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid
+
+-- view information_schema.character_sets
+SELECT 'UTF8' AS character_set_name, 'UCS' AS character_repertoire, 'UTF8' AS form_of_use,
+       pg_catalog.current_database() AS default_collate_catalog, 'pg_catalog' AS default_collate_schema, 'C' AS default_collate_name
+
+-- view information_schema.collations
+SELECT pg_catalog.current_database() AS collation_catalog, 'pg_catalog' AS collation_schema, collname AS collation_name,
+       'NO PAD' AS pad_attribute
+FROM pg_catalog.pg_collation
+
+-- view information_schema.enabled_roles
+SELECT rolname AS role_name FROM pg_catalog.pg_roles WHERE rolname = current_user
+
+-- view information_schema.table_privileges
+SELECT pg_catalog.pg_get_userbyid(c.relowner) AS grantor, pg_catalog.pg_get_userbyid(c.relowner) AS grantee,
+       pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
+       r.privilege AS privilege_type, 'YES' AS is_grantable,
+       CASE WHEN r.privilege = 'SELECT' THEN 'YES' ELSE 'NO' END AS with_hierarchy
+FROM pg_catalog.pg_class c
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  CROSS JOIN (VALUES ('INSERT'), ('SELECT'), ('UPDATE'), ('DELETE'), ('TRUNCATE'), ('REFERENCES'), ('TRIGGER')) AS r(privilege)
+WHERE c.relkind IN ('r', 'v', 'p')

@@ -1,0 +1,230 @@
+//! Bound expressions as SQL text, spelled as PostgreSQL's `pg_get_expr` and `pg_get_constraintdef` spell them.
+//!
+//! `pretty` leaves out parentheses that precedence makes needless, as PostgreSQL's functions do when asked to.
+//!
+//! Source: `src/backend/utils/adt/ruleutils.c` of PostgreSQL.
+
+use verso_env::stack;
+use verso_exec::plan::{CastKind, ExprKind, TypedExpr};
+use verso_types::{SqlType, TimeZone, Value, format_text};
+
+pub use verso_exec::functions::quote_ident as identifier;
+
+/// A text in quotes.
+pub fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    match quoted.contains('\\') {
+        true => format!("E'{}'", quoted.replace('\\', "\\\\")),
+        false => format!("'{quoted}'"),
+    }
+}
+
+/// An expression over columns of these names.
+pub fn expression(expr: &TypedExpr, names: &[&str], pretty: bool) -> String {
+    Deparse { names, pretty }.top(expr)
+}
+
+/// Where an expression stands, as far as parentheses depend on it.
+#[derive(Clone, Copy, PartialEq)]
+enum Around {
+    /// On its own, or within a list.
+    Nothing,
+    /// An operand of AND, OR or NOT.
+    Logic,
+    /// An operand of an operator.
+    Operator,
+}
+
+struct Deparse<'n> {
+    names: &'n [&'n str],
+    pretty: bool,
+}
+
+impl Deparse<'_> {
+    /// An expression whose own implicit casts are not shown: what it is assigned to says its type.
+    fn top(&self, expr: &TypedExpr) -> String {
+        match &expr.kind {
+            ExprKind::Cast { arg, kind } if *kind != CastKind::Explicit => self.top(arg),
+            ExprKind::Literal(value @ Value::Numeric(_)) => shown(value, &expr.ty),
+            _ => self.text(expr, Around::Nothing),
+        }
+    }
+
+    fn list(&self, exprs: &[TypedExpr]) -> String {
+        exprs.iter().map(|expr| self.text(expr, Around::Nothing)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// In parentheses, unless they are needless where the expression stands.
+    fn wrapped(&self, text: String, around: Around, needless: &[Around]) -> String {
+        if self.pretty && needless.contains(&around) { text } else { format!("({text})") }
+    }
+
+    fn text(&self, expr: &TypedExpr, around: Around) -> String {
+        use Around::{Logic, Nothing, Operator};
+        if stack::check().is_err() {
+            return "…".to_string();
+        }
+        let one = |expr: &TypedExpr, around| self.text(expr, around);
+        match &expr.kind {
+            ExprKind::Column(index) => {
+                self.names.get(*index).map_or_else(String::new, |name| identifier(name))
+            }
+            ExprKind::Parameter(index) => format!("${}", index + 1),
+            ExprKind::Outer(index) => format!("outer.{}", index + 1),
+            ExprKind::Subquery { .. } => "(SubPlan)".to_string(),
+            ExprKind::Literal(value) => constant(value, &expr.ty, around == Operator, self.pretty),
+            ExprKind::Call { function, args } => match (function.operator, args.as_slice()) {
+                (Some(op), [left, right]) => {
+                    let text = format!("{} {op} {}", one(left, Operator), one(right, Operator));
+                    self.wrapped(text, around, &[Nothing, Logic])
+                }
+                (Some(op), [arg]) => {
+                    let text = format!("{op} {}", one(arg, Operator));
+                    self.wrapped(text, around, &[Nothing, Logic])
+                }
+                _ => format!("{}({})", function.name, self.arguments(function.name, args)),
+            },
+            ExprKind::UserCall { function, args } => {
+                format!("{}({})", identifier(&function.name), self.list(args))
+            }
+            ExprKind::Cast { arg, kind: _ } => {
+                let inner = one(arg, Operator);
+                let inner = match inner.starts_with('(') && matches!(arg.kind, ExprKind::Call { .. }) {
+                    true => inner,
+                    false if self.pretty && matches!(arg.kind, ExprKind::Column(_)) => inner,
+                    false => format!("({inner})"),
+                };
+                format!("{inner}::{}", expr.ty)
+            }
+            ExprKind::And(args) => {
+                let text = args.iter().map(|arg| one(arg, Logic)).collect::<Vec<_>>().join(" AND ");
+                self.wrapped(text, around, &[Nothing])
+            }
+            ExprKind::Or(args) => {
+                let text = args.iter().map(|arg| one(arg, Logic)).collect::<Vec<_>>().join(" OR ");
+                self.wrapped(text, around, &[Nothing])
+            }
+            ExprKind::Not(arg) => self.wrapped(format!("NOT {}", one(arg, Logic)), around, &[Nothing, Logic]),
+            ExprKind::IsNull { arg, negated } => {
+                let not = if *negated { "NOT " } else { "" };
+                let text = format!("{} IS {not}NULL", one(arg, Operator));
+                self.wrapped(text, around, &[Nothing, Logic])
+            }
+            ExprKind::IsBool { arg, value, negated } => {
+                let word = match value {
+                    Some(true) => "TRUE",
+                    Some(false) => "FALSE",
+                    None => "UNKNOWN",
+                };
+                let not = if *negated { "NOT " } else { "" };
+                let text = format!("{} IS {not}{word}", one(arg, Operator));
+                self.wrapped(text, around, &[Nothing, Logic])
+            }
+            ExprKind::IsDistinct { left, right, negated } => {
+                let (left, right) = (one(left, Operator), one(right, Operator));
+                match negated {
+                    false => {
+                        let text = format!("{left} IS DISTINCT FROM {right}");
+                        self.wrapped(text, around, &[Nothing, Logic])
+                    }
+                    true => format!("(NOT ({left} IS DISTINCT FROM {right}))"),
+                }
+            }
+            ExprKind::Case { branches, otherwise } => {
+                let mut out = "\nCASE".to_string();
+                for (condition, result) in branches {
+                    let (condition, result) = (one(condition, Nothing), one(result, Nothing));
+                    out.push_str(&format!("\n    WHEN {condition} THEN {result}"));
+                }
+                let otherwise = otherwise
+                    .as_ref()
+                    .map_or_else(|| format!("NULL::{}", expr.ty), |otherwise| one(otherwise, Nothing));
+                out + "\n    ELSE " + &otherwise + "\nEND"
+            }
+            ExprKind::Coalesce(args) => format!("COALESCE({})", self.list(args)),
+            ExprKind::NullIf { left, right } => {
+                format!("NULLIF({}, {})", one(left, Nothing), one(right, Nothing))
+            }
+            ExprKind::InList { arg, list, negated } => {
+                let (op, word) = if *negated { ("<>", "ALL") } else { ("=", "ANY") };
+                let items = list.iter().map(|item| one(item, Operator)).collect::<Vec<_>>().join(", ");
+                let text = format!("{} {op} {word} (ARRAY[{items}])", one(arg, Operator));
+                self.wrapped(text, around, &[Nothing, Logic])
+            }
+            ExprKind::Like { arg, pattern, escape, negated, case_insensitive } => {
+                let op = match (negated, case_insensitive) {
+                    (false, false) => "~~",
+                    (true, false) => "!~~",
+                    (false, true) => "~~*",
+                    (true, true) => "!~~*",
+                };
+                let pattern = match escape {
+                    None => one(pattern, Operator),
+                    Some(escape) => {
+                        format!("like_escape({}, {})", one(pattern, Nothing), one(escape, Nothing))
+                    }
+                };
+                let text = format!("{} {op} {pattern}", one(arg, Operator));
+                self.wrapped(text, around, &[Nothing, Logic])
+            }
+            ExprKind::Array(items) => format!("ARRAY[{}]", self.list(items)),
+            ExprKind::Row(items) => format!("ROW({})", self.list(items)),
+        }
+    }
+
+    /// The arguments of a function; the name of a sequence is shown as the `regclass` that PostgreSQL takes.
+    fn arguments(&self, function: &str, args: &[TypedExpr]) -> String {
+        match args {
+            [sequence, rest @ ..] if matches!(function, "nextval" | "currval" | "setval") => {
+                let first = match &sequence.kind {
+                    ExprKind::Literal(Value::Text(name)) => {
+                        let name = name.strip_prefix("public.").unwrap_or(name);
+                        format!("{}::regclass", literal(name))
+                    }
+                    _ => self.text(sequence, Around::Nothing),
+                };
+                if rest.is_empty() { first } else { format!("{first}, {}", self.list(rest)) }
+            }
+            args => self.list(args),
+        }
+    }
+}
+
+/// A value as its type writes it.
+fn shown(value: &Value, ty: &SqlType) -> String {
+    let mut out = String::new();
+    format_text(value, ty, &TimeZone::UTC, &mut out);
+    out
+}
+
+/// A constant, with its type where the text does not tell it.
+fn constant(value: &Value, ty: &SqlType, operand: bool, pretty: bool) -> String {
+    let name = ty.without_modifiers();
+    let text = shown(value, ty);
+    match value {
+        Value::Null => format!("NULL::{name}"),
+        Value::Bool(value) => value.to_string(),
+        Value::Int2(_)
+        | Value::Int4(_)
+        | Value::Int8(_)
+        | Value::Numeric(_)
+        | Value::Float4(_)
+        | Value::Float8(_)
+            if ty.is_number() =>
+        {
+            let whole = text.bytes().all(|byte| byte.is_ascii_digit());
+            let plain = ty.is_integer() || matches!(ty, SqlType::Numeric(_)) && !whole;
+            match (text.starts_with('-'), plain) {
+                (true, _) => format!(
+                    "'{text}'::{}",
+                    if ty.is_integer() { SqlType::Int4.to_string() } else { name.to_string() }
+                ),
+                (false, true) => text,
+                (false, false) if operand && whole && pretty => format!("{text}::{name}"),
+                (false, false) if operand && whole => format!("({text})::{name}"),
+                (false, false) => format!("'{text}'::{name}"),
+            }
+        }
+        _ => format!("{}::{name}", literal(&text)),
+    }
+}

@@ -1,0 +1,182 @@
+//! Rows of what happens now: sessions, locks, prepared transactions, and statistics.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use verso_catalog::{CatalogSnapshot, TableDef};
+use verso_storage::{AdvisoryKey, LockInfo, LockTarget, TxnId};
+use verso_types::Value;
+
+use super::objects::{DATABASE_OID, all_roles};
+use super::{number, oid};
+use crate::registry::{SessionInfo, backend_id};
+use crate::services::{DATABASE, EPOCH_MICROS};
+use crate::views::Views;
+
+/// The lower half of a transaction's number, as `xid` has it.
+fn xid(txn: TxnId) -> Value {
+    Value::Int8((txn.0 & 0xffff_ffff).cast_signed())
+}
+
+fn count(value: u64) -> Value {
+    Value::Int8(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// The rows of `pg_stat_activity`.
+pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let roles = all_roles(views);
+    let moment = |value: &AtomicI64| match value.load(Ordering::Relaxed) {
+        0 => Value::Null,
+        moment => Value::Timestamptz(moment),
+    };
+    let row = |info: &Arc<SessionInfo>| {
+        let identity = info.identity.lock().clone();
+        let address: Option<std::net::SocketAddr> =
+            identity.client.as_deref().and_then(|client| client.parse().ok());
+        let role = roles.iter().find(|role| role.name == identity.user);
+        let idle = info.activity().name() == "idle";
+        vec![
+            number(DATABASE_OID),
+            Value::text(DATABASE),
+            Value::Int4(backend_id(info.number)),
+            Value::Null,
+            role.map_or(Value::Null, |role| oid(role.oid)),
+            Value::Text(identity.user),
+            Value::Text(Arc::clone(&info.application.lock())),
+            address.map_or(Value::Null, |address| Value::text(&address.ip().to_string())),
+            Value::Null,
+            Value::Int4(address.map_or(-1, |address| address.port().into())),
+            Value::Timestamptz(info.connected),
+            Value::Null,
+            moment(&info.statement_started),
+            moment(&info.changed),
+            if idle { Value::text("Client") } else { Value::Null },
+            if idle { Value::text("ClientRead") } else { Value::Null },
+            Value::text(info.activity().name()),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Text(Arc::clone(&info.statement.lock())),
+            Value::text("client backend"),
+        ]
+    };
+    views.services.instance.sessions.all().iter().map(row).collect()
+}
+
+/// The rows of `pg_locks`.
+pub(super) fn locks(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let relation = |object| views.table_of(object).map_or(Value::Null, |(_, oid)| oid);
+    let row = |lock: LockInfo| {
+        let mut row = vec![Value::Null; 16];
+        row[1] = number(DATABASE_OID);
+        row[0] = Value::text(match lock.target {
+            LockTarget::Table(object) => {
+                row[2] = relation(object);
+                "relation"
+            }
+            LockTarget::Records { object, first, .. } => {
+                row[2] = relation(object);
+                row[3] = Value::Int4(i32::try_from(first.page_index).unwrap_or(i32::MAX));
+                row[4] = Value::Int2(i16::try_from(first.slot).unwrap_or(i16::MAX));
+                "tuple"
+            }
+            LockTarget::Pages { object, first, .. } => {
+                row[2] = relation(object);
+                row[3] = Value::Int4(i32::try_from(first).unwrap_or(i32::MAX));
+                "page"
+            }
+            LockTarget::Transaction(txn) => {
+                row[1] = Value::Null;
+                row[6] = xid(txn);
+                "transactionid"
+            }
+            LockTarget::Name(name) => {
+                row[7] = Value::Int8((name >> 32).cast_signed());
+                row[8] = Value::Int8((name & 0xffff_ffff).cast_signed());
+                "object"
+            }
+            LockTarget::Advisory(key) => {
+                // As PostgreSQL splits the keys.
+                let (class, object, sub) = match key {
+                    AdvisoryKey::One(key) => (key >> 32 & 0xffff_ffff, key & 0xffff_ffff, 1),
+                    AdvisoryKey::Two(class, object) => {
+                        (i64::from(class.cast_unsigned()), i64::from(object.cast_unsigned()), 2)
+                    }
+                };
+                row[7] = Value::Int8(class);
+                row[8] = Value::Int8(object);
+                row[9] = Value::Int2(sub);
+                "advisory"
+            }
+        });
+        if lock.session > 0 {
+            row[11] = Value::Int4(i32::try_from(lock.session).unwrap_or(i32::MAX));
+        }
+        row[12] = Value::text(lock.mode);
+        row[13] = Value::Bool(lock.granted);
+        row[14] = Value::Bool(false);
+        row
+    };
+    views.services.instance.engine.locks().into_iter().map(row).collect()
+}
+
+/// The rows of `pg_prepared_xacts`.
+pub(super) fn prepared(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let row = |info: verso_storage::PreparedInfo| {
+        vec![
+            xid(info.txn),
+            Value::text(&info.name),
+            Value::Timestamptz(info.at_unix_micros - EPOCH_MICROS),
+            Value::text(&info.by),
+            Value::text(DATABASE),
+        ]
+    };
+    views.services.instance.engine.prepared().into_iter().map(row).collect()
+}
+
+/// The row of `pg_stat_database`; what nobody counts is NULL.
+pub(super) fn databases(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let statistics = views.services.instance.engine.statistics();
+    let sessions = views.services.instance.sessions.all().len() as u64;
+    let mut row = vec![Value::Null; 30];
+    row[0] = number(DATABASE_OID);
+    row[1] = Value::text(DATABASE);
+    row[2] = Value::Int4(i32::try_from(sessions).unwrap_or(i32::MAX));
+    row[3] = count(statistics.commits);
+    row[4] = count(statistics.rollbacks);
+    vec![row]
+}
+
+fn tables_of_users(catalog: &CatalogSnapshot) -> impl Iterator<Item = &Arc<TableDef>> {
+    catalog.tables().filter(|table| !table.is_system())
+}
+
+/// The rows of `pg_stat_all_tables`; what nobody counts is NULL.
+pub(super) fn tables(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+    let row = |table: &Arc<TableDef>| {
+        let mut row = vec![Value::Null; 30];
+        row[0] = oid(table.oid);
+        row[1] = Value::Text(Arc::clone(&table.schema));
+        row[2] = Value::Text(Arc::clone(&table.name));
+        row[14] = catalog.rows(table).map_or(Value::Null, |rows| Value::Int8(rows as i64));
+        row
+    };
+    tables_of_users(catalog).map(row).collect()
+}
+
+/// The rows of `pg_stat_all_indexes`; what nobody counts is NULL.
+pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in tables_of_users(catalog) {
+        for index in &table.indexes {
+            let mut row = vec![Value::Null; 9];
+            row[0] = oid(table.oid);
+            row[1] = oid(index.oid);
+            row[2] = Value::Text(Arc::clone(&table.schema));
+            row[3] = Value::Text(Arc::clone(&table.name));
+            row[4] = Value::Text(Arc::clone(&index.name));
+            rows.push(row);
+        }
+    }
+    rows
+}

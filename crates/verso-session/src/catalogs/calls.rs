@@ -1,0 +1,496 @@
+//! The functions over the catalogs, by name. Their signatures are in `verso-exec`, `functions/catalogs.rs`.
+
+use std::sync::Arc;
+
+use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
+use verso_catalog::{CatalogSnapshot, Oid, Relation, SystemRelation, TableDef};
+use verso_exec::ExecError;
+use verso_types::{SqlType, SystemType, Value, names as references};
+
+use super::objects::{DATABASE_OID, UTF8, all_roles};
+use super::{definitions, fixed, names};
+use crate::services::DATABASE;
+use crate::views::Views;
+
+type Result<T> = std::result::Result<T, ExecError>;
+
+/// A function's arguments.
+struct Args<'a>(&'a [Value]);
+
+impl Args<'_> {
+    fn oid(&self, place: usize) -> Oid {
+        let number = self.0.get(place).and_then(Value::as_i64).unwrap_or_default();
+        Oid(u32::try_from(number).unwrap_or_default())
+    }
+
+    fn number(&self, place: usize) -> i64 {
+        self.0.get(place).and_then(Value::as_i64).unwrap_or_default()
+    }
+
+    fn text(&self, place: usize) -> &str {
+        self.0.get(place).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn flag(&self, place: usize) -> bool {
+        self.0.get(place).and_then(Value::as_bool).unwrap_or_default()
+    }
+}
+
+fn text(text: Option<String>) -> Value {
+    text.map_or(Value::Null, |text| Value::text(&text))
+}
+
+/// The value of a function.
+///
+/// # Errors
+/// Those of the function.
+pub(crate) fn call(views: &Views<'_>, function: &'static str, args: &[Value]) -> Result<Value> {
+    let catalog = views.services.catalog.borrow().clone();
+    let Some(catalog) = catalog else { return Err(ExecError::raised("XX000", "no statement is running")) };
+    let call = Call { views, catalog: &catalog, args: Args(args) };
+    if let Some(kind) = function.strip_prefix("has_").and_then(|name| name.strip_suffix("_privilege")) {
+        return call.privilege(kind);
+    }
+    if function.ends_with("_is_visible") {
+        return Ok(call.is_visible(function));
+    }
+    if let Some(kind) = function.strip_prefix("to_reg") {
+        return call.to_reference(kind);
+    }
+    call.other(function)
+}
+
+struct Call<'c> {
+    views: &'c Views<'c>,
+    catalog: &'c Arc<CatalogSnapshot>,
+    args: Args<'c>,
+}
+
+impl Call<'_> {
+    fn other(&self, function: &'static str) -> Result<Value> {
+        let (catalog, args) = (self.catalog, &self.args);
+        Ok(match function {
+            "format_type" => self.format_type(),
+            "pg_get_constraintdef" => {
+                text(definitions::constraint_text(self.views, catalog, args.oid(0), args.flag(1)))
+            }
+            "pg_get_indexdef" => {
+                let column = usize::try_from(args.number(1)).unwrap_or_default();
+                text(definitions::index_text(catalog, args.oid(0), column, args.flag(2)))
+            }
+            // The tree of an expression is its text already.
+            "pg_get_expr" => self.expression(),
+            "pg_get_functiondef" => self.of_function(definitions::function_text)?,
+            "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
+                self.signature(definitions::arguments, |row| {
+                    let Value::Array(types) = &row[19] else { return String::new() };
+                    let name = |oid: &Value| names::type_name(u32::try_from(oid.as_i64()?).ok()?);
+                    types.iter().filter_map(name).collect::<Vec<_>>().join(", ")
+                })
+            }
+            "pg_get_function_result" => self.signature(definitions::result, |row| {
+                let oid = row[18].as_i64().and_then(|oid| u32::try_from(oid).ok()).unwrap_or_default();
+                let name = names::type_name(oid).unwrap_or_default();
+                if row[13] == Value::Bool(true) { format!("SETOF {name}") } else { name }
+            }),
+            // What there is nothing of in Verso has no definition.
+            "pg_get_function_arg_default"
+            | "pg_get_function_sqlbody"
+            | "pg_get_ruledef"
+            | "pg_get_viewdef"
+            | "pg_get_triggerdef"
+            | "pg_get_statisticsobjdef"
+            | "pg_get_statisticsobjdef_columns"
+            | "pg_get_partkeydef"
+            | "pg_get_partition_constraintdef" => Value::Null,
+            "pg_get_userbyid" => {
+                let role = all_roles(self.views).into_iter().find(|role| role.oid == args.oid(0));
+                match role {
+                    Some(role) => Value::Text(role.name),
+                    None => Value::text(&format!("unknown (OID={})", args.oid(0))),
+                }
+            }
+            "pg_get_serial_sequence" => self.serial_sequence()?,
+            "obj_description" | "shobj_description" | "col_description" => self.description(function),
+            "pg_relation_size" | "pg_table_size" | "pg_indexes_size" | "pg_total_relation_size" => {
+                self.size(function)
+            }
+            "pg_database_size" | "pg_tablespace_size" => {
+                let space = self.views.services.instance.engine.space();
+                Value::Int8(i64::try_from(space.total_pages * space.page_size).unwrap_or(i64::MAX))
+            }
+            "pg_tablespace_location" => Value::text(""),
+            "pg_relation_filenode" => match catalog.relation_by_oid(args.oid(0)) {
+                Some(Relation::Table(table)) => super::number(table.heap.0),
+                Some(Relation::Index(index)) => super::number(index.object.0),
+                Some(Relation::Sequence(sequence)) => super::number(sequence.object.0),
+                None => Value::Null,
+            },
+            "pg_size_pretty" => Value::text(&pretty_size(args.number(0))),
+            "pg_encoding_to_char" => Value::text(if args.number(0) == i64::from(UTF8) { "UTF8" } else { "" }),
+            "pg_char_to_encoding" => {
+                let name: String = args.text(0).chars().filter(char::is_ascii_alphanumeric).collect();
+                let known = matches!(name.to_ascii_lowercase().as_str(), "utf8" | "unicode");
+                Value::Int4(if known { UTF8 } else { -1 })
+            }
+            "getdatabaseencoding" | "pg_client_encoding" => Value::text("UTF8"),
+            "inet_client_addr" | "inet_client_port" => self.client(function),
+            // The address at which the server was reached is not known to the session.
+            "inet_server_addr" | "inet_server_port" => Value::Null,
+            "pg_sequence_last_value" => match catalog.sequence_by_oid(args.oid(0)) {
+                Some(sequence) => {
+                    let sequence = self.views.services.instance.engine.sequence(sequence.object)?;
+                    sequence.peek().map_or(Value::Null, Value::Int8)
+                }
+                None => Value::Null,
+            },
+            "pg_is_other_temp_schema" | "row_security_active" | "pg_jit_available" => Value::Bool(false),
+            "pg_relation_is_publishable" => {
+                Value::Bool(catalog.table_by_oid(args.oid(0)).is_some_and(|table| !table.is_system()))
+            }
+            // INSERT, UPDATE and DELETE, as bits of PostgreSQL's CmdType.
+            "pg_relation_is_updatable" => {
+                let table = catalog.table_by_oid(args.oid(0)).is_some_and(|table| !table.is_system());
+                Value::Int4(if table { 28 } else { 0 })
+            }
+            "pg_column_is_updatable" => {
+                Value::Bool(catalog.table_by_oid(args.oid(0)).is_some_and(|table| !table.is_system()))
+            }
+            "pg_index_has_property" => match args.text(1).to_ascii_lowercase().as_str() {
+                "clusterable" | "bitmap_scan" => Value::Bool(false),
+                "index_scan" | "backward_scan" => Value::Bool(true),
+                _ => Value::Null,
+            },
+            "pg_index_column_has_property" => self.column_property(),
+            "pg_indexam_has_property" => match args.text(1).to_ascii_lowercase().as_str() {
+                "can_order" | "can_unique" | "can_multi_col" => Value::Bool(true),
+                "can_exclude" | "can_include" => Value::Bool(false),
+                _ => Value::Null,
+            },
+            "pg_has_role" => Value::Bool(true),
+            "acldefault" => self.default_rights(),
+            "current_schemas" => {
+                let implicit = args.flag(0).then(|| Value::text(PG_CATALOG));
+                Value::Array(implicit.into_iter().chain([Value::text(PUBLIC)]).collect())
+            }
+            _ => return Err(ExecError::raised("XX000", format!("{function} is not known to the session"))),
+        })
+    }
+
+    fn format_type(&self) -> Value {
+        if self.args.0.first().is_none_or(Value::is_null) {
+            return Value::Null;
+        }
+        let oid = self.args.oid(0).0;
+        let modifier = self.args.0.get(1).and_then(Value::as_i64);
+        let typmod = modifier.and_then(|modifier| i32::try_from(modifier).ok()).unwrap_or(-1);
+        let ty = SqlType::from_pg_oid(oid, typmod);
+        let name = match ty {
+            // With a modifier that says nothing, `character` is the type without one.
+            Some(SqlType::Char(None)) if modifier.is_none() => "character".to_string(),
+            Some(ty) => ty.pg_name(),
+            None => names::type_name(oid).unwrap_or_else(|| if oid == 0 { "-" } else { "???" }.to_string()),
+        };
+        Value::text(&name)
+    }
+
+    /// An expression of the catalog; pretty, the parentheses around the whole are left out.
+    fn expression(&self) -> Value {
+        let stored = self.args.text(0);
+        if !self.args.flag(2) {
+            return Value::text(stored);
+        }
+        Value::text(without_outer(stored))
+    }
+
+    fn of_function(&self, text: fn(&verso_catalog::FunctionDef) -> String) -> Result<Value> {
+        match definitions::function(self.catalog, self.args.oid(0)) {
+            Some(function) => Ok(Value::text(&text(function))),
+            None => Ok(Value::Null),
+        }
+    }
+
+    /// Of a function of users, or of the row of a built-in one.
+    fn signature(
+        &self,
+        own: fn(&verso_catalog::FunctionDef) -> String,
+        built_in: fn(&[Value]) -> String,
+    ) -> Value {
+        if let Some(function) = definitions::function(self.catalog, self.args.oid(0)) {
+            return Value::text(&own(function));
+        }
+        let wanted = Value::Int8(self.args.oid(0).0.into());
+        let rows = fixed::table("pg_proc");
+        let row = rows.iter().flat_map(|rows| rows.iter()).find(|row| row[0] == wanted);
+        row.map_or(Value::Null, |row| Value::text(&built_in(row)))
+    }
+
+    /// The table that a text names.
+    fn table(&self, name: &str) -> Result<Arc<TableDef>> {
+        let oid = references::parse_reference(SystemType::Regclass, name)?;
+        let oid = Oid(u32::try_from(oid).unwrap_or_default());
+        self.catalog.table_by_oid(oid).ok_or_else(|| {
+            let shown = definitions::shown(self.catalog, oid);
+            ExecError::raised("42809", format!("\"{shown}\" is not a table"))
+        })
+    }
+
+    fn serial_sequence(&self) -> Result<Value> {
+        let table = self.table(self.args.text(0))?;
+        let name = self.args.text(1);
+        let Some(at) = table.column(name) else {
+            let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            return Err(ExecError::raised("42703", message));
+        };
+        Ok(text(definitions::serial_sequence(self.catalog, &table, table.columns[at].id)))
+    }
+
+    /// A comment; those of built-in objects are known.
+    fn description(&self, function: &str) -> Value {
+        let class = match (function, self.args.0.get(1)) {
+            ("obj_description", Some(Value::Text(class))) => {
+                verso_catalog::RelationId::find(PG_CATALOG, class).map(|class| class.get().oid.0)
+            }
+            ("obj_description", None) => None,
+            _ => return Value::Null,
+        };
+        let own = |row: &&Vec<Value>| {
+            row[0].as_i64() == Some(self.args.oid(0).0.into())
+                && class.is_none_or(|class| row[1].as_i64() == Some(class.into()))
+        };
+        let rows = fixed::table("pg_description");
+        rows.iter().flat_map(|rows| rows.iter()).find(own).map_or(Value::Null, |row| row[3].clone())
+    }
+
+    /// Bytes of a relation's pages.
+    fn size(&self, function: &str) -> Value {
+        let engine = &self.views.services.instance.engine;
+        let page_size = engine.space().page_size;
+        let bytes = |pages: u64| i64::try_from(pages * page_size).unwrap_or(i64::MAX);
+        let heap = |table: &TableDef| engine.heap(table.heap).map_or(0, |heap| u64::from(heap.page_count()));
+        let pages = match self.catalog.relation_by_oid(self.args.oid(0)) {
+            Some(Relation::Table(table)) => {
+                let indexes: u64 = table.indexes.iter().map(|index| engine.pages_of(index.object)).sum();
+                match function {
+                    "pg_relation_size" => heap(table),
+                    "pg_table_size" => engine.pages_of(table.heap),
+                    "pg_indexes_size" => indexes,
+                    _ => engine.pages_of(table.heap) + indexes,
+                }
+            }
+            Some(Relation::Index(index)) => match function {
+                "pg_indexes_size" => 0,
+                _ => engine.pages_of(index.object),
+            },
+            Some(Relation::Sequence(_)) => 0,
+            None if SystemRelation::by_oid(self.args.oid(0)).is_some() => 0,
+            None => return Value::Null,
+        };
+        Value::Int8(bytes(pages))
+    }
+
+    fn client(&self, function: &str) -> Value {
+        let identity = self.views.services.info.identity.lock().clone();
+        let address: Option<std::net::SocketAddr> = identity.client.and_then(|client| client.parse().ok());
+        match (function, address) {
+            (_, None) => Value::Null,
+            ("inet_client_addr", Some(address)) => Value::text(&address.ip().to_string()),
+            (_, Some(address)) => Value::Int4(address.port().into()),
+        }
+    }
+
+    fn column_property(&self) -> Value {
+        let Some(Relation::Index(index)) = self.catalog.relation_by_oid(self.args.oid(0)) else {
+            return Value::Null;
+        };
+        let place = usize::try_from(self.args.number(1) - 1).ok();
+        let Some(part) = place.and_then(|place| index.parts.get(place)) else { return Value::Null };
+        match self.args.text(2).to_ascii_lowercase().as_str() {
+            "asc" => Value::Bool(!part.descending),
+            "desc" => Value::Bool(part.descending),
+            "nulls_first" => Value::Bool(part.nulls_first),
+            "nulls_last" => Value::Bool(!part.nulls_first),
+            "orderable" | "returnable" | "search_array" | "search_nulls" => Value::Bool(true),
+            "distance_orderable" => Value::Bool(false),
+            _ => Value::Null,
+        }
+    }
+
+    /// `*_is_visible`: whether the name alone finds the object; NULL where there is no such object.
+    fn is_visible(&self, function: &str) -> Value {
+        let oid = self.args.oid(0);
+        let in_path = |schema: &str| Value::Bool(matches!(schema, PG_CATALOG | PUBLIC));
+        let fixed = |relation: &str| {
+            let wanted = Value::Int8(oid.0.into());
+            let known = fixed::table(relation).is_some_and(|rows| rows.iter().any(|row| row[0] == wanted));
+            if known { Value::Bool(true) } else { Value::Null }
+        };
+        match function {
+            "pg_table_is_visible" => match (self.catalog.relation_by_oid(oid), SystemRelation::by_oid(oid)) {
+                (_, Some(system)) => Value::Bool(system.schema == PG_CATALOG),
+                (Some(relation), None) => {
+                    let (schema, name) = relation.path();
+                    match self.catalog.relation(None, name) {
+                        Some(found) => Value::Bool(found.oid() == oid),
+                        None => in_path(schema),
+                    }
+                }
+                (None, None) => Value::Null,
+            },
+            "pg_function_is_visible" => match definitions::function(self.catalog, oid) {
+                Some(function) => in_path(&function.schema),
+                None => fixed("pg_proc"),
+            },
+            "pg_type_is_visible" => fixed("pg_type"),
+            "pg_operator_is_visible" => fixed("pg_operator"),
+            "pg_opclass_is_visible" => fixed("pg_opclass"),
+            "pg_opfamily_is_visible" => fixed("pg_opfamily"),
+            "pg_collation_is_visible" => fixed("pg_collation"),
+            _ => Value::Null,
+        }
+    }
+
+    fn to_reference(&self, kind: &str) -> Result<Value> {
+        let ty = SystemType::from_name(&format!("reg{kind}"));
+        let Some(ty) = ty else { return Err(ExecError::raised("XX000", format!("no type reg{kind}"))) };
+        match references::find_reference(ty, self.args.text(0)) {
+            Ok(found) => Ok(found.map_or(Value::Null, Value::Int8)),
+            // What is ambiguous or no name is not found.
+            Err(_) => Ok(Value::Null),
+        }
+    }
+
+    /// `has_*_privilege`. There is no GRANT yet: whoever is let in may use everything that there is.
+    fn privilege(&self, kind: &str) -> Result<Value> {
+        let values = self.args.0;
+        let object = match (kind, values.len()) {
+            ("column", 4) | (_, 3) if kind != "column" || values.len() == 4 => &values[1],
+            _ => &values[0],
+        };
+        let oid = match object {
+            Value::Text(name) => match kind {
+                "table" | "any_column" | "column" | "sequence" => {
+                    references::parse_reference(SystemType::Regclass, name)?
+                }
+                "schema" => references::parse_reference(SystemType::Regnamespace, name)?,
+                "function" => references::parse_reference(SystemType::Regprocedure, name)?,
+                "database" if &**name != DATABASE => {
+                    return Err(ExecError::raised("3D000", format!("database \"{name}\" does not exist")));
+                }
+                _ => return Ok(Value::Bool(true)),
+            },
+            other => other.as_i64().unwrap_or_default(),
+        };
+        let oid = Oid(u32::try_from(oid).unwrap_or_default());
+        let exists = match kind {
+            "table" | "any_column" | "column" | "sequence" => {
+                self.catalog.relation_by_oid(oid).is_some() || SystemRelation::by_oid(oid).is_some()
+            }
+            "schema" => {
+                oid.0 == super::relations::INFORMATION_SCHEMA_OID
+                    || self.catalog.schemas().any(|schema| schema.oid == oid)
+            }
+            "database" => oid.0 == DATABASE_OID,
+            _ => true,
+        };
+        Ok(if exists { Value::Bool(true) } else { Value::Null })
+    }
+
+    /// `acldefault(kind, owner)`: the rights of something for which nothing was granted.
+    fn default_rights(&self) -> Value {
+        let owner = self.args.oid(1);
+        let roles = all_roles(self.views);
+        let Some(role) = roles.iter().find(|role| role.oid == owner) else {
+            return Value::Array([].into());
+        };
+        let name = verso_exec::functions::quote_ident(&role.name);
+        let (own, public) = match self.args.text(0) {
+            "c" => return Value::Array([].into()),
+            "r" => ("arwdDxtm", ""),
+            "s" | "S" => ("rwU", ""),
+            "d" => ("CTc", "Tc"),
+            "f" => ("X", "X"),
+            "l" | "T" => ("U", "U"),
+            "n" => ("UC", ""),
+            "t" => ("C", ""),
+            _ => ("U", ""),
+        };
+        let public = (!public.is_empty()).then(|| Value::text(&format!("={public}/{name}")));
+        Value::Array(public.into_iter().chain([Value::text(&format!("{name}={own}/{name}"))]).collect())
+    }
+}
+
+/// An expression without the parentheses around the whole of it.
+fn without_outer(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };
+    let (mut depth, mut quoted) = (0i32, false);
+    for character in inner.chars() {
+        match character {
+            '\'' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => {
+                depth -= 1;
+                if depth < 0 {
+                    return text;
+                }
+            }
+            _ => {}
+        }
+    }
+    inner
+}
+
+/// A number of bytes as PostgreSQL shows it: `8192 bytes`, `16 kB`.
+fn pretty_size(bytes: i64) -> String {
+    const UNITS: [(&str, u64, bool); 6] = [
+        ("bytes", 10 * 1024, false),
+        ("kB", 20 * 1024 - 1, true),
+        ("MB", 20 * 1024 - 1, true),
+        ("GB", 20 * 1024 - 1, true),
+        ("TB", 20 * 1024 - 1, true),
+        ("PB", 20 * 1024 - 1, true),
+    ];
+    let mut size = bytes;
+    for (place, (unit, limit, round)) in UNITS.iter().enumerate() {
+        let last = place + 1 == UNITS.len();
+        if last || size.unsigned_abs() < *limit {
+            if *round {
+                size = (size + size.signum()) / 2;
+            }
+            return format!("{size} {unit}");
+        }
+        // Each unit is counted in halves until it is shown, so that it can be rounded then.
+        let shift = 9 + u32::from(*round);
+        size /= 1i64 << shift;
+    }
+    format!("{size} PB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_shown_as_postgresql_shows_them() {
+        for (bytes, shown) in [
+            (0, "0 bytes"),
+            (10_239, "10239 bytes"),
+            (10_240, "10 kB"),
+            (-10_240, "-10 kB"),
+            (10_485_247, "10239 kB"),
+            (10_485_248, "10 MB"),
+            (1_000_000_000, "954 MB"),
+            (1_000_000_000_000, "931 GB"),
+        ] {
+            assert_eq!(pretty_size(bytes), shown);
+        }
+    }
+
+    #[test]
+    fn parentheses_around_the_whole_are_left_out() {
+        assert_eq!(without_outer("(a > 0)"), "a > 0");
+        assert_eq!(without_outer("(a) + (b)"), "(a) + (b)");
+        assert_eq!(without_outer("('('::text)"), "'('::text");
+        assert_eq!(without_outer("a"), "a");
+    }
+}

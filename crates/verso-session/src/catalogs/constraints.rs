@@ -1,0 +1,197 @@
+//! Rows of `pg_constraint` and `pg_depend`.
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, ConstraintDef, ConstraintKind, Relation, TableDef};
+use verso_types::Value;
+
+use super::keys::Keys;
+use super::relations::{default_oid, namespace, of_users};
+use super::{attnum, letter, number, oid, shorts};
+use crate::views::Views;
+
+/// Numbers of the catalogs that `pg_depend` refers to.
+const CLASS: u32 = 1259;
+const CONSTRAINT: u32 = 2606;
+const ATTRDEF: u32 = 2604;
+const NAMESPACE: u32 = 2615;
+const PROC: u32 = 1255;
+
+/// The rows of `pg_constraint`.
+pub(super) fn constraints(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    keys: &Keys<'_>,
+) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    let referenced = keys.oid("confrelid").filter(|table| table.0 != 0);
+    let tables: Vec<Relation> = match (keys.oid("conrelid"), referenced) {
+        // Only tables with foreign keys on that one can have rows.
+        (None, Some(referenced)) => {
+            let Some(table) = catalog.table_by_oid(referenced) else { return rows };
+            let mut referencing: Vec<_> =
+                table.referenced_by.iter().map(|constraint| constraint.table).collect();
+            referencing.sort_unstable();
+            referencing.dedup();
+            referencing.into_iter().filter_map(|table| catalog.relation_by_oid(table).cloned()).collect()
+        }
+        _ => of_users(catalog, keys, "conrelid", None),
+    };
+    for relation in tables {
+        let Relation::Table(table) = relation else { continue };
+        let fits = |constraint: &&Arc<ConstraintDef>| {
+            keys.takes("oid", constraint.oid)
+                && keys.text("conname").is_none_or(|name| *name == *constraint.name)
+        };
+        rows.extend(
+            table.constraints.iter().filter(fits).map(|constraint| row(views, catalog, &table, constraint)),
+        );
+    }
+    rows
+}
+
+fn row(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    table: &Arc<TableDef>,
+    constraint: &ConstraintDef,
+) -> Vec<Value> {
+    let numbers = |columns: &[u16]| shorts(columns.iter().map(|column| attnum(*column)));
+    let blank = || letter(' ');
+    let (mut kind, mut index, mut referenced) = ('c', number(0), number(0));
+    let (mut update, mut delete, mut matches) = (blank(), blank(), blank());
+    let (mut key, mut other, mut set, mut condition) = (Value::Null, Value::Null, Value::Null, Value::Null);
+    match &constraint.kind {
+        ConstraintKind::Check { .. } => {
+            if let Some((text, columns)) =
+                super::definitions::check_text(views, table, &constraint.name, false)
+            {
+                condition = Value::text(&text);
+                key = shorts(columns.iter().map(|column| attnum(*column)));
+            }
+        }
+        ConstraintKind::Unique { columns, index: own, primary } => {
+            kind = if *primary { 'p' } else { 'u' };
+            index = oid(*own);
+            key = numbers(columns);
+        }
+        ConstraintKind::Foreign(foreign) => {
+            kind = 'f';
+            index = oid(foreign.index);
+            referenced = oid(foreign.referenced);
+            update = letter(foreign.on_update.letter());
+            delete = letter(foreign.on_delete.letter());
+            matches = letter(if foreign.match_full { 'f' } else { 's' });
+            key = numbers(&foreign.columns);
+            other = numbers(&foreign.referenced_columns);
+            if !foreign.delete_columns.is_empty() {
+                set = numbers(&foreign.delete_columns);
+            }
+        }
+    }
+    vec![
+        oid(constraint.oid),
+        Value::Text(Arc::clone(&constraint.name)),
+        namespace(catalog, &table.schema),
+        letter(kind),
+        Value::Bool(constraint.deferrable),
+        Value::Bool(constraint.initially_deferred),
+        Value::Bool(true),
+        Value::Bool(true),
+        oid(table.oid),
+        number(0),
+        index,
+        number(0),
+        referenced,
+        update,
+        delete,
+        matches,
+        Value::Bool(true),
+        Value::Int2(0),
+        Value::Bool(kind != 'c'),
+        Value::Bool(false),
+        key,
+        other,
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        set,
+        Value::Null,
+        condition,
+    ]
+}
+
+/// The rows of `pg_depend`: what belongs to schemas, tables and columns of users.
+pub(super) fn depends(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    let mut add = |own: (u32, u32, i32), other: (u32, u32, i32), kind: char| {
+        rows.push(vec![
+            number(own.0),
+            number(own.1),
+            Value::Int4(own.2),
+            number(other.0),
+            number(other.1),
+            Value::Int4(other.2),
+            letter(kind),
+        ]);
+    };
+    for relation in catalog.relations().filter(|relation| !relation.oid().is_system()) {
+        let own = relation.oid().0;
+        let (schema, _) = relation.path();
+        if let (Some(schema), false) = (catalog.schema(schema), matches!(relation, Relation::Index(_))) {
+            add((CLASS, own, 0), (NAMESPACE, schema.oid.0, 0), 'n');
+        }
+        match relation {
+            Relation::Table(table) => {
+                for column in table.columns.iter().filter(|column| column.default.is_some()) {
+                    let place = i32::from(column.id);
+                    if column.identity.is_none() {
+                        add((ATTRDEF, default_oid(table.oid, column.id), 0), (CLASS, own, place), 'a');
+                    }
+                }
+                for constraint in &table.constraints {
+                    let constrained = (CONSTRAINT, constraint.oid.0, 0);
+                    match &constraint.kind {
+                        ConstraintKind::Check { .. } => add(constrained, (CLASS, own, 0), 'a'),
+                        ConstraintKind::Unique { columns, index, .. } => {
+                            for column in columns {
+                                add(constrained, (CLASS, own, i32::from(*column)), 'a');
+                            }
+                            add((CLASS, index.0, 0), constrained, 'i');
+                        }
+                        ConstraintKind::Foreign(foreign) => {
+                            for column in &foreign.columns {
+                                add(constrained, (CLASS, own, i32::from(*column)), 'a');
+                            }
+                            for column in &foreign.referenced_columns {
+                                add(constrained, (CLASS, foreign.referenced.0, i32::from(*column)), 'n');
+                            }
+                        }
+                    }
+                }
+            }
+            Relation::Index(index) if index.constraint.is_none() => {
+                for part in &index.parts {
+                    add((CLASS, own, 0), (CLASS, index.table.0, i32::from(part.column)), 'a');
+                }
+            }
+            Relation::Index(_) => {}
+            Relation::Sequence(sequence) => {
+                if let Some(owner) = sequence.owned_by {
+                    let identity = catalog.table_by_oid(owner.table).is_some_and(|table| {
+                        let column = table.column_with_id(owner.column);
+                        column.is_some_and(|column| table.columns[column].identity.is_some())
+                    });
+                    let kind = if identity { 'i' } else { 'a' };
+                    add((CLASS, own, 0), (CLASS, owner.table.0, i32::from(owner.column)), kind);
+                }
+            }
+        }
+    }
+    for function in catalog.all_functions() {
+        if let Some(schema) = catalog.schema(&function.schema) {
+            add((PROC, function.oid.0, 0), (NAMESPACE, schema.oid.0, 0), 'n');
+        }
+    }
+    rows
+}

@@ -1,0 +1,256 @@
+//! Definitions as SQL text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` and their parts.
+
+use std::sync::Arc;
+
+use verso_catalog::{
+    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, FunctionReturn, IndexDef, Oid,
+    ReferentialAction, Relation, TableDef, Volatility,
+};
+use verso_exec::functions::quote_ident;
+use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_planner::bind::Binder;
+use verso_planner::deparse;
+
+use super::names::{qualified, relation_name};
+use crate::views::Views;
+
+/// The constraint with that row, and its table.
+pub(super) fn constraint(
+    catalog: &CatalogSnapshot,
+    oid: Oid,
+) -> Option<(&Arc<TableDef>, &Arc<ConstraintDef>)> {
+    catalog.tables().find_map(|table| {
+        let own = table.constraints.iter().find(|constraint| constraint.oid == oid)?;
+        Some((table, own))
+    })
+}
+
+fn binder<'b>(views: &'b Views<'_>, catalog: &'b Arc<CatalogSnapshot>) -> Binder<'b> {
+    Binder::new(catalog, &views.services.settings.time_zone, &[])
+}
+
+/// A column's default as SQL; as it stands in the catalog where it cannot be bound.
+pub(super) fn default_text(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    column: &ColumnDef,
+) -> Option<String> {
+    let stored = column.default.as_deref()?;
+    if let Some(number) = number_text(views, catalog, stored) {
+        return Some(number);
+    }
+    let bound = binder(views, catalog).stored_default(column);
+    Some(bound.map_or_else(|_| stored.to_string(), |bound| deparse::expression(&bound, &[], false)))
+}
+
+/// A number as it was given: the type of the column does not change it.
+fn number_text(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, stored: &str) -> Option<String> {
+    let parsed = verso_parser::parse_expression(stored).ok()?;
+    let nothing = TableDef::new(Oid(0), "", "", verso_storage::ObjectId(0), Vec::new());
+    let bound = binder(views, catalog).conversion(&parsed, &nothing).ok()?;
+    match &bound.kind {
+        ExprKind::Literal(_) if bound.ty.is_number() => Some(deparse::expression(&bound, &[], false)),
+        ExprKind::Call { function, args } => match (function.operator, args.as_slice()) {
+            (Some("-"), [arg]) if matches!(arg.kind, ExprKind::Literal(_)) => {
+                let digits = deparse::expression(arg, &[], false);
+                Some(format!("'-{digits}'::{}", arg.ty.without_modifiers()))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A CHECK's condition as SQL, and the numbers of its columns.
+pub(super) fn check_text(
+    views: &Views<'_>,
+    table: &Arc<TableDef>,
+    name: &str,
+    pretty: bool,
+) -> Option<(String, Vec<u16>)> {
+    let catalog = views.services.catalog.borrow().clone()?;
+    let checks = binder(views, &catalog).checks(table).ok()?;
+    let check = checks.into_iter().find(|check| &*check.name == name)?;
+    let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
+    let mut columns = Vec::new();
+    columns_of(&check.condition, table, &mut columns);
+    Some((deparse::expression(&check.condition, &names, pretty), columns))
+}
+
+/// The numbers of the columns that an expression reads, in the order of their first use.
+fn columns_of(expr: &TypedExpr, table: &TableDef, columns: &mut Vec<u16>) {
+    expr.any(&mut |part| {
+        if let ExprKind::Column(index) = part.kind
+            && let Some(column) = table.columns.get(index)
+            && !columns.contains(&column.id)
+        {
+            columns.push(column.id);
+        }
+        false
+    });
+}
+
+/// Names of columns by their numbers.
+fn column_list(table: &TableDef, columns: &[u16]) -> String {
+    let name = |id: &u16| table.column_with_id(*id).map(|at| quote_ident(&table.columns[at].name));
+    columns.iter().filter_map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// `pg_get_constraintdef`.
+pub(super) fn constraint_text(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    oid: Oid,
+    pretty: bool,
+) -> Option<String> {
+    let (table, constraint) = constraint(catalog, oid)?;
+    let mut text = match &constraint.kind {
+        ConstraintKind::Check { expression } => {
+            let condition = check_text(views, table, &constraint.name, pretty);
+            let condition = condition.map_or_else(|| expression.to_string(), |(text, _)| text);
+            format!("CHECK ({condition})")
+        }
+        ConstraintKind::Unique { columns, index, primary } => {
+            let distinct = table.index(*index).is_none_or(|index| index.nulls_distinct);
+            let word = match (primary, distinct) {
+                (true, _) => "PRIMARY KEY",
+                (false, true) => "UNIQUE",
+                (false, false) => "UNIQUE NULLS NOT DISTINCT",
+            };
+            format!("{word} ({})", column_list(table, columns))
+        }
+        ConstraintKind::Foreign(foreign) => {
+            let other = catalog.table_by_oid(foreign.referenced)?;
+            let mut text = format!(
+                "FOREIGN KEY ({}) REFERENCES {}({})",
+                column_list(table, &foreign.columns),
+                qualified(&other.schema, &other.name),
+                column_list(&other, &foreign.referenced_columns)
+            );
+            if foreign.match_full {
+                text.push_str(" MATCH FULL");
+            }
+            for (event, action) in [("UPDATE", foreign.on_update), ("DELETE", foreign.on_delete)] {
+                if action != ReferentialAction::NoAction {
+                    text.push_str(&format!(" ON {event} {}", action.as_str()));
+                }
+            }
+            if !foreign.delete_columns.is_empty() {
+                text.push_str(&format!(" ({})", column_list(table, &foreign.delete_columns)));
+            }
+            text
+        }
+    };
+    if constraint.deferrable {
+        text.push_str(" DEFERRABLE");
+    }
+    if constraint.initially_deferred {
+        text.push_str(" INITIALLY DEFERRED");
+    }
+    Some(text)
+}
+
+/// `pg_get_indexdef`: the whole, or a column of it alone.
+pub(super) fn index_text(catalog: &CatalogSnapshot, oid: Oid, column: usize, pretty: bool) -> Option<String> {
+    let Relation::Index(index) = catalog.relation_by_oid(oid)? else { return None };
+    let table = catalog.table_by_oid(index.table)?;
+    if column > 0 {
+        let part = index.parts.get(column - 1);
+        return Some(part.map_or_else(String::new, |part| column_list(&table, &[part.column])));
+    }
+    let unique = if index.unique { "UNIQUE " } else { "" };
+    let on = if pretty {
+        qualified(&table.schema, &table.name)
+    } else {
+        format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name))
+    };
+    let distinct = if index.nulls_distinct { "" } else { " NULLS NOT DISTINCT" };
+    let keys = key_list(&table, index);
+    Some(format!("CREATE {unique}INDEX {} ON {on} USING btree ({keys}){distinct}", quote_ident(&index.name)))
+}
+
+fn key_list(table: &TableDef, index: &IndexDef) -> String {
+    let part = |part: &verso_catalog::IndexPart| {
+        let name = column_list(table, &[part.column]);
+        name + match (part.descending, part.nulls_first) {
+            (false, false) => "",
+            (false, true) => " NULLS FIRST",
+            (true, true) => " DESC",
+            (true, false) => " DESC NULLS LAST",
+        }
+    };
+    index.parts.iter().map(part).collect::<Vec<_>>().join(", ")
+}
+
+/// The function of users with that row.
+pub(super) fn function(catalog: &CatalogSnapshot, oid: Oid) -> Option<&Arc<FunctionDef>> {
+    catalog.all_functions().find(|function| function.oid == oid)
+}
+
+/// `pg_get_function_arguments`, and the same for telling functions apart.
+pub(super) fn arguments(function: &FunctionDef) -> String {
+    let argument = |arg: &verso_catalog::FunctionArg| match arg.name.is_empty() {
+        true => arg.ty.pg_name(),
+        false => format!("{} {}", quote_ident(&arg.name), arg.ty.pg_name()),
+    };
+    function.args.iter().map(argument).collect::<Vec<_>>().join(", ")
+}
+
+/// `pg_get_function_result`.
+pub(super) fn result(function: &FunctionDef) -> String {
+    match &function.returns {
+        FunctionReturn::Void => "void".to_string(),
+        FunctionReturn::Scalar(ty) => ty.pg_name(),
+        FunctionReturn::Set(ty) => format!("SETOF {}", ty.pg_name()),
+        FunctionReturn::Table(columns) => {
+            let column = |(name, ty): &(Arc<str>, _)| format!("{} {}", quote_ident(name), type_name(ty));
+            format!("TABLE({})", columns.iter().map(column).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn type_name(ty: &verso_types::SqlType) -> String {
+    ty.pg_name()
+}
+
+/// `pg_get_functiondef`.
+pub(super) fn function_text(function: &FunctionDef) -> String {
+    let mut text = format!(
+        "CREATE OR REPLACE FUNCTION {}.{}({})\n RETURNS {}\n LANGUAGE {}\n",
+        quote_ident(&function.schema),
+        quote_ident(&function.name),
+        arguments(function),
+        result(function),
+        function.language.name()
+    );
+    let mut words = Vec::new();
+    match function.volatility {
+        Volatility::Immutable => words.push("IMMUTABLE"),
+        Volatility::Stable => words.push("STABLE"),
+        Volatility::Volatile => {}
+    }
+    if function.strict {
+        words.push("STRICT");
+    }
+    if !words.is_empty() {
+        text.push_str(&format!(" {}\n", words.join(" ")));
+    }
+    let tag = ["$function$", "$function1$", "$function2$"]
+        .into_iter()
+        .find(|tag| !function.body.contains(tag))
+        .unwrap_or("$verso_function$");
+    text + &format!("AS {tag}{}{tag}\n", function.body)
+}
+
+/// `pg_get_serial_sequence`.
+pub(super) fn serial_sequence(catalog: &CatalogSnapshot, table: &TableDef, column: u16) -> Option<String> {
+    let owned = catalog.sequences().find(|sequence| {
+        sequence.owned_by.is_some_and(|owner| owner.table == table.oid && owner.column == column)
+    })?;
+    Some(format!("{}.{}", quote_ident(&owned.schema), quote_ident(&owned.name)))
+}
+
+/// The name of a relation, for messages.
+pub(super) fn shown(catalog: &CatalogSnapshot, oid: Oid) -> String {
+    relation_name(catalog, oid).unwrap_or_else(|| oid.to_string())
+}

@@ -1,0 +1,248 @@
+//! Rows that are the same in every database: types, functions, operators, casts, operator classes, descriptions.
+//!
+//! They come from files that `verso-catalog/data/generate.sh` writes from a PostgreSQL server, so their numbers are
+//! PostgreSQL's. What Verso does not have is left out: types that it does not know, and functions and operators that
+//! its registry lacks, but for those to which rows of types and operators refer.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+use verso_catalog::{RelationId, SystemRowIter, snapshot::PG_CATALOG};
+use verso_exec::functions::{aggregate_candidates, candidates, operator_candidates, window_candidates};
+use verso_types::{SqlType, TimeZone, Value, parse_text};
+
+use super::keys::Keys;
+
+type Rows = Arc<[Vec<Value>]>;
+
+/// The files, by relation.
+const FILES: &[(&str, &str)] = &[
+    ("pg_type", include_str!("../../data/pg_type.tsv")),
+    ("pg_proc", include_str!("../../data/pg_proc.tsv")),
+    ("pg_operator", include_str!("../../data/pg_operator.tsv")),
+    ("pg_cast", include_str!("../../data/pg_cast.tsv")),
+    ("pg_am", include_str!("../../data/pg_am.tsv")),
+    ("pg_opclass", include_str!("../../data/pg_opclass.tsv")),
+    ("pg_opfamily", include_str!("../../data/pg_opfamily.tsv")),
+    ("pg_amop", include_str!("../../data/pg_amop.tsv")),
+    ("pg_amproc", include_str!("../../data/pg_amproc.tsv")),
+    ("pg_aggregate", include_str!("../../data/pg_aggregate.tsv")),
+    ("pg_collation", include_str!("../../data/pg_collation.tsv")),
+    ("pg_language", include_str!("../../data/pg_language.tsv")),
+    ("pg_description", include_str!("../../data/pg_description.tsv")),
+];
+
+/// The rows of a relation that may have what the keys ask for; none of one that has no file.
+pub(super) fn rows(relation: &str, keys: &Keys<'_>) -> SystemRowIter {
+    let Some(rows) = table(relation) else { return Box::new(std::iter::empty()) };
+    if keys.keys.is_empty() {
+        return Box::new((0..rows.len()).map(move |row| rows[row].clone()));
+    }
+    let fitting: Vec<Vec<Value>> = rows.iter().filter(|row| keys.fit(row)).cloned().collect();
+    Box::new(fitting.into_iter())
+}
+
+/// All rows of a relation that has a file, read once.
+pub(super) fn table(relation: &str) -> Option<Rows> {
+    static TABLES: OnceLock<HashMap<&'static str, OnceLock<Rows>>> = OnceLock::new();
+    let tables = TABLES.get_or_init(|| FILES.iter().map(|(name, _)| (*name, OnceLock::new())).collect());
+    Some(Arc::clone(tables.get(relation)?.get_or_init(|| read(relation))))
+}
+
+/// What a type is to columns of it.
+#[derive(Clone, Debug)]
+pub(super) struct TypeFacts {
+    pub(super) by_value: Value,
+    pub(super) alignment: Value,
+    pub(super) storage: Value,
+    pub(super) collation: Value,
+}
+
+/// The facts of every type with a row in `pg_type`.
+pub(super) fn type_facts() -> &'static HashMap<i64, TypeFacts> {
+    static FACTS: OnceLock<HashMap<i64, TypeFacts>> = OnceLock::new();
+    FACTS.get_or_init(|| {
+        let facts = |row: &Vec<Value>| {
+            let facts = TypeFacts {
+                by_value: row[5].clone(),
+                alignment: row[22].clone(),
+                storage: row[23].clone(),
+                collation: row[28].clone(),
+            };
+            Some((row[0].as_i64()?, facts))
+        };
+        table("pg_type").iter().flat_map(|rows| rows.iter()).filter_map(facts).collect()
+    })
+}
+
+/// The operator class that indexes use for a type, by its number; the family's for arrays.
+pub(super) fn default_class(ty: &SqlType) -> i64 {
+    static CLASSES: OnceLock<HashMap<i64, i64>> = OnceLock::new();
+    let classes = CLASSES.get_or_init(|| {
+        let usual = |row: &Vec<Value>| {
+            (row[7] == Value::Bool(true)).then(|| Some((row[6].as_i64()?, row[0].as_i64()?))).flatten()
+        };
+        table("pg_opclass").iter().flat_map(|rows| rows.iter()).filter_map(usual).collect()
+    });
+    let oid = |ty: &SqlType| classes.get(&i64::from(ty.pg_oid())).copied();
+    const ANY_ARRAY: i64 = 2277;
+    let wider = match ty {
+        SqlType::Varchar(_) => oid(&SqlType::Text),
+        SqlType::Array(_) => classes.get(&ANY_ARRAY).copied(),
+        _ => None,
+    };
+    oid(ty).or(wider).unwrap_or(0)
+}
+
+/// Reads a file. Its lines are as `COPY` writes them; a test shows that each is well formed.
+fn read(relation: &str) -> Rows {
+    let Some((_, text)) = FILES.iter().find(|(name, _)| *name == relation) else { return Arc::new([]) };
+    let Some(id) = RelationId::find(PG_CATALOG, relation) else { return Arc::new([]) };
+    let types: Vec<&SqlType> = id.get().columns.iter().map(|column| &column.ty).collect();
+    let wanted = wanted(relation);
+    text.lines()
+        .filter_map(|line| {
+            let mut fields: Vec<&str> = line.split('\t').collect();
+            // Functions to which other rows refer are marked in front.
+            let needed = relation == "pg_proc" && fields.remove(0) == "1";
+            let row: Option<Vec<Value>> =
+                fields.iter().zip(&types).map(|(field, ty)| value(field, ty)).collect();
+            row.filter(|row| row.len() == types.len() && (needed || wanted(row)))
+        })
+        .collect()
+}
+
+/// A field of a file as a value. References stand there as numbers.
+fn value(field: &str, ty: &SqlType) -> Option<Value> {
+    if field == "\\N" {
+        return Some(Value::Null);
+    }
+    let text = if field.contains('\\') { unescaped(field) } else { field.to_string() };
+    match ty {
+        SqlType::System(system) if system.is_reference() => text.parse().ok().map(Value::Int8),
+        ty => parse_text(ty, &text, &TimeZone::UTC).ok(),
+    }
+}
+
+/// `\\`, `\n` and `\t` of a field.
+fn unescaped(field: &str) -> String {
+    let mut out = String::with_capacity(field.len());
+    let mut characters = field.chars();
+    while let Some(character) = characters.next() {
+        out.push(match character {
+            '\\' => match characters.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some(other) => other,
+                None => '\\',
+            },
+            other => other,
+        });
+    }
+    out
+}
+
+type Wanted = Box<dyn Fn(&[Value]) -> bool>;
+
+/// Which rows of a file are of things that Verso has.
+fn wanted(relation: &str) -> Wanted {
+    match relation {
+        "pg_type" => Box::new(|row| knows(&row[0]) || row[6] == Value::text("p")),
+        "pg_proc" => Box::new(|row| has_function(row)),
+        "pg_operator" => Box::new(|row| has_operator(row)),
+        "pg_cast" => Box::new(|row| knows(&row[1]) && knows(&row[2])),
+        "pg_opclass" => Box::new(|row| knows(&row[6]) || row[6] == Value::Int8(2277)),
+        "pg_amop" => among("pg_operator", 0, 6),
+        "pg_amproc" | "pg_aggregate" => among("pg_proc", 0, if relation == "pg_amproc" { 5 } else { 0 }),
+        "pg_description" => {
+            let described: HashMap<i64, HashSet<i64>> =
+                [(1247, "pg_type"), (1255, "pg_proc"), (2617, "pg_operator")]
+                    .into_iter()
+                    .map(|(class, relation)| (class, numbers(relation, 0)))
+                    .collect();
+            Box::new(move |row| {
+                let (Some(object), Some(class)) = (row[0].as_i64(), row[1].as_i64()) else { return false };
+                described.get(&class).is_none_or(|numbers| numbers.contains(&object))
+            })
+        }
+        _ => Box::new(|_| true),
+    }
+}
+
+/// Rows whose column `own` has a number that is in column `column` of a relation.
+fn among(relation: &str, column: usize, own: usize) -> Wanted {
+    let numbers = numbers(relation, column);
+    Box::new(move |row| row[own].as_i64().is_some_and(|number| numbers.contains(&number)))
+}
+
+fn numbers(relation: &str, column: usize) -> HashSet<i64> {
+    table(relation).iter().flat_map(|rows| rows.iter()).filter_map(|row| row[column].as_i64()).collect()
+}
+
+/// Is it the number of a type of Verso's?
+fn knows(oid: &Value) -> bool {
+    type_of(oid).is_some()
+}
+
+fn type_of(oid: &Value) -> Option<SqlType> {
+    SqlType::from_pg_oid(u32::try_from(oid.as_i64()?).ok()?, -1)
+}
+
+/// Does the registry have a function of this name and as many arguments?
+fn has_function(row: &[Value]) -> bool {
+    let (Some(name), Some(count)) = (row[1].as_str(), row[16].as_i64()) else { return false };
+    let fits = |args: usize, variadic: bool| variadic || i64::try_from(args) == Ok(count);
+    candidates(name).iter().any(|function| fits(function.args.len(), function.variadic))
+        || aggregate_candidates(name).iter().any(|function| fits(function.args.len(), false))
+        || !window_candidates(name).is_empty()
+}
+
+/// Does the registry have an operator of this symbol and as many operands, over types that Verso knows?
+fn has_operator(row: &[Value]) -> bool {
+    let Some(symbol) = row[1].as_str() else { return false };
+    let prefix = row[7] == Value::Int8(0);
+    let known = |value: &Value| knows(value) || matches!(value.as_i64(), Some(2277 | 2283));
+    let operands = if prefix { 1 } else { 2 };
+    (prefix || known(&row[7]))
+        && known(&row[8])
+        && (operator_candidates(symbol).iter().any(|operator| operator.args.len() == operands)
+            || matches!(symbol, "~~" | "!~~" | "~~*" | "!~~*"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_a_file_is_a_row_of_its_relation() {
+        for (relation, text) in FILES {
+            let types = &RelationId::find(PG_CATALOG, relation).expect(relation).get().columns;
+            for line in text.lines() {
+                let mut fields: Vec<&str> = line.split('\t').collect();
+                if *relation == "pg_proc" {
+                    fields.remove(0);
+                }
+                assert_eq!(fields.len(), types.len(), "{relation}: {line}");
+                for (field, column) in fields.iter().zip(types) {
+                    let read = value(field, &column.ty);
+                    assert!(read.is_some(), "{relation}.{}: {field}", column.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_verso_has_is_there_with_postgresql_s_numbers() {
+        let row = |relation: &str, oid: i64| {
+            let rows = table(relation).expect("a file");
+            rows.iter().find(|row| row[0] == Value::Int8(oid)).map(|row| row[1].clone())
+        };
+        assert_eq!(row("pg_type", 23), Some(Value::text("int4")));
+        assert_eq!(row("pg_type", 600), None); // point
+        assert_eq!(row("pg_proc", 1317), Some(Value::text("length")));
+        assert_eq!(row("pg_operator", 96), Some(Value::text("=")));
+        assert_eq!(row("pg_am", 403), Some(Value::text("btree")));
+        assert_eq!(default_class(&SqlType::Int4), 1978);
+        assert_eq!(default_class(&SqlType::Varchar(Some(3))), default_class(&SqlType::Text));
+    }
+}

@@ -1,0 +1,115 @@
+//! The system catalogs: rows of the relations of `pg_catalog`, and the functions over them.
+//!
+//! Everything is made from the immutable snapshot of the catalog that the statement sees, when a query asks. A module
+//! knows the rows of a few relations; relations of what Verso does not have are empty.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`fixed`] | rows that are always the same: types, functions, operators, casts |
+//! | [`keys`] | what a query wants columns to be equal to |
+//! | [`relations`] | `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`, `pg_sequence` |
+//! | [`constraints`] | `pg_constraint`, `pg_depend` |
+//! | [`objects`] | schemas, databases, roles, functions of users, settings, time zones |
+//! | [`activity`] | sessions, locks, cursors, statistics |
+//! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
+//! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
+//! | [`calls`] | the functions over the catalogs, by name |
+//!
+//! 1. A row has a value for every column of its relation in `verso-catalog`'s list, in that order.
+//! 2. Keys only leave rows out that do not fit; the query's own condition still decides.
+
+mod activity;
+mod calls;
+mod constraints;
+mod definitions;
+mod fixed;
+mod keys;
+mod names;
+mod objects;
+mod relations;
+
+use verso_catalog::{RelationId, SystemRowIter};
+use verso_types::Value;
+use verso_types::array::Array;
+
+use crate::views::Views;
+use keys::Keys;
+
+pub(crate) use calls::call;
+
+pub(crate) use names::SessionNames;
+
+/// Rows that were made at once.
+fn all(rows: Vec<Vec<Value>>) -> SystemRowIter {
+    Box::new(rows.into_iter())
+}
+
+/// The rows of a relation, as far as they can have these values in these columns.
+pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Value)]) -> SystemRowIter {
+    let keys = Keys { relation: relation.get(), keys };
+    if relation.get().schema != verso_catalog::snapshot::PG_CATALOG {
+        return all(Vec::new());
+    }
+    let Some(catalog) = views.services.catalog.borrow().clone() else { return all(Vec::new()) };
+    match relation.get().name {
+        "pg_class" => relations::classes(views, &catalog, &keys),
+        "pg_attribute" => relations::attributes(&catalog, &keys),
+        "pg_attrdef" => all(relations::defaults(views, &catalog, &keys)),
+        "pg_index" => all(relations::indexes(&catalog, &keys)),
+        "pg_sequence" => all(relations::sequences(&catalog, &keys)),
+        "pg_constraint" => all(constraints::constraints(views, &catalog, &keys)),
+        "pg_depend" => all(constraints::depends(&catalog)),
+        "pg_namespace" => all(objects::namespaces(&catalog)),
+        "pg_database" => all(objects::databases()),
+        "pg_tablespace" => all(objects::tablespaces()),
+        "pg_authid" => all(objects::authids(views)),
+        "pg_roles" => all(objects::roles(views)),
+        "pg_proc" => Box::new(fixed::rows("pg_proc", &keys).chain(objects::functions(&catalog))),
+        "pg_settings" => all(objects::settings(views)),
+        "pg_timezone_names" => all(objects::time_zones(views)),
+        "pg_stat_activity" => all(activity::sessions(views)),
+        "pg_locks" => all(activity::locks(views)),
+        "pg_prepared_xacts" => all(activity::prepared(views)),
+        "pg_cursors" => all(views.cursors.rows()),
+        "pg_prepared_statements" => all(views.named.rows()),
+        "pg_stat_database" => all(activity::databases(views)),
+        "pg_stat_all_tables" => all(activity::tables(&catalog)),
+        "pg_stat_all_indexes" => all(activity::indexes(&catalog)),
+        name => fixed::rows(name, &keys),
+    }
+}
+
+/// An oid as a value.
+fn oid(oid: verso_catalog::Oid) -> Value {
+    Value::Int8(oid.0.into())
+}
+
+/// A number as an oid.
+fn number(oid: u32) -> Value {
+    Value::Int8(oid.into())
+}
+
+/// A letter, as `"char"` columns have them.
+fn letter(letter: char) -> Value {
+    Value::text(letter.encode_utf8(&mut [0; 4]))
+}
+
+/// A vector.
+fn vector(values: impl IntoIterator<Item = Value>) -> Value {
+    Value::Array(Array::vector(values.into_iter().collect::<Vec<_>>()))
+}
+
+/// An array of smallints.
+fn shorts(numbers: impl IntoIterator<Item = i16>) -> Value {
+    Value::Array(numbers.into_iter().map(Value::Int2).collect())
+}
+
+/// A number of columns, of a column.
+fn short(number: usize) -> Value {
+    Value::Int2(i16::try_from(number).unwrap_or(i16::MAX))
+}
+
+/// A column's number.
+fn attnum(id: u16) -> i16 {
+    i16::try_from(id).unwrap_or(i16::MAX)
+}

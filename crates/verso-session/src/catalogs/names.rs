@@ -1,0 +1,334 @@
+//! Names of catalog entries from and to their numbers, as one session sees them: `regclass` and its relatives.
+
+use std::sync::{Arc, Weak};
+
+use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
+use verso_catalog::{CatalogSnapshot, INFORMATION_SCHEMA, Oid, RelationId, SystemRelation};
+use verso_exec::functions::quote_ident;
+use verso_types::names::ObjectNames;
+use verso_types::{SqlType, SystemType, TypeError, Value};
+
+use super::fixed;
+use super::relations::INFORMATION_SCHEMA_OID;
+use crate::instance::Instance;
+
+/// The names of a version of the catalog.
+pub(crate) struct SessionNames {
+    catalog: Arc<CatalogSnapshot>,
+    /// Roles are no part of the snapshot. The session holds the instance.
+    instance: Weak<Instance>,
+}
+
+impl SessionNames {
+    pub(crate) fn new(catalog: &Arc<CatalogSnapshot>, instance: &Arc<Instance>) -> SessionNames {
+        SessionNames { catalog: Arc::clone(catalog), instance: Arc::downgrade(instance) }
+    }
+
+    /// Are they those of this snapshot?
+    pub(crate) fn is_of(&self, catalog: &Arc<CatalogSnapshot>) -> bool {
+        Arc::ptr_eq(&self.catalog, catalog)
+    }
+
+    fn roles(&self) -> Vec<verso_catalog::Role> {
+        self.instance.upgrade().and_then(|instance| instance.roles().ok()).unwrap_or_default()
+    }
+}
+
+/// A name in parts: `schema.name`, each folded unless it is quoted.
+///
+/// # Errors
+/// 42602 for what is no name, 0A000 for more than three parts.
+pub(super) fn parts(text: &str) -> Result<Vec<String>, TypeError> {
+    let invalid = || TypeError::new("42602", "invalid name syntax");
+    let mut parts = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (part, behind) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let mut part = String::new();
+                let mut characters = quoted.char_indices();
+                let end = loop {
+                    match characters.next() {
+                        Some((at, '"')) if quoted[at + 1..].starts_with('"') => {
+                            characters.next();
+                            part.push('"');
+                        }
+                        Some((at, '"')) => break at + 1,
+                        Some((_, character)) => part.push(character),
+                        None => return Err(invalid()),
+                    }
+                };
+                (part, quoted[end..].trim_start())
+            }
+            None => {
+                let end = rest.find(['.', '"']).unwrap_or(rest.len());
+                let part = rest[..end].trim();
+                if part.contains(char::is_whitespace) {
+                    return Err(invalid());
+                }
+                (part.to_lowercase(), &rest[end..])
+            }
+        };
+        if part.is_empty() {
+            return Err(invalid());
+        }
+        parts.push(part);
+        match behind.strip_prefix('.') {
+            Some(behind) => rest = behind.trim_start(),
+            None if behind.is_empty() => return Ok(parts),
+            None => return Err(invalid()),
+        }
+    }
+}
+
+/// The schema, if one is named, and the name.
+fn path(text: &str) -> Result<(Option<String>, String), TypeError> {
+    let mut parts = parts(text)?;
+    let name = parts.pop().unwrap_or_default();
+    if parts.len() > 2 {
+        let message = format!("improper relation name (too many dotted names): {text}");
+        return Err(TypeError::new("42601", message));
+    }
+    Ok((parts.pop(), name))
+}
+
+/// The relation of a name: its number.
+pub(super) fn relation(catalog: &CatalogSnapshot, schema: Option<&str>, name: &str) -> Option<u32> {
+    let system = match schema {
+        None => RelationId::find(PG_CATALOG, name),
+        Some(schema) => RelationId::find(schema, name),
+    };
+    if let Some(system) = system {
+        return Some(system.get().oid.0);
+    }
+    catalog.relation(schema, name).map(|relation| relation.oid().0)
+}
+
+/// The type of a name as SQL spells it.
+pub(super) fn type_named(text: &str) -> Option<SqlType> {
+    verso_parser::parse_type(text).ok()
+}
+
+/// Rows of a fixed relation by the text in column 1.
+fn fixed_by_name(relation: &str, name: &str) -> Vec<u32> {
+    let rows = fixed::table(relation);
+    rows.iter()
+        .flat_map(|rows| rows.iter())
+        .filter(|row| row[1].as_str() == Some(name))
+        .filter_map(|row| u32::try_from(row[0].as_i64()?).ok())
+        .collect()
+}
+
+/// The row of a fixed relation with this number.
+fn fixed_row(relation: &str, oid: u32) -> Option<Vec<Value>> {
+    let rows = fixed::table(relation)?;
+    rows.iter().find(|row| row[0] == Value::Int8(oid.into())).cloned()
+}
+
+/// The name of a type by its number; that of what Verso does not know from its row.
+pub(super) fn type_name(oid: u32) -> Option<String> {
+    if let Some(ty) = SqlType::from_pg_oid(oid, -1) {
+        return Some(ty.pg_name());
+    }
+    fixed_row("pg_type", oid).and_then(|row| row[1].as_str().map(quoted_type))
+}
+
+/// `"any"` needs its quotes.
+fn quoted_type(name: &str) -> String {
+    if name == "any" { "\"any\"".to_string() } else { name.to_string() }
+}
+
+/// `(integer, text)` of a vector of types.
+fn type_list(types: &Value) -> String {
+    let Value::Array(types) = types else { return "()".to_string() };
+    let names = types.iter().filter_map(|oid| type_name(u32::try_from(oid.as_i64()?).ok()?));
+    format!("({})", names.collect::<Vec<_>>().join(","))
+}
+
+impl SessionNames {
+    fn functions(&self, schema: Option<&str>, name: &str) -> Vec<u32> {
+        let mut found = match schema {
+            None | Some(PG_CATALOG) => fixed_by_name("pg_proc", name),
+            Some(_) => Vec::new(),
+        };
+        found.extend(self.catalog.functions(schema, name).iter().map(|function| function.oid.0));
+        found
+    }
+
+    /// A function with its arguments: `length(text)`.
+    fn function(&self, text: &str) -> Result<Option<u32>, TypeError> {
+        let Some((name, args)) = text.trim_end().strip_suffix(')').and_then(|text| text.split_once('('))
+        else {
+            return Err(TypeError::new("22P02", "expected a left parenthesis"));
+        };
+        let (schema, name) = path(name)?;
+        let types: Option<Vec<u32>> = args
+            .split(',')
+            .filter(|arg| !arg.trim().is_empty())
+            .map(|arg| type_named(arg).map(|ty| ty.pg_oid()))
+            .collect();
+        let Some(types) = types else { return Ok(None) };
+        let takes = |oid: &u32| match fixed_row("pg_proc", *oid) {
+            Some(row) => {
+                let Value::Array(args) = &row[19] else { return false };
+                args.iter().map(Value::as_i64).eq(types.iter().map(|oid| Some(i64::from(*oid))))
+            }
+            None => self.catalog.all_functions().any(|function| {
+                function.oid.0 == *oid
+                    && function.args.iter().map(|arg| arg.ty.pg_oid()).eq(types.iter().copied())
+            }),
+        };
+        Ok(self.functions(schema.as_deref(), &name).into_iter().find(takes))
+    }
+
+    fn one(found: &[u32], what: &str, text: &str) -> Result<Option<u32>, TypeError> {
+        match found {
+            [] => Ok(None),
+            [one] => Ok(Some(*one)),
+            _ => Err(TypeError::new("42725", format!("more than one {what} named \"{text}\""))),
+        }
+    }
+
+    fn function_name(&self, oid: u32, arguments: bool) -> Option<String> {
+        if let Some(row) = fixed_row("pg_proc", oid) {
+            let own = row[1].as_str()?;
+            let name = quote_ident(own);
+            return Some(match arguments {
+                true => name + &type_list(&row[19]),
+                false if self.functions(None, own).len() > 1 => format!("{PG_CATALOG}.{name}"),
+                false => name,
+            });
+        }
+        let function = self.catalog.all_functions().find(|function| function.oid.0 == oid)?;
+        let name = qualified(&function.schema, &function.name);
+        let types: Vec<String> = function.args.iter().map(|arg| arg.ty.pg_name()).collect();
+        Some(if arguments { format!("{name}({})", types.join(",")) } else { name })
+    }
+}
+
+/// A name with its schema where the session would not find it without.
+pub(super) fn qualified(schema: &str, name: &str) -> String {
+    match schema {
+        PG_CATALOG | PUBLIC => quote_ident(name),
+        schema => format!("{}.{}", quote_ident(schema), quote_ident(name)),
+    }
+}
+
+/// The name of a relation by its number, as the session writes it.
+pub(super) fn relation_name(catalog: &CatalogSnapshot, oid: Oid) -> Option<String> {
+    if let Some(system) = SystemRelation::by_oid(oid) {
+        return Some(qualified(system.schema, system.name));
+    }
+    let (schema, name) = catalog.relation_by_oid(oid)?.path();
+    Some(qualified(schema, name))
+}
+
+impl ObjectNames for SessionNames {
+    fn find(&self, ty: SystemType, text: &str) -> Result<Option<u32>, TypeError> {
+        match ty {
+            SystemType::Regclass => {
+                let (schema, name) = path(text)?;
+                Ok(relation(&self.catalog, schema.as_deref(), &name))
+            }
+            SystemType::Regtype => Ok(type_named(text).map(|ty| ty.pg_oid())),
+            SystemType::Regnamespace => {
+                let (_, name) = path(text)?;
+                Ok(match name.as_str() {
+                    INFORMATION_SCHEMA => Some(INFORMATION_SCHEMA_OID),
+                    name => self.catalog.schema(name).map(|schema| schema.oid.0),
+                })
+            }
+            SystemType::Regrole => {
+                let (_, name) = path(text)?;
+                Ok(self.roles().iter().find(|role| *role.name == *name).map(|role| role.oid.0))
+            }
+            SystemType::Regproc => {
+                let (schema, name) = path(text)?;
+                SessionNames::one(&self.functions(schema.as_deref(), &name), "function", text)
+            }
+            SystemType::Regprocedure => self.function(text),
+            SystemType::Regoper => {
+                let symbol = text.rsplit_once('.').map_or(text, |(_, symbol)| symbol);
+                SessionNames::one(&fixed_by_name("pg_operator", symbol), "operator", text)
+            }
+            SystemType::Regoperator => {
+                let Some((symbol, args)) =
+                    text.trim_end().strip_suffix(')').and_then(|text| text.split_once('('))
+                else {
+                    return Err(TypeError::new("22P02", "expected a left parenthesis"));
+                };
+                let symbol = symbol.trim().rsplit_once('.').map_or(symbol.trim(), |(_, symbol)| symbol);
+                let types: Option<Vec<i64>> = args
+                    .split(',')
+                    .map(|arg| match arg.trim() {
+                        "none" | "NONE" => Some(0),
+                        arg => type_named(arg).map(|ty| ty.pg_oid().into()),
+                    })
+                    .collect();
+                let Some([left, right]) = types.and_then(|types| <[i64; 2]>::try_from(types).ok()) else {
+                    return Ok(None);
+                };
+                let fits = |oid: &u32| {
+                    fixed_row("pg_operator", *oid)
+                        .is_some_and(|row| row[7] == Value::Int8(left) && row[8] == Value::Int8(right))
+                };
+                Ok(fixed_by_name("pg_operator", symbol).into_iter().find(fits))
+            }
+            SystemType::Regcollation => {
+                let (_, name) = path(text)?;
+                Ok(fixed_by_name("pg_collation", &name).first().copied())
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn name(&self, ty: SystemType, oid: u32) -> Option<String> {
+        match ty {
+            SystemType::Regclass => relation_name(&self.catalog, Oid(oid)),
+            SystemType::Regtype => type_name(oid),
+            SystemType::Regnamespace => match oid {
+                INFORMATION_SCHEMA_OID => Some(INFORMATION_SCHEMA.to_string()),
+                oid => {
+                    let schema = self.catalog.schemas().find(|schema| schema.oid.0 == oid)?;
+                    Some(quote_ident(&schema.name))
+                }
+            },
+            SystemType::Regrole => {
+                self.roles().iter().find(|role| role.oid.0 == oid).map(|role| quote_ident(&role.name))
+            }
+            SystemType::Regproc => self.function_name(oid, false),
+            SystemType::Regprocedure => self.function_name(oid, true),
+            SystemType::Regoper => {
+                let row = fixed_row("pg_operator", oid)?;
+                let symbol = row[1].as_str()?;
+                let alone = fixed_by_name("pg_operator", symbol).len() == 1;
+                Some(if alone { symbol.to_string() } else { format!("{PG_CATALOG}.{symbol}") })
+            }
+            SystemType::Regoperator => {
+                let row = fixed_row("pg_operator", oid)?;
+                let side = |value: &Value| match value.as_i64() {
+                    Some(0) | None => "NONE".to_string(),
+                    Some(oid) => u32::try_from(oid).ok().and_then(type_name).unwrap_or_default(),
+                };
+                Some(format!("{}({},{})", row[1].as_str()?, side(&row[7]), side(&row[8])))
+            }
+            SystemType::Regcollation => Some(quote_ident(fixed_row("pg_collation", oid)?[1].as_str()?)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_folded_unless_they_are_quoted() {
+        let read = |text| parts(text).map(|parts| parts.join("|"));
+        assert_eq!(read("Public.T1"), Ok("public|t1".to_string()));
+        assert_eq!(read("\"My \"\"T\".\"x.y\""), Ok("My \"T|x.y".to_string()));
+        for wrong in ["", "a.", ".b", "a b", "\"open", "\"a\"b"] {
+            assert_eq!(read(wrong).expect_err(wrong).sqlstate, "42602");
+        }
+    }
+}

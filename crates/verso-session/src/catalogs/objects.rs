@@ -1,0 +1,215 @@
+//! Rows of schemas, databases, tablespaces, roles, functions of users, settings and time zones.
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Role, Volatility};
+use verso_types::{Interval, SqlType, Value};
+
+use super::relations::{INFORMATION_SCHEMA_OID, OWNER, namespace};
+use super::{letter, number, oid, short};
+use crate::services::DATABASE;
+use crate::settings::SETTINGS;
+use crate::views::Views;
+
+/// The number of the one database.
+pub(super) const DATABASE_OID: u32 = 5;
+/// The number of `pg_default`.
+const DEFAULT_TABLESPACE: u32 = 1663;
+/// UTF8, as PostgreSQL numbers encodings.
+pub(super) const UTF8: i32 = 6;
+
+/// The rows of `pg_namespace`.
+pub(super) fn namespaces(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let row = |oid: Value, name: &str| vec![oid, Value::text(name), number(OWNER), Value::Null];
+    let own = catalog.schemas().map(|schema| row(oid(schema.oid), &schema.name));
+    own.chain([row(number(INFORMATION_SCHEMA_OID), verso_catalog::INFORMATION_SCHEMA)]).collect()
+}
+
+/// The row of `pg_database`.
+pub(super) fn databases() -> Vec<Vec<Value>> {
+    vec![vec![
+        number(DATABASE_OID),
+        Value::text(DATABASE),
+        number(OWNER),
+        Value::Int4(UTF8),
+        letter('c'),
+        Value::Bool(false),
+        Value::Bool(true),
+        Value::Bool(false),
+        Value::Int4(-1),
+        number(0),
+        number(0),
+        number(DEFAULT_TABLESPACE),
+        Value::text("C"),
+        Value::text("C"),
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        Value::Null,
+    ]]
+}
+
+/// The rows of `pg_tablespace`: the database's file is the one there is.
+pub(super) fn tablespaces() -> Vec<Vec<Value>> {
+    vec![vec![number(DEFAULT_TABLESPACE), Value::text("pg_default"), number(OWNER), Value::Null, Value::Null]]
+}
+
+/// All roles. A catalog that cannot be read has told so to the statement that looked for a table.
+pub(super) fn all_roles(views: &Views<'_>) -> Vec<Role> {
+    views.services.instance.roles().unwrap_or_default()
+}
+
+/// The rows of `pg_authid`, of which only a superuser sees the passwords.
+pub(super) fn authids(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let superuser = views.services.identity.superuser;
+    let row = |role: &Role| {
+        let password = role.password.as_ref().filter(|_| superuser);
+        vec![
+            oid(role.oid),
+            Value::Text(Arc::clone(&role.name)),
+            Value::Bool(role.superuser),
+            Value::Bool(true),
+            Value::Bool(role.create_role || role.superuser),
+            Value::Bool(role.superuser),
+            Value::Bool(role.login),
+            Value::Bool(false),
+            Value::Bool(role.superuser),
+            Value::Int4(-1),
+            password.map_or(Value::Null, |password| Value::Text(Arc::clone(password))),
+            role.valid_until.map_or(Value::Null, Value::Timestamptz),
+        ]
+    };
+    all_roles(views).iter().map(row).collect()
+}
+
+/// The rows of `pg_roles`, without the passwords.
+pub(super) fn roles(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let row = |role: &Role| {
+        let mut row = role.to_values();
+        // PostgreSQL's newer column `rolconfig` stands in front of the number.
+        let oid = row.pop().unwrap_or(Value::Null);
+        row.extend([Value::Null, oid]);
+        row
+    };
+    all_roles(views).iter().map(row).collect()
+}
+
+/// The number of a language.
+pub(super) fn language(language: FunctionLanguage) -> Value {
+    let rows = super::fixed::table("pg_language");
+    let own = |row: &&Vec<Value>| row[1].as_str() == Some(language.name());
+    rows.iter().flat_map(|rows| rows.iter()).find(own).map_or(Value::Int8(0), |row| row[0].clone())
+}
+
+/// The type of what a function gives.
+pub(super) fn result_type(returns: &FunctionReturn) -> SqlType {
+    match returns {
+        FunctionReturn::Void => SqlType::Void,
+        FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),
+        FunctionReturn::Table(columns) => match columns.as_slice() {
+            [(_, ty)] => ty.clone(),
+            _ => SqlType::Record,
+        },
+    }
+}
+
+/// The rows of `pg_proc` for functions of users.
+pub(super) fn functions(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
+    catalog.all_functions().map(|function| function_row(catalog, function)).collect()
+}
+
+fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value> {
+    let types = || function.args.iter().map(|arg| number(arg.ty.pg_oid()));
+    let columns: &[(Arc<str>, SqlType)] = match &function.returns {
+        FunctionReturn::Table(columns) => columns,
+        _ => &[],
+    };
+    let named = function.args.iter().any(|arg| !arg.name.is_empty()) || !columns.is_empty();
+    let names = function.args.iter().map(|arg| &arg.name).chain(columns.iter().map(|(name, _)| name));
+    let all_types = types().chain(columns.iter().map(|(_, ty)| number(ty.pg_oid())));
+    let modes = function.args.iter().map(|_| letter('i')).chain(columns.iter().map(|_| letter('t')));
+    let some = |wanted: bool, value: Value| if wanted { value } else { Value::Null };
+    vec![
+        oid(function.oid),
+        Value::Text(Arc::clone(&function.name)),
+        namespace(catalog, &function.schema),
+        number(OWNER),
+        language(function.language),
+        Value::Float4(100.0),
+        Value::Float4(if function.returns.is_set() { 1000.0 } else { 0.0 }),
+        number(0),
+        number(0),
+        letter('f'),
+        Value::Bool(false),
+        Value::Bool(false),
+        Value::Bool(function.strict),
+        Value::Bool(function.returns.is_set()),
+        letter(match function.volatility {
+            Volatility::Immutable => 'i',
+            Volatility::Stable => 's',
+            Volatility::Volatile => 'v',
+        }),
+        letter('u'),
+        short(function.args.len()),
+        Value::Int2(0),
+        number(result_type(&function.returns).pg_oid()),
+        super::vector(types()),
+        some(!columns.is_empty(), Value::Array(all_types.collect())),
+        some(!columns.is_empty(), Value::Array(modes.collect())),
+        some(named, Value::Array(names.map(|name| Value::Text(Arc::clone(name))).collect())),
+        Value::Null,
+        Value::Null,
+        Value::Text(Arc::clone(&function.body)),
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        Value::Null,
+    ]
+}
+
+/// The rows of `pg_settings`.
+pub(super) fn settings(views: &Views<'_>) -> Vec<Vec<Value>> {
+    let row = |(name, description): &(&str, &str)| {
+        let setting = views.services.show(name).unwrap_or_default();
+        let kind = match setting.as_str() {
+            "on" | "off" => "bool",
+            text if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => "integer",
+            _ => "string",
+        };
+        let fixed = matches!(*name, "server_version" | "server_version_num" | "server_encoding");
+        vec![
+            Value::text(name),
+            Value::text(&setting),
+            Value::Null,
+            Value::text(if fixed { "Preset Options" } else { "Client Connection Defaults" }),
+            Value::text(description),
+            Value::Null,
+            Value::text(if fixed { "internal" } else { "user" }),
+            Value::text(kind),
+            Value::text("default"),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::text(&setting),
+            Value::text(&setting),
+            Value::Null,
+            Value::Null,
+            Value::Bool(false),
+        ]
+    };
+    SETTINGS.iter().map(row).collect()
+}
+
+/// The rows of `pg_timezone_names`, as of now.
+pub(super) fn time_zones(views: &Views<'_>) -> Vec<Vec<Value>> {
+    use verso_exec::context::Clock;
+    let now = views.services.clocks.transaction_timestamp();
+    let row = |name: String| {
+        let zone = verso_types::datetime::time_zone(&name).ok()?;
+        let offset = verso_types::datetime::to_local(now, &zone) - now;
+        let abbreviation = Value::text(&name);
+        let offset = Value::Interval(Interval { micros: offset, ..Interval::default() });
+        Some(vec![Value::text(&name), abbreviation, offset, Value::Bool(false)])
+    };
+    verso_types::datetime::zone_names().into_iter().filter_map(row).collect()
+}

@@ -1,0 +1,449 @@
+//! Rows of `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index` and `pg_sequence`.
+
+use std::sync::Arc;
+
+use verso_catalog::snapshot::PG_CATALOG;
+use verso_catalog::{
+    CatalogSnapshot, ColumnDef, ConstraintKind, Identity, IndexDef, Oid, Relation, SequenceDef,
+    SystemRelation, SystemRowIter, TableDef,
+};
+use verso_types::{SqlType, Value};
+
+use super::fixed::{default_class, type_facts};
+use super::keys::Keys;
+use super::{attnum, letter, number, oid, short, vector};
+use crate::views::Views;
+
+/// The owner of what the system has made.
+pub(super) const OWNER: u32 = 10;
+/// The number of `information_schema`.
+pub(super) const INFORMATION_SCHEMA_OID: u32 = 13_144;
+/// The access methods, as `pg_am` has them.
+const HEAP: u32 = 2;
+const BTREE: u32 = 403;
+
+/// The number of a schema.
+pub(super) fn namespace(catalog: &CatalogSnapshot, schema: &str) -> Value {
+    match schema {
+        verso_catalog::INFORMATION_SCHEMA => number(INFORMATION_SCHEMA_OID),
+        schema => catalog.schema(schema).map_or(Value::Int8(0), |schema| oid(schema.oid)),
+    }
+}
+
+/// The relations of users, as far as the oid and name in these columns fit.
+pub(super) fn of_users(
+    catalog: &Arc<CatalogSnapshot>,
+    keys: &Keys<'_>,
+    oid_column: &str,
+    name_column: Option<&str>,
+) -> Vec<Relation> {
+    let name = name_column.and_then(|column| keys.text(column));
+    let fits =
+        |relation: &&Relation| !relation.oid().is_system() && name.is_none_or(|name| relation.name() == name);
+    match keys.oid(oid_column) {
+        Some(wanted) => catalog.relation_by_oid(wanted).filter(fits).cloned().into_iter().collect(),
+        None => catalog.relations().filter(fits).cloned().collect(),
+    }
+}
+
+/// The system's relations that fit in the same way.
+fn of_system(keys: &Keys<'_>, oid_column: &str, name_column: Option<&str>) -> Vec<&'static SystemRelation> {
+    let name = name_column.and_then(|column| keys.text(column));
+    let fits = |relation: &&SystemRelation| name.is_none_or(|name| relation.name == name);
+    match keys.oid(oid_column) {
+        Some(wanted) => SystemRelation::by_oid(wanted).filter(fits).into_iter().collect(),
+        None => SystemRelation::all().iter().filter(fits).collect(),
+    }
+}
+
+/// What rows of `pg_class` differ in.
+struct Class {
+    oid: Value,
+    name: Value,
+    namespace: Value,
+    row_type: u32,
+    method: u32,
+    file: u32,
+    pages: i32,
+    rows: f32,
+    kind: char,
+    columns: usize,
+    checks: usize,
+    has_index: bool,
+    has_triggers: bool,
+    options: Value,
+}
+
+impl Class {
+    fn row(self) -> Vec<Value> {
+        let no = || Value::Bool(false);
+        let stored = matches!(self.kind, 'r' | 'm');
+        vec![
+            self.oid,
+            self.name,
+            self.namespace,
+            number(self.row_type),
+            number(0),
+            number(OWNER),
+            number(self.method),
+            number(self.file),
+            number(0),
+            Value::Int4(self.pages),
+            Value::Float4(self.rows),
+            Value::Int4(0),
+            Value::Int4(0),
+            number(0),
+            Value::Bool(self.has_index),
+            no(),
+            letter('p'),
+            letter(self.kind),
+            short(self.columns),
+            short(self.checks),
+            no(),
+            Value::Bool(self.has_triggers),
+            no(),
+            no(),
+            no(),
+            Value::Bool(true),
+            letter(if stored { 'd' } else { 'n' }),
+            no(),
+            number(0),
+            number(0),
+            number(0),
+            Value::Null,
+            self.options,
+            Value::Null,
+        ]
+    }
+}
+
+/// The rows of `pg_class`.
+pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> SystemRowIter {
+    let system = of_system(keys, "oid", Some("relname")).into_iter().map(|relation| {
+        let schema = if relation.schema == PG_CATALOG { 11 } else { INFORMATION_SCHEMA_OID };
+        let class = Class {
+            oid: oid(relation.oid),
+            name: Value::text(relation.name),
+            namespace: number(schema),
+            row_type: relation.row_type.0,
+            method: if relation.kind == 'r' { HEAP } else { 0 },
+            file: 0,
+            pages: 0,
+            rows: -1.0,
+            kind: relation.kind,
+            columns: relation.columns.len(),
+            checks: 0,
+            has_index: false,
+            has_triggers: false,
+            options: Value::Null,
+        };
+        class.row()
+    });
+    let users = of_users(catalog, keys, "oid", Some("relname"));
+    let (catalog, engine) = (Arc::clone(catalog), views.services.instance.engine.clone());
+    let users = users.into_iter().map(move |relation| {
+        let (schema, _) = relation.path();
+        let base = Class {
+            oid: oid(relation.oid()),
+            name: Value::text(relation.name()),
+            namespace: namespace(&catalog, schema),
+            row_type: 0,
+            method: 0,
+            file: relation.oid().0,
+            pages: 1,
+            rows: 0.0,
+            kind: 'r',
+            columns: 0,
+            checks: 0,
+            has_index: false,
+            has_triggers: false,
+            options: Value::Null,
+        };
+        let class = match &relation {
+            Relation::Table(table) => {
+                let pages = engine.heap(table.heap).map_or(0, |heap| u64::from(heap.page_count()));
+                let is_check = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Check { .. });
+                let is_foreign = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Foreign(_));
+                Class {
+                    method: HEAP,
+                    file: table.heap.0,
+                    pages: i32::try_from(pages).unwrap_or(i32::MAX),
+                    rows: catalog.rows(table).map_or(-1.0, |rows| rows as f32),
+                    columns: table.columns.iter().map(|column| usize::from(column.id)).max().unwrap_or(0),
+                    checks: table.constraints.iter().filter(|constraint| is_check(&constraint.kind)).count(),
+                    has_index: !table.indexes.is_empty(),
+                    has_triggers: !table.referenced_by.is_empty()
+                        || table.constraints.iter().any(|constraint| is_foreign(&constraint.kind)),
+                    options: options(table),
+                    ..base
+                }
+            }
+            Relation::Index(index) => {
+                Class { method: BTREE, file: index.object.0, kind: 'i', columns: index.parts.len(), ..base }
+            }
+            Relation::Sequence(sequence) => {
+                Class { file: sequence.object.0, rows: 1.0, kind: 'S', columns: 3, ..base }
+            }
+        };
+        class.row()
+    });
+    Box::new(system.chain(users))
+}
+
+/// `reloptions`.
+fn options(table: &TableDef) -> Value {
+    if table.options.given.is_empty() {
+        return Value::Null;
+    }
+    let option = |(name, value): &(Arc<str>, Arc<str>)| Value::text(&format!("{name}={value}"));
+    Value::Array(table.options.given.iter().map(option).collect())
+}
+
+/// What rows of `pg_attribute` differ in.
+struct Attribute<'a> {
+    relation: Oid,
+    name: &'a str,
+    ty: &'a SqlType,
+    number: i16,
+    not_null: bool,
+    has_default: bool,
+    identity: &'static str,
+}
+
+impl Attribute<'_> {
+    fn row(self) -> Vec<Value> {
+        let facts = type_facts().get(&i64::from(self.ty.pg_oid()));
+        let fact = |choose: fn(&super::fixed::TypeFacts) -> &Value, other: Value| {
+            facts.map_or(other, |facts| choose(facts).clone())
+        };
+        vec![
+            oid(self.relation),
+            Value::text(self.name),
+            number(self.ty.pg_oid()),
+            Value::Int2(self.ty.typlen()),
+            Value::Int2(self.number),
+            Value::Int4(self.ty.typmod()),
+            Value::Int2(i16::from(matches!(self.ty, SqlType::Array(_)) && self.ty.vector_name().is_none())),
+            fact(|facts| &facts.by_value, Value::Bool(false)),
+            fact(|facts| &facts.alignment, letter('i')),
+            fact(|facts| &facts.storage, letter('x')),
+            Value::text(""),
+            Value::Bool(self.not_null),
+            Value::Bool(self.has_default),
+            Value::Bool(false),
+            Value::text(self.identity),
+            Value::text(""),
+            Value::Bool(false),
+            Value::Bool(true),
+            Value::Int2(0),
+            fact(|facts| &facts.collation, Value::Int8(0)),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+        ]
+    }
+
+    fn of_column<'a>(relation: Oid, column: &'a ColumnDef) -> Attribute<'a> {
+        Attribute {
+            relation,
+            name: &column.name,
+            ty: &column.ty,
+            number: attnum(column.id),
+            not_null: column.not_null,
+            // The default of an identity column is its sequence, which PostgreSQL does not keep as one.
+            has_default: column.default.is_some() && column.identity.is_none(),
+            identity: match column.identity {
+                Some(Identity::Always) => "a",
+                Some(Identity::ByDefault) => "d",
+                None => "",
+            },
+        }
+    }
+}
+
+/// The rows of `pg_attribute`.
+pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> SystemRowIter {
+    let system = of_system(keys, "attrelid", None).into_iter().flat_map(|relation| {
+        let attribute = |(place, column): (usize, &'static verso_catalog::SystemColumn)| {
+            let attribute = Attribute {
+                relation: relation.oid,
+                name: column.name,
+                ty: &column.ty,
+                number: i16::try_from(place + 1).unwrap_or(i16::MAX),
+                not_null: column.not_null,
+                has_default: false,
+                identity: "",
+            };
+            attribute.row()
+        };
+        relation.columns.iter().enumerate().map(attribute).collect::<Vec<_>>()
+    });
+    let users = of_users(catalog, keys, "attrelid", None);
+    let catalog = Arc::clone(catalog);
+    let users = users.into_iter().flat_map(move |relation| match &relation {
+        Relation::Table(table) => {
+            let attribute = |column: &ColumnDef| Attribute::of_column(table.oid, column).row();
+            table.columns.iter().map(attribute).collect::<Vec<_>>()
+        }
+        Relation::Index(index) => of_index(&catalog, index),
+        Relation::Sequence(sequence) => of_sequence(sequence),
+    });
+    Box::new(system.chain(users))
+}
+
+/// The columns of an index: those of its key.
+fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
+    let Some(table) = catalog.table_by_oid(index.table) else { return Vec::new() };
+    let mut rows = Vec::new();
+    for (part, number) in index.parts.iter().zip(1..) {
+        let Some(column) = table.column_with_id(part.column) else { continue };
+        let column = &table.columns[column];
+        let attribute = Attribute {
+            relation: index.oid,
+            name: &column.name,
+            ty: &column.ty,
+            number,
+            not_null: false,
+            has_default: false,
+            identity: "",
+        };
+        rows.push(attribute.row());
+    }
+    rows
+}
+
+/// The columns of a sequence.
+fn of_sequence(sequence: &SequenceDef) -> Vec<Vec<Value>> {
+    let columns = [("last_value", SqlType::Int8), ("log_cnt", SqlType::Int8), ("is_called", SqlType::Bool)];
+    let attribute = |((name, ty), number): (&(&str, SqlType), i16)| {
+        let attribute = Attribute {
+            relation: sequence.oid,
+            name,
+            ty,
+            number,
+            not_null: true,
+            has_default: false,
+            identity: "",
+        };
+        attribute.row()
+    };
+    columns.iter().zip(1..).map(attribute).collect()
+}
+
+/// The number of the default of a column: unique among them, as a table has 1,600 columns at most.
+pub(super) fn default_oid(table: Oid, column: u16) -> u32 {
+    table.0.wrapping_mul(1600).wrapping_add(u32::from(column))
+}
+
+/// The rows of `pg_attrdef`.
+pub(super) fn defaults(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    keys: &Keys<'_>,
+) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for relation in of_users(catalog, keys, "adrelid", None) {
+        let Relation::Table(table) = relation else { continue };
+        for column in &table.columns {
+            if column.default.is_none() || column.identity.is_some() {
+                continue;
+            }
+            rows.push(vec![
+                number(default_oid(table.oid, column.id)),
+                oid(table.oid),
+                Value::Int2(attnum(column.id)),
+                super::definitions::default_text(views, catalog, column)
+                    .map_or(Value::Null, |text| Value::text(&text)),
+            ]);
+        }
+    }
+    rows
+}
+
+/// The indexes of users that fit.
+fn indexes_of_users(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Arc<IndexDef>> {
+    if let Some(table) = keys.oid("indrelid") {
+        return catalog.table_by_oid(table).map_or_else(Vec::new, |table| match table.oid.is_system() {
+            true => Vec::new(),
+            false => table.indexes.clone(),
+        });
+    }
+    let relations = of_users(catalog, keys, "indexrelid", None);
+    let index = |relation| match relation {
+        Relation::Index(index) => Some(index),
+        _ => None,
+    };
+    relations.into_iter().filter_map(index).collect()
+}
+
+/// The rows of `pg_index`.
+pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let row = |index: Arc<IndexDef>| {
+        let table = catalog.table_by_oid(index.table)?;
+        let types: Vec<SqlType> = index
+            .parts
+            .iter()
+            .map(|part| {
+                table.column_with_id(part.column).map_or(SqlType::Unknown, |at| table.columns[at].ty.clone())
+            })
+            .collect();
+        let collation = |ty: &SqlType| {
+            type_facts().get(&i64::from(ty.pg_oid())).map_or(Value::Int8(0), |facts| facts.collation.clone())
+        };
+        let yes = |value: bool| Value::Bool(value);
+        Some(vec![
+            oid(index.oid),
+            oid(index.table),
+            short(index.parts.len()),
+            short(index.parts.len()),
+            yes(index.unique),
+            yes(!index.nulls_distinct),
+            yes(index.primary),
+            yes(false),
+            yes(!index.deferrable),
+            yes(false),
+            yes(true),
+            yes(false),
+            yes(true),
+            yes(true),
+            yes(false),
+            vector(index.parts.iter().map(|part| Value::Int2(attnum(part.column)))),
+            vector(types.iter().map(collation)),
+            vector(types.iter().map(|ty| Value::Int8(default_class(ty)))),
+            vector(
+                index
+                    .parts
+                    .iter()
+                    .map(|part| Value::Int2(i16::from(part.descending) | i16::from(part.nulls_first) << 1)),
+            ),
+            Value::Null,
+            Value::Null,
+        ])
+    };
+    indexes_of_users(catalog, keys)
+        .into_iter()
+        .filter(|index| keys.takes("indexrelid", index.oid))
+        .filter_map(row)
+        .collect()
+}
+
+/// The rows of `pg_sequence`.
+pub(super) fn sequences(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let row = |relation| {
+        let Relation::Sequence(sequence) = relation else { return None };
+        let bounds = &sequence.bounds;
+        Some(vec![
+            oid(sequence.oid),
+            number(bounds.ty.pg_oid()),
+            Value::Int8(bounds.start),
+            Value::Int8(bounds.increment),
+            Value::Int8(bounds.max),
+            Value::Int8(bounds.min),
+            Value::Int8(1),
+            Value::Bool(bounds.cycle),
+        ])
+    };
+    of_users(catalog, keys, "seqrelid", None).into_iter().filter_map(row).collect()
+}

@@ -1,0 +1,217 @@
+//! The types that only the system catalogs use: references to objects by number (`regclass` and its relatives),
+//! `"char"`, and the few others whose values are shown as text.
+//!
+//! | kind | values | text |
+//! |---|---|---|
+//! | references | the object's oid | the object's name, as the session would write it ([`names`](crate::names)) |
+//! | `xid`, `xid8` | the number | the number |
+//! | texts | the text | the text |
+//! | elements of `int2vector`, `oidvector` | smallint, oid | the number; the vector itself has blanks between them |
+//!
+//! A vector is an array whose element type is one of the two element types here, so that whatever takes arrays takes
+//! vectors; it differs in its object id, its text, and its lower bound 0.
+
+use crate::sqltype::Physical;
+
+/// A type of the system catalogs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SystemType {
+    /// `"char"`: one byte.
+    Char,
+    /// `regclass`: a relation.
+    Regclass,
+    /// `regtype`: a type.
+    Regtype,
+    /// `regproc`: a function that its name alone tells.
+    Regproc,
+    /// `regprocedure`: a function with its arguments' types.
+    Regprocedure,
+    /// `regnamespace`: a schema.
+    Regnamespace,
+    /// `regrole`: a role.
+    Regrole,
+    /// `regoper`: an operator that its name alone tells.
+    Regoper,
+    /// `regoperator`: an operator with its operands' types.
+    Regoperator,
+    /// `regcollation`: a collation.
+    Regcollation,
+    /// `xid`: the lower half of a transaction's number.
+    Xid,
+    /// `xid8`: a transaction's number.
+    Xid8,
+    /// `pg_node_tree`: an expression of the catalog.
+    NodeTree,
+    /// `aclitem`: who may do what.
+    AclItem,
+    /// `anyarray`, as a column of a catalog.
+    AnyArray,
+    /// `inet`: an address of a client.
+    Inet,
+    /// `pg_lsn`: a place in the log.
+    Lsn,
+    /// An element of `int2vector`.
+    VectorInt2,
+    /// An element of `oidvector`.
+    VectorOid,
+}
+
+/// What a [`SystemType`] is to PostgreSQL.
+struct Facts {
+    ty: SystemType,
+    name: &'static str,
+    oid: u32,
+    array: u32,
+    length: i16,
+    category: char,
+    physical: Physical,
+}
+
+const fn facts(
+    ty: SystemType,
+    name: &'static str,
+    oids: (u32, u32),
+    length: i16,
+    category: char,
+    physical: Physical,
+) -> Facts {
+    Facts { ty, name, oid: oids.0, array: oids.1, length, category, physical }
+}
+
+static FACTS: [Facts; 19] = [
+    facts(SystemType::Char, "\"char\"", (18, 1002), 1, 'Z', Physical::Bytes),
+    facts(SystemType::Regclass, "regclass", (2205, 2210), 4, 'N', Physical::I64),
+    facts(SystemType::Regtype, "regtype", (2206, 2211), 4, 'N', Physical::I64),
+    facts(SystemType::Regproc, "regproc", (24, 1008), 4, 'N', Physical::I64),
+    facts(SystemType::Regprocedure, "regprocedure", (2202, 2207), 4, 'N', Physical::I64),
+    facts(SystemType::Regnamespace, "regnamespace", (4089, 4090), 4, 'N', Physical::I64),
+    facts(SystemType::Regrole, "regrole", (4096, 4097), 4, 'N', Physical::I64),
+    facts(SystemType::Regoper, "regoper", (2203, 2208), 4, 'N', Physical::I64),
+    facts(SystemType::Regoperator, "regoperator", (2204, 2209), 4, 'N', Physical::I64),
+    facts(SystemType::Regcollation, "regcollation", (4191, 4192), 4, 'N', Physical::I64),
+    facts(SystemType::Xid, "xid", (28, 1011), 4, 'U', Physical::I64),
+    facts(SystemType::Xid8, "xid8", (5069, 271), 8, 'U', Physical::I64),
+    facts(SystemType::NodeTree, "pg_node_tree", (194, 0), -1, 'Z', Physical::Bytes),
+    facts(SystemType::AclItem, "aclitem", (1033, 1034), 16, 'U', Physical::Bytes),
+    facts(SystemType::AnyArray, "anyarray", (2277, 0), -1, 'P', Physical::Bytes),
+    facts(SystemType::Inet, "inet", (869, 1041), -1, 'I', Physical::Bytes),
+    facts(SystemType::Lsn, "pg_lsn", (3220, 3221), 8, 'U', Physical::Bytes),
+    facts(SystemType::VectorInt2, "smallint", (21, 22), 2, 'N', Physical::I16),
+    facts(SystemType::VectorOid, "oid", (26, 30), 4, 'N', Physical::I64),
+];
+
+impl SystemType {
+    /// Every one that has an object id of its own: all but the elements of vectors.
+    pub fn all() -> impl Iterator<Item = SystemType> {
+        FACTS.iter().map(|facts| facts.ty).filter(|ty| !ty.is_vector_element())
+    }
+
+    fn facts(self) -> &'static Facts {
+        &FACTS[self as usize]
+    }
+
+    /// The type of this name, which is written without quotes but for `"char"`.
+    pub fn from_name(name: &str) -> Option<SystemType> {
+        SystemType::all().find(|ty| ty.name() == name)
+    }
+
+    /// As `format_type` spells it.
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// PostgreSQL's `pg_type.typname`.
+    pub fn internal_name(self) -> &'static str {
+        match self {
+            SystemType::Char => "char",
+            SystemType::VectorInt2 => "int2",
+            other => other.name(),
+        }
+    }
+
+    /// PostgreSQL's `pg_type.oid`.
+    pub fn pg_oid(self) -> u32 {
+        self.facts().oid
+    }
+
+    /// PostgreSQL's `pg_type.typarray`; that of a vector's element is the vector.
+    pub fn array_oid(self) -> u32 {
+        self.facts().array
+    }
+
+    /// PostgreSQL's `pg_type.typlen`.
+    pub fn typlen(self) -> i16 {
+        self.facts().length
+    }
+
+    /// PostgreSQL's `pg_type.typcategory`.
+    pub fn category(self) -> char {
+        self.facts().category
+    }
+
+    /// The layout of its columns.
+    pub fn physical(self) -> Physical {
+        self.facts().physical
+    }
+
+    /// Are its values texts?
+    pub fn is_text(self) -> bool {
+        self.physical() == Physical::Bytes
+    }
+
+    /// Does it name an object by its oid?
+    pub fn is_reference(self) -> bool {
+        use SystemType as S;
+        matches!(
+            self,
+            S::Regclass
+                | S::Regtype
+                | S::Regproc
+                | S::Regprocedure
+                | S::Regnamespace
+                | S::Regrole
+                | S::Regoper
+                | S::Regoperator
+                | S::Regcollation
+        )
+    }
+
+    /// Does the binary protocol carry four bytes?
+    pub fn is_four_bytes(self) -> bool {
+        self.is_reference() || matches!(self, SystemType::Xid | SystemType::VectorOid)
+    }
+
+    /// Is an array of it a vector?
+    pub fn is_vector_element(self) -> bool {
+        matches!(self, SystemType::VectorInt2 | SystemType::VectorOid)
+    }
+
+    /// The name of the vector of it.
+    pub fn vector_name(self) -> Option<&'static str> {
+        match self {
+            SystemType::VectorInt2 => Some("int2vector"),
+            SystemType::VectorOid => Some("oidvector"),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_stand_in_the_order_of_the_types() {
+        for (number, facts) in FACTS.iter().enumerate() {
+            assert_eq!(facts.ty as usize, number, "{}", facts.name);
+        }
+    }
+
+    #[test]
+    fn names_lead_back() {
+        for ty in SystemType::all() {
+            assert_eq!(SystemType::from_name(ty.name()), Some(ty));
+        }
+        assert_eq!(SystemType::from_name("smallint"), None);
+    }
+}
