@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use verso_env::Env;
 
 use crate::e1::{self, Engine, Variant};
+use crate::e2::{self, E2Task};
 use crate::keys::{self, KeysTask};
 use crate::{BenchError, Measured, pagesize};
 
@@ -69,6 +70,7 @@ pub fn run_child(task: &str) -> Result<(), BenchError> {
             Step::Measure(variant) => serde_json::to_string(&e1::measure(&env, &task, variant)?),
             Step::Points => serde_json::to_string(&pagesize::measure(&env, &task)?),
         },
+        AnyTask::E2(task) => serde_json::to_string(&e2::run_task(&env, &task)?),
         AnyTask::Keys(task) => serde_json::to_string(&keys::run_task(&env, &task)?),
     };
     println!("{}", json.map_err(|error| BenchError::Usage(error.to_string()))?);
@@ -80,6 +82,7 @@ pub fn run_child(task: &str) -> Result<(), BenchError> {
 #[serde(untagged)]
 enum AnyTask {
     E1(ChildTask),
+    E2(E2Task),
     Keys(KeysTask),
 }
 

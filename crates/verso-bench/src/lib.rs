@@ -11,6 +11,7 @@
 mod calibration;
 mod child;
 mod e1;
+mod e2;
 mod error;
 mod folder;
 mod keys;
@@ -23,6 +24,7 @@ mod wire;
 
 pub use child::{ChildTask, run_child};
 pub use e1::{E1Options, run as run_e1};
+pub use e2::{E2Options, E2Task, run as run_e2};
 pub use error::BenchError;
 pub use keys::{KeysFigures, KeysOptions, KeysTask};
 pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
@@ -34,6 +36,8 @@ pub use wire::{WireOptions, run as run_wire};
 pub enum Workload {
     /// Five bulk updates of one table in one transaction: default, NO SAVEPOINT, savepoints, rollback
     E1(E1Options),
+    /// A million inserts by a procedure, committed in every mode, beside SQLite and the bare disk
+    E2(E2Options),
     /// Passes, scans, single reads and writes at several sizes of pages
     #[command(name = "pagesize")]
     PageSize(PageSizeOptions),
@@ -52,6 +56,7 @@ pub enum Workload {
 pub fn run(workload: &Workload) -> Result<(), BenchError> {
     match workload {
         Workload::E1(options) => run_e1(options).map(drop),
+        Workload::E2(options) => run_e2(options),
         Workload::PageSize(options) => run_pagesize(options).map(drop),
         Workload::Point(options) => keys::run_point(options),
         Workload::Insert(options) => keys::run_insert(options),

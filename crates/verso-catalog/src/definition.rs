@@ -310,6 +310,14 @@ impl FunctionDef {
         signature(&self.name, self.args.iter().map(|arg| &arg.ty))
     }
 
+    /// The modes of a procedure's arguments; none of a function.
+    pub fn procedure(&self) -> Option<&[ArgMode]> {
+        match &self.returns {
+            FunctionReturn::Procedure(modes) => Some(modes),
+            _ => None,
+        }
+    }
+
     /// Does it take exactly these types, whatever their modifiers?
     pub fn takes(&self, types: &[SqlType]) -> bool {
         self.args.len() == types.len() && self.args.iter().zip(types).all(|(arg, ty)| arg.ty.same_base(ty))
@@ -342,6 +350,19 @@ pub enum FunctionReturn {
     Set(SqlType),
     /// Rows of several named columns.
     Table(Vec<(Arc<str>, SqlType)>),
+    /// It is a procedure: CALL runs it, and it gives back those of its arguments that say so.
+    Procedure(Vec<ArgMode>),
+}
+
+/// Which way an argument of a procedure goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArgMode {
+    /// `IN`
+    In,
+    /// `OUT`
+    Out,
+    /// `INOUT`
+    InOut,
 }
 
 impl FunctionReturn {

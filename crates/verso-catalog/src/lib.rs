@@ -39,9 +39,9 @@ pub mod view;
 pub use catalog::Catalog;
 pub use ddl::Rewrite;
 pub use definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef, FunctionLanguage,
-    FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction, SchemaDef, SequenceDef,
-    TableDef, TableOptions, Volatility,
+    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
+    FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction,
+    SchemaDef, SequenceDef, TableDef, TableOptions, Volatility,
 };
 pub use error::{CatalogError, ObjectKind};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};

@@ -38,6 +38,10 @@ pub enum SystemView {
     Damage,
     /// A relation of `pg_catalog` or `information_schema`, with PostgreSQL's columns.
     Relation(RelationId),
+    /// `verso_wal`: one row, how far the log is, what is committed and not on disk yet, how often it was flushed.
+    Wal,
+    /// `verso_wal_histogram`: how long fsyncs took, and how many commits each flush made durable.
+    WalHistogram,
 }
 
 /// A column of a system view.
@@ -63,7 +67,7 @@ pub trait SystemRows {
 
 impl SystemView {
     /// All that are Verso's own.
-    pub const ALL: [SystemView; 12] = [
+    pub const ALL: [SystemView; 14] = [
         SystemView::Database,
         SystemView::Transactions,
         SystemView::Sessions,
@@ -76,6 +80,8 @@ impl SystemView {
         SystemView::PageWrites,
         SystemView::Locks,
         SystemView::Damage,
+        SystemView::Wal,
+        SystemView::WalHistogram,
     ];
 
     /// Its name in SQL.
@@ -94,6 +100,8 @@ impl SystemView {
             SystemView::Locks => "verso_locks",
             SystemView::Damage => "verso_damage",
             SystemView::Relation(id) => id.get().name,
+            SystemView::Wal => "verso_wal",
+            SystemView::WalHistogram => "verso_wal_histogram",
         }
     }
 
@@ -115,6 +123,21 @@ impl SystemView {
     pub fn columns(self) -> Vec<ViewColumn> {
         use SqlType::{Bool, Float8, Int4, Int8, Text, Timestamptz};
         let columns: &[(&'static str, SqlType)] = match self {
+            SystemView::Wal => &[
+                ("appended", Int8),
+                ("written", Int8),
+                ("durable", Int8),
+                ("commits", Int8),
+                ("commits_not_durable", Int8),
+                ("flushes", Int8),
+                ("fsyncs", Int8),
+                ("fsync_time", Float8),
+                ("chunks", Int8),
+                ("bytes_written", Int8),
+                ("segments_created", Int8),
+                ("segments_recycled", Int8),
+            ],
+            SystemView::WalHistogram => &[("what", Text), ("below", Int8), ("count", Int8)],
             SystemView::Database => &[
                 ("name", Text),
                 ("oit", Int8),

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef};
-use verso_types::{TimeZone, Value};
+use verso_types::{SqlType, TimeZone, Value};
 
 pub use verso_storage::AdvisoryKey;
 
 use crate::error::{ExecError, Result};
 use crate::memory::Memory;
-use crate::plan::{Check, PlFunction, Plan, RaiseLevel, SubqueryTest, TypedExpr};
+use crate::plan::{Check, CommitWrite, PlFunction, Plan, RaiseLevel, Statement, SubqueryTest, TypedExpr};
 
 /// What the session lends a statement: each part by itself, so that whoever needs the time asks for a [`Clock`] only.
 #[derive(Clone, Copy)]
@@ -113,6 +113,10 @@ pub trait Signals {
     /// # Errors
     /// `Cancelled`.
     fn sleep(&self, duration: Duration) -> Result<()>;
+    /// Waits until everything that is committed is on disk; up to where the log is then.
+    /// # Errors
+    /// 58030 if the log cannot be written.
+    fn wait_durable(&self) -> Result<u64>;
 }
 
 /// Where cursors stand.
@@ -129,6 +133,18 @@ pub trait CatalogFunctions {
     /// # Errors
     /// Those of the function.
     fn call(&self, function: &'static str, args: &[Value]) -> Result<Value>;
+}
+
+/// Ends transactions from within: for procedures and blocks that are not part of a statement.
+pub trait TransactionEnds {
+    /// Commits; the next transaction begins at once, with the modes of this one if it is chained.
+    /// # Errors
+    /// Those of a commit: a new transaction has begun all the same.
+    fn commit(&self, write: CommitWrite, chain: bool) -> Result<()>;
+    /// Rolls back, likewise.
+    /// # Errors
+    /// Those of a rollback.
+    fn rollback(&self, chain: bool) -> Result<()>;
 }
 
 /// What only those above the executors can do: parse and bind what the catalog keeps as text, name errors.
@@ -149,8 +165,12 @@ pub trait Binding {
     /// # Errors
     /// Those of binding.
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr>;
-    /// SQLSTATE and message of an error, as the client would see them: for exception handlers.
-    fn describe_error(&self, error: &ExecError) -> (Arc<str>, String);
+    /// An error as the client would see it: for exception handlers.
+    fn describe_error(&self, error: &ExecError) -> Described;
+    /// Parses and binds a query or change that is known as text only, with parameters of these types.
+    /// # Errors
+    /// Those of parsing and binding; 0A000 for any other statement.
+    fn bind_text(&self, text: &str, types: &[SqlType], catalog: &Arc<CatalogSnapshot>) -> Result<Statement>;
 }
 
 /// A message that is no error.
@@ -236,4 +256,20 @@ pub struct EvalContext<'a> {
     pub params: &'a [Value],
     /// What the query around this one hands in (P5 of the plan).
     pub outer: &'a [Value],
+}
+
+/// An error as the client would see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields of an error in PostgreSQL's words")]
+pub struct Described {
+    pub sqlstate: Arc<str>,
+    pub message: String,
+    pub detail: Option<String>,
+    pub hint: Option<String>,
+    pub context: Option<String>,
+    pub column: Option<String>,
+    pub constraint: Option<String>,
+    pub datatype: Option<String>,
+    pub table: Option<String>,
+    pub schema: Option<String>,
 }

@@ -133,6 +133,16 @@ impl ExecError {
         }))
     }
 
+    /// Whether another try on a new snapshot may help.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        matches!(
+            self.root(),
+            ExecError::Storage(StorageError::Conflict { .. })
+                | ExecError::Catalog(CatalogError::Storage(StorageError::Conflict { .. }))
+        )
+    }
+
     /// The error itself, without the context of the functions it went through.
     #[must_use]
     pub fn root(&self) -> &ExecError {

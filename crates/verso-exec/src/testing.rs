@@ -16,8 +16,8 @@ use verso_types::{Batch, SqlType, TimeZone, Value};
 
 use crate::context::CatalogFunctions;
 use crate::context::{
-    AdvisoryCall, Binding, Clock, CursorPlaces, EvalContext, Identity, Notice, NoticeSink, Random, Runtime,
-    SequenceState, Services, SettingAccess, Signals,
+    AdvisoryCall, Binding, Clock, CursorPlaces, Described, EvalContext, Identity, Notice, NoticeSink, Random,
+    Runtime, SequenceState, Services, SettingAccess, Signals,
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
@@ -187,6 +187,9 @@ impl Signals for TestSession {
     fn sleep(&self, _: Duration) -> Result<()> {
         Ok(())
     }
+    fn wait_durable(&self) -> Result<u64> {
+        Ok(0)
+    }
 }
 
 impl CursorPlaces for TestSession {
@@ -211,7 +214,11 @@ impl Binding for TestSession {
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr> {
         Ok(TypedExpr::null(column.ty.clone()))
     }
-    fn describe_error(&self, error: &ExecError) -> (Arc<str>, String) {
+    fn bind_text(&self, _: &str, _: &[SqlType], _: &Arc<CatalogSnapshot>) -> Result<Statement> {
+        Err(ExecError::raised("0A000", "there is no parser here"))
+    }
+
+    fn describe_error(&self, error: &ExecError) -> Described {
         let sqlstate: Arc<str> = match error.root() {
             ExecError::Type(error) => error.sqlstate.into(),
             ExecError::Raised(raised) => Arc::clone(&raised.sqlstate),
@@ -221,7 +228,7 @@ impl Binding for TestSession {
             ExecError::TooDeep => "54001".into(),
             _ => "XX000".into(),
         };
-        (sqlstate, error.to_string())
+        Described { sqlstate, message: error.to_string(), ..Described::default() }
     }
 }
 
@@ -631,6 +638,9 @@ impl TransactionControl for MemoryTables {
     fn abort_statement(&self) -> Result<()> {
         self.pop(true)
     }
+    fn restarts(&self) -> bool {
+        false
+    }
     fn savepoints(&self) -> bool {
         true
     }
@@ -716,7 +726,7 @@ impl World {
             Err(error) => {
                 self.tables.abort_statement().expect("frames close");
                 assert_eq!(self.tables.open_frames(), 0);
-                let (sqlstate, message) = self.session.describe_error(&error);
+                let Described { sqlstate, message, .. } = self.session.describe_error(&error);
                 let context = match &error {
                     ExecError::InFunction { context, .. } => format!("\n{context}"),
                     _ => String::new(),

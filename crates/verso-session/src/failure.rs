@@ -17,14 +17,7 @@ impl<E: Into<Cause>> From<E> for Failure {
     fn from(cause: E) -> Failure {
         match cause.into() {
             Cause::Sql(error) => Failure { error, conflict: false },
-            Cause::Exec(error) => {
-                let conflict = matches!(
-                    error.root(),
-                    ExecError::Storage(StorageError::Conflict { .. })
-                        | ExecError::Catalog(CatalogError::Storage(StorageError::Conflict { .. }))
-                );
-                Failure { conflict, error: error.into() }
-            }
+            Cause::Exec(error) => Failure { conflict: error.is_conflict(), error: error.into() },
         }
     }
 }

@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, Volatility};
-use verso_exec::plan::{ExprKind, Plan, Statement as Bound, TypedExpr};
-use verso_types::{SqlType, Value};
+use verso_catalog::{ArgMode, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, Oid, Volatility};
+use verso_exec::context::TransactionEnds;
+use verso_exec::plan::TypedExpr;
+use verso_exec::{ExecContext, ExecError, evaluate, run_procedure};
+use verso_types::{Batch, SqlType, Value};
 
-use crate::client::{OutputColumn, Results, tag};
+use crate::client::{CommandTag, OutputColumn, Results, tag};
 use crate::explain::explain;
 use crate::failure::Failure;
 use crate::frame::Frame;
+use crate::inside::Inside;
 use crate::plans::{Done, Job};
 use crate::{copy, ddl};
-use verso_parser::syntax::Statement;
+use verso_parser::syntax::{Call, Statement};
 use verso_planner::Rules;
 use verso_planner::bind::Binder;
+use verso_planner::errors::SqlError;
 
 /// Runs a statement of any kind that runs in a frame.
 pub(crate) fn statement(
@@ -46,9 +50,10 @@ pub(crate) fn statement(
             return frame.run_once(binder.statement(job.statement)?, job, results);
         }
         Statement::Do(body) => {
-            inline_block(frame, &body.text, job.params)?;
+            inline_block(frame, &body.text)?;
             tag("DO")
         }
+        Statement::Call(call) => procedure(frame, &binder, call, job.params, results)?,
         Statement::Copy(copy) => copy::copy(frame, &binder, copy, results)?,
         Statement::CreateTableAs(create) => ddl::create_table_as(frame, &binder, create, job.params)?,
         Statement::Explain { analyze, statement } => {
@@ -60,8 +65,8 @@ pub(crate) fn statement(
     Ok(Done::Tag(tag))
 }
 
-/// DO: the block as a function of its own that nobody else can call.
-fn inline_block(frame: &Frame<'_>, text: &str, params: &[Value]) -> Result<(), Failure> {
+/// DO: the block as a procedure of its own that nobody else can call.
+fn inline_block(frame: &Frame<'_>, text: &str) -> Result<(), Failure> {
     let function = Arc::new(FunctionDef {
         oid: Oid(0),
         schema: "".into(),
@@ -73,8 +78,62 @@ fn inline_block(frame: &Frame<'_>, text: &str, params: &[Value]) -> Result<(), F
         volatility: Volatility::Volatile,
         strict: false,
     });
-    let call = TypedExpr::new(ExprKind::UserCall { function, args: Vec::new() }, SqlType::Void);
-    let columns = vec![OutputColumn::new("do", SqlType::Void)];
-    let bound = Bound::Query(Plan::Values { rows: vec![vec![call]], columns });
-    frame.count(&bound, params).map(drop)
+    inside(frame, &[], |cx| run_procedure(cx, &function, Vec::new())).map(drop)
+}
+
+/// CALL: what goes out of the procedure is a row.
+fn procedure(
+    frame: &Frame<'_>,
+    binder: &Binder<'_>,
+    call: &Call,
+    params: &[Value],
+    results: &mut Results<'_>,
+) -> Result<CommandTag, Failure> {
+    let (function, args) = binder.procedure(call)?;
+    let modes = function.procedure().unwrap_or_default();
+    let values = inside(frame, params, |cx| {
+        let value = |(arg, mode): (&TypedExpr, &ArgMode)| match mode {
+            ArgMode::Out => Ok(Value::Null),
+            ArgMode::In | ArgMode::InOut => evaluate(cx, arg),
+        };
+        let args = args.iter().zip(modes).map(value).collect::<Result<Vec<_>, _>>()?;
+        run_procedure(cx, &function, args)
+    })?;
+    let columns = outgoing_columns(&function);
+    if !columns.is_empty() {
+        let out = values.into_iter().zip(modes).filter(|(_, mode)| **mode != ArgMode::In);
+        let row: Vec<Value> = out.map(|(value, _)| value).collect();
+        let types: Vec<SqlType> = columns.iter().map(|column| column.ty.clone()).collect();
+        let mut batch = Batch::of_types(&types);
+        batch.push_row(&row, &types).map_err(SqlError::from)?;
+        results.begin(&columns.into())?;
+        results.push(batch)?;
+    }
+    Ok(tag("CALL"))
+}
+
+/// The columns of what goes out of a procedure.
+pub(crate) fn outgoing_columns(function: &FunctionDef) -> Vec<OutputColumn> {
+    let modes = function.procedure().unwrap_or_default();
+    let out = function.args.iter().zip(modes).filter(|(_, mode)| **mode != ArgMode::In);
+    let column = |(n, (arg, _)): (usize, (&FunctionArg, &ArgMode))| match &*arg.name {
+        "" => OutputColumn::new(format!("column{}", n + 1), arg.ty.clone()),
+        name => OutputColumn::new(name, arg.ty.clone()),
+    };
+    out.enumerate().map(column).collect()
+}
+
+/// Runs a procedure or block, which may end the transaction if the statement is no part of one.
+fn inside<T>(
+    frame: &Frame<'_>,
+    params: &[Value],
+    run: impl FnOnce(&ExecContext<'_>) -> Result<T, ExecError>,
+) -> Result<T, Failure> {
+    let inside = frame.services.may_end.get().then(|| Inside::new(frame));
+    let ends = inside.as_ref().map(|inside| inside as &dyn TransactionEnds);
+    let tables = frame.tables();
+    let services = frame.services.lend(frame.views);
+    let executor = frame.services.settings.executor;
+    let cx = ExecContext::new(&tables, frame.catalog, params, &services, frame.cancel, executor);
+    Ok(run(&cx.with_ends(ends))?)
 }

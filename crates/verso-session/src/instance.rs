@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use verso_catalog::{Catalog, Role};
@@ -13,7 +14,7 @@ use verso_storage::{Engine, EngineOptions, Lsn, Markers};
 
 use crate::plans::StatementCache;
 use crate::registry::{Reason, Registry};
-use crate::settings::{flag, memory_bytes, unknown};
+use crate::settings::{CommitLevel, flag, interval_ms, memory_bytes, unknown, wal_bytes};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// Bound functions kept; beyond that all are forgotten and bound again when called.
@@ -50,6 +51,9 @@ pub struct Instance {
 pub(crate) struct DatabaseSettings {
     pub sweep_interval: u64,
     pub auto_backout: bool,
+    pub commit: CommitLevel,
+    pub checkpoint_interval_ms: u64,
+    pub max_wal_bytes: u64,
 }
 
 /// Half of the memory that the process may use; the other half is for the buffer pool and the rest of the machine.
@@ -116,18 +120,50 @@ impl Instance {
                 };
                 self.memory.set_limit(bytes);
             }
+            "checkpoint_interval" | "checkpoint_timeout" => {
+                let wanted = match value {
+                    None => Some(defaults.checkpoint_interval_ms),
+                    Some(value) => interval_ms(value).filter(|ms| (1_000..=86_400_000).contains(ms)),
+                };
+                self.database.lock().checkpoint_interval_ms = wanted.ok_or_else(|| {
+                    invalid(name, value).with_hint("Between 1s and 1d; a number alone counts seconds.")
+                })?;
+                self.set_checkpoints();
+            }
+            "max_wal_size" => {
+                let wanted = match value {
+                    None => Some(defaults.checkpoint_log_bytes),
+                    Some(value) => wal_bytes(value).filter(|bytes| *bytes >= 2 << 20),
+                };
+                self.database.lock().max_wal_bytes = wanted.ok_or_else(|| {
+                    invalid(name, value).with_hint("At least 2MB; a number alone counts megabytes.")
+                })?;
+                self.set_checkpoints();
+            }
             "auto_backout" => {
                 let on = flag("auto_backout", value, defaults.auto_backout)?;
                 self.engine.set_auto_backout(on);
                 self.database.lock().auto_backout = on;
             }
-            other => return Err(unknown(other)),
+            other => {
+                if !self.database.lock().commit.set(other, value)? {
+                    return Err(unknown(other));
+                }
+            }
         }
         Ok(())
     }
 
+    /// Tells the engine when checkpoints are to be made.
+    fn set_checkpoints(&self) {
+        let DatabaseSettings { checkpoint_interval_ms, max_wal_bytes, .. } = *self.database.lock();
+        self.engine.set_checkpoints(Duration::from_millis(checkpoint_interval_ms), max_wal_bytes);
+    }
+
     fn new(engine: Engine, catalog: Catalog) -> Instance {
-        let &EngineOptions { sweep_interval, auto_backout, .. } = engine.options();
+        let &EngineOptions {
+            sweep_interval, auto_backout, checkpoint_interval_ms, checkpoint_log_bytes, ..
+        } = engine.options();
         let vfs = Arc::clone(&engine.env().vfs);
         let temporary = Arc::new(TempFiles::new(vfs, engine.temporary_dir().to_path_buf()));
         Instance {
@@ -138,7 +174,13 @@ impl Instance {
             sessions: Arc::default(),
             statements: StatementCache::default(),
             functions: Mutex::default(),
-            database: Mutex::new(DatabaseSettings { sweep_interval, auto_backout }),
+            database: Mutex::new(DatabaseSettings {
+                sweep_interval,
+                auto_backout,
+                commit: CommitLevel::default(),
+                checkpoint_interval_ms,
+                max_wal_bytes: checkpoint_log_bytes,
+            }),
             connections_max: AtomicUsize::new(0),
             sweeps: Mutex::default(),
         }
@@ -216,6 +258,16 @@ impl Instance {
         self.engine.durable().0
     }
 
+    /// Waits until everything that is committed is on disk; up to where the log is then.
+    ///
+    /// # Errors
+    /// 58030 if the log could not be written.
+    pub fn wait_durable(&self) -> Result<u64, SqlError> {
+        let end = self.engine.logged();
+        self.engine.flush_log(end)?;
+        Ok(end.0)
+    }
+
     /// Waits until the log is on disk up to there; writes it, if nobody does.
     ///
     /// # Errors
@@ -223,6 +275,12 @@ impl Instance {
     pub fn flush_log(&self, upto: u64) -> Result<(), SqlError> {
         Ok(self.engine.flush_log(Lsn(upto))?)
     }
+}
+
+/// 22023.
+fn invalid(name: &str, value: Option<&str>) -> SqlError {
+    let text = format!("invalid value for parameter \"{name}\": \"{}\"", value.unwrap_or_default());
+    SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
 }
 
 /// A sweep that a statement asked for.

@@ -41,6 +41,7 @@ mod explain;
 mod failure;
 mod frame;
 mod framed;
+mod inside;
 mod instance;
 mod memory;
 mod plans;
@@ -53,6 +54,7 @@ mod settings;
 mod tables;
 mod transaction;
 mod views;
+mod wal_views;
 
 pub use client::{CommandTag, CopyLayout, Notice, OutputColumn, StatementSink, StatementStatistics};
 pub use instance::Instance;

@@ -29,7 +29,7 @@ pub struct SessionTotals {
 /// Beyond so many transactions `verso_tip` shows the first ones only.
 const TIP_ROWS_MAX: u64 = 100_000;
 
-fn int(value: u64) -> Value {
+pub(crate) fn int(value: u64) -> Value {
     Value::Int8(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
@@ -126,6 +126,8 @@ impl Views<'_> {
                 };
                 self.services.instance.engine.damaged_pages().into_iter().map(row).collect()
             }
+            SystemView::Wal => vec![self.wal_row()],
+            SystemView::WalHistogram => self.wal_histogram_rows(),
             SystemView::PageWrites => {
                 let statistics = self.services.instance.engine.statistics();
                 let writes = statistics.pool.writes_per_kind;

@@ -48,6 +48,8 @@ rules! {
     T1Logged "T1-logged"
     T1Settle "T1-settle"
     T1Order "T1-order"
+    T1NoWait "T1-nowait"
+    T1NoWaitOrder "T1-nowait-order"
     T2 "T2"
     T2Spool "T2-spool"
     T2LastTry "T2-last-try"

@@ -14,7 +14,7 @@ use crate::heap::overflow::Incarnations;
 use crate::heap::{self, Heap};
 use crate::index::{self, Index};
 use crate::lock::LockManager;
-use crate::page::{ObjectId, PageId, TxnId};
+use crate::page::{Lsn, ObjectId, PageId, TxnId};
 use crate::recovery::Store;
 use crate::space::SpaceMap;
 use crate::txn::live::LiveTxn;
@@ -88,6 +88,13 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Publishes what is durable; locks of commits that have not waited for that go with it (T1-nowait).
+    pub(crate) fn publish(&self, durable: Lsn) {
+        for left in self.transactions.publish_durable(durable) {
+            left.release(&self.locks);
+        }
+    }
+
     /// Pages, log, gate and redo.
     pub fn core(&self) -> &Core {
         &self.store.core

@@ -92,6 +92,15 @@ impl Database {
         Ok(self.instance.engine.sweep(options, progress)?)
     }
 
+    /// Waits until everything that is committed is on disk: commits of `COMMIT WRITE NOWAIT`, or of
+    /// `synchronous_commit = off`, among them. Other connections may go on meanwhile.
+    ///
+    /// # Errors
+    /// 58030 if the log could not be written.
+    pub fn wait_durable(&self) -> Result<(), Error> {
+        Ok(self.instance.wait_durable().map(drop)?)
+    }
+
     /// Writes all changed pages, so that the log before can go.
     ///
     /// # Errors

@@ -13,7 +13,7 @@
 
 mod idle;
 mod load;
-mod server;
+pub(crate) mod server;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

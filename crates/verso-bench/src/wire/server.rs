@@ -17,7 +17,7 @@ pub enum Transport {
 
 /// `verso serve` in a child process.
 #[derive(Debug)]
-pub(super) struct RunningServer {
+pub(crate) struct RunningServer {
     child: Child,
     folder: PathBuf,
     port: u16,

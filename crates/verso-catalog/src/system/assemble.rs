@@ -13,9 +13,9 @@ use super::row::{
 };
 use super::{DEPENDS_AUTO, KIND_INDEX, KIND_SEQUENCE, KIND_TABLE, OWNER_OID};
 use crate::definition::{
-    ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef, FunctionLanguage,
-    FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction, SchemaDef, SequenceDef,
-    TableDef, TableOptions, Volatility,
+    ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
+    FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction,
+    SchemaDef, SequenceDef, TableDef, TableOptions, Volatility,
 };
 use crate::error::CatalogError;
 use crate::sequence::SequenceBounds;
@@ -398,8 +398,20 @@ fn function_of(row: &ProcRow, schema: Arc<str>) -> Result<FunctionDef, CatalogEr
     for (i, oid) in row.proargtypes.iter().enumerate() {
         args.push(FunctionArg { name: name_of(i), ty: type_of(*oid, -1)? });
     }
-    let result = type_of(row.prorettype, -1)?;
+    // A procedure has no result type, not even void.
+    let procedure = row.prorettype == Oid(0);
+    let result = if procedure { SqlType::Void } else { type_of(row.prorettype, -1)? };
     let returns = match (&row.proallargtypes, row.proretset) {
+        _ if procedure => {
+            let mode =
+                |i: usize| match row.proargmodes.as_ref().map_or(Some('i'), |modes| Some(modes.get(i)?.0)) {
+                    Some('i') => Ok(ArgMode::In),
+                    Some('o') => Ok(ArgMode::Out),
+                    Some('b') => Ok(ArgMode::InOut),
+                    _ => Err(flaw("an argument without a mode")),
+                };
+            FunctionReturn::Procedure((0..args.len()).map(mode).collect::<Result<_, _>>()?)
+        }
         (Some(all), true) => {
             let columns = all.iter().enumerate().skip(args.len());
             let columns: Result<Vec<_>, CatalogError> =
@@ -495,6 +507,15 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
     let mut names: Vec<Arc<str>> = function.args.iter().map(|arg| Arc::clone(&arg.name)).collect();
     let (mut all, mut modes) = (None, None);
     let result = match &function.returns {
+        FunctionReturn::Procedure(of) => {
+            let letter = |mode: &ArgMode| match mode {
+                ArgMode::In => Letter('i'),
+                ArgMode::Out => Letter('o'),
+                ArgMode::InOut => Letter('b'),
+            };
+            modes = of.iter().any(|mode| *mode != ArgMode::In).then(|| of.iter().map(letter).collect());
+            SqlType::Void
+        }
         FunctionReturn::Void => SqlType::Void,
         FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),
         FunctionReturn::Table(columns) => {
@@ -526,7 +547,7 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
             Volatility::Volatile => 'v',
         }),
         pronargs: i16::try_from(argument_types.len()).expect("the number of arguments was checked"),
-        prorettype: Oid(result.pg_oid()),
+        prorettype: if function.procedure().is_some() { Oid(0) } else { Oid(result.pg_oid()) },
         proargtypes: argument_types,
         proallargtypes: all,
         proargmodes: modes,

@@ -56,6 +56,7 @@ fn every_kind_of_function_survives_its_row() {
     let wide = FunctionReturn::Table(vec![("a".into(), SqlType::Int8), ("b".into(), SqlType::Text)]);
     let kinds = [
         FunctionReturn::Void,
+        FunctionReturn::Procedure(vec![crate::ArgMode::In, crate::ArgMode::InOut]),
         FunctionReturn::Scalar(SqlType::Text),
         FunctionReturn::Set(SqlType::Int4),
         table,

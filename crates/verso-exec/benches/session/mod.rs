@@ -9,13 +9,13 @@ use verso_catalog::{
     CatalogSnapshot, ColumnDef, FunctionDef, SystemRowIter, SystemRows, SystemView, TableDef,
 };
 use verso_exec::context::{
-    AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Identity, NoticeSink, Random,
+    AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Described, Identity, NoticeSink, Random,
     SequenceState, SettingAccess, Signals,
 };
 use verso_exec::plan::{Check, TypedExpr};
-use verso_exec::plan::{PlFunction, Plan, SubqueryTest};
+use verso_exec::plan::{PlFunction, Plan, Statement, SubqueryTest};
 use verso_exec::{EvalContext, ExecError, Notice, Runtime, Services};
-use verso_types::{TimeZone, Value};
+use verso_types::{SqlType, TimeZone, Value};
 
 pub struct Session {
     pub zone: TimeZone,
@@ -168,6 +168,9 @@ impl Signals for Session {
     fn sleep(&self, _: Duration) -> Result<(), ExecError> {
         nothing()
     }
+    fn wait_durable(&self) -> Result<u64, ExecError> {
+        nothing()
+    }
 }
 
 impl CursorPlaces for Session {
@@ -190,7 +193,11 @@ impl Binding for Session {
     fn column_default(&self, _: &ColumnDef) -> Result<TypedExpr, ExecError> {
         nothing()
     }
-    fn describe_error(&self, _: &ExecError) -> (Arc<str>, String) {
-        ("".into(), String::new())
+    fn bind_text(&self, _: &str, _: &[SqlType], _: &Arc<CatalogSnapshot>) -> Result<Statement, ExecError> {
+        nothing()
+    }
+
+    fn describe_error(&self, _: &ExecError) -> Described {
+        Described::default()
     }
 }

@@ -165,6 +165,9 @@ impl TransactionControl for Doubles {
     fn under_outer_view(&self, _: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         nothing()
     }
+    fn restarts(&self) -> bool {
+        false
+    }
     fn savepoints(&self) -> bool {
         false
     }

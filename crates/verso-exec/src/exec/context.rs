@@ -10,7 +10,7 @@ use verso_types::{Batch, Value};
 
 use super::Tables;
 use super::subquery::StatementState;
-use crate::context::{AdvisoryCall, EvalContext, Runtime, Services};
+use crate::context::{AdvisoryCall, EvalContext, Runtime, Services, TransactionEnds};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Reservation;
@@ -49,6 +49,8 @@ pub struct ExecContext<'a> {
     /// What lasts as long as the statement; none where an expression is evaluated outside of any.
     state: Option<&'a StatementState>,
     depth: u32,
+    /// Ends the transaction, where a procedure or a block may do so.
+    ends: Option<&'a dyn TransactionEnds>,
     /// What `Plan::External` yields.
     pub(crate) external: Option<&'a dyn ExternalRows>,
 }
@@ -74,6 +76,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: 0,
+            ends: None,
             external: None,
         }
     }
@@ -82,6 +85,17 @@ impl<'a> ExecContext<'a> {
     #[must_use]
     pub fn with_external(self, external: Option<&'a dyn ExternalRows>) -> Self {
         Self { external, ..self }
+    }
+
+    /// The same for a procedure or block that may end the transaction.
+    #[must_use]
+    pub fn with_ends(self, ends: Option<&'a dyn TransactionEnds>) -> Self {
+        Self { ends, ..self }
+    }
+
+    /// What ends the transaction, where that may be done.
+    pub(crate) fn ends(&self) -> Option<&'a dyn TransactionEnds> {
+        self.ends
     }
 
     /// The same for one execution of a statement: results of subqueries that depend on nothing are kept in `state`.
@@ -109,6 +123,14 @@ impl<'a> ExecContext<'a> {
         Ok(ExecContext { depth: self.depth + 1, ..self.with_params(self.params) })
     }
 
+    /// The context of a procedure that another one, or the client, has called: it may end the transaction if its caller may
+    /// here, where it is in no block with handlers.
+    /// # Errors
+    /// `TooDeep`.
+    pub(crate) fn nested_call(&self, guarded: bool) -> Result<ExecContext<'_>> {
+        Ok(ExecContext { ends: self.ends.filter(|_| !guarded), ..self.nested()? })
+    }
+
     /// The same with other parameters.
     pub(crate) fn with_params<'b>(&'b self, params: &'b [Value]) -> ExecContext<'b> {
         ExecContext {
@@ -122,6 +144,7 @@ impl<'a> ExecContext<'a> {
             outer: &[],
             state: None,
             depth: self.depth,
+            ends: None,
             external: None,
         }
     }

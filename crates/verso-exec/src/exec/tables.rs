@@ -160,6 +160,8 @@ pub trait TransactionControl {
     fn under_outer_view(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()>;
     /// Whether savepoints can be set (not under NO SAVEPOINT).
     fn savepoints(&self) -> bool;
+    /// Whether a statement that meets a newer version is run again on a new snapshot (READ COMMITTED).
+    fn restarts(&self) -> bool;
     /// Opens a named frame.
     fn savepoint(&self, name: &str) -> Result<()>;
     /// Undoes everything since the frame was opened; it stays.

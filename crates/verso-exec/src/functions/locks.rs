@@ -88,6 +88,9 @@ static LOCKS: &[BuiltinFunction] = &[
         cx.runtime.advisory(AdvisoryCall::UnlockAll)?;
         Ok(void())
     }),
+    session_function!("verso_wait_durable" Volatile [] => Int8 = |cx, _| {
+        Ok(Value::Int8(i64::try_from(cx.services.signals.wait_durable()?).unwrap_or(i64::MAX)))
+    }),
     session_function!("pg_export_snapshot" Volatile [] => Text =
         |cx, _| Ok(Value::text(&cx.runtime.export_snapshot()?))),
 ];

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use verso_types::{CastKind, Decimal, SqlType, TimeZone, Value, format_text, parse_text};
 
 use super::{Body, all_functions};
-use crate::context::EvalContext;
+use crate::context::{Described, EvalContext};
 use crate::expr::RowExpr;
 use crate::plan::TypedExpr;
 use crate::testing::{TestSession, call, cast, literal};
@@ -13,7 +13,7 @@ use crate::testing::{TestSession, call, cast, literal};
 fn eval(expr: &TypedExpr) -> Result<Value, String> {
     let session = TestSession::default();
     RowExpr::compile(expr).eval_constant(&session.context(&session.services())).map_err(|error| {
-        let (sqlstate, message) = session.services().binding.describe_error(&error);
+        let Described { sqlstate, message, .. } = session.services().binding.describe_error(&error);
         format!("{sqlstate} {message}")
     })
 }

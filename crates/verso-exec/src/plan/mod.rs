@@ -29,8 +29,8 @@ pub use query::{
     AggregateCall, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation, SortKey,
 };
 pub use routine::{
-    PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlInto, PlReturn, PlStatement,
-    PlStatementKind, PlVariable, RaiseLevel,
+    CommitWrite, PlBlock, PlCondition, PlDeclaration, PlDiagnostic, PlDynamic, PlFunction, PlHandler, PlInto,
+    PlReturn, PlStatement, PlStatementKind, PlVariable, RaiseLevel,
 };
 pub use statement::{
     Check, ConflictUpdate, Delete, Insert, Merge, MergeAction, OnConflict, Returning, Statement, Update,

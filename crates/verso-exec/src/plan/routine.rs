@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use verso_catalog::FunctionDef;
 use verso_types::SqlType;
 
 use super::{Statement, TypedExpr};
@@ -218,13 +219,73 @@ pub enum PlStatementKind {
     },
     /// `RAISE` without anything, within a handler: the caught error again.
     Reraise,
-    /// `GET DIAGNOSTICS slot = ROW_COUNT`.
-    GetRowCount {
-        /// A bigint variable.
-        slot: usize,
+    /// `GET [STACKED] DIAGNOSTICS slot = item, …`.
+    GetDiagnostics {
+        /// What goes where.
+        items: Vec<(PlDiagnostic, usize)>,
+    },
+    /// `EXECUTE`.
+    Execute {
+        /// What runs.
+        text: PlDynamic,
+        /// Where the first row goes.
+        into: Option<PlInto>,
+    },
+    /// `FOR targets IN EXECUTE … LOOP`.
+    ForExecute {
+        /// Its label.
+        label: Option<Arc<str>>,
+        /// What runs.
+        text: PlDynamic,
+        /// Slots that take the columns.
+        targets: Vec<usize>,
+        /// The body.
+        body: Vec<PlStatement>,
+    },
+    /// `RETURN QUERY EXECUTE`.
+    ReturnExecute {
+        /// What runs.
+        text: PlDynamic,
+    },
+    /// `ASSERT`.
+    Assert {
+        /// What has to hold.
+        condition: TypedExpr,
+        /// What is said where it does not, a text.
+        message: Option<TypedExpr>,
+    },
+    /// `CALL`.
+    Call {
+        /// The procedure.
+        function: Arc<FunctionDef>,
+        /// Its arguments; those that only go out are NULL.
+        args: Vec<TypedExpr>,
+        /// Which arguments come back, and the slots that they go to.
+        out: Vec<(usize, usize)>,
+    },
+    /// `COMMIT`, where that may be done (2D000).
+    Commit {
+        /// `AND CHAIN`: the next transaction has the modes of this one.
+        chain: bool,
+        /// `WRITE`.
+        write: CommitWrite,
+    },
+    /// `ROLLBACK`, likewise.
+    Rollback {
+        /// `AND CHAIN`.
+        chain: bool,
     },
     /// `NULL`.
     Nothing,
+}
+
+/// `WRITE [WAIT | NOWAIT] [IMMEDIATE | BATCH]` of a COMMIT; what is not given follows from the settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommitWrite {
+    /// WAIT (true), NOWAIT (false).
+    pub wait: Option<bool>,
+    /// BATCH (true), IMMEDIATE (false).
+    pub batch: Option<bool>,
 }
 
 /// `INTO [STRICT] targets`.
@@ -246,4 +307,31 @@ pub enum RaiseLevel {
     Notice,
     Warning,
     Exception,
+}
+
+/// A statement whose text is known when it runs.
+#[derive(Clone, Debug)]
+pub struct PlDynamic {
+    /// Its text.
+    pub text: TypedExpr,
+    /// The values of `$1` …
+    pub using: Vec<TypedExpr>,
+}
+
+/// What GET DIAGNOSTICS tells: of the last statement, or of the error that is handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "PostgreSQL's own words")]
+pub enum PlDiagnostic {
+    RowCount,
+    Context,
+    ReturnedSqlstate,
+    MessageText,
+    Detail,
+    Hint,
+    ExceptionContext,
+    ColumnName,
+    ConstraintName,
+    DatatypeName,
+    TableName,
+    SchemaName,
 }

@@ -4,6 +4,7 @@ use verso_types::Value;
 
 use super::program::{Block, Handler};
 use super::run::{Flow, Frame, run_steps};
+use crate::context::Described;
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
 use crate::plan::PlCondition;
@@ -50,7 +51,7 @@ fn run_guarded(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Re
         }
         Err(error) => error,
     };
-    let (sqlstate, message) = cx.services.binding.describe_error(&error);
+    let Described { sqlstate, message, .. } = cx.services.binding.describe_error(&error);
     let handler = block.handlers.iter_mut().find(|handler| catches(handler, &sqlstate));
     let Some(handler) = handler else { return Err(error) };
     cx.tables.rollback_to(&name)?;

@@ -10,9 +10,12 @@
 //! L4. The rows of `FOR … IN query` are collected before the body runs, so the body may change the tables read (T2).
 
 mod block;
+mod diagnostics;
+mod dynamic;
 mod message;
 mod program;
 mod run;
+mod short;
 #[cfg(test)]
 mod tests;
 
@@ -23,8 +26,9 @@ use verso_types::{Batch, SqlType, Value};
 
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
+use crate::expr::RowExpr;
 use crate::functions::void;
-use crate::plan::PlReturn;
+use crate::plan::{PlReturn, TypedExpr};
 use crate::spill::Spool;
 pub(crate) use program::ProgramPool;
 use run::Frame;
@@ -65,6 +69,45 @@ pub(crate) fn call_rows(
     let mut spool = Spool::default();
     spool.push(cx.services.memory, "the rows of a function", row)?;
     Ok(spool)
+}
+
+/// Runs a procedure or a block, which is no part of a statement: it may end the transaction if `cx` says so. What is in
+/// its first slots afterwards: the arguments.
+///
+/// # Errors
+/// Those of its statements.
+pub fn run_procedure(
+    cx: &ExecContext<'_>,
+    function: &Arc<FunctionDef>,
+    args: Vec<Value>,
+) -> Result<Vec<Value>> {
+    call_procedure(cx, function, args, false)
+}
+
+/// As [`run_procedure`], from a block that has handlers if `guarded`.
+pub(crate) fn call_procedure(
+    cx: &ExecContext<'_>,
+    function: &Arc<FunctionDef>,
+    args: Vec<Value>,
+    guarded: bool,
+) -> Result<Vec<Value>> {
+    let count = args.len();
+    let nested = cx.nested_call(guarded)?;
+    let mut program = cx.programs().take(cx, function)?;
+    let mut frame = Frame::new(&program, args, Vec::new());
+    let result = program.run(&nested, &mut frame);
+    cx.programs().give(function, program);
+    result?;
+    frame.slots.truncate(count);
+    Ok(frame.slots)
+}
+
+/// The value of an expression that stands for itself: an argument of CALL.
+///
+/// # Errors
+/// Those of the expression.
+pub fn evaluate(cx: &ExecContext<'_>, expr: &TypedExpr) -> Result<Value> {
+    RowExpr::compile(expr).eval_constant(&cx.eval())
 }
 
 fn call(

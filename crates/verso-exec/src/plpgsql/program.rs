@@ -7,11 +7,14 @@ use std::sync::Arc;
 use verso_catalog::{FunctionDef, Oid};
 use verso_types::{SqlType, Value};
 
+use super::dynamic::Dynamic;
+use super::short::BodyExpr;
 use crate::error::Result;
 use crate::exec::{Compiled, ExecContext};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{
-    PlBlock, PlCondition, PlFunction, PlInto, PlStatement, PlStatementKind, RaiseLevel, Statement, TypedExpr,
+    CommitWrite, PlBlock, PlCondition, PlDiagnostic, PlFunction, PlInto, PlStatement, PlStatementKind,
+    RaiseLevel, Statement, TypedExpr,
 };
 
 /// A compiled function. One run at a time: recursion takes another one.
@@ -42,21 +45,28 @@ pub(super) struct Step {
 
 pub(super) enum StepKind {
     Block(Block),
-    Assign { slot: usize, value: RowExpr },
-    If { branches: Vec<(RowExpr, Vec<Step>)>, otherwise: Vec<Step> },
+    Assign { slot: usize, value: BodyExpr },
+    If { branches: Vec<(BodyExpr, Vec<Step>)>, otherwise: Vec<Step> },
     Loop { label: Option<Arc<str>>, body: Vec<Step> },
-    While { label: Option<Arc<str>>, condition: RowExpr, body: Vec<Step> },
+    While { label: Option<Arc<str>>, condition: BodyExpr, body: Vec<Step> },
     ForRange(Box<Range>),
     ForQuery { label: Option<Arc<str>>, query: Embedded, targets: Vec<usize>, body: Vec<Step> },
-    Exit { label: Option<Arc<str>>, when: Option<RowExpr> },
-    Continue { label: Option<Arc<str>>, when: Option<RowExpr> },
+    Exit { label: Option<Arc<str>>, when: Option<BodyExpr> },
+    Continue { label: Option<Arc<str>>, when: Option<BodyExpr> },
     Return { value: Option<RowExpr> },
     ReturnNext { values: Vec<RowExpr> },
     ReturnQuery { query: Embedded },
     Sql { statement: Embedded, into: Option<PlInto> },
     Raise(Box<Raise>),
     Reraise,
-    GetRowCount { slot: usize },
+    GetDiagnostics { items: Vec<(PlDiagnostic, usize)> },
+    Execute { text: Dynamic, into: Option<PlInto> },
+    ForExecute { label: Option<Arc<str>>, text: Dynamic, targets: Vec<usize>, body: Vec<Step> },
+    ReturnExecute { text: Dynamic },
+    Assert { condition: RowExpr, message: Option<RowExpr> },
+    Call { function: Arc<FunctionDef>, args: Vec<RowExpr>, out: Vec<(usize, usize)> },
+    Commit { chain: bool, write: CommitWrite },
+    Rollback { chain: bool },
     Nothing,
 }
 
@@ -139,12 +149,12 @@ fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
     match kind {
         PlStatementKind::Block(inner) => StepKind::Block(block(inner, executor)),
         PlStatementKind::Assign { slot, value } => {
-            StepKind::Assign { slot: *slot, value: RowExpr::compile(value) }
+            StepKind::Assign { slot: *slot, value: BodyExpr::compile(value) }
         }
         PlStatementKind::If { branches, otherwise } => StepKind::If {
             branches: branches
                 .iter()
-                .map(|(condition, body)| (RowExpr::compile(condition), steps(body, executor)))
+                .map(|(condition, body)| (BodyExpr::compile(condition), steps(body, executor)))
                 .collect(),
             otherwise: steps(otherwise, executor),
         },
@@ -153,7 +163,7 @@ fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
         }
         PlStatementKind::While { label, condition, body } => StepKind::While {
             label: label.clone(),
-            condition: RowExpr::compile(condition),
+            condition: BodyExpr::compile(condition),
             body: steps(body, executor),
         },
         PlStatementKind::ForRange { label, slot, from, to, by, reverse, body } => {
@@ -174,10 +184,10 @@ fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             body: steps(body, executor),
         },
         PlStatementKind::Exit { label, when } => {
-            StepKind::Exit { label: label.clone(), when: optional(when.as_ref()) }
+            StepKind::Exit { label: label.clone(), when: when.as_ref().map(BodyExpr::compile) }
         }
         PlStatementKind::Continue { label, when } => {
-            StepKind::Continue { label: label.clone(), when: optional(when.as_ref()) }
+            StepKind::Continue { label: label.clone(), when: when.as_ref().map(BodyExpr::compile) }
         }
         PlStatementKind::Return { value } => StepKind::Return { value: optional(value.as_ref()) },
         PlStatementKind::ReturnNext { values } => {
@@ -198,7 +208,27 @@ fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             }))
         }
         PlStatementKind::Reraise => StepKind::Reraise,
-        PlStatementKind::GetRowCount { slot } => StepKind::GetRowCount { slot: *slot },
+        PlStatementKind::GetDiagnostics { items } => StepKind::GetDiagnostics { items: items.clone() },
+        PlStatementKind::Execute { text, into } => {
+            StepKind::Execute { text: Dynamic::compile(text), into: into.clone() }
+        }
+        PlStatementKind::ForExecute { label, text, targets, body } => StepKind::ForExecute {
+            label: label.clone(),
+            text: Dynamic::compile(text),
+            targets: targets.clone(),
+            body: steps(body, executor),
+        },
+        PlStatementKind::ReturnExecute { text } => StepKind::ReturnExecute { text: Dynamic::compile(text) },
+        PlStatementKind::Assert { condition, message } => {
+            StepKind::Assert { condition: RowExpr::compile(condition), message: optional(message.as_ref()) }
+        }
+        PlStatementKind::Call { function, args, out } => StepKind::Call {
+            function: Arc::clone(function),
+            args: args.iter().map(RowExpr::compile).collect(),
+            out: out.clone(),
+        },
+        PlStatementKind::Commit { chain, write } => StepKind::Commit { chain: *chain, write: *write },
+        PlStatementKind::Rollback { chain } => StepKind::Rollback { chain: *chain },
         PlStatementKind::Nothing => StepKind::Nothing,
     }
 }
@@ -221,7 +251,14 @@ impl StepKind {
             StepKind::ReturnQuery { .. } => "RETURN QUERY",
             StepKind::Sql { .. } => "SQL statement",
             StepKind::Raise(_) | StepKind::Reraise => "RAISE",
-            StepKind::GetRowCount { .. } => "GET DIAGNOSTICS",
+            StepKind::GetDiagnostics { .. } => "GET DIAGNOSTICS",
+            StepKind::Execute { .. } => "EXECUTE",
+            StepKind::ForExecute { .. } => "FOR over EXECUTE statement",
+            StepKind::ReturnExecute { .. } => "RETURN QUERY",
+            StepKind::Assert { .. } => "ASSERT",
+            StepKind::Call { .. } => "CALL",
+            StepKind::Commit { .. } => "COMMIT",
+            StepKind::Rollback { .. } => "ROLLBACK",
             StepKind::Nothing => "NULL",
         }
     }

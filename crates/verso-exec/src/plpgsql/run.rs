@@ -5,17 +5,24 @@ use std::sync::Arc;
 use verso_types::{Batch, SqlType, TypeError, Value};
 
 use super::block::{reraise, run_block};
+use super::call_procedure;
+use super::diagnostics::diagnose;
+use super::dynamic::execute;
 use super::message::raise;
 use super::program::{Embedded, Program, Range, Step, StepKind, slots};
+use crate::context::TransactionEnds;
 use crate::error::{ExecError, Result};
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, Sink, cast_row};
 use crate::expr::RowExpr;
 use crate::plan::{PlFunction, PlInto};
 use crate::spill::Spool;
 
+/// Times a statement of a block that may commit is tried again on a new snapshot.
+const RESTARTS_MAX: u32 = 5;
+
 /// A call under way.
 pub(crate) struct Frame {
-    function: Arc<PlFunction>,
+    pub(super) function: Arc<PlFunction>,
     pub slots: Vec<Value>,
     /// What RETURN gave.
     pub value: Value,
@@ -23,7 +30,7 @@ pub(crate) struct Frame {
     pub rows: Spool,
     row_types: Vec<SqlType>,
     pending: Batch,
-    row_count: i64,
+    pub(super) row_count: i64,
     /// Savepoints open in this call.
     pub(super) savepoints: u32,
     /// Errors whose handlers run.
@@ -122,7 +129,7 @@ impl Frame {
     }
 
     /// Sets variables from a row of a query.
-    fn assign_row(
+    pub(super) fn assign_row(
         &mut self,
         cx: &ExecContext<'_>,
         targets: &[usize],
@@ -154,7 +161,7 @@ impl Program {
 
 pub(super) fn run_steps(steps: &mut [Step], cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
     for step in steps {
-        match run_step(&mut step.kind, cx, frame) {
+        match run_step(step, cx, frame) {
             Ok(Flow::Next) => {}
             Ok(flow) => return Ok(flow),
             Err(error) => return Err(in_context(error, frame, step)),
@@ -183,16 +190,16 @@ fn in_context(error: ExecError, frame: &Frame, step: &Step) -> ExecError {
     }
 }
 
-fn run_step(step: &mut StepKind, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
-    match step {
+fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    match &mut step.kind {
         StepKind::Assign { slot, value } => {
-            let value = frame.eval(cx, value)?;
+            let value = value.eval(cx, frame)?;
             frame.assign(*slot, value)?;
         }
         StepKind::Sql { statement, into } => run_sql(statement, into.as_ref(), cx, frame)?,
         StepKind::If { branches, otherwise } => {
             for (condition, body) in branches {
-                if frame.holds(cx, condition)? {
+                if condition.holds(cx, frame)? {
                     return run_steps(body, cx, frame);
                 }
             }
@@ -207,7 +214,7 @@ fn run_step(step: &mut StepKind, cx: &ExecContext<'_>, frame: &mut Frame) -> Res
             }
         },
         StepKind::While { label, condition, body } => {
-            while frame.holds(cx, condition)? {
+            while condition.holds(cx, frame)? {
                 match turn(body, label.as_ref(), cx, frame)? {
                     Turn::Again => {}
                     Turn::Done => break,
@@ -216,16 +223,16 @@ fn run_step(step: &mut StepKind, cx: &ExecContext<'_>, frame: &mut Frame) -> Res
             }
         }
         StepKind::ForQuery { label, query, targets, body } => {
-            return run_for_query(label.as_ref(), query, targets, body, cx, frame);
+            return run_for_query(label.as_ref(), query, None, targets, body, cx, frame);
         }
         StepKind::Block(block) => return run_block(block, cx, frame),
         StepKind::Exit { label, when } => {
-            if when.as_ref().map_or(Ok(true), |when| frame.holds(cx, when))? {
+            if when.as_ref().map_or(Ok(true), |when| when.holds(cx, frame))? {
                 return Ok(Flow::Exit(label.clone()));
             }
         }
         StepKind::Continue { label, when } => {
-            if when.as_ref().map_or(Ok(true), |when| frame.holds(cx, when))? {
+            if when.as_ref().map_or(Ok(true), |when| when.holds(cx, frame))? {
                 return Ok(Flow::Continue(label.clone()));
             }
         }
@@ -240,18 +247,58 @@ fn run_step(step: &mut StepKind, cx: &ExecContext<'_>, frame: &mut Frame) -> Res
             frame.push_row(cx, &row)?;
         }
         StepKind::ReturnQuery { query } => {
-            let rows = run_embedded(query, cx, frame, Taken::Result)?;
+            let rows = run_embedded(query, None, cx, frame, Taken::Result)?;
             frame.counted(rows);
         }
         StepKind::Raise(message) => raise(message, cx, frame)?,
         StepKind::Reraise => return Err(reraise(frame)),
-        StepKind::GetRowCount { slot } => {
-            let count = Value::Int8(frame.row_count);
-            frame.assign(*slot, count)?;
+        StepKind::GetDiagnostics { items } => diagnose(items, step.line, cx, frame)?,
+        StepKind::Execute { text, into } => execute(text, into.as_ref(), cx, frame)?,
+        StepKind::ForExecute { label, text, targets, body } => {
+            let (mut query, params) = text.bind(cx, frame)?;
+            return run_for_query(label.as_ref(), &mut query, Some(&params), targets, body, cx, frame);
+        }
+        StepKind::ReturnExecute { text } => {
+            let (mut query, params) = text.bind(cx, frame)?;
+            let rows = run_embedded(&mut query, Some(&params), cx, frame, Taken::Result)?;
+            frame.counted(rows);
+        }
+        StepKind::Assert { condition, message } => {
+            if !frame.holds(cx, condition)? {
+                let message = message.as_ref().map(|message| frame.eval(cx, message)).transpose()?;
+                let message = message.as_ref().and_then(Value::as_str).unwrap_or("assertion failed");
+                return Err(ExecError::raised("P0004", message));
+            }
+        }
+        StepKind::Call { function, args, out } => {
+            let args = args.iter().map(|arg| frame.eval(cx, arg)).collect::<Result<Vec<_>>>()?;
+            let values = call_procedure(cx, function, args, frame.savepoints > 0)?;
+            let (row, slots): (Vec<Value>, Vec<usize>) =
+                out.iter().map(|(arg, slot)| (values[*arg].clone(), *slot)).unzip();
+            let types: Vec<SqlType> = out.iter().map(|(arg, _)| function.args[*arg].ty.clone()).collect();
+            frame.assign_row(cx, &slots, row, &types)?;
+        }
+        StepKind::Commit { chain, write } => {
+            let ends = may_end(cx, frame, "commit")?;
+            ends.commit(*write, *chain)?;
+        }
+        StepKind::Rollback { chain } => {
+            let ends = may_end(cx, frame, "roll back")?;
+            ends.rollback(*chain)?;
         }
         StepKind::Nothing => {}
     }
     Ok(Flow::Next)
+}
+
+/// What ends the transaction, where a procedure or a block may do that here.
+fn may_end<'a>(cx: &ExecContext<'a>, frame: &Frame, what: &str) -> Result<&'a dyn TransactionEnds> {
+    let refused = |message: &str| ExecError::raised("2D000", message);
+    let Some(ends) = cx.ends() else { return Err(refused("invalid transaction termination")) };
+    if frame.savepoints > 0 {
+        return Err(refused(&format!("cannot {what} while a subtransaction is active")));
+    }
+    Ok(ends)
 }
 
 /// What a turn of a loop leads to.
@@ -316,13 +363,14 @@ fn run_range(range: &mut Range, cx: &ExecContext<'_>, frame: &mut Frame) -> Resu
 fn run_for_query(
     label: Option<&Arc<str>>,
     query: &mut Embedded,
+    params: Option<&[Value]>,
     targets: &[usize],
     body: &mut [Step],
     cx: &ExecContext<'_>,
     frame: &mut Frame,
 ) -> Result<Flow> {
     let mut rows = Spool::default();
-    run_embedded(query, cx, frame, Taken::Spool(&mut rows))?;
+    run_embedded(query, params, cx, frame, Taken::Spool(&mut rows))?;
     let turned = rows.rows() > 0;
     let mut batch = Batch::default();
     let mut leave = Flow::Next;
@@ -353,26 +401,30 @@ fn run_sql(
     frame: &mut Frame,
 ) -> Result<()> {
     let Some(into) = into else {
-        let rows = run_embedded(statement, cx, frame, Taken::Nothing)?;
+        let rows = run_embedded(statement, None, cx, frame, Taken::Nothing)?;
         frame.counted(rows);
         return Ok(());
     };
     let mut first = None;
-    let rows = run_embedded(statement, cx, frame, Taken::First(&mut first))?;
-    if into.strict && rows != 1 {
-        let (sqlstate, message) = match rows {
-            0 => ("P0002", "query returned no rows"),
-            _ => ("P0003", "query returned more than one row"),
-        };
-        return Err(ExecError::raised(sqlstate, message));
-    }
+    let rows = run_embedded(statement, None, cx, frame, Taken::First(&mut first))?;
+    check_strict(into, rows)?;
     frame.counted(if statement.is_query { rows.min(1) } else { rows });
     let row = first.unwrap_or_else(|| vec![Value::Null; into.targets.len()]);
     frame.assign_row(cx, &into.targets, row, &statement.types)
 }
 
+/// `INTO STRICT` wants one row.
+pub(super) fn check_strict(into: &PlInto, rows: u64) -> Result<()> {
+    match rows {
+        1 => Ok(()),
+        _ if !into.strict => Ok(()),
+        0 => Err(ExecError::raised("P0002", "query returned no rows")),
+        _ => Err(ExecError::raised("P0003", "query returned more than one row")),
+    }
+}
+
 /// Where the rows of an embedded statement go.
-enum Taken<'t> {
+pub(super) enum Taken<'t> {
     Nothing,
     /// Into the function's result.
     Result,
@@ -387,6 +439,18 @@ struct Taker<'t, 'c> {
     taken: Taken<'t>,
     /// Result rows, moved into the frame when the statement is done.
     result: Spool,
+}
+
+impl Taker<'_, '_> {
+    /// Forgets the rows of a run that failed.
+    fn forget(&mut self) {
+        self.result = Spool::default();
+        match &mut self.taken {
+            Taken::Nothing | Taken::Result => {}
+            Taken::Spool(spool) => **spool = Spool::default(),
+            Taken::First(first) => **first = None,
+        }
+    }
 }
 
 impl Sink for Taker<'_, '_> {
@@ -406,26 +470,35 @@ impl Sink for Taker<'_, '_> {
 }
 
 /// Runs a statement in a storage frame of its own (L2) and yields its number of rows.
-fn run_embedded(
+pub(super) fn run_embedded(
     statement: &mut Embedded,
+    params: Option<&[Value]>,
     cx: &ExecContext<'_>,
     frame: &mut Frame,
     taken: Taken<'_>,
 ) -> Result<u64> {
     let to_result = matches!(taken, Taken::Result);
     let mut result = {
-        let inner = cx.with_params(&frame.slots);
+        let inner = cx.with_params(params.unwrap_or(&frame.slots));
         let mut taker = Taker { cx, types: &statement.types, taken, result: Spool::default() };
-        cx.tables.begin_statement()?;
-        match statement.compiled.run(&inner, &mut taker) {
-            Ok(rows) => {
-                cx.tables.end_statement()?;
-                (rows, taker.result)
-            }
-            Err(error) => {
-                cx.tables.abort_statement()?;
+        let mut tries = 0;
+        loop {
+            cx.tables.begin_statement()?;
+            let error = match statement.compiled.run(&inner, &mut taker) {
+                Ok(rows) => {
+                    cx.tables.end_statement()?;
+                    break (rows, taker.result);
+                }
+                Err(error) => error,
+            };
+            cx.tables.abort_statement()?;
+            // What was committed before keeps the block from being run again: its statements are, one by one.
+            if cx.ends().is_none() || tries == RESTARTS_MAX || !error.is_conflict() || !cx.tables.restarts() {
                 return Err(error);
             }
+            tries += 1;
+            taker.forget();
+            verso_env::sync::backoff(tries);
         }
     };
     if to_result {

@@ -11,9 +11,9 @@ use verso_types::{CastKind, SqlType, Value};
 use crate::expr::Executor;
 use crate::functions::aggregate_candidates;
 use crate::plan::{
-    AggregateCall, ExprKind, Insert, OutputColumn, PlBlock, PlCondition, PlDeclaration, PlFunction,
-    PlHandler, PlInto, PlReturn, PlStatement, PlStatementKind, PlVariable, Plan, RaiseLevel, SetCall,
-    Statement, TypedExpr,
+    AggregateCall, ExprKind, Insert, OutputColumn, PlBlock, PlCondition, PlDeclaration, PlDiagnostic,
+    PlFunction, PlHandler, PlInto, PlReturn, PlStatement, PlStatementKind, PlVariable, Plan, RaiseLevel,
+    SetCall, Statement, TypedExpr,
 };
 use crate::testing::{World, call, cast, column, literal, table};
 
@@ -266,7 +266,7 @@ fn queries_fill_variables_and_loops() {
                 CastKind::Assignment,
             ))]),
         },
-        PlStatementKind::GetRowCount { slot: 1 },
+        PlStatementKind::GetDiagnostics { items: vec![(PlDiagnostic::RowCount, 1)] },
         PlStatementKind::If {
             branches: vec![(parameter(2, SqlType::Bool), lines(vec![into(true)]))],
             otherwise: Vec::new(),

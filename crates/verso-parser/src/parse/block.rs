@@ -1,9 +1,9 @@
 //! Bodies of functions within statements: that of DO, and what CREATE FUNCTION does likewise.
 
 use super::cursor::Cursor;
-use super::{parse_body, string_literal};
+use super::{parse_body, parse_script, string_literal};
 use crate::error::SyntaxError;
-use crate::syntax::{FunctionBody, Span, Statement};
+use crate::syntax::{Call, ExprKind, FunctionBody, Span, Statement};
 
 /// DO.
 pub(super) fn do_block(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -28,15 +28,34 @@ pub(super) fn do_block(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError
     Ok(Statement::Do(function_body(text, at, start)?))
 }
 
+/// CALL.
+pub(super) fn call(cursor: &mut Cursor<'_>) -> Result<Call, SyntaxError> {
+    cursor.advance();
+    let start = cursor.here().start;
+    match cursor.expr()?.kind {
+        ExprKind::Call(call) if !call.star && !call.keyword && call.over.is_none() => Ok(*call),
+        _ => Err(SyntaxError::syntax("CALL wants a procedure and its arguments").at(start)),
+    }
+}
+
 /// Parses the text of a literal; `start` is its first character's place, where the literal has no escapes. Errors point
 /// into the statement around it, at the literal if need be.
 pub(super) fn function_body(text: String, at: Span, start: Option<u32>) -> Result<FunctionBody, SyntaxError> {
-    let block = parse_body(&text).map_err(|error| {
-        let position = match (error.position, start) {
-            (Some(position), Some(start)) => start + position,
-            (_, None) | (None, _) => at.start + 1,
-        };
-        SyntaxError { position: Some(position), ..error }
-    })?;
+    let block = parse_body(&text).map_err(|error| moved(error, at, start))?;
     Ok(FunctionBody { text, at, start, block: Some(Box::new(block)) })
+}
+
+/// The same of a function in SQL.
+pub(super) fn sql_body(text: String, at: Span, start: Option<u32>) -> Result<FunctionBody, SyntaxError> {
+    parse_script(&text).map_err(|error| moved(error, at, start))?;
+    Ok(FunctionBody { text, at, start, block: None })
+}
+
+/// An error of a body, with its place in the statement around it.
+fn moved(error: SyntaxError, at: Span, start: Option<u32>) -> SyntaxError {
+    let position = match (error.position, start) {
+        (Some(position), Some(start)) => start + position,
+        (_, None) | (None, _) => at.start + 1,
+    };
+    SyntaxError { position: Some(position), ..error }
 }

@@ -2,7 +2,7 @@
 
 use super::lexer::Token;
 
-use super::block::do_block;
+use super::block::{call, do_block};
 use super::cursor::Cursor;
 use super::explain::explain;
 use super::setting::{alter_database, reset, set, show};
@@ -13,8 +13,8 @@ use crate::syntax::Statement;
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
 const KNOWN: &[&str] = &[
-    "call", "cluster", "comment", "copy", "grant", "import", "listen", "load", "notify", "prepare",
-    "reassign", "refresh", "revoke", "security", "unlisten", "unload", "prewarm", "backup", "connect",
+    "cluster", "comment", "copy", "grant", "import", "listen", "load", "notify", "prepare", "reassign",
+    "refresh", "revoke", "security", "unlisten", "unload", "prewarm", "backup", "connect",
 ];
 
 /// Parses a statement that begins with `word`.
@@ -43,7 +43,10 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
         }
         "explain" => explain(cursor),
         "do" => do_block(cursor),
-        "alter" if cursor.is(&["alter", "database"]) => alter_database(cursor),
+        "call" => Ok(Statement::Call(call(cursor)?)),
+        "alter" if cursor.is(&["alter", "database"]) || cursor.is(&["alter", "system"]) => {
+            alter_database(cursor)
+        }
         "alter" => super::table::alter(cursor),
         "lock" => super::table::lock_table(cursor),
         "reindex" => super::table::reindex(cursor),

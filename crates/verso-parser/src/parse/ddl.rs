@@ -3,15 +3,15 @@
 use super::lexer::Token;
 use verso_types::SqlType;
 
-use super::block::function_body;
+use super::block::{function_body, sql_body};
 use super::cursor::Cursor;
 use super::string_literal;
 use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
 use crate::syntax::{
-    CreateFunction, CreateSequence, Drop, DropFunction, DropKind, Name, QualifiedName, Returns, Statement,
-    Truncate, Volatility,
+    ArgMode, CreateFunction, CreateSequence, Drop, DropFunction, DropKind, Name, QualifiedName, Returns,
+    Statement, Truncate, Volatility,
 };
 
 /// CREATE.
@@ -21,7 +21,7 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let or_replace = cursor.accept(&["or", "replace"]);
     let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
     match word.as_str() {
-        "function" => create_function(cursor, or_replace),
+        "function" | "procedure" => create_function(cursor, or_replace),
         _ if or_replace => {
             let what = format!("CREATE OR REPLACE {}", word.to_uppercase());
             Err(SyntaxError::unsupported(what).at(start))
@@ -32,9 +32,9 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "sequence" => create_sequence(cursor),
         "aggregate" | "cast" | "collation" | "conversion" | "database" | "domain" | "event" | "extension"
         | "foreign" | "global" | "group" | "language" | "local" | "materialized" | "operator" | "policy"
-        | "procedure" | "publication" | "recursive" | "role" | "rule" | "schema" | "server"
-        | "statistics" | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "trigger"
-        | "type" | "unique" | "unlogged" | "user" | "view" | "constraint" | "access" | "transform" => {
+        | "publication" | "recursive" | "role" | "rule" | "schema" | "server" | "statistics"
+        | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "trigger" | "type" | "unique"
+        | "unlogged" | "user" | "view" | "constraint" | "access" | "transform" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
         }
         _ => Err(cursor.unexpected()),
@@ -140,16 +140,21 @@ pub(super) fn sequence_options(
 // ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statement, SyntaxError> {
+    let procedure = cursor.is(&["procedure"]);
     cursor.advance();
     let name = cursor.qualified()?;
     cursor.expect_token(&Token::LParen)?;
-    let mut args = Vec::new();
+    let (mut args, mut modes) = (Vec::new(), Vec::new());
     if !cursor.accept_token(&Token::RParen) {
-        args = cursor.list(function_argument)?;
+        let all = cursor.list(|cursor| {
+            let mode = if procedure { argument_mode(cursor) } else { ArgMode::In };
+            Ok((function_argument(cursor)?, mode))
+        })?;
+        (args, modes) = all.into_iter().unzip();
         cursor.expect_token(&Token::RParen)?;
     }
-    let mut returns = None;
-    if cursor.accept(&["returns"]) {
+    let mut returns = procedure.then_some(Returns::Procedure(modes));
+    if !procedure && cursor.accept(&["returns"]) {
         returns = Some(function_returns(cursor)?);
     }
     let (mut language, mut body, mut volatility, mut strict) = (None, None, None, None);
@@ -172,6 +177,13 @@ fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statemen
                     _ => cursor.name()?,
                 };
                 language.replace(name).is_some()
+            }
+            "immutable" | "stable" | "volatile" | "strict" | "called" | "returns" | "parallel" | "cost"
+            | "rows"
+                if procedure =>
+            {
+                let text = "invalid attribute in procedure definition";
+                return Err(SyntaxError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).at(at));
             }
             "immutable" | "stable" | "volatile" => {
                 cursor.advance();
@@ -225,9 +237,10 @@ fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statemen
     let (text, at, start) = body.ok_or_else(|| invalid("no function body specified"))?;
     let language = language.ok_or_else(|| invalid("no language specified"))?;
     let returns = returns.ok_or_else(|| invalid("function result type must be specified"))?;
-    if language.text != "plpgsql" {
+    let is_sql = language.text == "sql";
+    if language.text != "plpgsql" && !is_sql {
         return Err(match language.text.as_str() {
-            "sql" | "c" | "internal" => SyntaxError::unsupported(format!("LANGUAGE {}", language.text)),
+            "c" | "internal" => SyntaxError::unsupported(format!("LANGUAGE {}", language.text)),
             other => {
                 SyntaxError::new(sqlstate::UNDEFINED_OBJECT, format!("language \"{other}\" does not exist"))
             }
@@ -240,10 +253,23 @@ fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statemen
         args,
         returns,
         language,
-        body: function_body(text, at, start)?,
+        body: if is_sql { sql_body(text, at, start)? } else { function_body(text, at, start)? },
         volatility: volatility.unwrap_or(Volatility::Volatile),
         strict: strict.unwrap_or(false),
     }))
+}
+
+/// `IN | OUT | INOUT | IN OUT`, before a procedure's argument.
+fn argument_mode(cursor: &mut Cursor<'_>) -> ArgMode {
+    let alone = |cursor: &Cursor<'_>| matches!(cursor.peek_at(1), Token::Comma | Token::RParen);
+    if cursor.accept(&["in", "out"]) || cursor.is(&["inout"]) && !alone(cursor) && cursor.accept(&["inout"]) {
+        ArgMode::InOut
+    } else if cursor.is(&["out"]) && !alone(cursor) {
+        cursor.advance();
+        ArgMode::Out
+    } else {
+        ArgMode::In
+    }
 }
 
 fn function_argument(cursor: &mut Cursor<'_>) -> Result<(Option<Name>, SqlType), SyntaxError> {
@@ -305,14 +331,15 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "table" => Some(DropKind::Table),
         "sequence" => Some(DropKind::Sequence),
         "index" => Some(DropKind::Index),
-        "function" => None,
-        "view" | "schema" | "database" | "role" | "user" | "type" | "domain" | "trigger" | "procedure"
-        | "extension" | "aggregate" | "materialized" | "policy" | "rule" | "operator" | "cast"
-        | "collation" | "owned" | "routine" | "tablespace" | "publication" | "subscription" => {
+        "function" | "procedure" => None,
+        "view" | "schema" | "database" | "role" | "user" | "type" | "domain" | "trigger" | "extension"
+        | "aggregate" | "materialized" | "policy" | "rule" | "operator" | "cast" | "collation" | "owned"
+        | "routine" | "tablespace" | "publication" | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),
     };
+    let procedure = word == "procedure";
     cursor.advance();
     if kind == Some(DropKind::Index) && cursor.is(&["concurrently"]) {
         return Err(cursor.unsupported("DROP INDEX CONCURRENTLY"));
@@ -325,7 +352,8 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
         None => {
             let functions = cursor.list(function_reference)?;
-            Ok(Statement::DropFunction(DropFunction { functions, if_exists, cascade: cascade(cursor) }))
+            let cascade = cascade(cursor);
+            Ok(Statement::DropFunction(DropFunction { procedure, functions, if_exists, cascade }))
         }
     }
 }

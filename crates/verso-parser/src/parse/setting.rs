@@ -128,16 +128,18 @@ fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, SyntaxError>
 
 /// ALTER DATABASE SET.
 pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
-    cursor.expect(&["alter", "database"])?;
-    if !cursor.is(&["set"]) && !cursor.is(&["reset"]) {
+    let system = cursor.is(&["alter", "system"]);
+    cursor.expect(&["alter", if system { "system" } else { "database" }])?;
+    if !system && !cursor.is(&["set"]) && !cursor.is(&["reset"]) {
         cursor.name()?; // there is one database; its name may be given
     }
     if cursor.accept(&["reset"]) {
-        return Ok(Statement::AlterDatabase { name: setting_name(cursor)?, value: None });
+        return Ok(Statement::AlterDatabase { system, name: setting_name(cursor)?, value: None });
     }
     if !cursor.accept(&["set"]) {
-        return Err(cursor.unsupported("ALTER DATABASE other than SET"));
+        return Err(cursor
+            .unsupported(&format!("ALTER {} other than SET", if system { "SYSTEM" } else { "DATABASE" })));
     }
     let name = assigned_setting(cursor)?;
-    Ok(Statement::AlterDatabase { name, value: setting_value(cursor)? })
+    Ok(Statement::AlterDatabase { system, name, value: setting_value(cursor)? })
 }

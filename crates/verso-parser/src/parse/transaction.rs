@@ -5,7 +5,7 @@ use super::lexer::Token;
 use super::cursor::Cursor;
 use super::string_literal;
 use crate::error::SyntaxError;
-use crate::syntax::{IsolationLevel, Statement, TransactionModes};
+use crate::syntax::{CommitWrite, IsolationLevel, Statement, TransactionModes};
 
 /// BEGIN, START TRANSACTION: behind these words.
 pub(super) fn begin(cursor: &mut Cursor<'_>, words: &[&str]) -> Result<Statement, SyntaxError> {
@@ -70,7 +70,7 @@ fn level(cursor: &mut Cursor<'_>) -> Result<IsolationLevel, SyntaxError> {
 }
 
 /// Behind COMMIT or ROLLBACK: `[WORK | TRANSACTION] [AND [NO] CHAIN]`.
-fn chain(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
+pub(super) fn chain(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
     let _ = cursor.accept(&["work"]) || cursor.accept(&["transaction"]);
     if cursor.accept(&["and", "no", "chain"]) {
         return Ok(false);
@@ -85,26 +85,35 @@ pub(super) fn commit(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> 
         cursor.advance();
         return Ok(Statement::EndPrepared { gid: string_literal(cursor)?.0, commit: true });
     }
-    let chain = chain(cursor)?;
-    if cursor.accept(&["write"]) {
-        commit_write(cursor)?;
-    }
-    Ok(Statement::Commit { chain })
+    let (chain, write) = commit_options(cursor)?;
+    Ok(Statement::Commit { chain, write })
 }
 
-/// `COMMIT WRITE [WAIT | NOWAIT] [IMMEDIATE | BATCH]`: every commit waits for the disk so far.
-fn commit_write(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
-    let (mut wait, mut logging) = (false, false);
+/// Behind COMMIT: `[WORK | TRANSACTION] [WRITE …] [AND [NO] CHAIN] [WRITE …]`.
+pub(super) fn commit_options(cursor: &mut Cursor<'_>) -> Result<(bool, CommitWrite), SyntaxError> {
+    let _ = cursor.accept(&["work"]) || cursor.accept(&["transaction"]);
+    let mut write = commit_write(cursor);
+    let chain = chain(cursor)?;
+    if write == CommitWrite::default() {
+        write = commit_write(cursor);
+    }
+    Ok((chain, write))
+}
+
+/// `WRITE [WAIT | NOWAIT] [IMMEDIATE | BATCH]`, in any order.
+fn commit_write(cursor: &mut Cursor<'_>) -> CommitWrite {
+    let mut write = CommitWrite::default();
+    if !cursor.accept(&["write"]) {
+        return write;
+    }
     loop {
-        if cursor.is(&["nowait"]) {
-            return Err(cursor.unsupported("COMMIT WRITE NOWAIT"));
-        } else if !wait && cursor.accept(&["wait"]) {
-            wait = true;
-        } else if !logging && (cursor.accept(&["immediate"]) || cursor.accept(&["batch"])) {
-            logging = true;
-        } else {
-            return Ok(());
-        }
+        let (part, words) = match (write.wait, write.batch) {
+            (None, _) if cursor.is(&["wait"]) || cursor.is(&["nowait"]) => (&mut write.wait, "wait"),
+            (_, None) if cursor.is(&["batch"]) || cursor.is(&["immediate"]) => (&mut write.batch, "batch"),
+            _ => return write,
+        };
+        *part = Some(cursor.is(&[words]));
+        cursor.advance();
     }
 }
 

@@ -25,7 +25,18 @@ pub struct CreateSequence {
     pub cycle: bool,
 }
 
-/// CREATE FUNCTION.
+/// Which way an argument goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgMode {
+    /// IN.
+    In,
+    /// OUT.
+    Out,
+    /// INOUT.
+    InOut,
+}
+
+/// CREATE FUNCTION, CREATE PROCEDURE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateFunction {
     /// Its name.
@@ -55,6 +66,8 @@ pub enum Returns {
     Set(SqlType),
     /// RETURNS TABLE (…).
     Table(Vec<(Name, SqlType)>),
+    /// It is a procedure, with the modes of its arguments.
+    Procedure(Vec<ArgMode>),
 }
 
 /// IMMUTABLE, STABLE, VOLATILE.
@@ -108,6 +121,8 @@ pub enum DropKind {
 /// DROP FUNCTION.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropFunction {
+    /// DROP PROCEDURE.
+    pub procedure: bool,
     /// Which, with argument types where given.
     pub functions: Vec<(QualifiedName, Option<Vec<SqlType>>)>,
     /// IF EXISTS.

@@ -4,7 +4,7 @@
 
 use verso_types::SqlType;
 
-use super::{Expr, Name, Query, Statement, Step};
+use super::{Call, CommitWrite, Expr, Name, Query, Statement, Step};
 
 /// `[DECLARE …] BEGIN … [EXCEPTION …] END`.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,10 +106,24 @@ pub enum PlStatementKind {
     ReturnQuery(Box<Query>),
     /// `PERFORM query`.
     Perform(Box<Query>),
-    /// `GET DIAGNOSTICS a = ROW_COUNT`.
-    GetRowCount(Name),
+    /// `GET [STACKED] DIAGNOSTICS a = item, …`.
+    GetDiagnostics { stacked: bool, items: Vec<(Name, PlDiagnostic)> },
+    /// `EXECUTE text [INTO [STRICT] a, b] [USING …]`.
+    Execute { text: PlDynamic, into: Vec<Name>, strict: bool },
+    /// `FOR a, b IN EXECUTE text [USING …] LOOP … END LOOP`.
+    ForExecute { label: Option<Name>, targets: Vec<Name>, text: PlDynamic, body: Vec<PlStatement> },
+    /// `RETURN QUERY EXECUTE text [USING …]`.
+    ReturnExecute(PlDynamic),
+    /// `ASSERT condition [, message]`.
+    Assert { condition: Expr, message: Option<Expr> },
     /// `RAISE …`; without anything it raises the error being handled again.
     Raise(PlRaise),
+    /// `CALL p(…)`.
+    Call(Call),
+    /// `COMMIT [AND CHAIN] [WRITE …]`.
+    Commit { chain: bool, write: CommitWrite },
+    /// `ROLLBACK [AND CHAIN]`.
+    Rollback { chain: bool },
     /// A SQL statement, perhaps with INTO.
     Sql { statement: Box<Statement>, into: Vec<Name>, strict: bool },
 }
@@ -157,4 +171,31 @@ pub enum PlRaiseOption {
     Hint,
     /// The code.
     Errcode,
+}
+
+/// A statement whose text is known when it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlDynamic {
+    /// Its text.
+    pub text: Expr,
+    /// The values of `$1` …
+    pub using: Vec<Expr>,
+}
+
+/// What GET DIAGNOSTICS tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "PostgreSQL's own words")]
+pub enum PlDiagnostic {
+    RowCount,
+    Context,
+    ReturnedSqlstate,
+    MessageText,
+    Detail,
+    Hint,
+    ExceptionContext,
+    ColumnName,
+    ConstraintName,
+    DatatypeName,
+    TableName,
+    SchemaName,
 }

@@ -1,9 +1,10 @@
 //! Statements: one variant each; what has more than a few parts is a struct of a module beside this one.
 
 use super::{
-    AlterTable, Copy, CreateFunction, CreateIndex, CreateSequence, CreateTable, CreateTableAs, Cursor,
-    Delete, Drop, DropFunction, DropKind, Expr, Fetch, FunctionBody, Insert, LockTable, Merge, Name, Prepare,
-    QualifiedName, Query, RoleStatement, SetConstraints, Span, TransactionModes, Truncate, Update,
+    AlterTable, Call, CommitWrite, Copy, CreateFunction, CreateIndex, CreateSequence, CreateTable,
+    CreateTableAs, Cursor, Delete, Drop, DropFunction, DropKind, Expr, Fetch, FunctionBody, Insert,
+    LockTable, Merge, Name, Prepare, QualifiedName, Query, RoleStatement, SetConstraints, Span,
+    TransactionModes, Truncate, Update,
 };
 
 /// A statement and its place in the script.
@@ -73,6 +74,8 @@ pub enum Statement {
     Truncate(Truncate),
     /// DO.
     Do(FunctionBody),
+    /// CALL.
+    Call(Call),
     /// EXPLAIN.
     Explain {
         /// Run it and count.
@@ -99,6 +102,8 @@ pub enum Statement {
     Commit {
         /// AND CHAIN.
         chain: bool,
+        /// WRITE.
+        write: CommitWrite,
     },
     /// ROLLBACK, ABORT.
     Rollback {
@@ -132,6 +137,8 @@ pub enum Statement {
     ResetAll,
     /// ALTER DATABASE SET name = value; `None` is DEFAULT.
     AlterDatabase {
+        /// ALTER SYSTEM, which is the same.
+        system: bool,
         /// The setting.
         name: Name,
         /// Its text.

@@ -15,6 +15,15 @@ pub struct TransactionModes {
     pub snapshot: Option<String>,
 }
 
+/// `WRITE [WAIT | NOWAIT] [IMMEDIATE | BATCH]` of a COMMIT; what is not given follows from the settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommitWrite {
+    /// WAIT (true), NOWAIT (false).
+    pub wait: Option<bool>,
+    /// BATCH (true), IMMEDIATE (false).
+    pub batch: Option<bool>,
+}
+
 /// The levels, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsolationLevel {

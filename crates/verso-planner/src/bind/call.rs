@@ -1,12 +1,16 @@
 //! Calls: functions, aggregates, and the forms of the language that look like them.
 
+use std::sync::Arc;
+
+use verso_catalog::FunctionDef;
 use verso_exec::functions::{self, ArgType, BuiltinFunction, candidates as functions_named};
 use verso_exec::plan::{ExprKind as K, OutputColumn, SetCall, SetColumns, TypedExpr};
 use verso_types::{CastKind, SqlType, SystemType, Value};
 
 use super::Binder;
-use super::context::{Context, Inside, SET_BASE};
+use super::context::{Clause, Context, Inside, SET_BASE};
 use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
+use super::scope::Scope;
 use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Call, Expr};
@@ -72,7 +76,9 @@ impl Binder<'_> {
             }
             Found::User(function, args) => {
                 let ty = match &function.returns {
-                    verso_catalog::FunctionReturn::Void => SqlType::Void,
+                    verso_catalog::FunctionReturn::Void | verso_catalog::FunctionReturn::Procedure(_) => {
+                        SqlType::Void
+                    }
                     verso_catalog::FunctionReturn::Scalar(ty) => ty.clone(),
                     verso_catalog::FunctionReturn::Set(ty) => {
                         let ty = ty.clone();
@@ -88,8 +94,56 @@ impl Binder<'_> {
         }
     }
 
-    /// Finds the function a call means; built-in ones first, as `pg_catalog` is searched first.
+    /// The procedure that CALL means, and its arguments.
+    ///
+    /// # Errors
+    /// 42883 where there is none, 42809 for a function.
+    pub fn procedure(&self, call: &Call) -> Result<(Arc<FunctionDef>, Vec<TypedExpr>), SqlError> {
+        let at = call.name.at().start;
+        unbound::call(call)?;
+        let scope = Scope::default();
+        let mut args = self.located(&call.args, &mut Context::new(&scope, Clause::Procedure))?;
+        for (arg, _) in &mut args {
+            crate::plan::expression(arg, self.planning())?;
+        }
+        let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
+        let as_procedure = |mut error: SqlError| {
+            let renamed = |text: &str| {
+                text.replacen("function", "procedure", 1).replacen("No function", "No procedure", 1)
+            };
+            error.message = renamed(&error.message);
+            error.hint = error.hint.map(|hint| renamed(&hint).into());
+            error
+        };
+        match self.function_or_procedure(call, args).map_err(as_procedure)? {
+            Found::User(function, args) if function.procedure().is_some() => Ok((function, args)),
+            Found::User(..) | Found::BuiltIn(..) => {
+                let types: Vec<String> = types.iter().map(SqlType::pg_name).collect();
+                let text = format!("{}({}) is not a procedure", call.name, types.join(", "));
+                Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+                    .with_hint("To call a function, use SELECT.")
+                    .at(at))
+            }
+        }
+    }
+
+    /// Finds the function a call means, which must not be a procedure.
     pub(super) fn function(&self, call: &Call, args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
+        let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
+        match self.function_or_procedure(call, args)? {
+            Found::User(function, _) if function.procedure().is_some() => {
+                let types: Vec<String> = types.iter().map(SqlType::pg_name).collect();
+                let text = format!("{}({}) is a procedure", call.name, types.join(", "));
+                Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+                    .with_hint("To call a procedure, use CALL.")
+                    .at(call.name.at().start))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// Finds the function a call means; built-in ones first, as `pg_catalog` is searched first.
+    fn function_or_procedure(&self, call: &Call, args: Vec<(TypedExpr, u32)>) -> Result<Found, SqlError> {
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;
         let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();

@@ -82,6 +82,7 @@ pub(crate) use coerce::exactly;
 pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_function;
+pub use plpgsql::bind_sql_function;
 pub use walk::columns_of;
 pub(crate) use walk::{map_columns, same};
 

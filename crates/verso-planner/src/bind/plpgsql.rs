@@ -5,12 +5,18 @@
 //! | [`statement`] | statements, loops and what leaves them |
 //! | [`result`] | RETURN and its relatives |
 //! | [`raise`] | RAISE |
+//! | [`sql`] | functions in SQL, which become bodies of the same kind |
+//! | [`dynamic`] | EXECUTE, GET DIAGNOSTICS |
 //!
 //! As in PostgreSQL a body is bound when it is first called, not when it is created: its tables may come later.
 
+mod dynamic;
 mod raise;
 mod result;
+mod sql;
 mod statement;
+
+pub use sql::bind_sql_function;
 
 use std::sync::Arc;
 
@@ -42,7 +48,7 @@ pub fn bind_function(
         body.declare(&arg.name, arg.ty.clone(), false);
     }
     body.returns = match &function.returns {
-        FunctionReturn::Void => PlReturn::Void,
+        FunctionReturn::Void | FunctionReturn::Procedure(_) => PlReturn::Void,
         FunctionReturn::Scalar(ty) => PlReturn::Scalar(ty.clone()),
         FunctionReturn::Set(ty) => PlReturn::Rows(vec![ty.clone()]),
         FunctionReturn::Table(columns) => {
@@ -79,6 +85,8 @@ struct Body<'c> {
     /// What EXIT and CONTINUE may leave: label and whether it is a loop.
     labels: Vec<(Option<String>, bool)>,
     in_handler: bool,
+    /// Names of columns go before those of variables: it is a function in SQL.
+    weak: bool,
     /// Of the statement that is bound, for errors.
     line: u32,
 }
@@ -94,6 +102,7 @@ impl<'c> Body<'c> {
             result_slots: Vec::new(),
             labels: Vec::new(),
             in_handler: false,
+            weak: false,
             line: 1,
         }
     }
@@ -126,7 +135,8 @@ impl<'c> Body<'c> {
         self.variables.push(PlVariable { name: name.into(), ty: ty.clone(), not_null });
         if !name.is_empty() {
             let block = Arc::clone(&self.block);
-            self.binder.variables.push(Variable { block, name: name.into(), slot, ty });
+            let weak = self.weak;
+            self.binder.variables.push(Variable { block, name: name.into(), slot, ty, weak });
         }
         slot
     }

@@ -101,6 +101,8 @@ pub struct Variable {
     pub slot: usize,
     /// The type.
     pub ty: SqlType,
+    /// A column of the same name is meant before it: an argument of a function in SQL.
+    pub weak: bool,
 }
 
 /// What a name means.
@@ -195,6 +197,7 @@ impl Scope {
         match (columns.next(), columns.next(), variable) {
             (Some((_, expr)), None, None) => Ok(Meaning::Column(expr.clone())),
             (None, _, Some(variable)) => Ok(Meaning::Variable(variable.slot, variable.ty.clone())),
+            (Some((_, expr)), None, Some(variable)) if variable.weak => Ok(Meaning::Column(expr.clone())),
             (Some(_), None, Some(_)) => {
                 Err(ambiguous()
                     .with_detail("It could refer to either a PL/pgSQL variable or a table column."))

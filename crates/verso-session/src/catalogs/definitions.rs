@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{
+use verso_catalog::{ArgMode, 
     CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, FunctionReturn, IndexDef, Oid,
     ReferentialAction, Relation, TableDef, Volatility,
 };
@@ -193,12 +193,24 @@ pub(super) fn arguments(function: &FunctionDef) -> String {
         true => arg.ty.pg_name(),
         false => format!("{} {}", quote_ident(&arg.name), arg.ty.pg_name()),
     };
-    function.args.iter().map(argument).collect::<Vec<_>>().join(", ")
+    let Some(modes) = function.procedure() else {
+        return function.args.iter().map(argument).collect::<Vec<_>>().join(", ");
+    };
+    let with_mode = |(arg, mode): (&verso_catalog::FunctionArg, &ArgMode)| {
+        let mode = match mode {
+            ArgMode::In => "IN",
+            ArgMode::Out => "OUT",
+            ArgMode::InOut => "INOUT",
+        };
+        format!("{mode} {}", argument(arg))
+    };
+    function.args.iter().zip(modes).map(with_mode).collect::<Vec<_>>().join(", ")
 }
 
 /// `pg_get_function_result`.
 pub(super) fn result(function: &FunctionDef) -> String {
     match &function.returns {
+        FunctionReturn::Procedure(_) => String::new(),
         FunctionReturn::Void => "void".to_string(),
         FunctionReturn::Scalar(ty) => ty.pg_name(),
         FunctionReturn::Set(ty) => format!("SETOF {}", ty.pg_name()),
@@ -216,11 +228,15 @@ fn type_name(ty: &verso_types::SqlType) -> String {
 /// `pg_get_functiondef`.
 pub(super) fn function_text(function: &FunctionDef) -> String {
     let mut text = format!(
-        "CREATE OR REPLACE FUNCTION {}.{}({})\n RETURNS {}\n LANGUAGE {}\n",
+        "CREATE OR REPLACE {} {}.{}({})\n{} LANGUAGE {}\n",
+        if function.procedure().is_some() { "PROCEDURE" } else { "FUNCTION" },
         quote_ident(&function.schema),
         quote_ident(&function.name),
         arguments(function),
-        result(function),
+        match function.procedure() {
+            Some(_) => String::new(),
+            None => format!(" RETURNS {}\n", result(function)),
+        },
         function.language.name()
     );
     let mut words = Vec::new();

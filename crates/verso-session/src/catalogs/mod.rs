@@ -72,6 +72,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_prepared_xacts" => all(activity::prepared(views)),
         "pg_cursors" => all(views.cursors.rows()),
         "pg_prepared_statements" => all(views.named.rows()),
+        "pg_stat_wal" => all(vec![views.pg_stat_wal_row()]),
         "pg_stat_database" => all(activity::databases(views)),
         "pg_stat_all_tables" => all(activity::tables(&catalog)),
         "pg_stat_all_indexes" => all(activity::indexes(&catalog)),

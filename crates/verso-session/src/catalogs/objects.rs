@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Role, Volatility};
+use verso_catalog::{ArgMode, CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Role, Volatility};
 use verso_types::{Interval, SqlType, Value};
 
 use super::relations::{INFORMATION_SCHEMA_OID, OWNER, namespace};
@@ -104,7 +104,8 @@ pub(super) fn language(language: FunctionLanguage) -> Value {
 /// The type of what a function gives.
 pub(super) fn result_type(returns: &FunctionReturn) -> SqlType {
     match returns {
-        FunctionReturn::Void => SqlType::Void,
+        FunctionReturn::Procedure(modes) if modes.iter().any(|mode| *mode != ArgMode::In) => SqlType::Record,
+        FunctionReturn::Void | FunctionReturn::Procedure(_) => SqlType::Void,
         FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),
         FunctionReturn::Table(columns) => match columns.as_slice() {
             [(_, ty)] => ty.clone(),
@@ -127,7 +128,13 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
     let named = function.args.iter().any(|arg| !arg.name.is_empty()) || !columns.is_empty();
     let names = function.args.iter().map(|arg| &arg.name).chain(columns.iter().map(|(name, _)| name));
     let all_types = types().chain(columns.iter().map(|(_, ty)| number(ty.pg_oid())));
-    let modes = function.args.iter().map(|_| letter('i')).chain(columns.iter().map(|_| letter('t')));
+    let mode = |n: usize| match function.procedure().and_then(|modes| modes.get(n)) {
+        None | Some(ArgMode::In) => letter('i'),
+        Some(ArgMode::Out) => letter('o'),
+        Some(ArgMode::InOut) => letter('b'),
+    };
+    let modes = (0..function.args.len()).map(mode).chain(columns.iter().map(|_| letter('t')));
+    let goes_out = function.procedure().is_some_and(|modes| modes.iter().any(|mode| *mode != ArgMode::In));
     let some = |wanted: bool, value: Value| if wanted { value } else { Value::Null };
     vec![
         oid(function.oid),
@@ -139,7 +146,7 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         Value::Float4(if function.returns.is_set() { 1000.0 } else { 0.0 }),
         number(0),
         number(0),
-        letter('f'),
+        letter(if function.procedure().is_some() { 'p' } else { 'f' }),
         Value::Bool(false),
         Value::Bool(false),
         Value::Bool(function.strict),
@@ -154,8 +161,8 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         Value::Int2(0),
         number(result_type(&function.returns).pg_oid()),
         super::vector(types()),
-        some(!columns.is_empty(), Value::Array(all_types.collect())),
-        some(!columns.is_empty(), Value::Array(modes.collect())),
+        some(goes_out || !columns.is_empty(), Value::Array(all_types.collect())),
+        some(goes_out || !columns.is_empty(), Value::Array(modes.collect())),
         some(named, Value::Array(names.map(|name| Value::Text(Arc::clone(name))).collect())),
         Value::Null,
         Value::Null,

@@ -1,6 +1,8 @@
 //! CREATE FUNCTION, DROP FUNCTION.
 
-use verso_catalog::{CatalogError, FunctionArg, FunctionLanguage, FunctionReturn, NewFunction, Volatility};
+use verso_catalog::{
+    ArgMode, CatalogError, FunctionArg, FunctionLanguage, FunctionReturn, NewFunction, Volatility,
+};
 use verso_types::SqlType;
 
 use super::{Schema, schema};
@@ -13,8 +15,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 impl Schema<'_> {
     /// CREATE FUNCTION.
     pub(super) fn create_function(&self, create: &CreateFunction) -> Result<CommandTag, Failure> {
-        let CreateFunction { name, or_replace, args, returns, language: _, body, volatility, strict } =
-            create;
+        let CreateFunction { name, or_replace, args, returns, language, body, volatility, strict } = create;
         let arg = |(name, ty): &(Option<syntax::Name>, SqlType)| FunctionArg {
             name: name.as_ref().map_or("", |name| name.text.as_str()).into(),
             ty: ty.without_modifiers(),
@@ -33,6 +34,14 @@ impl Schema<'_> {
             Returns::Type(SqlType::Void) => FunctionReturn::Void,
             Returns::Type(ty) => FunctionReturn::Scalar(ty.without_modifiers()),
             Returns::Set(ty) => FunctionReturn::Set(ty.without_modifiers()),
+            Returns::Procedure(modes) => {
+                let mode = |mode: &syntax::ArgMode| match mode {
+                    syntax::ArgMode::In => ArgMode::In,
+                    syntax::ArgMode::Out => ArgMode::Out,
+                    syntax::ArgMode::InOut => ArgMode::InOut,
+                };
+                FunctionReturn::Procedure(modes.iter().map(mode).collect())
+            }
             Returns::Table(columns) => FunctionReturn::Table(
                 columns
                     .iter()
@@ -45,7 +54,10 @@ impl Schema<'_> {
             name: name.name.text.as_str().into(),
             args: args.iter().map(arg).collect(),
             returns,
-            language: FunctionLanguage::PlPgSql,
+            language: match language.text.as_str() {
+                "sql" => FunctionLanguage::Sql,
+                _ => FunctionLanguage::PlPgSql,
+            },
             body: body.text.as_str().into(),
             volatility: match volatility {
                 syntax::Volatility::Immutable => Volatility::Immutable,
@@ -54,15 +66,38 @@ impl Schema<'_> {
             },
             strict: *strict,
         };
+        let procedure = matches!(new.returns, FunctionReturn::Procedure(_));
+        let types: Vec<SqlType> = new.args.iter().map(|arg| arg.ty.clone()).collect();
+        let overloads = self.frame.catalog.functions(new.schema.as_deref(), &new.name);
+        if let Some(known) = overloads.iter().find(|known| known.takes(&types))
+            && *or_replace
+            && known.procedure().is_some() != procedure
+        {
+            let is = if procedure { "function" } else { "procedure" };
+            let text = "cannot change routine kind";
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+                .with_detail(format!("\"{}\" is a {is}.", new.name))
+                .into());
+        }
         let catalog = &self.frame.services.instance.catalog;
         catalog.create_function(&mut self.frame.txn.borrow_mut(), &new, *or_replace)?;
-        Ok(tag("CREATE FUNCTION"))
+        Ok(tag(if procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" }))
     }
 
     /// DROP FUNCTION.
     pub(super) fn drop_function(&self, drop: &DropFunction) -> Result<CommandTag, Failure> {
         let catalog = &self.frame.services.instance.catalog;
+        let what = if drop.procedure { "procedure" } else { "function" };
         for (name, types) in &drop.functions {
+            let known = self.frame.catalog.functions(name.schema_text(), &name.name.text).iter();
+            let known = known.filter(|known| types.as_deref().is_none_or(|types| known.takes(types)));
+            if let [only] = known.collect::<Vec<_>>().as_slice()
+                && only.procedure().is_some() != drop.procedure
+            {
+                let is = if drop.procedure { "procedure" } else { "function" };
+                let text = format!("{} is not a {is}", only.signature());
+                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+            }
             let txn = &mut self.frame.txn.borrow_mut();
             let result = catalog.drop_function(txn, name.schema_text(), &name.name.text, types.as_deref());
             match result {
@@ -71,14 +106,19 @@ impl Schema<'_> {
                     | CatalogError::NoFunctionNamed { name: _ }),
                 ) if drop.if_exists => {
                     let text = match error {
-                        CatalogError::Missing { kind: _, name } => format!("function {name}"),
-                        _ => format!("function {name}()"),
+                        CatalogError::Missing { kind: _, name } => format!("{what} {name}"),
+                        _ => format!("{what} {name}()"),
                     };
                     self.skip(format!("{text} does not exist, skipping"));
+                }
+                Err(error) if drop.procedure => {
+                    let mut error = SqlError::from(error);
+                    error.message = error.message.replacen("function", "procedure", 1);
+                    return Err(error.into());
                 }
                 result => result?,
             }
         }
-        Ok(tag("DROP FUNCTION"))
+        Ok(tag(if drop.procedure { "DROP PROCEDURE" } else { "DROP FUNCTION" }))
     }
 }

@@ -20,6 +20,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             DropKind::Sequence => "DROP SEQUENCE",
             DropKind::Index => "DROP INDEX",
         },
+        Statement::DropFunction(drop) if drop.procedure => "DROP PROCEDURE",
         Statement::DropFunction(_) => "DROP FUNCTION",
         Statement::Truncate(_) => "TRUNCATE TABLE",
         Statement::Copy(copy) if copy.from => "COPY FROM",
@@ -54,6 +55,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::ShowStatementStatistics
         | Statement::Reset(_)
         | Statement::ResetAll
+        | Statement::Call(_) // what it does is asked about by itself
         | Statement::LockTable(_)
         | Statement::SetConstraints(_)
         | Statement::Analyze(_)
@@ -104,6 +106,7 @@ pub(crate) fn changes_schema(statement: &Statement) -> bool {
             | Statement::Merge(_)
             | Statement::Explain { .. }
             | Statement::Do(_)
+            | Statement::Call(_)
             | Statement::LockTable(_)
             | Statement::SetConstraints(_)
             | Statement::Analyze(_)

@@ -155,6 +155,11 @@ impl Prepared {
         Prepared { _held: held, ..self }
     }
 
+    /// The same with parameters that no plan tells.
+    pub(crate) fn with_params(self, params: Vec<SqlType>) -> Prepared {
+        Prepared { params, ..self }
+    }
+
     /// The same with columns that no plan tells.
     pub(crate) fn with_columns(self, columns: Option<Arc<[OutputColumn]>>) -> Prepared {
         Prepared { columns, ..self }

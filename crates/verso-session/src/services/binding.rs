@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, TableDef};
-use verso_exec::context::Binding;
+use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef};
+use verso_exec::context::{Binding, Described};
 use verso_exec::error::{ExecError, Raised};
-use verso_exec::plan::{Check, PlFunction, TypedExpr};
+use verso_exec::plan::{Check, PlFunction, Statement as Bound, TypedExpr};
+use verso_types::SqlType;
 
 use super::Services;
-use verso_parser::parse_body;
-use verso_planner::bind::{Binder, bind_block, bind_function};
-use verso_planner::errors::SqlError;
+use verso_parser::syntax::Statement;
+use verso_parser::{parse_body, parse_script};
+use verso_planner::bind::{Binder, bind_block, bind_function, bind_sql_function};
+use verso_planner::errors::{SqlError, sqlstate};
 
 impl Services {
     /// Binds what the catalog keeps as text, for a statement that runs.
@@ -31,6 +33,10 @@ impl Services {
             return bind_block(&block, catalog, &self.settings.time_zone).map(Arc::new);
         }
         self.instance.function((function.oid.0, catalog.version), || {
+            if function.language == FunctionLanguage::Sql {
+                let statements = parse_script(&function.body)?;
+                return bind_sql_function(function, &statements, catalog, &self.settings.time_zone);
+            }
             let block = parse_body(&function.body)?;
             bind_function(function, &block, catalog, &self.settings.time_zone)
         })
@@ -67,8 +73,62 @@ impl Binding for Services {
         self.bound(|binder| binder.stored_default(column))
     }
 
-    fn describe_error(&self, error: &ExecError) -> (Arc<str>, String) {
+    fn describe_error(&self, error: &ExecError) -> Described {
         let error = SqlError::from(error.clone());
-        (error.sqlstate.into(), error.message)
+        let subject = error.subject.map(|subject| *subject).unwrap_or_default();
+        Described {
+            sqlstate: error.sqlstate.into(),
+            message: error.message,
+            detail: error.detail.map(String::from),
+            hint: error.hint.map(String::from),
+            context: error.context.map(String::from),
+            column: subject.column,
+            constraint: subject.constraint,
+            datatype: None,
+            table: subject.table,
+            schema: subject.schema,
+        }
+    }
+
+    fn bind_text(
+        &self,
+        text: &str,
+        types: &[SqlType],
+        catalog: &Arc<CatalogSnapshot>,
+    ) -> Result<Bound, ExecError> {
+        let bind = || {
+            let mut statements = parse_script(text)?;
+            let parsed = match (statements.pop(), statements.is_empty()) {
+                (Some(parsed), true) => parsed.statement,
+                (None, _) => return Err(SqlError::unsupported("EXECUTE of an empty text")),
+                (Some(_), false) => return Err(SqlError::unsupported("EXECUTE of several statements")),
+            };
+            match parsed {
+                Statement::Commit { .. } | Statement::Rollback { .. } | Statement::Begin(_) => {
+                    let text = "EXECUTE of transaction commands is not implemented";
+                    Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
+                }
+                Statement::Query(_)
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::Merge(_) => {
+                    let settings = &self.settings;
+                    let binder = Binder::new(catalog, &settings.time_zone, types).with_rules(settings.rules);
+                    binder.statement(&parsed)
+                }
+                _ => Err(SqlError::unsupported("EXECUTE of what is no query or change of rows")),
+            }
+        };
+        bind().map_err(|error| {
+            let raised = Raised {
+                sqlstate: error.sqlstate.into(),
+                message: error.message,
+                detail: error.detail.map(Into::into),
+                hint: error.hint.map(Into::into),
+            };
+            let context = format!("SQL statement \"{text}\"");
+            ExecError::InFunction { error: Box::new(ExecError::Raised(Box::new(raised))), context }
+        })
     }
 }

@@ -63,6 +63,13 @@ impl Clocks {
         self.transaction_started.set(self.statement_started.get());
     }
 
+    /// A transaction begins within the statement, behind another one; when that is, roughly.
+    pub(crate) fn restart_transaction(&self) -> i64 {
+        let now = self.now_rough().max(self.transaction_started.get());
+        self.transaction_started.set(now);
+        now
+    }
+
     /// The end of the statement, told roughly, and not before its beginning.
     #[inline]
     pub(crate) fn end_statement(&self) -> i64 {

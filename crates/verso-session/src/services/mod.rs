@@ -26,6 +26,7 @@ use verso_catalog::{CatalogSnapshot, TableDef};
 use verso_env::Env;
 use verso_exec::context::CursorPlaces;
 use verso_exec::error::ExecError;
+use verso_exec::plan::CommitWrite;
 use verso_storage::{LockOwner, ObjectId, Txn};
 use verso_types::names::ObjectNames;
 
@@ -39,7 +40,7 @@ use crate::catalogs::SessionNames;
 use crate::instance::Instance;
 use crate::memory::SessionMemory;
 use crate::registry::{Identity, SessionInfo, backend_id};
-use crate::settings::SessionSettings;
+use crate::settings::{OwedWait, SessionSettings, Written, written};
 use crate::tables::{Deferred, EngineTables, OpenTables};
 use crate::views::CatalogViews;
 
@@ -74,6 +75,12 @@ pub(crate) struct Services {
     pub(crate) deferred: RefCell<Deferred>,
     /// Tables over which the running statement has had conflicts.
     pub(crate) contended: RefCell<Vec<ObjectId>>,
+    /// The running statement may end its transaction: it is a procedure's call or a block, and no part of one.
+    pub(crate) may_end: Cell<bool>,
+    /// The running statement has ended a transaction, so it is not run again.
+    pub(crate) has_ended: Cell<bool>,
+    /// What commits of the running statement have left to wait for.
+    pub(crate) owed: OwedWait,
     /// Where the cursor of WHERE CURRENT OF stands.
     pub(crate) position: RefCell<Option<Position>>,
 }
@@ -104,8 +111,18 @@ impl Services {
             opened: OpenTables::default(),
             deferred: RefCell::default(),
             contended: RefCell::default(),
+            may_end: Cell::new(false),
+            has_ended: Cell::new(false),
+            owed: OwedWait::default(),
             position: RefCell::default(),
         }
+    }
+
+    /// How a commit is written that says this of it; `inside` of a procedure or block.
+    pub(crate) fn written(&self, write: CommitWrite, inside: bool) -> Written {
+        let database = self.instance.database.lock().commit;
+        let later = inside && self.settings.procedure_waits_later;
+        written(write, self.settings.commit, database, later)
     }
 
     /// Lends a statement what it may ask of the session.

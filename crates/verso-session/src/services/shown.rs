@@ -27,7 +27,14 @@ impl Services {
             }
             "sweep_interval" => Some(database.sweep_interval.to_string()),
             "auto_backout" => on(database.auto_backout),
+            "checkpoint_interval" | "checkpoint_timeout" => {
+                Some(settings::duration(database.checkpoint_interval_ms))
+            }
+            "max_wal_size" => Some(settings::size_text(database.max_wal_bytes)),
             "memory_limit" => Some(settings::memory_text(self.instance.memory.limit_bytes())),
+            "commit_wait" | "commit_logging" | "synchronous_commit" => {
+                self.settings.commit.show(name, database.commit).map(str::to_string)
+            }
             name => fixed_setting(self, name).or_else(|| self.settings.show_asked(name)),
         }
     }

@@ -24,4 +24,11 @@ impl Signals for Services {
     fn sleep(&self, duration: std::time::Duration) -> Result<(), ExecError> {
         Ok(self.owner.sleep(duration)?)
     }
+
+    fn wait_durable(&self) -> Result<u64, ExecError> {
+        let engine = &self.instance.engine;
+        let end = engine.logged();
+        engine.flush_log(end)?;
+        Ok(end.0)
+    }
 }

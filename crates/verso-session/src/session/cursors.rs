@@ -74,7 +74,7 @@ impl Session {
         }
         self.cursors.keep(name, open);
         if let Some(active) = self.transaction.take_block(Block::Statement) {
-            self.end(active, Ending::Commit)?;
+            self.end(active, Ending::usual())?;
         }
         Ok(tag("DECLARE CURSOR"))
     }

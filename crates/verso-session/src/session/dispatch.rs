@@ -5,7 +5,8 @@ use crate::client::StatementSink;
 use crate::client::tag;
 use crate::plans::{Done, Job};
 use crate::plans::{Prepared, ends_transaction};
-use verso_parser::syntax::Statement;
+use verso_exec::plan::CommitWrite;
+use verso_parser::syntax::{self, Statement};
 use verso_planner::errors::SqlError;
 
 impl Session {
@@ -33,7 +34,9 @@ impl Session {
             Statement::Begin(modes) => self.begin(modes),
             Statement::PrepareTransaction(gid) => self.prepare_transaction(gid),
             Statement::SetTransaction(modes) => self.set_transaction(modes),
-            Statement::Commit { chain } => self.commit(*chain),
+            Statement::Commit { chain, write: syntax::CommitWrite { wait, batch } } => {
+                self.commit(*chain, CommitWrite { wait: *wait, batch: *batch })
+            }
             Statement::Rollback { chain } => self.rollback(*chain),
             Statement::RollbackTo(name) => self.rollback_to(name),
             Statement::EndPrepared { gid, commit } => self.end_prepared(gid, *commit),
@@ -62,13 +65,16 @@ impl Session {
             Statement::Declare(cursor) => self.declare(job, cursor, sink),
             Statement::Fetch(fetch) => self.fetch(fetch, sink),
             Statement::Close(name) => self.close_cursor(name.as_ref()),
-            Statement::AlterDatabase { name, value } => self.alter_database(name, value.as_deref()),
+            Statement::AlterDatabase { system, name, value } => {
+                self.alter_database(*system, name, value.as_deref())
+            }
             Statement::Query(_)
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Merge(_)
             | Statement::Do(_)
+            | Statement::Call(_)
             | Statement::Explain { .. }
             | Statement::CreateTable(_)
             | Statement::CreateTableAs(_)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use verso_exec::plan::CommitWrite;
 use verso_storage::TxnOptions;
 
 use super::Session;
@@ -13,7 +14,7 @@ use verso_planner::errors::{SqlError, must_rollback, sqlstate};
 /// How a transaction leaves its session.
 #[derive(Clone, Copy)]
 pub(crate) enum Ending<'a> {
-    Commit,
+    Commit(CommitWrite),
     Rollback,
     /// Under a name, to be decided later.
     Prepare {
@@ -22,9 +23,16 @@ pub(crate) enum Ending<'a> {
     },
 }
 
+impl Ending<'_> {
+    /// A commit of which nobody has said how it is written.
+    pub(crate) fn usual() -> Ending<'static> {
+        Ending::Commit(CommitWrite::default())
+    }
+}
+
 impl Session {
     /// COMMIT. A failed transaction is rolled back instead, as in PostgreSQL; one under NO SAVEPOINT says so.
-    pub(crate) fn commit(&mut self, chain: bool) -> Result<CommandTag, SqlError> {
+    pub(crate) fn commit(&mut self, chain: bool, write: CommitWrite) -> Result<CommandTag, SqlError> {
         let Some(active) = self.transaction.take() else {
             if chain {
                 return Err(no_block("COMMIT AND CHAIN"));
@@ -52,7 +60,7 @@ impl Session {
                 Ok(tag("ROLLBACK"))
             }
             Condition::Good => {
-                self.end_and_chain(active, Ending::Commit, chain)?;
+                self.end_and_chain(active, Ending::Commit(write), chain)?;
                 Ok(tag("COMMIT"))
             }
         }
@@ -87,7 +95,7 @@ impl Session {
         match self.transaction.take_block(Block::Implicit) {
             Some(active) => {
                 let good = active.state.condition == Condition::Good;
-                self.end(active, if good { Ending::Commit } else { Ending::Rollback })
+                self.end(active, if good { Ending::usual() } else { Ending::Rollback })
             }
             None => Ok(()),
         }
@@ -185,7 +193,7 @@ impl Session {
             self.settings_changed();
         }
         match ending {
-            Ending::Commit if commit => self.commit_txn(active)?,
+            Ending::Commit(write) if commit => self.commit_txn(active, write)?,
             Ending::Prepare { gid, by } if commit => active.txn.into_inner().prepare(gid, by)?,
             _ => active.txn.into_inner().rollback()?,
         }

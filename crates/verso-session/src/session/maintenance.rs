@@ -91,15 +91,16 @@ impl Session {
         Ok(tag(word))
     }
 
-    /// ALTER DATABASE SET: at once and for good, whatever becomes of the transaction around it.
+    /// ALTER DATABASE SET, ALTER SYSTEM SET: at once and for good, whatever becomes of the transaction around it.
     pub(crate) fn alter_database(
         &mut self,
+        system: bool,
         name: &Name,
         value: Option<&str>,
     ) -> Result<CommandTag, SqlError> {
         let instance = &self.services.instance;
         instance.set_database(&name.text, value).map_err(|error| error.at(name.at.start))?;
         instance.catalog.set_database_setting(&name.text, value)?;
-        Ok(tag("ALTER DATABASE"))
+        Ok(tag(if system { "ALTER SYSTEM" } else { "ALTER DATABASE" }))
     }
 }

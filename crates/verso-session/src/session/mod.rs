@@ -126,6 +126,7 @@ impl Session {
         let transaction = &mut self.transaction;
         let series = !before.is_empty() || transaction.series;
         transaction.series = series && transaction.autocommit;
+        transaction.several = !before.is_empty();
         // Without a transaction that knows of them, settings are taken back here when a later statement fails.
         let within = |parsed: &Parsed| {
             matches!(parsed.statement, Statement::Begin(_)) || ends_transaction(&parsed.statement)
@@ -139,6 +140,7 @@ impl Session {
             result = self.one(&Job { ends: series, ..job(last) }, sink);
         }
         self.transaction.series = false;
+        self.transaction.several = false;
         if let (Err(_), Some(settings)) = (&result, settings)
             && self.services.settings.restore(settings)
         {

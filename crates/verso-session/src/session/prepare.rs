@@ -6,11 +6,13 @@ use verso_catalog::CatalogSnapshot;
 use verso_types::SqlType;
 
 use super::Session;
+use crate::framed::outgoing_columns;
 use crate::plans::{
     Prepared, QUERY_PLAN, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, ends_transaction, is_plain, text_columns,
 };
 use verso_parser::parse_script;
 use verso_parser::syntax::{Parsed, Statement};
+use verso_planner::bind::{Binder, Inference};
 use verso_planner::errors::SqlError;
 
 impl Session {
@@ -51,6 +53,17 @@ impl Session {
         let Some(statement) = nothing.statement() else { return Ok(nothing) };
         if !ends_transaction(statement) {
             self.transaction.check_accepts(statement)?;
+        }
+        if let Statement::Call(call) = statement {
+            let inference = Inference::new(types);
+            let function = self.with_catalog(|session, catalog, _| {
+                let time_zone = &session.services.settings.time_zone;
+                Ok(Binder::inferring(catalog, time_zone, &inference).procedure(call)?.0)
+            })?;
+            let columns = outgoing_columns(&function);
+            let columns = (!columns.is_empty()).then(|| columns.into());
+            let params = inference.finish()?;
+            return Ok(nothing.with_columns(columns).with_params(params));
         }
         let columns = match statement {
             statement if is_plain(statement) => {

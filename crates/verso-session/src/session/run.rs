@@ -34,6 +34,10 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn StatementSink,
     ) -> Result<Done, SqlError> {
+        // In a transaction of its own a block may end it; of several statements that are one transaction none may.
+        let alone = !self.transaction.is_open() && self.transaction.autocommit && !self.transaction.several;
+        self.services.may_end.set(alone && matches!(job.statement, Statement::Do(_) | Statement::Call(_)));
+        self.services.has_ended.set(false);
         self.ensure_active_for(job.prepared.is_some_and(Prepared::only_reads))?;
         let Some(active) = self.transaction.active_mut() else {
             return Err(SqlError::internal("no transaction"));
@@ -58,7 +62,8 @@ impl Session {
         self.set_aside_for(job)?;
         self.note_position(job.statement);
         let types: Vec<SqlType> = match job.prepared {
-            Some(_) => Vec::new(),
+            Some(prepared) if prepared.is_plain() => Vec::new(),
+            Some(prepared) => prepared.params().to_vec(),
             None => job.params.iter().map(type_of).collect(),
         };
         let mut results = Results::new(sink, self.services.memory.lend());
@@ -68,7 +73,7 @@ impl Session {
         results.finish()?;
         self.change_asked_settings()?;
         if let Some(active) = self.transaction.take_block(Block::Statement) {
-            self.end(active, Ending::Commit)?;
+            self.end(active, Ending::usual())?;
         }
         Ok(done)
     }
@@ -108,7 +113,8 @@ impl Session {
                 Err(failure) => failure,
             };
             active.txn.borrow_mut().abort_statement()?;
-            if !conflict || !active.state.restarts() || results.sent || tries > RESTARTS_MAX {
+            let last = results.sent || self.services.has_ended.get();
+            if !conflict || !active.state.restarts() || last || tries > RESTARTS_MAX {
                 return Err(error);
             }
             tries += 1;

@@ -6,8 +6,11 @@
 //! C1. Nothing that a client is told after a commit, of this session or of what it has seen, leaves before
 //!     [`Session::settle`].
 //! C2. The session does nothing else before: its next statement settles first.
+//! C3. A commit that is to wait for nothing is told of at once. Commits within a procedure or block leave their wait to its
+//!     end ([`Session::pay`]).
 
-use verso_storage::{CommitMode, Txn};
+use verso_exec::plan::CommitWrite;
+use verso_storage::Txn;
 
 use super::Session;
 use crate::transaction::Active;
@@ -21,8 +24,8 @@ impl Session {
 
     /// How far the log is still to be written before the last commit can end; none if it need not be.
     pub fn unsettled(&self) -> Option<u64> {
-        let logged = self.transaction.logged()?;
-        self.ahead(&logged.txn.borrow())
+        let logged = self.transaction.logged()?.txn.borrow();
+        if logged.answers_at_once() { None } else { self.ahead(&logged) }
     }
 
     /// How far the disk has to be waited for, if it has to.
@@ -49,14 +52,25 @@ impl Session {
         Ok(())
     }
 
-    /// Commits, as far as it is to be waited for.
-    pub(crate) fn commit_txn(&mut self, mut active: Box<Active>) -> Result<(), SqlError> {
+    /// Commits, as far as it is to be waited for. One that is not goes on behind others, if it has to be published behind
+    /// them.
+    pub(crate) fn commit_txn(&mut self, mut active: Box<Active>, write: CommitWrite) -> Result<(), SqlError> {
         let txn = active.txn.get_mut();
-        txn.commit_logged(CommitMode::Wait)?;
-        if self.transaction.defers && self.ahead(txn).is_some() {
+        txn.commit_logged(self.services.written(write, false).mode)?;
+        if (self.transaction.defers || txn.answers_at_once()) && self.ahead(txn).is_some() {
             self.transaction.keep_logged(active);
             return Ok(());
         }
         self.finish_commit(active)
+    }
+
+    /// Waits for the disk where commits within the statement that ends here have put that off.
+    pub(crate) fn pay(&self) -> Result<(), SqlError> {
+        let owed = self.services.owed.take();
+        let engine = &self.services.instance.engine;
+        if owed > engine.durable() {
+            engine.flush_log(owed)?;
+        }
+        Ok(())
     }
 }

@@ -45,6 +45,10 @@ impl Session {
         if result.is_ok() && job.ends {
             result = self.end_series().and(result);
         }
+        // Also where the rest has failed: what was committed before the client will find.
+        if let Err(error) = self.pay() {
+            result = Err(error);
+        }
         if let Err(error) = &mut result {
             self.fail_work(error);
         }

@@ -22,7 +22,6 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         | "geqo"
         | "jit"
         | "row_security"
-        | "synchronous_commit"
         | "synchronize_seqscans" => "on",
         "client_min_messages" => "notice",
         "constraint_exclusion" => "partition",
@@ -69,7 +68,6 @@ mod tests {
         let mut settings = Settings::default();
         for (name, value) in [
             ("client_min_messages", "warning"),
-            ("synchronous_commit", "off"),
             ("deadlock_timeout", "50ms"),
             ("bytea_output", "hex"),
             ("idle_session_timeout", "0ms"),

@@ -1,6 +1,7 @@
 //! The settings a session has: their names, values and texts, and what BEGIN takes from them.
 
 mod accepted;
+mod commit;
 mod current;
 
 use std::collections::BTreeMap;
@@ -13,12 +14,17 @@ use verso_parser::syntax::IsolationLevel;
 use verso_planner::Rules;
 use verso_planner::errors::{SqlError, sqlstate};
 
+pub use commit::CommitLevel;
+pub(crate) use commit::{OwedWait, Written, written};
 pub(crate) use current::{ChangedSettings, SessionSettings};
 
 /// Names and descriptions, in the order of SHOW ALL.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", "Sets the application name to be reported in statistics and logs."),
+    ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
     ("client_encoding", "Sets the client's character set encoding."),
+    ("commit_logging", "Whether the log of a commit is written at once or with others: immediate or batch."),
+    ("commit_wait", "Whether a commit waits for the disk: wait, nowait or force_wait."),
     ("datestyle", "Sets the display format for date and time values."),
     ("default_transaction_deferrable", "Sets the default deferrable status of new transactions."),
     ("default_transaction_isolation", "Sets the transaction isolation level of each new transaction."),
@@ -29,7 +35,12 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
     ("intervalstyle", "Sets the display format for interval values."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
+    ("max_wal_size", "Most log between checkpoints (ALTER SYSTEM SET)."),
     ("memory_limit", "Limits the memory of all statements of the database (ALTER DATABASE SET)."),
+    (
+        "procedure_commit",
+        "When commits within a procedure wait: once at its end (deferred_wait), or each (wait).",
+    ),
     ("search_path", "Shows the schema search order for names that are not schema-qualified."),
     ("server_encoding", "Shows the server (database) character set encoding."),
     ("server_version", "Shows the server version."),
@@ -39,6 +50,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("statement_memory_limit", "Limits the memory that a statement holds."),
     ("statement_statistics", "Counts what each statement costs, for SHOW STATEMENT STATISTICS."),
     ("statement_timeout", "Ends a statement that runs longer than this."),
+    ("synchronous_commit", "Sets commit_wait and commit_logging: off is nowait and batch."),
     ("temp_file_limit", "Limits the temporary files of a session."),
     ("timezone", "Sets the time zone for displaying and interpreting time stamps."),
     ("transaction_deferrable", "Shows whether the current transaction waits for a safe snapshot."),
@@ -96,6 +108,10 @@ pub struct Settings {
     pub idle_in_transaction_timeout_ms: u64,
     /// How long a transaction may last.
     pub transaction_timeout_ms: u64,
+    /// How commits are written, where the session says something about it.
+    pub commit: CommitLevel,
+    /// A commit within a procedure does not wait before the procedure ends.
+    pub procedure_waits_later: bool,
     /// Which rewrites of plans are on.
     pub rules: Rules,
     /// The setting that says so.
@@ -124,6 +140,8 @@ impl Default for Settings {
             lock_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
             transaction_timeout_ms: 0,
+            commit: CommitLevel::default(),
+            procedure_waits_later: true,
             rules: Rules::ALL,
             rules_off: String::new(),
             custom: BTreeMap::new(),
@@ -163,7 +181,14 @@ impl Settings {
     /// # Errors
     /// As [`Settings::set`].
     pub fn reset(&mut self, name: &str, defaults: &Settings) -> Result<(), SqlError> {
-        self.set(name, defaults.show(name).as_deref())
+        match name {
+            // What the session began with may be that it leaves it to the database.
+            "commit_wait" => self.commit.wait = defaults.commit.wait,
+            "commit_logging" => self.commit.logging = defaults.commit.logging,
+            "synchronous_commit" => self.commit = defaults.commit,
+            name => self.set(name, defaults.show(name).as_deref())?,
+        }
+        Ok(())
     }
 
     /// Sets one; `None` is what it is without a configuration.
@@ -242,10 +267,22 @@ impl Settings {
                     _ => self.temp_file_bytes = bytes,
                 }
             }
-            ("memory_limit", _) => {
-                let text = "parameter \"memory_limit\" cannot be changed for a session";
+            ("memory_limit" | "max_wal_size" | "checkpoint_interval" | "checkpoint_timeout", _) => {
+                let text = format!("parameter \"{name}\" cannot be changed for a session");
                 return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text)
-                    .with_hint("ALTER DATABASE SET memory_limit = … changes it for all of them."));
+                    .with_hint(format!("ALTER DATABASE SET {name} = … changes it for all of them.")));
+            }
+            ("commit_wait" | "commit_logging" | "synchronous_commit", value) => {
+                self.commit.set(name, value)?;
+            }
+            ("procedure_commit", value) => {
+                self.procedure_waits_later = match value.map(str::to_ascii_lowercase).as_deref() {
+                    None | Some("deferred_wait") => true,
+                    Some("wait") => false,
+                    Some(value) => {
+                        return Err(invalid(value).with_hint("Available values: deferred_wait, wait."));
+                    }
+                };
             }
             ("statement_statistics", value) => {
                 self.statement_statistics = flag(name, value, default.statement_statistics)?;
@@ -326,6 +363,12 @@ impl Settings {
             "default_transaction_savepoints" => on(self.savepoints),
             "default_transaction_deferrable" => on(self.deferrable),
             "application_name" => self.application_name.clone(),
+            "commit_wait" | "commit_logging" | "synchronous_commit" => {
+                self.commit.show(name, CommitLevel::default())?.to_string()
+            }
+            "procedure_commit" => {
+                if self.procedure_waits_later { "deferred_wait" } else { "wait" }.to_string()
+            }
             "statement_statistics" => on(self.statement_statistics),
             "statement_timeout" => duration(self.statement_timeout_ms),
             "lock_timeout" => duration(self.lock_timeout_ms),
@@ -419,6 +462,31 @@ pub(crate) fn memory_bytes(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
+/// A size of the log: a bare number counts megabytes, as in PostgreSQL.
+pub(crate) fn wal_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => text.parse::<u64>().ok()?.checked_mul(1 << 20),
+        false => memory_bytes(text),
+    }
+}
+
+/// Milliseconds of a time for which a bare number counts seconds.
+pub(crate) fn interval_ms(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => milliseconds(&format!("{text}s")),
+        false => milliseconds(text),
+    }
+}
+
+/// A size in the largest unit that leaves no fraction.
+pub(crate) fn size_text(bytes: u64) -> String {
+    let unit = [(30, "GB"), (20, "MB")].into_iter().find(|(shift, _)| bytes.is_multiple_of(1 << shift));
+    let (shift, unit) = unit.unwrap_or((10, "kB"));
+    format!("{}{unit}", bytes >> shift)
+}
+
 /// A limit of memory or files as SHOW prints it; 0 is none.
 pub(crate) fn memory_text(bytes: u64) -> String {
     if bytes == 0 { "0".to_string() } else { format!("{}kB", bytes >> 10) }
@@ -443,7 +511,7 @@ fn milliseconds(text: &str) -> Option<u64> {
 }
 
 /// In the largest unit that leaves no fraction.
-fn duration(milliseconds: u64) -> String {
+pub(crate) fn duration(milliseconds: u64) -> String {
     if milliseconds == 0 {
         return "0".to_string();
     }
@@ -479,7 +547,8 @@ mod tests {
     fn every_setting_that_is_listed_shows_or_belongs_to_the_transaction() {
         let settings = Settings::default();
         for (name, _) in SETTINGS {
-            let elsewhere = name.starts_with("transaction_") || *name == "memory_limit";
+            let elsewhere = name.starts_with("transaction_")
+                || ["memory_limit", "max_wal_size", "checkpoint_interval"].contains(name);
             assert!(settings.show(name).is_some() || elsewhere, "{name}");
         }
     }

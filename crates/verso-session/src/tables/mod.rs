@@ -393,6 +393,11 @@ impl TransactionControl for EngineTables<'_> {
         done
     }
 
+    fn restarts(&self) -> bool {
+        let txn = self.txn.borrow();
+        txn.savepoints() && txn.isolation().by_statement()
+    }
+
     fn savepoints(&self) -> bool {
         self.txn.borrow().savepoints()
     }

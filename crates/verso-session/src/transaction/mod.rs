@@ -49,6 +49,8 @@ pub(crate) struct Transaction {
     pub(crate) autocommit: bool,
     /// Statements now are parts of an implicit block (X2).
     pub(crate) series: bool,
+    /// And the client has sent them as one text.
+    pub(crate) several: bool,
     /// Transactions begun so far.
     begun: u64,
 }
@@ -76,6 +78,7 @@ impl Default for Transaction {
             defers: false,
             autocommit: true,
             series: false,
+            several: false,
             begun: 0,
         }
     }

@@ -42,7 +42,7 @@ use crate::shared::{REDO, Shared};
 use crate::space::ExtentKind;
 use crate::txn::transaction::{Txn, TxnOptions};
 use crate::txn::{Markers, Transactions, TxnState, prepared};
-use crate::wal::RecordKind;
+use crate::wal::{RecordKind, WalProgress};
 use options::store_options;
 use restore::{Restoring, restore_versions};
 
@@ -343,12 +343,33 @@ impl Engine {
         self.shared().core().wal.durable()
     }
 
+    /// Where the log ends: everything that is committed is before it.
+    pub fn logged(&self) -> Lsn {
+        self.shared().core().wal.appended()
+    }
+
+    /// How far the log is, and how its flushes went.
+    pub fn log_progress(&self) -> WalProgress {
+        self.shared().core().wal.progress()
+    }
+
     /// Waits until the log is on disk up to there; writes it, if nobody does.
     ///
     /// # Errors
     /// `Poisoned`, or the failure that makes it so.
     pub fn flush_log(&self, upto: Lsn) -> Result<(), StorageError> {
         self.shared().core().wal.flush(upto)
+    }
+
+    /// When checkpoints are made without being asked for, from now on: at the latest after this time, and this much log.
+    pub fn set_checkpoints(&self, interval: Duration, log_bytes: u64) {
+        if let Some(checkpointer) = &*self.inner.checkpointer.lock() {
+            checkpointer.configure(CheckpointerOptions {
+                interval,
+                log_bytes,
+                ..CheckpointerOptions::default()
+            });
+        }
     }
 
     /// Makes a checkpoint.

@@ -152,7 +152,7 @@ impl Engine {
             let (wal, mut needs) = (&shared.core().wal, Lsn::ZERO);
             mini.commit_with(|_, end| needs = shared.transactions.mark_committing(txn, end))?;
             wal.flush(needs)?;
-            shared.transactions.publish_durable(wal.durable());
+            shared.publish(wal.durable());
         } else {
             mini.state(RecordKind::DEAD, &[0])?;
             let (_, end) = mini.commit_with(|_, _| shared.transactions.mark_dead(txn))?;

@@ -6,6 +6,8 @@
 //! T1-logged. A commit that waits for the disk has its number already when its record is in the log, marked as logged.
 //!     Publication takes the marks away in the order of the numbers, each once all log up to it is durable; so every
 //!     number stands for a state that a crash may leave, and who sees a logged one and commits is durable behind it.
+//! T1-nowait. A commit that does not wait is published at once. Where others with smaller numbers wait for the disk, it waits
+//!     in their order, though for nothing of its own: it is published with the last one before it.
 //! V6. A snapshot is registered under the mutex under which the counter moves. The horizon is the number of the oldest
 //!     registered snapshot that is not idle, else the counter; registrations come in the order of their numbers, so it never
 //!     decreases. Idle ones are taken out of the list before their number is passed, and only while they are idle.
@@ -24,6 +26,7 @@ use verso_env::sync::{Mutex, RwLock};
 
 use super::inventory::{ACTIVE, DEAD, Directory, LIMBO, LOGGED, LONG_AGO, TxnState, logged_number, state_of};
 use super::snapshot::{Hold, Registration};
+use super::transaction::LeftBehind;
 use crate::page::bytes::{checked_slice, checked_u64};
 use crate::page::{Flaw, Lsn, TxnId};
 use crate::rules::{Rule, disabled};
@@ -74,6 +77,8 @@ struct Logged {
     txn: Option<TxnId>,
     /// How far the log has to be durable: not less than for the number before.
     needs: Lsn,
+    /// Of one that has not waited: its locks, for who publishes it.
+    left: Option<Arc<LeftBehind>>,
 }
 
 struct State {
@@ -229,15 +234,48 @@ impl Transactions {
         state.committing.insert(txn);
         let number = state.newest() + 1;
         let needs = state.logged.back().map_or(end, |before| before.needs.max(end));
-        state.logged.push_back(Logged { txn: Some(txn), needs });
+        state.logged.push_back(Logged { txn: Some(txn), needs, left: None });
         self.store(txn, number | LOGGED);
         self.newest.store(number, Ordering::SeqCst);
         needs
     }
 
+    /// The commit record of a transaction that does not wait for the disk is in the log: it is published at once, or, where
+    /// others before it wait, with the last of them (T1-nowait). How far the log has to be durable then, and what its
+    /// session leaves to whoever publishes it.
+    pub(crate) fn commit_without_waiting(
+        &self,
+        txn: TxnId,
+        left: impl FnOnce() -> Arc<LeftBehind>,
+    ) -> Option<(Lsn, Arc<LeftBehind>)> {
+        let mut state = self.state.lock();
+        let number = state.newest() + 1;
+        let before = state.logged.back().map(|before| before.needs);
+        let Some(needs) = before.filter(|_| !disabled(Rule::T1NoWaitOrder)) else {
+            self.store(txn, number);
+            state.end(txn);
+            state.counter = number;
+            self.counter.store(number, Ordering::SeqCst);
+            self.newest.store(number, Ordering::SeqCst);
+            return None;
+        };
+        let left = left();
+        state.committing.insert(txn);
+        state.logged.push_back(Logged { txn: Some(txn), needs, left: Some(Arc::clone(&left)) });
+        self.store(txn, number | LOGGED);
+        self.newest.store(number, Ordering::SeqCst);
+        Some((needs, left))
+    }
+
+    /// Whether more than one transaction writes now, those included whose commit waits for the disk.
+    pub fn others_write(&self) -> bool {
+        self.state.lock().active.len() > 1
+    }
+
     /// Publishes, for all to see, the commits of which the log is durable (T1); the caller's own among them, for which it
-    /// has waited.
-    pub fn publish_durable(&self, durable: Lsn) {
+    /// has waited. The locks of those among them that did not wait: the caller gives them back.
+    pub(crate) fn publish_durable(&self, durable: Lsn) -> Vec<Arc<LeftBehind>> {
+        let mut all_left = Vec::new();
         let mut state = self.state.lock();
         while let Some(first) =
             state.logged.pop_front_if(|first| first.needs <= durable || disabled(Rule::T1Order))
@@ -249,7 +287,9 @@ impl Transactions {
             }
             state.counter = number;
             self.counter.store(number, Ordering::SeqCst);
+            all_left.extend(first.left);
         }
+        all_left
     }
 
     /// How far the log has to be durable before everything logged so far can be published; none if it is.
@@ -302,7 +342,7 @@ impl Transactions {
                 state.counter = number;
                 self.counter.store(number, Ordering::SeqCst);
             }
-            Some(needs) => state.logged.push_back(Logged { txn: None, needs }),
+            Some(needs) => state.logged.push_back(Logged { txn: None, needs, left: None }),
         }
         self.newest.store(number, Ordering::SeqCst);
         number

@@ -7,6 +7,7 @@ mod ending;
 mod savepoint;
 mod statement;
 
+pub(crate) use ending::LeftBehind;
 pub use statement::HeldView;
 
 use std::sync::Arc;
@@ -70,11 +71,29 @@ impl Default for TxnOptions {
     }
 }
 
-/// When a commit returns.
+/// When a commit returns, and who writes the log for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitMode {
-    /// After the log is durable.
+    /// After the log is durable. The committer writes the log itself, unless somebody does already.
     Wait,
+    /// As `Wait`; while other transactions are writing, it lets them come along first.
+    WaitBatch,
+    /// At once. The log writer starts at once, too: a crash may take what it has not finished.
+    NoWait,
+    /// At once. The log writer collects commits for [`WalOptions::nowait_delay`](crate::wal::WalOptions::nowait_delay).
+    NoWaitBatch,
+}
+
+impl CommitMode {
+    /// Whether the commit returns only when it is durable.
+    pub fn waits(self) -> bool {
+        matches!(self, CommitMode::Wait | CommitMode::WaitBatch)
+    }
+
+    /// Whether the log is written for several commits together.
+    pub fn batches(self) -> bool {
+        matches!(self, CommitMode::WaitBatch | CommitMode::NoWaitBatch)
+    }
 }
 
 /// Figures of one transaction.

@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use verso_env::sync::{Condvar, Mutex};
 use verso_env::{Env, JoinHandle};
 
 use super::chunk::DatabaseId;
 use super::lookup::{LogLookup, LogPin, Pins};
-use super::options::{Counters, WalOptions, WalStats};
+use super::options::{Counters, WalOptions, WalProgress, WalStats};
 use super::queue::Queue;
 use super::segment::Segment;
 use super::tail::Tail;
@@ -29,6 +29,13 @@ pub struct Wal {
     writer: Mutex<Option<JoinHandle>>,
 }
 
+/// Nobody waits for a flush.
+pub(super) const ASKED_NOTHING: u8 = 0;
+/// What was appended is to be durable soon.
+pub(super) const ASKED_SOON: u8 = 1;
+/// What was appended is to be durable as soon as the log writer gets to it.
+pub(super) const ASKED_NOW: u8 = 2;
+
 /// What the callers and the log writer's thread share.
 pub(super) struct Shared {
     pub(super) env: Env,
@@ -44,6 +51,8 @@ pub(super) struct Shared {
     pub(super) tail: Mutex<Tail>,
     pub(super) hot: Hot,
     pub(super) work: Condvar,
+    /// What commits that do not wait want of the log writer.
+    pub(super) asked: AtomicU8,
     pub(super) written: AtomicU64,
     pub(super) durable: AtomicU64,
     /// Bytes that can be written without a new file.
@@ -96,6 +105,7 @@ impl Wal {
                 queue: Mutex::new(Queue::new(end, options.chunk_bytes, options.buffer_count)),
             },
             work: Condvar::new(),
+            asked: AtomicU8::new(ASKED_NOTHING),
             written: AtomicU64::new(end.0),
             durable: AtomicU64::new(end.0),
             reserved: Arc::default(),
@@ -152,6 +162,7 @@ impl Wal {
             }
             // Every buffer is full: help the log writer rather than wait for its turn.
             drop(queue);
+            shared.counters.buffers_full.fetch_add(1, Ordering::Relaxed);
             shared.write_one(&mut shared.tail.lock())?;
             queue = shared.hot.queue.lock();
         }
@@ -174,6 +185,60 @@ impl Wal {
     /// `Poisoned`, or the failure that makes it so from now on.
     pub fn flush(&self, upto: Lsn) -> Result<(), StorageError> {
         self.shared.flush(upto)
+    }
+
+    /// A commit was appended that nobody waits for: the log writer makes it durable, at once, or, in a `batch`, at most
+    /// [`WalOptions::nowait_delay`] after the first of them. Costs a look, unless the log writer has to be called. Without
+    /// a log writer it is made durable here.
+    ///
+    /// # Errors
+    /// `Poisoned`; without a log writer also what makes it so.
+    #[inline]
+    pub fn ask(&self, batch: bool) -> Result<(), StorageError> {
+        let shared = &*self.shared;
+        shared.counters.commits.fetch_add(1, Ordering::Relaxed);
+        let wanted = if batch { ASKED_SOON } else { ASKED_NOW };
+        if shared.asked.load(Ordering::SeqCst) >= wanted { shared.check() } else { self.call_writer(wanted) }
+    }
+
+    #[cold]
+    fn call_writer(&self, wanted: u8) -> Result<(), StorageError> {
+        let shared = &*self.shared;
+        if !shared.options.background {
+            return self.flush(self.appended());
+        }
+        shared.check()?;
+        if shared.asked.fetch_max(wanted, Ordering::SeqCst) < wanted {
+            // Under its lock: the log writer has seen what is wanted, or waits and is woken.
+            let queue = shared.hot.queue.lock();
+            drop(queue);
+            shared.work.notify_one();
+        }
+        Ok(())
+    }
+
+    /// A commit was appended that somebody waits for.
+    #[inline]
+    pub fn note_commit(&self) {
+        self.shared.counters.commits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How far the log is, and how its flushes went.
+    #[must_use]
+    pub fn progress(&self) -> WalProgress {
+        let shared = &*self.shared;
+        let counters = &shared.counters;
+        // In this order, so that none is ahead of the one before it.
+        let (commits_durable, durable) = (counters.commits_durable.load(Ordering::Acquire), self.durable());
+        WalProgress {
+            durable: durable.0,
+            commits_durable,
+            written: shared.written.load(Ordering::Acquire),
+            appended: self.appended().0,
+            commits: counters.commits.load(Ordering::Acquire),
+            fsync_micros: counters.fsync_micros.buckets(),
+            group_commits: counters.group_commits.buckets(),
+        }
     }
 
     /// Everything before is on disk.
@@ -249,6 +314,8 @@ impl Wal {
             fsyncs: get(&counters.fsyncs),
             segments_created: get(&counters.segments_created),
             segments_recycled: get(&counters.segments_recycled),
+            fsync_nanos: get(&counters.fsync_nanos),
+            buffers_full: get(&counters.buffers_full),
         }
     }
 

@@ -41,7 +41,7 @@ pub use chunk::{CHUNK_HEADER, DatabaseId, LOG_FORMAT, SECTOR};
 pub use group::{GROUP_HEADER, Group, GroupView, MAX_GROUP, RECORD_HEADER, RecordView};
 pub use log::{FIRST_LSN, Wal};
 pub use lookup::{LogLookup, LogPin};
-pub use options::{WalOptions, WalStats};
+pub use options::{WalOptions, WalProgress, WalStats};
 pub(crate) use reader::corrupt;
 pub use reader::{LogGap, LogGaps, LogImage, LogOrigin};
 pub use record::{RecordKind, RecordShape};

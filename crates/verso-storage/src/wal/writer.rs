@@ -1,9 +1,10 @@
 //! From the buffers to the disk: who waits for a group leads a flush, a thread of its own drains full buffers.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::chunk::{ChunkBuffer, LOG_FORMAT, SECTOR, SegmentHeader, disk_len};
-use super::log::Shared;
+use super::log::{ASKED_NOTHING, ASKED_SOON, Shared};
 use super::segment;
 use super::tail::Tail;
 use super::turns::Lead;
@@ -53,6 +54,11 @@ impl Shared {
     /// Writes what was appended up to `target` and syncs it. Only one thread at a time is here.
     fn lead(&self, target: u64) -> Result<(), StorageError> {
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        let now = || self.env.clock.monotonic_nanos();
+        // A commit is counted behind its append, so all that are counted now are before `target`, or just behind it: the
+        // end of the log is asked for again.
+        let commits = self.counters.commits.load(Ordering::Acquire);
+        let target = target.max(self.hot.appended.load(Ordering::Acquire));
         let (files, names, written) = {
             let mut tail = self.tail.lock();
             let before = tail.written.0;
@@ -74,9 +80,17 @@ impl Shared {
         for (number, file) in files {
             self.counters.fsyncs.fetch_add(1, Ordering::Relaxed);
             let path = segment::path_of(&self.dir, number);
+            let began = now();
             file.sync_data().map_err(|e| StorageError::io(format!("syncing {}", path.display()), e))?;
+            let nanos = now().saturating_sub(began);
+            self.counters.fsync_nanos.fetch_add(nanos, Ordering::Relaxed);
+            self.counters.fsync_micros.count(nanos / 1000);
         }
         self.durable.fetch_max(written.0, Ordering::AcqRel);
+        let before = self.counters.commits_durable.fetch_max(commits, Ordering::AcqRel);
+        if commits > before {
+            self.counters.group_commits.count(commits - before);
+        }
         Ok(())
     }
 
@@ -136,17 +150,18 @@ impl Shared {
 
     /// Body of the log writer's thread.
     pub(super) fn write_in_background(&self) {
+        // When what was asked for soon is due.
+        let mut due = None;
         loop {
-            let spare_wanted = {
-                let mut queue = self.hot.queue.lock();
-                while queue.full.is_empty() && !queue.spare_wanted && !queue.stopped && self.check().is_ok() {
-                    self.work.wait(&mut queue);
-                }
-                if queue.stopped || self.check().is_err() {
+            let Some(Work { spare_wanted, flush }) = self.next_work(&mut due) else { return };
+            if flush {
+                due = None;
+                // First, so that who asks from now on is not overlooked.
+                self.asked.swap(ASKED_NOTHING, Ordering::SeqCst);
+                if self.flush(Lsn(self.hot.appended.load(Ordering::Acquire))).is_err() {
                     return;
                 }
-                std::mem::take(&mut queue.spare_wanted)
-            };
+            }
             let unsynced = {
                 let mut tail = self.tail.lock();
                 match self.write_one(&mut tail) {
@@ -166,4 +181,38 @@ impl Shared {
             }
         }
     }
+
+    /// Waits for something to do; none when the log ends.
+    fn next_work(&self, due: &mut Option<u64>) -> Option<Work> {
+        let mut queue = self.hot.queue.lock();
+        loop {
+            if queue.stopped || self.check().is_err() {
+                return None;
+            }
+            let asked = self.asked.load(Ordering::SeqCst);
+            let mut flush = asked > ASKED_SOON;
+            let mut rest = 0;
+            if asked == ASKED_SOON {
+                let now = self.env.clock.monotonic_nanos();
+                let delay = u64::try_from(self.options.nowait_delay.as_nanos()).unwrap_or(u64::MAX);
+                rest = due.get_or_insert(now.saturating_add(delay)).saturating_sub(now);
+                flush = rest == 0;
+            }
+            if flush || !queue.full.is_empty() || queue.spare_wanted {
+                return Some(Work { spare_wanted: std::mem::take(&mut queue.spare_wanted), flush });
+            }
+            if asked == ASKED_SOON {
+                self.work.wait_for(&mut queue, Duration::from_nanos(rest));
+            } else {
+                self.work.wait(&mut queue);
+            }
+        }
+    }
+}
+
+/// What the log writer is woken for; there may be full buffers besides.
+struct Work {
+    spare_wanted: bool,
+    /// Commits that nobody waits for are to be made durable.
+    flush: bool,
 }

@@ -13,6 +13,7 @@ mod junk;
 mod locks;
 mod logged;
 mod model;
+mod nowait;
 mod rules;
 mod support;
 mod tables;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod commits;
 mod guide;
 mod histories;
 mod isolation;

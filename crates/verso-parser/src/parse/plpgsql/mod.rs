@@ -7,6 +7,8 @@
 //! G2. Positions of errors count in the body; whoever holds the literal moves them.
 
 mod condition;
+mod diagnostics;
+mod dynamic;
 mod raise;
 mod statement;
 mod tokens;

@@ -1,9 +1,11 @@
 //! Statements: assignments, conditions, loops, and SQL.
 
+use super::super::block::call;
 use super::super::cursor::{Cursor, word_of};
 use super::super::lexer::{Lexeme, Token};
 use super::super::source::{Source, is_word};
 use super::super::statement;
+use super::super::transaction::{chain, commit_options};
 use super::Body;
 use crate::error::SyntaxError;
 use crate::syntax::{Expr, ExprKind, Name, PlStatement, PlStatementKind, Statement};
@@ -60,10 +62,16 @@ impl<'s> Body<'s> {
             }
             "raise" => self.raise()?,
             "get" => self.get_diagnostics()?,
-            "commit" | "rollback" => {
-                return Err(self.unsupported(&format!("{} inside a function or block", word.to_uppercase())));
+            "call" => {
+                let tokens = self.until_semicolon()?;
+                let call = self.parse(tokens, call)?;
+                self.semicolon()?;
+                PlStatementKind::Call(call)
             }
-            "execute" | "foreach" | "open" | "fetch" | "move" | "close" | "assert" | "call" | "do" => {
+            "commit" | "rollback" => self.end_transaction(word == "commit")?,
+            "execute" => self.execute()?,
+            "assert" => self.assert()?,
+            "foreach" | "open" | "fetch" | "move" | "close" | "do" => {
                 return Err(self.unsupported(&format!("{} in PL/pgSQL", word.to_uppercase())));
             }
             _ if matches!(next, Some(Token::Period)) && self.assignment_follows() => {
@@ -119,6 +127,22 @@ impl<'s> Body<'s> {
         }
     }
 
+    /// `COMMIT [AND [NO] CHAIN] [WRITE …];`, `ROLLBACK [AND [NO] CHAIN];`
+    fn end_transaction(&mut self, commit: bool) -> Result<PlStatementKind, SyntaxError> {
+        let tokens = self.until_semicolon()?;
+        let kind = self.parse(tokens, |cursor| {
+            cursor.advance();
+            if commit {
+                let (chain, write) = commit_options(cursor)?;
+                Ok(PlStatementKind::Commit { chain, write })
+            } else {
+                Ok(PlStatementKind::Rollback { chain: chain(cursor)? })
+            }
+        })?;
+        self.semicolon()?;
+        Ok(kind)
+    }
+
     /// `CASE [e] WHEN a, b THEN … [ELSE …] END CASE`, as the IF it stands for.
     fn case(&mut self) -> Result<PlStatementKind, SyntaxError> {
         let line = self.line();
@@ -167,8 +191,10 @@ impl<'s> Body<'s> {
             targets.push(self.name()?);
         }
         self.expect(&["in"])?;
-        if self.is(&["execute"]) {
-            return Err(self.unsupported("FOR … IN EXECUTE"));
+        if self.accept(&["execute"]) {
+            let text = self.dynamic(&["loop"])?;
+            let body = self.loop_body(label.as_ref())?;
+            return Ok(PlStatementKind::ForExecute { label, targets, text, body });
         }
         let reverse = self.accept(&["reverse"]);
         let range = self.until_word("loop")?;
@@ -219,8 +245,10 @@ impl<'s> Body<'s> {
     fn return_statement(&mut self) -> Result<PlStatementKind, SyntaxError> {
         self.at += 1;
         if self.accept(&["query"]) {
-            if self.is(&["execute"]) {
-                return Err(self.unsupported("RETURN QUERY EXECUTE"));
+            if self.accept(&["execute"]) {
+                let text = self.dynamic(&[])?;
+                self.semicolon()?;
+                return Ok(PlStatementKind::ReturnExecute(text));
             }
             let tokens = self.until_semicolon()?;
             let query = self.query(tokens)?;
@@ -235,27 +263,6 @@ impl<'s> Body<'s> {
         };
         self.semicolon()?;
         Ok(if next { PlStatementKind::ReturnNext(value) } else { PlStatementKind::Return(value) })
-    }
-
-    fn get_diagnostics(&mut self) -> Result<PlStatementKind, SyntaxError> {
-        self.at += 1;
-        if self.is(&["stacked"]) {
-            return Err(self.unsupported("GET STACKED DIAGNOSTICS"));
-        }
-        self.accept(&["current"]);
-        self.expect(&["diagnostics"])?;
-        let target = self.name()?;
-        if !self.accept_token(&Token::Assignment) && !self.accept_token(&Token::Eq) {
-            return Err(self.unexpected());
-        }
-        if !self.accept(&["row_count"]) {
-            return Err(self.unsupported("GET DIAGNOSTICS other than ROW_COUNT"));
-        }
-        if matches!(self.peek(), Some(Token::Comma)) {
-            return Err(self.unsupported("GET DIAGNOSTICS of several items"));
-        }
-        self.semicolon()?;
-        Ok(PlStatementKind::GetRowCount(target))
     }
 
     /// Any other statement, with `INTO` taken out of it.

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use verso_exec::plan::{PlInto, PlStatement, PlStatementKind, Plan, RaiseLevel, Statement, TypedExpr};
+use verso_catalog::ArgMode;
+use verso_exec::plan::{
+    CommitWrite, PlInto, PlStatement, PlStatementKind, Plan, RaiseLevel, Statement, TypedExpr,
+};
 use verso_types::{SqlType, Value};
 
 use super::Body;
+use super::dynamic::diagnostic;
 use crate::errors::SqlError;
 use verso_parser::syntax::{self, Expr, Name, PlStatementKind as Syntax};
 
@@ -93,15 +97,38 @@ impl Body<'_> {
                 let query = self.binder.query(query)?;
                 PlStatementKind::Sql { statement: planned(&self.binder, query)?, into: None }
             }
-            Syntax::GetRowCount(target) => {
-                let (slot, ty) = self.target(target)?;
-                if ty != SqlType::Int8 {
-                    let what = "ROW_COUNT into a variable that is no bigint";
-                    return Err(SqlError::unsupported(what).at(target.at.start));
-                }
-                PlStatementKind::GetRowCount { slot }
+            Syntax::GetDiagnostics { items, .. } => {
+                let item = |(target, item): &(Name, syntax::PlDiagnostic)| {
+                    Ok((diagnostic(*item), self.target(target)?.0))
+                };
+                let items = items.iter().map(item).collect::<Result<Vec<_>, SqlError>>()?;
+                PlStatementKind::GetDiagnostics { items }
             }
+            Syntax::Execute { text, into, strict } => {
+                let text = self.dynamic(text)?;
+                let into = match into.as_slice() {
+                    [] => None,
+                    names => Some(PlInto { targets: self.targets(names, names.len())?, strict: *strict }),
+                };
+                PlStatementKind::Execute { text, into }
+            }
+            Syntax::ForExecute { label, targets, text, body } => {
+                let text = self.dynamic(text)?;
+                let targets = self.targets(targets, targets.len())?;
+                let body = self.loop_body(label, body)?;
+                PlStatementKind::ForExecute { label: text_of(label), text, targets, body }
+            }
+            Syntax::ReturnExecute(text) => self.return_execute(text)?,
+            Syntax::Assert { condition, message } => PlStatementKind::Assert {
+                condition: self.condition(condition, "ASSERT")?,
+                message: message.as_ref().map(|message| self.as_text(message)).transpose()?,
+            },
             Syntax::Raise(raise) => self.raise(raise)?,
+            Syntax::Call(call) => self.call(call)?,
+            Syntax::Commit { chain, write: syntax::CommitWrite { wait, batch } } => {
+                PlStatementKind::Commit { chain: *chain, write: CommitWrite { wait: *wait, batch: *batch } }
+            }
+            Syntax::Rollback { chain } => PlStatementKind::Rollback { chain: *chain },
             Syntax::Sql { statement, into, strict } => {
                 let statement = self.binder.statement(statement)?;
                 let into = match into.as_slice() {
@@ -114,6 +141,32 @@ impl Body<'_> {
                 PlStatementKind::Sql { statement: Box::new(statement), into }
             }
         })
+    }
+
+    /// CALL: what comes back goes to variables.
+    fn call(&mut self, call: &syntax::Call) -> Result<PlStatementKind, SqlError> {
+        let (function, mut args) = self.binder.procedure(call)?;
+        let mut out = Vec::new();
+        for (n, mode) in function.procedure().unwrap_or_default().iter().enumerate() {
+            if *mode == ArgMode::In {
+                continue;
+            }
+            let syntax::ExprKind::Column(names) = &call.args[n].kind else {
+                let text = format!(
+                    "procedure parameter \"{}\" is an output parameter but corresponding argument is not writable",
+                    function.args[n].name
+                );
+                return Err(SqlError::syntax(text).at(call.args[n].at.start));
+            };
+            let [name] = names.as_slice() else {
+                return Err(SqlError::unsupported("a qualified name in CALL").at(call.args[n].at.start));
+            };
+            out.push((n, self.target(name)?.0));
+            if *mode == ArgMode::Out {
+                args[n] = TypedExpr::literal(Value::Null, function.args[n].ty.clone());
+            }
+        }
+        Ok(PlStatementKind::Call { function, args, out })
     }
 
     /// The body of a FOR over integers, and the slot of its variable, which is seen there only.

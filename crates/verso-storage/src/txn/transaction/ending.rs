@@ -5,10 +5,11 @@
 //! F5. A rollback of a NO SAVEPOINT transaction with writes marks it dead and leaves it to sweep.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::{CommitMode, Txn};
 use crate::StorageError;
+use crate::lock::{LockManager, OwnerCore};
 use crate::maintenance::retire;
 use crate::mini::Mini;
 use crate::page::{Lsn, TxnId};
@@ -33,9 +34,12 @@ impl Txn {
     /// tells a client of the commit comes behind that: until then nobody is told of it, and its locks are held. It is made
     /// up for when the transaction is dropped.
     ///
+    /// A mode that does not wait publishes the commit here, unless others stand before it that wait for the disk: then it is
+    /// published with the last of them, whoever has waited for that, and its locks go there (T1-nowait).
+    ///
     /// # Errors
     /// `MustRollback`; `Poisoned` when the log failed.
-    pub fn commit_logged(&mut self, _mode: CommitMode) -> Result<(), StorageError> {
+    pub fn commit_logged(&mut self, mode: CommitMode) -> Result<(), StorageError> {
         if self.must_rollback {
             self.finish_badly();
             return Err(StorageError::MustRollback);
@@ -66,9 +70,16 @@ impl Txn {
             self.finish_badly();
             return Err(error);
         }
-        let mut needs = Lsn::ZERO;
-        let logged = mini.commit_with(|_, end| needs = shared.transactions.mark_committing(self.id, end));
-        if let Err(error) = logged {
+        let mut logged = Logged { needs: Lsn::ZERO, mode, dropped: false, left: None };
+        let appended = mini.commit_with(|_, end| {
+            let left = || LeftBehind::new(&self.owner);
+            if mode.waits() || disabled(Rule::T1NoWait) {
+                logged.needs = shared.transactions.mark_committing(self.id, end);
+            } else if let Some((needs, left)) = shared.transactions.commit_without_waiting(self.id, left) {
+                (logged.needs, logged.left) = (needs, Some(left));
+            }
+        });
+        if let Err(error) = appended {
             // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
             shared.locks.fail();
             return Err(error);
@@ -77,10 +88,18 @@ impl Txn {
             shared.transactions.publish_durable(Lsn(u64::MAX));
         }
         // Changes need not wait for the disk, too: whatever they make of this one is durable behind it.
-        shared.locks.logged(&self.owner);
-        let dropped = self.give_back_slot();
-        self.logged = Some(Logged { needs, dropped });
-        Ok(())
+        if logged.needs > Lsn::ZERO {
+            shared.locks.logged(&self.owner);
+        }
+        logged.dropped = self.give_back_slot();
+        self.logged = Some(logged);
+        let wal = &shared.core().wal;
+        if mode.waits() {
+            wal.note_commit();
+            Ok(())
+        } else {
+            wal.ask(mode.batches())
+        }
     }
 
     /// How far the log has to be durable ([`Engine::durable`](crate::Engine::durable)) for [`Txn::finish_commit`] not to
@@ -89,21 +108,35 @@ impl Txn {
         self.logged.as_ref().map_or(Lsn::ZERO, |logged| logged.needs)
     }
 
+    /// Whether the client may be told of the commit before [`Txn::finish_commit`]: it asked for no wait.
+    pub fn answers_at_once(&self) -> bool {
+        self.logged.as_ref().is_some_and(|logged| !logged.mode.waits())
+    }
+
     /// Waits until the commit is on disk, and makes it visible. The session's next transaction may begin with what is
     /// left ([`Txn::begin_again`]).
     ///
     /// # Errors
     /// `Poisoned` when the log failed: whether the transaction has committed is known after the next start.
     pub fn finish_commit(&mut self) -> Result<(), StorageError> {
-        let Some(Logged { needs, dropped }) = self.logged.take() else { return Ok(()) };
+        let Some(Logged { needs, mode, dropped, left }) = self.logged.take() else { return Ok(()) };
         let shared = Arc::clone(&self.shared);
-        let wal = &shared.core().wal;
-        if let Err(error) = wal.flush(needs) {
-            // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
-            shared.locks.fail();
-            return Err(error);
+        if needs > Lsn::ZERO {
+            let wal = &shared.core().wal;
+            if mode == CommitMode::WaitBatch && shared.transactions.others_write() {
+                // They come along with this flush, if they are about to commit, too.
+                verso_env::sync::backoff(1);
+            }
+            if let Err(error) = wal.flush(needs) {
+                // In doubt until the restart: it keeps its locks, and nobody waits for them any more.
+                shared.locks.fail();
+                return Err(error);
+            }
+            shared.publish(wal.durable());
         }
-        shared.transactions.publish_durable(wal.durable());
+        if let Some(left) = left {
+            left.take_back();
+        }
         self.leave(true);
         if dropped && let Err(error) = retire::retire(&shared) {
             tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
@@ -197,6 +230,19 @@ impl Txn {
         self.roll_back()
     }
 
+    /// Undoes everything; the session's next transaction may begin with what is left ([`Txn::begin_again`]).
+    ///
+    /// # Errors
+    /// `Poisoned` when the log failed.
+    pub fn rollback_here(&mut self) -> Result<(), StorageError> {
+        self.roll_back()
+    }
+
+    /// Whether it has ended, and another may begin ([`Txn::begin_again`]).
+    pub fn has_ended(&self) -> bool {
+        self.ended && self.logged.is_none()
+    }
+
     pub(super) fn finish_badly(&mut self) {
         if let Err(error) = self.roll_back() {
             tracing::warn!(%error, txn = self.id.0, "rollback failed; recovery will mark the transaction dead");
@@ -263,10 +309,55 @@ impl Txn {
 
 /// A commit that is in the log.
 pub(super) struct Logged {
-    /// How far that has to be on disk.
+    /// How far that has to be on disk before it is published; zero where it is.
     needs: Lsn,
+    mode: CommitMode,
     /// It has dropped an object.
     dropped: bool,
+    /// Where others publish it and give its locks back: the session has gone on.
+    left: Option<Arc<LeftBehind>>,
+}
+
+/// The locks of a commit that did not wait, for the thread that publishes it (T1-nowait). One of two gives them back: that
+/// thread, or the session, which begins nothing else before that is done.
+pub(crate) struct LeftBehind {
+    owner: Arc<OwnerCore>,
+    stage: AtomicU8,
+}
+
+impl LeftBehind {
+    const LEFT: u8 = 0;
+    const TAKEN: u8 = 1;
+    const DONE: u8 = 2;
+
+    fn new(owner: &Arc<OwnerCore>) -> Arc<LeftBehind> {
+        Arc::new(LeftBehind { owner: Arc::clone(owner), stage: AtomicU8::new(LeftBehind::LEFT) })
+    }
+
+    fn take(&self) -> bool {
+        let [from, to] = [LeftBehind::LEFT, LeftBehind::TAKEN];
+        self.stage.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// The commit is published: its locks go, unless its session sees to that.
+    pub(crate) fn release(&self, locks: &LockManager) {
+        if self.take() {
+            locks.end(&self.owner);
+            self.stage.store(LeftBehind::DONE, Ordering::Release);
+        }
+    }
+
+    /// The session gives its locks back itself, or waits the moment until somebody else has done it.
+    fn take_back(&self) {
+        if self.take() {
+            return;
+        }
+        let mut tries = 0;
+        while self.stage.load(Ordering::Acquire) != LeftBehind::DONE {
+            tries += 1;
+            verso_env::sync::backoff(tries);
+        }
+    }
 }
 
 impl Drop for Txn {

@@ -88,7 +88,7 @@ impl Txn {
         if let Some(end) = shared.transactions.logged_end() {
             let wal = &shared.core().wal;
             wal.flush(end)?;
-            shared.transactions.publish_durable(wal.durable());
+            shared.publish(wal.durable());
         }
         self.owner.saw_logged.store(false, Ordering::Relaxed);
         Ok(())

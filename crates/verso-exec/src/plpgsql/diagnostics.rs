@@ -1,0 +1,54 @@
+//! GET DIAGNOSTICS: how many rows the last statement had, and what the error that is handled says.
+
+use verso_types::{SqlType, Value};
+
+use super::run::Frame;
+use crate::context::Described;
+use crate::error::{ExecError, Result};
+use crate::exec::ExecContext;
+use crate::plan::PlDiagnostic as Item;
+
+/// Assigns the items, in order.
+pub(super) fn diagnose(
+    items: &[(Item, usize)],
+    line: u32,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<()> {
+    for (item, slot) in items {
+        let (value, ty) = match item {
+            Item::RowCount => (Value::Int8(frame.row_count), SqlType::Int8),
+            Item::Context => {
+                let signature = &frame.function.signature;
+                let text = format!("PL/pgSQL function {signature} line {line} at GET DIAGNOSTICS");
+                (Value::text(&text), SqlType::Text)
+            }
+            item => (Value::text(&of_error(*item, cx, frame)?), SqlType::Text),
+        };
+        frame.assign_row(cx, &[*slot], vec![value], &[ty])?;
+    }
+    Ok(())
+}
+
+/// What the error says whose handler runs; an empty text where it says nothing.
+fn of_error(item: Item, cx: &ExecContext<'_>, frame: &Frame) -> Result<String> {
+    let Some(error) = frame.handled.last() else {
+        let text = "GET STACKED DIAGNOSTICS cannot be used outside an exception handler";
+        return Err(ExecError::raised("0Z002", text));
+    };
+    let Described { sqlstate, message, detail, hint, context, column, constraint, datatype, table, schema } =
+        cx.services.binding.describe_error(error);
+    Ok(match item {
+        Item::ReturnedSqlstate => sqlstate.to_string(),
+        Item::MessageText => message,
+        Item::Detail => detail.unwrap_or_default(),
+        Item::Hint => hint.unwrap_or_default(),
+        Item::ExceptionContext => context.unwrap_or_default(),
+        Item::ColumnName => column.unwrap_or_default(),
+        Item::ConstraintName => constraint.unwrap_or_default(),
+        Item::DatatypeName => datatype.unwrap_or_default(),
+        Item::TableName => table.unwrap_or_default(),
+        Item::SchemaName => schema.unwrap_or_default(),
+        Item::RowCount | Item::Context => String::new(),
+    })
+}

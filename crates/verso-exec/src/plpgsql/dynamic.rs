@@ -1,0 +1,72 @@
+//! EXECUTE: a text is bound when it runs, with the values of USING as its parameters.
+
+use verso_types::{SqlType, Value};
+
+use super::program::Embedded;
+use super::run::{Frame, Taken, check_strict, run_embedded};
+use crate::error::{ExecError, Result};
+use crate::exec::{Compiled, ExecContext};
+use crate::expr::RowExpr;
+use crate::plan::{PlDynamic, PlInto, Statement};
+
+/// A statement whose text is an expression.
+pub(super) struct Dynamic {
+    text: RowExpr,
+    using: Vec<RowExpr>,
+    using_types: Vec<SqlType>,
+}
+
+impl Dynamic {
+    pub fn compile(dynamic: &PlDynamic) -> Dynamic {
+        Dynamic {
+            text: RowExpr::compile(&dynamic.text),
+            using: dynamic.using.iter().map(RowExpr::compile).collect(),
+            using_types: dynamic.using.iter().map(|value| value.ty.clone()).collect(),
+        }
+    }
+
+    /// The statement of now, and its parameters.
+    pub fn bind(&self, cx: &ExecContext<'_>, frame: &Frame) -> Result<(Embedded, Vec<Value>)> {
+        let text = frame.eval(cx, &self.text)?;
+        let text = text
+            .as_str()
+            .ok_or_else(|| ExecError::raised("22004", "query string argument of EXECUTE is null"))?;
+        let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
+        let statement = cx.services.binding.bind_text(text, &self.using_types, cx.catalog)?;
+        let embedded = Embedded {
+            compiled: Compiled::new(&statement, cx.executor),
+            types: statement.output().into_iter().map(|column| column.ty).collect(),
+            is_query: matches!(statement, Statement::Query(_)),
+        };
+        Ok((embedded, params))
+    }
+}
+
+/// `EXECUTE … [INTO …]`. It counts its rows, and leaves FOUND as it was.
+pub(super) fn execute(
+    text: &Dynamic,
+    into: Option<&PlInto>,
+    cx: &ExecContext<'_>,
+    frame: &mut Frame,
+) -> Result<()> {
+    let (mut statement, params) = text.bind(cx, frame)?;
+    let Some(into) = into else {
+        let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::Nothing)?;
+        frame.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
+        return Ok(());
+    };
+    if statement.types.is_empty() {
+        return Err(ExecError::raised("42601", "INTO used with a command that cannot return data"));
+    }
+    if statement.types.len() != into.targets.len() {
+        let text = format!("{} columns into {} variables", statement.types.len(), into.targets.len());
+        return Err(ExecError::raised("0A000", format!("{text} are not supported")));
+    }
+    let mut first = None;
+    let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::First(&mut first))?;
+    check_strict(into, rows)?;
+    let counted = if statement.is_query { rows.min(1) } else { rows };
+    frame.row_count = i64::try_from(counted).unwrap_or(i64::MAX);
+    let row = first.unwrap_or_else(|| vec![Value::Null; into.targets.len()]);
+    frame.assign_row(cx, &into.targets, row, &statement.types)
+}

@@ -1,0 +1,77 @@
+//! GET DIAGNOSTICS and ASSERT.
+
+use super::super::lexer::{Lexeme, Token};
+use super::Body;
+use crate::error::SyntaxError;
+use crate::syntax::{PlDiagnostic, PlStatementKind};
+
+/// The items of GET DIAGNOSTICS, and whether they are about an error that is handled.
+const ITEMS: &[(&str, PlDiagnostic, bool)] = &[
+    ("row_count", PlDiagnostic::RowCount, false),
+    ("pg_context", PlDiagnostic::Context, false),
+    ("returned_sqlstate", PlDiagnostic::ReturnedSqlstate, true),
+    ("message_text", PlDiagnostic::MessageText, true),
+    ("pg_exception_detail", PlDiagnostic::Detail, true),
+    ("pg_exception_hint", PlDiagnostic::Hint, true),
+    ("pg_exception_context", PlDiagnostic::ExceptionContext, true),
+    ("column_name", PlDiagnostic::ColumnName, true),
+    ("constraint_name", PlDiagnostic::ConstraintName, true),
+    ("pg_datatype_name", PlDiagnostic::DatatypeName, true),
+    ("table_name", PlDiagnostic::TableName, true),
+    ("schema_name", PlDiagnostic::SchemaName, true),
+];
+
+impl Body<'_> {
+    /// `GET [CURRENT | STACKED] DIAGNOSTICS a = item, …;`
+    pub(super) fn get_diagnostics(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        self.at += 1;
+        let stacked = self.accept(&["stacked"]);
+        if !stacked {
+            self.accept(&["current"]);
+        }
+        self.expect(&["diagnostics"])?;
+        let mut items = Vec::new();
+        loop {
+            let target = self.name()?;
+            if !self.accept_token(&Token::Assignment) && !self.accept_token(&Token::Eq) {
+                return Err(self.unexpected());
+            }
+            let at = self.here().start;
+            let word = self.name().map_err(|_| self.unexpected())?.text;
+            if word == "pg_routine_oid" {
+                return Err(SyntaxError::unsupported("PG_ROUTINE_OID").at(at));
+            }
+            let found = ITEMS.iter().find(|(name, ..)| *name == word);
+            let (_, item, of_error) =
+                found.ok_or_else(|| SyntaxError::syntax("unrecognized GET DIAGNOSTICS item").at(at))?;
+            if *of_error != stacked {
+                let kind = if stacked { "STACKED" } else { "CURRENT" };
+                let what = word.to_uppercase();
+                let text = format!("diagnostics item {what} is not allowed in GET {kind} DIAGNOSTICS");
+                return Err(SyntaxError::syntax(text).at(at));
+            }
+            items.push((target, *item));
+            if !self.accept_token(&Token::Comma) {
+                self.semicolon()?;
+                return Ok(PlStatementKind::GetDiagnostics { stacked, items });
+            }
+        }
+    }
+
+    /// `ASSERT condition [, message];`
+    pub(super) fn assert(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        self.at += 1;
+        let stop = |token: &Lexeme| matches!(token.token, Token::Comma | Token::SemiColon);
+        let tokens = self.until(stop)?;
+        let condition = self.expr(tokens)?;
+        let message = match self.accept_token(&Token::Comma) {
+            true => {
+                let tokens = self.until_semicolon()?;
+                Some(self.expr(tokens)?)
+            }
+            false => None,
+        };
+        self.semicolon()?;
+        Ok(PlStatementKind::Assert { condition, message })
+    }
+}

@@ -1,0 +1,59 @@
+//! EXECUTE and GET DIAGNOSTICS.
+
+use verso_exec::plan::{PlDiagnostic, PlDynamic, PlReturn, PlStatementKind, TypedExpr};
+use verso_types::{CastKind, SqlType};
+
+use super::Body;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{self, Expr};
+
+impl Body<'_> {
+    /// A value as text, by an explicit cast.
+    pub(super) fn as_text(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
+        let bound = self.bind(expr)?;
+        self.binder.coerce(bound, expr.at.start, &SqlType::Text, CastKind::Explicit)
+    }
+
+    /// The text of a statement, and its parameters; a literal of no type is a text.
+    pub(super) fn dynamic(&self, dynamic: &syntax::PlDynamic) -> Result<PlDynamic, SqlError> {
+        let value = |expr: &Expr| {
+            let bound = self.bind(expr)?;
+            match bound.ty {
+                SqlType::Unknown => {
+                    self.binder.coerce(bound, expr.at.start, &SqlType::Text, CastKind::Implicit)
+                }
+                _ => Ok(bound),
+            }
+        };
+        let using = dynamic.using.iter().map(value).collect::<Result<_, SqlError>>()?;
+        Ok(PlDynamic { text: self.as_text(&dynamic.text)?, using })
+    }
+
+    /// `RETURN QUERY EXECUTE`.
+    pub(super) fn return_execute(&self, text: &syntax::PlDynamic) -> Result<PlStatementKind, SqlError> {
+        let PlReturn::Rows(_) = &self.returns else {
+            let text = "cannot use RETURN QUERY in a non-SETOF function";
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+        };
+        Ok(PlStatementKind::ReturnExecute { text: self.dynamic(text)? })
+    }
+}
+
+/// An item of GET DIAGNOSTICS.
+pub(super) fn diagnostic(item: syntax::PlDiagnostic) -> PlDiagnostic {
+    use syntax::PlDiagnostic as Item;
+    match item {
+        Item::RowCount => PlDiagnostic::RowCount,
+        Item::Context => PlDiagnostic::Context,
+        Item::ReturnedSqlstate => PlDiagnostic::ReturnedSqlstate,
+        Item::MessageText => PlDiagnostic::MessageText,
+        Item::Detail => PlDiagnostic::Detail,
+        Item::Hint => PlDiagnostic::Hint,
+        Item::ExceptionContext => PlDiagnostic::ExceptionContext,
+        Item::ColumnName => PlDiagnostic::ColumnName,
+        Item::ConstraintName => PlDiagnostic::ConstraintName,
+        Item::DatatypeName => PlDiagnostic::DatatypeName,
+        Item::TableName => PlDiagnostic::TableName,
+        Item::SchemaName => PlDiagnostic::SchemaName,
+    }
+}

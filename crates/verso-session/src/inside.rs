@@ -1,0 +1,109 @@
+//! COMMIT and ROLLBACK from within: a procedure or a block ends its transaction, and the next one begins.
+//!
+//! ```text
+//! DO, CALL ─► statement of its own ─► … COMMIT: [end of the statement │ commit │ begin │ statement again] …
+//! ```
+//!
+//! I1. Only a call that is no part of a transaction block or of another statement may do that.
+//! I2. Whatever comes of the commit, a transaction and its statement are open afterwards, as they were before.
+//! I3. A commit that waits for the disk leaves that to the end of the call, unless it says WAIT itself or is forced to:
+//!     nobody is told of it before.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+use verso_exec::context::TransactionEnds;
+use verso_exec::error::{ExecError, Result};
+use verso_exec::plan::CommitWrite;
+use verso_storage::{StorageError, Txn};
+
+use crate::constraints::{check_due, explain_late};
+use crate::failure::Failure;
+use crate::frame::Frame;
+use crate::transaction::Modes;
+use verso_planner::errors::SqlError;
+
+/// What ends the transaction of a frame.
+pub(crate) struct Inside<'f> {
+    frame: &'f Frame<'f>,
+    /// Of the transaction that runs.
+    modes: Cell<Modes>,
+}
+
+impl<'f> Inside<'f> {
+    pub(crate) fn new(frame: &'f Frame<'f>) -> Inside<'f> {
+        Inside { frame, modes: Cell::new(Modes::usual(&frame.services.settings)) }
+    }
+
+    /// Ends the transaction by `end` and begins the next one (I2).
+    fn end(
+        &self,
+        chain: bool,
+        end: impl FnOnce(&mut Txn) -> std::result::Result<(), StorageError>,
+    ) -> Result<()> {
+        let services = self.frame.services;
+        services.has_ended.set(true);
+        let mut txn = self.frame.txn.borrow_mut();
+        let mut ended = end(&mut txn);
+        if !txn.has_ended() {
+            ended = ended.and(txn.rollback_here());
+        }
+        services.deferred.take();
+        if !chain {
+            self.modes.set(Modes::usual(&services.settings));
+        }
+        let modes = self.modes.get();
+        txn.begin_again(modes.options());
+        txn.set_lock_timeout(services.settings.lock_timeout());
+        txn.set_deferrable(modes.deferrable);
+        txn.begin_statement()?;
+        services.transaction.set(Some(modes.shown()));
+        let now = services.clocks.restart_transaction();
+        services.info.transaction_started.store(now, Ordering::Relaxed);
+        Ok(ended?)
+    }
+
+    /// Checks what was put off to the commit.
+    fn check_deferred(&self) -> std::result::Result<(), Failure> {
+        let frame = self.frame;
+        if frame.services.deferred.borrow().is_empty() {
+            return Ok(());
+        }
+        frame.inside(|frame| {
+            let unique = frame.txn.borrow_mut().check_unique_now();
+            unique.map_err(|error| explain_late(frame, error))?;
+            check_due(frame, true)
+        })
+    }
+}
+
+impl TransactionEnds for Inside<'_> {
+    fn commit(&self, write: CommitWrite, chain: bool) -> Result<()> {
+        self.check_deferred().map_err(|Failure { error, .. }| raised(error))?;
+        let services = self.frame.services;
+        let written = services.written(write, true);
+        self.end(chain, |txn| {
+            txn.end_statement()?;
+            let writes = txn.has_writes();
+            txn.commit_logged(written.mode)?;
+            if written.owes_wait && writes {
+                services.owed.owe(services.instance.engine.logged());
+            }
+            txn.finish_commit()
+        })
+    }
+
+    fn rollback(&self, chain: bool) -> Result<()> {
+        self.end(chain, Txn::rollback_here)
+    }
+}
+
+/// An error of the session as one of the executor.
+fn raised(error: SqlError) -> ExecError {
+    ExecError::Raised(Box::new(verso_exec::error::Raised {
+        sqlstate: error.sqlstate.into(),
+        message: error.message,
+        detail: error.detail.map(Into::into),
+        hint: error.hint.map(Into::into),
+    }))
+}

@@ -1,0 +1,44 @@
+//! The rows of the views of the log: how far it is, and how its flushes went.
+
+use verso_storage::EngineStatistics;
+use verso_types::{Decimal, Value};
+
+use crate::views::{Views, int};
+
+impl Views<'_> {
+    /// `verso_wal`.
+    pub(crate) fn wal_row(&self) -> Vec<Value> {
+        let engine = &self.services.instance.engine;
+        let (progress, EngineStatistics { log, .. }) = (engine.log_progress(), engine.statistics());
+        vec![
+            int(progress.appended),
+            int(progress.written),
+            int(progress.durable),
+            int(progress.commits),
+            int(progress.commits.saturating_sub(progress.commits_durable)),
+            int(log.flushes),
+            int(log.fsyncs),
+            Value::Float8(log.fsync_nanos as f64 / 1e6),
+            int(log.chunks),
+            int(log.bytes_written),
+            int(log.segments_created),
+            int(log.segments_recycled),
+        ]
+    }
+
+    /// `verso_wal_histogram`.
+    pub(crate) fn wal_histogram_rows(&self) -> Vec<Vec<Value>> {
+        let progress = self.services.instance.engine.log_progress();
+        let rows = |what: &'static str, buckets: Vec<(u64, u64)>| {
+            buckets.into_iter().map(move |(below, count)| vec![Value::text(what), int(below), int(count)])
+        };
+        rows("fsync_us", progress.fsync_micros).chain(rows("commits", progress.group_commits)).collect()
+    }
+
+    /// `pg_stat_wal`: log groups are its records, and there are no images of pages in the log.
+    pub(crate) fn pg_stat_wal_row(&self) -> Vec<Value> {
+        let EngineStatistics { log, .. } = self.services.instance.engine.statistics();
+        let bytes = Decimal::new(i128::from(log.bytes), 0).map_or(Value::Null, Value::Numeric);
+        vec![int(log.groups), int(0), bytes, int(log.buffers_full), Value::Null]
+    }
+}
