@@ -166,6 +166,19 @@ pub enum PlStatementKind {
         /// The body.
         body: Vec<PlStatement>,
     },
+    /// `FOREACH slot IN ARRAY array LOOP`.
+    Foreach {
+        /// Its label.
+        label: Option<Arc<str>>,
+        /// The slot that takes the elements.
+        slot: usize,
+        /// The array.
+        array: TypedExpr,
+        /// The type of its elements.
+        element: SqlType,
+        /// The body.
+        body: Vec<PlStatement>,
+    },
     /// `EXIT [label] [WHEN …]`.
     Exit {
         /// Which loop or block; the innermost loop without one.

@@ -51,6 +51,7 @@ pub(super) enum StepKind {
     While { label: Option<Arc<str>>, condition: BodyExpr, body: Vec<Step> },
     ForRange(Box<Range>),
     ForQuery { label: Option<Arc<str>>, query: Embedded, targets: Vec<usize>, body: Vec<Step> },
+    Foreach { label: Option<Arc<str>>, slot: usize, array: RowExpr, element: SqlType, body: Vec<Step> },
     Exit { label: Option<Arc<str>>, when: Option<BodyExpr> },
     Continue { label: Option<Arc<str>>, when: Option<BodyExpr> },
     Return { value: Option<RowExpr> },
@@ -183,6 +184,13 @@ fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             targets: targets.clone(),
             body: steps(body, executor),
         },
+        PlStatementKind::Foreach { label, slot, array, element, body } => StepKind::Foreach {
+            label: label.clone(),
+            slot: *slot,
+            array: RowExpr::compile(array),
+            element: element.clone(),
+            body: steps(body, executor),
+        },
         PlStatementKind::Exit { label, when } => {
             StepKind::Exit { label: label.clone(), when: when.as_ref().map(BodyExpr::compile) }
         }
@@ -244,6 +252,7 @@ impl StepKind {
             StepKind::While { .. } => "WHILE",
             StepKind::ForRange(_) => "FOR with integer loop variable",
             StepKind::ForQuery { .. } => "FOR over SELECT rows",
+            StepKind::Foreach { .. } => "FOREACH over array",
             StepKind::Exit { .. } => "EXIT",
             StepKind::Continue { .. } => "CONTINUE",
             StepKind::Return { .. } => "RETURN",

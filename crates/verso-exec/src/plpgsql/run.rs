@@ -225,6 +225,25 @@ fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<
         StepKind::ForQuery { label, query, targets, body } => {
             return run_for_query(label.as_ref(), query, None, targets, body, cx, frame);
         }
+        StepKind::Foreach { label, slot, array, element, body } => {
+            let Value::Array(array) = frame.eval(cx, array)? else {
+                return Err(TypeError::new("22004", "FOREACH expression must not be null").into());
+            };
+            let mut leave = Flow::Next;
+            for value in array.iter() {
+                frame.assign_row(cx, &[*slot], vec![value.clone()], std::slice::from_ref(element))?;
+                match turn(body, label.as_ref(), cx, frame)? {
+                    Turn::Again => {}
+                    Turn::Done => break,
+                    Turn::Leave(flow) => {
+                        leave = flow;
+                        break;
+                    }
+                }
+            }
+            frame.set_found(!array.is_empty());
+            return Ok(leave);
+        }
         StepKind::Block(block) => return run_block(block, cx, frame),
         StepKind::Exit { label, when } => {
             if when.as_ref().map_or(Ok(true), |when| when.holds(cx, frame))? {

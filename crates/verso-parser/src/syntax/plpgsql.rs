@@ -94,6 +94,8 @@ pub enum PlStatementKind {
     },
     /// `FOR a, b IN query LOOP … END LOOP`.
     ForQuery { label: Option<Name>, targets: Vec<Name>, query: Box<Query>, body: Vec<PlStatement> },
+    /// `FOREACH a IN ARRAY e LOOP … END LOOP`.
+    Foreach { label: Option<Name>, target: Name, array: Expr, body: Vec<PlStatement> },
     /// `EXIT [label] [WHEN c]`.
     Exit { label: Option<Name>, when: Option<Expr> },
     /// `CONTINUE [label] [WHEN c]`.

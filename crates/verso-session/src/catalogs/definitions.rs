@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ArgMode, 
-    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, FunctionReturn, IndexDef, Oid,
-    ReferentialAction, Relation, TableDef, Volatility,
+use verso_catalog::{
+    ArgMode, CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, FunctionReturn,
+    IndexDef, Oid, ReferentialAction, Relation, TableDef, Volatility,
 };
 use verso_exec::functions::quote_ident;
 use verso_exec::plan::{ExprKind, TypedExpr};

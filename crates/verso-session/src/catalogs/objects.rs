@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ArgMode, CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Role, Volatility};
+use verso_catalog::{
+    ArgMode, CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Role, Volatility,
+};
 use verso_types::{Interval, SqlType, Value};
 
 use super::relations::{INFORMATION_SCHEMA_OID, OWNER, namespace};

@@ -133,3 +133,45 @@ fn columns_and_parameters_of_a_call_are_known_before_it_runs() {
         .unwrap();
     assert_eq!(found, 10);
 }
+
+/// The procedure of the experiment with Oracle's commit modes, with fewer rows.
+#[test]
+fn the_procedure_of_the_experiment_runs_in_every_mode() {
+    const PEOPLE: &str = "ARRAY['Marc','Bill','George','Eliot','Matt','Trey','Tracy','Greg','Steve','Kristina','Katie','Jeff']";
+    let (_directory, database) = new_database();
+    let mut connection = database.connect().unwrap();
+    for commit in [
+        "",
+        "COMMIT;",
+        "COMMIT WRITE WAIT IMMEDIATE;",
+        "COMMIT WRITE WAIT BATCH;",
+        "COMMIT WRITE NOWAIT IMMEDIATE;",
+        "COMMIT WRITE NOWAIT BATCH;",
+    ] {
+        connection.execute("DROP TABLE IF EXISTS demo").unwrap();
+        let table = "CREATE TABLE demo (id INTEGER PRIMARY KEY, text VARCHAR(15), number INTEGER)";
+        connection.execute(table).unwrap();
+        let procedure = format!(
+            "DO $$
+             DECLARE
+                 people VARCHAR(15)[] := {PEOPLE};
+                 n      INTEGER;
+             BEGIN
+                 FOR i IN 0..99 LOOP
+                     n := trunc(random() * 10000);
+                     INSERT INTO demo VALUES (i, people[1 + trunc(random() * 12)::int], n);
+                     {commit}
+                 END LOOP;
+                 COMMIT;
+             END
+             $$"
+        );
+        connection.execute(&procedure).unwrap();
+        let sql = format!(
+            "SELECT count(*), count(*) FILTER (WHERE text = ANY ({PEOPLE})), count(*) FILTER (WHERE number BETWEEN 0 AND 9999) FROM demo"
+        );
+        let row = connection.query(&sql).unwrap().next().unwrap();
+        let found: Vec<i64> = (0..3).map(|n| row.get(n).unwrap()).collect();
+        assert_eq!(found, [100; 3], "{commit}");
+    }
+}

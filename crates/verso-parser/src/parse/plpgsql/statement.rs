@@ -48,6 +48,7 @@ impl<'s> Body<'s> {
                 PlStatementKind::While { condition, body: self.loop_body(label.as_ref())?, label }
             }
             "for" => self.for_loop(label)?,
+            "foreach" => self.foreach_loop(label)?,
             "exit" | "continue" => self.leave(&word)?,
             "return" => self.return_statement()?,
             "perform" => {
@@ -71,7 +72,7 @@ impl<'s> Body<'s> {
             "commit" | "rollback" => self.end_transaction(word == "commit")?,
             "execute" => self.execute()?,
             "assert" => self.assert()?,
-            "foreach" | "open" | "fetch" | "move" | "close" | "do" => {
+            "open" | "fetch" | "move" | "close" | "do" => {
                 return Err(self.unsupported(&format!("{} in PL/pgSQL", word.to_uppercase())));
             }
             _ if matches!(next, Some(Token::Period)) && self.assignment_follows() => {
@@ -220,6 +221,23 @@ impl<'s> Body<'s> {
         };
         let body = self.loop_body(label.as_ref())?;
         Ok(PlStatementKind::ForInteger { label, variable, reverse, from, to, by, body })
+    }
+
+    /// `FOREACH a IN ARRAY e LOOP … END LOOP [label];`
+    fn foreach_loop(&mut self, label: Option<Name>) -> Result<PlStatementKind, SyntaxError> {
+        self.at += 1;
+        let target = self.name()?;
+        if self.is(&["slice"]) {
+            return Err(self.unsupported("FOREACH … SLICE"));
+        }
+        if matches!(self.peek(), Some(Token::Comma)) {
+            return Err(self.unsupported("FOREACH of several variables"));
+        }
+        self.expect(&["in", "array"])?;
+        let tokens = self.until_word("loop")?;
+        let array = self.expr(tokens)?;
+        let body = self.loop_body(label.as_ref())?;
+        Ok(PlStatementKind::Foreach { label, target, array, body })
     }
 
     fn leave(&mut self, word: &str) -> Result<PlStatementKind, SyntaxError> {

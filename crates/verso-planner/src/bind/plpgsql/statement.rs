@@ -10,7 +10,7 @@ use verso_types::{SqlType, Value};
 
 use super::Body;
 use super::dynamic::diagnostic;
-use crate::errors::SqlError;
+use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Expr, Name, PlStatementKind as Syntax};
 
 impl Body<'_> {
@@ -78,6 +78,19 @@ impl Body<'_> {
                 let query = planned(&self.binder, query)?;
                 let body = self.loop_body(label, body)?;
                 PlStatementKind::ForQuery { label: text_of(label), query, targets, body }
+            }
+            Syntax::Foreach { label, target, array, body } => {
+                let slot = self.target(target)?.0;
+                let start = array.at.start;
+                let array = self.bind(array)?;
+                let SqlType::Array(element) = &array.ty else {
+                    let ty = array.ty.pg_name();
+                    let text = format!("FOREACH expression must yield an array, not type {ty}");
+                    return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(start));
+                };
+                let element = SqlType::clone(element);
+                let body = self.loop_body(label, body)?;
+                PlStatementKind::Foreach { label: text_of(label), slot, array, element, body }
             }
             Syntax::Exit { label, when } => {
                 self.check_label(label.as_ref(), "EXIT")?;
