@@ -12,6 +12,7 @@ mod calibration;
 mod child;
 mod e1;
 mod e2;
+mod e5;
 mod error;
 mod folder;
 mod keys;
@@ -20,15 +21,18 @@ mod memory;
 mod pagesize;
 mod plot;
 mod results;
+mod tpcc;
 mod wire;
 
 pub use child::{ChildTask, run_child};
 pub use e1::{E1Options, run as run_e1};
 pub use e2::{E2Options, E2Task, run as run_e2};
+pub use e5::{BatchFigures, E5Options, Variant, run as run_e5};
 pub use error::BenchError;
 pub use keys::{KeysFigures, KeysOptions, KeysTask};
 pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
 pub use results::{Calibration, Measured, Report};
+pub use tpcc::{TpccFigures, TpccOptions, run as run_tpcc};
 pub use wire::{WireOptions, run as run_wire};
 
 /// The workloads of `verso bench`.
@@ -47,6 +51,10 @@ pub enum Workload {
     Insert(KeysOptions),
     /// pgbench's transactions through the server, beside PostgreSQL
     Wire(WireOptions),
+    /// TPC-C: five transactions of an order system, over the wire or in the process, beside peers
+    Tpcc(TpccOptions),
+    /// A billing batch that rewrites whole tables while users run TPC-C, beside peers
+    E5(E5Options),
 }
 
 /// Runs a workload and prints its table.
@@ -61,5 +69,7 @@ pub fn run(workload: &Workload) -> Result<(), BenchError> {
         Workload::Point(options) => keys::run_point(options),
         Workload::Insert(options) => keys::run_insert(options),
         Workload::Wire(options) => run_wire(options),
+        Workload::Tpcc(options) => run_tpcc(options),
+        Workload::E5(options) => run_e5(options),
     }
 }

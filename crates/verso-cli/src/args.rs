@@ -70,7 +70,7 @@ pub struct PageArguments {
     /// Bytes of a page of a new database: 4096, 8192, 16384 or 32768
     #[arg(long, value_name = "BYTES")]
     pub page_size: Option<u32>,
-    /// Bytes of the buffer pool
+    /// Bytes of the buffer pool; a quarter of the machine's memory without it
     #[arg(long, value_name = "BYTES")]
     pub pool_bytes: Option<u64>,
     /// Open a database whose log is damaged, without what stands behind the damage: that is lost then

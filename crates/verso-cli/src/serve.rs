@@ -40,14 +40,16 @@ fn serve(arguments: &ServeArguments) -> Result<(), Box<dyn std::error::Error>> {
         ..arguments.pages.clone()
     };
     let started = env.clock.monotonic_nanos();
-    let opened = Database::open_or_create(&arguments.database, options(&pages).env(env.clone()));
+    let options = options(&pages).env(env.clone());
+    let pool_bytes = options.buffer_pool_bytes();
+    let opened = Database::open_or_create(&arguments.database, options);
     let database = opened.inspect_err(|error| {
         if let Some(hint) = &error.hint {
             eprintln!("verso: hint: {hint}");
         }
     })?;
     let millis = env.clock.monotonic_nanos().saturating_sub(started) / 1_000_000;
-    tracing::info!(database = %arguments.database.display(), millis, "database open");
+    tracing::info!(database = %arguments.database.display(), millis, pool_bytes, "database open");
     let server = Server::start(database, config, env.clone())?;
     announce(&server)?;
     let mut mode = None;

@@ -34,6 +34,11 @@ pub fn processor_nanos() -> Option<u64> {
     linux::processor_nanos()
 }
 
+/// Processor time that another process has used so far, in nanoseconds; as exact as the operating system's ticks.
+pub fn processor_nanos_of(process: u32) -> Option<u64> {
+    linux::processor_nanos_of(process)
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use super::FaultCounters;
@@ -69,6 +74,14 @@ mod linux {
         Some(FaultCounters { minor, major })
     }
 
+    pub(super) fn processor_nanos_of(process: u32) -> Option<u64> {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let user: u64 = fields.nth(11)?.parse().ok()?;
+        let system: u64 = fields.next()?.parse().ok()?;
+        Some((user + system) * (1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)))
+    }
+
     pub(super) fn processor_nanos() -> Option<u64> {
         let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         Some(used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned())
@@ -95,6 +108,10 @@ mod linux {
         None
     }
 
+    pub(super) fn processor_nanos_of(_: u32) -> Option<u64> {
+        None
+    }
+
     pub(super) fn processor_nanos() -> Option<u64> {
         None
     }
@@ -110,6 +127,8 @@ mod tests {
         let busy = || while processor_nanos().unwrap() < before + 20_000_000 {};
         std::thread::scope(|scope| scope.spawn(busy).join().unwrap());
         assert!(processor_nanos().unwrap() >= before + 20_000_000);
+        let by_ticks = processor_nanos_of(std::process::id()).unwrap();
+        assert!(by_ticks + 100_000_000 >= before && by_ticks <= processor_nanos().unwrap() + 100_000_000);
     }
 
     #[test]

@@ -12,8 +12,20 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { engine: EngineOptions::default(), env: Env::real() }
+        let engine = EngineOptions { buffer_pool_bytes: usual_buffer_pool(), ..EngineOptions::default() };
+        Options { engine, env: Env::real() }
     }
+}
+
+/// The buffer pool of a database for which nobody has chosen one: a quarter of the memory that the process may use, in
+/// bytes. Memory is taken as pages are read, so a small database does not occupy it.
+fn usual_buffer_pool() -> u64 {
+    pool_of(verso_env::process::machine_bytes())
+}
+
+/// The pool on a machine with this much memory; where that is not known, as much as is nowhere too much.
+fn pool_of(machine_bytes: Option<u64>) -> u64 {
+    machine_bytes.map_or(256 << 20, |bytes| (bytes / 4).max(16 << 20))
 }
 
 impl std::fmt::Debug for Options {
@@ -34,10 +46,15 @@ impl Options {
         self
     }
 
-    /// Memory for pages of the database.
+    /// Memory for pages of the database; without it a quarter of the machine's, or of what its control group allows.
     pub fn buffer_pool(mut self, bytes: u64) -> Options {
         self.engine.buffer_pool_bytes = bytes;
         self
+    }
+
+    /// How much memory for pages that is, in bytes.
+    pub fn buffer_pool_bytes(&self) -> u64 {
+        self.engine.buffer_pool_bytes
     }
 
     /// The size beyond which the database file does not grow.
@@ -148,5 +165,16 @@ mod tests {
         assert_eq!(TxOptions::new().begin_statement(), "BEGIN");
         let all = TxOptions::new().isolation(Isolation::Snapshot).read_only().no_savepoint();
         assert_eq!(all.begin_statement(), "BEGIN ISOLATION LEVEL SNAPSHOT READ ONLY NO SAVEPOINT");
+    }
+
+    #[test]
+    fn the_pool_is_a_quarter_of_the_machine() {
+        assert_eq!(pool_of(Some(64 << 30)), 16 << 30);
+        assert_eq!(pool_of(Some(32 << 20)), 16 << 20, "never less than a working minimum");
+        assert_eq!(pool_of(None), 256 << 20);
+        let Some(machine) = verso_env::process::machine_bytes() else { return };
+        let pool = Options::new().buffer_pool_bytes();
+        assert_eq!(pool, pool_of(Some(machine)));
+        assert_eq!(Options::new().buffer_pool(1 << 20).buffer_pool_bytes(), 1 << 20);
     }
 }

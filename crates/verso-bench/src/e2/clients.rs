@@ -12,7 +12,7 @@ use versodb::Value;
 use super::procedures::{NAME, create};
 use super::{E2Options, E2Task};
 use crate::BenchError;
-use crate::wire::server::{RunningServer, Transport};
+use crate::wire::{RunningServer, Transport};
 
 /// Durable commits of several threads in one process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -13,7 +13,7 @@
 
 mod idle;
 mod load;
-pub(crate) mod server;
+mod server;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use crate::calibration::calibrate;
 use crate::folder::WorkFolder;
 use crate::results::Calibration;
 use load::{Load, Workload};
-use server::RunningServer;
+pub(crate) use server::RunningServer;
 pub use server::Transport;
 
 /// Options of `verso bench wire`.

@@ -64,6 +64,11 @@ impl RunningServer {
         format!("host={host} port={} user=verso dbname=verso", self.port)
     }
 
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Where it listens.
     pub fn port(&self) -> u16 {
         self.port

@@ -1,0 +1,255 @@
+//! E5: a billing batch that rewrites whole tables while users run TPC-C on them.
+//!
+//! The Fastest Informix DBA Contest (2013) scored both at once: transactions a minute plus bills a minute. The batch runs
+//! without pause: it inserts a bill for each of 100,000 customers, gives discounts, works out totals, adds them to the
+//! customers' balances, and counts and sums both tables. Its variants are what the contestants did to it ([`Variant`]).
+//!
+//!     for each target:  TPC-C alone ─► for each variant: fresh tables ─► batch alone ─► fresh tables ─► batch and TPC-C at once
+//!
+//! C1. After every run the sums of bills and balances are those that this program works out for itself, and TPC-C's twelve conditions
+//! hold (B3); else nothing that was measured counts.
+
+mod batch;
+mod steps;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
+use verso_env::Env;
+use versodb::{Database, Options};
+
+use crate::BenchError;
+use crate::calibration::calibrate;
+use crate::folder::WorkFolder;
+use crate::results::Calibration;
+use crate::tpcc::{Embedded, Load, Server, Target, TpccFigures, check, drive, load};
+use crate::wire::{RunningServer, Transport};
+pub use batch::BatchFigures;
+pub use steps::Variant;
+
+/// Options of `verso bench e5`.
+#[derive(Debug, clap::Args)]
+pub struct E5Options {
+    /// Minutes of each measurement
+    #[arg(long, value_name = "MINUTES", default_value_t = 1.0)]
+    pub minutes: f64,
+    /// TPC-C's warehouses
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub warehouses: u32,
+    /// TPC-C's terminals
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub connections: u32,
+    /// How the batch does its work
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["joined", "indexed", "fused"])]
+    pub variants: Vec<Variant>,
+    /// A peer as NAME=DSN, such as postgres=postgresql://localhost/bench; the tables in it are made anew
+    #[arg(long, value_name = "NAME=DSN")]
+    pub peers: Vec<String>,
+    /// Verso in this process instead of a server of its own
+    #[arg(long)]
+    pub embedded: bool,
+    /// Random values are a function of it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Bytes of Verso's buffer pool
+    #[arg(long, value_name = "BYTES", default_value_t = 2 << 30)]
+    pub pool_bytes: u64,
+    /// Write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Where the database is made
+    #[arg(long, value_name = "DIRECTORY")]
+    pub folder: Option<PathBuf>,
+}
+
+/// One variant of the batch, alone and beside TPC-C.
+#[derive(Debug, Serialize)]
+struct Contest {
+    alone: BatchFigures,
+    together: BatchFigures,
+    tpcc: TpccFigures,
+    /// Transactions a minute plus bills a minute, at once.
+    score: f64,
+}
+
+/// Figures of one target.
+#[derive(Debug, Serialize)]
+struct E5Figures {
+    tpcc_alone: TpccFigures,
+    variants: BTreeMap<&'static str, Contest>,
+}
+
+#[derive(Debug, Serialize)]
+struct E5Report {
+    minutes: f64,
+    calibration: Calibration,
+    verso: E5Figures,
+    #[serde(flatten)]
+    peers: BTreeMap<String, E5Figures>,
+}
+
+/// Runs the experiment, prints its table and writes its JSON.
+///
+/// # Errors
+/// A server that does not start, a statement that fails, a sum or a condition that does not hold.
+pub fn run(options: &E5Options) -> Result<(), BenchError> {
+    if !(options.minutes > 0.0 && options.minutes < 10_000.0) {
+        return Err(BenchError::Usage("--minutes must be above 0 and below 10000".to_owned()));
+    }
+    let env = Env::real();
+    let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
+    let folder = WorkFolder::create(&parent, false)?;
+    let calibration = calibrate(&env, folder.path())?;
+    let verso = if options.embedded {
+        let pool = Options::new().buffer_pool(options.pool_bytes);
+        let database =
+            Database::create(folder.path().join("e5.verso"), pool).map_err(BenchError::engine("verso"))?;
+        let target = Embedded::new(database);
+        let figures = measure(&env, &target, true, options)?;
+        target.close()?;
+        figures
+    } else {
+        let server = RunningServer::start(folder.path(), options.pool_bytes, Transport::Unix)?;
+        let target = Server::new("verso", server.dsn(Transport::Unix), Some(server.process()));
+        let figures = measure(&env, &target, true, options)?;
+        server.stop()?;
+        figures
+    };
+    let mut peers = BTreeMap::new();
+    for peer in &options.peers {
+        let (name, dsn) = peer
+            .split_once('=')
+            .ok_or_else(|| BenchError::Usage(format!("\"{peer}\" is not of the form NAME=DSN")))?;
+        let target = Server::new(name, dsn.to_owned(), None);
+        peers.insert(name.to_owned(), measure(&env, &target, false, options)?);
+    }
+    print_table(&verso, &peers);
+    if let Some(path) = &options.json {
+        let report = E5Report { minutes: options.minutes, calibration, verso, peers };
+        let json =
+            serde_json::to_string_pretty(&report).map_err(|error| BenchError::Usage(error.to_string()))?;
+        std::fs::write(path, json).map_err(BenchError::file(path))?;
+    }
+    Ok(())
+}
+
+/// All of the experiment on one target. `informix`: does it take Informix's form of the trigger?
+fn measure<T: Target>(
+    env: &Env,
+    target: &T,
+    informix: bool,
+    options: &E5Options,
+) -> Result<E5Figures, BenchError> {
+    let load_s = load(env, target, options.warehouses, 2, options.seed)?;
+    let asked = Load {
+        warehouses: options.warehouses,
+        connections: options.connections,
+        warm_up: Duration::ZERO,
+        duration: Duration::from_secs_f64(options.minutes * 60.0),
+        think: false,
+        seed: options.seed.wrapping_add(1),
+    };
+    let transactions = || -> Result<TpccFigures, BenchError> {
+        let notes = drive(env, target, &asked)?;
+        if let Some(error) = &notes.first_error {
+            let message =
+                format!("{}: {} transactions failed, the first with {error}", target.name(), notes.errors);
+            return Err(BenchError::Engine { engine: "tpcc", message });
+        }
+        let mut figures = TpccFigures::new(notes);
+        (figures.warehouses, figures.connections) = (options.warehouses, options.connections);
+        figures.consistent = true;
+        Ok(figures)
+    };
+    let mut tpcc_alone = transactions()?;
+    tpcc_alone.load_s = Some(load_s);
+    let mut variants = BTreeMap::new();
+    for &variant in &options.variants {
+        eprintln!("{}: {}", target.name(), variant.name());
+        let over = AtomicBool::new(false);
+        batch::prepare(target, variant, informix)?;
+        let alone = std::thread::scope(|scope| {
+            let batch = scope.spawn(|| billed(env, target, variant, &over));
+            env.clock.sleep(asked.duration);
+            over.store(true, Ordering::Relaxed);
+            joined(batch)
+        })?;
+        over.store(false, Ordering::Relaxed);
+        batch::prepare(target, variant, informix)?;
+        let (together, tpcc) = std::thread::scope(|scope| {
+            let batch = scope.spawn(|| billed(env, target, variant, &over));
+            let transactions = transactions();
+            over.store(true, Ordering::Relaxed);
+            Ok::<_, BenchError>((joined(batch)?, transactions?))
+        })?;
+        check(target)?;
+        let score = (tpcc.total_per_min + together.bills_per_min).round();
+        variants.insert(variant.name(), Contest { alone, together, tpcc, score });
+    }
+    Ok(E5Figures { tpcc_alone, variants })
+}
+
+/// A batch from its first iteration to the comparison of its sums.
+fn billed<T: Target>(
+    env: &Env,
+    target: &T,
+    variant: Variant,
+    over: &AtomicBool,
+) -> Result<BatchFigures, BenchError> {
+    let mut console = target.console()?;
+    let figures = batch::run(env, &mut *console, variant, over)?;
+    batch::verify(target.name(), &mut *console, variant, figures.iterations)?;
+    Ok(figures)
+}
+
+fn joined(
+    batch: std::thread::ScopedJoinHandle<'_, Result<BatchFigures, BenchError>>,
+) -> Result<BatchFigures, BenchError> {
+    let panicked = |_| BenchError::Engine { engine: "driver", message: "the batch panicked".to_owned() };
+    batch.join().map_err(panicked)?
+}
+
+fn print_table(verso: &E5Figures, peers: &BTreeMap<String, E5Figures>) {
+    println!(
+        "{:<10} {:<10} {:>12} {:>12} {:>9} {:>9} {:>12} {:>9} {:>9} {:>12}",
+        "",
+        "variant",
+        "alone b/min",
+        "b/min",
+        "first s",
+        "last s",
+        "trans/min",
+        "of alone",
+        "p99 ms",
+        "score"
+    );
+    let rows =
+        std::iter::once(("verso", verso)).chain(peers.iter().map(|(name, figures)| (name.as_str(), figures)));
+    for (name, figures) in rows {
+        for (variant, contest) in &figures.variants {
+            let times = &contest.together.iteration_s;
+            println!(
+                "{:<10} {:<10} {:>12.0} {:>12.0} {:>9.2} {:>9.2} {:>12.0} {:>8.0}% {:>9.1} {:>12.0}",
+                name,
+                variant,
+                contest.alone.bills_per_min,
+                contest.together.bills_per_min,
+                times.first().copied().unwrap_or_default(),
+                times.last().copied().unwrap_or_default(),
+                contest.tpcc.total_per_min,
+                contest.tpcc.total_per_min / figures.tpcc_alone.total_per_min.max(1.0) * 100.0,
+                contest.tpcc.p99_ms.get("new_order").copied().unwrap_or_default(),
+                contest.score,
+            );
+        }
+    }
+    println!(
+        "Score: transactions a minute plus bills a minute, at once. Published (2013): 60,000 to 90,000 bills, at most 10,000 transactions."
+    );
+}

@@ -1,0 +1,249 @@
+//! TPC-C: an order system of warehouses, districts and customers, under the load of terminals.
+//!
+//! The tables, their rows and the five transactions are those of the specification (TPC-C, revision 5.11); terminals neither type nor think
+//! unless asked to, so the rate is bound by the database and not by people. New orders that are rolled back on purpose do not
+//! count. The same transactions run over the wire on any server of PostgreSQL's protocol, and on the library in this process.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`schema`] | tables, keys, indexes |
+//! | [`random`] | random values as the specification draws them |
+//! | [`rows`] | what the tables begin with |
+//! | [`load`] | fills them |
+//! | [`session`] | what a transaction asks of a database; its statements |
+//! | [`wire`], [`embedded`] | the two ways to one |
+//! | [`transactions`] | the five transactions |
+//! | [`drive`] | terminals |
+//! | [`conditions`] | the twelve consistency conditions |
+//! | [`figures`] | rates and response times |
+//!
+//! C1. After the load the twelve conditions hold (B3), or nothing that was measured counts.
+
+mod conditions;
+mod drive;
+mod embedded;
+mod figures;
+mod load;
+mod random;
+mod rows;
+mod schema;
+mod session;
+#[cfg(test)]
+mod tests;
+mod transactions;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use verso_env::Env;
+use versodb::{Database, Options};
+
+use crate::BenchError;
+use crate::calibration::calibrate;
+use crate::folder::WorkFolder;
+use crate::results::Calibration;
+use crate::wire::{RunningServer, Transport};
+pub(crate) use drive::{Load, drive};
+pub(crate) use embedded::Embedded;
+pub use figures::TpccFigures;
+pub(crate) use load::load;
+pub(crate) use session::{Console, Target};
+pub(crate) use wire::Server;
+
+/// 2000-01-01 in microseconds since 1970.
+const MICROS_2000: i64 = 946_684_800_000_000;
+
+/// Options of `verso bench tpcc`.
+#[derive(Debug, clap::Args)]
+pub struct TpccOptions {
+    /// Warehouses: 100 MB each
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub warehouses: u32,
+    /// Terminals at a time
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub connections: u32,
+    /// Seconds that count
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub seconds: u64,
+    /// Seconds before them
+    #[arg(long, value_name = "SECONDS", default_value_t = 3)]
+    pub warm_up: u64,
+    /// "embedded" for the library in this process, HOST:PORT or a DSN for a server that runs; without it a server is started
+    #[arg(long, value_name = "HOST:PORT")]
+    pub addr: Option<String>,
+    /// A peer as NAME=DSN, such as postgres=postgresql://localhost/bench; its TPC-C tables are made anew
+    #[arg(long, value_name = "NAME=DSN")]
+    pub peers: Vec<String>,
+    /// Terminals type and think as long as the specification has it
+    #[arg(long)]
+    pub think: bool,
+    /// The tables are there already
+    #[arg(long)]
+    pub no_load: bool,
+    /// Threads that fill the tables
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub load_workers: u32,
+    /// Random values are a function of it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Bytes of Verso's buffer pool
+    #[arg(long, value_name = "BYTES", default_value_t = 2 << 30)]
+    pub pool_bytes: u64,
+    /// Write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Where the database is made
+    #[arg(long, value_name = "DIRECTORY")]
+    pub folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize)]
+struct TpccReport {
+    calibration: Calibration,
+    #[serde(flatten)]
+    verso: TpccFigures,
+    #[serde(flatten)]
+    peers: BTreeMap<String, TpccFigures>,
+}
+
+/// Runs the benchmark, prints its table and writes its JSON.
+///
+/// # Errors
+/// A server that does not start, a transaction that fails, a condition that does not hold.
+pub fn run(options: &TpccOptions) -> Result<(), BenchError> {
+    if options.warehouses == 0 || options.connections == 0 {
+        return Err(BenchError::Usage("there must be a warehouse and a connection".to_owned()));
+    }
+    let env = Env::real();
+    let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
+    let folder = WorkFolder::create(&parent, false)?;
+    let calibration = calibrate(&env, folder.path())?;
+    let verso = match options.addr.as_deref() {
+        Some("embedded") => {
+            let pool = Options::new().buffer_pool(options.pool_bytes);
+            let database = Database::create(folder.path().join("tpcc.verso"), pool)
+                .map_err(BenchError::engine("verso"))?;
+            let target = Embedded::new(database);
+            let figures = measure(&env, &target, options)?;
+            target.close()?;
+            figures
+        }
+        Some(address) => measure(&env, &Server::new("server", dsn_of(address)?, None), options)?,
+        None => {
+            let server = RunningServer::start(folder.path(), options.pool_bytes, Transport::Unix)?;
+            let target = Server::new("verso", server.dsn(Transport::Unix), Some(server.process()));
+            let figures = measure(&env, &target, options)?;
+            server.stop()?;
+            figures
+        }
+    };
+    let mut peers = BTreeMap::new();
+    for peer in &options.peers {
+        let (name, dsn) = peer
+            .split_once('=')
+            .ok_or_else(|| BenchError::Usage(format!("\"{peer}\" is not of the form NAME=DSN")))?;
+        let target = Server::new(name, dsn.to_owned(), None);
+        peers.insert(name.to_owned(), measure(&env, &target, options)?);
+    }
+    print_table(&verso, &peers);
+    if let Some(path) = &options.json {
+        let report = TpccReport { calibration, verso, peers };
+        let json =
+            serde_json::to_string_pretty(&report).map_err(|error| BenchError::Usage(error.to_string()))?;
+        std::fs::write(path, json).map_err(BenchError::file(path))?;
+    }
+    Ok(())
+}
+
+/// `HOST:PORT` as a DSN; what has an equals sign or a scheme is one.
+pub(crate) fn dsn_of(address: &str) -> Result<String, BenchError> {
+    if address.contains('=') || address.contains("://") {
+        return Ok(address.to_owned());
+    }
+    let wrong = || BenchError::Usage(format!("\"{address}\" is neither embedded nor HOST:PORT nor a DSN"));
+    let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
+    let port: u16 = port.parse().map_err(|_| wrong())?;
+    Ok(format!("host={host} port={port} user=verso dbname=verso"))
+}
+
+/// Fills a target's tables, runs the load and looks at the twelve conditions (C1).
+fn measure<T: Target>(env: &Env, target: &T, options: &TpccOptions) -> Result<TpccFigures, BenchError> {
+    let load_s = match options.no_load {
+        true => None,
+        false => Some(load(env, target, options.warehouses, options.load_workers, options.seed)?),
+    };
+    let load = Load {
+        warehouses: options.warehouses,
+        connections: options.connections,
+        warm_up: Duration::from_secs(options.warm_up),
+        duration: Duration::from_secs(options.seconds),
+        think: options.think,
+        seed: options.seed.wrapping_add(1),
+    };
+    let notes = drive(env, target, &load)?;
+    if let Some(error) = &notes.first_error {
+        eprintln!("{}: {} transactions failed, the first with {error}", target.name(), notes.errors);
+    }
+    check(target)?;
+    let mut figures = TpccFigures::new(notes);
+    (figures.warehouses, figures.connections) = (options.warehouses, options.connections);
+    (figures.load_s, figures.consistent) = (load_s, true);
+    Ok(figures)
+}
+
+/// C1.
+pub(crate) fn check<T: Target>(target: &T) -> Result<(), BenchError> {
+    for (number, query) in conditions::CONDITIONS {
+        let broken = target.script(query)?;
+        if broken != Some(0) {
+            let message = format!("{}: condition {number} is broken {broken:?} times", target.name());
+            return Err(BenchError::Wrong { engine: "tpcc", message });
+        }
+    }
+    Ok(())
+}
+
+fn print_table(verso: &TpccFigures, peers: &BTreeMap<String, TpccFigures>) {
+    println!(
+        "{:<12} {:>9} {:>9} {:>12} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8}",
+        "",
+        "load s",
+        "tpmC",
+        "all/min",
+        "p50 ms",
+        "p95 ms",
+        "p99 ms",
+        "p99.9 ms",
+        "retries",
+        "driver",
+        "server"
+    );
+    let rows =
+        std::iter::once(("verso", verso)).chain(peers.iter().map(|(name, figures)| (name.as_str(), figures)));
+    for (name, figures) in rows {
+        let of = |times: &BTreeMap<&str, f64>| times.get("new_order").copied().unwrap_or_default();
+        println!(
+            "{:<12} {:>9} {:>9.0} {:>12.0} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>8} {:>8.1} {:>8}",
+            name,
+            figures.load_s.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}")),
+            figures.tpmc,
+            figures.total_per_min,
+            of(&figures.p50_ms),
+            of(&figures.p95_ms),
+            of(&figures.p99_ms),
+            of(&figures.p999_ms),
+            figures.retries,
+            figures.driver_cpu_s,
+            figures.server_cpu_s.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}")),
+        );
+    }
+    if let Some(peer) = peers.values().next().filter(|peer| peer.tpmc > 0.0) {
+        println!("verso to the first peer: {:.2}x", verso.tpmc / peer.tpmc);
+    }
+    println!(
+        "Response times are those of new orders; \"driver\" and \"server\" are seconds of processor time."
+    );
+}
