@@ -198,6 +198,7 @@ impl Catalog {
                 && now.columns == table.columns
                 && now.constraints == table.constraints
                 && now.referenced_by == table.referenced_by
+                && now.triggers == table.triggers
                 && unique(&now) == unique(table)
         };
         Ok(newest.version == version || newest.table_by_oid(table.oid).is_some_and(same))
@@ -390,6 +391,7 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         depends: store::read(engine, txn)?,
         indexes: store::read(engine, txn)?,
         constraints: store::read(engine, txn)?,
+        triggers: store::read(engine, txn)?,
     })
 }
 
@@ -405,7 +407,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("old.verso");
         let engine = Engine::create(Env::real(), &path, EngineOptions::default()).unwrap();
-        let later = ["pg_index", "pg_constraint", "pg_authid"];
+        let later = ["pg_index", "pg_constraint", "pg_trigger", "pg_authid"];
         let mut first = initial::tables();
         first.retain(|shape| !later.contains(&shape.table.name));
         Catalog::make(&engine, &first).unwrap();

@@ -12,6 +12,7 @@ use verso_types::SqlType;
 pub use verso_types::{Identity, ReferentialAction};
 
 use crate::sequence::SequenceBounds;
+use crate::trigger::TriggerDef;
 
 /// Number of a catalog entry, as in PostgreSQL; unique within its system table and never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,6 +62,8 @@ pub struct TableDef {
     pub constraints: Vec<Arc<ConstraintDef>>,
     /// Foreign keys of other tables, or its own, that reference it.
     pub referenced_by: Vec<Arc<ConstraintDef>>,
+    /// Its triggers, by name, as they fire.
+    pub triggers: Vec<Arc<TriggerDef>>,
     /// Storage parameters.
     pub options: TableOptions,
 }
@@ -83,6 +86,7 @@ impl TableDef {
             indexes: Vec::new(),
             constraints: Vec::new(),
             referenced_by: Vec::new(),
+            triggers: Vec::new(),
             options: TableOptions::default(),
         }
     }
@@ -105,6 +109,11 @@ impl TableDef {
     /// Its constraint of that name.
     pub fn constraint(&self, name: &str) -> Option<&Arc<ConstraintDef>> {
         self.constraints.iter().find(|constraint| &*constraint.name == name)
+    }
+
+    /// Its trigger of that name.
+    pub fn trigger(&self, name: &str) -> Option<&Arc<TriggerDef>> {
+        self.triggers.iter().find(|trigger| &*trigger.name == name)
     }
 
     /// Position of the column of that name.
@@ -350,6 +359,8 @@ pub enum FunctionReturn {
     Set(SqlType),
     /// Rows of several named columns.
     Table(Vec<(Arc<str>, SqlType)>),
+    /// It is called by triggers only: a row, or none.
+    Trigger,
     /// It is a procedure: CALL runs it, and it gives back those of its arguments that say so.
     Procedure(Vec<ArgMode>),
 }

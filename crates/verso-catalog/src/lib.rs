@@ -10,6 +10,7 @@
 //! | [`role`] | who may connect |
 //! | `setting` | settings that outlive a restart |
 //! | [`definition`] | what is known of a table, sequence or function |
+//! | [`trigger`] | what is known of a trigger |
 //! | [`sequence`] | the bounds of a sequence, with PostgreSQL's defaults and checks |
 //! | [`request`] | what a `CREATE` asks for |
 //! | `store` | rows of system tables, read and written through the heap |
@@ -33,6 +34,7 @@ mod size;
 pub mod snapshot;
 mod store;
 mod system;
+pub mod trigger;
 mod versions;
 pub mod view;
 
@@ -46,9 +48,11 @@ pub use definition::{
 pub use error::{CatalogError, ObjectKind};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
-    NewColumn, NewConstraint, NewConstraintKind, NewFunction, NewIndex, NewSequence, NewTable, TableChange,
+    NewColumn, NewConstraint, NewConstraintKind, NewFunction, NewIndex, NewSequence, NewTable, NewTrigger,
+    TableChange, TriggersOf,
 };
 pub use role::{OWNER, Role, RoleChange};
 pub use sequence::{SequenceBounds, SequenceRequest};
 pub use snapshot::{CatalogSnapshot, Relation, SnapshotBuilder};
+pub use trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 pub use view::{SystemRowIter, SystemRows, SystemView, ViewColumn};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use verso_types::SqlType;
 
 use crate::definition::{
-    FunctionArg, FunctionLanguage, FunctionReturn, Identity, ReferentialAction, TableOptions, Volatility,
+    FunctionArg, FunctionLanguage, FunctionReturn, Identity, Oid, ReferentialAction, TableOptions, Volatility,
 };
 use crate::sequence::SequenceBounds;
+use crate::trigger::{TriggerEnabled, TriggerKind, TriggerStatements};
 
 /// CREATE TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,6 +160,8 @@ pub enum TableChange {
         to: Arc<str>,
         /// The conditions of CHECK constraints with the new name, by the constraint's number.
         checks: Vec<(crate::definition::Oid, Arc<str>)>,
+        /// The same of the conditions of triggers.
+        triggers: Vec<(Oid, Arc<str>)>,
     },
     /// RENAME CONSTRAINT.
     RenameConstraint {
@@ -166,6 +169,13 @@ pub enum TableChange {
         name: Arc<str>,
         /// Its new name.
         to: Arc<str>,
+    },
+    /// ENABLE, DISABLE TRIGGER.
+    Triggers {
+        /// Which.
+        which: TriggersOf,
+        /// Whether they fire.
+        enabled: TriggerEnabled,
     },
     /// SET (…).
     Options(TableOptions),
@@ -216,6 +226,46 @@ pub struct NewSequence {
     pub bounds: SequenceBounds,
     /// OWNED BY: table (in the same schema) and column.
     pub owned_by: Option<(Arc<str>, Arc<str>)>,
+}
+
+/// CREATE TRIGGER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTrigger {
+    /// The trigger's name.
+    pub name: Arc<str>,
+    /// What it calls; 0 where it has an action of its own.
+    pub function: Oid,
+    /// When it fires and for what.
+    pub kind: TriggerKind,
+    /// UPDATE OF these columns' numbers.
+    pub columns: Vec<u16>,
+    /// WHEN, as SQL text.
+    pub condition: Option<Arc<str>>,
+    /// TG_ARGV.
+    pub args: Vec<Arc<str>>,
+    /// CONSTRAINT?
+    pub constraint: bool,
+    /// FROM; 0 is none.
+    pub other_table: Oid,
+    /// DEFERRABLE?
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED?
+    pub initially_deferred: bool,
+    /// REFERENCING OLD TABLE.
+    pub old_table: Option<Arc<str>>,
+    /// REFERENCING NEW TABLE.
+    pub new_table: Option<Arc<str>>,
+    /// Statements in place of a function.
+    pub action: Option<TriggerStatements>,
+}
+
+/// Triggers of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TriggersOf {
+    /// The one of that name.
+    Named(Arc<str>),
+    /// All of them.
+    All,
 }
 
 /// CREATE FUNCTION.

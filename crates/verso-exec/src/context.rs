@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef};
+use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef, TriggerDef};
 use verso_types::{SqlType, TimeZone, Value};
 
 pub use verso_storage::AdvisoryKey;
@@ -157,6 +157,20 @@ pub trait Binding {
         function: &Arc<FunctionDef>,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>>;
+    /// The function of a trigger, or its statements, bound to the columns of its table.
+    /// # Errors
+    /// Those of binding.
+    fn compile_trigger(
+        &self,
+        trigger: &Arc<TriggerDef>,
+        function: Option<&Arc<FunctionDef>>,
+        table: &Arc<TableDef>,
+        catalog: &Arc<CatalogSnapshot>,
+    ) -> Result<Arc<PlFunction>>;
+    /// The WHEN condition of a trigger, over the old row's columns, then the new one's.
+    /// # Errors
+    /// Those of binding.
+    fn trigger_condition(&self, trigger: &Arc<TriggerDef>, table: &Arc<TableDef>) -> Result<TypedExpr>;
     /// The CHECK constraints of a table, by name, over full rows: for rows that change along with others.
     /// # Errors
     /// Those of binding.

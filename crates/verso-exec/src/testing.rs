@@ -9,7 +9,7 @@ use std::time::Duration;
 use verso_catalog::{CatalogSnapshot, FunctionDef, SystemRowIter, SystemRows, SystemView};
 use verso_env::sync::Mutex;
 
-use verso_catalog::{ColumnDef, ConstraintDef, IndexDef, Oid, SequenceDef, TableDef};
+use verso_catalog::{ColumnDef, ConstraintDef, IndexDef, Oid, SequenceDef, TableDef, TriggerDef};
 use verso_storage::index::KeyRange;
 use verso_storage::{ObjectId, RecordId, RecordLockMode, StorageError, WaitPolicy};
 use verso_types::{Batch, SqlType, TimeZone, Value};
@@ -21,8 +21,8 @@ use crate::context::{
 };
 use crate::error::{ExecError, Result};
 use crate::exec::{
-    Change, ChangeCursor, ExecContext, LockRows, References, Scan, Sequences, Sink, TableCursor,
-    TransactionControl, TransactionState, execute,
+    Change, ChangeCursor, DeferredEvent, ExecContext, LockRows, References, Scan, Sequences, Sink,
+    TableCursor, TransactionControl, TransactionState, execute,
 };
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
@@ -207,6 +207,20 @@ impl Binding for TestSession {
         let functions = self.functions.borrow();
         let found = functions.get(&function.name).cloned();
         found.ok_or_else(|| ExecError::raised("42883", format!("function {} is unknown here", function.name)))
+    }
+    fn compile_trigger(
+        &self,
+        trigger: &Arc<TriggerDef>,
+        _: Option<&Arc<FunctionDef>>,
+        _: &Arc<TableDef>,
+        _: &Arc<CatalogSnapshot>,
+    ) -> Result<Arc<PlFunction>> {
+        let functions = self.functions.borrow();
+        let found = functions.get(&trigger.name).cloned();
+        found.ok_or_else(|| ExecError::raised("42883", format!("trigger {} is unknown here", trigger.name)))
+    }
+    fn trigger_condition(&self, trigger: &Arc<TriggerDef>, _: &Arc<TableDef>) -> Result<TypedExpr> {
+        Err(ExecError::raised("42883", format!("trigger {} is unknown here", trigger.name)))
     }
     fn row_checks(&self, _: &Arc<TableDef>) -> Result<Vec<Check>> {
         Ok(Vec::new())
@@ -599,6 +613,12 @@ impl References for MemoryTables {
     }
     fn defer(&self, constraint: &Arc<ConstraintDef>, _: &[Value], _: bool) {
         panic!("{} is not deferred", constraint.name);
+    }
+    fn is_trigger_deferred(&self, _: &TriggerDef) -> bool {
+        false
+    }
+    fn defer_trigger(&self, event: DeferredEvent, _: Memory<'_>) -> Result<()> {
+        panic!("{} is not deferred", event.trigger.name);
     }
 }
 

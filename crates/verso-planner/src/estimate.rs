@@ -114,6 +114,7 @@ impl Estimate<'_> {
             Plan::SetOperation { left, .. } => below(left),
             Plan::Shared { plan, .. } => below(plan),
             Plan::Recursive { base, .. } => below(base) * 10.0,
+            Plan::Transition { .. } => 1000.0,
             Plan::WorkTable { .. } => 10.0,
             Plan::Window { input, .. } => below(input),
             Plan::ProjectSet { input, .. } => below(input) * 10.0,

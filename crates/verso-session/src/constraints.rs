@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{ConstraintDef, TableDef};
-use verso_exec::exec::{check_deferred_key, check_foreign_key as check_rows_there};
+use verso_exec::exec::{check_deferred_key, check_foreign_key as check_rows_there, fire_deferred};
 use verso_storage::StorageError;
 use verso_types::Value;
 
@@ -38,7 +38,20 @@ pub(crate) fn set_constraints(frame: &Frame<'_>, set: &SetConstraints) -> Result
             .filter(|table| name.schema_text().is_none_or(|schema| *table.schema == *schema))
             .filter_map(|table| table.constraint(&name.name.text).cloned())
             .collect();
-        if found.is_empty() {
+        let mut triggers = Vec::new();
+        for table in frame.catalog.tables() {
+            if name.schema_text().is_none_or(|schema| *table.schema == *schema) {
+                triggers.extend(table.trigger(&name.name.text).filter(|trigger| trigger.constraint).cloned());
+            }
+        }
+        for trigger in &triggers {
+            if !trigger.deferrable {
+                let text = format!("constraint \"{}\" is not deferrable", trigger.name);
+                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+            }
+            frame.services.deferred.borrow_mut().modes.set(trigger.oid, set.deferred);
+        }
+        if found.is_empty() && triggers.is_empty() {
             let text = format!("constraint \"{}\" does not exist", name.name.text);
             return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).into());
         }
@@ -66,13 +79,21 @@ pub(crate) fn set_constraints(frame: &Frame<'_>, set: &SetConstraints) -> Result
     Ok(tag("SET CONSTRAINTS"))
 }
 
-/// Checks keys that were put off.
+/// Checks keys that were put off, and fires triggers.
 pub(crate) fn check_due(frame: &Frame<'_>, commit: bool) -> Result<(), Failure> {
-    let due = frame.services.deferred.borrow_mut().due(commit);
-    let check = |(constraint, key, referenced): &(Arc<ConstraintDef>, Vec<Value>, bool)| {
-        frame.with_context(&[], |cx| check_deferred_key(cx, constraint, key, *referenced))
-    };
-    Ok(due.iter().try_for_each(check)?)
+    // Triggers may put off further ones.
+    loop {
+        let due = frame.services.deferred.borrow_mut().due(commit);
+        let check = |(constraint, key, referenced): &(Arc<ConstraintDef>, Vec<Value>, bool)| {
+            frame.with_context(&[], |cx| check_deferred_key(cx, constraint, key, *referenced))
+        };
+        due.iter().try_for_each(check)?;
+        let events = frame.services.deferred.borrow_mut().due_events(commit);
+        if events.is_empty() {
+            return Ok(());
+        }
+        frame.with_context(&[], |cx| events.iter().try_for_each(|event| fire_deferred(cx, event)))?;
+    }
 }
 
 /// Names the constraint and the key behind a duplicate that storage found by itframe.

@@ -20,7 +20,9 @@ use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::store;
 use crate::system::assemble::{attribute_row, options_row};
 use crate::system::field::Name;
-use crate::system::row::{AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, SystemRow};
+use crate::system::row::{
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, SystemRow, TriggerRow,
+};
 
 /// A table whose rows have to be copied.
 #[derive(Debug)]
@@ -69,7 +71,12 @@ impl Catalog {
                 self.remove_constraint(txn, &table, &constraint)
             }
             TableChange::Rename(to) => self.rename_relation(txn, &snapshot, &schema, table.oid, to),
-            TableChange::RenameColumn { column, to, checks } => {
+            TableChange::Triggers { which, enabled } => self.enable_triggers(txn, &table, which, *enabled),
+            TableChange::RenameColumn { column, to, checks, triggers } => {
+                for (oid, condition) in triggers {
+                    let is_it = |row: &TriggerRow| row.oid == *oid;
+                    store::update(&self.engine, txn, is_it, |row| row.tgqual = Some(Arc::clone(condition)))?;
+                }
                 for (oid, expression) in checks {
                     let is_it = |row: &ConstraintRow| row.oid == *oid;
                     store::update(&self.engine, txn, is_it, |row| row.conbin = Some(Arc::clone(expression)))?;
@@ -179,6 +186,7 @@ impl Catalog {
             new.indexes.clear();
             new.constraints.clear();
             new.referenced_by.clear();
+            new.triggers.clear();
             Ok(Rewrite { old: Arc::clone(&table), new: Arc::new(new) })
         })
     }
@@ -361,6 +369,7 @@ impl Catalog {
         let at = column_of(table, name)?;
         let column = table.columns[at].clone();
         let what = format!("column {name} of table {}", table.name);
+        self.release_column(txn, table, &column, what.clone(), cascade)?;
         for index in table.indexes.iter().filter(|index| has_column(index, column.id)) {
             self.release_references(txn, snapshot, what.clone(), &relying_on(table, index.oid), cascade)?;
             if index.constraint.is_none() {
@@ -422,7 +431,7 @@ fn constraint_of(table: &TableDef, name: &str) -> Result<Arc<ConstraintDef>, Cat
 }
 
 /// Whether a condition's text has a column's name as a word.
-fn mentions(expression: &str, column: &str) -> bool {
+pub(super) fn mentions(expression: &str, column: &str) -> bool {
     let wanted = quoted(column);
     let part = |c: char| c.is_alphanumeric() || c == '_' || c == '"';
     expression.split(|c| !part(c)).any(|word| word.eq_ignore_ascii_case(&wanted))

@@ -86,8 +86,10 @@ impl Catalog {
 
     /// Drops the function of that name and argument types; without types, the only one of that name.
     ///
+    /// Yields what CASCADE has dropped along.
+    ///
     /// # Errors
-    /// `Missing`, `AmbiguousFunction`; storage's, of which `Conflict` says that another transaction changed the
+    /// `Missing`, `AmbiguousFunction`, `Needed`; storage's, of which `Conflict` says that another transaction changed the
     /// schema first.
     pub fn drop_function(
         &self,
@@ -95,7 +97,8 @@ impl Catalog {
         schema: Option<&str>,
         name: &str,
         args: Option<&[SqlType]>,
-    ) -> Result<(), CatalogError> {
+        cascade: bool,
+    ) -> Result<Vec<String>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let overloads = snapshot.functions(schema, name);
         let found = match (args, overloads) {
@@ -108,6 +111,8 @@ impl Catalog {
             (None, _) => return Err(CatalogError::AmbiguousFunction { name: name.to_string() }),
         };
         let oid = found.oid;
-        self.change(txn, |txn| store::delete(&self.engine, txn, |row: &ProcRow| row.oid == oid)).map(drop)
+        let dropped = self.release_triggers(txn, &snapshot, found, cascade)?;
+        self.change(txn, |txn| store::delete(&self.engine, txn, |row: &ProcRow| row.oid == oid))?;
+        Ok(dropped)
     }
 }

@@ -14,6 +14,7 @@
 //! | [`claim`] | what a change relies on while others change the schema too |
 //! | [`sequence`] | CREATE SEQUENCE, DROP SEQUENCE |
 //! | [`function`] | CREATE FUNCTION, DROP FUNCTION |
+//! | [`trigger`] | CREATE TRIGGER, ALTER TRIGGER, DROP TRIGGER |
 //! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
 
 mod alter;
@@ -25,6 +26,7 @@ mod names;
 mod schema;
 mod sequence;
 mod table;
+mod trigger;
 
 pub use alter::Rewrite;
 
@@ -101,6 +103,7 @@ impl Catalog {
             self.remove_index(txn, index)?;
         }
         store::delete(engine, txn, |row: &ConstraintRow| row.conrelid == table.oid)?;
+        self.remove_triggers(txn, table.oid)?;
         store::delete(engine, txn, |row: &AttributeRow| row.attrelid == table.oid)?;
         let defaults = store::delete(engine, txn, |row: &DefaultRow| row.adrelid == table.oid)?;
         store::delete(engine, txn, |row: &DependRow| {
@@ -174,7 +177,7 @@ fn owned_sequences(snapshot: &CatalogSnapshot, table: &TableDef) -> Vec<Arc<Sequ
 }
 
 /// An identifier as SQL text, quoted where it must be.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let plain = name
         .bytes()
         .enumerate()

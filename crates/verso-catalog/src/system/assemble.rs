@@ -6,10 +6,10 @@ use std::sync::Arc;
 use verso_storage::page::ObjectId;
 use verso_types::SqlType;
 
-use super::field::{Letter, Name};
+use super::field::{Bytes, Letter, Name};
 use super::row::{
     AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, IndexRow, NamespaceRow, ProcRow,
-    SequenceRow, SystemRow,
+    SequenceRow, SystemRow, TriggerRow,
 };
 use super::{DEPENDS_AUTO, KIND_INDEX, KIND_SEQUENCE, KIND_TABLE, OWNER_OID};
 use crate::definition::{
@@ -20,11 +20,15 @@ use crate::definition::{
 use crate::error::CatalogError;
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, SnapshotBuilder};
+use crate::trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 
 /// `pg_language.oid` of `sql`.
 pub(crate) const LANGUAGE_SQL: Oid = Oid(14);
 /// `pg_language.oid` of `plpgsql`.
 pub(crate) const LANGUAGE_PLPGSQL: Oid = Oid(13_500);
+
+/// `pg_type.oid` of the pseudo-type `trigger`, which no value has.
+const TYPE_TRIGGER: Oid = Oid(2279);
 
 /// All rows of the system tables that definitions are made of, as one transaction sees them.
 #[derive(Debug, Default)]
@@ -38,6 +42,7 @@ pub(crate) struct CatalogRows {
     pub depends: Vec<DependRow>,
     pub indexes: Vec<IndexRow>,
     pub constraints: Vec<ConstraintRow>,
+    pub triggers: Vec<TriggerRow>,
 }
 
 impl CatalogRows {
@@ -64,6 +69,7 @@ impl CatalogRows {
         let mut columns = self.columns()?;
         let (mut constraints, mut references) = self.constraints_of_tables()?;
         let mut indexes = self.indexes_of_tables(&schema_of, &constraints)?;
+        let mut triggers = self.triggers_of_tables()?;
         let mut bounds: HashMap<Oid, SequenceRow> =
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
         for class in &self.classes {
@@ -81,6 +87,7 @@ impl CatalogRows {
                         indexes: indexes.remove(&class.oid).unwrap_or_default(),
                         constraints: constraints.remove(&class.oid).unwrap_or_default(),
                         referenced_by: references.remove(&class.oid).unwrap_or_default(),
+                        triggers: triggers.remove(&class.oid).unwrap_or_default(),
                         options: options_of(class.reloptions.as_deref()),
                     };
                     let old = previous.and_then(|snapshot| snapshot.table_by_oid(class.oid));
@@ -159,6 +166,16 @@ impl CatalogRows {
         own.values_mut().for_each(|all| all.sort_by(|a, b| a.name.cmp(&b.name)));
         references.values_mut().for_each(|all| all.sort_by_key(|constraint| constraint.oid));
         Ok((own, references))
+    }
+
+    /// The triggers of each table, by name.
+    fn triggers_of_tables(&mut self) -> Result<ByTable<TriggerDef>, CatalogError> {
+        let mut triggers: ByTable<TriggerDef> = HashMap::new();
+        for row in std::mem::take(&mut self.triggers) {
+            triggers.entry(row.tgrelid).or_default().push(Arc::new(trigger_of(row)?));
+        }
+        triggers.values_mut().for_each(|all| all.sort_by(|a, b| a.name.cmp(&b.name)));
+        Ok(triggers)
     }
 
     /// The indexes of each table.
@@ -276,6 +293,75 @@ fn constraint_of(row: ConstraintRow) -> Result<ConstraintDef, CatalogError> {
         deferrable: row.condeferrable,
         initially_deferred: row.condeferred,
     })
+}
+
+fn trigger_of(row: TriggerRow) -> Result<TriggerDef, CatalogError> {
+    let flaw = |what: &str| corrupt(format!("trigger \"{}\" has {what}", row.tgname.0));
+    let enabled = TriggerEnabled::from_letter(row.tgenabled.0).ok_or_else(|| flaw("an unknown state"))?;
+    let args = std::str::from_utf8(&row.tgargs.0).map_err(|_| flaw("arguments that are no text"))?;
+    let args: Vec<Arc<str>> = args.split_terminator('\0').map(Arc::from).collect();
+    if args.len() != usize::try_from(row.tgnargs).unwrap_or_default() {
+        return Err(flaw("another number of arguments"));
+    }
+    let name = |name: Option<Name>| name.map(|name| name.0);
+    let columns = column_ids(Some(&row.tgattr))?;
+    let action = row.tgaction.map(|body| TriggerStatements {
+        body,
+        old: name(row.tgoldname),
+        new: name(row.tgnewname),
+    });
+    Ok(TriggerDef {
+        oid: row.oid,
+        name: row.tgname.0,
+        table: row.tgrelid,
+        function: row.tgfoid,
+        kind: TriggerKind(row.tgtype),
+        columns,
+        condition: row.tgqual,
+        args,
+        enabled,
+        constraint: row.tgconstraint != Oid(0),
+        other_table: row.tgconstrrelid,
+        deferrable: row.tgdeferrable,
+        initially_deferred: row.tginitdeferred,
+        old_table: name(row.tgoldtable),
+        new_table: name(row.tgnewtable),
+        action,
+    })
+}
+
+/// The row of a trigger.
+pub(crate) fn trigger_row(trigger: &TriggerDef) -> TriggerRow {
+    let name = |name: &Option<Arc<str>>| name.clone().map(Name);
+    let mut args = Vec::new();
+    for arg in &trigger.args {
+        args.extend_from_slice(arg.as_bytes());
+        args.push(0);
+    }
+    TriggerRow {
+        oid: trigger.oid,
+        tgrelid: trigger.table,
+        tgparentid: Oid(0),
+        tgname: Name(Arc::clone(&trigger.name)),
+        tgfoid: trigger.function,
+        tgtype: trigger.kind.0,
+        tgenabled: Letter(trigger.enabled.letter()),
+        tgisinternal: false,
+        tgconstrrelid: trigger.other_table,
+        tgconstrindid: Oid(0),
+        tgconstraint: if trigger.constraint { trigger.oid } else { Oid(0) },
+        tgdeferrable: trigger.deferrable,
+        tginitdeferred: trigger.initially_deferred,
+        tgnargs: i16::try_from(trigger.args.len()).expect("the number of arguments was checked"),
+        tgattr: numbers(&trigger.columns),
+        tgargs: Bytes(args.into()),
+        tgqual: trigger.condition.clone(),
+        tgoldtable: name(&trigger.old_table),
+        tgnewtable: name(&trigger.new_table),
+        tgaction: trigger.action.as_ref().map(|action| Arc::clone(&action.body)),
+        tgoldname: trigger.action.as_ref().and_then(|action| name(&action.old)),
+        tgnewname: trigger.action.as_ref().and_then(|action| name(&action.new)),
+    }
 }
 
 fn options_of(options: Option<&[Arc<str>]>) -> TableOptions {
@@ -398,6 +484,9 @@ fn function_of(row: &ProcRow, schema: Arc<str>) -> Result<FunctionDef, CatalogEr
     for (i, oid) in row.proargtypes.iter().enumerate() {
         args.push(FunctionArg { name: name_of(i), ty: type_of(*oid, -1)? });
     }
+    if row.prorettype == TYPE_TRIGGER {
+        return definition(row, schema, args, FunctionReturn::Trigger);
+    }
     // A procedure has no result type, not even void.
     let procedure = row.prorettype == Oid(0);
     let result = if procedure { SqlType::Void } else { type_of(row.prorettype, -1)? };
@@ -423,6 +512,16 @@ fn function_of(row: &ProcRow, schema: Arc<str>) -> Result<FunctionDef, CatalogEr
         (None, false) => FunctionReturn::Scalar(result),
         (Some(_), false) => return Err(flaw("result columns but no set")),
     };
+    definition(row, schema, args, returns)
+}
+
+fn definition(
+    row: &ProcRow,
+    schema: Arc<str>,
+    args: Vec<FunctionArg>,
+    returns: FunctionReturn,
+) -> Result<FunctionDef, CatalogError> {
+    let flaw = |what: &str| corrupt(format!("function \"{}\" has {what}", row.proname.0));
     Ok(FunctionDef {
         oid: row.oid,
         schema,
@@ -516,7 +615,7 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
             modes = of.iter().any(|mode| *mode != ArgMode::In).then(|| of.iter().map(letter).collect());
             SqlType::Void
         }
-        FunctionReturn::Void => SqlType::Void,
+        FunctionReturn::Void | FunctionReturn::Trigger => SqlType::Void,
         FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),
         FunctionReturn::Table(columns) => {
             names.extend(columns.iter().map(|(name, _)| Arc::clone(name)));
@@ -547,7 +646,11 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
             Volatility::Volatile => 'v',
         }),
         pronargs: i16::try_from(argument_types.len()).expect("the number of arguments was checked"),
-        prorettype: if function.procedure().is_some() { Oid(0) } else { Oid(result.pg_oid()) },
+        prorettype: match function.returns {
+            FunctionReturn::Trigger => TYPE_TRIGGER,
+            FunctionReturn::Procedure(_) => Oid(0),
+            _ => Oid(result.pg_oid()),
+        },
         proargtypes: argument_types,
         proallargtypes: all,
         proargmodes: modes,

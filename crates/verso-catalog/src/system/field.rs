@@ -26,6 +26,10 @@ pub(crate) struct Name(pub Arc<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Letter(pub char);
 
+/// Bytes: PostgreSQL's type `bytea`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes(pub Arc<[u8]>);
+
 /// A point in time: PostgreSQL's `timestamptz`, in microseconds since 2000-01-01 UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment(pub i64);
@@ -81,6 +85,21 @@ impl Field for Name {
     }
     fn from_value(value: &Value) -> Option<Self> {
         Arc::from_value(value).map(Name)
+    }
+}
+
+impl Field for Bytes {
+    fn sql_type() -> SqlType {
+        SqlType::Bytea
+    }
+    fn to_value(&self) -> Value {
+        Value::Bytes(Arc::clone(&self.0))
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bytes(bytes) => Some(Bytes(Arc::clone(bytes))),
+            _ => None,
+        }
     }
 }
 

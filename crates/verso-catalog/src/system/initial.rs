@@ -9,7 +9,7 @@ use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row
 use super::field::{Letter, Name};
 use super::row::{
     AttributeRow, AuthIdRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultRow, DependRow, IndexRow,
-    LanguageRow, NamespaceRow, ProcRow, SequenceRow, SystemRow, TypeRow,
+    LanguageRow, NamespaceRow, ProcRow, SequenceRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -52,6 +52,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<LanguageRow>(),
         shape::<IndexRow>(),
         shape::<ConstraintRow>(),
+        shape::<TriggerRow>(),
         shape::<AuthIdRow>(),
         shape::<DbRoleSettingRow>(),
     ]

@@ -5,7 +5,8 @@
 //!      ▲             ▲                                                     default  ─► its sequence
 //!      └─ pg_proc    ├─ pg_sequence            pg_type, pg_language: written once
 //!                    ├─ pg_index
-//!                    └─ pg_constraint
+//!                    ├─ pg_constraint
+//!                    └─ pg_trigger
 //! ```
 //!
 //! S1. A system table's object id is below 1000 and fixed, so that the catalog can be read before it is known.

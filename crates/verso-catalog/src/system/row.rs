@@ -8,7 +8,7 @@ use verso_storage::page::ObjectId;
 use verso_types::{Batch, Column, SqlType, Value};
 
 use super::SystemTable;
-use super::field::{Field, Letter, Moment, Name};
+use super::field::{Bytes, Field, Letter, Moment, Name};
 use crate::definition::Oid;
 use crate::error::CatalogError;
 
@@ -249,6 +249,42 @@ system_row! {
         confdelsetcols: Option<Vec<i16>>,
         /// CHECK as SQL text.
         conbin: Option<Arc<str>>,
+    }
+}
+
+system_row! {
+    /// Triggers.
+    TriggerRow, 2620, 40, "pg_trigger" {
+        oid: Oid,
+        tgrelid: Oid,
+        tgparentid: Oid,
+        tgname: Name,
+        tgfoid: Oid,
+        /// [`crate::TriggerKind`].
+        tgtype: i16,
+        /// `O` origin, `D` disabled, `R` replica, `A` always.
+        tgenabled: Letter,
+        tgisinternal: bool,
+        tgconstrrelid: Oid,
+        tgconstrindid: Oid,
+        /// Of a constraint trigger its own number.
+        tgconstraint: Oid,
+        tgdeferrable: bool,
+        tginitdeferred: bool,
+        tgnargs: i16,
+        tgattr: Vec<i16>,
+        /// Each with a zero byte behind it.
+        tgargs: Bytes,
+        /// WHEN as SQL text.
+        tgqual: Option<Arc<str>>,
+        tgoldtable: Option<Name>,
+        tgnewtable: Option<Name>,
+        /// Statements in place of a function, as the body of one in PL/pgSQL.
+        tgaction: Option<Arc<str>>,
+        /// What they call the old row.
+        tgoldname: Option<Name>,
+        /// What they call the new row.
+        tgnewname: Option<Name>,
     }
 }
 

@@ -56,8 +56,9 @@ fn overloads_are_dropped_one_by_one() {
     for types in [vec![], vec![SqlType::Int4], vec![SqlType::Text, SqlType::Int4]] {
         world.run(|catalog, txn| catalog.create_function(txn, &function(&types), false)).unwrap();
     }
-    let drop =
-        |args: Option<&[SqlType]>| world.run(|catalog, txn| catalog.drop_function(txn, None, "f", args));
+    let drop = |args: Option<&[SqlType]>| {
+        world.run(|catalog, txn| catalog.drop_function(txn, None, "f", args, false))
+    };
     assert!(matches!(drop(None), Err(CatalogError::AmbiguousFunction { .. })));
     let missing = drop(Some(&[SqlType::Bool]));
     assert!(matches!(missing, Err(CatalogError::Missing { name, .. }) if name == "f(boolean)"));

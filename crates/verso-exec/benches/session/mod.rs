@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, FunctionDef, SystemRowIter, SystemRows, SystemView, TableDef,
+    CatalogSnapshot, ColumnDef, FunctionDef, SystemRowIter, SystemRows, SystemView, TableDef, TriggerDef,
 };
 use verso_exec::context::{
     AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Described, Identity, NoticeSink, Random,
@@ -185,6 +185,18 @@ impl Binding for Session {
         _: &Arc<FunctionDef>,
         _: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>, ExecError> {
+        nothing()
+    }
+    fn compile_trigger(
+        &self,
+        _: &Arc<TriggerDef>,
+        _: Option<&Arc<FunctionDef>>,
+        _: &Arc<TableDef>,
+        _: &Arc<CatalogSnapshot>,
+    ) -> Result<Arc<PlFunction>, ExecError> {
+        nothing()
+    }
+    fn trigger_condition(&self, _: &Arc<TriggerDef>, _: &Arc<TableDef>) -> Result<TypedExpr, ExecError> {
         nothing()
     }
     fn row_checks(&self, _: &Arc<TableDef>) -> Result<Vec<Check>, ExecError> {

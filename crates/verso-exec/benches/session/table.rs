@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef};
+use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_exec::ExecError;
 use verso_exec::context::AdvisoryCall;
 use verso_exec::exec::{
-    Change, ChangeCursor, LockRows, References, Scan, Sequences, TableCursor, TransactionControl,
-    TransactionState,
+    Change, ChangeCursor, DeferredEvent, LockRows, References, Scan, Sequences, TableCursor,
+    TransactionControl, TransactionState,
 };
+use verso_exec::memory::Memory;
 use verso_storage::index::KeyRange;
 use verso_storage::{RecordId, RecordLockMode, WaitPolicy};
 use verso_types::{Batch, ColumnData, Value};
@@ -129,6 +130,12 @@ impl References for Doubles {
         false
     }
     fn defer(&self, _: &Arc<ConstraintDef>, _: &[Value], _: bool) {}
+    fn is_trigger_deferred(&self, _: &TriggerDef) -> bool {
+        false
+    }
+    fn defer_trigger(&self, _: DeferredEvent, _: Memory<'_>) -> Result<()> {
+        nothing()
+    }
 }
 
 impl Sequences for Doubles {

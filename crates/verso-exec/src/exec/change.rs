@@ -1,4 +1,6 @@
-//! UPDATE and DELETE: batch by batch over the table.
+//! UPDATE and DELETE: batch by batch over the table; row by row where triggers have a say in it ([`by_row`]).
+
+mod by_row;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,7 +8,7 @@ use std::sync::Arc;
 use verso_catalog::TableDef;
 use verso_storage::RecordId;
 use verso_storage::rules::{Rule, disabled};
-use verso_types::{Batch, ColumnData, SqlType, Value};
+use verso_types::{Batch, Column, ColumnData, SqlType, Value};
 
 use super::access::{Access, Found};
 use super::check::{RowChecks, row_text};
@@ -14,6 +16,7 @@ use super::foreign::ForeignKeys;
 use super::lock::record_of;
 use super::operator::{Operator, compile, types_of};
 use super::statement::Sink;
+use super::trigger::{TriggerEvent, Triggers, changed_by_trigger};
 use super::{ChangeCursor, ExecContext};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
@@ -224,6 +227,7 @@ pub(crate) struct UpdateStatement {
     values: ExprList,
     checks: RowChecks,
     keys: ForeignKeys,
+    triggers: Option<Box<Triggers>>,
     batch: Batch,
     returning: Option<Output>,
 }
@@ -245,6 +249,7 @@ impl UpdateStatement {
             target_ids,
             checks: RowChecks::new(&update.table, &targets, &update.checks, executor),
             keys: ForeignKeys::of_update(&update.table, &targets),
+            triggers: Triggers::of(&update.table, &[(TriggerEvent::Update, &targets[..update.named])]),
             targets,
             batch: Batch::of_types(values.types()),
             values,
@@ -253,14 +258,20 @@ impl UpdateStatement {
     }
 
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        self.begin(cx)?;
         let count = self.run_changes(cx, sink)?;
         self.finish(cx)?;
         Ok(count)
     }
 
-    /// What the changes mean for other tables.
+    /// A new execution.
+    pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
+    }
+
+    /// What the changes mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.keys.finish(cx)
+        finish(cx, &mut self.keys, &mut self.triggers)
     }
 
     /// As [`Self::run_changes`] for rows found elsewhere.
@@ -269,14 +280,23 @@ impl UpdateStatement {
         self.run_changes(cx, sink)
     }
 
-    /// The keys noted, for the statement that this one belongs to.
-    pub fn into_keys(self) -> ForeignKeys {
-        self.keys
+    /// The keys and rows noted, for the statement that this one belongs to.
+    pub fn into_parts(self) -> (ForeignKeys, Option<Box<Triggers>>) {
+        (self.keys, self.triggers)
+    }
+
+    /// Gives and takes the triggers of the statement that this one is a part of.
+    pub fn exchange_triggers(&mut self, triggers: &mut Option<Box<Triggers>>) {
+        std::mem::swap(&mut self.triggers, triggers);
     }
 
     /// Changes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { scan, targets, target_ids, values, checks, keys, batch, returning } = self;
+        if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Update)) {
+            return self.run_by_row(cx, sink);
+        }
+        let Self { scan, targets, target_ids, values, checks, keys, triggers, batch, returning } = self;
+        let notes = triggers.as_ref().is_some_and(|triggers| triggers.notes(TriggerEvent::Update));
         let alone = scan.alone;
         let table = Arc::clone(&scan.table);
         let (columns, types) = (Arc::clone(&scan.columns), Arc::clone(&scan.types));
@@ -286,7 +306,7 @@ impl UpdateStatement {
             let rows = gathered.as_ref().unwrap_or_else(|| cursor.batch());
             values.eval(&cx.eval(), rows, batch)?;
             // the columns read, then the new values
-            let wanted = checks.has_conditions() || returning.is_some() || !keys.is_empty();
+            let wanted = checks.has_conditions() || returning.is_some() || !keys.is_empty() || notes;
             let mut both = wanted.then(|| {
                 let mut both = rows.clone();
                 both.columns.extend(batch.columns.iter().cloned());
@@ -321,10 +341,41 @@ impl UpdateStatement {
                 keys.note_new(both.rows, new)?;
                 keys.note_old(both.rows, old, Some(&new));
             }
+            if let Some(triggers) = triggers.as_mut().filter(|_| notes) {
+                let old = whole(&table, both, &columns);
+                let mut new = old.clone();
+                for (n, target) in targets.iter().enumerate() {
+                    new[*target] = both.columns[types.len() + n].clone();
+                }
+                triggers.note(cx, TriggerEvent::Update, both.rows, Some(&old), Some(&new))?;
+            }
             returning.as_mut().map_or(Ok(()), |returning| returning.send(cx, both, sink))
         })?;
         Ok(count)
     }
+}
+
+/// The columns of a table among those read, which all of them are.
+fn whole(table: &TableDef, rows: &Batch, read: &[usize]) -> Vec<Column> {
+    let column = |at: usize| match read.iter().position(|one| *one == at) {
+        Some(n) => rows.columns[n].clone(),
+        None => unreachable!("a change whose rows triggers see reads all columns"),
+    };
+    (0..table.columns.len()).map(column).collect()
+}
+
+/// The end of a statement: foreign keys, then AFTER triggers, those of what went along behind its own.
+pub(super) fn finish(
+    cx: &ExecContext<'_>,
+    keys: &mut ForeignKeys,
+    triggers: &mut Option<Box<Triggers>>,
+) -> Result<()> {
+    let mut along = Vec::new();
+    keys.finish(cx, &mut along)?;
+    if let Some(triggers) = triggers {
+        triggers.finish(cx)?;
+    }
+    along.iter_mut().try_for_each(|triggers| triggers.finish(cx))
 }
 
 /// The error with the whole new row in its detail.
@@ -357,6 +408,7 @@ fn with_whole_row(
 pub(crate) struct DeleteStatement {
     scan: Scan,
     keys: ForeignKeys,
+    triggers: Option<Box<Triggers>>,
     returning: Option<Output>,
 }
 
@@ -368,19 +420,26 @@ impl DeleteStatement {
         Self {
             scan,
             keys: ForeignKeys::of_delete(table),
+            triggers: Triggers::of(table, &[(TriggerEvent::Delete, &[])]),
             returning: Output::new(returning.as_ref(), executor),
         }
     }
 
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        self.begin(cx)?;
         let count = self.run_changes(cx, sink)?;
         self.finish(cx)?;
         Ok(count)
     }
 
-    /// What the changes mean for other tables.
+    /// A new execution.
+    pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
+    }
+
+    /// What the changes mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.keys.finish(cx)
+        finish(cx, &mut self.keys, &mut self.triggers)
     }
 
     /// As [`Self::run_changes`] for rows found elsewhere.
@@ -389,14 +448,24 @@ impl DeleteStatement {
         self.run_changes(cx, sink)
     }
 
-    /// The keys noted, for the statement that this one belongs to.
-    pub fn into_keys(self) -> ForeignKeys {
-        self.keys
+    /// The keys and rows noted, for the statement that this one belongs to.
+    pub fn into_parts(self) -> (ForeignKeys, Option<Box<Triggers>>) {
+        (self.keys, self.triggers)
+    }
+
+    /// Gives and takes the triggers of the statement that this one is a part of.
+    pub fn exchange_triggers(&mut self, triggers: &mut Option<Box<Triggers>>) {
+        std::mem::swap(&mut self.triggers, triggers);
     }
 
     /// Removes the rows; what that means for other tables is only noted.
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { scan, keys, returning } = self;
+        if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Delete)) {
+            return self.run_by_row(cx, sink);
+        }
+        let Self { scan, keys, triggers, returning } = self;
+        let notes = triggers.as_ref().is_some_and(|triggers| triggers.notes(TriggerEvent::Delete));
+        let table = Arc::clone(&scan.table);
         let (columns, types) = (Arc::clone(&scan.columns), Arc::clone(&scan.types));
         let mut count = 0;
         let alone = scan.alone;
@@ -404,7 +473,7 @@ impl DeleteStatement {
             let rows = selection.map_or(cursor.batch().rows, <[u32]>::len);
             cursor.delete(selection, alone.then_some(&mut *stale))?;
             count += (rows - stale.len()) as u64;
-            if returning.is_none() && keys.is_empty() {
+            if returning.is_none() && keys.is_empty() && !notes {
                 return Ok(());
             }
             let mut shown = match selection {
@@ -417,6 +486,10 @@ impl DeleteStatement {
                 None => Value::Null,
             };
             keys.note_old(shown.rows, old, None);
+            if let Some(triggers) = triggers.as_mut().filter(|_| notes) {
+                let old = whole(&table, &shown, &columns);
+                triggers.note(cx, TriggerEvent::Delete, shown.rows, Some(&old), None)?;
+            }
             returning.as_mut().map_or(Ok(()), |returning| returning.send(cx, &shown, sink))
         })?;
         Ok(count)

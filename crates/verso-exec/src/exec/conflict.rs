@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
 use verso_storage::index::key::{KeyPart, KeyRange, encode_row};
-use verso_types::{Batch, SqlType, TypeError, Value};
+use verso_types::{Batch, SqlType, TypeError};
 
 use super::ExecContext;
 use super::access::key_parts;
 use super::check::RowChecks;
 use super::foreign::ForeignKeys;
+use super::trigger::{TriggerEvent, Triggers, changed_by_trigger};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
 use crate::plan::{Insert, OnConflict};
@@ -95,10 +96,11 @@ impl ConflictClause {
         cx: &ExecContext<'_>,
         row: &Batch,
         types: &[SqlType],
+        triggers: &mut Option<Box<Triggers>>,
     ) -> Result<Option<(Batch, Option<Batch>)>> {
         for _ in 0..TRIES_MAX {
             cx.tables.begin_statement()?;
-            match self.attempt(cx, row, types) {
+            match self.attempt(cx, row, types, triggers) {
                 Ok(done) => {
                     cx.tables.end_statement()?;
                     return Ok(done);
@@ -116,8 +118,8 @@ impl ConflictClause {
     }
 
     /// What changed rows mean for other tables, at the end of the statement.
-    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.update.as_mut().map_or(Ok(()), |update| update.keys.finish(cx))
+    pub fn finish(&mut self, cx: &ExecContext<'_>, along: &mut Vec<Box<Triggers>>) -> Result<()> {
+        self.update.as_mut().map_or(Ok(()), |update| update.keys.finish(cx, along))
     }
 
     fn is_duplicate(&self, error: &ExecError) -> bool {
@@ -131,6 +133,7 @@ impl ConflictClause {
         cx: &ExecContext<'_>,
         row: &Batch,
         types: &[SqlType],
+        triggers: &mut Option<Box<Triggers>>,
     ) -> Result<Option<(Batch, Option<Batch>)>> {
         let all: Vec<usize> = (0..types.len()).collect();
         let mut keys = Vec::new();
@@ -154,11 +157,25 @@ impl ConflictClause {
             let before = cursor.batch().gather(&[0]);
             let mut after = None;
             let mut compute = || {
-                after = update.new_row(cx, &before, row, types)?;
+                after = update.new_row(cx, &before, row)?;
                 Ok(())
             };
             cx.tables.under_outer_view(&mut compute)?;
-            let Some(after) = after else { return Ok(None) };
+            let Some(mut after) = after else { return Ok(None) };
+            if let Some(triggers) = triggers.as_mut().filter(|one| one.changes_rows(TriggerEvent::Update)) {
+                let (old, new) = (before.row(0, types), after.row(0, types));
+                let event = TriggerEvent::Update;
+                let Some(new) = triggers.before_row(cx, event, Some(&old), Some(new))? else {
+                    return Ok(None);
+                };
+                if cursor.whole_row(&self.table, 0).is_none_or(|now| now != old) {
+                    return Err(changed_by_trigger(event));
+                }
+                after.clear();
+                after.push_row(&new, types)?;
+                update.take_values(&after);
+            }
+            update.checks.check(cx, &update.batch, &after, |row| after.row(row, types))?;
             cursor.update(Some(&[0]), &update.target_ids, &update.batch, None)?;
             drop(cursor);
             let value = |batch: &Batch, column: usize| batch.columns[column].value(0, &types[column]);
@@ -193,14 +210,15 @@ impl Arbiter {
 }
 
 impl RowUpdate {
-    /// The row that is there with its new values, checked; none if the filter leaves it alone.
-    fn new_row(
-        &mut self,
-        cx: &ExecContext<'_>,
-        before: &Batch,
-        excluded: &Batch,
-        types: &[SqlType],
-    ) -> Result<Option<Batch>> {
+    /// Values for the columns that are set from a whole row.
+    fn take_values(&mut self, row: &Batch) {
+        for (target, column) in self.targets.iter().zip(&mut self.batch.columns) {
+            *column = row.columns[*target].clone();
+        }
+    }
+
+    /// The row that is there with its new values; none if the filter leaves it alone.
+    fn new_row(&mut self, cx: &ExecContext<'_>, before: &Batch, excluded: &Batch) -> Result<Option<Batch>> {
         let mut both = before.clone();
         both.columns.extend(excluded.columns.iter().cloned());
         if let Some(filter) = &mut self.filter {
@@ -216,8 +234,6 @@ impl RowUpdate {
         for (target, column) in self.targets.iter().zip(&self.batch.columns) {
             after.columns[*target] = column.clone();
         }
-        let shown = |row: usize| -> Vec<Value> { after.row(row, types) };
-        self.checks.check(cx, &self.batch, &after, shown)?;
         Ok(Some(after))
     }
 }

@@ -10,6 +10,7 @@ use verso_types::{Batch, Value};
 
 use super::Tables;
 use super::subquery::StatementState;
+use super::trigger::Transitions;
 use crate::context::{AdvisoryCall, EvalContext, Runtime, Services, TransactionEnds};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
@@ -51,6 +52,8 @@ pub struct ExecContext<'a> {
     depth: u32,
     /// Ends the transaction, where a procedure or a block may do so.
     ends: Option<&'a dyn TransactionEnds>,
+    /// The transition tables of the trigger that is called.
+    transitions: Option<&'a Transitions>,
     /// What `Plan::External` yields.
     pub(crate) external: Option<&'a dyn ExternalRows>,
 }
@@ -77,6 +80,7 @@ impl<'a> ExecContext<'a> {
             state: None,
             depth: 0,
             ends: None,
+            transitions: None,
             external: None,
         }
     }
@@ -145,8 +149,20 @@ impl<'a> ExecContext<'a> {
             state: None,
             depth: self.depth,
             ends: None,
+            transitions: self.transitions,
             external: None,
         }
+    }
+
+    /// The same for a call of a trigger, which may read these rows of its statement.
+    pub(crate) fn with_transitions<'b>(&'b self, transitions: Option<&'b Transitions>) -> ExecContext<'b> {
+        self.programs(); // one pool for all calls
+        ExecContext { transitions, state: self.state, ..self.with_params(self.params) }
+    }
+
+    /// The transition tables of the trigger that is called.
+    pub(crate) fn transitions(&self) -> Option<&'a Transitions> {
+        self.transitions
     }
 
     /// Functions compiled for this statement.

@@ -8,6 +8,7 @@ use verso_catalog::TableDef;
 use verso_storage::rules::{Rule, disabled};
 use verso_types::{Batch, SqlType, Value};
 
+use super::change::finish;
 use super::check::RowChecks;
 use super::conflict::ConflictClause;
 use super::direct::DirectRow;
@@ -15,6 +16,7 @@ use super::foreign::ForeignKeys;
 use super::operator::{Operator, compile, types_of};
 use super::statement::{Sink, column_types};
 use super::tables::Change;
+use super::trigger::{TriggerEvent, Triggers};
 use super::values::ListedRows;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::error::{ExecError, Result};
@@ -31,6 +33,7 @@ pub(crate) struct InsertStatement {
     checks: RowChecks,
     keys: ForeignKeys,
     conflict: Option<ConflictClause>,
+    triggers: Option<Box<Triggers>>,
     returning: Option<Output>,
     /// Where the short way will do.
     direct: Option<DirectRow>,
@@ -79,13 +82,23 @@ impl InsertStatement {
         let all: Vec<usize> = (0..types.len()).collect();
         let conflict = insert.on_conflict.as_ref();
         let keys = ForeignKeys::of_insert(&insert.table);
+        let mut events: Vec<(TriggerEvent, &[usize])> = vec![(TriggerEvent::Insert, &[])];
+        let update = insert.on_conflict.as_ref().and_then(|clause| clause.update.as_ref());
+        let assigned: Vec<usize> = update.map_or_else(Vec::new, |update| {
+            update.assignments[..update.named].iter().map(|(column, _)| *column).collect()
+        });
+        if update.is_some() {
+            events.push((TriggerEvent::Update, &assigned));
+        }
+        let triggers = Triggers::of(&insert.table, &events);
         Self {
             table: Arc::clone(&insert.table),
             source,
             rows: Batch::of_types(&types),
             types,
             checks: RowChecks::new(&insert.table, &all, &insert.checks, executor),
-            direct: direct.filter(|_| keys.is_empty()),
+            direct: direct.filter(|_| keys.is_empty() && triggers.is_none()),
+            triggers,
             keys,
             conflict: conflict.map(|clause| ConflictClause::new(insert, clause, executor)),
             returning,
@@ -95,19 +108,26 @@ impl InsertStatement {
 
     #[inline]
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        self.begin(cx)?;
         let count = self.run_changes(cx, sink)?;
         self.finish(cx)?;
         Ok(count)
     }
 
+    /// A new execution.
+    #[inline]
+    pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
+    }
+
     /// Inserts the rows; what that means for other tables is only noted.
     #[inline]
     pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { table, source, rows, types, checks, keys, conflict, returning, .. } = self;
+        let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, .. } = self;
         if let Some(conflict) = conflict {
             conflict.begin();
         }
-        let mut target = Target { table, types, checks, keys, conflict, returning, count: 0 };
+        let mut target = Target { table, types, checks, keys, conflict, triggers, returning, count: 0 };
         match source {
             Source::Rows(lists) => {
                 rows.recycle(KEEP_BYTES);
@@ -140,20 +160,29 @@ impl InsertStatement {
     /// Inserts rows made of those handed in, beside which RETURNING sees them; what that means for other tables is only
     /// noted.
     pub fn run_given(&mut self, cx: &ExecContext<'_>, given: &Batch, sink: &mut dyn Sink) -> Result<u64> {
-        let Self { table, source, rows, types, checks, keys, conflict, returning, .. } = self;
+        let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, .. } = self;
         let Source::Query { values, .. } = source else {
             return Err(ExecError::raised("XX000", "rows handed in to VALUES"));
         };
-        let mut target = Target { table, types, checks, keys, conflict, returning, count: 0 };
+        let mut target = Target { table, types, checks, keys, conflict, triggers, returning, count: 0 };
         values.eval(&cx.eval(), given, rows)?;
         target.insert(cx, rows, Some(given), sink)?;
         Ok(target.count)
     }
 
-    /// What the new rows mean for other tables.
+    /// Gives and takes the triggers of the statement that this one is a part of.
+    pub fn exchange_triggers(&mut self, triggers: &mut Option<Box<Triggers>>) {
+        std::mem::swap(&mut self.triggers, triggers);
+    }
+
+    /// What the new rows mean for other tables, and AFTER triggers.
     pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        self.keys.finish(cx)?;
-        self.conflict.as_mut().map_or(Ok(()), |conflict| conflict.finish(cx))
+        let mut along = Vec::new();
+        if let Some(conflict) = &mut self.conflict {
+            conflict.finish(cx, &mut along)?;
+        }
+        finish(cx, &mut self.keys, &mut self.triggers)?;
+        along.iter_mut().try_for_each(|triggers| triggers.finish(cx))
     }
 
     /// Runs the statement for each set of parameters; the rows of many sets reach the table together. None where the
@@ -164,15 +193,15 @@ impl InsertStatement {
         sets: &[Vec<Value>],
         sink: &mut dyn Sink,
     ) -> Option<Result<u64>> {
-        let Self { table, source, rows, types, checks, keys, conflict, returning, .. } = self;
+        let Self { table, source, rows, types, checks, keys, conflict, triggers, returning, .. } = self;
         let Source::Rows(lists) = source else { return None };
-        if self.reads_own {
+        if self.reads_own || triggers.is_some() {
             return None;
         }
         if let Some(conflict) = conflict {
             conflict.begin();
         }
-        let mut target = Target { table, types, checks, keys, conflict, returning, count: 0 };
+        let mut target = Target { table, types, checks, keys, conflict, triggers, returning, count: 0 };
         rows.clear();
         let mut add_all = || {
             for set in sets {
@@ -182,10 +211,12 @@ impl InsertStatement {
                 }
             }
             target.rest(cx, rows, sink)?;
-            target.keys.finish(cx)?;
+            let mut along = Vec::new();
+            target.keys.finish(cx, &mut along)?;
             if let Some(conflict) = target.conflict {
-                conflict.finish(cx)?;
+                conflict.finish(cx, &mut along)?;
             }
+            along.iter_mut().try_for_each(|triggers| triggers.finish(cx))?;
             Ok(target.count)
         };
         Some(add_all())
@@ -219,6 +250,7 @@ struct Target<'s> {
     checks: &'s mut RowChecks,
     keys: &'s mut ForeignKeys,
     conflict: &'s mut Option<ConflictClause>,
+    triggers: &'s mut Option<Box<Triggers>>,
     returning: &'s mut Option<Output>,
     count: u64,
 }
@@ -257,6 +289,9 @@ impl Target<'_> {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let types = self.types;
+        if self.triggers.as_ref().is_some_and(|triggers| triggers.changes_rows(TriggerEvent::Insert)) {
+            return self.insert_by_row(cx, rows, beside, sink);
+        }
         if self.conflict.is_some() {
             for row in 0..rows.rows as u32 {
                 cx.check_cancelled()?;
@@ -267,6 +302,34 @@ impl Target<'_> {
         self.checks.check(cx, rows, rows, |row| rows.row(row, types))?;
         cx.tables.insert(self.table, rows)?;
         self.inserted(cx, rows, beside, sink)
+    }
+
+    /// The same where triggers may replace or skip rows: each is there before the next is looked at.
+    fn insert_by_row(
+        &mut self,
+        cx: &ExecContext<'_>,
+        rows: &Batch,
+        beside: Option<&Batch>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let types = self.types;
+        for row in 0..rows.rows {
+            cx.check_cancelled()?;
+            let Some(triggers) = self.triggers else { return Ok(()) };
+            let new = Some(rows.row(row, types));
+            let Some(new) = triggers.before_row(cx, TriggerEvent::Insert, None, new)? else { continue };
+            let mut one = Batch::of_types(types);
+            one.push_row(&new, types)?;
+            if self.conflict.is_some() {
+                self.insert_unless_there(cx, &one, sink)?;
+                continue;
+            }
+            self.checks.check(cx, &one, &one, |row| one.row(row, types))?;
+            cx.tables.insert(self.table, &one)?;
+            let beside = beside.map(|beside| beside.gather(&[row as u32]));
+            self.inserted(cx, &one, beside.as_ref(), sink)?;
+        }
+        Ok(())
     }
 
     /// What follows the insertion of rows.
@@ -282,6 +345,9 @@ impl Target<'_> {
         if !self.keys.is_empty() {
             let value = |column: usize, row: usize| rows.columns[column].value(row, &types[column]);
             self.keys.note_new(rows.rows, value)?;
+        }
+        if let Some(triggers) = self.triggers {
+            triggers.note(cx, TriggerEvent::Insert, rows.rows, None, Some(&rows.columns))?;
         }
         self.changed(cx, rows, beside, sink)
     }
@@ -312,10 +378,17 @@ impl Target<'_> {
         let types = self.types;
         self.checks.check(cx, row, row, |row_number| row.row(row_number, types))?;
         let Some(conflict) = self.conflict else { return Ok(()) };
-        match conflict.apply(cx, row, types)? {
+        match conflict.apply(cx, row, types, self.triggers)? {
             None => Ok(()),
             Some((row, None)) => self.inserted(cx, &row, None, sink),
-            Some((row, before)) => self.changed(cx, &row, before.as_ref(), sink),
+            Some((row, before)) => {
+                if let (Some(triggers), Some(old)) = (&mut *self.triggers, &before) {
+                    let width = self.types.len();
+                    let (old, new) = (Some(&old.columns[..width]), Some(row.columns.as_slice()));
+                    triggers.note(cx, TriggerEvent::Update, 1, old, new)?;
+                }
+                self.changed(cx, &row, before.as_ref(), sink)
+            }
         }
     }
 }

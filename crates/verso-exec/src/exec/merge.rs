@@ -8,7 +8,9 @@
 //! 2. Actions happen in the order of the rows, as many rows at once as have the same one.
 //! 3. A row of the table is changed once: one that comes a second time ends the statement (21000).
 //! 4. What the changes mean for other tables is looked at when all of them are done.
-//! 5. A row that another transaction has changed meanwhile is a conflict, and the statement runs again.
+//! 5. The triggers of the table are one object, which each action has while it runs: they fire once for the statement, and
+//!    for rows in the order of the rows.
+//! 6. A row that another transaction has changed meanwhile is a conflict, and the statement runs again.
 
 use std::collections::HashSet;
 
@@ -20,6 +22,7 @@ use super::insert::InsertStatement;
 use super::lock::record_of;
 use super::operator::{Operator, compile, types_of};
 use super::statement::Sink;
+use super::trigger::{TriggerEvent, Triggers};
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::memory::Reservation;
@@ -34,6 +37,8 @@ pub(crate) struct MergeStatement {
     input: Box<dyn Operator>,
     types: Vec<SqlType>,
     actions: Vec<Action>,
+    /// Of all actions: each has them while it runs.
+    triggers: Option<Box<Triggers>>,
 }
 
 enum Action {
@@ -49,15 +54,27 @@ impl MergeStatement {
             MergeAction::Delete(delete) => Action::Delete(DeleteStatement::new(delete, executor)),
             MergeAction::Insert(insert) => Action::Insert(InsertStatement::new(insert, executor)),
         };
+        let mut actions: Vec<Action> = merge.actions.iter().map(action).collect();
+        actions.iter_mut().for_each(|action| action.exchange_triggers(&mut None));
         Self {
             input: compile(&merge.joined, executor),
             types: types_of(&merge.joined),
-            actions: merge.actions.iter().map(action).collect(),
+            actions,
+            triggers: triggers_of(&merge.actions),
         }
     }
 
+    pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        if let Some(triggers) = &mut self.triggers {
+            triggers.begin(cx)?;
+        }
+        let count = self.run_changes(cx, sink)?;
+        self.finish(cx)?;
+        Ok(count)
+    }
+
     /// Changes the rows; what that means for other tables is only noted.
-    pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+    fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let mut rows = self.collect(cx)?;
         let mut seen = Seen { places: HashSet::new(), held: cx.reserve("MERGE") };
         let mut count = 0;
@@ -82,19 +99,23 @@ impl MergeStatement {
                 run.columns.pop();
                 let Some(ColumnData::I64(places)) = places else { return Err(malformed()) };
                 let action = self.actions.get_mut(action).ok_or_else(malformed)?;
-                count += action.apply(cx, run, &places, &mut seen, sink)?;
+                action.exchange_triggers(&mut self.triggers);
+                let changed = action.apply(cx, run, &places, &mut seen, sink);
+                action.exchange_triggers(&mut self.triggers);
+                count += changed?;
             }
         }
         Ok(count)
     }
 
     /// What the changes mean for other tables.
-    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+    fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.actions.iter_mut().try_for_each(|action| match action {
             Action::Update(update) => update.finish(cx),
             Action::Delete(delete) => delete.finish(cx),
             Action::Insert(insert) => insert.finish(cx),
-        })
+        })?;
+        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.finish(cx))
     }
 
     pub fn close(&mut self) {
@@ -116,7 +137,40 @@ impl MergeStatement {
     }
 }
 
+/// The triggers of a table that the actions fire.
+fn triggers_of(actions: &[MergeAction]) -> Option<Box<Triggers>> {
+    let (mut inserts, mut updates, mut deletes) = (None, None, None);
+    let mut assigned = Vec::new();
+    for action in actions {
+        match action {
+            MergeAction::Insert(insert) => inserts = Some(&insert.table),
+            MergeAction::Delete(delete) => deletes = Some(&delete.table),
+            MergeAction::Update(update) => {
+                updates = Some(&update.table);
+                assigned.extend(update.assignments[..update.named].iter().map(|(column, _)| *column));
+            }
+        }
+    }
+    let mut events: Vec<(TriggerEvent, &[usize])> = Vec::new();
+    for (event, table) in
+        [(TriggerEvent::Insert, inserts), (TriggerEvent::Update, updates), (TriggerEvent::Delete, deletes)]
+    {
+        if table.is_some() {
+            events.push((event, if event == TriggerEvent::Update { &assigned } else { &[] }));
+        }
+    }
+    Triggers::of(inserts.or(updates).or(deletes)?, &events)
+}
+
 impl Action {
+    fn exchange_triggers(&mut self, triggers: &mut Option<Box<Triggers>>) {
+        match self {
+            Action::Update(update) => update.exchange_triggers(triggers),
+            Action::Delete(delete) => delete.exchange_triggers(triggers),
+            Action::Insert(insert) => insert.exchange_triggers(triggers),
+        }
+    }
+
     /// Does it for rows of the query; `places` are those of the table's rows.
     fn apply(
         &mut self,

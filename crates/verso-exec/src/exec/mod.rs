@@ -49,17 +49,22 @@ mod subquery;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod trigger;
 mod values;
 mod window;
 
 pub use access::reads_whole;
 pub use context::{ExecContext, ExternalRows};
-pub use foreign::{check_deferred_key, check_foreign_key, checks_over, key_columns_read};
+pub use foreign::{check_deferred_key, check_foreign_key, checks_over, keep_others, key_columns_read};
 pub(crate) use source::cast_row;
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{
     Change, ChangeCursor, LockRows, References, Scan, Sequences, TableCursor, Tables, TransactionControl,
     TransactionState,
+};
+pub(crate) use trigger::TriggerCall;
+pub use trigger::{
+    DeferredEvent, TriggerEvent, fire_deferred, fire_statement, triggers_change_rows, triggers_read_rows,
 };
 
 /// Rows of a batch where an operator chooses.

@@ -19,6 +19,7 @@ use super::set_operation::SetOperator;
 use super::set_project::SetProjectOperator;
 use super::sort::{Bound, SortOperator};
 use super::source::{ExternalOperator, FunctionOperator, ScanOperator, SystemOperator, ValuesOperator};
+use super::trigger::TransitionOperator;
 use super::window::WindowOperator;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, RowExpr};
@@ -203,6 +204,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             types_of(base),
             *all,
         )),
+        Plan::Transition { new, .. } => Box::new(TransitionOperator::new(*new)),
         Plan::WorkTable { number, .. } => Box::new(WorkOperator::new(*number)),
     }
 }

@@ -86,7 +86,7 @@ impl Compiled {
             Kind::Update(update) => update.run(cx, sink),
             Kind::Delete(delete) => delete.run(cx, sink),
             Kind::Merge(merge) => {
-                let result = merge.run_changes(cx, sink).and_then(|count| merge.finish(cx).map(|()| count));
+                let result = merge.run(cx, sink);
                 merge.close();
                 result
             }

@@ -11,13 +11,15 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef};
+use verso_catalog::{ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_storage::index::KeyRange;
 use verso_storage::{RecordId, RecordLockMode, WaitPolicy};
 use verso_types::{Batch, Value};
 
+use super::trigger::DeferredEvent;
 use crate::context::AdvisoryCall;
 use crate::error::Result;
+use crate::memory::Memory;
 
 /// The tables as a transaction sees and changes them: what a whole statement may need. Whoever needs a part of it takes
 /// that part.
@@ -128,6 +130,10 @@ pub trait References {
     fn is_deferred(&self, constraint: &ConstraintDef) -> bool;
     /// Notes a key of a foreign key's columns, to be checked at commit ([`check_deferred_key`](super::check_deferred_key)).
     fn defer(&self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool);
+    /// Whether a trigger that keeps a constraint fires at commit in this transaction.
+    fn is_trigger_deferred(&self, trigger: &TriggerDef) -> bool;
+    /// Keeps an event of such a trigger for the commit.
+    fn defer_trigger(&self, event: DeferredEvent, memory: Memory<'_>) -> Result<()>;
 }
 
 /// Numbers that are handed out once.

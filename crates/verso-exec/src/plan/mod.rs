@@ -30,7 +30,7 @@ pub use query::{
 };
 pub use routine::{
     CommitWrite, PlBlock, PlCondition, PlDeclaration, PlDiagnostic, PlDynamic, PlFunction, PlHandler, PlInto,
-    PlReturn, PlStatement, PlStatementKind, PlVariable, RaiseLevel,
+    PlReturn, PlStatement, PlStatementKind, PlTrigger, PlVariable, RaiseLevel, TriggerFact,
 };
 pub use statement::{
     Check, ConflictUpdate, Delete, Insert, Merge, MergeAction, OnConflict, Returning, Statement, Update,

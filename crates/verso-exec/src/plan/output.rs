@@ -128,7 +128,7 @@ impl Plan {
             Plan::Semi { left, .. } => left.output(),
             Plan::SetOperation { left, .. } => left.rootless(),
             Plan::Recursive { base, .. } => base.rootless(),
-            Plan::WorkTable { columns, .. } => columns.clone(),
+            Plan::Transition { columns, .. } | Plan::WorkTable { columns, .. } => columns.clone(),
         }
     }
 

@@ -242,6 +242,13 @@ pub enum Plan {
         /// `UNION ALL`: duplicates stay.
         all: bool,
     },
+    /// The rows that the statement of a trigger has changed, in the trigger's function.
+    Transition {
+        /// As they are, not as they were.
+        new: bool,
+        /// The table's columns.
+        columns: Vec<OutputColumn>,
+    },
     /// The rows of the last round of a `Recursive` around it.
     WorkTable {
         /// Which.

@@ -12,6 +12,7 @@ use verso_catalog::FunctionDef;
 use verso_types::SqlType;
 
 use super::{Statement, TypedExpr};
+use crate::error::Raised;
 
 /// A function ready to run.
 #[derive(Clone, Debug)]
@@ -28,6 +29,36 @@ pub struct PlFunction {
     pub found: Option<usize>,
     /// The outermost block.
     pub body: PlBlock,
+    /// What a trigger's function is told.
+    pub trigger: Option<Box<PlTrigger>>,
+}
+
+/// Where the function of a trigger finds what it is called for.
+#[derive(Clone, Debug)]
+pub struct PlTrigger {
+    /// Columns of the table.
+    pub columns: usize,
+    /// First slot of NEW: its columns, then whether there is such a row.
+    pub new: usize,
+    /// The same of OLD.
+    pub old: usize,
+    /// Slots of TG_NAME and its relatives.
+    pub facts: Vec<(usize, TriggerFact)>,
+}
+
+/// What TG_… variables say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "PostgreSQL's own words")]
+pub enum TriggerFact {
+    Name,
+    When,
+    Level,
+    Op,
+    Relid,
+    TableName,
+    TableSchema,
+    Nargs,
+    Argv,
 }
 
 /// A slot.
@@ -50,6 +81,8 @@ pub enum PlReturn {
     Scalar(SqlType),
     /// Rows of these types: `SETOF` (one column) or `TABLE`.
     Rows(Vec<SqlType>),
+    /// A row of the trigger's table, or none.
+    Trigger,
 }
 
 /// `[DECLARE …] BEGIN … [EXCEPTION …] END`.
@@ -197,6 +230,18 @@ pub enum PlStatementKind {
     Return {
         /// Cast to the result type; none for VOID and sets.
         value: Option<TypedExpr>,
+    },
+    /// `RETURN` of a trigger.
+    ReturnRow {
+        /// First slot of a record of the table's columns, with a mark behind it whether it is a row; none is NULL.
+        record: Option<usize>,
+    },
+    /// A statement that could not be bound: it fails when it is reached.
+    Fail {
+        /// What it would have been, for the error's context.
+        name: &'static str,
+        /// Why.
+        error: Box<Raised>,
     },
     /// `RETURN NEXT`: one row.
     ReturnNext {

@@ -65,6 +65,8 @@ pub struct OnConflict {
 pub struct ConflictUpdate {
     /// Index into `table.columns` and the new value, cast to that column's type; each column once.
     pub assignments: Vec<(usize, TypedExpr)>,
+    /// How many of them the statement names, as of an UPDATE.
+    pub named: usize,
     /// Whether it is changed at all.
     pub filter: Option<TypedExpr>,
 }
@@ -103,6 +105,8 @@ pub struct Update {
     pub filter: Option<TypedExpr>,
     /// Index into `table.columns` and the new value, cast to that column's type; each column once.
     pub assignments: Vec<(usize, TypedExpr)>,
+    /// How many of them the statement names; behind those, columns keep their values, for triggers that may set them.
+    pub named: usize,
     /// The CHECK constraints that the assignments may break, by name; over the read columns followed by the assigned
     /// values in the order of `assignments`.
     pub checks: Vec<Check>,

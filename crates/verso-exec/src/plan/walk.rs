@@ -17,6 +17,7 @@ impl Plan {
             | Plan::CurrentRow { .. }
             | Plan::SystemScan { .. }
             | Plan::FunctionScan { .. }
+            | Plan::Transition { .. }
             | Plan::WorkTable { .. } => Vec::new(),
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
@@ -49,6 +50,7 @@ impl Plan {
             | Plan::CurrentRow { .. }
             | Plan::SystemScan { .. }
             | Plan::FunctionScan { .. }
+            | Plan::Transition { .. }
             | Plan::WorkTable { .. }
             | Plan::Shared { .. } => {}
             Plan::Project { input, .. }
@@ -117,6 +119,7 @@ impl Plan {
             | Plan::SetOperation { .. }
             | Plan::Shared { .. }
             | Plan::Recursive { .. }
+            | Plan::Transition { .. }
             | Plan::WorkTable { .. } => Vec::new(),
         }
     }
@@ -172,6 +175,7 @@ impl Plan {
             | Plan::SetOperation { .. }
             | Plan::Shared { .. }
             | Plan::Recursive { .. }
+            | Plan::Transition { .. }
             | Plan::WorkTable { .. } => {}
         }
     }

@@ -18,6 +18,7 @@ mod run;
 mod short;
 #[cfg(test)]
 mod tests;
+mod trigger;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ use crate::plan::{PlReturn, TypedExpr};
 use crate::spill::Spool;
 pub(crate) use program::ProgramPool;
 use run::Frame;
+pub(crate) use trigger::call_trigger;
 
 /// Calls a function for its one value.
 pub(crate) fn call_scalar(
@@ -96,7 +98,7 @@ pub(crate) fn call_procedure(
     let mut program = cx.programs().take(cx, function)?;
     let mut frame = Frame::new(&program, args, Vec::new());
     let result = program.run(&nested, &mut frame);
-    cx.programs().give(function, program);
+    cx.programs().give(function.oid, program);
     result?;
     frame.slots.truncate(count);
     Ok(frame.slots)
@@ -121,7 +123,7 @@ fn call(
     let mut frame = Frame::new(&program, args, types);
     let result = program.run(&nested, &mut frame);
     let returns = program.function.returns.clone();
-    cx.programs().give(function, program);
+    cx.programs().give(function.oid, program);
     let returned = result?;
     if !returned && matches!(returns, PlReturn::Scalar(_)) {
         return Err(ExecError::raised("2F005", "control reached end of function without RETURN"));

@@ -9,8 +9,8 @@ use verso_types::{SqlType, Value};
 
 use super::dynamic::Dynamic;
 use super::short::BodyExpr;
-use crate::error::Result;
-use crate::exec::{Compiled, ExecContext};
+use crate::error::{Raised, Result};
+use crate::exec::{Compiled, ExecContext, TriggerCall};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{
     CommitWrite, PlBlock, PlCondition, PlDiagnostic, PlFunction, PlInto, PlStatement, PlStatementKind,
@@ -55,6 +55,8 @@ pub(super) enum StepKind {
     Exit { label: Option<Arc<str>>, when: Option<BodyExpr> },
     Continue { label: Option<Arc<str>>, when: Option<BodyExpr> },
     Return { value: Option<RowExpr> },
+    ReturnRow { record: Option<usize> },
+    Fail { name: &'static str, error: Box<Raised> },
     ReturnNext { values: Vec<RowExpr> },
     ReturnQuery { query: Embedded },
     Sql { statement: Embedded, into: Option<PlInto> },
@@ -198,6 +200,8 @@ fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             StepKind::Continue { label: label.clone(), when: when.as_ref().map(BodyExpr::compile) }
         }
         PlStatementKind::Return { value } => StepKind::Return { value: optional(value.as_ref()) },
+        PlStatementKind::ReturnRow { record } => StepKind::ReturnRow { record: *record },
+        PlStatementKind::Fail { name, error } => StepKind::Fail { name, error: error.clone() },
         PlStatementKind::ReturnNext { values } => {
             StepKind::ReturnNext { values: values.iter().map(RowExpr::compile).collect() }
         }
@@ -255,7 +259,8 @@ impl StepKind {
             StepKind::Foreach { .. } => "FOREACH over array",
             StepKind::Exit { .. } => "EXIT",
             StepKind::Continue { .. } => "CONTINUE",
-            StepKind::Return { .. } => "RETURN",
+            StepKind::Return { .. } | StepKind::ReturnRow { .. } => "RETURN",
+            StepKind::Fail { name, .. } => name,
             StepKind::ReturnNext { .. } => "RETURN NEXT",
             StepKind::ReturnQuery { .. } => "RETURN QUERY",
             StepKind::Sql { .. } => "SQL statement",
@@ -293,9 +298,21 @@ impl ProgramPool {
         Ok(Program::compile(bound, cx.executor))
     }
 
-    /// Takes a program back.
-    pub fn give(&self, function: &FunctionDef, program: Program) {
-        if let Some((_, free)) = self.functions.borrow_mut().get_mut(&function.oid) {
+    /// The same of what a trigger calls: it is bound to the trigger's table.
+    pub fn take_trigger(&self, cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Program> {
+        let oid = call.trigger.oid;
+        if let Some((bound, free)) = self.functions.borrow_mut().get_mut(&oid) {
+            return Ok(free.pop().unwrap_or_else(|| Program::compile(Arc::clone(bound), cx.executor)));
+        }
+        let binding = cx.services.binding;
+        let bound = binding.compile_trigger(call.trigger, call.function, call.table, cx.catalog)?;
+        self.functions.borrow_mut().insert(oid, (Arc::clone(&bound), Vec::new()));
+        Ok(Program::compile(bound, cx.executor))
+    }
+
+    /// Takes a program back: that of a function, or of a trigger.
+    pub fn give(&self, oid: Oid, program: Program) {
+        if let Some((_, free)) = self.functions.borrow_mut().get_mut(&oid) {
             free.push(program);
         }
     }

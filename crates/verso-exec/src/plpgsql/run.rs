@@ -26,6 +26,8 @@ pub(crate) struct Frame {
     pub slots: Vec<Value>,
     /// What RETURN gave.
     pub value: Value,
+    /// What RETURN of a trigger gave.
+    pub record: Option<Vec<Value>>,
     /// What RETURN NEXT and RETURN QUERY gave.
     pub rows: Spool,
     row_types: Vec<SqlType>,
@@ -52,6 +54,7 @@ impl Frame {
             slots: slots(&program.function, args),
             function: Arc::clone(&program.function),
             value: Value::Null,
+            record: None,
             rows: Spool::default(),
             pending: Batch::of_types(&row_types),
             row_types,
@@ -83,6 +86,13 @@ impl Frame {
         }
         self.slots[slot] = value;
         Ok(())
+    }
+
+    /// The row that a trigger's record is; none where it is none.
+    fn record(&self, first: usize) -> Option<Vec<Value>> {
+        let width = self.function.trigger.as_ref()?.columns;
+        let is_row = self.slots[first + width].as_bool() == Some(true);
+        is_row.then(|| self.slots[first..first + width].to_vec())
     }
 
     fn set_found(&mut self, found: bool) {
@@ -261,6 +271,11 @@ fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<
             }
             return Ok(Flow::Return);
         }
+        StepKind::ReturnRow { record } => {
+            frame.record = record.and_then(|first| frame.record(first));
+            return Ok(Flow::Return);
+        }
+        StepKind::Fail { error, .. } => return Err(ExecError::Raised(error.clone())),
         StepKind::ReturnNext { values } => {
             let row: Vec<Value> = values.iter().map(|value| frame.eval(cx, value)).collect::<Result<_>>()?;
             frame.push_row(cx, &row)?;

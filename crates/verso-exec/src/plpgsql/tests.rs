@@ -58,7 +58,15 @@ fn function(
     returns: PlReturn,
     body: PlBlock,
 ) -> PlFunction {
-    PlFunction { signature: "f()".into(), argument_count, variables, returns, found: None, body }
+    PlFunction {
+        signature: "f()".into(),
+        argument_count,
+        variables,
+        returns,
+        found: None,
+        body,
+        trigger: None,
+    }
 }
 
 /// A world with table t (v integer), sequence s, and the function f.

@@ -22,6 +22,15 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
     match word.as_str() {
         "function" | "procedure" => create_function(cursor, or_replace),
+        "trigger" => super::trigger::create_trigger(cursor, or_replace),
+        "constraint" if cursor.is_at(1, "trigger") => super::trigger::create_trigger(cursor, or_replace),
+        "rule" => {
+            let hint = "Write a trigger: on a view an INSTEAD OF trigger does what such a rule would.";
+            Err(SyntaxError::unsupported("CREATE RULE").at(start).with_hint(hint))
+        }
+        "event" if cursor.is_at(1, "trigger") => {
+            Err(SyntaxError::unsupported("CREATE EVENT TRIGGER").at(start))
+        }
         _ if or_replace => {
             let what = format!("CREATE OR REPLACE {}", word.to_uppercase());
             Err(SyntaxError::unsupported(what).at(start))
@@ -32,9 +41,9 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "sequence" => create_sequence(cursor),
         "aggregate" | "cast" | "collation" | "conversion" | "database" | "domain" | "event" | "extension"
         | "foreign" | "global" | "group" | "language" | "local" | "materialized" | "operator" | "policy"
-        | "publication" | "recursive" | "role" | "rule" | "schema" | "server" | "statistics"
-        | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "trigger" | "type" | "unique"
-        | "unlogged" | "user" | "view" | "constraint" | "access" | "transform" => {
+        | "publication" | "recursive" | "role" | "schema" | "server" | "statistics"
+        | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "type" | "unique" | "unlogged"
+        | "user" | "view" | "constraint" | "access" | "transform" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
         }
         _ => Err(cursor.unexpected()),
@@ -304,11 +313,14 @@ fn function_returns(cursor: &mut Cursor<'_>) -> Result<Returns, SyntaxError> {
         cursor.expect_token(&Token::RParen)?;
         return Ok(Returns::Table(columns));
     }
+    if cursor.accept(&["trigger"]) {
+        return Ok(Returns::Trigger);
+    }
     Ok(Returns::Type(result_type(cursor)?))
 }
 
 fn result_type(cursor: &mut Cursor<'_>) -> Result<SqlType, SyntaxError> {
-    for what in ["void", "record", "trigger"] {
+    for what in ["void", "record"] {
         if cursor.is(&[what]) {
             if what != "void" {
                 return Err(cursor.unsupported(&format!("RETURNS {}", what.to_uppercase())));
@@ -332,7 +344,12 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "sequence" => Some(DropKind::Sequence),
         "index" => Some(DropKind::Index),
         "function" | "procedure" => None,
-        "view" | "schema" | "database" | "role" | "user" | "type" | "domain" | "trigger" | "extension"
+        "trigger" => {
+            cursor.advance();
+            let if_exists = cursor.accept(&["if", "exists"]);
+            return super::trigger::drop_trigger(cursor, if_exists);
+        }
+        "view" | "schema" | "database" | "role" | "user" | "type" | "domain" | "extension"
         | "aggregate" | "materialized" | "policy" | "rule" | "operator" | "cast" | "collation" | "owned"
         | "routine" | "tablespace" | "publication" | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));

@@ -33,6 +33,7 @@ mod source;
 mod split;
 mod table;
 mod transaction;
+mod trigger;
 mod types;
 
 pub use plpgsql::{condition_code, parse_body};

@@ -205,7 +205,8 @@ fn what_verso_lacks_is_refused_by_name_and_place() {
         ("CREATE TABLE t (a json)", "type json", 19),
         ("CREATE TABLE t AS EXECUTE p", "CREATE TABLE … AS EXECUTE", 19),
         ("CREATE TABLE t (a int) TABLESPACE x", "CREATE TABLE … TABLESPACE", 24),
-        ("ALTER TABLE t ENABLE TRIGGER x", "ALTER TABLE … ENABLE TRIGGER", 15),
+        ("ALTER TABLE t ENABLE RULE x", "ALTER TABLE … ENABLE RULE", 15),
+        ("CREATE EVENT TRIGGER x ON ddl_command_start EXECUTE FUNCTION f()", "CREATE EVENT TRIGGER", 1),
         ("DO $$ BEGIN FETCH c INTO x; END $$", "FETCH in PL/pgSQL", 13),
     ] {
         let (code, message, at) = fails(text);

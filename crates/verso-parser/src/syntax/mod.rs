@@ -18,6 +18,7 @@ mod session;
 mod statement;
 mod table;
 mod transaction;
+mod trigger;
 mod window;
 
 pub use copy::*;
@@ -31,6 +32,7 @@ pub use session::{Cursor, Direction, Fetch, Prepare};
 pub use statement::*;
 pub use table::*;
 pub use transaction::*;
+pub use trigger::*;
 pub use window::*;
 
 /// A place in the text: characters from 0, half open.

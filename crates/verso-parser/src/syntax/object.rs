@@ -68,6 +68,8 @@ pub enum Returns {
     Table(Vec<(Name, SqlType)>),
     /// It is a procedure, with the modes of its arguments.
     Procedure(Vec<ArgMode>),
+    /// RETURNS trigger.
+    Trigger,
 }
 
 /// IMMUTABLE, STABLE, VOLATILE.

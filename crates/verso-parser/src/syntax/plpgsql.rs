@@ -74,6 +74,8 @@ pub enum PlStatementKind {
     Null,
     /// `a := e`, `a[i] := e`.
     Assign { target: Name, path: Vec<Step>, value: Expr },
+    /// `r.a := e`.
+    AssignField { record: Name, field: Name, value: Expr },
     /// `IF … THEN … ELSIF … ELSE … END IF`, and CASE.
     If { branches: Vec<(Expr, Vec<PlStatement>)>, otherwise: Vec<PlStatement> },
     /// `CASE …` without a fitting branch and without ELSE: error 20000.

@@ -2,8 +2,9 @@
 
 use super::{
     AlterTable, Call, CommitWrite, Copy, CreateFunction, CreateIndex, CreateSequence, CreateTable,
-    CreateTableAs, Cursor, Delete, Drop, DropFunction, DropKind, Expr, Fetch, FunctionBody, Insert,
-    LockTable, Merge, Name, Prepare, QualifiedName, Query, RoleStatement, SetConstraints, Span,
+    CreateTableAs, CreateTrigger, Cursor, Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch,
+    FunctionBody, Insert, LockTable, Merge, Name, Prepare, QualifiedName, Query, RenameTrigger,
+    RoleStatement, SetConstraints, Span,
     TransactionModes, Truncate, Update,
 };
 
@@ -70,6 +71,12 @@ pub enum Statement {
     Drop(Drop),
     /// DROP FUNCTION.
     DropFunction(DropFunction),
+    /// CREATE TRIGGER.
+    CreateTrigger(Box<CreateTrigger>),
+    /// DROP TRIGGER.
+    DropTrigger(DropTrigger),
+    /// ALTER TRIGGER … RENAME TO.
+    RenameTrigger(RenameTrigger),
     /// TRUNCATE.
     Truncate(Truncate),
     /// DO.

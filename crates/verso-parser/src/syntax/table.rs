@@ -3,7 +3,7 @@
 use verso_types::SqlType;
 use verso_types::{Identity, ReferentialAction};
 
-use super::{CreateSequence, Expr, Name, QualifiedName, Query};
+use super::{CreateSequence, Expr, Name, QualifiedName, Query, TriggerState, WhichTriggers};
 
 /// CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,6 +159,8 @@ pub enum AlterAction {
     RenameColumn { column: Name, to: Name },
     /// `RENAME CONSTRAINT name TO to`.
     RenameConstraint { name: Name, to: Name },
+    /// `ENABLE [REPLICA | ALWAYS] | DISABLE TRIGGER which`.
+    Triggers { which: WhichTriggers, state: TriggerState },
     /// `SET (name = value, …)`.
     Options(Vec<(String, String)>),
 }

@@ -79,6 +79,10 @@ impl Binder<'_> {
                     verso_catalog::FunctionReturn::Void | verso_catalog::FunctionReturn::Procedure(_) => {
                         SqlType::Void
                     }
+                    verso_catalog::FunctionReturn::Trigger => {
+                        let text = "trigger functions can only be called as triggers";
+                        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
+                    }
                     verso_catalog::FunctionReturn::Scalar(ty) => ty.clone(),
                     verso_catalog::FunctionReturn::Set(ty) => {
                         let ty = ty.clone();

@@ -4,7 +4,9 @@
 //!    finds all rows first, with the new values and what RETURNING says of them: where there is FROM or USING, where a
 //!    subquery reads what the statement changes, and for `SET (a, b) = (SELECT …)`, which runs once a row.
 //! 2. WHERE CURRENT OF is a query, too: it finds the row on which the cursor stands.
-//! 3. A subquery that depends on no row, and is asked for every row, runs before the first change.
+//! 3. So is every change of a table with BEFORE ROW triggers, which may do anything: an UPDATE then sets all columns, those
+//!    that it does not name to what they are.
+//! 4. A subquery that depends on no row, and is asked for every row, runs before the first change.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -17,7 +19,7 @@ mod found;
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
-use verso_exec::exec::{checks_over, key_columns_read};
+use verso_exec::exec::{TriggerEvent, checks_over, keep_others, key_columns_read, triggers_change_rows};
 use verso_exec::plan::{Delete, ExprKind as K, Returning, TypedExpr, Update};
 
 use super::Binder;
@@ -35,6 +37,7 @@ impl Binder<'_> {
         let (table, scope) = self.target_scope(&update.table)?;
         if update.from.is_none()
             && update.current.is_none()
+            && !triggers_change_rows(&table, TriggerEvent::Update)
             && let Some(update) = self.update_in_place(update, &table, &scope)?
         {
             return Ok(update);
@@ -100,6 +103,7 @@ impl Binder<'_> {
             joined: None,
             access: None,
             filter,
+            named: assignments.len(),
             assignments,
             checks,
             returning,
@@ -120,6 +124,10 @@ impl Binder<'_> {
         let mut sources = Vec::new();
         let mut assignments =
             self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
+        let named = assignments.len();
+        if triggers_change_rows(&table, TriggerEvent::Update) {
+            keep_others(&mut assignments, &table);
+        }
         let bound = self.returning_of(&update.returning, &found.scope, &table, false)?;
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let late = bound.as_ref().is_some_and(|bound| depends(bound.exprs(), &table, true));
@@ -145,7 +153,17 @@ impl Binder<'_> {
         let checks = checks_over(self.checks(&table)?, &(0..read).collect::<Vec<_>>(), &assigned);
         let columns = (0..table.columns.len()).collect();
         let joined = Some(found.plan(values, returned));
-        Ok(Update { table, columns, joined, access: None, filter: None, assignments, checks, returning })
+        Ok(Update {
+            table,
+            columns,
+            joined,
+            access: None,
+            filter: None,
+            assignments,
+            named,
+            checks,
+            returning,
+        })
     }
 
     /// DELETE.
@@ -153,6 +171,7 @@ impl Binder<'_> {
         let (table, scope) = self.target_scope(&delete.table)?;
         if delete.using.is_none()
             && delete.current.is_none()
+            && !triggers_change_rows(&table, TriggerEvent::Delete)
             && let Some(delete) = self.delete_in_place(delete, &table, &scope)?
         {
             return Ok(delete);

@@ -56,6 +56,8 @@ pub enum Clause {
     CopyWhere,
     /// PARTITION BY, ORDER BY or an offset of a window.
     Window,
+    /// WHEN of a trigger.
+    TriggerWhen,
     /// An expression of PL/pgSQL.
     Procedure,
 }
@@ -78,6 +80,7 @@ impl Clause {
             Clause::JoinOn => "JOIN conditions",
             Clause::Default => "DEFAULT expressions",
             Clause::Check => "check constraints",
+            Clause::TriggerWhen => "trigger WHEN conditions",
             Clause::Transform => "transform expressions",
             Clause::CopyWhere => "COPY FROM WHERE conditions",
             Clause::Window => "window definitions",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, TableDef};
+use verso_exec::exec::{TriggerEvent, keep_others, triggers_change_rows};
 use verso_exec::plan::{Check, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, SetCall, TypedExpr};
 use verso_types::SqlType;
 
@@ -49,7 +50,10 @@ impl Binder<'_> {
         debug_assert!(explicit || columns.len() == table.columns.len());
         let scope = table_scope(&table, insert.alias.as_ref());
         let bound = self.returning_of(&insert.returning, &scope, &table, false)?;
-        let spool = reads(&source, &table);
+        // A BEFORE ROW trigger may change whatever the source reads.
+        let spool = reads(&source, &table)
+            || triggers_change_rows(&table, TriggerEvent::Insert)
+                && source.any(&mut |part| matches!(part, Plan::TableScan { .. }));
         let checks = self.checks(&table)?;
         let on_conflict = match &insert.on_conflict {
             Some(clause) => Some(Box::new(self.on_conflict(clause, &table, insert.alias.as_ref())?)),
@@ -138,8 +142,12 @@ impl Binder<'_> {
         let Some(update) = &clause.update else { return Ok(OnConflict { indexes, update: None }) };
         let scope = table_scope(table, alias).with_second("excluded");
         let filter = self.filter(update.filter.as_ref(), &scope)?;
-        let assignments = self.assignments(&update.assignments, table, &scope, None)?;
-        Ok(OnConflict { indexes, update: Some(ConflictUpdate { assignments, filter }) })
+        let mut assignments = self.assignments(&update.assignments, table, &scope, None)?;
+        let named = assignments.len();
+        if triggers_change_rows(table, TriggerEvent::Update) {
+            keep_others(&mut assignments, table);
+        }
+        Ok(OnConflict { indexes, update: Some(ConflictUpdate { assignments, named, filter }) })
     }
 
     /// VALUES: each value goes straight to its column's type, and may be DEFAULT.
@@ -150,8 +158,16 @@ impl Binder<'_> {
         columns: &[usize],
         insert: &syntax::Insert,
     ) -> Result<(Plan, usize), SqlError> {
-        let width = rows.first().map_or(0, Vec::len);
+        let spread: Vec<Vec<Expr>>;
         let scope = Scope::default();
+        let rows = match self.records.is_empty() {
+            true => rows,
+            false => {
+                spread = rows.iter().map(|row| self.spread_all(row, &scope)).collect();
+                &spread
+            }
+        };
+        let width = rows.first().map_or(0, Vec::len);
         let mut cx = Context::new(&scope, Clause::Values);
         let mut bound = Vec::with_capacity(rows.len());
         for row in rows {

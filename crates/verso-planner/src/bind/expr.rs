@@ -47,10 +47,10 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(K::Not(Box::new(inner)), SqlType::Bool))
             }
             ExprKind::IsNull { arg, negated } => {
-                if let ExprKind::Row(parts) = &arg.kind {
+                if let Some(parts) = self.spread(arg, cx.scope) {
                     // All of its parts, either way.
                     let mut tests = Vec::new();
-                    for part in parts {
+                    for part in &parts {
                         let bound = self.expr(part, cx)?;
                         let arg = Box::new(self.settle(bound, part.at.start)?);
                         tests.push(TypedExpr::new(K::IsNull { arg, negated: *negated }, SqlType::Bool));
@@ -74,8 +74,9 @@ impl Binder<'_> {
                 Ok(TypedExpr::new(kind, SqlType::Bool))
             }
             ExprKind::IsDistinct { left, right, negated } => {
-                if let (ExprKind::Row(left), ExprKind::Row(right)) = (&left.kind, &right.kind) {
-                    return self.distinct_rows(left, right, *negated, expr.point, cx);
+                let spread = (self.spread(left, cx.scope), self.spread(right, cx.scope));
+                if let (Some(left), Some(right)) = spread {
+                    return self.distinct_rows(&left, &right, *negated, expr.point, cx);
                 }
                 let (left, right) = self.comparable(left, right, expr.point, cx)?;
                 let kind = K::IsDistinct { left: Box::new(left), right: Box::new(right), negated: *negated };
@@ -207,10 +208,20 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         let meaning = match (cx.scope.find(parts, &self.variables), self.outer) {
-            (Err(error), Some(outer))
+            (Err(error), outer)
                 if matches!(error.sqlstate, sqlstate::UNDEFINED_COLUMN | sqlstate::UNDEFINED_TABLE) =>
             {
-                return outer.find(parts)?.ok_or(error);
+                let around = outer.map(|outer| outer.find(parts)).transpose()?.flatten();
+                if around.is_none()
+                    && let Some(found) = self.of_record(parts)?
+                {
+                    return Ok(found);
+                }
+                if around.is_none() && parts.last().is_some_and(|part| part.text == "*") {
+                    let at = parts.first().map_or(0, |part| part.at.start);
+                    return Err(SqlError::unsupported("t.* within an expression").at(at));
+                }
+                return around.ok_or(error);
             }
             (found, _) => found?,
         };
@@ -253,9 +264,12 @@ impl Binder<'_> {
         // The result is as deep as the chain is long, and walked by functions without a check of their own.
         levels(steps.len())?;
         // A row is compared as a whole.
-        let compared = match (&first.kind, steps.last()) {
-            (ExprKind::Row(left), Some((op, right, point, _))) => {
-                self.row_operator(op, left, right, *point, cx)?
+        let compared = match (self.spread(first, cx.scope), steps.last()) {
+            (Some(left), Some((op, right, point, _))) => {
+                match self.composite_operator(op, first, right, *point, cx)? {
+                    None => self.row_operator(op, &left, right, *point, cx)?,
+                    compared => compared,
+                }
             }
             _ => None,
         };

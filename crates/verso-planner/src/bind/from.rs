@@ -413,7 +413,9 @@ impl Binder<'_> {
             Found::User(function, args) => {
                 let one = |ty: &SqlType| vec![OutputColumn::new(name, ty.clone())];
                 let (columns, single) = match &function.returns {
-                    FunctionReturn::Void | FunctionReturn::Procedure(_) => (one(&SqlType::Void), true),
+                    FunctionReturn::Void | FunctionReturn::Procedure(_) | FunctionReturn::Trigger => {
+                        (one(&SqlType::Void), true)
+                    }
                     FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => (one(ty), true),
                     FunctionReturn::Table(columns) => {
                         let output = |(name, ty): &(Arc<str>, SqlType)| {

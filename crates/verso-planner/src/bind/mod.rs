@@ -22,6 +22,7 @@
 //! | [`returning`] | RETURNING |
 //! | [`start`] | queries of an INSERT over its own table |
 //! | [`plpgsql`] | bodies of functions |
+//! | [`trigger`] | WHEN of triggers; NEW and OLD |
 //! | [`once`] | values that an expression uses several times |
 //! | [`parameter`] | types of parameters that nobody declared |
 //! | [`unbound`] | clauses that are refused by name |
@@ -59,6 +60,7 @@ mod start;
 mod subquery;
 mod subscript;
 mod system_view;
+mod trigger;
 mod unbound;
 mod walk;
 mod window;
@@ -83,6 +85,7 @@ pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_function;
 pub use plpgsql::bind_sql_function;
+pub use plpgsql::bind_trigger;
 pub use walk::columns_of;
 pub(crate) use walk::{map_columns, same};
 
@@ -99,6 +102,8 @@ pub struct Binder<'c> {
     inference: Option<&'c Inference>,
     /// Variables in scope, innermost last; empty outside of PL/pgSQL.
     variables: Vec<scope::Variable>,
+    /// NEW and OLD of a trigger.
+    records: Vec<scope::Record>,
     /// The queries around the one that is bound.
     outer: Option<&'c scope::Correlation<'c>>,
     /// The queries of WITH in scope, innermost last.
@@ -120,6 +125,7 @@ impl<'c> Binder<'c> {
             parameters,
             inference: None,
             variables: Vec::new(),
+            records: Vec::new(),
             outer: None,
             ctes: Vec::new(),
             rules: Rules::ALL,

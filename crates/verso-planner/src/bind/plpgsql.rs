@@ -7,6 +7,7 @@
 //! | [`raise`] | RAISE |
 //! | [`sql`] | functions in SQL, which become bodies of the same kind |
 //! | [`dynamic`] | EXECUTE, GET DIAGNOSTICS |
+//! | [`trigger`] | functions of triggers |
 //!
 //! As in PostgreSQL a body is bound when it is first called, not when it is created: its tables may come later.
 
@@ -15,6 +16,7 @@ mod raise;
 mod result;
 mod sql;
 mod statement;
+mod trigger;
 
 pub use sql::bind_sql_function;
 
@@ -22,15 +24,18 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn};
 use verso_exec::plan::{
-    ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlVariable, TypedExpr,
+    ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlTrigger, PlVariable,
+    TypedExpr,
 };
 use verso_types::{CastKind, SqlType, TimeZone};
 
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{Scope, Variable};
-use crate::errors::SqlError;
+use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Expr, Name};
+
+pub use trigger::bind_trigger;
 
 /// Of SQLSTATE and SQLERRM.
 type ErrorSlots = Option<(usize, usize)>;
@@ -43,12 +48,16 @@ pub fn bind_function(
     time_zone: &TimeZone,
 ) -> Result<PlFunction, SqlError> {
     let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.clone()).collect();
+    if function.returns == FunctionReturn::Trigger {
+        let text = "trigger functions can only be called as triggers";
+        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+    }
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));
     for arg in &function.args {
         body.declare(&arg.name, arg.ty.clone(), false);
     }
     body.returns = match &function.returns {
-        FunctionReturn::Void | FunctionReturn::Procedure(_) => PlReturn::Void,
+        FunctionReturn::Void | FunctionReturn::Procedure(_) | FunctionReturn::Trigger => PlReturn::Void,
         FunctionReturn::Scalar(ty) => PlReturn::Scalar(ty.clone()),
         FunctionReturn::Set(ty) => PlReturn::Rows(vec![ty.clone()]),
         FunctionReturn::Table(columns) => {
@@ -87,6 +96,8 @@ struct Body<'c> {
     in_handler: bool,
     /// Names of columns go before those of variables: it is a function in SQL.
     weak: bool,
+    /// Of a trigger: what cannot be bound fails when it is reached.
+    trigger: Option<PlTrigger>,
     /// Of the statement that is bound, for errors.
     line: u32,
 }
@@ -103,6 +114,7 @@ impl<'c> Body<'c> {
             labels: Vec::new(),
             in_handler: false,
             weak: false,
+            trigger: None,
             line: 1,
         }
     }
@@ -126,6 +138,7 @@ impl<'c> Body<'c> {
             returns: self.returns,
             found: Some(found),
             body,
+            trigger: self.trigger.map(Box::new),
         })
     }
 

@@ -13,9 +13,10 @@ use verso_types::{SqlType, Value};
 
 use super::Binder;
 use super::context::Context;
+use super::scope::Scope;
 use super::subquery::subquery;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, ExprKind, Query};
+use verso_parser::syntax::{Expr, ExprKind, Name, Query};
 
 /// An expression and where it stands.
 type Located = (TypedExpr, u32);
@@ -25,8 +26,47 @@ fn boolean(value: bool) -> TypedExpr {
 }
 
 impl Binder<'_> {
+    /// The parts of a row: of one written as such, of `t.*`, and of NEW and OLD; none where an expression is no row.
+    pub(super) fn spread(&self, expr: &Expr, scope: &Scope) -> Option<Vec<Expr>> {
+        let parts = match &expr.kind {
+            ExprKind::Row(parts) => return Some(parts.clone()),
+            ExprKind::Column(parts) => parts,
+            _ => return None,
+        };
+        let name = match parts.as_slice() {
+            [name, star] if star.text == "*" => name,
+            [name] if self.records.iter().any(|record| *record.name == *name.text) => name,
+            _ => return None,
+        };
+        let names: Vec<&str> = match (scope.table(&name.text), parts.len()) {
+            (Some(table), 2) => {
+                scope.columns[table.columns.clone()].iter().map(|(name, _)| &**name).collect()
+            }
+            _ => {
+                let record = self.records.iter().rev().find(|record| *record.name == *name.text)?;
+                record.columns.iter().map(|(name, _)| &**name).collect()
+            }
+        };
+        let field = |text: &str| {
+            let part = Name { text: text.to_string(), at: name.at };
+            Expr { kind: ExprKind::Column(vec![name.clone(), part]), ..expr.clone() }
+        };
+        Some(names.into_iter().map(field).collect())
+    }
+
+    /// A list with `t.*` as so many expressions.
+    pub(super) fn spread_all(&self, list: &[Expr], scope: &Scope) -> Vec<Expr> {
+        let starred = |expr: &&Expr| matches!(&expr.kind, ExprKind::Column(parts) if parts.last().is_some_and(|part| part.text == "*"));
+        let one = |expr: &Expr| match Some(expr).filter(starred).and_then(|expr| self.spread(expr, scope)) {
+            Some(parts) => parts,
+            None => vec![expr.clone()],
+        };
+        list.iter().flat_map(one).collect()
+    }
+
     /// `ROW(a, b)` as a value.
     pub(super) fn row(&self, parts: &[Expr], cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let parts = &self.spread_all(parts, cx.scope);
         let parts = self.located(parts, cx)?.into_iter().map(|(part, at)| self.settle(part, at));
         Ok(TypedExpr::new(K::Row(parts.collect::<Result<_, _>>()?), SqlType::Record))
     }
@@ -41,8 +81,8 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<Option<TypedExpr>, SqlError> {
         match &right.kind {
-            ExprKind::Row(right) => {
-                let (left, right) = (self.located(left, cx)?, self.located(right, cx)?);
+            _ if let Some(right) = self.spread(right, cx.scope) => {
+                let (left, right) = (self.located(left, cx)?, self.located(&right, cx)?);
                 self.compare_rows(op, left, right, point).map(Some)
             }
             ExprKind::Subquery(query) => {
@@ -53,6 +93,30 @@ impl Binder<'_> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// `NEW = OLD`: of rows that are not written as such NULLs are equal.
+    pub(super) fn composite_operator(
+        &self,
+        op: &str,
+        left: &Expr,
+        right: &Expr,
+        point: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<Option<TypedExpr>, SqlError> {
+        let written = |expr: &Expr| matches!(expr.kind, ExprKind::Row(_));
+        let equal = match op {
+            "=" => true,
+            "<>" | "!=" => false,
+            _ => return Ok(None),
+        };
+        if written(left) || written(right) {
+            return Ok(None);
+        }
+        let (Some(left), Some(right)) = (self.spread(left, cx.scope), self.spread(right, cx.scope)) else {
+            return Ok(None);
+        };
+        self.distinct_rows(&left, &right, equal, point, cx).map(Some)
     }
 
     /// Two rows, pair by pair.

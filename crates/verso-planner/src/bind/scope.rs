@@ -105,6 +105,17 @@ pub struct Variable {
     pub weak: bool,
 }
 
+/// NEW or OLD of a trigger: a record of slots, one for each column, and a mark behind them whether it is a row.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Names and types of its columns.
+    pub columns: Arc<[(Arc<str>, SqlType)]>,
+    /// The first slot.
+    pub first: usize,
+}
+
 /// What a name means.
 #[derive(Debug)]
 pub enum Meaning {

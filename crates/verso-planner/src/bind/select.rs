@@ -165,6 +165,14 @@ impl Binder<'_> {
                 }
                 SelectItem::Wildcard { table, at } => {
                     let scope = cx.scope();
+                    if let Some(table) = table
+                        && scope.table(&table.name.text).is_none()
+                        && let Some(fields) = self.fields_of_record(table)?
+                    {
+                        let item = |(name, expr)| Item { expr, name, at: at.start };
+                        all.extend(fields.into_iter().map(item));
+                        continue;
+                    }
                     if scope.tables.is_empty() && scope.columns.is_empty() {
                         return Err(
                             SqlError::syntax("SELECT * with no tables specified is not valid").at(at.start)

@@ -27,6 +27,15 @@ enum CteRows {
     Plan { plan: Arc<Plan>, correlated: Option<usize> },
     /// The last round of the recursive query that is being bound.
     Work { number: usize, columns: Vec<OutputColumn> },
+    /// A transition table of a trigger.
+    Transition { new: bool, columns: Vec<OutputColumn> },
+}
+
+impl Cte {
+    /// A transition table of a trigger, under its name there.
+    pub(super) fn transition(name: &Arc<str>, new: bool, columns: Vec<OutputColumn>) -> Cte {
+        Cte { name: Arc::clone(name), rows: CteRows::Transition { new, columns } }
+    }
 }
 
 impl<'c> Binder<'c> {
@@ -103,6 +112,7 @@ impl<'c> Binder<'c> {
             CteRows::Work { number, columns } => {
                 Plan::WorkTable { number: *number, columns: columns.clone() }
             }
+            CteRows::Transition { new, columns } => Plan::Transition { new: *new, columns: columns.clone() },
             CteRows::Plan { plan, correlated: None } => Plan::shared(Arc::clone(plan)),
             CteRows::Plan { plan, correlated: Some(depth) } => {
                 if *depth != self.outer.map_or(0, Correlation::depth) {

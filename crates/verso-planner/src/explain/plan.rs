@@ -38,9 +38,18 @@ impl Lines {
             Bound::Query(input) => self.plan(input, 0),
             Bound::Insert(insert) => self.insert(insert),
             Bound::Update(update) => {
-                let Update { table, columns, joined, access, filter, assignments, checks: _, returning } =
-                    update;
-                let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+                let Update {
+                    table,
+                    columns,
+                    joined,
+                    access,
+                    filter,
+                    assignments,
+                    named,
+                    checks: _,
+                    returning,
+                } = update;
+                let assigned: Vec<usize> = assignments[..*named].iter().map(|(column, _)| *column).collect();
                 let assigned = column_names(table, &assigned).join(", ");
                 self.add(0, format!("Update on {}: {assigned}", table.name));
                 self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
@@ -277,6 +286,7 @@ fn headline(operator: &Plan) -> String {
         }
         Plan::Shared { .. } => "CTE Scan".to_string(),
         Plan::Recursive { base: _, step: _, all, number: _ } => format!("Recursive Union{}", all_word(all)),
+        Plan::Transition { .. } => "Named Tuplestore Scan".to_string(),
         Plan::WorkTable { .. } => "WorkTable Scan".to_string(),
     }
 }

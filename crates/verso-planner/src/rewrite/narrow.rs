@@ -153,6 +153,7 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError>
         | Plan::CurrentRow { .. }
         | Plan::FunctionScan { .. }
         | Plan::Shared { .. }
+        | Plan::Transition { .. }
         | Plan::WorkTable { .. } => {
             let width = plan.output().len();
             let mut result = Ok(());

@@ -93,12 +93,12 @@ impl Call<'_> {
                 let name = names::type_name(oid).unwrap_or_default();
                 if row[13] == Value::Bool(true) { format!("SETOF {name}") } else { name }
             }),
+            "pg_get_triggerdef" => text(super::triggers::trigger_text(catalog, args.oid(0), args.flag(1))),
             // What there is nothing of in Verso has no definition.
             "pg_get_function_arg_default"
             | "pg_get_function_sqlbody"
             | "pg_get_ruledef"
             | "pg_get_viewdef"
-            | "pg_get_triggerdef"
             | "pg_get_statisticsobjdef"
             | "pg_get_statisticsobjdef_columns"
             | "pg_get_partkeydef"

@@ -212,6 +212,7 @@ pub(super) fn result(function: &FunctionDef) -> String {
     match &function.returns {
         FunctionReturn::Procedure(_) => String::new(),
         FunctionReturn::Void => "void".to_string(),
+        FunctionReturn::Trigger => "trigger".to_string(),
         FunctionReturn::Scalar(ty) => ty.pg_name(),
         FunctionReturn::Set(ty) => format!("SETOF {}", ty.pg_name()),
         FunctionReturn::Table(columns) => {

@@ -9,6 +9,7 @@
 //! | [`keys`] | what a query wants columns to be equal to |
 //! | [`relations`] | `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`, `pg_sequence` |
 //! | [`constraints`] | `pg_constraint`, `pg_depend` |
+//! | [`triggers`] | `pg_trigger` |
 //! | [`objects`] | schemas, databases, roles, functions of users, settings, time zones |
 //! | [`activity`] | sessions, locks, cursors, statistics |
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
@@ -27,6 +28,7 @@ mod keys;
 mod names;
 mod objects;
 mod relations;
+mod triggers;
 
 use verso_catalog::{RelationId, SystemRowIter};
 use verso_types::Value;
@@ -58,6 +60,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_index" => all(relations::indexes(&catalog, &keys)),
         "pg_sequence" => all(relations::sequences(&catalog, &keys)),
         "pg_constraint" => all(constraints::constraints(views, &catalog, &keys)),
+        "pg_trigger" => all(triggers::triggers(&catalog, &keys)),
         "pg_depend" => all(constraints::depends(&catalog)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
         "pg_database" => all(objects::databases()),

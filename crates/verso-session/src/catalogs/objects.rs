@@ -103,11 +103,14 @@ pub(super) fn language(language: FunctionLanguage) -> Value {
     rows.iter().flat_map(|rows| rows.iter()).find(own).map_or(Value::Int8(0), |row| row[0].clone())
 }
 
+/// The pseudo-type `trigger`, which no value has.
+const TRIGGER: u32 = 2279;
+
 /// The type of what a function gives.
 pub(super) fn result_type(returns: &FunctionReturn) -> SqlType {
     match returns {
         FunctionReturn::Procedure(modes) if modes.iter().any(|mode| *mode != ArgMode::In) => SqlType::Record,
-        FunctionReturn::Void | FunctionReturn::Procedure(_) => SqlType::Void,
+        FunctionReturn::Void | FunctionReturn::Procedure(_) | FunctionReturn::Trigger => SqlType::Void,
         FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => ty.clone(),
         FunctionReturn::Table(columns) => match columns.as_slice() {
             [(_, ty)] => ty.clone(),
@@ -161,7 +164,10 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         letter('u'),
         short(function.args.len()),
         Value::Int2(0),
-        number(result_type(&function.returns).pg_oid()),
+        match function.returns {
+            FunctionReturn::Trigger => number(TRIGGER),
+            _ => number(result_type(&function.returns).pg_oid()),
+        },
         super::vector(types()),
         some(goes_out || !columns.is_empty(), Value::Array(all_types.collect())),
         some(goes_out || !columns.is_empty(), Value::Array(modes.collect())),

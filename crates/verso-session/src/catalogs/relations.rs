@@ -172,7 +172,8 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                     columns: table.columns.iter().map(|column| usize::from(column.id)).max().unwrap_or(0),
                     checks: table.constraints.iter().filter(|constraint| is_check(&constraint.kind)).count(),
                     has_index: !table.indexes.is_empty(),
-                    has_triggers: !table.referenced_by.is_empty()
+                    has_triggers: !table.triggers.is_empty()
+                        || !table.referenced_by.is_empty()
                         || table.constraints.iter().any(|constraint| is_foreign(&constraint.kind)),
                     options: options(table),
                     ..base

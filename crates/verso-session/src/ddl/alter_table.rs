@@ -85,6 +85,10 @@ impl Schema<'_> {
             AlterAction::RenameConstraint { name: constraint, to } => {
                 TableChange::RenameConstraint { name: text(constraint), to: text(to) }
             }
+            AlterAction::Triggers { which, state } => {
+                let (which, enabled) = super::trigger::enabled(which, *state);
+                TableChange::Triggers { which, enabled }
+            }
             AlterAction::Options(given) => TableChange::Options(options(given)),
         };
         self.alter(name, &change)
@@ -207,7 +211,16 @@ fn rename_column(table: &TableDef, column: &Name, to: &Name) -> TableChange {
         }
         ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => None,
     });
-    TableChange::RenameColumn { column: text(column), to: text(to), checks: checks.collect() }
+    let triggers = table.triggers.iter().filter_map(|trigger| {
+        let condition = trigger.condition.as_deref()?;
+        Some((trigger.oid, verso_parser::rename_column(condition, &column.text, &to.text).into()))
+    });
+    TableChange::RenameColumn {
+        column: text(column),
+        to: text(to),
+        checks: checks.collect(),
+        triggers: triggers.collect(),
+    }
 }
 
 /// A value brought to the new type of its column, where an assignment would do so.

@@ -31,6 +31,19 @@ impl Schema<'_> {
             }
         }
         let returns = match returns {
+            Returns::Trigger if !args.is_empty() => {
+                let text = "trigger functions cannot have declared arguments";
+                return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text)
+                    .with_hint(
+                        "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.",
+                    )
+                    .into());
+            }
+            Returns::Trigger if create.language.text == "sql" => {
+                let text = "SQL functions cannot return type trigger";
+                return Err(SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).into());
+            }
+            Returns::Trigger => FunctionReturn::Trigger,
             Returns::Type(SqlType::Void) => FunctionReturn::Void,
             Returns::Type(ty) => FunctionReturn::Scalar(ty.without_modifiers()),
             Returns::Set(ty) => FunctionReturn::Set(ty.without_modifiers()),
@@ -99,7 +112,8 @@ impl Schema<'_> {
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
             }
             let txn = &mut self.frame.txn.borrow_mut();
-            let result = catalog.drop_function(txn, name.schema_text(), &name.name.text, types.as_deref());
+            let (schema, types) = (name.schema_text(), types.as_deref());
+            let result = catalog.drop_function(txn, schema, &name.name.text, types, drop.cascade);
             match result {
                 Err(
                     error @ (CatalogError::Missing { kind: _, name: _ }
@@ -116,7 +130,7 @@ impl Schema<'_> {
                     error.message = error.message.replacen("function", "procedure", 1);
                     return Err(error.into());
                 }
-                result => result?,
+                result => result?.into_iter().for_each(|what| self.skip(format!("drop cascades to {what}"))),
             }
         }
         Ok(tag(if drop.procedure { "DROP PROCEDURE" } else { "DROP FUNCTION" }))

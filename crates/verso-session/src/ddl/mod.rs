@@ -8,6 +8,7 @@
 //! | [`existing_rows`] | its constraints, which the rows that are there have to keep |
 //! | [`index`] | CREATE INDEX, REINDEX |
 //! | [`sequence`], [`function`], [`role`] | the same of sequences, functions and roles |
+//! | [`trigger`] | CREATE, ALTER, DROP TRIGGER |
 //! | [`drop`] | DROP |
 //! | [`truncate`] | TRUNCATE |
 //! | [`lock_table`] | LOCK TABLE |
@@ -24,6 +25,7 @@ mod rewrite;
 mod role;
 mod sequence;
 mod table_as;
+mod trigger;
 mod truncate;
 
 use std::sync::Arc;
@@ -70,6 +72,9 @@ impl Schema<'_> {
             Statement::CreateTable(create) => self.create_table(binder, create),
             Statement::CreateSequence(create) => self.create_sequence(create),
             Statement::CreateFunction(create) => self.create_function(create),
+            Statement::CreateTrigger(create) => self.create_trigger(binder, create),
+            Statement::DropTrigger(drop) => self.drop_trigger(binder, drop),
+            Statement::RenameTrigger(rename) => self.rename_trigger(binder, rename),
             Statement::Drop(drop) => self.drop(drop),
             Statement::DropFunction(drop) => self.drop_function(drop),
             Statement::Role(role) => self.role(role),

@@ -1,5 +1,10 @@
 //! TRUNCATE, and which tables it takes along.
 
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_exec::exec::{TriggerEvent, fire_statement};
+
 use super::Schema;
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -37,8 +42,21 @@ impl Schema<'_> {
                 tables.push(other);
             }
         }
+        self.fire(&tables, true)?;
         let catalog = &self.frame.services.instance.catalog;
         catalog.truncate(&mut self.frame.txn.borrow_mut(), &tables, truncate.restart_identity)?;
+        self.fire(&tables, false)?;
         Ok(tag("TRUNCATE TABLE"))
+    }
+
+    /// TRUNCATE triggers, before or behind.
+    fn fire(&self, tables: &[Arc<TableDef>], before: bool) -> Result<(), Failure> {
+        if tables.iter().all(|table| table.triggers.is_empty()) {
+            return Ok(());
+        }
+        let fire = |table: &Arc<TableDef>| {
+            self.frame.with_context(&[], |cx| fire_statement(cx, table, TriggerEvent::Truncate, before))
+        };
+        Ok(tables.iter().try_for_each(fire)?)
     }
 }

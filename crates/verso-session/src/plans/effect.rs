@@ -15,6 +15,9 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::CreateTableAs(_) => "CREATE TABLE AS",
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
         Statement::CreateFunction(_) => "CREATE FUNCTION",
+        Statement::CreateTrigger(_) => "CREATE TRIGGER",
+        Statement::DropTrigger(_) => "DROP TRIGGER",
+        Statement::RenameTrigger(_) => "ALTER TRIGGER",
         Statement::Drop(drop) => match drop.kind {
             DropKind::Table => "DROP TABLE",
             DropKind::Sequence => "DROP SEQUENCE",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef};
+use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef, TriggerDef};
 use verso_exec::context::{Binding, Described};
 use verso_exec::error::{ExecError, Raised};
 use verso_exec::plan::{Check, PlFunction, Statement as Bound, TypedExpr};
@@ -11,7 +11,7 @@ use verso_types::SqlType;
 use super::Services;
 use verso_parser::syntax::Statement;
 use verso_parser::{parse_body, parse_script};
-use verso_planner::bind::{Binder, bind_block, bind_function, bind_sql_function};
+use verso_planner::bind::{Binder, bind_block, bind_function, bind_sql_function, bind_trigger};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Services {
@@ -49,20 +49,32 @@ impl Binding for Services {
         function: &Arc<FunctionDef>,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>, ExecError> {
-        self.compile(function, catalog).map_err(|error| {
-            let context = error.context.map(String::from);
-            let raised = Raised {
-                sqlstate: error.sqlstate.into(),
-                message: error.message,
-                detail: error.detail.map(Into::into),
-                hint: error.hint.map(Into::into),
-            };
-            let inner = ExecError::Raised(Box::new(raised));
-            match context {
-                Some(context) => ExecError::InFunction { error: Box::new(inner), context },
-                None => inner,
-            }
-        })
+        self.compile(function, catalog).map_err(uncompiled)
+    }
+
+    fn compile_trigger(
+        &self,
+        trigger: &Arc<TriggerDef>,
+        function: Option<&Arc<FunctionDef>>,
+        table: &Arc<TableDef>,
+        catalog: &Arc<CatalogSnapshot>,
+    ) -> Result<Arc<PlFunction>, ExecError> {
+        let bound = self.instance.function((trigger.oid.0, catalog.version), || {
+            let statements = trigger.action.as_ref().map(|action| &action.body);
+            let text = function.map(|function| &function.body).or(statements);
+            let block = parse_body(text.map_or("", |text| text))?;
+            let zone = &self.settings.time_zone;
+            bind_trigger(trigger, function.map(|function| &**function), table, &block, catalog, zone)
+        });
+        bound.map_err(uncompiled)
+    }
+
+    fn trigger_condition(
+        &self,
+        trigger: &Arc<TriggerDef>,
+        table: &Arc<TableDef>,
+    ) -> Result<TypedExpr, ExecError> {
+        self.bound(|binder| binder.stored_trigger_condition(trigger, table))
     }
 
     fn row_checks(&self, table: &Arc<TableDef>) -> Result<Vec<Check>, ExecError> {
@@ -130,5 +142,21 @@ impl Binding for Services {
             let context = format!("SQL statement \"{text}\"");
             ExecError::InFunction { error: Box::new(ExecError::Raised(Box::new(raised))), context }
         })
+    }
+}
+
+/// The error of a body that cannot be bound.
+fn uncompiled(error: SqlError) -> ExecError {
+    let context = error.context.map(String::from);
+    let raised = Raised {
+        sqlstate: error.sqlstate.into(),
+        message: error.message,
+        detail: error.detail.map(Into::into),
+        hint: error.hint.map(Into::into),
+    };
+    let inner = ExecError::Raised(Box::new(raised));
+    match context {
+        Some(context) => ExecError::InFunction { error: Box::new(inner), context },
+        None => inner,
     }
 }

@@ -88,6 +88,7 @@ impl Session {
     ) -> Result<T, SqlError> {
         let active = self.transaction.get()?;
         let notices = self.services.notices.count();
+        let waiting = self.services.deferred.borrow().events.len();
         let mut tries = 0;
         self.services.contended.borrow_mut().clear();
         loop {
@@ -113,6 +114,7 @@ impl Session {
                 Err(failure) => failure,
             };
             active.txn.borrow_mut().abort_statement()?;
+            self.services.deferred.borrow_mut().events.truncate(waiting);
             let last = results.sent || self.services.has_ended.get();
             if !conflict || !active.state.restarts() || last || tries > RESTARTS_MAX {
                 return Err(error);

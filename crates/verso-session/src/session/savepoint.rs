@@ -16,6 +16,7 @@ impl Session {
     pub(crate) fn savepoint(&mut self, name: &Name) -> Result<CommandTag, SqlError> {
         let settings = self.services.settings.shared();
         let constraints = self.services.deferred.borrow().modes.clone();
+        let events = self.services.deferred.borrow().events.len();
         let active = self.block_with_savepoints("SAVEPOINT")?;
         if active.state.condition != Condition::Good {
             return Err(in_failed_transaction());
@@ -28,6 +29,7 @@ impl Session {
             changed: active.state.settings.clone(),
             read_only: active.state.modes.read_only,
             constraints,
+            events,
         });
         Ok(tag("SAVEPOINT"))
     }
@@ -40,11 +42,12 @@ impl Session {
         active.state.return_to(found);
         let savepoint = &active.state.savepoints[found];
         let settings = Arc::clone(&savepoint.settings);
-        let constraints = savepoint.constraints.clone();
+        let (constraints, events) = (savepoint.constraints.clone(), savepoint.events);
         active.set_read_only(savepoint.read_only);
         let shown = active.state.modes.shown();
         self.services.transaction.set(Some(shown));
         self.services.deferred.borrow_mut().modes = constraints;
+        self.services.deferred.borrow_mut().events.truncate(events);
         if self.services.settings.restore(settings) {
             self.settings_changed();
         }

@@ -54,7 +54,9 @@ pub(crate) fn takes(name: &str, value: &str) -> bool {
         "bytea_output" => value.eq_ignore_ascii_case("hex"),
         "default_with_oids" => !matches!(value.to_ascii_lowercase().as_str(), "on" | "true" | "1" | "yes"),
         "idle_session_timeout" => value.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim() == "0",
-        "session_replication_role" => value.eq_ignore_ascii_case("origin"),
+        "session_replication_role" => {
+            ["origin", "replica", "local"].iter().any(|role| value.eq_ignore_ascii_case(role))
+        }
         _ => true,
     }
 }
@@ -81,7 +83,7 @@ mod tests {
         for (name, value) in [
             ("bytea_output", "escape"),
             ("idle_session_timeout", "5min"),
-            ("session_replication_role", "replica"),
+            ("session_replication_role", "nobody"),
             ("default_with_oids", "on"),
         ] {
             assert_eq!(settings.set(name, Some(value)).expect_err(name).sqlstate, "22023");

@@ -6,7 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintDef, IndexDef, Oid};
+use verso_catalog::{ConstraintDef, IndexDef, Oid, TriggerDef};
+use verso_exec::exec::DeferredEvent;
 use verso_types::{Value, encode_row};
 
 /// What SET CONSTRAINTS has said.
@@ -25,6 +26,8 @@ pub(crate) struct Deferred {
     pub(crate) modes: ConstraintModes,
     seen: HashSet<(Oid, Vec<u8>)>,
     keys: Vec<(Arc<ConstraintDef>, Vec<Value>, bool)>,
+    /// Triggers that fire at commit.
+    pub(crate) events: super::events::Events,
     /// Storage has been told to put off a unique index.
     pub(crate) unique: bool,
 }
@@ -57,6 +60,19 @@ impl Deferred {
         self.asked(index.constraint.unwrap_or_default(), index.deferrable, index.initially_deferred)
     }
 
+    /// The same of a trigger.
+    pub(crate) fn is_trigger_deferred(&self, trigger: &TriggerDef) -> bool {
+        self.asked(trigger.oid, trigger.deferrable, trigger.initially_deferred)
+    }
+
+    /// The triggers that are due: at commit all, before only those that are not deferred any more.
+    pub(crate) fn due_events(&mut self, commit: bool) -> Vec<DeferredEvent> {
+        let mut events = std::mem::take(&mut self.events);
+        let due = events.take_due(|trigger| commit || !self.is_trigger_deferred(trigger));
+        self.events = events;
+        due
+    }
+
     /// Keeps a key of a foreign key.
     pub(crate) fn note(&mut self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool) {
         let mut bytes = vec![u8::from(referenced)];
@@ -68,7 +84,7 @@ impl Deferred {
 
     /// Whether there is nothing to check at commit.
     pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty() && !self.unique
+        self.keys.is_empty() && !self.unique && self.events.len() == 0
     }
 
     /// At commit all keys, before only those of constraints that are not deferred any more, which stay.

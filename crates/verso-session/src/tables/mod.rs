@@ -5,7 +5,7 @@
 //! | [`cursor`] | rows read, rows changed |
 //! | [`reference`] | what foreign keys ask for beyond a snapshot |
 //! | [`opened`] | tables that were used before |
-//! | [`deferred`] | what is put off to the commit |
+//! | [`deferred`], [`events`] | what is put off to the commit; triggers among that |
 //! | [`duplicate`] | which row a unique index refused |
 //!
 //! 1. A table is locked before it is opened. Of one that is to be changed, or whose rows are to be locked, the definition
@@ -15,19 +15,21 @@
 mod cursor;
 mod deferred;
 mod duplicate;
+mod events;
 mod opened;
 mod reference;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef};
+use verso_catalog::{Catalog, ConstraintDef, IndexDef, SequenceDef, TableDef, TriggerDef};
 use verso_exec::context::AdvisoryCall;
 use verso_exec::error::{ExecError, Result};
 use verso_exec::exec::{
-    Change, ChangeCursor, LockRows, References, Scan, Sequences, TableCursor, TransactionControl,
-    TransactionState,
+    Change, ChangeCursor, DeferredEvent, LockRows, References, Scan, Sequences, TableCursor,
+    TransactionControl, TransactionState,
 };
+use verso_exec::memory::Memory;
 use verso_storage::heap::{Heap, ScanBatch, ScanSpec};
 use verso_storage::index::{Index, KeyRange};
 use verso_storage::{
@@ -332,6 +334,14 @@ impl References for EngineTables<'_> {
     fn defer(&self, constraint: &Arc<ConstraintDef>, key: &[Value], referenced: bool) {
         self.deferred.borrow_mut().note(constraint, key, referenced);
     }
+
+    fn is_trigger_deferred(&self, trigger: &TriggerDef) -> bool {
+        self.deferred.borrow().is_trigger_deferred(trigger)
+    }
+
+    fn defer_trigger(&self, event: DeferredEvent, memory: Memory<'_>) -> Result<()> {
+        self.deferred.borrow_mut().events.push(event, memory)
+    }
 }
 
 impl Sequences for EngineTables<'_> {
@@ -403,14 +413,20 @@ impl TransactionControl for EngineTables<'_> {
     }
 
     fn savepoint(&self, name: &str) -> Result<()> {
-        Ok(self.txn.borrow_mut().savepoint(name)?)
+        self.txn.borrow_mut().savepoint(name)?;
+        self.deferred.borrow_mut().events.mark(name);
+        Ok(())
     }
 
     fn rollback_to(&self, name: &str) -> Result<()> {
-        Ok(self.txn.borrow_mut().rollback_to(name)?)
+        self.txn.borrow_mut().rollback_to(name)?;
+        self.deferred.borrow_mut().events.return_to(name);
+        Ok(())
     }
 
     fn release(&self, name: &str) -> Result<()> {
-        Ok(self.txn.borrow_mut().release(name)?)
+        self.txn.borrow_mut().release(name)?;
+        self.deferred.borrow_mut().events.release(name);
+        Ok(())
     }
 }

@@ -15,4 +15,6 @@ pub(crate) struct Savepoint {
     pub(crate) read_only: bool,
     /// What SET CONSTRAINTS had said.
     pub(crate) constraints: ConstraintModes,
+    /// How many triggers waited for the commit.
+    pub(crate) events: usize,
 }

@@ -11,6 +11,7 @@ mod statements;
 mod timeouts;
 mod tpch;
 mod transactions;
+mod triggers;
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ use super::super::ExecContext;
 use super::super::access::{Access, Found};
 use super::super::change::{DeleteStatement, UpdateStatement};
 use super::super::operator::{compile, types_of};
+use super::super::trigger::{TriggerEvent, triggers_change_rows};
 use super::parent::key_text;
 use super::{foreign, key_columns_read, positions};
 use crate::error::{ExecError, Result};
@@ -156,8 +157,12 @@ impl Child {
     pub(super) fn update(
         &self,
         cx: &ExecContext<'_>,
-        assignments: Vec<(usize, TypedExpr)>,
+        mut assignments: Vec<(usize, TypedExpr)>,
     ) -> Result<UpdateStatement> {
+        let named = assignments.len();
+        if triggers_change_rows(&self.table, TriggerEvent::Update) {
+            keep_others(&mut assignments, &self.table);
+        }
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let checks = cx.services.binding.row_checks(&self.table)?;
         let mut columns = key_columns_read(&self.table, Some(&assigned));
@@ -180,9 +185,20 @@ impl Child {
             checks: checks_over(checks, &columns, &assigned),
             columns,
             assignments,
+            named,
             returning: None,
         };
         Ok(UpdateStatement::new(&update, cx.executor))
+    }
+}
+
+/// Adds to the assignments of an UPDATE that the other columns, of which all are read, keep their values: triggers may set
+/// any of them.
+pub fn keep_others(assignments: &mut Vec<(usize, TypedExpr)>, table: &TableDef) {
+    for (at, column) in table.columns.iter().enumerate() {
+        if !assignments.iter().any(|(assigned, _)| *assigned == at) {
+            assignments.push((at, TypedExpr::column(at, column.ty.clone())));
+        }
     }
 }
 

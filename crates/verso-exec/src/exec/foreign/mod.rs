@@ -17,7 +17,7 @@ mod parent;
 mod referenced;
 mod referencing;
 
-pub use child::checks_over;
+pub use child::{checks_over, keep_others};
 pub use later::{check_deferred_key, check_foreign_key};
 
 use std::collections::{HashSet, VecDeque};
@@ -29,6 +29,7 @@ use verso_types::{Value, eq_sql};
 use self::referenced::Incoming;
 use self::referencing::Outgoing;
 use super::ExecContext;
+use super::trigger::{TriggerEvent, Triggers, triggers_read_rows};
 use crate::error::Result;
 
 /// The foreign keys that a statement's changes of a table concern, with the keys noted so far.
@@ -49,10 +50,14 @@ fn foreign(constraint: &ConstraintDef) -> Option<&ForeignKey> {
     }
 }
 
-/// The columns that have to be read before rows are changed: all of them that keys are made of. `assigned` are the
+/// The columns that have to be read before rows are changed: all of them that keys are made of, or that triggers see. `assigned` are the
 /// columns an UPDATE sets; `None` is a DELETE. Indexes into `table.columns`.
 #[must_use]
 pub fn key_columns_read(table: &Arc<TableDef>, assigned: Option<&[usize]>) -> Vec<usize> {
+    let event = if assigned.is_some() { TriggerEvent::Update } else { TriggerEvent::Delete };
+    if triggers_read_rows(table, event, assigned.unwrap_or_default()) {
+        return (0..table.columns.len()).collect();
+    }
     let keys = match assigned {
         Some(assigned) => ForeignKeys::of_update(table, assigned),
         None => ForeignKeys::of_delete(table),
@@ -107,6 +112,21 @@ impl ForeignKeys {
         Ok(())
     }
 
+    /// Notes a row that changes, as far as its keys do.
+    pub fn note_changed(&mut self, old: &[Value], new: &[Value]) -> Result<()> {
+        for key in &mut self.outgoing {
+            let same = |column: &usize| {
+                old[*column].is_null() && new[*column].is_null() || eq_sql(&old[*column], &new[*column])
+            };
+            if !key.columns.iter().all(same) {
+                key.note(&self.table, key.columns.iter().map(|column| new[*column].clone()).collect())?;
+            }
+        }
+        let after = |column: usize, _: usize| new[column].clone();
+        self.note_old(1, |column, _| old[column].clone(), Some(&after));
+        Ok(())
+    }
+
     /// Notes rows that go or change: `old` gives their values, `new` those of an UPDATE.
     pub fn note_old(
         &mut self,
@@ -130,8 +150,9 @@ impl ForeignKeys {
         }
     }
 
-    /// At the end of the statement: checks and does what the keys noted ask for.
-    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+    /// At the end of the statement: checks and does what the keys noted ask for. The triggers of what goes along are left
+    /// to the caller, whose own come first.
+    pub fn finish(&mut self, cx: &ExecContext<'_>, along: &mut Vec<Box<Triggers>>) -> Result<()> {
         if self.outgoing.iter().all(|key| key.keys.is_empty())
             && self.incoming.iter().all(|key| key.keys.is_empty())
         {
@@ -149,7 +170,7 @@ impl ForeignKeys {
             cx.check_cancelled()?;
             within_statement(cx, |cx| {
                 for key in keys.incoming.iter().filter(|key| !key.keys.is_empty()) {
-                    key.act(cx, &keys.table, &mut queue)?;
+                    key.act(cx, &keys.table, &mut queue, along)?;
                 }
                 Ok(())
             })?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use verso_catalog::{ConstraintDef, ReferentialAction, TableDef};
 use verso_types::{Batch, CastKind, Value, cast};
 
+use super::super::trigger::Triggers;
 use super::super::{ExecContext, Sink};
 use super::child::{Child, still_referenced};
 use super::parent::Parent;
@@ -41,6 +42,7 @@ impl Incoming {
         cx: &ExecContext<'_>,
         parent: &Arc<TableDef>,
         queue: &mut VecDeque<ForeignKeys>,
+        along: &mut Vec<Box<Triggers>>,
     ) -> Result<()> {
         let update = self.keys.iter().any(|(_, new)| new.is_some());
         let action = self.action(update);
@@ -50,15 +52,19 @@ impl Incoming {
         let Some(child) = Child::find(cx, parent, &self.constraint) else { return Ok(()) };
         if action == ReferentialAction::Cascade && !update {
             let mut delete = child.delete(cx.executor);
+            delete.begin(cx)?;
             for (old, _) in &self.keys {
                 if let Some(key) = child.key(cx, old) {
                     delete.run_changes(&cx.with_params(&key), &mut Nowhere)?;
                 }
             }
-            queue.push_back(delete.into_keys());
+            let (keys, triggers) = delete.into_parts();
+            queue.push_back(keys);
+            along.extend(triggers);
             return Ok(());
         }
         let mut statement = child.update(cx, self.assignments(cx, &child, action, update)?)?;
+        statement.begin(cx)?;
         for (old, new) in &self.keys {
             let Some(mut params) = child.key(cx, old) else { continue };
             if let (Some(new), ReferentialAction::Cascade) = (new, action) {
@@ -70,7 +76,9 @@ impl Incoming {
             }
             statement.run_changes(&cx.with_params(&params), &mut Nowhere)?;
         }
-        queue.push_back(statement.into_keys());
+        let (keys, triggers) = statement.into_parts();
+        queue.push_back(keys);
+        along.extend(triggers);
         Ok(())
     }
 

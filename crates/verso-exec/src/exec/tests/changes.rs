@@ -11,6 +11,7 @@ fn update(items: &Arc<TableDef>, filter: Option<TypedExpr>, assignments: Vec<(us
         joined: None,
         access: None,
         filter,
+        named: assignments.len(),
         assignments,
         checks: Vec::new(),
         returning: None,

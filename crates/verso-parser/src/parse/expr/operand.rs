@@ -205,13 +205,20 @@ impl Cursor<'_> {
         }
     }
 
-    /// `a`, `t.a`, `s.t.a`, `f(…)`, `s.f(…)`.
+    /// `a`, `t.a`, `s.t.a`, `f(…)`, `s.f(…)`; `t.*`, whose second part is `*`.
     fn column_or_call(&mut self) -> Result<Expr, SyntaxError> {
         let start = self.here();
         let mut parts = vec![self.name()?];
         while self.peek() == Token::Period && self.peek_at(1) != Token::Mul {
             self.advance();
             parts.push(self.label()?);
+        }
+        if self.peek() == Token::Period && self.peek_at(1) == Token::Mul && parts.len() == 1 {
+            self.advance();
+            self.advance();
+            parts.push(Name { text: "*".to_string(), at: self.last() });
+            let at = self.since(start);
+            return Ok(node(ExprKind::Column(parts), at, at.start));
         }
         match self.peek() {
             Token::LParen => self.call(parts),

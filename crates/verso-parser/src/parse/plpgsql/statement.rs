@@ -75,6 +75,9 @@ impl<'s> Body<'s> {
             "open" | "fetch" | "move" | "close" | "do" => {
                 return Err(self.unsupported(&format!("{} in PL/pgSQL", word.to_uppercase())));
             }
+            _ if matches!(next, Some(Token::Period)) && self.field_assignment_follows() => {
+                self.field_assignment()?
+            }
             _ if matches!(next, Some(Token::Period)) && self.assignment_follows() => {
                 return Err(self.unsupported("assignment to a field"));
             }
@@ -105,6 +108,24 @@ impl<'s> Body<'s> {
         let value = self.expr(value)?;
         self.semicolon()?;
         Ok(PlStatementKind::Assign { target, path, value })
+    }
+
+    /// Whether `r.a :=` comes next.
+    fn field_assignment_follows(&self) -> bool {
+        let token = |n: usize| self.source.tokens().get(self.at + n).map(|token| &token.token);
+        matches!(token(2), Some(Token::Word(_) | Token::Quoted(_)))
+            && matches!(token(3), Some(Token::Assignment | Token::Eq))
+    }
+
+    fn field_assignment(&mut self) -> Result<PlStatementKind, SyntaxError> {
+        let record = self.name()?;
+        self.at += 1;
+        let field = self.label_name()?;
+        self.at += 1;
+        let value = self.until_semicolon()?;
+        let value = self.expr(value)?;
+        self.semicolon()?;
+        Ok(PlStatementKind::AssignField { record, field, value })
     }
 
     fn conditional(&mut self) -> Result<PlStatementKind, SyntaxError> {

@@ -81,6 +81,15 @@ impl<'s> Body<'s> {
         Ok(name)
     }
 
+    /// A word of any class, or a quoted name.
+    pub(super) fn label_name(&mut self) -> Result<Name, SyntaxError> {
+        let tokens = &self.source.tokens()[self.at.min(self.source.tokens().len())..];
+        let name = Cursor::new(self.source, &tokens[..tokens.len().min(1)]).label();
+        let name = name.map_err(|_| self.unexpected())?;
+        self.at += 1;
+        Ok(name)
+    }
+
     /// Takes the tokens up to (not including) the first that `stop` accepts outside of parentheses and CASE … END.
     pub(super) fn until(&mut self, stop: impl Fn(&Lexeme) -> bool) -> Result<&'s [Lexeme], SyntaxError> {
         let tokens = &self.source.tokens()[self.at..];

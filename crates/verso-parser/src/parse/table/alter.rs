@@ -19,6 +19,10 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "table" => None,
         "index" => Some(DropKind::Index),
         "sequence" => Some(DropKind::Sequence),
+        "trigger" => {
+            cursor.advance();
+            return super::super::trigger::alter_trigger(cursor);
+        }
         _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
     };
     cursor.advance();
@@ -101,6 +105,9 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
             check_parameter("lock_level", &level).map_err(|error| error.at(start))?;
             cursor.expect_token(&Token::RParen)?;
             Ok(AlterAction::Options(vec![("lock_level".to_string(), level)]))
+        }
+        "enable" | "disable" if cursor.is_at(1, "trigger") || cursor.is_at(2, "trigger") => {
+            super::super::trigger::trigger_action(cursor)?.ok_or_else(|| cursor.unexpected())
         }
         "alter" => {
             cursor.advance();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{Identity, TableDef};
-use verso_exec::exec::checks_over;
+use verso_exec::exec::{TriggerEvent, checks_over, keep_others, triggers_change_rows};
 use verso_exec::plan::{Delete, Insert, MergeAction, Plan, Returning, TypedExpr, Update};
 use verso_types::{SqlType, Value};
 
@@ -27,6 +27,8 @@ pub(super) struct When {
 /// What is done with a row, and the values that it takes.
 pub(super) struct Action {
     kind: Kind,
+    /// How many columns an UPDATE names: behind those, the others keep their values, for triggers that may set them.
+    named: usize,
     /// Away once they are columns of the query.
     values: Vec<TypedExpr>,
     /// Where these columns are, and how many.
@@ -44,7 +46,7 @@ enum Kind {
 
 impl Action {
     fn new(kind: Kind, values: Vec<TypedExpr>) -> Action {
-        Action { kind, count: values.len(), values, first: 0 }
+        Action { kind, named: values.len(), count: values.len(), values, first: 0 }
     }
 
     /// The values, to be computed with the rows.
@@ -130,9 +132,13 @@ impl Binder<'_> {
                 syntax::MergeAction::Nothing => None,
                 syntax::MergeAction::Delete => Some(Action::new(Kind::Delete, Vec::new())),
                 syntax::MergeAction::Update(assignments) => {
-                    let assigned = self.assignments(assignments, table, scope, None)?;
+                    let mut assigned = self.assignments(assignments, table, scope, None)?;
+                    let named = assigned.len();
+                    if triggers_change_rows(table, TriggerEvent::Update) {
+                        keep_others(&mut assigned, table);
+                    }
                     let (targets, values) = assigned.into_iter().unzip();
-                    Some(Action::new(Kind::Update(targets), values))
+                    Some(Action { named, ..Action::new(Kind::Update(targets), values) })
                 }
                 syntax::MergeAction::Insert { columns, overriding, values } => {
                     let values = self.merge_insert(columns, *overriding, values.as_deref(), table, scope)?;
@@ -222,6 +228,7 @@ impl Binder<'_> {
                         .enumerate()
                         .map(|(n, target)| (target, value(n)))
                         .collect(),
+                    named: action.named,
                     returning,
                     table,
                 })

@@ -11,10 +11,13 @@ use verso_parser::syntax::{Expr, Query};
 impl Body<'_> {
     pub(super) fn return_value(&self, value: Option<&Expr>) -> Result<PlStatementKind, SqlError> {
         let mismatch = |text: &str| SqlError::new(sqlstate::DATATYPE_MISMATCH, text);
+        if self.returns == PlReturn::Trigger {
+            return self.return_row(value);
+        }
         let value = match (&self.returns, value) {
             (PlReturn::Void | PlReturn::Rows(_), None) => None,
             (PlReturn::Scalar(ty), Some(value)) => Some(self.value(value, "return value", ty)?),
-            (PlReturn::Void, Some(value)) => {
+            (PlReturn::Void | PlReturn::Trigger, Some(value)) => {
                 let text = "RETURN cannot have a parameter in function returning void";
                 return Err(mismatch(text).at(value.at.start));
             }
@@ -23,7 +26,7 @@ impl Body<'_> {
                     .with_hint("Use RETURN NEXT or RETURN QUERY.")
                     .at(value.at.start));
             }
-            (PlReturn::Scalar(_), None) => {
+            (PlReturn::Scalar(_) | PlReturn::Trigger, None) => {
                 return Err(SqlError::syntax("missing expression at or near \";\""));
             }
         };

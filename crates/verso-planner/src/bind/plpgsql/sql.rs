@@ -32,7 +32,7 @@ pub fn bind_sql_function(
         body.declare(&arg.name, arg.ty.clone(), false);
     }
     let returns = match &function.returns {
-        FunctionReturn::Void | FunctionReturn::Procedure(_) => PlReturn::Void,
+        FunctionReturn::Void | FunctionReturn::Procedure(_) | FunctionReturn::Trigger => PlReturn::Void,
         FunctionReturn::Scalar(ty) => PlReturn::Scalar(ty.clone()),
         FunctionReturn::Set(ty) => PlReturn::Rows(vec![ty.clone()]),
         FunctionReturn::Table(columns) => PlReturn::Rows(columns.iter().map(|(_, ty)| ty.clone()).collect()),
@@ -56,6 +56,7 @@ pub fn bind_sql_function(
         returns,
         found: None,
         body: block,
+        trigger: None,
     })
 }
 
@@ -65,7 +66,7 @@ fn mismatch(returns: &PlReturn, detail: &str) -> SqlError {
         PlReturn::Scalar(ty) => ty.pg_name(),
         PlReturn::Rows(types) if types.len() == 1 => types[0].pg_name(),
         PlReturn::Rows(_) => "record".to_string(),
-        PlReturn::Void => "void".to_string(),
+        PlReturn::Void | PlReturn::Trigger => "void".to_string(),
     };
     let text = format!("return type mismatch in function declared to return {declared}");
     SqlError::new(sqlstate::INVALID_FUNCTION_DEFINITION, text).with_detail(detail.to_string())
@@ -79,7 +80,7 @@ impl Body<'_> {
         steps: &mut Vec<PlStatementKind>,
     ) -> Result<(), SqlError> {
         let types: &[SqlType] = match returns {
-            PlReturn::Void => &[],
+            PlReturn::Void | PlReturn::Trigger => &[],
             PlReturn::Scalar(ty) => std::slice::from_ref(ty),
             PlReturn::Rows(types) => types,
         };

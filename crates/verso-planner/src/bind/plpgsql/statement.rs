@@ -21,12 +21,16 @@ impl Body<'_> {
         let mut all = Vec::with_capacity(statements.len());
         for statement in statements {
             self.line = statement.line;
-            all.push(PlStatement { line: statement.line, kind: self.statement(&statement.kind)? });
+            let kind = match self.trigger {
+                None => self.statement(&statement.kind)?,
+                Some(_) => self.lazily(&statement.kind)?,
+            };
+            all.push(PlStatement { line: statement.line, kind });
         }
         Ok(all)
     }
 
-    fn statement(&mut self, statement: &Syntax) -> Result<PlStatementKind, SqlError> {
+    pub(super) fn statement(&mut self, statement: &Syntax) -> Result<PlStatementKind, SqlError> {
         Ok(match statement {
             Syntax::Block(block) => PlStatementKind::Block(self.block(block)?),
             Syntax::Null => PlStatementKind::Nothing,
@@ -37,6 +41,10 @@ impl Body<'_> {
                     return Ok(PlStatementKind::Assign { slot, value });
                 }
                 PlStatementKind::Assign { slot, value: self.value(value, &target.text, &ty)? }
+            }
+            Syntax::AssignField { record, field, value } => {
+                let (slot, ty) = self.field(record, field)?;
+                PlStatementKind::Assign { slot, value: self.value(value, &field.text, &ty)? }
             }
             Syntax::If { branches, otherwise } => {
                 let mut bound = Vec::new();

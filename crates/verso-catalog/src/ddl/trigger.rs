@@ -1,0 +1,206 @@
+//! CREATE TRIGGER, ALTER TRIGGER, DROP TRIGGER; what ALTER TABLE says of triggers.
+
+use std::sync::Arc;
+
+use verso_storage::{TableLockMode, Txn};
+
+use super::alter::mentions;
+use super::table::find_table;
+use crate::catalog::Catalog;
+use crate::definition::{ColumnDef, FunctionDef, Oid, TableDef};
+use crate::error::CatalogError;
+use crate::request::{NewTrigger, TriggersOf};
+use crate::snapshot::CatalogSnapshot;
+use crate::store;
+use crate::system::assemble::trigger_row;
+use crate::system::field::{Letter, Name};
+use crate::system::row::TriggerRow;
+use crate::trigger::{TriggerDef, TriggerEnabled};
+
+impl Catalog {
+    /// Makes a trigger, or with `replace` changes the one of that name.
+    ///
+    /// # Errors
+    /// `Missing` (the table), `InvalidDefinition` (42710, the name is taken), `SystemObject`; storage's.
+    pub fn create_trigger(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        table: &str,
+        new: &NewTrigger,
+        replace: bool,
+    ) -> Result<Oid, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let table = find_table(&snapshot, schema, table)?;
+        let known = table.trigger(&new.name);
+        if let Some(known) = known {
+            let text = format!("trigger \"{}\" for relation \"{}\"", new.name, table.name);
+            if !replace {
+                return Err(CatalogError::invalid("42710", format!("{text} already exists")));
+            }
+            if known.constraint {
+                return Err(CatalogError::invalid("42710", format!("{text} is a constraint trigger")));
+            }
+        }
+        let oid = match known {
+            Some(known) => known.oid,
+            None => self.new_oid()?,
+        };
+        let definition = TriggerDef {
+            oid,
+            name: Arc::clone(&new.name),
+            table: table.oid,
+            function: new.function,
+            kind: new.kind,
+            columns: new.columns.clone(),
+            condition: new.condition.clone(),
+            args: new.args.clone(),
+            enabled: TriggerEnabled::Origin,
+            constraint: new.constraint,
+            other_table: new.other_table,
+            deferrable: new.deferrable,
+            initially_deferred: new.initially_deferred,
+            old_table: new.old_table.clone(),
+            new_table: new.new_table.clone(),
+            action: new.action.clone(),
+        };
+        self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareRowExclusive)?;
+        self.change(txn, |txn| {
+            store::delete(&self.engine, txn, |row: &TriggerRow| row.oid == oid)?;
+            store::insert(&self.engine, txn, &[trigger_row(&definition)])
+        })?;
+        Ok(oid)
+    }
+
+    /// Drops a trigger of a table.
+    ///
+    /// # Errors
+    /// `Missing` (the table), `InvalidDefinition` (42704, the trigger); storage's.
+    pub fn drop_trigger(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        table: &str,
+        name: &str,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let table = find_table(&snapshot, schema, table)?;
+        let oid = trigger_of(&table, name)?.oid;
+        self.lock_out(txn, &table, &snapshot)?;
+        self.change(txn, |txn| store::delete(&self.engine, txn, |row: &TriggerRow| row.oid == oid)).map(drop)
+    }
+
+    /// Gives a trigger another name.
+    ///
+    /// # Errors
+    /// As [`Catalog::drop_trigger`]; 42710 where the new name is taken.
+    pub fn rename_trigger(
+        &self,
+        txn: &mut Txn,
+        schema: Option<&str>,
+        table: &str,
+        name: &str,
+        to: &Arc<str>,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let table = find_table(&snapshot, schema, table)?;
+        let oid = trigger_of(&table, name)?.oid;
+        if table.trigger(to).is_some() {
+            let text = format!("trigger \"{to}\" for relation \"{}\" already exists", table.name);
+            return Err(CatalogError::invalid("42710", text));
+        }
+        self.lock_out(txn, &table, &snapshot)?;
+        self.change(txn, |txn| {
+            let is_it = |row: &TriggerRow| row.oid == oid;
+            store::update(&self.engine, txn, is_it, |row| row.tgname = Name(Arc::clone(to)))
+        })?;
+        Ok(())
+    }
+
+    /// Says which triggers of a table fire.
+    pub(super) fn enable_triggers(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        which: &TriggersOf,
+        enabled: TriggerEnabled,
+    ) -> Result<(), CatalogError> {
+        let only = match which {
+            TriggersOf::Named(name) => Some(trigger_of(table, name)?.oid),
+            TriggersOf::All => None,
+        };
+        let is_it = |row: &TriggerRow| row.tgrelid == table.oid && only.is_none_or(|oid| row.oid == oid);
+        store::update(&self.engine, txn, is_it, |row| row.tgenabled = Letter(enabled.letter()))?;
+        Ok(())
+    }
+
+    /// The triggers that call a function are dropped along, or in the way of its end. Yields what was dropped.
+    pub(super) fn release_triggers(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        function: &FunctionDef,
+        cascade: bool,
+    ) -> Result<Vec<String>, CatalogError> {
+        let mut named = Vec::new();
+        for table in snapshot.tables() {
+            for trigger in table.triggers.iter().filter(|trigger| trigger.function == function.oid) {
+                named.push((table, format!("trigger {} on table {}", trigger.name, table.name)));
+            }
+        }
+        if !cascade {
+            let what = format!("function {}", function.signature());
+            let lines = named.iter().map(|(_, text)| format!("{text} depends on {what}")).collect();
+            super::refuse_if_needed(what, lines)?;
+            return Ok(Vec::new());
+        }
+        for (table, _) in &named {
+            self.lock_out(txn, table, snapshot)?;
+        }
+        if !named.is_empty() {
+            self.change(txn, |txn| {
+                store::delete(&self.engine, txn, |row: &TriggerRow| row.tgfoid == function.oid)
+            })?;
+        }
+        Ok(named.into_iter().map(|(_, text)| text).collect())
+    }
+
+    /// The triggers that name a column are dropped along, or in the way of its end.
+    pub(super) fn release_column(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        column: &ColumnDef,
+        what: String,
+        cascade: bool,
+    ) -> Result<(), CatalogError> {
+        let needs = |trigger: &&Arc<TriggerDef>| {
+            trigger.columns.contains(&column.id)
+                || trigger.condition.as_deref().is_some_and(|text| mentions(text, &column.name))
+        };
+        let needing: Vec<&Arc<TriggerDef>> = table.triggers.iter().filter(needs).collect();
+        if !cascade {
+            let line = |trigger: &&Arc<TriggerDef>| {
+                format!("trigger {} on table {} depends on {what}", trigger.name, table.name)
+            };
+            let lines = needing.iter().map(line).collect();
+            return super::refuse_if_needed(what, lines);
+        }
+        store::delete(&self.engine, txn, |row: &TriggerRow| {
+            needing.iter().any(|trigger| trigger.oid == row.oid)
+        })?;
+        Ok(())
+    }
+
+    /// Drops the triggers of a table that goes.
+    pub(super) fn remove_triggers(&self, txn: &mut Txn, table: Oid) -> Result<(), CatalogError> {
+        store::delete(&self.engine, txn, |row: &TriggerRow| row.tgrelid == table).map(drop)
+    }
+}
+
+fn trigger_of<'t>(table: &'t TableDef, name: &str) -> Result<&'t Arc<TriggerDef>, CatalogError> {
+    table.trigger(name).ok_or_else(|| {
+        let text = format!("trigger \"{name}\" for table \"{}\" does not exist", table.name);
+        CatalogError::invalid("42704", text)
+    })
+}

@@ -1,0 +1,102 @@
+//! UPDATE and DELETE where BEFORE ROW triggers may replace or skip rows: each row is changed before the next is looked at.
+//!
+//! The rows come from a query that has found all of them before ([`Scan`]'s `joined`), so that nothing a trigger does
+//! brings further ones. The assignments cover all columns: those that the statement does not name keep their values until a
+//! trigger sets them.
+
+use std::sync::Arc;
+
+use verso_types::{Batch, Value};
+
+use super::{DeleteStatement, Sink, TriggerEvent, UpdateStatement, changed_by_trigger, whole};
+use crate::error::Result;
+use crate::exec::ExecContext;
+use crate::exec::statement::column_types;
+
+impl UpdateStatement {
+    pub(super) fn run_by_row(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let Self { scan, targets, target_ids, values, checks, keys, triggers, batch, returning } = self;
+        let Some(triggers) = triggers else { return Ok(0) };
+        let event = TriggerEvent::Update;
+        let table = Arc::clone(&scan.table);
+        let (columns, types) = (Arc::clone(&scan.columns), column_types(&table));
+        let value_types = values.types().to_vec();
+        let mut count = 0;
+        scan.for_each(cx, |cursor, selection, _| {
+            let rows = selection
+                .map_or_else(|| cursor.batch().clone(), |selection| cursor.batch().gather(selection));
+            values.eval(&cx.eval(), &rows, batch)?;
+            let olds = Batch { rows: rows.rows, columns: whole(&table, &rows, &columns) };
+            for row in 0..rows.rows {
+                cx.check_cancelled()?;
+                let place = selection.map_or(row as u32, |selection| selection[row]);
+                let old = olds.row(row, &types);
+                let mut new = old.clone();
+                for (target, value) in targets.iter().zip(batch.row(row, &value_types)) {
+                    new[*target] = value;
+                }
+                let Some(new) = triggers.before_row(cx, event, Some(&old), Some(new))? else { continue };
+                if cursor.whole_row(&table, place).is_none_or(|now| now != old) {
+                    return Err(changed_by_trigger(event));
+                }
+                let set: Vec<Value> = targets.iter().map(|target| new[*target].clone()).collect();
+                let mut one = Batch::of_types(&value_types);
+                one.push_row(&set, &value_types)?;
+                let mut both = rows.gather(&[row as u32]);
+                both.columns.extend(one.columns.iter().cloned());
+                checks.check(cx, &one, &both, |_| new.clone())?;
+                cursor.update(Some(&[place]), target_ids, &one, None)?;
+                count += 1;
+                if !keys.is_empty() {
+                    keys.note_changed(&old, &new)?;
+                }
+                let old = olds.gather(&[row as u32]);
+                let mut changed = Batch::of_types(&types);
+                changed.push_row(&new, &types)?;
+                triggers.note(cx, event, 1, Some(&old.columns), Some(&changed.columns))?;
+                if let Some(returning) = returning {
+                    returning.send(cx, &both, sink)?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(count)
+    }
+}
+
+impl DeleteStatement {
+    pub(super) fn run_by_row(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+        let Self { scan, keys, triggers, returning } = self;
+        let Some(triggers) = triggers else { return Ok(0) };
+        let event = TriggerEvent::Delete;
+        let table = Arc::clone(&scan.table);
+        let (columns, types) = (Arc::clone(&scan.columns), column_types(&table));
+        let mut count = 0;
+        scan.for_each(cx, |cursor, selection, _| {
+            let rows = selection
+                .map_or_else(|| cursor.batch().clone(), |selection| cursor.batch().gather(selection));
+            let olds = Batch { rows: rows.rows, columns: whole(&table, &rows, &columns) };
+            for row in 0..rows.rows {
+                cx.check_cancelled()?;
+                let place = selection.map_or(row as u32, |selection| selection[row]);
+                let old = olds.row(row, &types);
+                if triggers.before_row(cx, event, Some(&old), None)?.is_none() {
+                    continue;
+                }
+                if cursor.whole_row(&table, place).is_none_or(|now| now != old) {
+                    return Err(changed_by_trigger(event));
+                }
+                cursor.delete(Some(&[place]), None)?;
+                count += 1;
+                keys.note_old(1, |column, _| old[column].clone(), None);
+                let gone = olds.gather(&[row as u32]);
+                triggers.note(cx, event, 1, Some(&gone.columns), None)?;
+                if let Some(returning) = returning {
+                    returning.send(cx, &rows.gather(&[row as u32]), sink)?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(count)
+    }
+}

@@ -1,0 +1,314 @@
+//! Triggers: which of them a change of rows fires, and when.
+//!
+//! ```text
+//! BEFORE STATEMENT ─► each row: BEFORE ROW ─► check, change ─► noted ─┐
+//!                                                                     ▼ end of the statement
+//!                   keys of foreign keys, and what goes along ─► AFTER ROW of the rows noted ─► AFTER STATEMENT
+//!                                                            └─► the same of what went along, table by table
+//! ```
+//!
+//! G1. A statement over a table without triggers for it has no [`Triggers`]: it pays for one check.
+//! G2. Triggers of one kind fire by name. WHEN of AFTER triggers is asked when a row is noted; a row that nobody wants is
+//!     not kept.
+//! G3. Rows noted are charged to the session's work memory, and go to a file beyond; so do those of transition tables.
+//! G4. Before a row that BEFORE ROW triggers have seen is changed, it is still as they saw it: a trigger that changes it
+//!     itself is an error (27000).
+//! G5. A trigger that is put off to the commit takes its rows along ([`DeferredEvent`]).
+
+mod call;
+mod condition;
+mod deferred;
+mod noted;
+mod transition;
+
+use std::sync::Arc;
+
+use verso_catalog::{TableDef, TriggerDef, TriggerEnabled, TriggerKind};
+use verso_types::Value;
+
+use self::call::Bound;
+use self::noted::Noted;
+use super::ExecContext;
+use crate::error::{ExecError, Result};
+
+pub(crate) use self::call::TriggerCall;
+pub use self::deferred::{DeferredEvent, fire_deferred};
+pub(crate) use self::noted::Transitions;
+pub(super) use self::transition::TransitionOperator;
+
+/// What happens to a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerEvent {
+    /// INSERT.
+    Insert,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// TRUNCATE.
+    Truncate,
+}
+
+impl TriggerEvent {
+    fn mark(self) -> i16 {
+        match self {
+            TriggerEvent::Insert => TriggerKind::INSERT,
+            TriggerEvent::Update => TriggerKind::UPDATE,
+            TriggerEvent::Delete => TriggerKind::DELETE,
+            TriggerEvent::Truncate => TriggerKind::TRUNCATE,
+        }
+    }
+
+    /// TG_OP.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            TriggerEvent::Insert => "INSERT",
+            TriggerEvent::Update => "UPDATE",
+            TriggerEvent::Delete => "DELETE",
+            TriggerEvent::Truncate => "TRUNCATE",
+        }
+    }
+}
+
+/// The triggers of a table that an event may fire; `assigned` are the columns that an UPDATE names.
+fn fired<'t>(
+    table: &'t TableDef,
+    event: TriggerEvent,
+    assigned: &'t [usize],
+) -> impl Iterator<Item = &'t Arc<TriggerDef>> {
+    let named = move |trigger: &TriggerDef| {
+        event != TriggerEvent::Update
+            || trigger.columns.is_empty()
+            || assigned.iter().any(|at| trigger.columns.contains(&table.columns[*at].id))
+    };
+    table.triggers.iter().filter(move |trigger| {
+        trigger.enabled != TriggerEnabled::Disabled && trigger.kind.has(event.mark()) && named(trigger)
+    })
+}
+
+/// Whether a change has to know the whole rows, for its triggers.
+#[must_use]
+pub fn triggers_read_rows(table: &TableDef, event: TriggerEvent, assigned: &[usize]) -> bool {
+    !table.triggers.is_empty()
+        && fired(table, event, assigned).any(|trigger| {
+            trigger.kind.is_row() || trigger.old_table.is_some() || trigger.new_table.is_some()
+        })
+}
+
+/// Whether triggers may replace or skip the rows of a change.
+#[must_use]
+pub fn triggers_change_rows(table: &TableDef, event: TriggerEvent) -> bool {
+    !table.triggers.is_empty()
+        && table.triggers.iter().any(|trigger| {
+            trigger.enabled != TriggerEnabled::Disabled
+                && trigger.kind.has(event.mark() | TriggerKind::ROW | TriggerKind::BEFORE)
+        })
+}
+
+/// The triggers that a statement fires.
+pub(crate) struct Triggers {
+    table: Arc<TableDef>,
+    sets: Vec<EventTriggers>,
+    /// Rows for AFTER triggers.
+    noted: Noted,
+    /// Once they are bound: whether the session's role was replica then.
+    bound: Option<bool>,
+}
+
+/// The triggers of one event, each kind by name.
+pub(super) struct EventTriggers {
+    event: TriggerEvent,
+    all: Vec<Arc<TriggerDef>>,
+    before_statement: Vec<Bound>,
+    before_row: Vec<Bound>,
+    after_row: Vec<Bound>,
+    after_statement: Vec<Bound>,
+}
+
+impl Triggers {
+    /// Those that these events fire; an UPDATE with the columns it names. None where there are none.
+    pub fn of(table: &Arc<TableDef>, events: &[(TriggerEvent, &[usize])]) -> Option<Box<Triggers>> {
+        if table.triggers.is_empty() {
+            return None;
+        }
+        let set = |(event, assigned): &(TriggerEvent, &[usize])| {
+            let all: Vec<Arc<TriggerDef>> = fired(table, *event, assigned).cloned().collect();
+            (!all.is_empty()).then(|| EventTriggers {
+                event: *event,
+                all,
+                before_statement: Vec::new(),
+                before_row: Vec::new(),
+                after_row: Vec::new(),
+                after_statement: Vec::new(),
+            })
+        };
+        let sets: Vec<EventTriggers> = events.iter().filter_map(set).collect();
+        if sets.is_empty() {
+            return None;
+        }
+        let noted = Noted::new(table, sets.iter().map(|set| set.event));
+        Some(Box::new(Triggers { table: Arc::clone(table), sets, noted, bound: None }))
+    }
+
+    /// A new execution: BEFORE STATEMENT triggers fire.
+    pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.bind(cx)?;
+        self.noted.clear();
+        for set in &mut self.sets {
+            for trigger in &mut set.before_statement {
+                if trigger.wants(cx, None, None)? {
+                    trigger.call(cx, &self.table, set.event, None, None)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bind(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let role = cx.services.settings.setting("session_replication_role");
+        let replica = role.is_some_and(|role| role.eq_ignore_ascii_case("replica"));
+        if self.bound == Some(replica) {
+            return Ok(());
+        }
+        for set in &mut self.sets {
+            let lists = [
+                &mut set.before_statement,
+                &mut set.before_row,
+                &mut set.after_row,
+                &mut set.after_statement,
+            ];
+            lists.into_iter().for_each(Vec::clear);
+            for trigger in set.all.iter().filter(|trigger| trigger.enabled.fires(replica)) {
+                let kind = trigger.kind;
+                let list = match (kind.is_before(), kind.is_row()) {
+                    _ if kind.is_instead() => continue,
+                    (true, true) => &mut set.before_row,
+                    (true, false) => &mut set.before_statement,
+                    (false, true) => &mut set.after_row,
+                    (false, false) => &mut set.after_statement,
+                };
+                list.push(Bound::new(cx, trigger, &self.table)?);
+            }
+        }
+        self.noted.fit(&self.sets);
+        self.bound = Some(replica);
+        Ok(())
+    }
+
+    fn set(&mut self, event: TriggerEvent) -> Option<&mut EventTriggers> {
+        self.sets.iter_mut().find(|set| set.event == event)
+    }
+
+    /// Whether triggers may replace or skip rows.
+    pub fn changes_rows(&self, event: TriggerEvent) -> bool {
+        self.sets.iter().any(|set| set.event == event && !set.before_row.is_empty())
+    }
+
+    /// BEFORE ROW triggers fire. Yields the row as it is to be stored, or for a DELETE the old one; none if it is skipped.
+    pub fn before_row(
+        &mut self,
+        cx: &ExecContext<'_>,
+        event: TriggerEvent,
+        old: Option<&[Value]>,
+        new: Option<Vec<Value>>,
+    ) -> Result<Option<Vec<Value>>> {
+        let table = Arc::clone(&self.table);
+        let mut row = new.or_else(|| old.map(<[Value]>::to_vec)).unwrap_or_default();
+        let Some(set) = self.set(event) else { return Ok(Some(row)) };
+        for trigger in &mut set.before_row {
+            let new = (event != TriggerEvent::Delete).then_some(row.as_slice());
+            if !trigger.wants(cx, old, new)? {
+                continue;
+            }
+            match trigger.call(cx, &table, event, old, new)? {
+                None => return Ok(None),
+                Some(_) if event == TriggerEvent::Delete => {}
+                Some(returned) => row = returned,
+            }
+        }
+        Ok(Some(row))
+    }
+
+    /// Whether AFTER triggers have to be told of rows.
+    pub fn notes(&self, event: TriggerEvent) -> bool {
+        self.sets.iter().any(|set| set.event == event && set.notes())
+    }
+
+    /// Notes rows that were changed, for AFTER triggers: their columns before and behind the change, those that there are.
+    pub fn note(
+        &mut self,
+        cx: &ExecContext<'_>,
+        event: TriggerEvent,
+        rows: usize,
+        old: Option<&[verso_types::Column]>,
+        new: Option<&[verso_types::Column]>,
+    ) -> Result<()> {
+        let Some(set) = self.sets.iter_mut().find(|set| set.event == event) else { return Ok(()) };
+        if rows == 0 || !set.notes() {
+            return Ok(());
+        }
+        self.noted.add(cx, set, rows, old, new)
+    }
+
+    /// The end of the statement: AFTER triggers fire, those of rows in the order of the rows, then those of the statement.
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        let Triggers { table, sets, noted, .. } = self;
+        noted.fire(cx, table, sets)?;
+        // ON CONFLICT: those of UPDATE come first.
+        for set in sets.iter_mut().rev() {
+            let (event, transitions) = (set.event, noted.transitions(set.event));
+            for trigger in &mut set.after_statement {
+                if trigger.wants(cx, None, None)? {
+                    let cx = &cx.with_transitions(transitions);
+                    trigger.call(cx, table, event, None, None)?;
+                }
+            }
+        }
+        noted.clear();
+        Ok(())
+    }
+}
+
+impl EventTriggers {
+    fn notes(&self) -> bool {
+        !self.after_row.is_empty() || self.keeps_old() || self.keeps_new()
+    }
+
+    /// Whether a transition table has the old rows.
+    fn keeps_old(&self) -> bool {
+        self.after().any(|trigger| trigger.definition().old_table.is_some())
+    }
+
+    /// The same of the new rows.
+    fn keeps_new(&self) -> bool {
+        self.after().any(|trigger| trigger.definition().new_table.is_some())
+    }
+
+    fn after(&self) -> impl Iterator<Item = &Bound> {
+        self.after_row.iter().chain(&self.after_statement)
+    }
+}
+
+/// Fires the triggers that a statement without rows has: TRUNCATE.
+/// # Errors
+/// Those of the functions.
+pub fn fire_statement(
+    cx: &ExecContext<'_>,
+    table: &Arc<TableDef>,
+    event: TriggerEvent,
+    before: bool,
+) -> Result<()> {
+    let Some(mut triggers) = Triggers::of(table, &[(event, &[])]) else { return Ok(()) };
+    if before { triggers.begin(cx) } else { triggers.bind(cx).and_then(|()| triggers.finish(cx)) }
+}
+
+/// `27000`: a BEFORE trigger has changed the very row.
+pub(super) fn changed_by_trigger(event: TriggerEvent) -> ExecError {
+    let word = if event == TriggerEvent::Delete { "deleted" } else { "updated" };
+    let message =
+        format!("tuple to be {word} was already modified by an operation triggered by the current command");
+    let hint =
+        "Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.";
+    verso_types::TypeError::new("27000", message).with_hint(hint).into()
+}

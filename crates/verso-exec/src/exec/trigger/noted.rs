@@ -1,0 +1,214 @@
+//! Rows that AFTER triggers look at when the statement is done.
+//!
+//! A row is kept once, whatever the number of triggers that want it: its event, a bit for each of them, its old values and
+//! its new ones, as far as the statement's events have them. Transition tables have all rows, in spools of their own.
+
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_types::{Batch, Column, SqlType, Value};
+
+use super::deferred::DeferredEvent;
+use super::{EventTriggers, TriggerEvent};
+use crate::error::Result;
+use crate::exec::ExecContext;
+use crate::exec::statement::column_types;
+use crate::spill::Spool;
+
+/// Bits of a column of marks.
+const MARKS: usize = 63;
+
+/// What a request for memory is called.
+const WHAT: &str = "rows for AFTER triggers";
+
+/// Rows noted.
+pub(super) struct Noted {
+    types: Vec<SqlType>,
+    has_old: bool,
+    has_new: bool,
+    /// How many columns of marks there are.
+    marks: usize,
+    rows: Spool,
+    transitions: Vec<(TriggerEvent, Transitions)>,
+}
+
+/// The rows of a statement as relations.
+#[derive(Debug, Default)]
+pub(crate) struct Transitions {
+    pub old: Spool,
+    pub new: Spool,
+}
+
+impl Noted {
+    pub fn new(table: &TableDef, events: impl Iterator<Item = TriggerEvent>) -> Noted {
+        let (mut has_old, mut has_new) = (false, false);
+        for event in events {
+            has_old |= event != TriggerEvent::Insert;
+            has_new |= event != TriggerEvent::Delete;
+        }
+        let types = column_types(table);
+        Noted { types, has_old, has_new, marks: 0, rows: Spool::default(), transitions: Vec::new() }
+    }
+
+    /// Makes room for the marks of these triggers.
+    pub fn fit(&mut self, sets: &[EventTriggers]) {
+        let most = sets.iter().map(|set| set.after_row.len()).max().unwrap_or(0);
+        self.marks = most.div_ceil(MARKS);
+    }
+
+    pub fn clear(&mut self) {
+        self.rows = Spool::default();
+        self.transitions.clear();
+    }
+
+    pub fn transitions(&self, event: TriggerEvent) -> Option<&Transitions> {
+        self.transitions.iter().find(|(of, _)| *of == event).map(|(_, transitions)| transitions)
+    }
+
+    /// Keeps rows that triggers of a set want.
+    pub fn add(
+        &mut self,
+        cx: &ExecContext<'_>,
+        set: &mut EventTriggers,
+        rows: usize,
+        old: Option<&[Column]>,
+        new: Option<&[Column]>,
+    ) -> Result<()> {
+        self.keep_transitions(cx, set, rows, old, new)?;
+        if set.after_row.is_empty() {
+            return Ok(());
+        }
+        let mut marks = vec![vec![0i64; rows]; self.marks];
+        let mut wanted = false;
+        let mut both: Option<Batch> = None;
+        for (n, trigger) in set.after_row.iter_mut().enumerate() {
+            let (word, bit) = (n / MARKS, 1i64 << (n % MARKS));
+            let Some(condition) = trigger.condition() else {
+                marks[word].iter_mut().for_each(|mark| *mark |= bit);
+                wanted = true;
+                continue;
+            };
+            let both = match &mut both {
+                Some(both) => both,
+                none => none.insert(condition.rows(rows, old, new)?),
+            };
+            for row in condition.select(cx, both)? {
+                marks[word][*row as usize] |= bit;
+                wanted = true;
+            }
+        }
+        if !wanted {
+            return Ok(());
+        }
+        let mut columns = Vec::new();
+        let mut numbers = |values: &mut dyn Iterator<Item = i64>| -> Result<()> {
+            let mut column = Column::new(SqlType::Int8.physical());
+            for value in values {
+                column.push_value(&Value::Int8(value), &SqlType::Int8)?;
+            }
+            columns.push(column);
+            Ok(())
+        };
+        numbers(&mut std::iter::repeat_n(set.event as i64, rows))?;
+        for word in &marks {
+            numbers(&mut word.iter().copied())?;
+        }
+        for (kept, given) in [(self.has_old, old), (self.has_new, new)] {
+            match given {
+                _ if !kept => {}
+                Some(given) => columns.extend_from_slice(&given[..self.types.len()]),
+                None => {
+                    let none = Batch::of_types(&self.types);
+                    for (mut column, ty) in none.columns.into_iter().zip(&self.types) {
+                        for _ in 0..rows {
+                            column.push_value(&Value::Null, ty)?;
+                        }
+                        columns.push(column);
+                    }
+                }
+            }
+        }
+        let mut batch = Batch { rows, columns };
+        let unwanted = |row: &u32| marks.iter().all(|word| word[*row as usize] == 0);
+        if (0..rows as u32).any(|row| unwanted(&row)) {
+            let kept: Vec<u32> = (0..rows as u32).filter(|row| !unwanted(row)).collect();
+            batch.filter(&kept);
+        }
+        self.rows.push(cx.services.memory, WHAT, batch)
+    }
+
+    fn keep_transitions(
+        &mut self,
+        cx: &ExecContext<'_>,
+        set: &EventTriggers,
+        rows: usize,
+        old: Option<&[Column]>,
+        new: Option<&[Column]>,
+    ) -> Result<()> {
+        let (keeps_old, keeps_new) = (set.keeps_old(), set.keeps_new());
+        if !keeps_old && !keeps_new {
+            return Ok(());
+        }
+        let at = match self.transitions.iter().position(|(event, _)| *event == set.event) {
+            Some(at) => at,
+            None => {
+                self.transitions.push((set.event, Transitions::default()));
+                self.transitions.len() - 1
+            }
+        };
+        let transitions = &mut self.transitions[at].1;
+        let width = self.types.len();
+        for (keeps, given, spool) in
+            [(keeps_old, old, &mut transitions.old), (keeps_new, new, &mut transitions.new)]
+        {
+            if let Some(given) = given.filter(|_| keeps) {
+                let batch = Batch { rows, columns: given[..width].to_vec() };
+                spool.push(cx.services.memory, "a transition table", batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// AFTER ROW triggers fire for the rows noted, or are put off to the commit.
+    pub fn fire(
+        &mut self,
+        cx: &ExecContext<'_>,
+        table: &Arc<TableDef>,
+        sets: &[EventTriggers],
+    ) -> Result<()> {
+        let width = self.types.len();
+        let mut types = vec![SqlType::Int8; 1 + self.marks];
+        for _ in 0..usize::from(self.has_old) + usize::from(self.has_new) {
+            types.extend_from_slice(&self.types);
+        }
+        let old_at = 1 + self.marks;
+        let new_at = old_at + if self.has_old { width } else { 0 };
+        let mut rows = std::mem::take(&mut self.rows);
+        let mut batch = Batch::default();
+        while rows.next(&mut batch)? {
+            for row in 0..batch.rows {
+                cx.check_cancelled()?;
+                let values = batch.row(row, &types);
+                let event = values[0].as_i64().unwrap_or_default();
+                let Some(set) = sets.iter().find(|set| set.event as i64 == event) else { continue };
+                let old = (set.event != TriggerEvent::Insert).then(|| &values[old_at..old_at + width]);
+                let new = (set.event != TriggerEvent::Delete).then(|| &values[new_at..new_at + width]);
+                for (n, trigger) in set.after_row.iter().enumerate() {
+                    let mark = values[1 + n / MARKS].as_i64().unwrap_or_default();
+                    if mark & (1 << (n % MARKS)) == 0 {
+                        continue;
+                    }
+                    let definition = trigger.definition();
+                    if definition.deferrable && cx.tables.is_trigger_deferred(definition) {
+                        let event = DeferredEvent::new(definition, set.event, old, new);
+                        cx.tables.defer_trigger(event, cx.services.memory)?;
+                        continue;
+                    }
+                    let cx = &cx.with_transitions(self.transitions(set.event));
+                    trigger.call(cx, table, set.event, old, new)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

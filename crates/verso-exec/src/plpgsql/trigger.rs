@@ -1,0 +1,61 @@
+//! Calls of trigger functions: what they find in their variables, and the row that they return.
+
+use std::sync::Arc;
+
+use verso_types::{Array, Dimension, Value};
+
+use super::run::Frame;
+use crate::error::{ExecError, Result};
+use crate::exec::{ExecContext, TriggerCall};
+use crate::plan::{PlTrigger, TriggerFact};
+
+/// Calls the function of a trigger; yields the row that it returns.
+pub(crate) fn call_trigger(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>>> {
+    let nested = cx.nested()?;
+    let mut program = cx.programs().take_trigger(cx, call)?;
+    let mut frame = Frame::new(&program, Vec::new(), Vec::new());
+    let result = match &program.function.trigger {
+        Some(slots) => {
+            fill(&mut frame.slots, slots, call);
+            program.run(&nested, &mut frame)
+        }
+        None => Err(ExecError::raised("XX000", "a trigger calls a function that is none of triggers")),
+    };
+    cx.programs().give(call.trigger.oid, program);
+    if !result? {
+        return Err(ExecError::raised("2F005", "control reached end of trigger procedure without RETURN"));
+    }
+    Ok(frame.record)
+}
+
+/// Sets NEW, OLD and TG_….
+fn fill(slots: &mut [Value], places: &PlTrigger, call: &TriggerCall<'_>) {
+    for (first, row) in [(places.new, call.new), (places.old, call.old)] {
+        if let Some(row) = row {
+            slots[first..first + places.columns].clone_from_slice(&row[..places.columns]);
+        }
+        slots[first + places.columns] = Value::Bool(row.is_some());
+    }
+    let kind = call.trigger.kind;
+    for (slot, fact) in &places.facts {
+        slots[*slot] = match fact {
+            TriggerFact::Name => Value::Text(call.trigger.name.clone()),
+            TriggerFact::When => Value::text(kind.timing()),
+            TriggerFact::Level => Value::text(kind.level()),
+            TriggerFact::Op => Value::text(call.event.word()),
+            TriggerFact::Relid => Value::Int8(call.table.oid.0.into()),
+            TriggerFact::TableName => Value::Text(call.table.name.clone()),
+            TriggerFact::TableSchema => Value::Text(call.table.schema.clone()),
+            TriggerFact::Nargs => Value::Int4(i32::try_from(call.trigger.args.len()).unwrap_or(i32::MAX)),
+            TriggerFact::Argv => argv(&call.trigger.args),
+        };
+    }
+}
+
+/// The arguments of a trigger, counted from 0.
+fn argv(args: &[Arc<str>]) -> Value {
+    let values: Arc<[Value]> = args.iter().map(|arg| Value::Text(arg.clone())).collect();
+    let length = i32::try_from(values.len()).unwrap_or_default();
+    // So many arguments are always an array.
+    Value::Array(Array::shaped(values, &[Dimension { length, lower: 0 }]).unwrap_or_default())
+}

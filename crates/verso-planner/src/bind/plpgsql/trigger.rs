@@ -1,0 +1,152 @@
+//! Functions of triggers: NEW, OLD, TG_…, and the row that they return.
+//!
+//! Such a function is bound for each trigger, to the columns of its table. One function may serve several tables, and say
+//! with IF which of its statements are for which: a statement that cannot be bound here fails only when it is reached, as
+//! in PostgreSQL.
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, FunctionDef, TableDef, TriggerDef};
+use verso_exec::Raised;
+use verso_exec::plan::{OutputColumn, PlFunction, PlReturn, PlStatementKind, PlTrigger, TriggerFact};
+use verso_types::{SqlType, TimeZone};
+
+use super::super::scope::Record;
+use super::super::trigger::{columns, no_field, record_names};
+use super::super::with::Cte;
+use super::{Binder, Body};
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{self, Expr, ExprKind, Literal, Name, PlStatementKind as Syntax};
+
+/// Binds the function of a trigger, or the statements that it has instead.
+pub fn bind_trigger(
+    trigger: &TriggerDef,
+    function: Option<&FunctionDef>,
+    table: &TableDef,
+    block: &syntax::PlBlock,
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeZone,
+) -> Result<PlFunction, SqlError> {
+    let (name, signature) = match function {
+        Some(function) => (Arc::clone(&function.name), function.signature()),
+        None => (Arc::clone(&trigger.name), format!("{}()", trigger.name)),
+    };
+    let mut body = Body::new(Binder::new(catalog, time_zone, &[]), name);
+    body.returns = PlReturn::Trigger;
+    let (old_name, new_name) = record_names(trigger);
+    let fields: Arc<[(Arc<str>, SqlType)]> = columns(table).into();
+    let mut record = |name: Arc<str>| {
+        let first = body.variables.len();
+        for (_, ty) in fields.iter() {
+            body.declare("", ty.clone(), false);
+        }
+        body.declare("", SqlType::Bool, false);
+        body.binder.records.push(Record { name, columns: Arc::clone(&fields), first });
+        first
+    };
+    let (new, old) = (record(new_name), record(old_name));
+    let mut facts = Vec::new();
+    if function.is_some() {
+        for (name, ty, fact) in [
+            ("tg_name", SqlType::Name, TriggerFact::Name),
+            ("tg_when", SqlType::Text, TriggerFact::When),
+            ("tg_level", SqlType::Text, TriggerFact::Level),
+            ("tg_op", SqlType::Text, TriggerFact::Op),
+            ("tg_relid", SqlType::Oid, TriggerFact::Relid),
+            ("tg_relname", SqlType::Name, TriggerFact::TableName),
+            ("tg_table_name", SqlType::Name, TriggerFact::TableName),
+            ("tg_table_schema", SqlType::Name, TriggerFact::TableSchema),
+            ("tg_nargs", SqlType::Int4, TriggerFact::Nargs),
+            ("tg_argv", SqlType::Array(Box::new(SqlType::Text)), TriggerFact::Argv),
+        ] {
+            facts.push((body.declare(name, ty, false), fact));
+        }
+    }
+    for (name, new) in [(&trigger.old_table, false), (&trigger.new_table, true)] {
+        if let Some(name) = name {
+            let column = |(name, ty): &(Arc<str>, SqlType)| OutputColumn::new(Arc::clone(name), ty.clone());
+            body.binder.ctes.push(Cte::transition(name, new, fields.iter().map(column).collect()));
+        }
+    }
+    body.trigger = Some(PlTrigger { columns: fields.len(), new, old, facts });
+    body.finish(signature.into(), 0, block)
+}
+
+impl Body<'_> {
+    /// Binds a statement; one that cannot be bound fails when it is reached.
+    pub(super) fn lazily(&mut self, statement: &Syntax) -> Result<PlStatementKind, SqlError> {
+        let (variables, labels) = (self.binder.variables.len(), self.labels.len());
+        let (block, in_handler) = (Arc::clone(&self.block), self.in_handler);
+        match self.statement(statement) {
+            Err(error) if error.sqlstate != sqlstate::SYNTAX_ERROR => {
+                self.binder.variables.truncate(variables);
+                self.labels.truncate(labels);
+                (self.block, self.in_handler) = (block, in_handler);
+                let error = Raised {
+                    sqlstate: error.sqlstate.into(),
+                    message: error.message,
+                    detail: error.detail.map(Into::into),
+                    hint: error.hint.map(Into::into),
+                };
+                Ok(PlStatementKind::Fail { name: name_of(statement), error: Box::new(error) })
+            }
+            bound => bound,
+        }
+    }
+
+    /// The slot and type of a field of NEW or OLD that is assigned to.
+    pub(super) fn field(&self, record: &Name, field: &Name) -> Result<(usize, SqlType), SqlError> {
+        let known = self.binder.records.iter().rev().find(|known| *known.name == *record.text);
+        let Some(known) = known else {
+            let text = format!("\"{}.{}\" is not a known variable", record.text, field.text);
+            return Err(SqlError::syntax(text).at(record.at.start));
+        };
+        let at = known.columns.iter().position(|(name, _)| **name == *field.text);
+        let at = at.ok_or_else(|| no_field(record, field))?;
+        Ok((known.first + at, known.columns[at].1.clone()))
+    }
+
+    /// RETURN of a trigger: NEW, OLD or NULL.
+    pub(super) fn return_row(&self, value: Option<&Expr>) -> Result<PlStatementKind, SqlError> {
+        let Some(value) = value else {
+            return Err(SqlError::syntax("missing expression at or near \";\""));
+        };
+        let trigger = self.trigger.as_ref().ok_or_else(|| SqlError::internal("no trigger"))?;
+        let record = match &value.kind {
+            ExprKind::Literal(Literal::Null) => None,
+            ExprKind::Column(parts) => {
+                let known = |place: usize, record: &Record| {
+                    matches!(parts.as_slice(), [name] if *name.text == *record.name).then_some(place)
+                };
+                let mut records = self.binder.records.iter().zip([trigger.new, trigger.old]);
+                let found = records.find_map(|(record, place)| known(place, record));
+                Some(found.ok_or_else(|| self.no_row(value))?)
+            }
+            _ => return Err(self.no_row(value)),
+        };
+        Ok(PlStatementKind::ReturnRow { record })
+    }
+
+    fn no_row(&self, value: &Expr) -> SqlError {
+        SqlError::unsupported("RETURN of anything but NEW, OLD or NULL in a trigger").at(value.at.start)
+    }
+}
+
+/// How PostgreSQL calls a statement in an error's context.
+fn name_of(statement: &Syntax) -> &'static str {
+    match statement {
+        Syntax::Assign { .. } | Syntax::AssignField { .. } => "assignment",
+        Syntax::If { .. } => "IF",
+        Syntax::Loop { .. } => "LOOP",
+        Syntax::While { .. } => "WHILE",
+        Syntax::ForInteger { .. } => "FOR with integer loop variable",
+        Syntax::ForQuery { .. } => "FOR over SELECT rows",
+        Syntax::Exit { .. } => "EXIT",
+        Syntax::Continue { .. } => "CONTINUE",
+        Syntax::Return(_) => "RETURN",
+        Syntax::Perform(_) => "PERFORM",
+        Syntax::Raise(_) => "RAISE",
+        Syntax::GetDiagnostics { .. } => "GET DIAGNOSTICS",
+        _ => "SQL statement",
+    }
+}

@@ -1,0 +1,119 @@
+//! WHEN of triggers; NEW and OLD in their functions.
+
+use std::sync::Arc;
+
+use verso_catalog::{TableDef, TriggerDef, TriggerKind};
+use verso_exec::plan::{ExprKind as K, TypedExpr};
+use verso_types::SqlType;
+
+use super::Binder;
+use super::context::{Clause, Context};
+use super::scope::Scope;
+use super::walk::columns_of;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Expr, Name, QualifiedName};
+
+/// Name and type of each column.
+type Columns = Vec<(Arc<str>, SqlType)>;
+
+pub(super) fn columns(table: &TableDef) -> Columns {
+    table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect()
+}
+
+impl Binder<'_> {
+    /// Binds WHEN over the columns of the old row, then those of the new one; `names` are what the trigger calls them.
+    pub fn trigger_condition(
+        &self,
+        expr: &Expr,
+        table: &TableDef,
+        kind: TriggerKind,
+        names: (&str, &str),
+    ) -> Result<TypedExpr, SqlError> {
+        let scope = Scope::of(Some(names.0.into()), None, columns(table)).with_second(names.1);
+        let mut cx = Context::new(&scope, Clause::TriggerWhen);
+        let bound = self.expr(expr, &mut cx)?;
+        let bound = self.boolean(bound, expr.at.start, "WHEN")?;
+        let used = columns_of(&bound);
+        let refused = if used.is_empty() {
+            None
+        } else if !kind.is_row() {
+            Some("statement trigger's WHEN condition cannot reference column values")
+        } else if kind.has(TriggerKind::INSERT) && used.iter().any(|column| *column < table.columns.len()) {
+            Some("INSERT trigger's WHEN condition cannot reference OLD values")
+        } else if kind.has(TriggerKind::DELETE) && used.iter().any(|column| *column >= table.columns.len()) {
+            Some("DELETE trigger's WHEN condition cannot reference NEW values")
+        } else {
+            None
+        };
+        match refused {
+            Some(text) => Err(SqlError::new("42P17", text).at(expr.at.start)),
+            None => Ok(bound),
+        }
+    }
+
+    /// The same of what the catalog keeps as text.
+    pub fn stored_trigger_condition(
+        &self,
+        trigger: &TriggerDef,
+        table: &TableDef,
+    ) -> Result<TypedExpr, SqlError> {
+        let text = trigger.condition.as_deref().unwrap_or("true");
+        let (old, new) = record_names(trigger);
+        // The text was checked when the trigger was made; positions in it mean nothing to the statement.
+        let bound = verso_parser::parse_expression(text)
+            .map_err(SqlError::from)
+            .and_then(|expr| self.trigger_condition(&expr, table, trigger.kind, (&old, &new)));
+        bound.map_err(|error| SqlError { position: None, ..error })
+    }
+
+    /// What a name means as NEW or OLD, or a field of it; none where it is neither.
+    pub(super) fn of_record(&self, parts: &[Name]) -> Result<Option<TypedExpr>, SqlError> {
+        let Some(first) = parts.first() else { return Ok(None) };
+        let Some(record) = self.records.iter().rev().find(|record| *record.name == *first.text) else {
+            return Ok(None);
+        };
+        let parameter = |n: usize, ty: &SqlType| TypedExpr::new(K::Parameter(record.first + n), ty.clone());
+        match parts {
+            [_] => {
+                let fields = record.columns.iter().enumerate().map(|(n, (_, ty))| parameter(n, ty));
+                let row = TypedExpr::new(K::Row(fields.collect()), SqlType::Record);
+                let is_row = parameter(record.columns.len(), &SqlType::Bool);
+                let kind = K::Case { branches: vec![(is_row, row)], otherwise: None };
+                Ok(Some(TypedExpr::new(kind, SqlType::Record)))
+            }
+            [_, star] if star.text == "*" => self.of_record(&parts[..1]),
+            [_, field] => {
+                let at = record.columns.iter().position(|(name, _)| **name == *field.text);
+                let at = at.ok_or_else(|| no_field(first, field))?;
+                Ok(Some(parameter(at, &record.columns[at].1)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The fields of NEW or OLD, for `NEW.*`.
+    pub(super) fn fields_of_record(
+        &self,
+        name: &QualifiedName,
+    ) -> Result<Option<Vec<(Arc<str>, TypedExpr)>>, SqlError> {
+        let found = self.records.iter().rev().find(|record| *record.name == *name.name.text);
+        let Some(record) = found.filter(|_| name.schema.is_none()) else { return Ok(None) };
+        let field = |(n, (name, ty)): (usize, &(Arc<str>, SqlType))| {
+            (Arc::clone(name), TypedExpr::new(K::Parameter(record.first + n), ty.clone()))
+        };
+        Ok(Some(record.columns.iter().enumerate().map(field).collect()))
+    }
+}
+
+/// What a trigger calls the old row and the new one.
+pub(super) fn record_names(trigger: &TriggerDef) -> (Arc<str>, Arc<str>) {
+    let action = trigger.action.as_ref();
+    let old = action.and_then(|action| action.old.clone());
+    let new = action.and_then(|action| action.new.clone());
+    (old.unwrap_or_else(|| "old".into()), new.unwrap_or_else(|| "new".into()))
+}
+
+pub(super) fn no_field(record: &Name, field: &Name) -> SqlError {
+    let text = format!("record \"{}\" has no field \"{}\"", record.text, field.text);
+    SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(record.at.start)
+}

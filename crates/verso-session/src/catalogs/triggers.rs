@@ -1,0 +1,62 @@
+//! Rows of `pg_trigger`, and `pg_get_triggerdef`.
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, Oid, Relation, TableDef, TriggerDef};
+use verso_types::Value;
+
+use super::keys::Keys;
+use super::relations::of_users;
+use super::{attnum, letter, number, oid, vector};
+
+/// The rows of `pg_trigger`.
+pub(super) fn triggers(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for relation in of_users(catalog, keys, "tgrelid", None) {
+        let Relation::Table(table) = relation else { continue };
+        let fits = |trigger: &&Arc<TriggerDef>| keys.takes("oid", trigger.oid);
+        rows.extend(table.triggers.iter().filter(fits).map(|trigger| row(trigger)));
+    }
+    rows
+}
+
+fn row(trigger: &TriggerDef) -> Vec<Value> {
+    let name = |name: &Option<Arc<str>>| name.clone().map_or(Value::Null, Value::Text);
+    let mut args = Vec::new();
+    for arg in &trigger.args {
+        args.extend_from_slice(arg.as_bytes());
+        args.push(0);
+    }
+    vec![
+        oid(trigger.oid),
+        oid(trigger.table),
+        number(0),
+        Value::Text(Arc::clone(&trigger.name)),
+        oid(trigger.function),
+        Value::Int2(trigger.kind.0),
+        letter(trigger.enabled.letter()),
+        Value::Bool(false),
+        oid(trigger.other_table),
+        number(0),
+        if trigger.constraint { oid(trigger.oid) } else { number(0) },
+        Value::Bool(trigger.deferrable),
+        Value::Bool(trigger.initially_deferred),
+        Value::Int2(i16::try_from(trigger.args.len()).unwrap_or(i16::MAX)),
+        vector(trigger.columns.iter().map(|column| Value::Int2(attnum(*column)))),
+        Value::Bytes(args.into()),
+        name(&trigger.condition),
+        name(&trigger.old_table),
+        name(&trigger.new_table),
+    ]
+}
+
+/// `pg_get_triggerdef`.
+pub(super) fn trigger_text(catalog: &Arc<CatalogSnapshot>, wanted: Oid, pretty: bool) -> Option<String> {
+    let of_table = |table: &Arc<TableDef>| {
+        let found = table.triggers.iter().find(|trigger| trigger.oid == wanted)?;
+        Some((Arc::clone(table), Arc::clone(found)))
+    };
+    let (table, trigger) = catalog.tables().find_map(of_table)?;
+    let function = catalog.all_functions().find(|function| function.oid == trigger.function);
+    Some(trigger.sql(&table, function.map(|function| &**function), pretty))
+}

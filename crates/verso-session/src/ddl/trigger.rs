@@ -1,0 +1,260 @@
+//! CREATE TRIGGER, ALTER TRIGGER, DROP TRIGGER.
+
+use std::sync::Arc;
+
+use verso_catalog::{
+    FunctionReturn, NewTrigger, Oid, TableDef, TriggerEnabled, TriggerKind, TriggerStatements, TriggersOf,
+};
+
+use super::{Schema, text};
+use crate::client::CommandTag;
+use crate::client::tag;
+use crate::failure::Failure;
+use verso_parser::syntax::{
+    CreateTrigger, DropTrigger, Name, QualifiedName, RenameTrigger, TriggerAction, TriggerState,
+    TriggerTiming, WhichTriggers,
+};
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// A definition that cannot be.
+fn invalid(text: &str) -> SqlError {
+    SqlError::new("42P17", text)
+}
+
+/// What PostgreSQL has not either, in its words.
+fn unsupported(text: &str) -> SqlError {
+    SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+}
+
+impl Schema<'_> {
+    /// CREATE TRIGGER.
+    pub(super) fn create_trigger(
+        &self,
+        binder: &Binder<'_>,
+        create: &CreateTrigger,
+    ) -> Result<CommandTag, Failure> {
+        let table = binder.target(&create.table)?;
+        let kind = kind_of(create);
+        check_kind(create, &table)?;
+        let columns = columns_of(create, &table)?;
+        check_transitions(create)?;
+        let other_table = match &create.from {
+            Some(name) => binder.table(name)?.oid,
+            None => Oid(0),
+        };
+        let action = match &create.action {
+            TriggerAction::Function { .. } => None,
+            TriggerAction::Statements { old, new, body } => Some(TriggerStatements {
+                body: body.text.as_str().into(),
+                old: old.as_ref().map(text),
+                new: new.as_ref().map(text),
+            }),
+        };
+        if let Some((condition, _)) = &create.when {
+            let name = |given: Option<&Arc<str>>, usual: &str| given.map_or(usual.into(), Arc::clone);
+            let old: Arc<str> = name(action.as_ref().and_then(|action| action.old.as_ref()), "old");
+            let new: Arc<str> = name(action.as_ref().and_then(|action| action.new.as_ref()), "new");
+            binder.trigger_condition(condition, &table, kind, (&old, &new))?;
+        }
+        let (function, args) = match &create.action {
+            TriggerAction::Function { function, args } => (self.trigger_function(function)?, args.as_slice()),
+            TriggerAction::Statements { .. } => (Oid(0), [].as_slice()),
+        };
+        if args.len() > i16::MAX as usize {
+            return Err(SqlError::new("54023", "a trigger cannot have so many arguments").into());
+        }
+        let new = NewTrigger {
+            name: text(&create.name),
+            function,
+            kind,
+            columns,
+            condition: create.when.as_ref().map(|(_, text)| text.as_str().into()),
+            args: args.iter().map(|arg| arg.as_str().into()).collect(),
+            constraint: create.constraint,
+            other_table,
+            deferrable: create.deferrable,
+            initially_deferred: create.initially_deferred,
+            old_table: create.old_table.as_ref().map(text),
+            new_table: create.new_table.as_ref().map(text),
+            action,
+        };
+        let catalog = &self.frame.services.instance.catalog;
+        let txn = &mut self.frame.txn.borrow_mut();
+        let schema = Some(&*table.schema);
+        catalog.create_trigger(txn, schema, &table.name, &new, create.or_replace)?;
+        Ok(tag("CREATE TRIGGER"))
+    }
+
+    /// The function that a trigger is to call.
+    fn trigger_function(&self, name: &QualifiedName) -> Result<Oid, SqlError> {
+        let functions = self.frame.catalog.functions(name.schema_text(), &name.name.text);
+        let found = functions.iter().find(|function| function.args.is_empty());
+        let Some(function) = found else {
+            let text = format!("function {name}() does not exist");
+            return Err(SqlError::new(sqlstate::UNDEFINED_FUNCTION, text));
+        };
+        if function.returns != FunctionReturn::Trigger {
+            return Err(invalid(&format!("function {name} must return type trigger")));
+        }
+        Ok(function.oid)
+    }
+
+    /// DROP TRIGGER.
+    pub(super) fn drop_trigger(
+        &self,
+        binder: &Binder<'_>,
+        drop: &DropTrigger,
+    ) -> Result<CommandTag, Failure> {
+        let name = &drop.name.text;
+        let table = match &drop.table {
+            Some(table) => {
+                let found = self.frame.catalog.relation(table.schema_text(), &table.name.text);
+                if found.is_none() && drop.if_exists {
+                    self.skip(format!("relation \"{table}\" does not exist, skipping"));
+                    return Ok(tag("DROP TRIGGER"));
+                }
+                binder.target(table)?
+            }
+            None => match self.only_table_with(name)? {
+                Some(table) => table,
+                None if drop.if_exists => {
+                    self.skip(format!("trigger \"{name}\" does not exist, skipping"));
+                    return Ok(tag("DROP TRIGGER"));
+                }
+                None => {
+                    let text = format!("trigger \"{name}\" does not exist");
+                    return Err(SqlError::new(sqlstate::UNDEFINED_OBJECT, text).into());
+                }
+            },
+        };
+        if table.trigger(name).is_none() && drop.if_exists {
+            let text = format!("trigger \"{name}\" for relation \"{}\" does not exist, skipping", table.name);
+            self.skip(text);
+            return Ok(tag("DROP TRIGGER"));
+        }
+        let catalog = &self.frame.services.instance.catalog;
+        let txn = &mut self.frame.txn.borrow_mut();
+        catalog.drop_trigger(txn, Some(&table.schema), &table.name, name)?;
+        Ok(tag("DROP TRIGGER"))
+    }
+
+    /// The table of a trigger that is named without it.
+    fn only_table_with(&self, trigger: &str) -> Result<Option<Arc<TableDef>>, SqlError> {
+        let mut tables = self.frame.catalog.tables().filter(|table| table.trigger(trigger).is_some());
+        let first = tables.next().cloned();
+        if tables.next().is_some() {
+            let text = format!("trigger name \"{trigger}\" is not unique");
+            return Err(SqlError::new("42725", text).with_hint("Say the table with ON."));
+        }
+        Ok(first)
+    }
+
+    /// ALTER TRIGGER … RENAME TO.
+    pub(super) fn rename_trigger(
+        &self,
+        binder: &Binder<'_>,
+        rename: &RenameTrigger,
+    ) -> Result<CommandTag, Failure> {
+        let table = binder.target(&rename.table)?;
+        let catalog = &self.frame.services.instance.catalog;
+        let txn = &mut self.frame.txn.borrow_mut();
+        let (schema, to) = (Some(&*table.schema), text(&rename.to));
+        catalog.rename_trigger(txn, schema, &table.name, &rename.name.text, &to)?;
+        Ok(tag("ALTER TRIGGER"))
+    }
+}
+
+/// What ENABLE and DISABLE TRIGGER ask of the catalog.
+pub(super) fn enabled(which: &WhichTriggers, state: TriggerState) -> (TriggersOf, TriggerEnabled) {
+    let which = match which {
+        WhichTriggers::Named(name) => TriggersOf::Named(text(name)),
+        // Foreign keys are not kept by triggers, so both mean the same.
+        WhichTriggers::All | WhichTriggers::User => TriggersOf::All,
+    };
+    let enabled = match state {
+        TriggerState::Origin => TriggerEnabled::Origin,
+        TriggerState::Disabled => TriggerEnabled::Disabled,
+        TriggerState::Replica => TriggerEnabled::Replica,
+        TriggerState::Always => TriggerEnabled::Always,
+    };
+    (which, enabled)
+}
+
+fn kind_of(create: &CreateTrigger) -> TriggerKind {
+    let marks = [
+        (create.each_row, TriggerKind::ROW),
+        (create.timing == TriggerTiming::Before, TriggerKind::BEFORE),
+        (create.timing == TriggerTiming::InsteadOf, TriggerKind::INSTEAD),
+        (create.on_insert, TriggerKind::INSERT),
+        (create.on_update, TriggerKind::UPDATE),
+        (create.on_delete, TriggerKind::DELETE),
+        (create.on_truncate, TriggerKind::TRUNCATE),
+    ];
+    TriggerKind(marks.iter().filter(|(set, _)| *set).map(|(_, mark)| mark).sum())
+}
+
+fn check_kind(create: &CreateTrigger, table: &TableDef) -> Result<(), SqlError> {
+    if create.timing == TriggerTiming::InsteadOf {
+        let text = format!("\"{}\" is a table", table.name);
+        return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text)
+            .with_detail("Tables cannot have INSTEAD OF triggers."));
+    }
+    if create.on_truncate && create.each_row {
+        return Err(unsupported("TRUNCATE FOR EACH ROW triggers are not supported"));
+    }
+    Ok(())
+}
+
+/// The numbers of the columns of UPDATE OF.
+fn columns_of(create: &CreateTrigger, table: &TableDef) -> Result<Vec<u16>, SqlError> {
+    let mut columns = Vec::new();
+    for name in &create.columns {
+        let at = table.column(&name.text).ok_or_else(|| {
+            let text = format!("column \"{}\" of relation \"{}\" does not exist", name.text, table.name);
+            SqlError::new(sqlstate::UNDEFINED_COLUMN, text)
+        })?;
+        let id = table.columns[at].id;
+        if columns.contains(&id) {
+            let text = format!("column \"{}\" specified more than once", name.text);
+            return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text));
+        }
+        columns.push(id);
+    }
+    Ok(columns)
+}
+
+fn check_transitions(create: &CreateTrigger) -> Result<(), SqlError> {
+    let (old, new) = (create.old_table.as_ref(), create.new_table.as_ref());
+    if old.is_none() && new.is_none() {
+        return Ok(());
+    }
+    if create.timing != TriggerTiming::After {
+        return Err(invalid("transition table name can only be specified for an AFTER trigger"));
+    }
+    if create.on_truncate {
+        return Err(unsupported("TRUNCATE triggers with transition tables are not supported"));
+    }
+    let events = [create.on_insert, create.on_update, create.on_delete];
+    if events.iter().filter(|event| **event).count() != 1 {
+        return Err(unsupported(
+            "transition tables cannot be specified for triggers with more than one event",
+        ));
+    }
+    if !create.columns.is_empty() {
+        return Err(unsupported("transition tables cannot be specified for triggers with column lists"));
+    }
+    if new.is_some() && create.on_delete {
+        return Err(invalid("NEW TABLE can only be specified for an INSERT or UPDATE trigger"));
+    }
+    if old.is_some() && create.on_insert {
+        return Err(invalid("OLD TABLE can only be specified for a DELETE or UPDATE trigger"));
+    }
+    let same = |old: &Name, new: &Name| old.text == new.text;
+    if let (Some(old), Some(new)) = (old, new)
+        && same(old, new)
+    {
+        return Err(invalid("OLD TABLE name and NEW TABLE name cannot be the same"));
+    }
+    Ok(())
+}
