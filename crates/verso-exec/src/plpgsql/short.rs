@@ -140,7 +140,7 @@ fn short(expr: &TypedExpr) -> Option<Short> {
     }
     let ExprKind::Call { function, args } = &expr.kind else { return None };
     let [left, right] = args.as_slice() else { return None };
-    let test = match function.name {
+    let test = match function.operator? {
         "=" => Test::Equal,
         "<>" => Test::NotEqual,
         "<" => Test::Less,
@@ -167,7 +167,7 @@ fn number(expr: &TypedExpr, depth: u32) -> Option<Number> {
         ExprKind::Cast { arg, .. } if is_wide => number(arg, depth + 1),
         ExprKind::Call { function, args } => {
             let [left, right] = args.as_slice() else { return None };
-            let operator = match function.name {
+            let operator = match function.operator? {
                 "+" => Operator::Add,
                 "-" => Operator::Subtract,
                 "*" => Operator::Multiply,
