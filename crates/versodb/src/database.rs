@@ -98,7 +98,7 @@ impl Database {
     /// # Errors
     /// 58030 if the log could not be written.
     pub fn wait_durable(&self) -> Result<(), Error> {
-        Ok(self.instance.wait_durable().map(drop)?)
+        self.instance.wait_durable().map(drop)
     }
 
     /// Writes all changed pages, so that the log before can go.

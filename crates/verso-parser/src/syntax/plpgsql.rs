@@ -24,8 +24,10 @@ pub struct PlBlock {
 pub struct PlDeclaration {
     /// Its name.
     pub name: Name,
-    /// Its type.
+    /// Its type; unknown where it is that of something else.
     pub ty: SqlType,
+    /// `v%TYPE`, `t.c%TYPE`: what it has the type of.
+    pub like: Vec<Name>,
     /// CONSTANT.
     pub constant: bool,
     /// NOT NULL.
@@ -66,7 +68,6 @@ pub struct PlStatement {
 /// The statements of PL/pgSQL.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are the parts of the form that the variant's comment spells out")]
-#[expect(clippy::large_enum_variant, reason = "a tree lives for one statement or one compilation")]
 pub enum PlStatementKind {
     /// A block inside.
     Block(PlBlock),

@@ -167,12 +167,13 @@ impl<'c> Body<'c> {
             if again {
                 return Err(SqlError::syntax(format!("duplicate declaration \"{}\"", declaration.name.text)));
             }
+            let ty = self.declared_type(declaration)?;
             // The default is bound before the name exists, so it may mean an outer variable.
             let default = match &declaration.default {
-                Some(default) => Some(self.value(default, &declaration.name.text, &declaration.ty)?),
+                Some(default) => Some(self.value(default, &declaration.name.text, &ty)?),
                 None => None,
             };
-            let slot = self.declare(&declaration.name.text, declaration.ty.clone(), declaration.not_null);
+            let slot = self.declare(&declaration.name.text, ty, declaration.not_null);
             if declaration.constant {
                 self.constants.push(slot);
             }
@@ -186,6 +187,38 @@ impl<'c> Body<'c> {
         self.block = outer_label;
         let label = block.label.as_ref().map(|label| label.text.as_str().into());
         Ok(PlBlock { label, declarations, body, handlers, error_slots })
+    }
+
+    /// The type of a variable, which may be that of another one or of a column.
+    fn declared_type(&self, declaration: &syntax::PlDeclaration) -> Result<SqlType, SqlError> {
+        let (schema, table, column) = match declaration.like.as_slice() {
+            [] => return Ok(declaration.ty.clone()),
+            [name] => {
+                let known = self.binder.variables.iter().rev().find(|variable| *variable.name == *name.text);
+                return known.map(|variable| variable.ty.clone()).ok_or_else(|| {
+                    let text = format!("variable \"{}\" does not exist", name.text);
+                    SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(name.at.start)
+                });
+            }
+            [block, name] => {
+                let own =
+                    |variable: &&Variable| *variable.block == *block.text && *variable.name == *name.text;
+                if let Some(variable) = self.binder.variables.iter().rev().find(own) {
+                    return Ok(variable.ty.clone());
+                }
+                (None, block, name)
+            }
+            [schema, table, column] => (Some(schema.clone()), table, column),
+            [first, ..] => {
+                return Err(SqlError::unsupported("a reference to another database").at(first.at.start));
+            }
+        };
+        let table = self.binder.table(&syntax::QualifiedName { schema, name: table.clone() })?;
+        let found = table.columns.iter().find(|known| *known.name == *column.text);
+        found.map(|column| column.ty.clone()).ok_or_else(|| {
+            let text = format!("column \"{}\" of relation \"{}\" does not exist", column.text, table.name);
+            SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(column.at.start)
+        })
     }
 
     /// EXCEPTION, and the slots of SQLSTATE and SQLERRM, which its handlers see.

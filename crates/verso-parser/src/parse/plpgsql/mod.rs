@@ -15,6 +15,8 @@ mod tokens;
 
 pub use condition::condition_code;
 
+use verso_types::SqlType;
+
 use self::condition::unknown_condition;
 use super::cursor::Cursor;
 use super::lexer::Token;
@@ -120,11 +122,28 @@ impl Body<'_> {
             matches!(token.token, Token::SemiColon | Token::Assignment | Token::Eq)
                 || ends.iter().any(|word| is_word(self.source, token, word))
         })?;
-        if let Some(percent) = ty.iter().find(|token| matches!(token.token, Token::Mod)) {
-            let at = percent.at.start;
-            return Err(SyntaxError::unsupported("%TYPE and %ROWTYPE").at(at));
-        }
-        let ty = self.parse(ty, Cursor::data_type)?;
+        let percent = ty.iter().position(|token| matches!(token.token, Token::Mod));
+        let (ty, like) = match percent {
+            None => (self.parse(ty, Cursor::data_type)?, Vec::new()),
+            Some(percent) => {
+                let at = ty[percent].at.start;
+                match &ty[percent + 1..] {
+                    [word] if is_word(self.source, word, "type") => {}
+                    [word] if is_word(self.source, word, "rowtype") => {
+                        return Err(SyntaxError::unsupported("%ROWTYPE").at(at));
+                    }
+                    _ => return Err(self.source.near(at)),
+                }
+                let names = |cursor: &mut Cursor<'_>| {
+                    let mut names = vec![cursor.name()?];
+                    while cursor.accept_token(&Token::Period) {
+                        names.push(cursor.label()?);
+                    }
+                    Ok(names)
+                };
+                (SqlType::Unknown, self.parse(&ty[..percent], names)?)
+            }
+        };
         if self.is(&["collate"]) {
             return Err(self.unsupported("COLLATE"));
         }
@@ -145,7 +164,7 @@ impl Body<'_> {
                 format!("variable \"{}\" must have a default value, since it's declared NOT NULL", name.text);
             return Err(SyntaxError::new("22004", text).at(name.at.start));
         }
-        Ok(PlDeclaration { name, ty, constant, not_null, default, line })
+        Ok(PlDeclaration { name, ty, like, constant, not_null, default, line })
     }
 
     fn handler(&mut self) -> Result<PlHandler, SyntaxError> {
