@@ -11,6 +11,7 @@
 //! | [`cast`](mod@cast) | which casts there are and what they do |
 //! | [`column`](mod@column) | column vectors and batches: the format of scans, kernels and results |
 //! | [`key`] | index keys: bytes in the order of the values |
+//! | [`keyword`] | the language's key words, and which names need quotes |
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
 //! | [`arrow`] | columns and batches as Arrow arrays |
 //! | [`wire`] | values in the PostgreSQL protocol's formats |
@@ -30,6 +31,7 @@ pub mod decimal;
 pub mod definition;
 pub mod error;
 pub mod key;
+pub mod keyword;
 pub mod names;
 pub mod row;
 pub mod sqlstate;

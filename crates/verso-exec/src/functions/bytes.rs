@@ -8,6 +8,7 @@ use sha2::{Sha224, Sha256, Sha384, Sha512};
 use verso_types::{SqlType, TypeError, Value};
 
 use super::define::{entry, pattern, unexpected};
+use super::texts::part_wanted;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
@@ -209,18 +210,11 @@ fn set_bit(bytes: &[u8], index: i64, bit: i32) -> Result<Value> {
     Ok(Value::bytes(&bytes))
 }
 
-/// `substring(bytes from start for length)`: positions before the first byte count, but hold nothing.
+/// `substring(bytes from start for length)`.
 fn part(bytes: &[u8], start: i32, length: Option<i32>) -> Result<Value> {
-    let start = i64::from(start);
-    let end = match length {
-        Some(length) if length < 0 => {
-            return Err(TypeError::new("22011", "negative substring length not allowed").into());
-        }
-        Some(length) => start + i64::from(length),
-        None => i64::MAX,
-    };
-    let bound = |at: i64| usize::try_from((at - 1).max(0)).unwrap_or(usize::MAX).min(bytes.len());
-    Ok(Value::bytes(&bytes[bound(start)..bound(end).max(bound(start))]))
+    let (skip, take) = part_wanted(start, length)?;
+    let rest = &bytes[skip.min(bytes.len())..];
+    Ok(Value::bytes(&rest[..take.min(rest.len())]))
 }
 
 fn length_in_bits(bytes: &[u8]) -> Result<Value> {

@@ -71,8 +71,9 @@ fn too_long() -> TypeError {
     TypeError::new("54000", "requested length too large")
 }
 
-/// `substring(value from start for length)`: positions before the first character count, but hold nothing.
-fn substring(value: &str, start: i32, length: Option<i32>) -> Result<Value> {
+/// What `substring(… from start for length)` wants, of characters or bytes: how many are left out, and how many come then.
+/// Positions before the first one count, but hold nothing.
+pub(super) fn part_wanted(start: i32, length: Option<i32>) -> Result<(usize, usize)> {
     let start = i64::from(start);
     let end = match length {
         Some(length) if length < 0 => {
@@ -81,8 +82,12 @@ fn substring(value: &str, start: i32, length: Option<i32>) -> Result<Value> {
         Some(length) => start + i64::from(length),
         None => i64::MAX,
     };
-    let skip = usize::try_from((start - 1).max(0)).unwrap_or(usize::MAX);
-    let take = usize::try_from((end - start.max(1)).max(0)).unwrap_or(usize::MAX);
+    let count = |count: i64| usize::try_from(count.max(0)).unwrap_or(usize::MAX);
+    Ok((count(start - 1), count(end - start.max(1))))
+}
+
+fn substring(value: &str, start: i32, length: Option<i32>) -> Result<Value> {
+    let (skip, take) = part_wanted(start, length)?;
     text(slice(value, skip, take))
 }
 

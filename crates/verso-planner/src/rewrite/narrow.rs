@@ -99,35 +99,12 @@ fn to(plan: &mut Plan, needed: &BTreeSet<usize>) -> Result<Vec<usize>, SqlError>
         }
         Plan::Join { left, right, equal, filter, .. } => {
             let width = left.output().len();
-            let mut wanted = needed.clone();
-            wanted.extend(filter.iter().flat_map(columns_of));
-            let (mut ours, mut theirs) = halves(&wanted, width);
-            ours.extend(equal.iter().flat_map(|(left, _)| columns_of(left)));
-            theirs.extend(equal.iter().flat_map(|(_, right)| columns_of(right)));
-            let (ours, theirs) = (to(left, &ours)?, to(right, &theirs)?);
-            for (left, right) in equal {
-                renumber(left, &ours);
-                renumber(right, &theirs);
-            }
-            let kept = joined(ours, &theirs, width);
-            filter.iter_mut().for_each(|filter| renumber(filter, &kept));
-            kept
+            let (ours, theirs) = sides((left, right), needed, equal, filter.as_mut())?;
+            joined(ours, &theirs, width)
         }
+        // The columns of its right side end in it.
         Plan::Semi { left, right, equal, filter, .. } => {
-            let width = left.output().len();
-            let wanted = filter.iter().flat_map(columns_of).collect();
-            let (mut ours, mut theirs) = halves(&wanted, width);
-            ours.extend(needed);
-            ours.extend(equal.iter().flat_map(|(left, _)| columns_of(left)));
-            theirs.extend(equal.iter().flat_map(|(_, right)| columns_of(right)));
-            let (ours, theirs) = (to(left, &ours)?, to(right, &theirs)?);
-            for (left, right) in equal {
-                renumber(left, &ours);
-                renumber(right, &theirs);
-            }
-            let kept = joined(ours.clone(), &theirs, width);
-            filter.iter_mut().for_each(|filter| renumber(filter, &kept));
-            ours
+            sides((left, right), needed, equal, filter.as_mut())?.0
         }
         Plan::Apply { left, right, outer, filter, .. } => {
             let width = left.output().len();
@@ -181,6 +158,30 @@ fn beside(
     let kept = to(input, &wanted)?;
     exprs.into_iter().for_each(|expr| renumber(expr, &kept));
     Ok(kept.into_iter().chain(width..width + added).collect())
+}
+
+/// Narrows both sides of a join to the columns `needed` of both, and those of its conditions; what each yields now.
+fn sides(
+    (left, right): (&mut Plan, &mut Plan),
+    needed: &BTreeSet<usize>,
+    equal: &mut [(TypedExpr, TypedExpr)],
+    filter: Option<&mut TypedExpr>,
+) -> Result<(Vec<usize>, Vec<usize>), SqlError> {
+    let width = left.output().len();
+    let mut wanted = needed.clone();
+    wanted.extend(filter.iter().flat_map(|filter| columns_of(filter)));
+    let (mut ours, mut theirs) = halves(&wanted, width);
+    ours.extend(equal.iter().flat_map(|(left, _)| columns_of(left)));
+    theirs.extend(equal.iter().flat_map(|(_, right)| columns_of(right)));
+    let (ours, theirs) = (to(left, &ours)?, to(right, &theirs)?);
+    for (left, right) in equal {
+        renumber(left, &ours);
+        renumber(right, &theirs);
+    }
+    if let Some(filter) = filter {
+        renumber(filter, &joined(ours.clone(), &theirs, width));
+    }
+    Ok((ours, theirs))
 }
 
 /// Narrows an input to what these expressions use.

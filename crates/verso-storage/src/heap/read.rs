@@ -93,53 +93,21 @@ impl HeapScan {
             if self.next.is_multiple_of(8) {
                 self.prefetch();
             }
-            if self.part.is_empty() {
-                self.part = self.long_slots()?;
-            }
-            if self.part.is_empty() {
-                read_page(&self.shared, &self.heap, &self.view, self.next, None, &self.columns, out)?;
-                self.next += 1;
-                continue;
-            }
             let slot = [self.part.start];
-            read_page(&self.shared, &self.heap, &self.view, self.next, Some(&slot), &self.columns, out)?;
-            self.part.start += 1;
+            let wanted = if self.part.is_empty() { Wanted::Short } else { Wanted::Slots(&slot) };
+            let long =
+                read_page(&self.shared, &self.heap, &self.view, self.next, wanted, &self.columns, out)?;
+            if self.part.is_empty() {
+                self.part = long;
+            } else {
+                self.part.start += 1;
+            }
             if self.part.is_empty() {
                 self.next += 1;
             }
         }
         out.batch.rows = out.records.len();
         Ok(!out.records.is_empty())
-    }
-
-    /// The slots of the next page, if several of the values wanted stand in chains of pages of their own: all of them at once
-    /// might be gigabytes. No slots otherwise.
-    fn long_slots(&self) -> Result<Range<u16>, StorageError> {
-        let variable = |id: &u16| {
-            let column = self.heap.columns().iter().find(|column| column.id == *id);
-            column.is_some_and(|column| column.physical == verso_types::Physical::Bytes)
-        };
-        let Some(id) = self.heap.page_at(self.next)?.filter(|_| self.columns.iter().any(variable)) else {
-            return Ok(0..0);
-        };
-        let page = self.shared.core().pool.read(id)?;
-        if header::kind(&page) != Some(PageKind::Data) || header::owner(&page) != self.heap.object {
-            return Ok(0..0); // reading it says what is wrong
-        }
-        let Ok(layout) = self.heap.layout_of(&page) else { return Ok(0..0) };
-        let high = u16_at(&page, SLOT_HIGH).min(layout.capacity as u16);
-        let chains: usize = self
-            .columns
-            .iter()
-            .filter_map(|id| layout.ordinal(*id))
-            .map(|ordinal| &layout.columns[ordinal])
-            .filter(|place| place.is_variable())
-            .map(|place| {
-                let slots = &page[place.data..place.data + usize::from(high) * 8];
-                slots.as_chunks::<8>().0.iter().filter(|slot| slot[0] == ValueSlot::OVERFLOW).count()
-            })
-            .sum();
-        Ok(if chains > 1 { 0..high } else { 0..0 })
     }
 
     /// Fetches the next pages together when they follow each other in the file.
@@ -171,18 +139,29 @@ pub(crate) fn prepare(heap: &Heap, columns: &[u16], out: &mut ScanBatch) {
     out.newest = None;
 }
 
-/// Appends the records of one page visible to `view`; `only` restricts to some slots, ascending.
+/// Which records of a page are read.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'s> {
+    /// All, unless several of the values wanted stand in chains of pages of their own: all of them at once might be
+    /// gigabytes.
+    Short,
+    /// Those of these slots, ascending.
+    Slots(&'s [u16]),
+}
+
+/// Appends the records of one page visible to `view`. Returns the slots of a page that was left out because its values are
+/// long ([`Wanted::Short`]), else none.
 pub(crate) fn read_page(
     shared: &Shared,
     heap: &Heap,
     view: &ReadView,
     page_index: u32,
-    only: Option<&[u16]>,
+    wanted: Wanted<'_>,
     columns: &[u16],
     out: &mut ScanBatch,
-) -> Result<(), StorageError> {
-    let Some(id) = heap.page_at(page_index)? else { return Ok(()) };
-    if let (Some(slots), Some(reader)) = (only, view.reader()) {
+) -> Result<Range<u16>, StorageError> {
+    let Some(id) = heap.page_at(page_index)? else { return Ok(0..0) };
+    if let (Wanted::Slots(slots), Some(reader)) = (wanted, view.reader()) {
         slots.iter().for_each(|slot| reader.reads_record(heap.object, page_index, *slot));
     }
     let page = shared.core().pool.read(id)?;
@@ -200,10 +179,17 @@ pub(crate) fn read_page(
     };
     let high = u16_at(&page, SLOT_HIGH).min(layout.capacity as u16);
     let range = 0..high;
+    if matches!(wanted, Wanted::Short) && has_long(&page, layout, high, columns) {
+        return Ok(range);
+    }
     slots.clear();
     older.clear();
     let copier = Copier { shared, heap, view, page_index, page: &page, id };
-    let set = match only.map_or_else(|| alike(view, &page, layout, &range), |_| Alike::No) {
+    let same = match wanted {
+        Wanted::Short => alike(view, &page, layout, &range),
+        Wanted::Slots(_) => Alike::No,
+    };
+    let set = match same {
         Alike::Visible if all_set(&page[layout.live..], range.start.into(), range.len()) => {
             Slots::Run { first: range.start, count: range.end - range.start }
         }
@@ -214,7 +200,7 @@ pub(crate) fn read_page(
         }
         Alike::Older(pointer) if restore::copy_older(&copier, layout, pointer, &range, columns, batch)? => {
             records.extend(range.map(|slot| RecordId { page_index, slot }));
-            return Ok(());
+            return Ok(0..0);
         }
         Alike::Older(pointer) => {
             restore::push_run(older, pointer, 0, range.len());
@@ -222,9 +208,9 @@ pub(crate) fn read_page(
             Slots::from_list(slots)
         }
         Alike::No => {
-            match only {
-                None => select(view, &page, layout, range, slots, older),
-                Some(only) => {
+            match wanted {
+                Wanted::Short => select(view, &page, layout, range, slots, older),
+                Wanted::Slots(only) => {
                     let asked = only.iter().copied().filter(|slot| *slot < high);
                     select(view, &page, layout, asked, slots, older);
                 }
@@ -233,7 +219,7 @@ pub(crate) fn read_page(
         }
     };
     if set.is_empty() {
-        return Ok(());
+        return Ok(0..0);
     }
     let first = records.len();
     match set {
@@ -249,7 +235,7 @@ pub(crate) fn read_page(
                 Some(ordinal) => copier.copy(&layout.columns[ordinal], set, column)?,
             }
         }
-        return Ok(());
+        return Ok(0..0);
     }
     // Fixed values are copied as they stand and overwritten by older ones; variable ones are chosen first.
     let mut restore = Restore::new(shared, heap, view, page_index, columns, slots);
@@ -300,7 +286,18 @@ pub(crate) fn read_page(
             kept <= first || !restore.is_gone(kept - 1 - first)
         });
     }
-    Ok(())
+    Ok(0..0)
+}
+
+/// Whether several of the values wanted in a page's first `high` slots stand in chains of pages of their own.
+fn has_long(page: &[u8], layout: &PageLayout, high: u16, columns: &[u16]) -> bool {
+    let variable =
+        columns.iter().filter_map(|id| layout.ordinal(*id)).map(|ordinal| &layout.columns[ordinal]);
+    let chains = variable.filter(|place| place.is_variable()).map(|place| {
+        let slots = &page[place.data..place.data + usize::from(high) * 8];
+        slots.as_chunks::<8>().0.iter().filter(|slot| slot[0] == ValueSlot::OVERFLOW).count()
+    });
+    chains.sum::<usize>() > 1
 }
 
 /// What all records of a range have in common.

@@ -11,7 +11,7 @@ use verso_env::sync::Mutex;
 use super::apply;
 use super::directory::Directory;
 use super::layout::{self, ColumnSpec, PageLayout};
-use super::read::{HeapScan, ScanBatch, ScanSpec, prepare, read_page};
+use super::read::{HeapScan, ScanBatch, ScanSpec, Wanted, prepare, read_page};
 use super::room::FreeRoom;
 use super::root::{self, DATA_PAGES};
 use crate::StorageError;
@@ -244,7 +244,7 @@ impl Heap {
     ) -> Result<bool, StorageError> {
         let (_registration, view) = txn.view_or_now();
         prepare(self, columns, out);
-        read_page(&txn.shared, self, &view, record.page_index, Some(&[record.slot]), columns, out)?;
+        read_page(&txn.shared, self, &view, record.page_index, Wanted::Slots(&[record.slot]), columns, out)?;
         out.batch.rows = out.records.len();
         Ok(!out.records.is_empty())
     }

@@ -25,7 +25,7 @@ use super::table::Index;
 use super::versions::Versions;
 use crate::StorageError;
 use crate::heap::read::BATCH_BYTES;
-use crate::heap::read::{AtHome, prepare, read_at_home, read_page};
+use crate::heap::read::{AtHome, Wanted, prepare, read_at_home, read_page};
 use crate::heap::{Heap, ScanBatch};
 use crate::page::{Flaw, RecordId};
 use crate::rules::{Rule, disabled};
@@ -304,7 +304,7 @@ impl IndexScan {
                 &self.heap,
                 &self.view,
                 index,
-                Some(&slots),
+                Wanted::Slots(&slots),
                 &self.columns,
                 &mut self.rows,
             )?;
@@ -467,7 +467,7 @@ impl Heap {
         all.extend(parts.iter().map(|part| part.column));
         let mut rows = ScanBatch::default();
         prepare(self, &all, &mut rows);
-        read_page(shared, self, view, record.page_index, Some(&[record.slot]), &all, &mut rows)?;
+        read_page(shared, self, view, record.page_index, Wanted::Slots(&[record.slot]), &all, &mut rows)?;
         if rows.records.is_empty() {
             return Ok(false);
         }

@@ -259,7 +259,7 @@ impl Heap {
                 self,
                 &view,
                 record.page_index,
-                Some(&[record.slot]),
+                crate::heap::read::Wanted::Slots(&[record.slot]),
                 columns,
                 out,
             )?;

@@ -11,16 +11,14 @@
 //!
 //! Source: PostgreSQL 18, `src/backend/parser/scan.l` and `parser.c` (Unicode escapes).
 
-mod keywords;
 mod strings;
-
-pub(in crate::parse) use keywords::{Class, class_of, is_bare_label};
 
 use super::numbers::{self, Shape};
 use super::operators::operator_end;
 use super::split::is_name_byte;
 use crate::error::SyntaxError;
 use crate::syntax::{Hint, Span};
+pub(in crate::parse) use verso_types::keyword::{Class, class_of, is_bare_label};
 use verso_types::sqlstate;
 
 /// The kinds of token.

@@ -2,7 +2,7 @@
 
 /// What a word may be without quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::parse) enum Class {
+pub enum Class {
     /// Any name.
     Plain,
     /// May be the name of a column or table, not of a function or type.
@@ -234,7 +234,7 @@ const LONGEST: usize = 17;
 
 /// The class of a word, in any case. Words that are key words and may be any name are told from others nowhere, so they
 /// are not listed.
-pub(in crate::parse) fn class_of(word: &str) -> Class {
+pub fn class_of(word: &str) -> Class {
     let mut buffer = [0; LONGEST];
     let Some(lower) = lowered(word, &mut buffer) else { return Class::Plain };
     let is_in = |list: &[&str]| list.binary_search(&lower).is_ok();
@@ -250,7 +250,7 @@ pub(in crate::parse) fn class_of(word: &str) -> Class {
 }
 
 /// Whether a word may name an output column without AS.
-pub(in crate::parse) fn is_bare_label(word: &str) -> bool {
+pub fn is_bare_label(word: &str) -> bool {
     let mut buffer = [0; LONGEST];
     lowered(word, &mut buffer).is_none_or(|lower| NEEDS_AS.binary_search(&lower).is_err())
 }
