@@ -25,7 +25,7 @@ pub fn is_reference(raw: u64) -> bool {
 /// Moves a value out of its page; the reference to it. The table's root is latched.
 ///
 /// # Errors
-/// `Full` before anything is changed; `TooLarge` beyond 4 MiB, which one mini-transaction takes.
+/// `Full`; the caller has asked [`overflow::reserve`] before anything was changed.
 pub fn put<'e>(
     mini: &mut Mini<'e>,
     shared: &'e Shared,

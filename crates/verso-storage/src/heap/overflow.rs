@@ -64,6 +64,9 @@ pub fn redo(kind: RecordKind, page: &mut [u8], payload: &[u8]) -> Result<(), Fla
     Ok(())
 }
 
+/// Most bytes of a row's values: one mini-transaction takes them all.
+const ROW_BYTES_MAX: usize = 7 << 20;
+
 /// Most bytes of values that are moved out together, unless one row alone has more.
 pub const TOGETHER: usize = 4 << 20;
 
@@ -73,13 +76,9 @@ pub const TOGETHER: usize = 4 << 20;
 /// # Errors
 /// `TooLarge` when one mini-transaction cannot take them; `Full`, `Poisoned`.
 pub fn reserve(mini: &mut Mini<'_>, value_bytes: usize) -> Result<(), StorageError> {
-    const LIMIT: usize = 7 << 20;
-    if value_bytes > LIMIT {
-        return Err(StorageError::TooLarge {
-            what: "a row".into(),
-            size: value_bytes as u64,
-            limit: LIMIT as u64,
-        });
+    if value_bytes > ROW_BYTES_MAX {
+        let (size, limit) = (value_bytes as u64, ROW_BYTES_MAX as u64);
+        return Err(StorageError::TooLarge { what: "a row".into(), size, limit });
     }
     mini.reserve(value_bytes as u64 * 2 + (512 << 10))
 }
@@ -87,7 +86,8 @@ pub fn reserve(mini: &mut Mini<'_>, value_bytes: usize) -> Result<(), StorageErr
 /// Writes `value` to a new chain of the object whose root is latched; the raw value slot that refers to it.
 ///
 /// # Errors
-/// `Full` before anything is changed; `TooLarge` beyond 4 MiB, which one mini-transaction takes.
+/// `Full` before anything is changed. How long the values of a row may be is for [`reserve`] to tell, before anything is
+/// changed.
 pub fn write<'e>(
     mini: &mut Mini<'e>,
     space: &'e SpaceMap,
@@ -96,14 +96,6 @@ pub fn write<'e>(
     incarnation: u16,
     value: &[u8],
 ) -> Result<u64, StorageError> {
-    const LIMIT: usize = 4 << 20;
-    if value.len() > LIMIT {
-        return Err(StorageError::TooLarge {
-            what: "a value".into(),
-            size: value.len() as u64,
-            limit: LIMIT as u64,
-        });
-    }
     mini.reserve(value.len() as u64 * 2 + (512 << 10))?;
     let room = mini.page(root).len() - header::SIZE;
     let count = value.len().div_ceil(room).max(1);
