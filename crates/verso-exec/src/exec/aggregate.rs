@@ -1,50 +1,24 @@
-//! Grouping and aggregates.
-//!
-//! GROUP BY without grouping sets is [`super::group`]'s.
-//!
-//! G1. Each grouping set has groups of its own; an empty one has its group also without any row.
+//! Aggregates, compiled; those over all rows. GROUP BY is [`super::group`]'s.
 
-use std::collections::HashMap;
+use verso_types::{Batch, SqlType, Value};
 
-use verso_types::{Batch, Column, SqlType, Value};
-
+use super::ExecContext;
 use super::operator::Operator;
-use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, key};
 use crate::aggregate::Accumulator;
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
 use crate::memory::Reservation;
-use crate::plan::{AggregateCall, ExprKind, GroupingSets, TypedExpr};
+use crate::plan::{AggregateCall, ExprKind, TypedExpr};
 
-/// One group without keys, or a hash table of groups, yielded in the order in which they were met.
+/// Aggregates without GROUP BY: one row, also where there is none to aggregate.
 pub(crate) struct AggregateOperator {
     input: Box<dyn Operator>,
     batch: Batch,
-    keys: ExprList,
-    key_batch: Batch,
     calls: Vec<Call>,
     executor: Executor,
-    sets: Vec<Set>,
-    groups: Vec<Groups>,
     held: Option<Reservation>,
     done: bool,
-    /// The set and the group of it that come out next.
-    next: (usize, usize),
     types: Vec<SqlType>,
-}
-
-/// A grouping set.
-struct Set {
-    /// Which keys it has.
-    keys: Vec<bool>,
-    /// The values of the GROUPING() calls.
-    groupings: Vec<i32>,
-}
-
-impl Set {
-    fn is_empty(&self) -> bool {
-        !self.keys.contains(&true)
-    }
 }
 
 /// An aggregate, compiled.
@@ -61,150 +35,36 @@ pub(super) struct Call {
     selection: Vec<u32>,
 }
 
-#[derive(Default)]
-struct Groups {
-    index: HashMap<Box<[u8]>, u32>,
-    keys: Batch,
-    /// `calls.len()` for each group.
-    accumulators: Vec<Accumulator>,
-    bytes: u64,
-}
-
 impl AggregateOperator {
     pub fn new(
         input: Box<dyn Operator>,
         types: &[SqlType],
-        group_by: &[TypedExpr],
         aggregates: &[AggregateCall],
-        sets: Option<&GroupingSets>,
         executor: Executor,
     ) -> Self {
-        let keys = ExprList::compile(group_by, executor);
-        let groupings = sets.map_or(0, |sets| sets.calls.len());
-        let output = group_by
-            .iter()
-            .map(|key| key.ty.clone())
-            .chain(aggregates.iter().map(|call| call.ty.clone()))
-            .chain((0..groupings).map(|_| SqlType::Int4));
-        let sets = match sets {
-            None => vec![Set { keys: vec![true; group_by.len()], groupings: Vec::new() }],
-            Some(sets) => {
-                sets.sets.iter().map(|set| grouping_set(set, group_by.len(), &sets.calls)).collect()
-            }
-        };
         Self {
             input,
             batch: Batch::of_types(types),
-            key_batch: Batch::of_types(keys.types()),
-            keys,
             calls: aggregates.iter().map(|call| Call::new(call, executor)).collect(),
             executor,
-            sets,
-            groups: Vec::new(),
             held: None,
             done: false,
-            next: (0, 0),
-            types: output.collect(),
+            types: aggregates.iter().map(|call| call.ty.clone()).collect(),
         }
     }
 
-    fn collect(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let plain = self.sets.len() == 1 && self.sets[0].is_empty();
-        let mut groups = Vec::with_capacity(self.sets.len());
-        for set in &self.sets {
-            let mut own = Groups { keys: Batch::of_types(self.keys.types()), ..Groups::default() };
-            if set.is_empty() {
-                own.keys.columns.iter_mut().for_each(Column::push_null);
-                own.keys.rows = 1;
-                own.accumulators.extend(self.calls.iter().map(|call| Accumulator::new(&call.call)));
-            }
-            groups.push(own);
-        }
-        self.groups = groups;
-        self.held = Some(cx.reserve(if plain { "an aggregate" } else { "GROUP BY" }));
-        let mut group_of_row = Vec::new();
+    /// The accumulators, fed with all rows.
+    fn collect(&mut self, cx: &ExecContext<'_>) -> Result<Vec<Accumulator>> {
+        let mut accumulators: Vec<_> = self.calls.iter().map(|call| Accumulator::new(&call.call)).collect();
+        let held = self.held.insert(cx.reserve("an aggregate"));
         while self.input.next(cx, &mut self.batch)? {
-            for call in &mut self.calls {
+            for (call, accumulator) in self.calls.iter_mut().zip(&mut accumulators) {
                 call.evaluate(cx, &self.batch)?;
+                call.feed(accumulator, &self.batch, self.executor)?;
             }
-            if plain {
-                for (call, accumulator) in self.calls.iter_mut().zip(&mut self.groups[0].accumulators) {
-                    call.feed(accumulator, &self.batch, self.executor)?;
-                }
-                let bytes: usize = self.groups[0].accumulators.iter().map(Accumulator::heap_bytes).sum();
-                self.charge(bytes as u64)?;
-                continue;
-            }
-            self.keys.eval(&cx.eval(), &self.batch, &mut self.key_batch)?;
-            for set in 0..self.sets.len() {
-                self.find_groups(set, &mut group_of_row);
-                self.feed_groups(set, &group_of_row)?;
-            }
-            self.charge(self.groups.iter().map(|groups| groups.bytes).sum())?;
+            held.resize(accumulators.iter().map(Accumulator::heap_bytes).sum::<usize>() as u64)?;
         }
-        Ok(())
-    }
-
-    fn charge(&mut self, bytes: u64) -> Result<()> {
-        self.held.as_mut().map_or(Ok(()), |held| held.resize(bytes))
-    }
-
-    /// The group of each row of the batch in a set; new ones are made.
-    fn find_groups(&mut self, set: usize, group_of_row: &mut Vec<u32>) {
-        group_of_row.clear();
-        let (set, groups) = (&self.sets[set], &mut self.groups[set]);
-        if set.is_empty() {
-            group_of_row.resize(self.key_batch.rows, 0);
-            return;
-        }
-        let mut encoded = Vec::new();
-        for row in 0..self.key_batch.rows {
-            encoded.clear();
-            key::encode_some(&self.key_batch, self.keys.types(), &set.keys, row, &mut encoded);
-            let group = match groups.index.get(&encoded[..]) {
-                Some(group) => *group,
-                None => {
-                    let group = groups.index.len() as u32;
-                    groups.bytes += (encoded.len() * 2 + 96) as u64;
-                    groups.bytes += (self.calls.len() * size_of::<Accumulator>()) as u64;
-                    groups.index.insert(encoded.as_slice().into(), group);
-                    let columns = self.key_batch.columns.iter().zip(&mut groups.keys.columns);
-                    for ((from, to), there) in columns.zip(&set.keys) {
-                        match there {
-                            true => to.append_range(from, row..row + 1),
-                            false => to.push_null(),
-                        }
-                    }
-                    groups.keys.rows += 1;
-                    groups.accumulators.extend(self.calls.iter().map(|call| Accumulator::new(&call.call)));
-                    group
-                }
-            };
-            group_of_row.push(group);
-        }
-    }
-
-    fn feed_groups(&mut self, set: usize, group_of_row: &[u32]) -> Result<()> {
-        let width = self.calls.len();
-        let groups = &mut self.groups[set];
-        for (at, call) in self.calls.iter().enumerate() {
-            for row in call.rows(group_of_row.len()) {
-                let accumulator = &mut groups.accumulators[group_of_row[row] as usize * width + at];
-                let before = accumulator.heap_bytes();
-                call.add_row(accumulator, &self.batch, row)?;
-                groups.bytes += (accumulator.heap_bytes() - before) as u64;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A set of so many keys, and what GROUPING() says in it.
-fn grouping_set(set: &[usize], keys: usize, calls: &[Vec<usize>]) -> Set {
-    let bits = |call: &Vec<usize>| call.iter().fold(0, |bits, key| bits << 1 | i32::from(!set.contains(key)));
-    Set {
-        keys: (0..keys).map(|key| set.contains(&key)).collect(),
-        groupings: calls.iter().map(bits).collect(),
+        Ok(accumulators)
     }
 }
 
@@ -331,49 +191,25 @@ impl Call {
 impl Operator for AggregateOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.done = false;
-        self.next = (0, 0);
         self.input.open(cx)
     }
 
     fn next(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<bool> {
-        if !self.done {
-            self.collect(cx)?;
-            self.input.close();
-            self.done = true;
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(false);
         }
+        let accumulators = self.collect(cx)?;
+        self.input.close();
         out.clear();
-        let keys = self.keys.types().len();
-        let calls = self.calls.len();
-        while let (set, group) = self.next
-            && set < self.sets.len()
-            && out.rows < BATCH_ROWS
-            && out.variable_bytes() < BATCH_BYTES
-        {
-            if group >= self.groups[set].keys.rows {
-                self.next = (set + 1, 0);
-                continue;
-            }
-            for (from, to) in self.groups[set].keys.columns.iter().zip(&mut out.columns) {
-                to.append_range(from, group..group + 1);
-            }
-            for at in 0..calls {
-                let slot = &mut self.groups[set].accumulators[group * calls + at];
-                let whole = std::mem::replace(slot, Accumulator::new(&self.calls[at].call));
-                let finished = self.calls[at].finish(cx, whole)?;
-                out.columns[keys + at].push_value(&finished, &self.types[keys + at])?;
-            }
-            for (n, bits) in self.sets[set].groupings.iter().enumerate() {
-                out.columns[keys + calls + n].push_value(&Value::Int4(*bits), &SqlType::Int4)?;
-            }
-            out.rows += 1;
-            self.next.1 += 1;
+        for (at, (call, accumulator)) in self.calls.iter().zip(accumulators).enumerate() {
+            out.columns[at].push_value(&call.finish(cx, accumulator)?, &self.types[at])?;
         }
-        Ok(out.rows > 0)
+        out.rows = 1;
+        Ok(true)
     }
 
     fn close(&mut self) {
         self.input.close();
-        self.groups = Vec::new();
         self.held = None;
     }
 }

@@ -128,12 +128,34 @@ impl Operator for WorkOperator {
     }
 }
 
+/// Addresses of the plans below `step` that are run once for all their readers, or once for all rows, and yet read the
+/// last round: what WITH inside of the step names, and queries over that within expressions.
+fn kept_of_round(step: &Plan, number: usize) -> Vec<usize> {
+    let mut kept = Vec::new();
+    let reads = |part: &Plan| matches!(part, Plan::WorkTable { number: read, .. } if *read == number);
+    step.any(&mut |part| {
+        let mut note = |plan: &Plan| {
+            if plan.any(&mut |part| reads(part)) {
+                kept.push(std::ptr::from_ref(plan).addr());
+            }
+        };
+        if let Plan::Shared { plan, .. } = part {
+            note(plan);
+        }
+        part.exprs().into_iter().for_each(|expr| expr.for_each_subquery(&mut note));
+        false
+    });
+    kept
+}
+
 /// `WITH RECURSIVE`.
 pub(crate) struct RecursiveOperator {
     number: usize,
     base: Box<dyn Operator>,
     step: Box<dyn Operator>,
     types: Vec<SqlType>,
+    /// What the statement keeps of the step and each round asks anew.
+    stale: Vec<usize>,
     /// Rows seen, where duplicates go.
     seen: Option<KeyTable>,
     held: Option<Reservation>,
@@ -144,16 +166,20 @@ impl RecursiveOperator {
     pub fn new(
         number: usize,
         base: Box<dyn Operator>,
-        step: Box<dyn Operator>,
+        step: (Box<dyn Operator>, &Plan),
         types: Vec<SqlType>,
         all: bool,
     ) -> Self {
+        let (step, plan) = step;
+        let stale = kept_of_round(plan, number);
         let seen = (!all).then(KeyTable::default);
-        Self { number, base, step, types, seen, held: None, round: Kept::default() }
+        Self { number, base, step, types, stale, seen, held: None, round: Kept::default() }
     }
 
     /// Makes the rows of the base, or of the step, the last round, without those seen before.
     fn round(&mut self, cx: &ExecContext<'_>, base: bool) -> Result<()> {
+        let state = cx.state().ok_or_else(outside)?;
+        self.stale.iter().for_each(|address| state.forget(*address));
         let Self { base: from_base, step, types, seen, held, .. } = self;
         let mut rows = Spool::default();
         let mut selection = Vec::new();
@@ -176,7 +202,6 @@ impl RecursiveOperator {
             rows.push(cx.services.memory, "WITH RECURSIVE", batch)
         })?;
         let rows = Arc::new(rows);
-        let state = cx.state().ok_or_else(outside)?;
         state.work.borrow_mut().insert(self.number, Arc::clone(&rows));
         self.round = Kept::new(rows);
         Ok(())

@@ -11,6 +11,17 @@ use crate::expr::{Executor, ExprList};
 use crate::memory::Reservation;
 use crate::plan::TypedExpr;
 
+/// In which order rows come, as far as DISTINCT ON needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowOrder {
+    /// In none that counts.
+    Any,
+    /// In one that is to be kept.
+    Sorted,
+    /// Rows with the same keys come one behind the other: only the last key is kept.
+    Together,
+}
+
 /// Keeps the keys of the rows it has passed on. Where no further key is let in, rows with other keys are looked at in later
 /// [passes](Passes).
 pub(crate) struct DistinctOperator {
@@ -18,7 +29,10 @@ pub(crate) struct DistinctOperator {
     types: Vec<SqlType>,
     /// What tells rows apart; none where all columns do.
     keys: Option<(ExprList, Batch)>,
+    order: RowOrder,
     seen: KeyTable,
+    /// The key of the row before, where equal ones come together.
+    last: Option<Vec<u8>>,
     held: Option<Reservation>,
     passes: Passes,
     selection: Vec<u32>,
@@ -33,7 +47,9 @@ impl DistinctOperator {
             input,
             types,
             keys: None,
+            order: RowOrder::Any,
             seen: KeyTable::default(),
+            last: None,
             held: None,
             passes: Passes::default(),
             selection: Vec::new(),
@@ -42,12 +58,16 @@ impl DistinctOperator {
         }
     }
 
-    /// The first of the rows that are equal in the keys. Its rows are wanted in their order, so none is left for later.
-    pub fn on(input: Box<dyn Operator>, keys: &[TypedExpr], executor: Executor) -> Self {
+    /// The first of the rows that are equal in the keys.
+    pub fn on(
+        input: (Box<dyn Operator>, Vec<SqlType>),
+        keys: &[TypedExpr],
+        order: RowOrder,
+        executor: Executor,
+    ) -> Self {
         let keys = ExprList::compile(keys, executor);
-        let types = keys.types().to_vec();
-        let batch = Batch::of_types(&types);
-        Self { keys: Some((keys, batch)), ..Self::new(input, types) }
+        let batch = Batch::of_types(keys.types());
+        Self { keys: Some((keys, batch)), order, ..Self::new(input.0, input.1) }
     }
 
     /// Selects the rows of the batch that are new, and puts those aside that this pass cannot tell.
@@ -55,17 +75,25 @@ impl DistinctOperator {
         self.selection.clear();
         self.later.clear();
         let held = self.held.get_or_insert_with(|| cx.reserve("DISTINCT"));
-        let ordered = self.keys.is_some();
-        let told = match &mut self.keys {
-            None => batch,
+        let (told, types) = match &mut self.keys {
+            None => (batch, &self.types[..]),
             Some((keys, values)) => {
                 keys.eval(&cx.eval(), batch, values)?;
-                values
+                (&*values, keys.types())
             }
         };
         for row in 0..batch.rows {
             self.key.clear();
-            key::encode(told, &self.types, row, &mut self.key);
+            key::encode(told, types, row, &mut self.key);
+            if self.order == RowOrder::Together {
+                let last = self.last.as_ref().is_some_and(|last| *last == self.key);
+                if !last {
+                    let last = self.last.get_or_insert_default();
+                    std::mem::swap(last, &mut self.key);
+                    self.selection.push(row as u32);
+                }
+                continue;
+            }
             let hash = keys::hash(&self.key);
             if self.seen.find(hash, &self.key).is_some() {
                 continue;
@@ -73,7 +101,7 @@ impl DistinctOperator {
             if !self.passes.is_closed()
                 && let Err(refused) = held.try_resize(self.seen.bytes_with(self.key.len()) as u64)
             {
-                if self.seen.len() == 0 || ordered {
+                if self.seen.len() == 0 || self.order == RowOrder::Sorted {
                     return Err(refused.error(held.what()));
                 }
                 self.passes.close_pass(cx, held, refused, &self.types)?;
@@ -123,6 +151,7 @@ impl Operator for DistinctOperator {
     fn close(&mut self) {
         self.input.close();
         self.seen = KeyTable::default();
+        self.last = None;
         self.held = None;
         self.passes = Passes::default();
     }

@@ -1,4 +1,4 @@
-//! GROUP BY.
+//! GROUP BY, with and without grouping sets.
 //!
 //! ```text
 //! input ─► keys ─► groups in memory ─────────────► rows, in the order in which the groups were met
@@ -10,6 +10,8 @@
 //! H1. Groups come out in the order in which they were met, those of later [passes](Passes) behind those of earlier ones.
 //! H2. The rows of a group reach its accumulators in the order of the input, also through files: a group whose state is put
 //!     aside stands there before its further rows.
+//! H3. Each grouping set has groups of its own: its number is part of their keys. An empty set has its group also without
+//!     any row. Within a pass the groups come out set by set.
 
 use verso_types::{Batch, Column, SqlType, Value, decode_row, encode_row};
 
@@ -22,7 +24,7 @@ use crate::aggregate::Accumulator;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList};
 use crate::memory::{Refused, Reservation};
-use crate::plan::{AggregateCall, TypedExpr};
+use crate::plan::{AggregateCall, GroupingSets, TypedExpr};
 
 /// A hash table of groups.
 pub(crate) struct GroupOperator {
@@ -32,11 +34,20 @@ pub(crate) struct GroupOperator {
     keys: ExprList,
     key_batch: Batch,
     calls: Vec<Call>,
+    /// The grouping sets; a single one with all keys where there are none.
+    sets: Vec<Set>,
+    /// There is more to a key than the values of all keys.
+    has_sets: bool,
     groups: Groups,
     held: Option<Reservation>,
     passes: Passes,
-    /// What rows in files consist of: a state, which only groups have; the keys; the columns of the input.
+    /// What rows in files consist of: a state, which only groups have; the number of the set; the keys; the columns of the
+    /// input.
     stored_types: Vec<SqlType>,
+    /// The sets of the rows of a batch that comes from a file.
+    stored_sets: Vec<u32>,
+    /// The groups as they come out; empty: by their numbers.
+    order: Vec<u32>,
     /// What was held when the pass was closed, which may be one batch more than there is room for.
     tolerated: u64,
     collected: bool,
@@ -44,10 +55,29 @@ pub(crate) struct GroupOperator {
     types: Vec<SqlType>,
 }
 
+/// A grouping set.
+struct Set {
+    /// Which keys it has.
+    keys: Vec<bool>,
+    /// The values of the GROUPING() calls.
+    groupings: Vec<i32>,
+}
+
+/// A set of so many keys, and what GROUPING() says in it.
+fn grouping_set(set: &[usize], keys: usize, calls: &[Vec<usize>]) -> Set {
+    let bits = |call: &Vec<usize>| call.iter().fold(0, |bits, key| bits << 1 | i32::from(!set.contains(key)));
+    Set {
+        keys: (0..keys).map(|key| set.contains(&key)).collect(),
+        groupings: calls.iter().map(bits).collect(),
+    }
+}
+
 #[derive(Default)]
 struct Groups {
     table: KeyTable,
     keys: Batch,
+    /// The grouping set of each group.
+    sets: Vec<u32>,
     /// `calls.len()` for each group.
     accumulators: Vec<Accumulator>,
     /// What accumulators hold beside themselves.
@@ -56,7 +86,7 @@ struct Groups {
 
 impl Groups {
     fn heap_bytes(&self) -> u64 {
-        let places = self.accumulators.capacity() * size_of::<Accumulator>();
+        let places = self.accumulators.capacity() * size_of::<Accumulator>() + self.sets.capacity() * 4;
         (self.table.heap_bytes() + self.keys.heap_bytes() + places + self.states) as u64
     }
 }
@@ -70,12 +100,23 @@ impl GroupOperator {
         types: &[SqlType],
         group_by: &[TypedExpr],
         aggregates: &[AggregateCall],
+        sets: Option<&GroupingSets>,
         executor: Executor,
     ) -> Self {
         let keys = ExprList::compile(group_by, executor);
-        let output =
-            group_by.iter().map(|key| key.ty.clone()).chain(aggregates.iter().map(|call| call.ty.clone()));
-        let stored = std::iter::once(SqlType::Bytea).chain(keys.types().iter().cloned());
+        let groupings = sets.map_or(0, |sets| sets.calls.len());
+        let output = group_by
+            .iter()
+            .map(|key| key.ty.clone())
+            .chain(aggregates.iter().map(|call| call.ty.clone()))
+            .chain((0..groupings).map(|_| SqlType::Int4));
+        let stored = [SqlType::Bytea, SqlType::Int4].into_iter().chain(keys.types().iter().cloned());
+        let sets = match sets {
+            None => vec![Set { keys: vec![true; group_by.len()], groupings: Vec::new() }],
+            Some(sets) => {
+                sets.sets.iter().map(|set| grouping_set(set, group_by.len(), &sets.calls)).collect()
+            }
+        };
         Self {
             input,
             batch: Batch::of_types(types),
@@ -83,9 +124,13 @@ impl GroupOperator {
             stored_types: stored.chain(types.iter().cloned()).collect(),
             keys,
             calls: aggregates.iter().map(|call| Call::new(call, executor)).collect(),
+            has_sets: sets.len() > 1 || sets.iter().any(|set| set.keys.contains(&false)),
+            sets,
             groups: Groups::default(),
             held: None,
             passes: Passes::default(),
+            stored_sets: Vec::new(),
+            order: Vec::new(),
             tolerated: 0,
             collected: false,
             next: 0,
@@ -101,53 +146,114 @@ impl GroupOperator {
         self.held = Some(cx.reserve("GROUP BY"));
         let mut group_of_row = Vec::new();
         let mut stored = Batch::of_types(&self.stored_types);
+        if !self.passes.is_later() {
+            self.add_empty_sets();
+        }
         loop {
             cx.check_cancelled()?;
-            if self.passes.is_later() {
-                if !self.passes.read(&mut stored)? {
-                    return Ok(());
-                }
-                self.take_stored(&stored)?;
-            } else {
-                if !self.input.next(cx, &mut self.batch)? {
-                    return Ok(());
-                }
-                self.keys.eval(&cx.eval(), &self.batch, &mut self.key_batch)?;
+            let later = self.passes.is_later();
+            let more = match later {
+                true => self.passes.read(&mut stored)?,
+                false => self.input.next(cx, &mut self.batch)?,
+            };
+            if !more {
+                break;
+            }
+            match later {
+                true => self.take_stored(&stored)?,
+                false => self.keys.eval(&cx.eval(), &self.batch, &mut self.key_batch)?,
             }
             for call in &mut self.calls {
                 call.evaluate(cx, &self.batch)?;
             }
-            self.find_groups(&mut group_of_row)?;
-            self.feed_groups(&group_of_row)?;
+            // Rows from a file belong to one set each, those of the input to all.
+            for set in 0..if later { 1 } else { self.sets.len() } {
+                self.find_groups((!later).then_some(set as u32), &mut group_of_row)?;
+                self.feed_groups(&group_of_row)?;
+            }
             self.charge(cx)?;
         }
+        self.order.clear();
+        if self.has_sets {
+            self.order.extend(0..self.groups.keys.rows as u32);
+            self.order.sort_by_key(|group| self.groups.sets[*group as usize]);
+        }
+        Ok(())
+    }
+
+    /// The groups of sets without keys.
+    fn add_empty_sets(&mut self) {
+        let mut encoded = Vec::new();
+        for number in 0..self.sets.len() as u32 {
+            if !self.sets[number as usize].keys.contains(&true) {
+                self.encode(number, 0, &mut encoded);
+                self.add_group(number, 0, keys::hash(&encoded), &encoded);
+            }
+        }
+    }
+
+    /// The key of a row's group in a set.
+    fn encode(&self, set: u32, row: usize, out: &mut Vec<u8>) {
+        out.clear();
+        if self.has_sets {
+            out.extend_from_slice(&set.to_le_bytes());
+            let keys = &self.sets[set as usize].keys;
+            key::encode_some(&self.key_batch, self.keys.types(), keys, row, out);
+        } else {
+            key::encode(&self.key_batch, self.keys.types(), row, out);
+        }
+    }
+
+    /// A new group, with the keys of a row as far as its set has them.
+    fn add_group(&mut self, set: u32, row: usize, hash: u64, encoded: &[u8]) -> u32 {
+        let groups = &mut self.groups;
+        let group = groups.table.add(hash, encoded);
+        let columns = self.key_batch.columns.iter().zip(&mut groups.keys.columns);
+        for ((from, to), there) in columns.zip(&self.sets[set as usize].keys) {
+            match there {
+                true => to.append_range(from, row..row + 1),
+                false => to.push_null(),
+            }
+        }
+        groups.keys.rows += 1;
+        groups.sets.push(set);
+        groups.accumulators.extend(self.calls.iter().map(|call| Accumulator::new(&call.call)));
+        group
     }
 
     /// Takes rows back from a file: states of groups become groups, the others the batch.
     fn take_stored(&mut self, stored: &Batch) -> Result<()> {
-        let (state, rest) = stored.columns.split_first().ok_or_else(broken)?;
+        let [state, sets, rest @ ..] = &stored.columns[..] else { return Err(broken()) };
         let (keys, input) = rest.split_at(self.keys.types().len());
+        let set_of = |row: usize| match sets.value(row, &SqlType::Int4) {
+            Value::Int4(set) if (0..self.sets.len() as i32).contains(&set) => Ok(set as u32),
+            _ => Err(broken()),
+        };
+        let rows: Vec<u32> = (0..stored.rows as u32).filter(|row| state.is_null(*row as usize)).collect();
+        self.stored_sets = rows.iter().map(|row| set_of(*row as usize)).collect::<Result<_>>()?;
+        let states: Vec<(usize, u32)> = (0..stored.rows)
+            .filter(|row| !state.is_null(*row))
+            .map(|row| Ok((row, set_of(row)?)))
+            .collect::<Result<_>>()?;
+        self.key_batch = Batch { rows: stored.rows, columns: keys.to_vec() };
         let mut encoded = Vec::new();
-        let key_rows = Batch { rows: stored.rows, columns: keys.to_vec() };
-        for row in (0..stored.rows).filter(|row| !state.is_null(*row)) {
-            encoded.clear();
-            key::encode(&key_rows, self.keys.types(), row, &mut encoded);
-            let (_, new) = self.groups.table.find_or_add(keys::hash(&encoded), &encoded);
-            if !new {
+        for (row, set) in states {
+            self.encode(set, row, &mut encoded);
+            let hash = keys::hash(&encoded);
+            if self.groups.table.find(hash, &encoded).is_some() {
                 return Err(broken());
             }
-            for (from, to) in keys.iter().zip(&mut self.groups.keys.columns) {
-                to.append_range(from, row..row + 1);
-            }
-            self.groups.keys.rows += 1;
-            for (call, saved) in self.calls.iter().zip(decode_row(state.bytes_at(row))?) {
+            let group = self.add_group(set, row, hash, &encoded) as usize;
+            let first = group * self.calls.len();
+            let saved = decode_row(state.bytes_at(row))?;
+            for ((call, saved), slot) in
+                self.calls.iter().zip(saved).zip(&mut self.groups.accumulators[first..])
+            {
                 let Value::Record(saved) = saved else { return Err(broken()) };
-                let accumulator = Accumulator::load(&call.call, saved.to_vec())?;
-                self.groups.states += accumulator.heap_bytes();
-                self.groups.accumulators.push(accumulator);
+                *slot = Accumulator::load(&call.call, saved.to_vec())?;
+                self.groups.states += slot.heap_bytes();
             }
         }
-        let rows: Vec<u32> = (0..stored.rows as u32).filter(|row| state.is_null(*row as usize)).collect();
         let taken = |columns: &[Column]| Batch {
             rows: rows.len(),
             columns: columns.iter().map(|column| column.gather(&rows)).collect(),
@@ -157,15 +263,16 @@ impl GroupOperator {
         Ok(())
     }
 
-    /// The group of each row of the batch; new ones are made, unless the pass is closed: then the rows are put aside.
-    fn find_groups(&mut self, group_of_row: &mut Vec<u32>) -> Result<()> {
+    /// The group of each row of the batch, in this set, or in that of the row where it comes from a file; new ones are made,
+    /// unless the pass is closed: then the rows are put aside.
+    fn find_groups(&mut self, set: Option<u32>, group_of_row: &mut Vec<u32>) -> Result<()> {
         group_of_row.clear();
         let closed = self.passes.is_closed();
         let mut encoded = Vec::new();
         let mut later = Vec::new();
         for row in 0..self.key_batch.rows {
-            encoded.clear();
-            key::encode(&self.key_batch, self.keys.types(), row, &mut encoded);
+            let set = set.unwrap_or_else(|| self.stored_sets[row]);
+            self.encode(set, row, &mut encoded);
             let hash = keys::hash(&encoded);
             let group = match self.groups.table.find(hash, &encoded) {
                 Some(group) => group,
@@ -173,17 +280,7 @@ impl GroupOperator {
                     later.push((row as u32, hash));
                     LATER
                 }
-                None => {
-                    let group = self.groups.table.add(hash, &encoded);
-                    for (from, to) in self.key_batch.columns.iter().zip(&mut self.groups.keys.columns) {
-                        to.append_range(from, row..row + 1);
-                    }
-                    self.groups.keys.rows += 1;
-                    self.groups
-                        .accumulators
-                        .extend(self.calls.iter().map(|call| Accumulator::new(&call.call)));
-                    group
-                }
+                None => self.add_group(set, row, hash, &encoded),
             };
             group_of_row.push(group);
         }
@@ -192,14 +289,20 @@ impl GroupOperator {
         }
         let mut state = Column::new(SqlType::Bytea.physical());
         state.push_nulls(self.batch.rows);
-        let columns = std::iter::once(state)
+        let mut sets = Column::new(SqlType::Int4.physical());
+        for row in 0..self.batch.rows {
+            let set = set.unwrap_or_else(|| self.stored_sets[row]);
+            sets.push_value(&Value::Int4(set as i32), &SqlType::Int4)?;
+        }
+        let columns = [state, sets]
+            .into_iter()
             .chain(std::mem::take(&mut self.key_batch.columns))
             .chain(std::mem::take(&mut self.batch.columns));
         let mut stored = Batch { rows: self.batch.rows, columns: columns.collect() };
         self.passes.put(&stored, later.into_iter())?;
         // The columns go back where they came from.
-        self.batch.columns = stored.columns.split_off(1 + self.keys.types().len());
-        self.key_batch.columns = stored.columns.split_off(1);
+        self.batch.columns = stored.columns.split_off(2 + self.keys.types().len());
+        self.key_batch.columns = stored.columns.split_off(2);
         Ok(())
     }
 
@@ -264,9 +367,10 @@ impl GroupOperator {
             encode_row(&saved, &mut state);
             drop(saved);
             for (at, column) in stored.columns.iter_mut().enumerate() {
-                match at.checked_sub(1) {
-                    None => column.push_value(&Value::bytes(&state), &SqlType::Bytea)?,
-                    Some(key) => match groups.keys.columns.get(key) {
+                match at {
+                    0 => column.push_value(&Value::bytes(&state), &SqlType::Bytea)?,
+                    1 => column.push_value(&Value::Int4(groups.sets[group] as i32), &SqlType::Int4)?,
+                    key => match groups.keys.columns.get(key - 2) {
                         Some(from) => column.append_range(from, group..group + 1),
                         None => column.push_null(),
                     },
@@ -280,6 +384,8 @@ impl GroupOperator {
             }
         }
         groups.table.truncate(kept);
+        groups.sets.truncate(kept);
+        groups.sets.shrink_to_fit();
         // A copy, which takes no more memory than it needs.
         groups.keys = groups.keys.gather(&(0..kept as u32).collect::<Vec<_>>());
         groups.accumulators.shrink_to_fit();
@@ -316,7 +422,7 @@ impl Operator for GroupOperator {
         let keys = self.keys.types().len();
         while self.next < self.groups.keys.rows && out.rows < BATCH_ROWS && out.variable_bytes() < BATCH_BYTES
         {
-            let group = self.next;
+            let group = self.order.get(self.next).map_or(self.next, |group| *group as usize);
             for (from, to) in self.groups.keys.columns.iter().zip(&mut out.columns) {
                 to.append_range(from, group..group + 1);
             }
@@ -325,6 +431,10 @@ impl Operator for GroupOperator {
                 let whole = std::mem::replace(slot, Accumulator::new(&self.calls[at].call));
                 let finished = self.calls[at].finish(cx, whole)?;
                 out.columns[keys + at].push_value(&finished, &self.types[keys + at])?;
+            }
+            let set = &self.sets[self.groups.sets[group] as usize];
+            for (bits, column) in set.groupings.iter().zip(&mut out.columns[keys + self.calls.len()..]) {
+                column.push_value(&Value::Int4(*bits), &SqlType::Int4)?;
             }
             out.rows += 1;
             self.next += 1;
@@ -339,6 +449,8 @@ impl Operator for GroupOperator {
         self.passes = Passes::default();
         self.collected = false;
         self.next = 0;
+        self.order = Vec::new();
+        self.stored_sets = Vec::new();
         // In a later pass it had other columns.
         self.batch = Batch::of_types(&self.input_types);
         self.key_batch = Batch::of_types(self.keys.types());

@@ -15,49 +15,44 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`sides`] | both inputs, opened, built and read |
 //! | [`build`] | the right rows in memory |
 //! | [`parts`] | both inputs in parts |
+//! | [`semi`] | semi-joins and anti-joins |
 
 mod build;
 mod parts;
+mod semi;
+mod sides;
 
 use verso_types::{Batch, Column, SqlType};
 
 use super::operator::Operator;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES};
 use crate::error::Result;
-use crate::expr::{Executor, ExprList, Predicate};
+use crate::expr::{Executor, Predicate};
 use crate::plan::{JoinKind, TypedExpr};
-use build::{Build, NONE};
-use parts::{Part, Tasks, cut};
+use build::NONE;
+pub(crate) use semi::SemiOperator;
+use sides::{LeftRows, Sides};
 
 /// A hash join.
 pub(crate) struct JoinOperator {
-    left: Box<dyn Operator>,
-    right: Box<dyn Operator>,
+    sides: Sides,
     kind: JoinKind,
-    left_types: Vec<SqlType>,
-    right_types: Vec<SqlType>,
-    left_keys: ExprList,
-    right_keys: ExprList,
     filter: Option<Predicate>,
-    build: Build,
     probe: Probe,
     /// The left input has ended; right rows up to this one have been looked at.
     tail: Option<usize>,
     selection: Vec<u32>,
     /// Not all pairs may be wanted.
     bounded: bool,
-    tasks: Tasks,
 }
 
 /// A batch of left rows.
 #[derive(Default)]
 struct Probe {
-    rows: Batch,
-    keys: Batch,
-    /// Per row its first candidate.
-    heads: Vec<u32>,
+    of: LeftRows,
     matched: Vec<bool>,
     row: usize,
     candidate: u32,
@@ -78,143 +73,37 @@ impl JoinOperator {
         executor: Executor,
     ) -> Self {
         Self {
+            sides: Sides::new(left, right, (kind, "a join"), equal, executor),
             kind,
-            left_keys: ExprList::compile(equal.iter().map(|(left, _)| left), executor),
-            right_keys: ExprList::compile(equal.iter().map(|(_, right)| right), executor),
             filter: filter.map(|filter| Predicate::compile(filter, executor)),
-            left: left.0,
-            left_types: left.1,
-            right: right.0,
-            right_types: right.1,
-            build: Build::default(),
             probe: Probe::default(),
             tail: None,
             selection: Vec::new(),
             bounded: false,
-            tasks: Tasks::default(),
         }
     }
 
-    /// Reads the right input to its end; where it may not be held, both inputs are cut into parts.
-    fn hash_right(&mut self, cx: &ExecContext<'_>) -> Result<()> {
-        let mut batch = Batch::of_types(&self.right_types);
-        self.build = Build::new(cx, &self.right_types);
-        self.right.open(cx)?;
-        while self.right.next(cx, &mut batch)? {
-            cx.check_cancelled()?;
-            if let Err(refused) = self.build.add(cx, &mut self.right_keys, &batch)? {
-                let Some(space) = cx.services.memory.temporary else { return Err(refused.error("a join")) };
-                let mut right = Part::new(space, &self.right_types, &self.right_keys, cx)?;
-                let held = std::mem::take(&mut self.build.rows);
-                self.build = Build::new(cx, &self.right_types);
-                right.put_all(cx, &held, &mut self.right_keys)?;
-                drop(held);
-                right.put_all(cx, &batch, &mut self.right_keys)?;
-                while self.right.next(cx, &mut batch)? {
-                    cx.check_cancelled()?;
-                    right.put_all(cx, &batch, &mut self.right_keys)?;
-                }
-                self.right.close();
-                let mut left = Part::new(space, &self.left_types, &self.left_keys, cx)?;
-                let mut batch = Batch::of_types(&self.left_types);
-                self.left.open(cx)?;
-                while self.left.next(cx, &mut batch)? {
-                    cx.check_cancelled()?;
-                    left.put_all(cx, &batch, &mut self.left_keys)?;
-                }
-                self.left.close();
-                self.tasks.add(left, right, 0, self.kind)?;
-                return self.next_task(cx).map(drop);
-            }
-        }
-        self.right.close();
-        self.build.finish(self.kind);
-        self.left.open(cx)
-    }
-
-    /// Builds the next chunk of the part under way, or the first of the next one; false if there is none.
-    fn next_task(&mut self, cx: &ExecContext<'_>) -> Result<bool> {
-        self.tail = None;
-        self.probe.active = false;
-        self.build = Build::default();
-        loop {
-            self.build = Build::new(cx, &self.right_types);
-            if !self.tasks.next_chunk()? {
-                return Ok(false);
-            }
-            let mut batch = Batch::of_types(&self.right_types);
-            let mut whole = true;
-            while self.tasks.read_right(&mut batch)? {
-                cx.check_cancelled()?;
-                let Err(refused) = self.build.add(cx, &mut self.right_keys, &batch)? else { continue };
-                if self.tasks.may_cut() && !self.right_keys.types().is_empty() {
-                    self.build = Build::default();
-                    let types = (&self.left_types[..], &self.right_types[..]);
-                    cut(cx, &mut self.tasks, types, (&mut self.left_keys, &mut self.right_keys), self.kind)?;
-                    whole = false;
-                    break;
-                }
-                if self.build.rows.rows == 0 {
-                    // Half of the rows may fit.
-                    if batch.rows <= 1 {
-                        return Err(refused.error("a join"));
-                    }
-                    let half = batch.rows / 2;
-                    let behind: Vec<u32> = (half as u32..batch.rows as u32).collect();
-                    self.tasks.put_back(batch.gather(&behind));
-                    batch.truncate(half);
-                    self.tasks.put_back(std::mem::replace(&mut batch, Batch::of_types(&self.right_types)));
-                    continue;
-                }
-                // The chunk ends here; the batch is the next one's first.
-                self.tasks.put_back(batch);
-                self.tasks.chunk_is_full(cx, self.kind)?;
-                break;
-            }
-            if whole {
-                self.build.finish(self.kind);
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Reads the next left rows and finds their first candidates. False at the end.
+    /// Reads the next left rows. False at the end.
     fn read_left(&mut self, cx: &ExecContext<'_>, bounded: bool) -> Result<bool> {
-        let more = if self.tasks.is_parted() {
-            self.tasks.read_left(&mut self.probe.rows)?
-        } else {
-            if bounded {
-                self.left.bound(1); // one row may be enough
-            }
-            self.left.next(cx, &mut self.probe.rows)?
-        };
-        if !more {
+        let probe = &mut self.probe;
+        if !self.sides.read_left(cx, bounded, &mut probe.of)? {
             return Ok(false);
         }
-        let probe = &mut self.probe;
-        let rows = probe.rows.rows;
-        probe.heads.clear();
-        if self.left_keys.types().is_empty() {
-            let first = if self.build.rows.rows > 0 { 0 } else { NONE };
-            probe.heads.resize(rows, first);
-        } else {
-            self.left_keys.eval(&cx.eval(), &probe.rows, &mut probe.keys)?;
-            self.build.find(&probe.keys, self.left_keys.types(), &mut probe.heads);
-        }
         probe.matched.clear();
-        probe.matched.resize(rows, false);
+        probe.matched.resize(probe.of.rows.rows, false);
         probe.row = 0;
-        probe.candidate = probe.heads.first().copied().unwrap_or(NONE);
+        probe.candidate = probe.of.heads.first().copied().unwrap_or(NONE);
         probe.active = true;
         Ok(true)
     }
 
     /// Lists the next candidate pairs of the batch; none at its end.
     fn list_pairs(&mut self) {
-        let Probe { heads, row, candidate, left, right, rows, .. } = &mut self.probe;
+        let Probe { of: LeftRows { heads, rows, .. }, row, candidate, left, right, .. } = &mut self.probe;
+        let build = &self.sides.build;
         left.clear();
         right.clear();
-        let long = self.build.has_long_values || rows.variable_bytes() > BATCH_BYTES / BATCH_ROWS;
+        let long = build.has_long_values || rows.variable_bytes() > BATCH_BYTES / BATCH_ROWS;
         let mut bytes = 0;
         while *row < heads.len() && left.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             if *candidate == NONE {
@@ -225,22 +114,22 @@ impl JoinOperator {
             left.push(*row as u32);
             right.push(*candidate);
             if long {
-                bytes +=
-                    rows.variable_bytes_at(*row) + self.build.rows.variable_bytes_at(*candidate as usize);
+                bytes += rows.variable_bytes_at(*row) + build.rows.variable_bytes_at(*candidate as usize);
             }
-            *candidate = self.build.next_of(*candidate);
+            *candidate = build.next_of(*candidate);
         }
     }
 
     /// The pairs listed that pass the filter.
     fn pairs(&mut self, cx: &ExecContext<'_>, out: &mut Batch) -> Result<()> {
-        let Probe { rows, left, right, matched, .. } = &mut self.probe;
+        let Probe { of: LeftRows { rows, .. }, left, right, matched, .. } = &mut self.probe;
+        let build = &mut self.sides.build;
         out.clear();
-        let width = self.left_types.len();
+        let width = self.sides.left_types.len();
         for (from, to) in rows.columns.iter().zip(&mut out.columns[..width]) {
             from.gather_into(left, to);
         }
-        for (from, to) in self.build.rows.columns.iter().zip(&mut out.columns[width..]) {
+        for (from, to) in build.rows.columns.iter().zip(&mut out.columns[width..]) {
             from.gather_into(right, to);
         }
         out.rows = left.len();
@@ -256,7 +145,7 @@ impl JoinOperator {
         }
         for pair in &self.selection {
             matched[left[*pair as usize] as usize] = true;
-            if let Some(matched) = self.build.matched.get_mut(right[*pair as usize] as usize) {
+            if let Some(matched) = build.matched.get_mut(right[*pair as usize] as usize) {
                 *matched = true;
             }
         }
@@ -265,12 +154,12 @@ impl JoinOperator {
 
     /// Left rows of the batch without a partner, in this chunk and those before it.
     fn lonely_left(&mut self, out: &mut Batch) {
-        let rows = 0..self.probe.rows.rows as u32;
+        let rows = 0..self.probe.of.rows.rows as u32;
         self.selection.clear();
         self.selection.extend(rows.filter(|row| !self.probe.matched[*row as usize]));
         out.clear();
-        let (left, right) = out.columns.split_at_mut(self.left_types.len());
-        for (from, to) in self.probe.rows.columns.iter().zip(left) {
+        let (left, right) = out.columns.split_at_mut(self.sides.left_types.len());
+        for (from, to) in self.probe.of.rows.columns.iter().zip(left) {
             from.gather_into(&self.selection, to);
         }
         right.iter_mut().for_each(|column| column.push_nulls(self.selection.len()));
@@ -282,17 +171,18 @@ impl JoinOperator {
         let Some(at) = &mut self.tail else { return false };
         self.selection.clear();
         let mut bytes = 0;
-        while *at < self.build.matched.len() && self.selection.len() < BATCH_ROWS && bytes < BATCH_BYTES {
-            if !self.build.matched[*at] {
+        while *at < self.sides.build.matched.len() && self.selection.len() < BATCH_ROWS && bytes < BATCH_BYTES
+        {
+            if !self.sides.build.matched[*at] {
                 self.selection.push(*at as u32);
-                bytes += self.build.rows.variable_bytes_at(*at);
+                bytes += self.sides.build.rows.variable_bytes_at(*at);
             }
             *at += 1;
         }
         out.clear();
-        let (left, right) = out.columns.split_at_mut(self.left_types.len());
+        let (left, right) = out.columns.split_at_mut(self.sides.left_types.len());
         left.iter_mut().for_each(|column: &mut Column| column.push_nulls(self.selection.len()));
-        for (from, to) in self.build.rows.columns.iter().zip(right) {
+        for (from, to) in self.sides.build.rows.columns.iter().zip(right) {
             from.gather_into(&self.selection, to);
         }
         out.rows = self.selection.len();
@@ -304,7 +194,11 @@ impl JoinOperator {
         if self.lonely_right(out) {
             return Ok(Some(true));
         }
-        let goes_on = self.tasks.is_parted() && self.next_task(cx)?;
+        let goes_on = self.sides.tasks.is_parted() && self.sides.next_task(cx)?;
+        if goes_on {
+            self.tail = None;
+            self.probe.active = false;
+        }
         Ok(if goes_on { None } else { Some(false) })
     }
 }
@@ -312,13 +206,9 @@ impl JoinOperator {
 impl Operator for JoinOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.close();
-        self.probe = Probe {
-            rows: Batch::of_types(&self.left_types),
-            keys: Batch::of_types(self.left_keys.types()),
-            ..Probe::default()
-        };
+        self.probe = Probe { of: self.sides.left_rows(), ..Probe::default() };
         self.bounded = false;
-        self.hash_right(cx)
+        self.sides.open(cx)
     }
 
     fn bound(&mut self, _: u64) {
@@ -336,7 +226,7 @@ impl Operator for JoinOperator {
                 }
             }
             if !self.probe.active {
-                let needs_left = self.kind.pads_right() || self.build.rows.rows > 0;
+                let needs_left = self.kind.pads_right() || self.sides.build.rows.rows > 0;
                 if !(needs_left && self.read_left(cx, bounded)?) {
                     self.tail = Some(0);
                     continue;
@@ -345,7 +235,7 @@ impl Operator for JoinOperator {
             self.list_pairs();
             if self.probe.left.is_empty() {
                 self.probe.active = false;
-                if self.kind.pads_right() && self.tasks.note_matched(&mut self.probe.matched) {
+                if self.kind.pads_right() && self.sides.tasks.note_matched(&mut self.probe.matched) {
                     self.lonely_left(out);
                     if out.rows > 0 {
                         return Ok(true);
@@ -361,12 +251,9 @@ impl Operator for JoinOperator {
     }
 
     fn close(&mut self) {
-        self.left.close();
-        self.right.close();
-        self.build = Build::default();
-        self.probe.rows.recycle(KEEP_BYTES);
+        self.sides.close();
+        self.probe.of.rows.recycle(KEEP_BYTES);
         self.probe = Probe::default();
         self.tail = None;
-        self.tasks = Tasks::default();
     }
 }

@@ -39,7 +39,6 @@ mod operator;
 mod order;
 mod passes;
 mod pipeline;
-mod semi;
 mod set_operation;
 mod set_project;
 mod sort;

@@ -1,5 +1,7 @@
 //! Operators: each yields batches.
 
+use std::collections::HashSet;
+
 use verso_env::stack;
 use verso_types::{Batch, SqlType};
 
@@ -8,13 +10,12 @@ use super::aggregate::AggregateOperator;
 use super::apply::ApplyOperator;
 use super::combine::{RecursiveOperator, SharedOperator, WorkOperator};
 use super::current::CurrentOperator;
-use super::distinct::DistinctOperator;
+use super::distinct::{DistinctOperator, RowOrder};
 use super::group::GroupOperator;
-use super::join::JoinOperator;
+use super::join::{JoinOperator, SemiOperator};
 use super::lock::LockOperator;
 use super::metered::MeteredOperator;
 use super::pipeline::{AppendOperator, FilterOperator, LimitOperator, ProjectOperator, SingleOperator};
-use super::semi::SemiOperator;
 use super::set_operation::SetOperator;
 use super::set_project::SetProjectOperator;
 use super::sort::{Bound, SortOperator};
@@ -23,7 +24,7 @@ use super::trigger::TransitionOperator;
 use super::window::WindowOperator;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, RowExpr};
-use crate::plan::{Plan, SortKey};
+use crate::plan::{ExprKind, Plan, SortKey, TypedExpr};
 
 /// A running operator. Compiled once, opened for each execution. The context comes with each call, so that an execution
 /// may pause between two of them.
@@ -110,10 +111,11 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Filter { input, predicate } => {
             Box::new(FilterOperator::new(compile(input, executor), predicate, executor))
         }
-        Plan::Aggregate { input, group_by, aggregates, sets: None } if !group_by.is_empty() => Box::new(
-            GroupOperator::new(compile(input, executor), &types_of(input), group_by, aggregates, executor),
-        ),
-        Plan::Aggregate { input, group_by, aggregates, sets } => Box::new(AggregateOperator::new(
+        Plan::Aggregate { input, group_by, aggregates, sets: None } if group_by.is_empty() => {
+            let types = types_of(input);
+            Box::new(AggregateOperator::new(compile(input, executor), &types, aggregates, executor))
+        }
+        Plan::Aggregate { input, group_by, aggregates, sets } => Box::new(GroupOperator::new(
             compile(input, executor),
             &types_of(input),
             group_by,
@@ -159,7 +161,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
             Box::new(DistinctOperator::new(compile(input, executor), types_of(input)))
         }
         Plan::DistinctOn { input, keys } => {
-            Box::new(DistinctOperator::on(compile(input, executor), keys, executor))
+            Box::new(DistinctOperator::on(typed(input, executor), keys, order_of(input, keys), executor))
         }
         Plan::Single { input } => Box::new(SingleOperator::new(compile(input, executor))),
         Plan::Append { inputs } => {
@@ -200,7 +202,7 @@ fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
         Plan::Recursive { number, base, step, all } => Box::new(RecursiveOperator::new(
             *number,
             compile(base, executor),
-            compile(step, executor),
+            (compile(step, executor), step),
             types_of(base),
             *all,
         )),
@@ -226,6 +228,21 @@ impl Operator for TooDeep {
 
 fn typed(plan: &Plan, executor: Executor) -> (Box<dyn Operator>, Vec<SqlType>) {
     (compile(plan, executor), types_of(plan))
+}
+
+/// Whether rows that are equal in these keys come one behind the other, or in an order that is to be kept.
+fn order_of(input: &Plan, keys: &[TypedExpr]) -> RowOrder {
+    let Plan::Sort { keys: sorted, .. } = input else { return RowOrder::Any };
+    let column = |expr: &TypedExpr| match expr.kind {
+        ExprKind::Column(column) => Some(column),
+        _ => None,
+    };
+    let wanted: HashSet<Option<usize>> = keys.iter().map(column).collect();
+    let first = sorted.iter().map(|key| column(&key.expr)).take_while(|column| wanted.contains(column));
+    match !wanted.contains(&None) && first.collect::<HashSet<_>>().len() == wanted.len() {
+        true => RowOrder::Together,
+        false => RowOrder::Sorted,
+    }
 }
 
 fn sort(input: &Plan, keys: &[SortKey], bound: Option<Bound>, executor: Executor) -> SortOperator {

@@ -5,13 +5,14 @@
 //! Q2. What is kept lasts as long as the execution of the statement: nothing outlives a change of the tables.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use verso_env::stack;
 use verso_types::{Array, Batch, SqlType, Value};
 
+use super::keys::{self, KeyTable};
 use super::operator::{Operator, compile, types_of};
 use super::pipeline::SEVERAL_ROWS;
 use super::{ExecContext, key};
@@ -27,6 +28,16 @@ pub(crate) struct StatementState {
     /// Rows of plans read in several places, and of the last round of recursive ones.
     pub(super) shared: RefCell<ByAddress<SharedRows>>,
     pub(super) work: RefCell<ByAddress<Arc<Spool>>>,
+}
+
+impl StatementState {
+    /// What is kept of the plan at this address is asked anew.
+    pub(super) fn forget(&self, address: usize) {
+        self.shared.borrow_mut().remove(&address);
+        if let Some(running) = self.subqueries.borrow_mut().get_mut(&address) {
+            running.answer = None;
+        }
+    }
 }
 
 /// Costs nothing as long as it is empty: every statement has some.
@@ -52,14 +63,16 @@ enum Answer {
     Members(Members),
 }
 
-/// The rows that `In` looks into.
+/// The rows that `In` looks into, each once.
 #[derive(Default)]
 struct Members {
-    keys: HashSet<Box<[u8]>>,
+    keys: KeyTable,
     /// Rows with a NULL, which may or may not be equal.
     unknown: Vec<Vec<Value>>,
     /// The others again, where they have several columns: an argument may be NULL in one of them.
     known: Vec<Vec<Value>>,
+    /// What these two hold.
+    row_bytes: usize,
     rows: u64,
     /// For all of it.
     held: Option<Reservation>,
@@ -173,7 +186,8 @@ fn ask(
             let mut held = cx.reserve("IN (subquery)");
             while operator.next(cx, &mut batch)? {
                 cx.check_cancelled()?;
-                held.add(members.take(&batch, types))?;
+                members.take(&batch, types);
+                held.resize(members.heap_bytes() as u64)?;
             }
             members.held = Some(held);
             Ok(Answer::Members(members))
@@ -182,31 +196,27 @@ fn ask(
 }
 
 impl Members {
-    /// Adds rows; how many bytes that took.
-    fn take(&mut self, batch: &Batch, types: &[SqlType]) -> u64 {
-        let mut bytes = 0;
+    /// Adds rows.
+    fn take(&mut self, batch: &Batch, types: &[SqlType]) {
         let mut encoded = Vec::new();
         for row in 0..batch.rows {
-            if batch.columns.iter().any(|column| column.is_null(row)) {
-                let values = batch.row(row, types);
-                if !self.unknown.contains(&values) {
-                    bytes += 64 * values.len() as u64;
-                    self.unknown.push(values);
-                }
-                continue;
-            }
             encoded.clear();
             key::encode(batch, types, row, &mut encoded);
-            if self.keys.insert(encoded.as_slice().into()) {
-                bytes += encoded.len() as u64 + 64;
-                if types.len() > 1 {
-                    bytes += 64 * types.len() as u64;
-                    self.known.push(batch.row(row, types));
-                }
+            if !self.keys.find_or_add(keys::hash(&encoded), &encoded).1 {
+                continue;
+            }
+            let null = batch.columns.iter().any(|column| column.is_null(row));
+            if null || types.len() > 1 {
+                self.row_bytes += encoded.len() + types.len() * size_of::<Value>() + size_of::<Vec<Value>>();
+                let rows = if null { &mut self.unknown } else { &mut self.known };
+                rows.push(batch.row(row, types));
             }
         }
         self.rows += batch.rows as u64;
-        bytes
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.keys.heap_bytes() + self.row_bytes
     }
 
     /// SQL's three values: NULL where a NULL decides.
@@ -222,7 +232,7 @@ impl Members {
         row.push_row(args, types)?;
         let mut encoded = Vec::new();
         key::encode(&row, types, 0, &mut encoded);
-        if self.keys.contains(encoded.as_slice()) {
+        if self.keys.find(keys::hash(&encoded), &encoded).is_some() {
             return Ok(Value::Bool(!negated));
         }
         let unknown = self.unknown.iter().any(|row| may_equal(row, args));

@@ -77,56 +77,87 @@ impl LikePattern {
         Some(Self::new(&text(pattern)?, &escape, fold))
     }
 
-    /// Whether the whole text fits the pattern.
-    pub fn matches(&self, text: &str) -> bool {
+    /// Whether the whole of a text, whose bytes these are, fits the pattern.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn matches<E>(&self, text: &[u8], work: &mut Work<'_, E>) -> Result<bool, E> {
         if self.fold {
-            fits(&self.steps, text.to_lowercase().as_bytes())
+            work.add(text.len())?;
+            fits(&self.steps, String::from_utf8_lossy(text).to_lowercase().as_bytes(), work)
         } else {
-            fits(&self.steps, text.as_bytes())
+            fits(&self.steps, text, work)
         }
     }
+}
 
-    /// The same over the bytes of a valid text.
-    pub fn matches_bytes(&self, text: &[u8]) -> bool {
-        if self.fold { self.matches(&String::from_utf8_lossy(text)) } else { fits(&self.steps, text) }
+/// Bytes looked at between two questions.
+const STEP: usize = 1 << 24;
+
+/// Counts the bytes that are looked at, of one text or many, and asks now and then whether to go on: a pattern with many
+/// parts may look at each byte of a long text again and again.
+pub(crate) struct Work<'w, E> {
+    done: usize,
+    go_on: &'w mut dyn FnMut() -> Result<(), E>,
+}
+
+impl<'w, E> Work<'w, E> {
+    pub fn new(go_on: &'w mut dyn FnMut() -> Result<(), E>) -> Self {
+        Work { done: 0, go_on }
+    }
+
+    #[inline]
+    fn add(&mut self, bytes: usize) -> Result<(), E> {
+        self.done += bytes;
+        if self.done < STEP {
+            return Ok(());
+        }
+        self.done = 0;
+        (self.go_on)()
     }
 }
 
 /// Greedy with one point of return: the last `%` seen takes one character more each time.
-fn fits(steps: &[Step], text: &[u8]) -> bool {
+fn fits<E>(steps: &[Step], text: &[u8], work: &mut Work<'_, E>) -> Result<bool, E> {
     let (mut step, mut at) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     loop {
         let advanced = match steps.get(step) {
-            None if at == text.len() => return true,
+            None if at == text.len() => return Ok(true),
             None => false,
-            Some(Step::Many) if step + 1 == steps.len() => return true,
+            Some(Step::Many) if step + 1 == steps.len() => return Ok(true),
             Some(Step::Many) => {
                 step += 1;
                 retry = Some((step, at));
                 continue;
             }
-            Some(Step::Text(literal)) if text[at..].starts_with(literal) => {
-                at += literal.len();
-                true
+            Some(Step::Text(literal)) => {
+                work.add(literal.len())?;
+                let here = text[at..].starts_with(literal);
+                at += if here { literal.len() } else { 0 };
+                here
             }
             Some(Step::One) if at < text.len() => {
+                work.add(1)?;
                 at += char_len(&text[at..]);
                 true
             }
-            Some(_) => false,
+            Some(Step::One) => false,
         };
         if advanced {
             step += 1;
             continue;
         }
-        let Some((after, from)) = retry else { return false };
+        let Some((after, from)) = retry else { return Ok(false) };
+        work.add(1)?;
         let next = match &steps[after] {
-            Step::Text(literal) => find(&text[(from + 1).min(text.len())..], literal).map(|i| from + 1 + i),
+            Step::Text(literal) => {
+                find(&text[(from + 1).min(text.len())..], literal, work)?.map(|i| from + 1 + i)
+            }
             _ if from < text.len() => Some(from + char_len(&text[from..])),
             _ => None,
         };
-        let Some(next) = next else { return false };
+        let Some(next) = next else { return Ok(false) };
         (step, at) = (after, next);
         retry = Some((after, next));
     }
@@ -138,25 +169,46 @@ fn char_len(text: &[u8]) -> usize {
 }
 
 /// Where `needle` is in `text` first.
-fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
-    let (first, rest) = needle.split_first()?;
+fn find<E>(text: &[u8], needle: &[u8], work: &mut Work<'_, E>) -> Result<Option<usize>, E> {
+    let Some((first, rest)) = needle.split_first() else { return Ok(None) };
     let mut from = 0;
     while let Some(i) = text[from..].iter().position(|byte| byte == first) {
         let at = from + i;
+        work.add(i + needle.len())?;
         if text[at + 1..].starts_with(rest) {
-            return Some(at);
+            return Ok(Some(at));
         }
         from = at + 1;
     }
-    None
+    work.add(text.len() - from)?;
+    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn matches(pattern: &LikePattern, text: &str) -> bool {
+        pattern.matches::<()>(text.as_bytes(), &mut Work::new(&mut || Ok(()))).expect("never ended")
+    }
+
     fn like(text: &str, pattern: &str) -> bool {
-        LikePattern::new(pattern, "\\", false).unwrap().matches(text)
+        matches(&LikePattern::new(pattern, "\\", false).unwrap(), text)
+    }
+
+    #[test]
+    fn long_work_asks_whether_to_go_on() {
+        let text = "a".repeat(60_000);
+        for pattern in ["%".to_string() + &"_".repeat(3_000) + "b", format!("%{}b%", "a".repeat(3_000))] {
+            let pattern = LikePattern::new(&pattern, "", false).unwrap();
+            let mut asked = 0;
+            let mut go_on = || {
+                asked += 1;
+                if asked < 3 { Ok(()) } else { Err("enough") }
+            };
+            let result = pattern.matches(text.as_bytes(), &mut Work::new(&mut go_on));
+            assert_eq!(result, Err("enough"));
+        }
     }
 
     #[test]
@@ -183,8 +235,8 @@ mod tests {
         ] {
             assert_eq!(like(text, pattern), fits, "{text} LIKE {pattern}");
         }
-        assert!(LikePattern::new("ab", "", true).unwrap().matches("AB"));
-        assert!(LikePattern::new("a#%", "#", false).unwrap().matches("a%"));
+        assert!(matches(&LikePattern::new("ab", "", true).unwrap(), "AB"));
+        assert!(matches(&LikePattern::new("a#%", "#", false).unwrap(), "a%"));
     }
 
     #[test]

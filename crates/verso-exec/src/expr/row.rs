@@ -3,7 +3,7 @@
 use verso_env::stack;
 use verso_types::{Array, Batch, CastKind, Column, SqlType, TimeZone, Value, cast, cmp_sql, eq_sql};
 
-use super::like::LikePattern;
+use super::like::{LikePattern, Work};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
 use crate::functions::{Body, BuiltinFunction};
@@ -339,9 +339,10 @@ fn like(expr: &TypedExpr) -> Closure {
     if let Some(Ok(compiled)) = LikePattern::of_literals(pattern, escape.as_deref(), fold) {
         let arg = compile(arg);
         return Box::new(move |cx, input| {
-            Ok(arg(cx, input)?
-                .as_str()
-                .map_or(Value::Null, |text| Value::Bool(compiled.matches(text) != negated)))
+            let text = arg(cx, input)?;
+            let Some(text) = text.as_str() else { return Ok(Value::Null) };
+            let mut go_on = || cx.runtime.check_cancelled();
+            Ok(Value::Bool(compiled.matches(text.as_bytes(), &mut Work::new(&mut go_on))? != negated))
         });
     }
     let (arg, pattern, escape) = (compile(arg), compile(pattern), escape.as_deref().map(compile));
@@ -356,6 +357,7 @@ fn like(expr: &TypedExpr) -> Closure {
             return Ok(Value::Null);
         };
         let compiled = LikePattern::new(pattern, escape, fold)?;
-        Ok(Value::Bool(compiled.matches(text) != negated))
+        let mut go_on = || cx.runtime.check_cancelled();
+        Ok(Value::Bool(compiled.matches(text.as_bytes(), &mut Work::new(&mut go_on))? != negated))
     })
 }

@@ -31,8 +31,8 @@ pub(super) struct Build {
 }
 
 impl Build {
-    pub fn new(cx: &ExecContext<'_>, types: &[SqlType]) -> Build {
-        Build { rows: Batch::of_types(types), held: Some(cx.reserve("a join")), ..Build::default() }
+    pub fn new(cx: &ExecContext<'_>, types: &[SqlType], what: &'static str) -> Build {
+        Build { rows: Batch::of_types(types), held: Some(cx.reserve(what)), ..Build::default() }
     }
 
     /// Adds rows; the inner result tells whether there is room for them, and nothing has happened if there is not.

@@ -2,7 +2,7 @@
 
 use verso_types::{BytesColumn, ColumnData};
 
-use crate::expr::like::LikePattern;
+use crate::expr::like::{LikePattern, Work};
 use crate::expr::list::VECTOR_BYTES;
 use crate::functions::kernel::{Operand, Trap};
 
@@ -83,7 +83,7 @@ fn copy(source: &[u8], from: usize, length: usize, target: &mut [u8], to: usize)
     }
 }
 
-/// LIKE over every row.
+/// LIKE over every row. What takes long is done row by row, where it can be cancelled.
 pub(super) fn like(
     arg: &Operand<'_>,
     pattern: &LikePattern,
@@ -92,10 +92,16 @@ pub(super) fn like(
     out: &mut ColumnData,
 ) -> Result<(), Trap> {
     let out = out.bools_mut().ok_or(Trap)?;
-    let test = |value: &[u8]| u8::from(pattern.matches_bytes(value) != negated);
+    let mut go_on = || Err(Trap);
+    let mut work = Work::new(&mut go_on);
+    let mut test = |value: &[u8]| Ok(u8::from(pattern.matches(value, &mut work)? != negated));
     match arg {
-        Operand::Column(data) => out.extend(data.bytes().ok_or(Trap)?.iter().take(rows).map(test)),
-        Operand::Constant(data) => out.resize(rows, test(data.bytes().ok_or(Trap)?.get(0))),
+        Operand::Column(data) => {
+            for value in data.bytes().ok_or(Trap)?.iter().take(rows) {
+                out.push(test(value)?);
+            }
+        }
+        Operand::Constant(data) => out.resize(rows, test(data.bytes().ok_or(Trap)?.get(0))?),
     }
     Ok(())
 }
