@@ -52,6 +52,8 @@ pub const CANNOT_COERCE: &str = "42846";
 pub const GROUPING_ERROR: &str = "42803";
 /// A reference to a table or column that may not be used here.
 pub const INVALID_COLUMN_REFERENCE: &str = "42P10";
+/// A recursive query reads itself where it may not.
+pub const INVALID_RECURSION: &str = "42P19";
 /// A window function in the wrong place, or a window that cannot be.
 pub const WINDOWING_ERROR: &str = "42P20";
 /// More arguments than a call can have.

@@ -12,13 +12,22 @@ use verso_types::{CastKind, SqlType};
 use super::Binder;
 use super::context::{AGGREGATE_BASE, Context, GROUPING_BASE, Inside, WINDOW_BASE};
 use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
-use super::scope::Correlation;
+use super::scope::{Correlation, Scope};
 use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Call, OrderItem};
 
 fn grouping_error(text: impl Into<String>, at: u32) -> SqlError {
     SqlError::new(sqlstate::GROUPING_ERROR, text).at(at)
+}
+
+/// Refuses aggregates over what a recursive query reads of itself: a round is only a part of its rows.
+fn refuse_recursive(scope: &Scope, at: u32) -> Result<(), SqlError> {
+    if !scope.recursive {
+        return Ok(());
+    }
+    let text = "aggregate functions are not allowed in a recursive query's recursive term";
+    Err(SqlError::new(sqlstate::INVALID_RECURSION, text).at(at))
 }
 
 impl Binder<'_> {
@@ -46,6 +55,7 @@ impl Binder<'_> {
                 if let Some(text) = refusal {
                     return Err(grouping_error(text, at));
                 }
+                refuse_recursive(cx.scope(), at)?;
                 let ty = bound.ty.clone();
                 let mut own = cx.aggregates.borrow_mut();
                 own.push(bound);
@@ -322,6 +332,7 @@ fn lift(
     let mut result = match outermost.aggregates {
         Some((_, Some(refusal))) => return Err(grouping_error(refusal, at)),
         Some((aggregates, None)) => {
+            refuse_recursive(outermost.scope, at)?;
             let mut aggregates = aggregates.borrow_mut();
             aggregates.push(call);
             TypedExpr::column(AGGREGATE_BASE + aggregates.len() - 1, ty)

@@ -177,6 +177,7 @@ impl Binder<'_> {
         {
             own.relation = Some(id.get().oid.0);
         }
+        scope.recursive = matches!((&item.source, &plan), (FromSource::Table(_), Plan::WorkTable { .. }));
         scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(""), ty)));
         Ok(Input { plan, scope, marks })
     }
@@ -439,6 +440,7 @@ fn unnests_several(call: &Call) -> bool {
 pub(super) fn both(left: &Scope, right: &Scope) -> Scope {
     let width = left.columns.len();
     let mut scope = left.clone();
+    scope.recursive |= right.recursive;
     scope.columns.extend(right.columns.iter().cloned());
     for table in &right.tables {
         let mut table = table.clone();

@@ -16,7 +16,7 @@
 //! | [`lock`] | FOR UPDATE and its relatives |
 //! | [`subquery`], [`row`] | queries within expressions; rows and what they are compared with |
 //! | [`interval`] | INTERVAL literals with fields |
-//! | [`with`] | WITH |
+//! | [`with`], [`recursive`] | WITH; which of its queries read themselves, and where they may |
 //! | [`copy`] | COPY |
 //! | [`dml`], [`change`], [`merge`] | INSERT; UPDATE, DELETE; MERGE |
 //! | [`returning`] | RETURNING |
@@ -50,6 +50,7 @@ mod order;
 mod parameter;
 mod plpgsql;
 mod query;
+mod recursive;
 mod resolve;
 mod returning;
 mod row;

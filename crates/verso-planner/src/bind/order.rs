@@ -44,7 +44,15 @@ pub(super) struct Output {
 impl Output {
     /// Project, Distinct, Sort and LockRows over the input.
     pub(super) fn over(self, input: Plan) -> Plan {
-        let Output { exprs, names, distinct, distinct_on, sort, locks, shown } = self;
+        let Output { exprs, names, distinct, distinct_on, mut sort, locks, shown } = self;
+        if !sort.is_empty() {
+            // The rows of which DISTINCT ON takes the first come one behind the other, whatever ORDER BY leaves open.
+            for column in distinct_on.iter().copied() {
+                if !sort.iter().any(|key| key.column == column) {
+                    sort.push(SortColumn { column, descending: false, nulls_first: false });
+                }
+            }
+        }
         let width = names.len();
         let types: Vec<SqlType> = exprs.iter().map(|expr| expr.ty.clone()).collect();
         let hidden = (width..exprs.len()).map(|_| Arc::from("?column?"));

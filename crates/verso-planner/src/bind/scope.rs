@@ -25,6 +25,8 @@ pub struct Scope {
     pub closed: Vec<ScopeTable>,
     /// Columns from here on repeat others under further names (OLD, NEW).
     pub repeats: Option<usize>,
+    /// A recursive query reads itself here.
+    pub recursive: bool,
 }
 
 /// A FROM item.
@@ -151,7 +153,7 @@ impl Scope {
             .map(|(index, (name, ty))| (Arc::clone(name), TypedExpr::column(index, ty.clone())))
             .collect();
         let tables = vec![ScopeTable { name: table, hidden, columns: 0..columns.len(), relation: None }];
-        Scope { tables, columns, visible, closed: Vec::new(), repeats: None }
+        Scope { tables, columns, visible, closed: Vec::new(), repeats: None, recursive: false }
     }
 
     /// The same where items with some of the columns may not be used.

@@ -5,6 +5,7 @@ use verso_types::{CastKind, SqlType};
 
 use super::Binder;
 use super::coerce::exactly;
+use super::lock;
 use super::resolve::{common_type, shown};
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
@@ -21,12 +22,13 @@ impl Binder<'_> {
             steps.push((*operator, *all, &**right));
             start = Some(&**left);
             match &left.body {
-                QueryBody::Set { .. } if is_bare(left) => first = &left.body,
+                QueryBody::Set { .. } if left.is_bare() => first = &left.body,
                 _ => break,
             }
         }
         levels(2 * steps.iter().filter(|(operator, _, _)| *operator != SetOperator::Union).count())?;
         let Some(start) = start else { return Err(SqlError::internal("no set operation")) };
+        refuse_locks(start)?;
         let mut plan = self.query_for(start, targets)?;
         for (n, (operator, all, right)) in steps.into_iter().rev().enumerate() {
             let again = (n == 0).then_some(start);
@@ -47,6 +49,7 @@ impl Binder<'_> {
         let types = |plan: &Plan| plan.output().into_iter().map(|column| column.ty).collect::<Vec<_>>();
         let word = operator.as_str();
         let ours = types(&first);
+        refuse_locks(right)?;
         let second = self.query_for(right, if targets.is_empty() { &ours } else { targets })?;
         let theirs = types(&second);
         if ours.len() != theirs.len() {
@@ -91,13 +94,18 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a query is nothing but its body.
-fn is_bare(query: &Query) -> bool {
-    query.with.is_empty()
-        && query.order_by.is_empty()
-        && query.limit.is_none()
-        && query.offset.is_none()
-        && query.locks.is_empty()
+/// Refuses FOR UPDATE behind one of the queries that are put together.
+pub(super) fn refuse_locks(query: &Query) -> Result<(), SqlError> {
+    let mut inner = query;
+    loop {
+        if let Some(lock) = inner.locks.first() {
+            return Err(lock::not_allowed(lock.strength, "UNION/INTERSECT/EXCEPT"));
+        }
+        match &inner.body {
+            QueryBody::Nested(nested) => inner = nested,
+            _ => return Ok(()),
+        }
+    }
 }
 
 /// UNION, in one level with a UNION on its left. Duplicates that go at its end need not go before.

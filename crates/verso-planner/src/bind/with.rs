@@ -5,14 +5,17 @@
 
 use std::sync::Arc;
 
+use verso_env::stack;
 use verso_exec::plan::{OutputColumn, Plan, TypedExpr};
 
 use super::Binder;
+use super::recursive::Arranged;
 use super::scope::Correlation;
+use super::set_operation::refuse_locks;
 use super::unbound;
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{self, Name, QueryBody, SetOperator};
+use verso_parser::syntax::{self, Name, QueryBody, SelectItem, SetOperator};
 
 /// A query of WITH, bound.
 #[derive(Clone, Debug)]
@@ -42,17 +45,11 @@ impl<'c> Binder<'c> {
     /// The binder for what stands behind WITH.
     pub(super) fn with(&self, queries: &[syntax::Cte]) -> Result<Binder<'c>, SqlError> {
         let mut inside = self.clone();
-        let outside = inside.ctes.len();
-        for query in queries {
+        for (query, recursive) in Arranged::of(queries)?.queries {
             unbound::cte(query)?;
-            if inside.ctes[outside..].iter().any(|known| *known.name == *query.name.text) {
-                let text = format!("WITH query name \"{}\" specified more than once", query.name.text);
-                return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text).at(query.name.at.start));
-            }
-            let recursive = if query.recursive { inside.recursive(query)? } else { None };
             let plan = match recursive {
-                Some(plan) => plan,
-                None => named(inside.query(&query.query)?, query)?,
+                true => inside.recursive(query)?,
+                false => named(inside.query(&query.query)?, query)?,
             };
             let correlated = plan.uses_outer().then(|| self.outer.map_or(0, Correlation::depth));
             let rows = CteRows::Plan { plan: Arc::new(plan), correlated };
@@ -62,25 +59,32 @@ impl<'c> Binder<'c> {
         Ok(inside)
     }
 
-    /// A query that reads itself; none where it does not.
-    fn recursive(&self, query: &syntax::Cte) -> Result<Option<Plan>, SqlError> {
-        let QueryBody::Set { operator: SetOperator::Union, all, left, right } = &query.query.body else {
-            return Ok(None);
+    /// A query that reads itself: a UNION, perhaps behind a WITH of its own.
+    fn recursive(&self, query: &syntax::Cte) -> Result<Plan, SqlError> {
+        let mut around = self.clone();
+        let mut inner = &query.query;
+        let (all, left, right) = loop {
+            stack::check()?;
+            if !inner.with.is_empty() {
+                around = around.with(&inner.with)?;
+            }
+            match &inner.body {
+                QueryBody::Nested(nested) => inner = nested,
+                QueryBody::Set { operator: SetOperator::Union, all, left, right } => {
+                    break (all, left, right);
+                }
+                _ => return Err(SqlError::internal("a recursive query of another form")),
+            }
         };
-        if query.query.limit.is_some() || query.query.offset.is_some() || !query.query.order_by.is_empty() {
-            return Ok(None);
-        }
-        let base = named(self.query(left)?, query)?;
+        refuse_locks(left)?;
+        let base = named(around.query(left)?, query)?;
         let columns = base.output();
         // Numbers only have to differ between recursive queries inside of each other.
-        let number = self.ctes.len();
-        let mut inside = self.clone();
+        let number = around.ctes.len();
         let rows = CteRows::Work { number, columns: columns.clone() };
-        inside.ctes.push(Cte { name: query.name.text.as_str().into(), rows });
-        let step = inside.query(right)?;
-        if !step.any(&mut |part| matches!(part, Plan::WorkTable { number: read, .. } if *read == number)) {
-            return Ok(None);
-        }
+        around.ctes.push(Cte { name: query.name.text.as_str().into(), rows });
+        refuse_locks(right)?;
+        let step = around.query(right)?;
         let types = step.output();
         if types.len() != columns.len() {
             let text = "each UNION query must have the same number of columns";
@@ -97,12 +101,12 @@ impl<'c> Binder<'c> {
                 );
                 return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
                     .with_hint("Cast the output of the non-recursive term to the correct type.")
-                    .at(left.at.start));
+                    .at(column_at(left, index)));
             }
         }
         let types: Vec<_> = columns.into_iter().map(|column| column.ty).collect();
         let step = Box::new(self.cast_output(step, &types)?);
-        Ok(Some(Plan::Recursive { number, base: Box::new(base), step, all: *all }))
+        Ok(Plan::Recursive { number, base: Box::new(base), step, all: *all })
     }
 
     /// The rows of a query of WITH with this name.
@@ -122,6 +126,17 @@ impl<'c> Binder<'c> {
                 Plan::clone(plan)
             }
         }))
+    }
+}
+
+/// Where the expression of an output column stands.
+fn column_at(query: &syntax::Query, column: usize) -> u32 {
+    match &query.body {
+        QueryBody::Select(select) => match select.items.get(column) {
+            Some(SelectItem::Expr { expr, .. }) => expr.at.start,
+            _ => query.at.start,
+        },
+        _ => query.at.start,
     }
 }
 

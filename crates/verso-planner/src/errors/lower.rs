@@ -75,6 +75,10 @@ impl From<StorageError> for SqlError {
             StorageError::SequenceExhausted { limit: _ } => "2200H",
             StorageError::SequenceBounds { limit: _ } => NUMERIC_VALUE_OUT_OF_RANGE,
             StorageError::TooLarge { what: _, size: _, limit: _ } => PROGRAM_LIMIT_EXCEEDED,
+            StorageError::NoMemory { what: _, limit_bytes: _, setting } => {
+                let hint = format!("Raise {setting}.");
+                return SqlError::new(OUT_OF_MEMORY, message).with_hint(hint);
+            }
             StorageError::NoSuchObject(_) => INTERNAL_ERROR,
             StorageError::Full { what: _ } => DISK_FULL,
             StorageError::PoolExhausted { frames: _ } => OUT_OF_MEMORY,
