@@ -99,6 +99,16 @@ pub enum StorageError {
         /// The greatest size in bytes.
         limit: u64,
     },
+    /// Work that holds much was refused further memory.
+    #[error("out of memory: {what} needs more than {limit_bytes} bytes")]
+    NoMemory {
+        /// What needed it.
+        what: &'static str,
+        /// What it may have.
+        limit_bytes: u64,
+        /// The setting that says so.
+        setting: &'static str,
+    },
     /// There is no object of that number (any more).
     #[error("{0} does not exist")]
     NoSuchObject(ObjectId),

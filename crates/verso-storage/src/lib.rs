@@ -39,5 +39,5 @@ pub use page::{Flaw, Lsn, ObjectId, PageId, PageKind, RecordId, TxnId};
 pub use sequence::{Sequence, SequenceSpec};
 pub use txn::live::TxnInfo;
 pub use txn::prepared::PreparedInfo;
-pub use txn::transaction::{CommitMode, HeldView, Isolation, Txn, TxnOptions, TxnStatistics};
+pub use txn::transaction::{CommitMode, HeldView, Isolation, MemoryGauge, Txn, TxnOptions, TxnStatistics};
 pub use txn::{Markers, ReadView, TxnState};

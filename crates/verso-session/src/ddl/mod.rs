@@ -31,6 +31,7 @@ mod truncate;
 use std::sync::Arc;
 
 use verso_catalog::TableOptions;
+use verso_storage::StorageError;
 use verso_types::Value;
 
 use crate::client::tag;
@@ -48,7 +49,19 @@ pub(crate) fn define(
     binder: &Binder<'_>,
     statement: &Statement,
 ) -> Result<CommandTag, Failure> {
-    Schema { frame }.define(binder, statement)
+    // An index is sorted in memory.
+    let mut held = frame.services.memory.lend().account.reserve("CREATE INDEX", u64::MAX);
+    let gauge = move |bytes| {
+        held.try_resize(bytes).map_err(|refused| StorageError::NoMemory {
+            what: "CREATE INDEX",
+            limit_bytes: refused.limit_bytes,
+            setting: refused.scope.setting(),
+        })
+    };
+    frame.txn.borrow_mut().set_gauge(Some(Box::new(gauge)));
+    let result = Schema { frame }.define(binder, statement);
+    frame.txn.borrow_mut().set_gauge(None);
+    result
 }
 
 /// CREATE TABLE AS.

@@ -16,6 +16,8 @@ pub struct Job<'j> {
     /// The text it is a part of, and its place there.
     pub(crate) sql: &'j str,
     pub(crate) at: Span,
+    /// Where that begins in bytes, as far as it is known: to find it means to read the text up to there.
+    pub(crate) byte: Option<usize>,
     pub(crate) params: &'j [Value],
     /// Instead of `params`: it runs once for each of these.
     pub(crate) sets: Option<&'j [Vec<Value>]>,
@@ -34,6 +36,7 @@ impl<'j> Job<'j> {
             statement: &parsed.statement,
             sql,
             at: parsed.at,
+            byte: None,
             params,
             sets: None,
             prepared: None,
@@ -50,13 +53,34 @@ impl<'j> Job<'j> {
 
     /// The text others are shown.
     pub(crate) fn shown(&self) -> &'j str {
-        let (start, end) = (self.at.start as usize, self.at.end as usize);
-        let end = end.min(start + SHOWN_TEXT_MAX).min(self.sql.len());
-        if self.sql.is_ascii() {
-            return self.sql.get(start..end).unwrap_or_default();
-        }
-        let byte = |n: usize| self.sql.char_indices().nth(n).map_or(self.sql.len(), |(byte, _)| byte);
-        self.sql.get(byte(start)..byte(end)).unwrap_or_default()
+        let rest = &self.sql[self.byte.unwrap_or_else(|| byte_of(self.sql, self.at.start as usize))..];
+        let length = self.at.end.saturating_sub(self.at.start) as usize;
+        &rest[..byte_of(rest, length.min(SHOWN_TEXT_MAX))]
+    }
+}
+
+/// Where a character of a text begins; its end, where it has not so many.
+fn byte_of(text: &str, character: usize) -> usize {
+    text.char_indices().nth(character).map_or(text.len(), |(byte, _)| byte)
+}
+
+/// Places in a text, asked for in ascending order: each character is looked at once.
+pub(crate) struct Places<'t> {
+    text: &'t str,
+    character: usize,
+    byte: usize,
+}
+
+impl<'t> Places<'t> {
+    pub(crate) fn of(text: &'t str) -> Places<'t> {
+        Places { text, character: 0, byte: 0 }
+    }
+
+    /// Where a character begins in bytes.
+    pub(crate) fn byte_of(&mut self, character: usize) -> usize {
+        self.byte += byte_of(&self.text[self.byte..], character.saturating_sub(self.character));
+        self.character = self.character.max(character);
+        self.byte
     }
 }
 
@@ -82,6 +106,20 @@ impl Done {
         match self {
             Done::Tag(tag) => tag,
             Done::Rows(word, rows) => CommandTag::counted(word, rows),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_ascending_order_are_those_that_each_has_by_itself() {
+        let text = "é;a; ✓ b;c";
+        let mut places = Places::of(text);
+        for character in [0, 1, 1, 3, 5, 8, 9, 20] {
+            assert_eq!(places.byte_of(character), byte_of(text, character), "{character}");
         }
     }
 }

@@ -29,7 +29,7 @@ mod ready;
 pub(crate) use cache::{Known, OwnStatements, StatementCache};
 pub(crate) use columns::{QUERY_PLAN, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
 pub(crate) use effect::{calls_users, changes, changes_schema, ends_transaction, is_plain, only_changes};
-pub(crate) use job::{Done, Job};
+pub(crate) use job::{Done, Job, Places};
 pub(crate) use named::NamedStatements;
 pub(crate) use prepared::Planned;
 pub use prepared::Prepared;

@@ -47,7 +47,7 @@ use verso_types::{TimeZone, Value};
 use crate::client::{StatementSink, StatementStatistics};
 use crate::cursors::Cursors;
 use crate::instance::Instance;
-use crate::plans::{Job, Plans, Prepared, ends_transaction};
+use crate::plans::{Job, Places, Plans, Prepared, ends_transaction};
 use crate::portal::Portals;
 use crate::registry::{CancelHandle, Identity, Reason, Terminate};
 use crate::services::Services;
@@ -133,7 +133,11 @@ impl Session {
         };
         let takes_back = transaction.series && !transaction.is_open() && !statements.iter().any(within);
         let settings = takes_back.then(|| self.services.settings.shared());
-        let job = |parsed| Job::of(parsed, sql, params);
+        let mut places = Places::of(sql);
+        let mut job = |parsed| {
+            let job = Job::of(parsed, sql, params);
+            Job { byte: Some(places.byte_of(job.at.start as usize)), ..job }
+        };
         let mut result = before.iter().try_for_each(|parsed| self.one(&job(parsed), sink));
         if result.is_ok() {
             // The last statement ends the block before the client hears that it is done.

@@ -51,7 +51,7 @@ impl Session {
                 let job = Job::prepared(prepared, &values);
                 let job = job.ok_or_else(|| SqlError::internal("nothing was kept"))?;
                 let at = Span { start: 0, end: u32::MAX };
-                let job = Job { sql, at, shows: false, ends: self.transaction.series, ..job };
+                let job = Job { sql, at, byte: Some(0), shows: false, ends: self.transaction.series, ..job };
                 self.one(&job, sink).map_err(|error| match error.position {
                     Some(position) if error.context.is_none() => {
                         let position = texts.normal.given_position(sql, position);

@@ -55,6 +55,10 @@ fn sorts_joins_and_groups_larger_than_work_mem_go_to_files_up_to_their_limit() {
         "SELECT count(*), sum(n) FROM (SELECT name, count(*) AS n FROM t GROUP BY name) AS s",
         "SELECT count(*), sum(a.id) FROM t AS a JOIN t AS b ON a.name = b.name",
         "SELECT count(*), max(name) FROM (SELECT DISTINCT name FROM t) AS s",
+        "SELECT count(*), sum(id) FROM t AS a WHERE EXISTS (SELECT FROM t AS b WHERE b.name = a.name AND b.id <> a.id)",
+        "SELECT count(*) FROM t AS a WHERE NOT EXISTS (SELECT FROM t AS b WHERE b.name = a.name || 'x')",
+        "SELECT count(*), sum(n), sum(g) FROM (SELECT name, count(*) AS n, GROUPING(id) AS g FROM t GROUP BY ROLLUP (name, id)) AS s",
+        "SELECT count(*), max(name) FROM (SELECT DISTINCT ON (name, id) name, id FROM t) AS s",
         "SELECT count(*), max(name) FROM (SELECT name FROM t EXCEPT SELECT name FROM t WHERE id < 9) AS s",
     ];
     let plenty: Vec<_> = queries.iter().map(|sql| client.run(sql)).collect();
@@ -77,6 +81,44 @@ fn sorts_joins_and_groups_larger_than_work_mem_go_to_files_up_to_their_limit() {
     client.run("CLOSE c");
     let temporary = world.instance.engine.temporary_dir().to_path_buf();
     assert_eq!(std::fs::read_dir(temporary).expect("files were made").count(), 0);
+}
+
+#[test]
+fn a_recursive_query_without_end_is_bounded_by_memory_and_files() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("SET work_mem = '64kB'; SET temp_file_limit = '1MB'");
+    // Each round has twice the rows of the one before.
+    let doubled = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + i FROM r, (VALUES (1), (2)) AS v(i)) SELECT count(*) FROM r";
+    assert_eq!(client.fails(doubled).0, "53400");
+    // What has been seen is held.
+    let counted = "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT n + 1 FROM r) SELECT count(*) FROM r";
+    let error = client.try_run(counted).expect_err("no end");
+    assert_eq!(
+        (error.sqlstate, &*error.message),
+        ("53200", "out of memory: WITH RECURSIVE needs more than 65536 bytes")
+    );
+    assert_eq!(client.value("SELECT 1"), "1");
+}
+
+#[test]
+fn an_index_that_is_built_is_counted() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (id int, name text)");
+    client.run("INSERT INTO t SELECT i, 'name ' || i FROM generate_series(1, 20000) AS s(i)");
+    client.run("SET statement_memory_limit = '512kB'");
+    for sql in ["CREATE INDEX i ON t (name)", "ALTER TABLE t ADD UNIQUE (name, id)"] {
+        let error = client.try_run(sql).expect_err(sql);
+        assert_eq!(
+            (error.sqlstate, &*error.message),
+            ("53200", "out of memory: CREATE INDEX needs more than 524288 bytes")
+        );
+        assert_eq!(error.hint.as_deref(), Some("Raise statement_memory_limit."));
+    }
+    client.run("RESET statement_memory_limit; CREATE INDEX i ON t (name)");
+    assert_eq!(client.value("SELECT id FROM t WHERE name = 'name 777'"), "777");
+    assert_eq!(world.instance.memory().used_bytes(), 0);
 }
 
 /// What one statement made gigabytes of.

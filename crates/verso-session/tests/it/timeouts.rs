@@ -98,6 +98,19 @@ fn statements_end_when_they_take_too_long() {
 }
 
 #[test]
+fn a_recursive_query_without_end_ends_when_it_takes_too_long() {
+    let (world, hand) = Hand::world();
+    let mut client = world.connect();
+    client.run("SET statement_timeout = '1s'");
+    for step in
+        ["SELECT n FROM r", "SELECT n FROM r WHERE n < 2", "(WITH s AS (SELECT * FROM r) SELECT n FROM s)"]
+    {
+        let sql = format!("WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL {step}) SELECT count(*) FROM r");
+        assert_eq!(hand.runs(|| client.fails(&sql)).0, "57014", "{sql}");
+    }
+}
+
+#[test]
 fn a_sleep_ends_with_its_time_or_with_a_timeout() {
     let world = World::new();
     let mut client = world.connect();

@@ -6,6 +6,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::entries::Entries;
 use super::node::{self, CHILD, NewNode, SLOT};
@@ -73,7 +74,7 @@ pub(crate) fn create(
         txn.wrote(mini.commit()?);
     }
     let mut old = Vec::new();
-    let entries = collect(&shared, heap, &index, &mut old, progress)?;
+    let entries = collect_for(txn, heap, &index, &mut old, progress)?;
     check_unique(txn, heap, &index, &entries)?;
     load(txn, &index, &entries)?;
     for (page_index, keys) in old {
@@ -96,6 +97,33 @@ pub(crate) fn create(
 
 fn empty(index: &Index) -> NewNode<'static> {
     NewNode { page: index.tree(), owner: index.object(), level: 0, next: PageId::NONE, low: &[], high: None }
+}
+
+/// The same for a transaction: it may be cancelled, and is told of the memory.
+fn collect_for(
+    txn: &mut Txn,
+    heap: &Heap,
+    index: &Index,
+    old: &mut Vec<(u32, OldKeys)>,
+    progress: Progress<'_>,
+) -> Result<Entries, StorageError> {
+    let shared = Arc::clone(&txn.shared);
+    let cancel = Arc::clone(&txn.cancel);
+    let (gauge, mut refused, mut told) = (&mut txn.gauge, None, 0);
+    let result = collect(&shared, heap, index, old, &mut |done| {
+        if cancel.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        if let Some(gauge) = gauge
+            && std::mem::replace(&mut told, done.held_bytes) != done.held_bytes
+            && let Err(error) = gauge(done.held_bytes)
+        {
+            refused = Some(error);
+            return ControlFlow::Break(());
+        }
+        progress(done)
+    });
+    refused.map_or(result, Err)
 }
 
 /// The sorted entries that an index of this table has to have; `old` gets the keys that only older versions have, by page.
@@ -137,7 +165,12 @@ pub(super) fn collect(
         }
         drop(page);
         old.extend(rounds.into_iter().map(|keys| (page_index, keys)));
-        if progress(IndexProgress { pages_total, pages_done: u64::from(page_index) + 1 }).is_break() {
+        if entries.is_full() {
+            let (size, limit) = (entries.heap_bytes() as u64, u64::from(u32::MAX));
+            return Err(StorageError::TooLarge { what: "the list of an index's keys".into(), size, limit });
+        }
+        let (pages_done, held_bytes) = (u64::from(page_index) + 1, entries.heap_bytes() as u64);
+        if progress(IndexProgress { pages_total, pages_done, held_bytes }).is_break() {
             return Err(StorageError::Cancelled);
         }
     }

@@ -55,6 +55,16 @@ impl Entries {
         self.items.shrink_to(bytes / size_of::<Item>());
     }
 
+    /// Bytes of memory held.
+    pub fn heap_bytes(&self) -> usize {
+        self.bytes.capacity() + self.items.capacity() * size_of::<Item>()
+    }
+
+    /// Whether there may be no room for the entries of another page: places are 32 bits wide.
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() > u32::MAX as usize - (64 << 20)
+    }
+
     /// How many.
     #[inline]
     pub fn len(&self) -> usize {

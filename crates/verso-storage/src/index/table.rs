@@ -89,6 +89,8 @@ pub struct IndexProgress {
     pub pages_total: u64,
     /// Data pages read.
     pub pages_done: u64,
+    /// Memory that it takes.
+    pub held_bytes: u64,
 }
 
 /// Figures of an index.

@@ -159,7 +159,12 @@ pub struct Txn {
     pub(crate) unique: UniqueChecks,
     /// Memory for the keys of inserted records.
     pub(crate) index_entries: Entries,
+    /// Told how much memory an index takes while it is built.
+    pub(crate) gauge: Option<MemoryGauge>,
 }
+
+/// Told how many bytes work of a transaction holds, each time that has become another number; its error ends the work.
+pub type MemoryGauge = Box<dyn FnMut(u64) -> Result<(), StorageError> + Send>;
 
 impl Txn {
     pub(crate) fn new(shared: Arc<Shared>, options: TxnOptions, owner: Option<&LockOwner>) -> Txn {
@@ -205,7 +210,13 @@ impl Txn {
             bitmaps: (0, 0),
             unique: UniqueChecks::default(),
             index_entries: Entries::default(),
+            gauge: None,
         }
+    }
+
+    /// Who is told how much memory the building of indexes takes.
+    pub fn set_gauge(&mut self, gauge: Option<MemoryGauge>) {
+        self.gauge = gauge;
     }
 
     /// Begins the next transaction of the same session, behind one that has ended by [`Txn::finish_commit`]: as new, with
@@ -214,6 +225,7 @@ impl Txn {
         debug_assert!(self.ended && self.logged.is_none(), "begun again before its end");
         self.options = options;
         self.id = TxnId::NONE;
+        self.gauge = None;
         if options.savepoints {
             self.frames.push(Frame::default());
         }
