@@ -15,6 +15,22 @@ use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Literal};
 
+/// The types in which a value is compared with the elements of an array: those in which the operator compares the two
+/// types, where they have no type in common by themselves (`"char" = ANY (text[])`).
+fn quantified(op: &str, types: &[SqlType]) -> Option<[SqlType; 2]> {
+    let base = op.strip_suffix(" ANY").or_else(|| op.strip_suffix(" ALL"))?;
+    let [left, SqlType::Array(element)] = types else { return None };
+    let entries = operator_candidates(base);
+    let declared: Vec<Declared> = entries.iter().map(|entry| entry.declared(2)).collect();
+    match resolve(&declared, &[left.clone(), (**element).clone()], true) {
+        Resolution::One(_, to) => match <[SqlType; 2]>::try_from(to).ok()? {
+            [left, right] if left == right => Some([left, SqlType::Array(Box::new(right))]),
+            _ => None,
+        },
+        Resolution::None | Resolution::Ambiguous => None,
+    }
+}
+
 impl Binder<'_> {
     /// Binds an expression; an untyped literal stays `Unknown`.
     pub(super) fn expr(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
@@ -300,7 +316,10 @@ impl Binder<'_> {
         let declared: Vec<Declared> = entries.iter().map(|entry| entry.declared(types.len())).collect();
         match resolve(&declared, &types, true) {
             Resolution::One(index, to) => self.built_in(entries[index], operands, &to),
-            found => Err(operator_error(op, &types, &found).at(point)),
+            found => match (quantified(op, &types), entries) {
+                (Some(to), [entry]) => self.built_in(entry, operands, &to),
+                _ => Err(operator_error(op, &types, &found).at(point)),
+            },
         }
     }
 

@@ -58,7 +58,11 @@ fn index_part(cursor: &mut Cursor<'_>) -> Result<(Name, bool, bool), SyntaxError
     if cursor.is(&["collate"]) {
         collate(cursor)?;
     }
-    if cursor.word().is_some_and(|word| word.ends_with("_ops")) {
+    // Texts are ordered by their bytes, which is what these classes ask for.
+    let by_bytes = ["text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops"];
+    if !by_bytes.iter().any(|class| cursor.accept(&[class]))
+        && cursor.word().is_some_and(|word| word.ends_with("_ops"))
+    {
         return Err(cursor.unsupported("an operator class"));
     }
     let descending = cursor.accept(&["desc"]);
