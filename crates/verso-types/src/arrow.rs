@@ -65,7 +65,10 @@ pub fn arrow_type(ty: &SqlType) -> DataType {
         | SqlType::Name
         | SqlType::Void
         | SqlType::Unknown
-        | SqlType::Record => DataType::Utf8,
+        | SqlType::Record
+        | SqlType::Row(_)
+        | SqlType::Json
+        | SqlType::Jsonb => DataType::Utf8,
     }
 }
 
@@ -158,7 +161,7 @@ impl Column {
     pub fn into_arrow(self, ty: &SqlType) -> Result<ArrayRef, TypeError> {
         let rows = self.len();
         let valid = null_buffer(&self.nulls, rows);
-        if matches!(ty, SqlType::Numeric(None) | SqlType::Record) {
+        if matches!(ty, SqlType::Numeric(None) | SqlType::Record | SqlType::Row(_) | SqlType::Jsonb) {
             return self.into_strings(ty, valid);
         }
         if let SqlType::Array(element) = ty {

@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 use crate::datetime;
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
+use crate::json::{self, JsonRef, Jsonb};
 use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
 use crate::text::{format_text, parse_text};
@@ -53,9 +54,13 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (from, to) if from.is_text() && to.is_text() => Implicit,
         // element by element
         (T::Array(from), T::Array(to)) => return cast_kind(from, to),
+        // json and jsonb through text, and scalars out of a jsonb
+        (T::Json, T::Jsonb) | (T::Jsonb, T::Json) => Assignment,
+        (T::Jsonb, T::Bool | T::Numeric(_) | T::Float4 | T::Float8) => Explicit,
+        (T::Jsonb, to) if to.is_integer() => Explicit,
         // through text: every type becomes text by assignment, text becomes every type when asked
         (_, to) if to.is_text() => Assignment,
-        (_, T::Record) => return None,
+        (_, T::Record | T::Row(_)) => return None,
         (from, _) if from.is_text() => Explicit,
         _ => return None,
     })
@@ -126,6 +131,13 @@ pub fn cast(
             format_text(value, from, tz, &mut text);
             Ok(Value::text(limit_text(&text, to, kind == CastKind::Explicit)?))
         }
+        (Value::Text(text), SqlType::Jsonb) => Ok(Value::Jsonb(Jsonb::parse(text)?)),
+        (Value::Jsonb(v), SqlType::Json) => {
+            let mut text = String::new();
+            json::format_into(v.root(), &mut text);
+            Ok(Value::Text(text.into()))
+        }
+        (Value::Jsonb(v), to) if *to != SqlType::Jsonb => cast_jsonb(v, to),
         (Value::Int2(_) | Value::Int4(_) | Value::Int8(_), _) => {
             cast_integer(value.as_i64().expect("an integer"), to).unwrap_or_else(|| Err(no_cast(from, to)))
         }
@@ -151,6 +163,27 @@ fn char_of(number: i32) -> Result<Value, TypeError> {
         Ok(0) => Ok(Value::text("")),
         Ok(byte) if byte.is_ascii() => Ok(Value::text(char::from(byte).encode_utf8(&mut [0; 4]))),
         _ => Err(TypeError::out_of_range("\"char\"")),
+    }
+}
+
+/// A jsonb that is a number or a boolean; null becomes NULL.
+fn cast_jsonb(value: &Jsonb, to: &SqlType) -> Result<Value, TypeError> {
+    let root = value.root();
+    match (root, to) {
+        (JsonRef::Null, _) => Ok(Value::Null),
+        (JsonRef::Bool(v), SqlType::Bool) => Ok(Value::Bool(v)),
+        (JsonRef::Number(v), to) if *to != SqlType::Bool => {
+            cast_numeric(v, to).unwrap_or_else(|| Err(no_cast(&SqlType::Jsonb, to)))
+        }
+        _ => {
+            let kind = match root {
+                JsonRef::Bool(_) => "boolean",
+                JsonRef::Number(_) => "numeric",
+                other => other.type_name(),
+            };
+            let text = format!("cannot cast jsonb {kind} to type {}", to.base_name());
+            Err(TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, text))
+        }
     }
 }
 

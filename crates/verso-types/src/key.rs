@@ -18,11 +18,13 @@
 //! | floats | IEEE 754 big-endian, sign bit inverted, all bits for negative ones; one zero, one NaN |
 //! | interval | its span as an integer of 128 bits |
 //! | numeric | sign 1, 2 (zero), 3; decimal exponent u16; two digits a byte, plus 1; 0. All but the sign inverted if negative |
+//! | jsonb | kind, count, and the parts so, as [`json::encode_key`] |
 //! | text, bytea | 0 as 0 255; ends with 0 0 |
 
 use crate::column::Column;
 use crate::decimal::Decimal;
 use crate::error::TypeError;
+use crate::json;
 use crate::sqltype::{Physical, SqlType};
 use crate::value::{Interval, Value};
 
@@ -58,10 +60,12 @@ pub enum KeyType {
     Interval = 11,
     /// Uuid: 128 bits without sign.
     Uuid = 12,
+    /// Jsonb.
+    Jsonb = 13,
 }
 
 impl KeyType {
-    const ALL: [KeyType; 12] = [
+    const ALL: [KeyType; 13] = [
         KeyType::Bool,
         KeyType::I16,
         KeyType::I32,
@@ -74,6 +78,7 @@ impl KeyType {
         KeyType::Decimal,
         KeyType::Interval,
         KeyType::Uuid,
+        KeyType::Jsonb,
     ];
 
     /// The type's number on disk.
@@ -93,7 +98,9 @@ impl KeyType {
             SqlType::Interval => KeyType::Interval,
             SqlType::Numeric(None) => KeyType::Decimal,
             SqlType::Char(_) => KeyType::PaddedBytes,
+            SqlType::Jsonb => KeyType::Jsonb,
             SqlType::Void | SqlType::Unknown | SqlType::Array(_) | SqlType::Record => return None,
+            SqlType::Row(_) | SqlType::Json => return None,
             other => match other.physical() {
                 Physical::Bool => KeyType::Bool,
                 Physical::I16 => KeyType::I16,
@@ -117,7 +124,7 @@ impl KeyType {
             KeyType::I128 | KeyType::Interval | KeyType::Uuid => Physical::I128,
             KeyType::F32 => Physical::F32,
             KeyType::F64 => Physical::F64,
-            KeyType::Bytes | KeyType::PaddedBytes | KeyType::Decimal => Physical::Bytes,
+            KeyType::Bytes | KeyType::PaddedBytes | KeyType::Decimal | KeyType::Jsonb => Physical::Bytes,
         }
     }
 
@@ -125,7 +132,12 @@ impl KeyType {
     pub fn is_exact(self) -> bool {
         !matches!(
             self,
-            KeyType::F32 | KeyType::F64 | KeyType::PaddedBytes | KeyType::Decimal | KeyType::Interval
+            KeyType::F32
+                | KeyType::F64
+                | KeyType::PaddedBytes
+                | KeyType::Decimal
+                | KeyType::Interval
+                | KeyType::Jsonb
         )
     }
 }
@@ -205,6 +217,7 @@ impl KeyOrder {
                 encode_bytes(&raw[..length], out);
             }
             KeyType::Decimal => encode_decimal(&Decimal::from_bytes(raw)?, out),
+            KeyType::Jsonb => json::encode_key(json::JsonRef::read(raw), out),
         }
         if self.descending {
             out[start..].iter_mut().for_each(|byte| *byte = !*byte);
@@ -325,7 +338,7 @@ impl KeyOrder {
     }
 }
 
-fn encode_bytes(mut raw: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode_bytes(mut raw: &[u8], out: &mut Vec<u8>) {
     while let Some(zero) = raw.iter().position(|byte| *byte == 0) {
         out.extend_from_slice(&raw[..zero]);
         out.extend_from_slice(&[0, 0xff]);
@@ -335,7 +348,7 @@ fn encode_bytes(mut raw: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
-fn encode_decimal(number: &Decimal, out: &mut Vec<u8>) {
+pub(crate) fn encode_decimal(number: &Decimal, out: &mut Vec<u8>) {
     if number.is_zero() {
         out.push(2);
         return;

@@ -10,6 +10,7 @@
 //! | [`text`] | values from and to text, PostgreSQL's input and output syntax |
 //! | [`cast`](mod@cast) | which casts there are and what they do |
 //! | [`column`](mod@column) | column vectors and batches: the format of scans, kernels and results |
+//! | [`json`] | JSON text, the binary form of jsonb, its order and containment |
 //! | [`key`] | index keys: bytes in the order of the values |
 //! | [`keyword`] | the language's key words, and which names need quotes |
 //! | [`row`] | compact, self-describing codec of rows for spools and undo |
@@ -30,6 +31,7 @@ pub mod datetime;
 pub mod decimal;
 pub mod definition;
 pub mod error;
+pub mod json;
 pub mod key;
 pub mod keyword;
 pub mod names;
@@ -50,9 +52,10 @@ pub use definition::{Identity, ReferentialAction};
 pub use error::TypeError;
 /// The session's time zone, as `SET TimeZone` chose it.
 pub use jiff::tz::TimeZone;
+pub use json::Jsonb;
 pub use key::{KeyOrder, KeyType};
 pub use row::{decode_row, encode_row};
-pub use sqltype::{NumericSpec, Physical, SqlType};
+pub use sqltype::{NumericSpec, Physical, RowType, SqlType};
 pub use system_type::SystemType;
 pub use text::{format_text, parse_text};
 pub use value::{Interval, Value, cmp_sql, eq_sql, hash_sql};

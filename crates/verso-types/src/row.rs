@@ -12,6 +12,7 @@
 //! | 16 interval, 17 uuid | 16 bytes little-endian |
 //! | 18 array of one dimension from 1, 19 record | count varint, values |
 //! | 20 array | count of dimensions; of each its length and lower bound (zigzag varint); as 18 |
+//! | 21 jsonb | length varint, its binary form |
 //!
 //! Decoding trusts nothing: broken bytes are XX001, nesting stops at 64 levels, no allocation exceeds what the bytes hold.
 
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use crate::array::{Array, DIMENSIONS_MAX, Dimension};
 use crate::decimal::Decimal;
 use crate::error::TypeError;
+use crate::json::Jsonb;
 use crate::value::{Interval, Value};
 
 const MAX_DEPTH: u32 = 64;
@@ -65,6 +67,7 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Text(v) => put_bytes(10, v.as_bytes(), out),
         Value::Bytes(v) => put_bytes(15, v, out),
+        Value::Jsonb(v) => put_bytes(21, v.bytes(), out),
         Value::Interval(v) => put_tagged(16, &v.pack().to_le_bytes(), out),
         Value::Uuid(v) => put_tagged(17, &v.to_le_bytes(), out),
         Value::Array(v) => {
@@ -213,6 +216,7 @@ impl<'a> Reader<'a> {
                 let corrupt = |_| TypeError::corrupt("dimensions of an array");
                 Value::Array(Array::shaped(values.into(), &dimensions).map_err(corrupt)?)
             }
+            21 => Value::Jsonb(Jsonb::from_bytes(self.bytes()?)),
             _ => return Err(TypeError::corrupt("tag in a row")),
         })
     }

@@ -14,9 +14,12 @@
 //! | oid | `I64` | 0 ..= 2^32 - 1 |
 //! | text, varchar, name, bytea | `Bytes` | the bytes |
 //! | char(n) | `Bytes` | without its trailing blanks; output pads, so equality, order and hash are those of the bytes |
+//! | json | `Bytes` | the text as it was written |
+//! | jsonb | `Bytes` | [`json`](crate::json) |
 //! | arrays, records | `Bytes` | the codec of [`row`](crate::row) |
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::system_type::SystemType;
 
@@ -43,6 +46,13 @@ impl NumericSpec {
     pub fn is_small(self) -> bool {
         self.precision <= 18
     }
+}
+
+/// The columns of a row.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct RowType {
+    /// Names and types, in order.
+    pub fields: Vec<(Arc<str>, SqlType)>,
 }
 
 /// A type of SQL, with its modifiers.
@@ -96,6 +106,12 @@ pub enum SqlType {
     Record,
     /// A type of the system catalogs: `regclass`, `"char"`, …
     System(SystemType),
+    /// `record`, a row whose columns are known
+    Row(Arc<RowType>),
+    /// `json`
+    Json,
+    /// `jsonb`
+    Jsonb,
 }
 
 /// How a column vector of a type is laid out.
@@ -172,7 +188,10 @@ impl SqlType {
             | SqlType::Void
             | SqlType::Unknown
             | SqlType::Array(_)
-            | SqlType::Record => Physical::Bytes,
+            | SqlType::Record
+            | SqlType::Row(_)
+            | SqlType::Json
+            | SqlType::Jsonb => Physical::Bytes,
         }
     }
 
@@ -216,7 +235,9 @@ impl SqlType {
             SqlType::Name => (19, 1003),
             SqlType::Void => (2278, 0),
             SqlType::Unknown => (705, 0),
-            SqlType::Record => (2249, 2287),
+            SqlType::Record | SqlType::Row(_) => (2249, 2287),
+            SqlType::Json => (114, 199),
+            SqlType::Jsonb => (3802, 3807),
             SqlType::System(system) => (system.pg_oid(), system.array_oid()),
             SqlType::Array(element) => (element.oids().1, 0),
         }
@@ -224,7 +245,7 @@ impl SqlType {
 
     /// The type of a PostgreSQL oid and type modifier (-1 for none).
     pub fn from_pg_oid(oid: u32, typmod: i32) -> Option<SqlType> {
-        const PLAIN: [SqlType; 22] = [
+        const PLAIN: [SqlType; 24] = [
             SqlType::Bool,
             SqlType::Int2,
             SqlType::Int4,
@@ -247,6 +268,8 @@ impl SqlType {
             SqlType::Void,
             SqlType::Unknown,
             SqlType::Record,
+            SqlType::Json,
+            SqlType::Jsonb,
         ];
         let plain = PLAIN.iter().find(|t| oid != 0 && (t.oids().0 == oid || t.oids().1 == oid));
         let Some(found) = plain else { return SqlType::system_from_oid(oid) };
@@ -346,8 +369,10 @@ impl SqlType {
             SqlType::Void => "void",
             SqlType::Unknown => "unknown",
             SqlType::Array(_) => "array",
+            SqlType::Record | SqlType::Row(_) => "record",
+            SqlType::Json => "json",
+            SqlType::Jsonb => "jsonb",
             SqlType::System(system) => system.name(),
-            SqlType::Record => "record",
         }
     }
 
@@ -383,6 +408,11 @@ impl SqlType {
         ) || matches!(self, SqlType::System(system) if system.is_text())
     }
 
+    /// Is it a row (values are [`Value::Record`](crate::Value::Record))?
+    pub fn is_row(&self) -> bool {
+        matches!(self, SqlType::Record | SqlType::Row(_))
+    }
+
     /// Is it one of the number types?
     pub fn is_number(&self) -> bool {
         matches!(self, SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_)) || self.is_integer()
@@ -409,6 +439,7 @@ impl SqlType {
         match (self, other) {
             (SqlType::Array(a), SqlType::Array(b)) => a.same_base(b),
             (SqlType::System(a), SqlType::System(b)) => a == b,
+            (SqlType::Row(_), SqlType::Record) | (SqlType::Record, SqlType::Row(_)) => true,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::array::Array;
 use crate::decimal::Decimal;
+use crate::json::{self, Jsonb};
 
 /// A PostgreSQL interval: the three parts are kept apart, as months and days differ in length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -88,6 +89,8 @@ pub enum Value {
     Array(Array),
     /// Composite value
     Record(Arc<[Value]>),
+    /// `jsonb`
+    Jsonb(Jsonb),
 }
 
 impl Value {
@@ -166,7 +169,8 @@ impl Value {
             Value::Uuid(_) => 10,
             Value::Array(_) => 11,
             Value::Record(_) => 12,
-            Value::Null => 13,
+            Value::Jsonb(_) => 13,
+            Value::Null => 14,
         }
     }
 }
@@ -208,6 +212,7 @@ pub fn cmp_sql(a: &Value, b: &Value) -> Ordering {
         (Value::Uuid(a), Value::Uuid(b)) => a.cmp(b),
         (Value::Array(a), Value::Array(b)) => a.compare(b),
         (Value::Record(a), Value::Record(b)) => cmp_lists(a, b),
+        (Value::Jsonb(a), Value::Jsonb(b)) => json::compare(a.root(), b.root()),
         _ => cmp_mixed(a, b),
     }
 }
@@ -252,6 +257,7 @@ pub fn hash_sql<H: Hasher>(value: &Value, state: &mut H) {
         Value::Uuid(v) => v.hash(state),
         Value::Array(v) => hash_list(v, state),
         Value::Record(v) => hash_list(v, state),
+        Value::Jsonb(v) => json::hash(v.root(), state),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::column::{Column, ColumnData};
 use crate::datetime::{is_date, is_timestamp};
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
+use crate::json::{self, Jsonb};
 use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
 use crate::text::{format_text, type_of};
@@ -49,6 +50,13 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
             pad(v, ty, out);
         }
         Value::Bytes(v) => out.extend_from_slice(v),
+        // Its version, then text, as in PostgreSQL.
+        Value::Jsonb(v) => {
+            let mut text = String::new();
+            json::format_into(v.root(), &mut text);
+            out.push(1);
+            out.extend_from_slice(text.as_bytes());
+        }
         Value::Interval(Interval { months, days, micros }) => {
             out.extend_from_slice(&micros.to_be_bytes());
             out.extend_from_slice(&days.to_be_bytes());
@@ -272,7 +280,20 @@ impl<'b> Reader<'b> {
             SqlType::Uuid => Value::Uuid(self.array().map(u128::from_be_bytes)?),
             SqlType::Array(element) => self.elements(element, depth)?,
             SqlType::System(system) => self.system(*system)?,
-            SqlType::Record => self.record(depth)?,
+            SqlType::Record | SqlType::Row(_) => self.record(depth)?,
+            SqlType::Json => {
+                let text = utf8(std::mem::take(&mut self.rest))?;
+                json::validate(text)?;
+                Value::text(text)
+            }
+            SqlType::Jsonb => {
+                let [version] = self.array()?;
+                if version != 1 {
+                    let text = format!("unsupported jsonb version number {version}");
+                    return Err(TypeError::new(sqlstate::INTERNAL_ERROR, text));
+                }
+                Value::Jsonb(Jsonb::parse(utf8(std::mem::take(&mut self.rest))?)?)
+            }
         })
     }
 
@@ -429,7 +450,10 @@ impl Column {
                 out.extend_from_slice(&8i32.to_be_bytes());
                 out.extend_from_slice(&data[i].to_be_bytes());
             }
-            (ColumnData::Bytes(data), SqlType::Text | SqlType::Varchar(_) | SqlType::Bytea) => {
+            (
+                ColumnData::Bytes(data),
+                SqlType::Text | SqlType::Varchar(_) | SqlType::Bytea | SqlType::Json,
+            ) => {
                 with_length(out, |out| out.extend_from_slice(data.get(i)));
             }
             _ => put_item(&self.value(i, ty), ty, out),
@@ -453,7 +477,10 @@ impl Column {
             (ColumnData::I16(data), _) => put_integer(data[i].into(), out),
             (ColumnData::I32(data), SqlType::Int4) => put_integer(data[i].into(), out),
             (ColumnData::I64(data), SqlType::Int8 | SqlType::Oid) => put_integer(data[i], out),
-            (ColumnData::Bytes(data), SqlType::Text | SqlType::Varchar(_) | SqlType::Name) => {
+            (
+                ColumnData::Bytes(data),
+                SqlType::Text | SqlType::Varchar(_) | SqlType::Name | SqlType::Json,
+            ) => {
                 out.extend_from_slice(data.get(i));
             }
             (ColumnData::Bytes(data), SqlType::Char(length)) => {

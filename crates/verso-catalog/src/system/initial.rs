@@ -127,6 +127,8 @@ pub(crate) fn types() -> Vec<TypeRow> {
         (SqlType::Record, 'P'),
         (SqlType::Void, 'P'),
         (SqlType::Uuid, 'U'),
+        (SqlType::Json, 'U'),
+        (SqlType::Jsonb, 'U'),
     ];
     let mut rows = Vec::new();
     for (ty, category) in plain {

@@ -609,6 +609,7 @@ fn payload(value: &Value) -> usize {
     match value {
         Value::Text(text) => text.len() + 16,
         Value::Bytes(bytes) => bytes.len() + 16,
+        Value::Jsonb(value) => value.bytes().len() + 16,
         Value::Array(values) => payload_of_all(values),
         Value::Record(values) => payload_of_all(values),
         _ => 0,
@@ -643,7 +644,13 @@ fn extreme_row(
 ) -> Option<usize> {
     if matches!(
         ty,
-        SqlType::Interval | SqlType::Uuid | SqlType::Array(_) | SqlType::Record | SqlType::Numeric(None)
+        SqlType::Interval
+            | SqlType::Uuid
+            | SqlType::Array(_)
+            | SqlType::Record
+            | SqlType::Row(_)
+            | SqlType::Jsonb
+            | SqlType::Numeric(None)
     ) {
         return None;
     }

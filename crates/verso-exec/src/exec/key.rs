@@ -1,5 +1,6 @@
 //! Keys of groups and of DISTINCT: bytes that are equal exactly where SQL says the values are, NULLs included.
 
+use verso_types::json::{self, JsonRef};
 use verso_types::value::hash_bits_f64;
 use verso_types::{Batch, Column, ColumnData, Decimal, Interval, SqlType, Value, encode_row};
 
@@ -40,7 +41,12 @@ fn encode_value(column: &Column, ty: &SqlType, row: usize, out: &mut Vec<u8>) {
         ColumnData::F32(v) => out.extend_from_slice(&hash_bits_f64(f64::from(v[row])).to_le_bytes()),
         ColumnData::F64(v) => out.extend_from_slice(&hash_bits_f64(v[row]).to_le_bytes()),
         ColumnData::Bytes(bytes) => match ty {
-            SqlType::Numeric(_) | SqlType::Array(_) | SqlType::Record => {
+            SqlType::Jsonb => {
+                let start = reserve_length(out);
+                json::encode_key(JsonRef::read(bytes.get(row)), out);
+                put_length(out, start);
+            }
+            SqlType::Numeric(_) | SqlType::Array(_) | SqlType::Record | SqlType::Row(_) => {
                 let start = reserve_length(out);
                 encode_row(&[normal(column.value(row, ty))], out);
                 put_length(out, start);
@@ -65,6 +71,11 @@ fn normal(value: Value) -> Value {
             Value::Array(values.with_values(values.iter().cloned().map(normal).collect()))
         }
         Value::Record(values) => Value::Record(values.iter().cloned().map(normal).collect()),
+        Value::Jsonb(value) => {
+            let mut key = Vec::new();
+            json::encode_key(value.root(), &mut key);
+            Value::Bytes(key.into())
+        }
         other => other,
     }
 }

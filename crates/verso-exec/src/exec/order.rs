@@ -83,6 +83,7 @@ fn encode_value(value: &Value, out: &mut Vec<u8>) -> Result<(), TypeError> {
         Value::Timestamptz(v) => plain(9, KeyType::I64, &v.to_le_bytes(), out),
         Value::Interval(v) => plain(10, KeyType::Interval, &v.pack().to_le_bytes(), out),
         Value::Uuid(v) => plain(11, KeyType::Uuid, &v.to_le_bytes(), out),
+        Value::Jsonb(v) => plain(13, KeyType::Jsonb, v.bytes(), out),
         Value::Array(array) => {
             encode_list(array, out)?;
             // Of equal elements the dimensions decide; without elements there are none.

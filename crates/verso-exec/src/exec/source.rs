@@ -312,6 +312,9 @@ impl FunctionRows {
             FunctionRows::Spool(spool) => spool.next(out),
             FunctionRows::Values(values) => {
                 out.clear();
+                if types.len() > 1 {
+                    return rows_of_records(values, out, types);
+                }
                 let (Some(column), Some(ty)) = (out.columns.first_mut(), types.first()) else {
                     return Err(ExecError::raised("XX000", "a function without a column"));
                 };
@@ -328,6 +331,26 @@ impl FunctionRows {
     }
 }
 
+/// Of a function of several columns each value is a record.
+fn rows_of_records(
+    values: &mut Box<dyn Iterator<Item = Value> + Send>,
+    out: &mut Batch,
+    types: &[SqlType],
+) -> Result<bool> {
+    let mut bytes = 0;
+    while out.rows < BATCH_ROWS
+        && bytes < BATCH_BYTES
+        && let Some(value) = values.next()
+    {
+        match value {
+            Value::Record(fields) if fields.len() == types.len() => out.push_row(&fields, types)?,
+            _ => out.push_row(&vec![Value::Null; types.len()], types)?,
+        }
+        bytes = out.variable_bytes();
+    }
+    Ok(out.rows > 0)
+}
+
 /// Calls a function for its rows, which have these types.
 pub(super) fn call_rows(
     cx: &ExecContext<'_>,
@@ -338,13 +361,20 @@ pub(super) fn call_rows(
     let eval = cx.eval();
     let null = args.iter().any(Value::is_null);
     Ok(match call {
-        SetCall::Builtin { function, .. } => match function.body {
-            Body::Set(_) if function.strict && null => FunctionRows::None,
+        SetCall::Builtin { function, args: written } => match function.body {
+            Body::Set(_) | Body::TypedSet(_) if function.strict && null => FunctionRows::None,
             Body::Set(set) => FunctionRows::Values(set(&eval, &args)?),
-            Body::Scalar(_) if function.strict && null => {
+            Body::TypedSet(set) => {
+                FunctionRows::Values(set(&eval, &args, &crate::expr::types_of(written), types)?)
+            }
+            Body::Scalar(_) | Body::Typed(_) if function.strict && null => {
                 FunctionRows::Values(Box::new(std::iter::once(Value::Null)))
             }
             Body::Scalar(scalar) => FunctionRows::Values(Box::new(std::iter::once(scalar(&eval, &args)?))),
+            Body::Typed(scalar) => {
+                let value = scalar(&eval, &args, &crate::expr::types_of(written))?;
+                FunctionRows::Values(Box::new(std::iter::once(value)))
+            }
         },
         SetCall::User { function, .. } => {
             FunctionRows::Spool(Box::new(plpgsql::call_rows(cx, function, args, types)?))

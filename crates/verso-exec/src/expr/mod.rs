@@ -19,6 +19,7 @@ pub(crate) mod tests;
 mod vector;
 
 pub use list::{Executor, ExprList, Predicate};
+pub(crate) use row::types_of;
 pub use row::{RowExpr, RowInput};
 
 use crate::plan::{ExprKind, TypedExpr};

@@ -6,7 +6,7 @@ use verso_types::{Array, Batch, CastKind, Column, SqlType, TimeZone, Value, cast
 use super::like::{LikePattern, Work};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
-use crate::functions::{Body, BuiltinFunction};
+use crate::functions::{Body, BuiltinFunction, TypedFn};
 use crate::plan::{ExprKind, TypedExpr};
 
 /// The row that an expression reads.
@@ -197,6 +197,9 @@ fn is_null(value: &Value, negated: bool) -> bool {
 
 /// A call of a built-in. Up to three arguments are kept on the stack.
 fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
+    if let Body::Typed(scalar) = function.body {
+        return typed_call(function, scalar, args);
+    }
     let Body::Scalar(scalar) = function.body else {
         // the binder puts set-returning functions into FROM only
         let name = function.name;
@@ -241,6 +244,23 @@ fn call(function: &'static BuiltinFunction, args: &[TypedExpr]) -> Closure {
     }
 }
 
+/// A call of a function that heeds the types of its arguments.
+fn typed_call(function: &'static BuiltinFunction, scalar: TypedFn, args: &[TypedExpr]) -> Closure {
+    let (strict, types, args) = (function.strict, types_of(args), compile_all(args));
+    Box::new(move |cx, input| {
+        let values = eval_all(&args, cx, input)?;
+        if strict && values.iter().any(Value::is_null) {
+            return Ok(Value::Null);
+        }
+        scalar(cx, &values, &types)
+    })
+}
+
+/// The types of expressions.
+pub(crate) fn types_of(exprs: &[TypedExpr]) -> Vec<SqlType> {
+    exprs.iter().map(|expr| expr.ty.clone()).collect()
+}
+
 /// Whether a cast between the types leaves every value as it is (P3 of the plan).
 pub(super) fn cast_is_identity(from: &SqlType, to: &SqlType) -> bool {
     from == to
@@ -248,6 +268,7 @@ pub(super) fn cast_is_identity(from: &SqlType, to: &SqlType) -> bool {
             (from, to),
             (SqlType::Numeric(_), SqlType::Numeric(None))
                 | (SqlType::Varchar(_) | SqlType::Text, SqlType::Text | SqlType::Varchar(None))
+                | (SqlType::Row(_), SqlType::Record)
         )
 }
 

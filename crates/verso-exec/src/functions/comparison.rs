@@ -63,6 +63,7 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::Exact(SqlType::Oid),
     ArgType::AnyArray,
     ArgType::Exact(SqlType::Record),
+    ArgType::Exact(SqlType::Jsonb),
 ];
 
 /// `real` beside `double precision`, compared as double precision.

@@ -12,18 +12,23 @@ mod bytes;
 mod calendar;
 mod catalogs;
 mod comparison;
+mod date_templates;
 mod datetimes;
 mod define;
 mod floats;
 mod integers;
+pub mod json;
 pub mod kernel;
 mod locks;
+mod number_templates;
 mod numerics;
 mod patterns;
 mod quoting;
+pub mod records;
 mod registry;
 mod session;
 mod sets;
+mod similar;
 pub mod subscripts;
 mod templates;
 #[cfg(test)]
@@ -34,8 +39,8 @@ mod windows;
 
 pub use quoting::quote_ident;
 pub use registry::{
-    AggregateFunction, AggregateKind, ArgType, Body, BuiltinFunction, ResultType, ScalarFn, SetFn,
-    Volatility, aggregate_candidates, all_functions, candidates, operator_candidates,
+    AggregateFunction, AggregateKind, ArgType, Body, BuiltinFunction, ResultType, ScalarFn, SetFn, TypedFn,
+    TypedSetFn, Volatility, aggregate_candidates, all_functions, candidates, operator_candidates,
 };
 pub(crate) use session::void;
 pub use windows::{WindowEntry, WindowKind, window_candidates};
@@ -50,10 +55,14 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &quoting::TABLES,
     &bytes::TABLES,
     &arrays::TABLES,
+    &json::TABLES,
     &calendar::TABLES,
     &templates::TABLES,
+    &date_templates::TABLES,
     &uuids::TABLES,
     &patterns::TABLES,
+    &similar::TABLES,
+    &number_templates::TABLES,
     &datetimes::TABLES,
     &locks::TABLES,
     &session::TABLES,

@@ -336,6 +336,11 @@ fn regexp_substr(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 /// `substring(text from pattern)`: the first group of the first match, or all of it.
 fn substring(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let (text, pattern, _) = split_args(args, "substring")?;
+    substring_of(text, pattern)
+}
+
+/// What the first parenthesis matches, or all of the pattern where it has none.
+pub(super) fn substring_of(text: &str, pattern: &str) -> Result<Value> {
     let regex = compiled(pattern, Flags::default())?;
     let captures = regex.captures(text);
     let found = captures.as_ref().and_then(|captures| captures.get(usize::from(captures.len() > 1)));

@@ -14,6 +14,16 @@ pub type ScalarFn = fn(&EvalContext<'_>, &[Value]) -> Result<Value, ExecError>;
 /// A set-returning function: yields all its rows.
 pub type SetFn = fn(&EvalContext<'_>, &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>, ExecError>;
 
+/// A scalar function that heeds the types of its arguments.
+pub type TypedFn = fn(&EvalContext<'_>, &[Value], &[SqlType]) -> Result<Value, ExecError>;
+/// A set-returning function that heeds the types of its arguments and of the columns asked for.
+pub type TypedSetFn = fn(
+    &EvalContext<'_>,
+    &[Value],
+    &[SqlType],
+    &[SqlType],
+) -> Result<Box<dyn Iterator<Item = Value> + Send>, ExecError>;
+
 /// What a function takes at one position.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgType {
@@ -46,6 +56,8 @@ pub enum ResultType {
     ArrayOf(usize),
     /// An array of this type.
     ArrayOfFixed(SqlType),
+    /// Columns of these names and types; a row of them as one value.
+    Columns(&'static [(&'static str, SqlType)]),
 }
 
 /// How far a result depends on more than the arguments.
@@ -64,8 +76,12 @@ pub enum Volatility {
 pub enum Body {
     /// One value.
     Scalar(ScalarFn),
-    /// Rows of one column.
+    /// One value that depends on the types of the arguments, too.
+    Typed(TypedFn),
+    /// Rows: of one column, or records of several.
     Set(SetFn),
+    /// Rows that depend on types, too.
+    TypedSet(TypedSetFn),
 }
 
 /// A built-in function, also one behind an operator.
@@ -108,7 +124,7 @@ impl BuiltinFunction {
     /// Whether it yields rows.
     #[must_use]
     pub fn returns_set(&self) -> bool {
-        matches!(self.body, Body::Set(_))
+        matches!(self.body, Body::Set(_) | Body::TypedSet(_))
     }
 }
 

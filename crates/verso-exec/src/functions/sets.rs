@@ -75,6 +75,23 @@ fn series_timestamp(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     Ok(Box::new(std::iter::successors(Some(*start).filter(inside), next).map(Value::Timestamp)))
 }
 
+/// `generate_series` over timestamptz: steps of days and months keep the local time of the zone.
+fn series_timestamptz(cx: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    let [Value::Timestamptz(start), Value::Timestamptz(stop), Value::Interval(step)] = args else {
+        return Err(unexpected("generate_series", args));
+    };
+    let (stop, step, zone) = (*stop, *step, cx.services.time_zone.clone());
+    let forward = match step.span().cmp(&Interval::default().span()) {
+        std::cmp::Ordering::Equal => return Err(zero_step().into()),
+        order => order.is_gt(),
+    };
+    let inside = move |at: &i64| if forward { *at <= stop } else { *at >= stop };
+    let next = move |at: &i64| {
+        verso_types::datetime::timestamptz_plus_interval(*at, step, &zone).ok().filter(inside)
+    };
+    Ok(Box::new(std::iter::successors(Some(*start).filter(inside), next).map(Value::Timestamptz)))
+}
+
 fn unnest(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     let [Value::Array(values)] = args else { return Err(unexpected("unnest", args)) };
     let values = values.shared();
@@ -129,6 +146,11 @@ static SETS: &[BuiltinFunction] = &[
     series!(SqlType::Numeric(None), series_numeric;
         SqlType::Numeric(None), SqlType::Numeric(None), SqlType::Numeric(None)),
     series!(SqlType::Timestamp, series_timestamp; SqlType::Timestamp, SqlType::Timestamp, SqlType::Interval),
+    BuiltinFunction {
+        volatility: Volatility::Stable,
+        ..series!(SqlType::Timestamptz, series_timestamptz;
+            SqlType::Timestamptz, SqlType::Timestamptz, SqlType::Interval)
+    },
     set_function!("generate_subscripts" [ArgType::AnyArray, ArgType::Exact(SqlType::Int4)]
         => ResultType::Fixed(SqlType::Int4), generate_subscripts),
     set_function!("generate_subscripts" [ArgType::AnyArray, ArgType::Exact(SqlType::Int4), ArgType::Exact(SqlType::Bool)]

@@ -24,7 +24,7 @@ static PATTERNS: &[&str] = &[
 /// Those of mixed case.
 static MIXED: &[&str] = &["Day", "Dy", "Month", "Mon"];
 
-static MONTHS: [&str; 12] = [
+pub(super) static MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -39,12 +39,14 @@ static MONTHS: [&str; 12] = [
     "December",
 ];
 /// From Monday on.
-static DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-static ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
+pub(super) static DAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+pub(super) static ROMAN: [&str; 12] =
+    ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
 /// How a pattern is written decides how its words are.
 #[derive(Clone, Copy, PartialEq)]
-enum Case {
+pub(super) enum Case {
     Upper,
     Lower,
     Capital,
@@ -61,7 +63,7 @@ impl Case {
 }
 
 /// The longest pattern that the text starts with.
-fn pattern(text: &str) -> Option<(&'static str, Case)> {
+pub(super) fn pattern(text: &str) -> Option<(&'static str, Case)> {
     if let Some(found) = MIXED.iter().find(|name| text.starts_with(**name)) {
         let upper = PATTERNS.iter().find(|name| name.eq_ignore_ascii_case(found))?;
         return Some((upper, Case::Capital));
@@ -79,7 +81,7 @@ fn pattern(text: &str) -> Option<(&'static str, Case)> {
 }
 
 /// The text behind the first of these that it starts with.
-fn behind<'t>(text: &'t str, prefixes: &[&str]) -> Option<&'t str> {
+pub(super) fn behind<'t>(text: &'t str, prefixes: &[&str]) -> Option<&'t str> {
     prefixes.iter().find_map(|prefix| text.strip_prefix(prefix))
 }
 

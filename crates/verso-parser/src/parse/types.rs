@@ -228,8 +228,10 @@ pub(super) fn named_type(full: &str, at: u32) -> Result<SqlType, SyntaxError> {
         "timestamptz" => SqlType::Timestamptz,
         "interval" => SqlType::Interval,
         "uuid" => SqlType::Uuid,
+        "json" => SqlType::Json,
+        "jsonb" => SqlType::Jsonb,
         "oid" => SqlType::Oid,
-        "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "json" | "jsonb"
+        "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2"
         | "xml" | "money" | "timetz" | "cidr" | "macaddr" | "bit" | "varbit" | "hstore" | "point"
         | "line" | "lseg" | "box" | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "record"
         | "refcursor" | "anyelement" | "trigger" | "jsonpath" => {

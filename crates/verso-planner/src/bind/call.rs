@@ -9,6 +9,7 @@ use verso_types::{CastKind, SqlType, SystemType, Value};
 
 use super::Binder;
 use super::context::{Clause, Context, Inside, SET_BASE};
+use super::json::json_aggregate;
 use super::resolve::{Declared, Resolution, function_error, resolve, result_type};
 use super::scope::Scope;
 use super::unbound;
@@ -25,6 +26,9 @@ impl Binder<'_> {
             && let Some(result) = self.special_form(name, call, expr, cx)?
         {
             return Ok(result);
+        }
+        if built_in && let Some(rewritten) = json_aggregate(call, expr) {
+            return self.expr(&rewritten, cx);
         }
         let aggregates = if built_in { functions::aggregate_candidates(name) } else { &[] };
         let windows = if built_in { functions::window_candidates(name) } else { Vec::new() };
@@ -59,6 +63,11 @@ impl Binder<'_> {
         match found {
             Found::BuiltIn(function, args, types) => {
                 if function.returns_set() {
+                    if function.result == functions::ResultType::Fixed(SqlType::Record) {
+                        let text =
+                            "function returning record called in context that cannot accept type record";
+                        return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
+                    }
                     let args = args
                         .into_iter()
                         .zip(&types)

@@ -24,7 +24,7 @@ impl Binder<'_> {
         to: &SqlType,
         kind: CastKind,
     ) -> Result<TypedExpr, SqlError> {
-        if expr.ty == *to {
+        if expr.ty == *to || (*to == SqlType::Record && expr.ty.is_row()) {
             return Ok(expr);
         }
         if let ExprKind::Literal(value) = &expr.kind {

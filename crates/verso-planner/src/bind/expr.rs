@@ -174,23 +174,19 @@ impl Binder<'_> {
             ExprKind::InSubquery { args, query, negated } => {
                 self.in_subquery(args, query, *negated, expr.point, cx)
             }
-            ExprKind::Field { .. } => {
-                Err(SqlError::unsupported("a field of a composite value").at(expr.point))
-            }
+            ExprKind::Field { arg, name } => self.field(arg, name, cx),
             ExprKind::Row(parts) => self.row(parts, cx),
             ExprKind::QuantifiedSubquery { args, op, all, query } => {
                 self.quantified_subquery(op, args, query, *all, expr.point, cx)
             }
-            ExprKind::SimilarTo { .. } => Err(SqlError::unsupported("SIMILAR TO").at(expr.point)),
-            // All texts are compared byte by byte: these collations ask for nothing else.
-            ExprKind::Collate { arg, collation }
-                if matches!(collation.name.text.as_str(), "default" | "C" | "POSIX" | "ucs_basic")
-                    && collation.schema_text().is_none_or(|schema| schema == "pg_catalog") =>
-            {
-                self.expr(arg, cx)
+            ExprKind::SimilarTo { arg, pattern, escape, negated } => {
+                self.similar_to(arg, pattern, escape.as_deref(), *negated, expr.point, cx)
             }
-            ExprKind::Collate { .. } => Err(SqlError::unsupported("COLLATE").at(expr.point)),
-            ExprKind::IsJson { .. } => Err(SqlError::unsupported("IS JSON").at(expr.point)),
+            ExprKind::Collate { arg, collation } => self.collated(arg, collation, expr.point, cx),
+            ExprKind::IsJson { arg, kind, unique_keys, negated } => {
+                let bound = self.expr(arg, cx)?;
+                self.is_json(bound, arg.at.start, *kind, *unique_keys, *negated)
+            }
             ExprKind::Interval { text, fields, precision } => {
                 self.interval(text, *fields, *precision, expr.at.start)
             }
@@ -224,6 +220,9 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
         let meaning = match (cx.scope.find(parts, &self.variables), self.outer) {
+            (Err(error), _) if error.sqlstate == sqlstate::UNDEFINED_COLUMN && cx.scope.is_table(parts) => {
+                return Ok(self.whole_row(parts, cx));
+            }
             (Err(error), outer)
                 if matches!(error.sqlstate, sqlstate::UNDEFINED_COLUMN | sqlstate::UNDEFINED_TABLE) =>
             {

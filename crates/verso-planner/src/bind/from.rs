@@ -14,7 +14,7 @@ use verso_catalog::{FunctionReturn, SystemView, TableDef};
 use verso_env::stack;
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr};
-use verso_types::{CastKind, SqlType};
+use verso_types::{CastKind, SqlType, Value};
 
 use super::Binder;
 use super::call::Found;
@@ -100,6 +100,8 @@ impl Binder<'_> {
             FromSource::Function(call, _) => {
                 let own = call.name.name.text.as_str();
                 let (plan, single) = self.function_scan(call)?;
+                let plan = defined(plan, &item.definitions, call.name.at().start)?;
+                let single = single && item.definitions.is_empty();
                 if let Some(wanted) = wanted(Some(own)) {
                     wanted.refuse_named("a function")?;
                 }
@@ -405,11 +407,17 @@ impl Binder<'_> {
                     .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
                     .collect::<Result<Vec<_>, _>>()?;
                 let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
-                let column = OutputColumn::new(name, result_type(&function.result, &types));
-                Ok((
-                    Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns: vec![column] },
-                    true,
-                ))
+                let ty = result_type(&function.result, &types);
+                let (columns, single) = match &ty {
+                    SqlType::Row(row) => {
+                        let column = |(name, ty): &(Arc<str>, SqlType)| {
+                            OutputColumn::new(Arc::clone(name), ty.clone())
+                        };
+                        (row.fields.iter().map(column).collect(), false)
+                    }
+                    _ => (vec![OutputColumn::new(name, ty)], true),
+                };
+                Ok((Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns }, single))
             }
             Found::User(function, args) => {
                 let one = |ty: &SqlType| vec![OutputColumn::new(name, ty.clone())];
@@ -429,6 +437,41 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+/// The plan of a function whose columns the query defines: `AS t(a int, b text)`. Their names are its last argument.
+fn defined(plan: Plan, definitions: &[(Name, SqlType)], at: u32) -> Result<Plan, SqlError> {
+    let Plan::FunctionScan { call: SetCall::Builtin { function, mut args }, columns } = plan else {
+        return match definitions.first() {
+            Some((name, _)) => Err(SqlError::unsupported("a column definition list").at(name.at.start)),
+            None => Ok(plan),
+        };
+    };
+    let open = function.result == verso_exec::functions::ResultType::Fixed(SqlType::Record);
+    match (open, definitions.first()) {
+        (true, None) => {
+            let text = "a column definition list is required for functions returning \"record\"";
+            return Err(SqlError::syntax(text).at(at));
+        }
+        (false, Some((name, _))) => {
+            let text = match function.result {
+                verso_exec::functions::ResultType::Columns(_) => {
+                    "a column definition list is redundant for a function with OUT parameters"
+                }
+                _ => "a column definition list is only allowed for functions returning \"record\"",
+            };
+            return Err(SqlError::syntax(text).at(name.at.start));
+        }
+        (false, None) => {
+            return Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns });
+        }
+        (true, Some(_)) => {}
+    }
+    let names: Vec<Value> = definitions.iter().map(|(name, _)| Value::text(&name.text)).collect();
+    args.push(TypedExpr::literal(Value::Array(names.into()), SqlType::Array(Box::new(SqlType::Text))));
+    let columns =
+        definitions.iter().map(|(name, ty)| OutputColumn::new(name.text.as_str(), ty.clone())).collect();
+    Ok(Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns })
 }
 
 /// `unnest` of several arrays is no function of its own.

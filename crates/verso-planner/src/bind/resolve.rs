@@ -4,8 +4,10 @@
 //! literals reach everything. B3. Among them: most exact matches, then most exact or preferred ones, then the unknown
 //! literals' common category (strings first). B4. What is left must be one.
 
+use std::sync::Arc;
+
 use verso_exec::functions::{ArgType, ResultType};
-use verso_types::{CastKind, SqlType, cast_kind};
+use verso_types::{CastKind, RowType, SqlType, cast_kind};
 
 use crate::errors::{SqlError, sqlstate};
 
@@ -32,10 +34,10 @@ pub fn category(ty: &SqlType) -> char {
         SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => 'S',
         SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => 'D',
         SqlType::Interval => 'T',
-        SqlType::Bytea | SqlType::Uuid => 'U',
+        SqlType::Bytea | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => 'U',
         SqlType::Array(_) => 'A',
         SqlType::Unknown => 'X',
-        SqlType::Void | SqlType::Record => 'P',
+        SqlType::Void | SqlType::Record | SqlType::Row(_) => 'P',
         SqlType::System(system) => system.category(),
     }
 }
@@ -237,6 +239,9 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
     match result {
         ResultType::Fixed(ty) => ty.clone(),
         ResultType::FixedArray(element) => SqlType::Array(Box::new(element.clone())),
+        ResultType::Columns(columns) => SqlType::Row(Arc::new(RowType {
+            fields: columns.iter().map(|(name, ty)| (Arc::from(*name), ty.clone())).collect(),
+        })),
         ResultType::SameAs(n) => arg(n).without_modifiers(),
         ResultType::ElementOf(n) => match arg(n) {
             SqlType::Array(element) => *element,

@@ -7,9 +7,12 @@
 //!
 //! What stands on the left of a query is handed in once per row, as `Outer(n)`.
 
+use std::sync::Arc;
+
 use verso_exec::functions::aggregate_candidates;
+use verso_exec::functions::records::FIELD;
 use verso_exec::plan::{AggregateCall, ExprKind as K, Plan, SubqueryTest, TypedExpr};
-use verso_types::{SqlType, Value};
+use verso_types::{RowType, SqlType, Value};
 
 use super::Binder;
 use super::context::Context;
@@ -69,6 +72,53 @@ impl Binder<'_> {
         let parts = &self.spread_all(parts, cx.scope);
         let parts = self.located(parts, cx)?.into_iter().map(|(part, at)| self.settle(part, at));
         Ok(TypedExpr::new(K::Row(parts.collect::<Result<_, _>>()?), SqlType::Record))
+    }
+
+    /// A FROM item named like a column: its row.
+    pub(super) fn whole_row(&self, parts: &[Name], cx: &mut Context<'_>) -> TypedExpr {
+        let at = parts.first().map_or(0, |part| part.at.start);
+        let range =
+            parts.first().and_then(|name| cx.scope.table(&name.text)).map(|table| table.columns.clone());
+        let (mut values, mut fields) = (Vec::new(), Vec::new());
+        for index in range.unwrap_or_default() {
+            let (name, ty) = cx.scope.columns[index].clone();
+            let column = TypedExpr::column(index, ty.clone());
+            cx.uses(&column, at);
+            values.push(column);
+            fields.push((name, ty));
+        }
+        TypedExpr::new(K::Row(values), SqlType::Row(Arc::new(RowType { fields })))
+    }
+
+    /// `(row).field`.
+    pub(super) fn field(&self, arg: &Expr, name: &Name, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let bound = self.expr(arg, cx)?;
+        let missing = || {
+            let text = format!("could not identify column \"{}\" in record data type", name.text);
+            SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(name.at.start)
+        };
+        let place = match (&bound.ty, &bound.kind) {
+            (SqlType::Row(row), _) => row.fields.iter().position(|(field, _)| **field == *name.text),
+            (SqlType::Record, K::Row(parts)) => (0..parts.len()).find(|n| format!("f{}", n + 1) == name.text),
+            (SqlType::Record, _) => None,
+            (other, _) => {
+                let text = format!(
+                    "column notation .{} applied to type {}, which is not a composite type",
+                    name.text,
+                    super::resolve::shown(other)
+                );
+                return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(name.at.start));
+            }
+        };
+        let place = place.ok_or_else(missing)?;
+        let (ty, row) = match (bound.ty.clone(), bound.kind) {
+            (_, K::Row(mut parts)) if place < parts.len() => return Ok(parts.swap_remove(place)),
+            (SqlType::Row(row), kind) => (row.fields[place].1.clone(), TypedExpr::new(kind, bound.ty)),
+            _ => return Err(missing()),
+        };
+        let index = i32::try_from(place).map_err(|_| missing())?;
+        let args = vec![row, TypedExpr::literal(Value::Int4(index), SqlType::Int4)];
+        Ok(TypedExpr::new(K::Call { function: &FIELD, args }, ty))
     }
 
     /// `(a, b) op …`, where the left side is written as a row; none where the right side is neither a row nor a query.

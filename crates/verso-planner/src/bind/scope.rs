@@ -181,6 +181,11 @@ impl Scope {
         }
     }
 
+    /// Whether this names a FROM item.
+    pub fn is_table(&self, parts: &[Name]) -> bool {
+        matches!(parts, [name] if self.table(&name.text).is_some())
+    }
+
     /// The same among columns only; none where nothing here has that name.
     pub fn lookup(&self, parts: &[Name]) -> Result<Option<TypedExpr>, SqlError> {
         let here = match parts {

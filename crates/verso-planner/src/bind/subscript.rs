@@ -3,6 +3,7 @@
 //! Neighbouring subscripts are one access: `a[1][2]` is an element of two dimensions, in `a[1:2][3]` the `[3]` means
 //! `[1:3]`. Parentheses end an access.
 
+use verso_exec::functions::json::{SET_SUBSCRIPT as JSON_SET_SUBSCRIPT, SUBSCRIPT as JSON_SUBSCRIPT};
 use verso_exec::functions::subscripts::{ELEMENT, SET_ELEMENT, SET_SLICE, SLICE};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType, Value, cast_kind};
@@ -71,6 +72,9 @@ impl Binder<'_> {
         steps: &[Subscript<'_>],
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
+        if array.ty == SqlType::Jsonb {
+            return self.json_subscripts(array, steps, cx);
+        }
         let SqlType::Array(element) = array.ty.without_modifiers() else {
             return Err(no_subscripts(&array.ty).at(at));
         };
@@ -80,6 +84,80 @@ impl Binder<'_> {
         };
         let args = std::iter::once(array).chain(rest).collect();
         Ok(TypedExpr::new(K::Call { function, args }, ty))
+    }
+
+    /// `j['a'][0]`: keys and indexes of a jsonb.
+    fn json_subscripts(
+        &self,
+        json: TypedExpr,
+        steps: &[Subscript<'_>],
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let mut value = json;
+        for step in steps {
+            let (key, _) = self.json_subscript(step, cx)?;
+            value =
+                TypedExpr::new(K::Call { function: &JSON_SUBSCRIPT, args: vec![value, key] }, SqlType::Jsonb);
+        }
+        Ok(value)
+    }
+
+    /// A key or an index, as text; whether it is an index.
+    fn json_subscript(
+        &self,
+        step: &Subscript<'_>,
+        cx: &mut Context<'_>,
+    ) -> Result<(TypedExpr, bool), SqlError> {
+        let index = match step {
+            Subscript::Index(index) => index,
+            Subscript::Slice(lower, upper) => {
+                let at = lower.or(*upper).map_or(0, |bound| bound.at.start);
+                let text = "jsonb subscript does not support slices";
+                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(at));
+            }
+        };
+        let bound = self.expr(index, cx)?;
+        let at = index.at.start;
+        if !(bound.ty.is_text() || bound.ty.is_integer()) {
+            let text = format!("subscript type {} is not supported", shown(&bound.ty));
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+                .with_hint("jsonb subscript must be coercible to either integer or text.")
+                .at(at));
+        }
+        let is_index = bound.ty.is_integer();
+        Ok((self.coerce(bound, at, &SqlType::Text, CastKind::Explicit)?, is_index))
+    }
+
+    /// The new value of a jsonb of which a part is assigned.
+    fn json_assigned(
+        &self,
+        target: TypedExpr,
+        name: &str,
+        steps: &[Subscript<'_>],
+        value: (TypedExpr, u32),
+        cx: &mut Context<'_>,
+    ) -> Result<TypedExpr, SqlError> {
+        let (value, at) = value;
+        let fits = cast_kind(&value.ty, &SqlType::Jsonb).is_some_and(|kind| kind <= CastKind::Assignment);
+        if !fits {
+            let text = format!(
+                "subscripted assignment to \"{name}\" requires type jsonb but expression is of type {}",
+                shown(&value.ty)
+            );
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)
+                .with_hint("You will need to rewrite or cast the expression.")
+                .at(at));
+        }
+        let value = self.coerce(value, at, &SqlType::Jsonb, CastKind::Assignment)?;
+        let mut args = vec![target, value];
+        for (n, step) in steps.iter().enumerate() {
+            let (key, is_index) = self.json_subscript(step, cx)?;
+            if n == 0 {
+                args.push(TypedExpr::literal(Value::Bool(is_index), SqlType::Bool));
+            }
+            args.push(key);
+        }
+        Ok(TypedExpr::new(K::Call { function: &JSON_SET_SUBSCRIPT, args }, SqlType::Jsonb))
     }
 
     fn brackets(&self, steps: &[Subscript<'_>], at: u32, cx: &mut Context<'_>) -> Result<Access, SqlError> {
@@ -135,9 +213,6 @@ impl Binder<'_> {
     ) -> Result<TypedExpr, SqlError> {
         let (name, at) = column;
         let ty = target.ty.clone();
-        let SqlType::Array(element) = ty.without_modifiers() else {
-            return Err(no_subscripts(&ty).at(at));
-        };
         let steps: Vec<Subscript<'_>> = steps
             .iter()
             .map(|step| match step {
@@ -145,6 +220,12 @@ impl Binder<'_> {
                 Step::Slice(lower, upper) => Subscript::Slice(lower.as_ref(), upper.as_ref()),
             })
             .collect();
+        if ty == SqlType::Jsonb {
+            return self.json_assigned(target, name, &steps, value, cx);
+        }
+        let SqlType::Array(element) = ty.without_modifiers() else {
+            return Err(no_subscripts(&ty).at(at));
+        };
         let (value, at_value) = value;
         let assign = |to: &SqlType| {
             let fits = cast_kind(&value.ty, to).is_some_and(|kind| kind <= CastKind::Assignment);

@@ -37,6 +37,9 @@ pub(super) fn item(item: &FromItem) -> Result<(), SqlError> {
     refuse(&[
         (alias.filter(|_| joined), "an alias of a join"),
         (item.sample.as_ref().map(|sample| sample.at), "TABLESAMPLE"),
-        (item.definitions.first().map(|(name, _)| name.at.start), "a column definition list"),
+        (
+            item.definitions.first().map(|(name, _)| name.at.start).filter(|_| item.ordinality),
+            "a column definition list beside WITH ORDINALITY",
+        ),
     ])
 }

@@ -70,6 +70,7 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
         | (Value::Timestamp(_), SqlType::Timestamp)
         | (Value::Timestamptz(_), SqlType::Timestamptz)
         | (Value::Interval(_), SqlType::Interval)
+        | (Value::Jsonb(_), SqlType::Jsonb)
         | (Value::Uuid(_), SqlType::Uuid) => true,
         // What an array without values is made of cannot be seen.
         (Value::Array(values), SqlType::Array(element)) => values.iter().all(|value| fits(value, element)),

@@ -3,6 +3,7 @@
 use super::{Batch, BytesColumn, Column, ColumnData};
 use crate::decimal::{Decimal, DecimalError, POW10};
 use crate::error::{TypeError, sqlstate};
+use crate::json::Jsonb;
 use crate::row;
 use crate::sqltype::{NumericSpec, SqlType};
 use crate::value::{Interval, Value};
@@ -30,6 +31,7 @@ impl Column {
             (ColumnData::F64(data), Value::Float8(v)) => data.push(*v),
             (ColumnData::Bytes(data), Value::Text(v)) => push_bytes(data, v.as_bytes())?,
             (ColumnData::Bytes(data), Value::Bytes(v)) => push_bytes(data, v)?,
+            (ColumnData::Bytes(data), Value::Jsonb(v)) => push_bytes(data, v.bytes())?,
             (ColumnData::Bytes(data), Value::Numeric(v)) => data.push_with(|out| v.to_bytes(out)),
             (ColumnData::Bytes(data), Value::Array(_) | Value::Record(_)) => {
                 let length = data.bytes.len();
@@ -159,7 +161,10 @@ fn value_of_bytes(bytes: &[u8], ty: &SqlType) -> Value {
     match ty {
         SqlType::Bytea => Value::Bytes(bytes.into()),
         SqlType::Numeric(_) => Decimal::from_bytes(bytes).map_or(Value::Null, Value::Numeric),
-        SqlType::Array(_) | SqlType::Record => row::decode_value(bytes).unwrap_or(Value::Null),
+        SqlType::Jsonb => Value::Jsonb(Jsonb::from_bytes(bytes)),
+        SqlType::Array(_) | SqlType::Record | SqlType::Row(_) => {
+            row::decode_value(bytes).unwrap_or(Value::Null)
+        }
         _ => Value::Text(String::from_utf8_lossy(bytes).into()),
     }
 }

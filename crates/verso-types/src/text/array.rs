@@ -34,6 +34,7 @@ pub fn type_of(value: &Value) -> SqlType {
             SqlType::Array(Box::new(element.map_or(SqlType::Text, type_of)))
         }
         Value::Record(_) => SqlType::Record,
+        Value::Jsonb(_) => SqlType::Jsonb,
     }
 }
 

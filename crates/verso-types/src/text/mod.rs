@@ -20,6 +20,7 @@ use crate::cast::limit_text;
 use crate::datetime;
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
+use crate::json::{self, Jsonb};
 use crate::names;
 use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
@@ -52,7 +53,12 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeZone) -> Result<Value, Type
         SqlType::Array(element) => array::parse_array(text, element, tz)?,
         SqlType::System(system) => parse_system(*system, text)?,
         SqlType::Void => Value::text(""),
-        SqlType::Record => {
+        SqlType::Json => {
+            json::validate(text)?;
+            Value::text(text)
+        }
+        SqlType::Jsonb => Value::Jsonb(Jsonb::parse(text)?),
+        SqlType::Record | SqlType::Row(_) => {
             let message = "input of anonymous composite types is not implemented";
             return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
         }
@@ -105,6 +111,7 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeZone, out: &mut String)
         Value::Array(v) if ty.vector_name().is_some() => array::format_vector(v, out),
         Value::Array(v) => array::format_array(v, ty, tz, out),
         Value::Record(v) => array::format_record(v, tz, out),
+        Value::Jsonb(v) => json::format_into(v.root(), out),
     }
 }
 

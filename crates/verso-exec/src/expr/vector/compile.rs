@@ -64,7 +64,7 @@ fn with_kernel(expr: &TypedExpr) -> Option<(Node, Repr)> {
         ExprKind::And(args) => boolean(connective(args, false)),
         ExprKind::Or(args) => boolean(connective(args, true)),
         ExprKind::Not(arg) => boolean(Node::Not(Box::new(compile(arg).0))),
-        ExprKind::IsNull { arg, negated } if arg.ty != SqlType::Record => {
+        ExprKind::IsNull { arg, negated } if !arg.ty.is_row() => {
             boolean(Node::IsNull { arg: Box::new(compile(arg).0), negated: *negated })
         }
         ExprKind::Like { arg, pattern, escape, negated, case_insensitive } => {

@@ -1,0 +1,221 @@
+//! Rows from JSON: `json_each`, `json_array_elements`, `json_object_keys`.
+
+use verso_types::json::{self, JsonRef, Jsonb};
+use verso_types::{Array, SqlType, TimeZone, TypeError, Value, parse_text};
+
+use super::types::{JSON, JSONB};
+use super::{as_text, invalid, json_function, jsonb, text_of};
+use crate::context::EvalContext;
+use crate::error::Result;
+use crate::functions::define::unexpected;
+use crate::functions::{Body, BuiltinFunction, ResultType};
+
+type Rows = Box<dyn Iterator<Item = Value> + Send>;
+
+fn rows(values: Vec<Value>) -> Result<Rows> {
+    Ok(Box::new(values.into_iter()))
+}
+
+fn pair(key: &str, value: Value) -> Value {
+    Value::Record([Value::text(key), value].into())
+}
+
+/// `jsonb_each`, or `jsonb_each_text`
+fn each_of(args: &[Value], text: bool) -> Result<Rows> {
+    let name = if text { "_text" } else { "" };
+    match args {
+        [Value::Jsonb(value)] => {
+            let JsonRef::Object(object) = value.root() else {
+                return Err(invalid(format!("cannot call jsonb_each{name} on a non-object")));
+            };
+            let value = |raw| if text { as_text(raw) } else { jsonb(raw) };
+            rows(object.iter_raw().map(|(key, raw)| pair(key, value(raw))).collect())
+        }
+        [Value::Text(source)] => {
+            let Some(fields) = json::fields(source)? else {
+                let what = if json::elements(source)?.is_some() { "an array" } else { "a scalar" };
+                return Err(invalid(format!("cannot deconstruct {what} as an object")));
+            };
+            let value = |raw: &str| if text { text_of(raw) } else { Ok(Value::text(raw)) };
+            rows(fields.into_iter().map(|(key, raw)| Ok(pair(&key, value(raw)?))).collect::<Result<_>>()?)
+        }
+        _ => Err(unexpected("json_each", args)),
+    }
+}
+
+fn each(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    each_of(args, false)
+}
+
+fn each_text(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    each_of(args, true)
+}
+
+/// `json_array_elements`, or `json_array_elements_text`
+fn elements_of(args: &[Value], text: bool) -> Result<Rows> {
+    match args {
+        [Value::Jsonb(value)] => match value.root() {
+            JsonRef::Array(array) => {
+                let value = |raw| if text { as_text(raw) } else { jsonb(raw) };
+                rows(array.iter_raw().map(value).collect())
+            }
+            JsonRef::Object(_) => Err(invalid("cannot extract elements from an object")),
+            _ => Err(invalid("cannot extract elements from a scalar")),
+        },
+        [Value::Text(source)] => {
+            let Some(elements) = json::elements(source)? else {
+                let name = if text { "_text" } else { "" };
+                let what = if json::fields(source)?.is_some() { "a non-array" } else { "a scalar" };
+                return Err(invalid(format!("cannot call json_array_elements{name} on {what}")));
+            };
+            let value = |raw: &str| if text { text_of(raw) } else { Ok(Value::text(raw)) };
+            rows(elements.into_iter().map(value).collect::<Result<_>>()?)
+        }
+        _ => Err(unexpected("json_array_elements", args)),
+    }
+}
+
+fn elements(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    elements_of(args, false)
+}
+
+fn elements_text(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    elements_of(args, true)
+}
+
+fn object_keys(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
+    match args {
+        [Value::Jsonb(value)] => match value.root() {
+            JsonRef::Object(object) => rows(object.iter_raw().map(|(key, _)| Value::text(key)).collect()),
+            JsonRef::Array(_) => Err(invalid("cannot call jsonb_object_keys on an array")),
+            _ => Err(invalid("cannot call jsonb_object_keys on a scalar")),
+        },
+        [Value::Text(source)] => match json::fields(source)? {
+            Some(fields) => rows(fields.into_iter().map(|(key, _)| Value::text(&key)).collect()),
+            None if json::elements(source)?.is_some() => {
+                Err(invalid("cannot call json_object_keys on an array"))
+            }
+            None => Err(invalid("cannot call json_object_keys on a scalar")),
+        },
+        _ => Err(unexpected("json_object_keys", args)),
+    }
+}
+
+/// A JSON value, as its text, as a value of a type: what a column of `json_to_record` gets.
+fn column_value(raw: &str, ty: &SqlType, tz: &TimeZone) -> Result<Value> {
+    let raw = raw.trim();
+    match ty {
+        SqlType::Json => return Ok(Value::text(raw)),
+        SqlType::Jsonb => return Ok(Value::Jsonb(Jsonb::parse(raw)?)),
+        _ => {}
+    }
+    let Value::Text(text) = text_of(raw)? else { return Ok(Value::Null) };
+    match ty {
+        SqlType::Array(element) => match json::elements(raw)? {
+            Some(elements) => {
+                let nested = elements.iter().any(|raw| raw.trim_start().starts_with('['));
+                let to: &SqlType = if nested { ty } else { element };
+                let values: Vec<Value> =
+                    elements.into_iter().map(|raw| column_value(raw, to, tz)).collect::<Result<_>>()?;
+                Ok(Value::Array(if nested { Array::stacked(&values)? } else { values.into() }))
+            }
+            None if raw.starts_with('"') => Ok(parse_text(ty, &text, tz)?),
+            None => Err(TypeError::new("22P02", "expected JSON array").into()),
+        },
+        SqlType::Record | SqlType::Row(_) => {
+            Err(TypeError::new("0A000", "a row from JSON in a column is not supported").into())
+        }
+        _ => Ok(parse_text(ty, &text, tz)?),
+    }
+}
+
+/// The record that an object stands for, in columns of these names and types.
+fn record_of(raw: &str, names: &[Value], types: &[SqlType], tz: &TimeZone) -> Result<Value> {
+    let Some(fields) = json::fields(raw)? else {
+        let what = if json::elements(raw)?.is_some() { "an array" } else { "a scalar" };
+        return Err(invalid(format!("cannot call populate_composite on {what}")));
+    };
+    let value = |(column, ty): (&Value, &SqlType)| {
+        let column = column.as_str().unwrap_or_default();
+        match fields.iter().rev().find(|(key, _)| key == column) {
+            Some((_, raw)) => column_value(raw, ty, tz),
+            None => Ok(Value::Null),
+        }
+    };
+    Ok(Value::Record(names.iter().zip(types).map(value).collect::<Result<Vec<_>>>()?.into()))
+}
+
+/// One record comes as its only value where there is one column.
+fn in_columns(record: Value, types: &[SqlType]) -> Value {
+    match record {
+        Value::Record(values) if types.len() == 1 => values.first().cloned().unwrap_or(Value::Null),
+        record => record,
+    }
+}
+
+fn text_form(value: &Value) -> std::borrow::Cow<'_, str> {
+    match value {
+        Value::Jsonb(value) => {
+            let mut text = String::new();
+            json::format_into(value.root(), &mut text);
+            text.into()
+        }
+        other => other.as_str().unwrap_or("null").into(),
+    }
+}
+
+/// `json_to_record(json) AS t(a int, …)`: the names of the columns are the last argument.
+fn to_record(cx: &EvalContext<'_>, args: &[Value], _: &[SqlType], types: &[SqlType]) -> Result<Rows> {
+    let [from, Value::Array(names)] = args else { return Err(unexpected("json_to_record", args)) };
+    let record = record_of(&text_form(from), names, types, cx.services.time_zone)?;
+    rows(vec![in_columns(record, types)])
+}
+
+fn to_recordset(cx: &EvalContext<'_>, args: &[Value], _: &[SqlType], types: &[SqlType]) -> Result<Rows> {
+    let [from, Value::Array(names)] = args else { return Err(unexpected("json_to_recordset", args)) };
+    let name = if matches!(from, Value::Jsonb(_)) { "jsonb_to_recordset" } else { "json_to_recordset" };
+    let text = text_form(from);
+    let Some(elements) = json::elements(&text)? else {
+        return Err(invalid(format!("cannot call {name} on a non-array")));
+    };
+    let mut records = Vec::with_capacity(elements.len());
+    for element in elements {
+        if !element.starts_with('{') {
+            return Err(invalid(format!("argument of {name} must be an array of objects")));
+        }
+        let record = record_of(element, names, types, cx.services.time_zone)?;
+        records.push(in_columns(record, types));
+    }
+    rows(records)
+}
+
+static KEY_JSON: [(&str, SqlType); 2] = [("key", SqlType::Text), ("value", SqlType::Json)];
+static KEY_JSONB: [(&str, SqlType); 2] = [("key", SqlType::Text), ("value", SqlType::Jsonb)];
+static KEY_TEXT: [(&str, SqlType); 2] = [("key", SqlType::Text), ("value", SqlType::Text)];
+
+macro_rules! set {
+    ($name:literal [$arg:expr] => $result:expr, $f:expr) => {
+        json_function!($name [$arg] => $result, variadic false, strict true, Body::Set($f))
+    };
+}
+
+const RECORDS: ResultType = ResultType::Fixed(SqlType::Record);
+
+pub(super) static FUNCTIONS: &[BuiltinFunction] = &[
+    json_function!("json_to_record" [JSON] => RECORDS, variadic false, strict true, Body::TypedSet(to_record)),
+    json_function!("jsonb_to_record" [JSONB] => RECORDS, variadic false, strict true, Body::TypedSet(to_record)),
+    json_function!("json_to_recordset" [JSON] => RECORDS, variadic false, strict true,
+        Body::TypedSet(to_recordset)),
+    json_function!("jsonb_to_recordset" [JSONB] => RECORDS, variadic false, strict true,
+        Body::TypedSet(to_recordset)),
+    set!("json_each" [JSON] => ResultType::Columns(&KEY_JSON), each),
+    set!("jsonb_each" [JSONB] => ResultType::Columns(&KEY_JSONB), each),
+    set!("json_each_text" [JSON] => ResultType::Columns(&KEY_TEXT), each_text),
+    set!("jsonb_each_text" [JSONB] => ResultType::Columns(&KEY_TEXT), each_text),
+    set!("json_array_elements" [JSON] => ResultType::Fixed(SqlType::Json), elements),
+    set!("jsonb_array_elements" [JSONB] => ResultType::Fixed(SqlType::Jsonb), elements),
+    set!("json_array_elements_text" [JSON] => ResultType::Fixed(SqlType::Text), elements_text),
+    set!("jsonb_array_elements_text" [JSONB] => ResultType::Fixed(SqlType::Text), elements_text),
+    set!("json_object_keys" [JSON] => ResultType::Fixed(SqlType::Text), object_keys),
+    set!("jsonb_object_keys" [JSONB] => ResultType::Fixed(SqlType::Text), object_keys),
+];

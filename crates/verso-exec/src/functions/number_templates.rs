@@ -1,0 +1,669 @@
+//! `to_char` of numbers and `to_number`: PostgreSQL's template patterns.
+//!
+//! A template is read into patterns and characters; its digits before and behind the point decide how the number is
+//! rounded. Then the number is walked digit by digit beside the patterns. Source: PostgreSQL 18, `formatting.c`.
+
+use std::rc::Rc;
+
+use verso_types::{Decimal, SqlType, TypeError, Value};
+
+use super::define::{entry, unexpected};
+use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::context::EvalContext;
+use crate::error::{ExecError, Result};
+
+/// The patterns, longer ones first where they start alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pattern {
+    Nine,
+    Zero,
+    Point,
+    Comma,
+    Group,
+    Blank,
+    Exponent,
+    Fill,
+    Currency,
+    Minus,
+    Plus,
+    Brackets,
+    Roman(bool),
+    PlusMinus,
+    Sign,
+    Ordinal(bool),
+    Shift,
+    Other(char),
+}
+
+static PATTERNS: &[(&str, Pattern)] = &[
+    ("EEEE", Pattern::Exponent),
+    ("FM", Pattern::Fill),
+    ("MI", Pattern::Minus),
+    ("PL", Pattern::Plus),
+    ("PR", Pattern::Brackets),
+    ("rn", Pattern::Roman(false)),
+    ("RN", Pattern::Roman(true)),
+    ("SG", Pattern::PlusMinus),
+    ("th", Pattern::Ordinal(false)),
+    ("TH", Pattern::Ordinal(true)),
+    (",", Pattern::Comma),
+    (".", Pattern::Point),
+    ("0", Pattern::Zero),
+    ("9", Pattern::Nine),
+    ("B", Pattern::Blank),
+    ("D", Pattern::Point),
+    ("G", Pattern::Group),
+    ("L", Pattern::Currency),
+    ("S", Pattern::Sign),
+    ("V", Pattern::Shift),
+];
+
+/// Where the sign of `S` stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Anchor {
+    None,
+    Before,
+    Behind,
+}
+
+/// What a template asks for.
+#[derive(Clone, Debug)]
+struct Template {
+    nodes: Vec<Pattern>,
+    /// Digits before and behind the point, and behind `V`.
+    pre: usize,
+    post: usize,
+    shift: usize,
+    /// The first and the last `0`, counted from 1 among the digits.
+    zero_start: usize,
+    zero_end: usize,
+    zero: bool,
+    decimal: bool,
+    shifted: bool,
+    fill: bool,
+    minus: bool,
+    plus: bool,
+    brackets: bool,
+    roman: bool,
+    exponent: bool,
+    blank: bool,
+    sign: Anchor,
+    /// How many digits stand before `S`.
+    sign_at: usize,
+}
+
+#[cold]
+fn syntax(text: &str) -> ExecError {
+    TypeError::new("42601", text).into()
+}
+
+/// Reads the text as patterns and characters; what is quoted is characters.
+fn nodes(text: &str) -> Vec<Pattern> {
+    let (mut rest, mut nodes) = (text, Vec::new());
+    while let Some(c) = rest.chars().next() {
+        if c == '"' {
+            let mut chars = rest.chars();
+            chars.next();
+            while let Some(c) = chars.next() {
+                match c {
+                    '"' => break,
+                    '\\' => nodes.extend(chars.next().map(Pattern::Other)),
+                    c => nodes.push(Pattern::Other(c)),
+                }
+            }
+            rest = chars.as_str();
+            continue;
+        }
+        if let Some(escaped) = rest.strip_prefix("\\\"") {
+            nodes.push(Pattern::Other('"'));
+            rest = escaped;
+            continue;
+        }
+        // Besides those of one case, patterns are written in capitals or in small letters alike.
+        let found = PATTERNS.iter().find(|(name, _)| {
+            rest.starts_with(name)
+                || rest.get(..name.len()).is_some_and(|head| head == name.to_ascii_lowercase())
+        });
+        match found {
+            Some((name, pattern)) => {
+                nodes.push(*pattern);
+                rest = &rest[name.len()..];
+            }
+            None => {
+                nodes.push(Pattern::Other(c));
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+    }
+    nodes
+}
+
+impl Template {
+    fn read(text: &str) -> Result<Template> {
+        let mut template = Template {
+            nodes: nodes(text),
+            pre: 0,
+            post: 0,
+            shift: 0,
+            zero_start: 0,
+            zero_end: 0,
+            zero: false,
+            decimal: false,
+            shifted: false,
+            fill: false,
+            minus: false,
+            plus: false,
+            brackets: false,
+            roman: false,
+            exponent: false,
+            blank: false,
+            sign: Anchor::None,
+            sign_at: 0,
+        };
+        for node in template.nodes.clone() {
+            template.take(node)?;
+        }
+        Ok(template)
+    }
+
+    fn digit(&mut self) {
+        if self.decimal { self.post += 1 } else { self.pre += 1 }
+    }
+
+    fn take(&mut self, node: Pattern) -> Result<()> {
+        if let Pattern::Other(_) = node {
+            return Ok(());
+        }
+        if self.exponent && node != Pattern::Exponent {
+            return Err(syntax("\"EEEE\" must be the last pattern used"));
+        }
+        let together = "cannot use \"S\" and \"PL\"/\"MI\"/\"SG\"/\"PR\" together";
+        match node {
+            Pattern::Nine if self.brackets => return Err(syntax("\"9\" must be ahead of \"PR\"")),
+            Pattern::Nine if self.shifted => self.shift += 1,
+            Pattern::Nine => self.digit(),
+            Pattern::Zero if self.brackets => return Err(syntax("\"0\" must be ahead of \"PR\"")),
+            Pattern::Zero => {
+                if !self.zero && !self.decimal {
+                    (self.zero, self.zero_start) = (true, self.pre + 1);
+                }
+                self.digit();
+                self.zero_end = self.pre + self.post;
+            }
+            Pattern::Blank => self.blank |= self.pre == 0 && self.post == 0 && !self.zero,
+            Pattern::Point if self.decimal => return Err(syntax("multiple decimal points")),
+            Pattern::Point if self.shifted => {
+                return Err(syntax("cannot use \"V\" and decimal point together"));
+            }
+            Pattern::Point => self.decimal = true,
+            Pattern::Fill => self.fill = true,
+            Pattern::Sign => {
+                if self.sign != Anchor::None {
+                    return Err(syntax("cannot use \"S\" twice"));
+                }
+                if self.plus || self.minus || self.brackets {
+                    return Err(syntax(together));
+                }
+                (self.sign, self.sign_at) =
+                    if self.decimal { (Anchor::Behind, 0) } else { (Anchor::Before, self.pre) };
+            }
+            Pattern::Minus | Pattern::Plus | Pattern::PlusMinus if self.sign != Anchor::None => {
+                let name = match node {
+                    Pattern::Minus => "MI",
+                    Pattern::Plus => "PL",
+                    _ => "SG",
+                };
+                return Err(syntax(&format!("cannot use \"S\" and \"{name}\" together")));
+            }
+            Pattern::Minus => self.minus = true,
+            Pattern::Plus => self.plus = true,
+            Pattern::PlusMinus => (self.minus, self.plus) = (true, true),
+            Pattern::Brackets => {
+                if self.sign != Anchor::None || self.plus || self.minus {
+                    return Err(syntax("cannot use \"PR\" and \"S\"/\"PL\"/\"MI\"/\"SG\" together"));
+                }
+                self.brackets = true;
+            }
+            Pattern::Roman(_) => self.roman = true,
+            Pattern::Shift if self.decimal => {
+                return Err(syntax("cannot use \"V\" and decimal point together"));
+            }
+            Pattern::Shift => self.shifted = true,
+            Pattern::Exponent if self.exponent => return Err(syntax("cannot use \"EEEE\" twice")),
+            Pattern::Exponent => {
+                let signs = self.sign != Anchor::None || self.brackets || self.minus || self.plus;
+                if self.blank || self.fill || signs || self.roman || self.shifted {
+                    return Err(TypeError::new("42601", "\"EEEE\" is incompatible with other formats")
+                        .with_detail(
+                            "\"EEEE\" may only be used together with digit and decimal point patterns.",
+                        )
+                        .into());
+                }
+                self.exponent = true;
+            }
+            Pattern::Comma | Pattern::Group | Pattern::Currency | Pattern::Ordinal(_) | Pattern::Other(_) => {
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number as the templates want it: its sign, and digits with a point.
+struct Digits {
+    negative: bool,
+    text: String,
+}
+
+/// `st`, `nd`, `rd`, `th`.
+fn ordinal(digits: &str) -> &'static str {
+    match digits.as_bytes() {
+        [.., b'1', _] => "th",
+        [.., b'1'] => "st",
+        [.., b'2'] => "nd",
+        [.., b'3'] => "rd",
+        _ => "th",
+    }
+}
+
+/// A number on its way into a template.
+struct Walk<'a> {
+    template: Template,
+    negative: bool,
+    digits: &'a [u8],
+    /// The next digit.
+    at: usize,
+    /// Digits of the template passed.
+    passed: usize,
+    /// Digits of the template that the number is too short for.
+    blanks: usize,
+    /// The last digit that `FM` shows.
+    last: Option<usize>,
+    sign_written: bool,
+    /// How many digits there are, the sign among them where it has no place of its own.
+    count: usize,
+    in_number: bool,
+    out: String,
+}
+
+impl Walk<'_> {
+    fn digit(&self) -> u8 {
+        self.digits.get(self.at).copied().unwrap_or(0)
+    }
+
+    /// The zero before the point of `0.5` beside `9.9` is a blank.
+    fn before_point(&self) -> bool {
+        !self.template.zero && self.at == 0 && self.digits.first() == Some(&b'0') && self.template.post != 0
+    }
+
+    fn last_is_point(&self) -> bool {
+        self.last.is_some_and(|last| self.digits.get(last) == Some(&b'.'))
+    }
+
+    /// The sign, where it is due before a digit.
+    fn sign(&mut self) {
+        let due = self.passed >= self.blanks || self.template.zero && self.template.zero_start == self.passed;
+        if self.sign_written || !due || self.before_point() && !self.last_is_point() {
+            return;
+        }
+        if self.template.sign != Anchor::None {
+            if self.template.sign == Anchor::Before {
+                self.out.push(if self.negative { '-' } else { '+' });
+                self.sign_written = true;
+            }
+        } else if self.template.brackets {
+            self.out.push(if self.negative { '<' } else { ' ' });
+            self.sign_written = true;
+        } else if self.negative {
+            self.out.push('-');
+            self.sign_written = true;
+        } else {
+            if !self.template.fill {
+                self.out.push(' ');
+            }
+            self.sign_written = true;
+        }
+    }
+
+    /// A digit or the point.
+    fn part(&mut self, pattern: Pattern) {
+        self.in_number = false;
+        self.sign();
+        let template = &self.template;
+        let missing = self.passed < self.blanks;
+        if missing && (!template.zero || template.zero_start > self.passed) {
+            if !template.fill {
+                self.out.push(' ');
+            }
+        } else if missing {
+            self.out.push('0');
+            self.in_number = true;
+        } else {
+            let digit = self.digit();
+            if digit == b'.' {
+                if !self.last_is_point() || template.fill {
+                    self.out.push('.');
+                }
+            } else if self.last.is_some_and(|last| self.at > last) && pattern != Pattern::Zero {
+            } else if self.before_point() {
+                if !template.fill {
+                    self.out.push(' ');
+                } else if self.last_is_point() {
+                    self.out.push('0');
+                }
+            } else if digit != 0 {
+                self.out.push(char::from(digit));
+                self.in_number = true;
+            }
+            if digit != 0 {
+                self.at += 1;
+            }
+        }
+        let mut end = self.count + usize::from(self.blanks > 0) + usize::from(self.template.decimal);
+        if self.last.is_some_and(|last| last == self.at) {
+            end = self.passed;
+        }
+        if self.passed + 1 == end {
+            if self.sign_written && self.template.brackets {
+                self.out.push(if self.negative { '>' } else { ' ' });
+            } else if self.template.sign == Anchor::Behind {
+                self.out.push(if self.negative { '-' } else { '+' });
+            }
+        }
+        self.passed += 1;
+    }
+}
+
+/// The digits in the template.
+fn filled(mut template: Template, number: &Digits, blanks: usize) -> String {
+    template.zero_start = template.zero_start.saturating_sub(1);
+    let negative = number.negative;
+    let sign_written;
+    if template.plus || template.minus {
+        sign_written = !template.plus || template.minus;
+    } else {
+        if !negative && template.fill {
+            template.brackets = false;
+        }
+        sign_written = !negative && template.fill && template.sign == Anchor::None;
+        if template.sign == Anchor::Before && template.pre == template.sign_at {
+            template.sign = Anchor::Behind;
+        }
+    }
+    let digits = number.text.as_bytes();
+    let mut last = None;
+    if template.fill && template.decimal {
+        last = last_relevant(digits);
+        if let Some(relevant) = last
+            && template.zero_end > blanks
+        {
+            let zero = (digits.len() - 1).min(template.zero_end - blanks);
+            last = Some(relevant.max(zero));
+        }
+    }
+    let count = (template.post + template.pre + usize::from(!sign_written && blanks == 0)).saturating_sub(1);
+    let nodes = template.nodes.clone();
+    let mut walk = Walk {
+        template,
+        negative,
+        digits,
+        at: 0,
+        passed: 0,
+        blanks,
+        last,
+        sign_written,
+        count,
+        in_number: false,
+        out: String::new(),
+    };
+    for node in nodes {
+        let fill = walk.template.fill;
+        match node {
+            Pattern::Nine | Pattern::Zero | Pattern::Point => walk.part(node),
+            Pattern::Comma | Pattern::Group if walk.in_number => walk.out.push(','),
+            Pattern::Comma | Pattern::Group | Pattern::Currency if !fill => walk.out.push(' '),
+            Pattern::Currency => walk.out.push(' '),
+            Pattern::Ordinal(upper) => {
+                let none = walk.digits.first() == Some(&b'#') || negative || walk.template.decimal;
+                if !none {
+                    let suffix = ordinal(&number.text);
+                    walk.out.push_str(&if upper { suffix.to_uppercase() } else { suffix.into() });
+                }
+            }
+            Pattern::Minus if negative => walk.out.push('-'),
+            Pattern::Plus if !negative => walk.out.push('+'),
+            Pattern::Minus | Pattern::Plus if !fill => walk.out.push(' '),
+            Pattern::PlusMinus => walk.out.push(if negative { '-' } else { '+' }),
+            Pattern::Other(c) => walk.out.push(c),
+            _ => {}
+        }
+    }
+    walk.out
+}
+
+/// The last digit behind the point that is not 0, or the point.
+fn last_relevant(digits: &[u8]) -> Option<usize> {
+    let point = digits.iter().position(|digit| *digit == b'.')?;
+    let last = digits[point..].iter().rposition(|digit| *digit != b'0')?;
+    Some(point + last)
+}
+
+/// Roman numerals of 1 to 3999.
+fn roman(number: i64) -> Option<String> {
+    const PARTS: [(i64, &str); 13] = [
+        (1000, "M"),
+        (900, "CM"),
+        (500, "D"),
+        (400, "CD"),
+        (100, "C"),
+        (90, "XC"),
+        (50, "L"),
+        (40, "XL"),
+        (10, "X"),
+        (9, "IX"),
+        (5, "V"),
+        (4, "IV"),
+        (1, "I"),
+    ];
+    let mut rest = (1..4000).contains(&number).then_some(number)?;
+    let mut out = String::new();
+    for (value, letters) in PARTS {
+        while rest >= value {
+            out.push_str(letters);
+            rest -= value;
+        }
+    }
+    Some(out)
+}
+
+/// A decimal number by a template.
+fn decimal_to_char(number: Decimal, text: &str) -> Result<String> {
+    let mut template = Template::read(text)?;
+    if template.roman {
+        let numeral = number.rescale(0).ok().and_then(|number| number.to_i64()).and_then(roman);
+        let numeral = numeral.unwrap_or_else(|| "#".repeat(15));
+        let upper = template.nodes.iter().any(|node| *node == Pattern::Roman(true));
+        let numeral = if upper { numeral } else { numeral.to_lowercase() };
+        return Ok(if template.fill { numeral } else { format!("{numeral:>15}") });
+    }
+    if template.exponent {
+        return Ok(scientific(&number, template.post));
+    }
+    let mut number = number;
+    if template.shifted {
+        let power = Decimal::new(10i128.pow(template.shift.min(37) as u32), 0).map_err(TypeError::from)?;
+        number = number.checked_mul(&power).map_err(TypeError::from)?;
+        template.pre += template.shift;
+    }
+    let scale = u8::try_from(template.post).unwrap_or(u8::MAX).min(Decimal::MAX_SCALE);
+    let rounded = number.rescale(scale).map_err(TypeError::from)?;
+    let mut digits = rounded.to_string();
+    let negative = digits.starts_with('-');
+    if negative {
+        digits.remove(0);
+    }
+    let before = digits.find('.').unwrap_or(digits.len());
+    let blanks = template.pre.saturating_sub(before);
+    if template.pre < before {
+        digits = format!("{}.{}", "#".repeat(template.pre), "#".repeat(template.post));
+    }
+    Ok(filled(template, &Digits { negative, text: digits }, blanks))
+}
+
+/// `1.23e+04`, with so many digits behind the point.
+fn scientific(number: &Decimal, digits: usize) -> String {
+    let plain = number.to_string();
+    let negative = plain.starts_with('-');
+    let body = plain.trim_start_matches('-');
+    let (whole, fraction) = body.split_once('.').unwrap_or((body, ""));
+    let all: String = format!("{whole}{fraction}");
+    let first = all.bytes().position(|digit| digit != b'0');
+    let (significant, exponent) = match first {
+        None => ("0".to_owned(), 0i64),
+        Some(first) => (all[first..].to_owned(), whole.len() as i64 - 1 - first as i64),
+    };
+    let mut kept: Vec<u8> = significant.bytes().map(|digit| digit - b'0').collect();
+    let (mut exponent, round_up) = (exponent, kept.get(digits + 1).is_some_and(|digit| *digit >= 5));
+    kept.resize(digits + 1, 0);
+    if round_up {
+        let mut at = kept.len();
+        loop {
+            let Some(next) = at.checked_sub(1) else {
+                kept.insert(0, 1);
+                kept.truncate(digits + 1);
+                exponent += 1;
+                break;
+            };
+            at = next;
+            if kept[at] < 9 {
+                kept[at] += 1;
+                break;
+            }
+            kept[at] = 0;
+        }
+    }
+    let shown: String = kept.iter().map(|digit| char::from(b'0' + digit)).collect();
+    let point = if digits > 0 { "." } else { "" };
+    let (sign, exponent_sign) = (if negative { '-' } else { ' ' }, if exponent < 0 { '-' } else { '+' });
+    format!("{sign}{}{point}{}e{exponent_sign}{:02}", &shown[..1], &shown[1..], exponent.unsigned_abs())
+}
+
+/// A float with the digits that the template shows: rounded as a binary number, not by its shortest text.
+fn rounded_float(number: f64, template: &str) -> Result<Decimal> {
+    let template = Template::read(template)?;
+    if template.shifted || template.exponent || template.roman {
+        return Ok(Decimal::from_f64(number)?);
+    }
+    Ok(Decimal::parse(&format!("{number:.0$}", template.post))?)
+}
+
+fn to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [number, Value::Text(template)] = args else { return Err(unexpected("to_char", args)) };
+    if template.is_empty() {
+        return Ok(Value::text(""));
+    }
+    let number = match number {
+        Value::Numeric(number) => *number,
+        Value::Float8(v) if v.is_finite() => rounded_float(*v, template)?,
+        Value::Float4(v) if v.is_finite() => rounded_float((*v).into(), template)?,
+        Value::Float4(_) | Value::Float8(_) => {
+            let what = "to_char of NaN and infinity is not supported";
+            return Err(TypeError::new("0A000", what).into());
+        }
+        other => Decimal::from(other.as_i64().ok_or_else(|| unexpected("to_char", args))?),
+    };
+    Ok(Value::Text(decimal_to_char(number, template)?.into()))
+}
+
+/// `to_number`: the digits, the sign and the point of a text, where the template has their places.
+fn to_number(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Text(text), Value::Text(template)] = args else { return Err(unexpected("to_number", args)) };
+    if template.is_empty() {
+        return Ok(Value::Null);
+    }
+    let template = Template::read(template)?;
+    if template.roman || template.exponent || template.shifted {
+        let what = "to_number with RN, EEEE or V is not supported";
+        return Err(TypeError::new("0A000", what).into());
+    }
+    let invalid = || ExecError::from(TypeError::syntax("numeric", " "));
+    let input: Rc<[char]> = text.chars().collect();
+    let (mut at, mut negative, mut point, mut digits) = (0, false, false, String::new());
+    let skip = |at: &mut usize, set: &[char]| {
+        if input.get(*at).is_some_and(|c| set.contains(c)) {
+            *at += 1;
+        }
+    };
+    while input.get(at) == Some(&' ') {
+        at += 1;
+    }
+    for node in &template.nodes {
+        if at >= input.len() {
+            break;
+        }
+        match node {
+            Pattern::Nine | Pattern::Zero => {
+                match input[at] {
+                    '-' if digits.is_empty() && !negative => (negative, at) = (true, at + 1),
+                    '+' | '<' if digits.is_empty() => {
+                        negative |= input[at] == '<';
+                        at += 1;
+                    }
+                    ' ' => at += 1,
+                    _ => {}
+                }
+                match input.get(at) {
+                    Some(c) if c.is_ascii_digit() => {
+                        digits.push(*c);
+                        at += 1;
+                    }
+                    Some('.') if !point && template.decimal => {
+                        // The number is shorter than the template: the point comes at its own pattern.
+                    }
+                    _ => {}
+                }
+            }
+            Pattern::Point => {
+                // Digits that the template has no place for are lost.
+                if input[at] == '.' {
+                    digits.push('.');
+                    (point, at) = (true, at + 1);
+                }
+            }
+            Pattern::Comma | Pattern::Group => skip(&mut at, &[',']),
+            Pattern::Currency => skip(&mut at, &['$', ' ']),
+            Pattern::Minus => {
+                negative |= input[at] == '-';
+                skip(&mut at, &['-', ' ']);
+            }
+            Pattern::Plus => skip(&mut at, &['+', ' ']),
+            Pattern::Sign | Pattern::PlusMinus => {
+                negative |= input[at] == '-';
+                skip(&mut at, &['-', '+', ' ']);
+            }
+            Pattern::Brackets | Pattern::Ordinal(_) | Pattern::Other(_) => at += 1,
+            _ => {}
+        }
+    }
+    if template.sign != Anchor::None && input.get(at) == Some(&'-') {
+        negative = true;
+    }
+    if !digits.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Err(invalid());
+    }
+    let text = format!("{}{digits}", if negative { "-" } else { "" });
+    let number = Decimal::parse(text.trim_end_matches('.'))?;
+    let scale = u8::try_from(template.post).unwrap_or(Decimal::MAX_SCALE).min(Decimal::MAX_SCALE);
+    Ok(Value::Numeric(number.rescale(scale).map_err(TypeError::from)?))
+}
+
+static NUMBERS: &[BuiltinFunction] = &[
+    entry!("to_char" () [Int4, Text] => Text, to_char, None),
+    entry!("to_char" () [Int8, Text] => Text, to_char, None),
+    entry!("to_char" () [Numeric, Text] => Text, to_char, None),
+    entry!("to_char" () [Float4, Text] => Text, to_char, None),
+    entry!("to_char" () [Float8, Text] => Text, to_char, None),
+    entry!("to_number" () [Text, Text] => Numeric, to_number, None),
+];
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 1] = [NUMBERS];

@@ -1,0 +1,96 @@
+//! SQL's own regular expressions: SIMILAR TO, `substring(text SIMILAR pattern ESCAPE e)`.
+//!
+//! A pattern is rewritten as a regular expression that matches whole texts, as PostgreSQL does.
+
+use verso_types::{SqlType, TypeError, Value};
+
+use super::define::{entry, unexpected};
+use super::patterns::substring_of;
+use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
+use crate::context::EvalContext;
+use crate::error::Result;
+
+/// The regular expression; `escape` is one character or none at all.
+fn translated(pattern: &str, escape: &str) -> Result<String> {
+    let mut chars = escape.chars();
+    let escape = match (chars.next(), chars.next()) {
+        (escape, None) => escape,
+        _ => {
+            return Err(TypeError::new("22025", "invalid escape string")
+                .with_hint("Escape string must be empty or one character.")
+                .into());
+        }
+    };
+    // The part before the first separator matches as little as it can.
+    let separated = escape.is_some_and(|escape| pattern.contains(&format!("{escape}\"")));
+    let mut out = String::from(if separated { "^(?U:" } else { "^(?:" });
+    let (mut escaped, mut class, mut class_start, mut separators) = (false, false, false, 0);
+    for c in pattern.chars() {
+        if escaped {
+            escaped = false;
+            if c == '"' && !class {
+                out.push_str(match separators {
+                    0 => "){1,1}(",
+                    1 => "){1,1}(?:",
+                    _ => {
+                        let text =
+                            "SQL regular expression may not contain more than two escape-double-quote separators";
+                        return Err(TypeError::new("2200C", text).into());
+                    }
+                });
+                separators += 1;
+            } else {
+                out.extend(['\\', c]);
+            }
+        } else if Some(c) == escape {
+            escaped = true;
+        } else if class {
+            if c == '\\' || c == '[' {
+                out.push('\\');
+            }
+            out.push(c);
+            // A bracket that comes first stands for itself.
+            class = c != ']' || class_start;
+            class_start = class_start && c == '^';
+        } else {
+            match c {
+                '[' => {
+                    out.push('[');
+                    (class, class_start) = (true, true);
+                }
+                '%' => out.push_str(".*"),
+                '_' => out.push('.'),
+                '(' => out.push_str("(?:"),
+                '\\' | '.' | '^' | '$' => out.extend(['\\', c]),
+                c => out.push(c),
+            }
+        }
+    }
+    out.push_str(")$");
+    Ok(out)
+}
+
+fn similar_to_escape(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    match args {
+        [Value::Text(pattern)] => Ok(Value::Text(translated(pattern, "\\")?.into())),
+        [Value::Text(pattern), Value::Text(escape)] => Ok(Value::Text(translated(pattern, escape)?.into())),
+        _ => Err(unexpected("similar_to_escape", args)),
+    }
+}
+
+/// `substring(text, pattern, escape)`
+fn substring(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Text(text), Value::Text(pattern), Value::Text(escape)] = args else {
+        return Err(unexpected("substring", args));
+    };
+    substring_of(text, &translated(pattern, escape)?)
+}
+
+static SIMILAR: &[BuiltinFunction] = &[
+    entry!("similar_to_escape" () [Text] => Text, similar_to_escape, None),
+    entry!("similar_to_escape" () [Text, Text] => Text, similar_to_escape, None),
+    entry!("substring" () [Text, Text, Text] => Text, substring, None),
+];
+
+/// The tables of this module.
+pub(super) static TABLES: [&[BuiltinFunction]; 1] = [SIMILAR];

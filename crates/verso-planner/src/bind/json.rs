@@ -1,0 +1,97 @@
+//! What is written about JSON and means something else: aggregates, IS JSON.
+//!
+//! ```text
+//! json_agg(x ORDER BY y)          json_agg_end(array_agg(json_agg_item(x) ORDER BY y))
+//! jsonb_object_agg(k, v)          jsonb_object_agg_end(array_agg(ROW(jsonb_agg_key(k), to_jsonb(v))))
+//! json_agg_strict(x)              … FILTER (WHERE x IS NOT NULL)
+//! ```
+
+use verso_exec::functions::json::IS_JSON;
+use verso_exec::plan::{ExprKind as K, TypedExpr};
+use verso_parser::syntax::{Call, Expr, ExprKind, JsonKind, Name, QualifiedName};
+use verso_types::{CastKind, SqlType, Value};
+
+use super::Binder;
+use super::resolve::shown;
+use crate::errors::{SqlError, sqlstate};
+
+fn named(text: &str, like: &QualifiedName) -> QualifiedName {
+    let name = |text: &str| Name { text: text.to_owned(), at: like.name.at };
+    QualifiedName { schema: Some(name("pg_catalog")), name: name(text) }
+}
+
+/// An expression that stands where another does.
+fn at(kind: ExprKind, like: &Expr) -> Expr {
+    Expr { kind, at: like.at, point: like.point }
+}
+
+fn call_of(name: &str, args: Vec<Expr>, call: &Call, like: &Expr) -> Expr {
+    at(ExprKind::Call(Box::new(Call::plain(named(name, &call.name), args))), like)
+}
+
+/// An aggregate of JSON as what it stands for; none for all other calls.
+pub(super) fn json_aggregate(call: &Call, expr: &Expr) -> Option<Expr> {
+    let name = call.name.name.text.as_str();
+    let plain = name.strip_suffix("_strict").unwrap_or(name);
+    let (prefix, convert) =
+        if plain.starts_with("jsonb_") { ("jsonb", "to_jsonb") } else { ("json", "to_json") };
+    let (item, end, tested) = match (plain, call.args.as_slice()) {
+        ("json_agg", [value]) => {
+            (call_of("json_agg_item", vec![value.clone()], call, value), "json_agg_end", value)
+        }
+        ("jsonb_agg", [value]) => {
+            (call_of(convert, vec![value.clone()], call, value), "jsonb_agg_end", value)
+        }
+        ("json_object_agg" | "jsonb_object_agg", [key, value]) => {
+            let key = call_of(&format!("{prefix}_agg_key"), vec![key.clone()], call, key);
+            let pair = ExprKind::Row(vec![key, call_of(convert, vec![value.clone()], call, value)]);
+            let end = if prefix == "json" { "json_object_agg_end" } else { "jsonb_object_agg_end" };
+            (at(pair, value), end, value)
+        }
+        _ => return None,
+    };
+    let mut gathered = call.clone();
+    gathered.name = named("array_agg", &call.name);
+    gathered.args = vec![item];
+    if plain != name {
+        let test = at(ExprKind::IsNull { arg: Box::new(tested.clone()), negated: true }, tested);
+        let filter = match call.filter.clone() {
+            Some(filter) => at(ExprKind::And(vec![*filter, test]), expr),
+            None => test,
+        };
+        gathered.filter = Some(Box::new(filter));
+    }
+    let gathered = at(ExprKind::Call(Box::new(gathered)), expr);
+    Some(call_of(end, vec![gathered], call, expr))
+}
+
+impl Binder<'_> {
+    /// `a IS [NOT] JSON …`.
+    pub(super) fn is_json(
+        &self,
+        value: TypedExpr,
+        at: u32,
+        kind: JsonKind,
+        unique: bool,
+        negated: bool,
+    ) -> Result<TypedExpr, SqlError> {
+        if !(value.ty.is_text() || matches!(value.ty, SqlType::Json | SqlType::Jsonb)) {
+            let text = format!("cannot use type {} in IS JSON predicate", shown(&value.ty));
+            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(at));
+        }
+        let text = self.coerce(value, at, &SqlType::Text, CastKind::Explicit)?;
+        let kind = match kind {
+            JsonKind::Value => 0,
+            JsonKind::Object => 1,
+            JsonKind::Array => 2,
+            JsonKind::Scalar => 3,
+        };
+        let args = vec![
+            text,
+            TypedExpr::literal(Value::Int4(kind), SqlType::Int4),
+            TypedExpr::literal(Value::Bool(unique), SqlType::Bool),
+        ];
+        let test = TypedExpr::new(K::Call { function: &IS_JSON, args }, SqlType::Bool);
+        Ok(if negated { TypedExpr::new(K::Not(Box::new(test)), SqlType::Bool) } else { test })
+    }
+}

@@ -1,0 +1,166 @@
+//! JSON as a tree, to be built and encoded.
+
+use super::scan::{Scanner, Token};
+use super::{CONTAINER_BYTES_MAX, DEPTH_MAX, JsonRef, Jsonb, too_deep};
+use crate::decimal::Decimal;
+use crate::error::{TypeError, sqlstate};
+
+/// A JSON value on its way to its binary form.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// A number
+    Number(Decimal),
+    /// A string
+    String(String),
+    /// `[…]`
+    Array(Vec<Node>),
+    /// `{…}`, in any order, the last of equal keys counts
+    Object(Vec<(String, Node)>),
+    /// The binary form of a value
+    Encoded(Vec<u8>),
+}
+
+impl Node {
+    /// Reads JSON text.
+    /// # Errors
+    /// As [`Jsonb::parse`].
+    pub fn parse(text: &str) -> Result<Node, TypeError> {
+        let mut scanner = Scanner::new(text, true);
+        scanner.advance()?;
+        let node = value(&mut scanner, 0)?;
+        scanner.finish()?;
+        Ok(node)
+    }
+
+    /// The tree one level down; what is below stays in its binary form.
+    #[must_use]
+    pub fn shallow(value: JsonRef<'_>) -> Node {
+        match value {
+            JsonRef::Null => Node::Null,
+            JsonRef::Bool(v) => Node::Bool(v),
+            JsonRef::Number(v) => Node::Number(v),
+            JsonRef::String(v) => Node::String(v.to_owned()),
+            JsonRef::Array(v) => Node::Array(v.iter_raw().map(|raw| Node::Encoded(raw.to_vec())).collect()),
+            JsonRef::Object(v) => Node::Object(
+                v.iter_raw().map(|(key, raw)| (key.to_owned(), Node::Encoded(raw.to_vec()))).collect(),
+            ),
+        }
+    }
+
+    /// The binary form.
+    /// # Errors
+    /// 54000 for an array or object that is too long, 54001 where it is nested too deeply.
+    pub fn encode(self) -> Result<Jsonb, TypeError> {
+        let mut out = Vec::new();
+        self.encode_into(&mut out, 0)?;
+        Ok(Jsonb(out.into()))
+    }
+
+    fn encode_into(self, out: &mut Vec<u8>, depth: usize) -> Result<(), TypeError> {
+        if depth > DEPTH_MAX {
+            return Err(too_deep());
+        }
+        match self {
+            Node::Null => out.push(1),
+            Node::Bool(v) => out.push(2 + u8::from(v)),
+            Node::Number(v) => {
+                out.push(4);
+                v.to_bytes(out);
+            }
+            Node::String(v) => {
+                out.push(5);
+                out.extend_from_slice(v.as_bytes());
+            }
+            Node::Encoded(v) => out.extend_from_slice(&v),
+            Node::Array(elements) => {
+                let (mut ends, mut values) = (Vec::with_capacity(elements.len()), Vec::new());
+                for element in elements {
+                    element.encode_into(&mut values, depth + 1)?;
+                    ends.push(values.len());
+                }
+                let width = width(6, ends.len(), values.len(), "array elements", out)?;
+                put(ends.len(), width, out);
+                ends.iter().for_each(|end| put(*end, width, out));
+                out.extend_from_slice(&values);
+            }
+            Node::Object(mut pairs) => {
+                pairs.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
+                let (mut key_ends, mut value_ends) = (Vec::new(), Vec::new());
+                let (mut keys, mut values) = (Vec::new(), Vec::new());
+                let mut rest = pairs.into_iter().peekable();
+                while let Some((key, value)) = rest.next() {
+                    if rest.peek().is_some_and(|(next, _)| *next == key) {
+                        continue;
+                    }
+                    keys.extend_from_slice(key.as_bytes());
+                    key_ends.push(keys.len());
+                    value.encode_into(&mut values, depth + 1)?;
+                    value_ends.push(values.len());
+                }
+                let longest = keys.len().max(values.len());
+                let width = width(9, key_ends.len(), longest, "object elements", out)?;
+                put(key_ends.len(), width, out);
+                key_ends.iter().chain(&value_ends).for_each(|end| put(*end, width, out));
+                out.extend_from_slice(&keys);
+                out.extend_from_slice(&values);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How wide the integers are; the tag that says so is written.
+fn width(tag: u8, count: usize, length: usize, what: &str, out: &mut Vec<u8>) -> Result<usize, TypeError> {
+    let largest = count.max(length);
+    if largest > CONTAINER_BYTES_MAX {
+        let text = format!("total size of jsonb {what} exceeds the maximum of {CONTAINER_BYTES_MAX} bytes");
+        return Err(TypeError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, text));
+    }
+    let (step, width) = match largest {
+        0..=0xff => (0, 1),
+        0x100..=0xffff => (1, 2),
+        _ => (2, 4),
+    };
+    out.push(tag + step);
+    Ok(width)
+}
+
+fn put(number: usize, width: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(number as u32).to_le_bytes()[..width]);
+}
+
+fn value(scanner: &mut Scanner<'_>, depth: usize) -> Result<Node, TypeError> {
+    if depth > DEPTH_MAX {
+        return Err(too_deep());
+    }
+    let node = match scanner.token() {
+        Token::Null => Node::Null,
+        Token::True => Node::Bool(true),
+        Token::False => Node::Bool(false),
+        Token::Number => Node::Number(Decimal::parse(scanner.text())?),
+        Token::String => Node::String(scanner.string()?),
+        Token::OpenArray => {
+            let mut elements = Vec::new();
+            scanner.array(|scanner| {
+                elements.push(value(scanner, depth + 1)?);
+                Ok(())
+            })?;
+            return Ok(Node::Array(elements));
+        }
+        Token::OpenObject => {
+            let mut pairs = Vec::new();
+            scanner.object(|scanner, key| {
+                pairs.push((key, value(scanner, depth + 1)?));
+                Ok(())
+            })?;
+            return Ok(Node::Object(pairs));
+        }
+        _ => return Err(scanner.expected("JSON value")),
+    };
+    scanner.advance()?;
+    Ok(node)
+}
