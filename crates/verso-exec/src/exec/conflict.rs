@@ -118,7 +118,7 @@ impl ConflictClause {
     }
 
     /// What changed rows mean for other tables, at the end of the statement.
-    pub fn finish(&mut self, cx: &ExecContext<'_>, along: &mut Vec<Box<Triggers>>) -> Result<()> {
+    pub fn finish(&mut self, cx: &ExecContext<'_>, along: &mut Vec<Triggers>) -> Result<()> {
         self.update.as_mut().map_or(Ok(()), |update| update.keys.finish(cx, along))
     }
 

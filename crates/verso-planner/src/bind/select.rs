@@ -167,7 +167,7 @@ impl Binder<'_> {
                     let scope = cx.scope();
                     if let Some(table) = table
                         && scope.table(&table.name.text).is_none()
-                        && let Some(fields) = self.fields_of_record(table)?
+                        && let Some(fields) = self.fields_of_record(table)
                     {
                         let item = |(name, expr)| Item { expr, name, at: at.start };
                         all.extend(fields.into_iter().map(item));

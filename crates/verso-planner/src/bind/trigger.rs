@@ -16,6 +16,9 @@ use verso_parser::syntax::{Expr, Name, QualifiedName};
 /// Name and type of each column.
 type Columns = Vec<(Arc<str>, SqlType)>;
 
+/// Name and value of each field.
+type Fields = Vec<(Arc<str>, TypedExpr)>;
+
 pub(super) fn columns(table: &TableDef) -> Columns {
     table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect()
 }
@@ -92,16 +95,13 @@ impl Binder<'_> {
     }
 
     /// The fields of NEW or OLD, for `NEW.*`.
-    pub(super) fn fields_of_record(
-        &self,
-        name: &QualifiedName,
-    ) -> Result<Option<Vec<(Arc<str>, TypedExpr)>>, SqlError> {
+    pub(super) fn fields_of_record(&self, name: &QualifiedName) -> Option<Fields> {
         let found = self.records.iter().rev().find(|record| *record.name == *name.name.text);
-        let Some(record) = found.filter(|_| name.schema.is_none()) else { return Ok(None) };
+        let record = found.filter(|_| name.schema.is_none())?;
         let field = |(n, (name, ty)): (usize, &(Arc<str>, SqlType))| {
             (Arc::clone(name), TypedExpr::new(K::Parameter(record.first + n), ty.clone()))
         };
-        Ok(Some(record.columns.iter().enumerate().map(field).collect()))
+        Some(record.columns.iter().enumerate().map(field).collect())
     }
 }
 

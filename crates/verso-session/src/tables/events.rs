@@ -2,7 +2,8 @@
 //!
 //! 1. What came behind a savepoint goes with it. Those of sessions remember how many there were ([`Events::len`]); those of
 //!    handlers in PL/pgSQL, which end in the order of a stack, are marked here.
-//! 2. Rows are held in memory, charged to the account of the statement that noted them.
+//! 2. Rows are held in memory, charged to the account of the first statement that noted some: all of them may take what a
+//!    statement may.
 
 use verso_catalog::TriggerDef;
 use verso_exec::error::Result;
@@ -12,18 +13,34 @@ use verso_exec::memory::{Memory, Reservation};
 /// Events of a transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    /// Each with the memory that it holds.
-    list: Vec<(DeferredEvent, Reservation)>,
+    list: Vec<DeferredEvent>,
+    bytes: u64,
+    held: Option<Reservation>,
     marks: Vec<(String, usize)>,
 }
 
 impl Events {
     /// Keeps an event.
     pub(crate) fn push(&mut self, event: DeferredEvent, memory: Memory<'_>) -> Result<()> {
-        let mut held = memory.account.reserve("triggers deferred to the commit", u64::MAX);
-        held.resize(event.bytes())?;
-        self.list.push((event, held));
+        let held = self
+            .held
+            .get_or_insert_with(|| memory.account.reserve("triggers deferred to the commit", u64::MAX));
+        let bytes = self.bytes + event.bytes();
+        held.resize(bytes)?;
+        self.bytes = bytes;
+        self.list.push(event);
         Ok(())
+    }
+
+    /// Gives back what is no longer held.
+    fn shrink(&mut self) {
+        self.bytes = self.list.iter().map(DeferredEvent::bytes).sum();
+        if self.list.is_empty() {
+            self.held = None;
+        } else if let Some(held) = &mut self.held {
+            // Less is never refused.
+            let _ = held.resize(self.bytes);
+        }
     }
 
     /// How many there are.
@@ -33,7 +50,10 @@ impl Events {
 
     /// Forgets all but the first ones.
     pub(crate) fn truncate(&mut self, count: usize) {
-        self.list.truncate(count);
+        if count < self.list.len() {
+            self.list.truncate(count);
+            self.shrink();
+        }
     }
 
     /// A savepoint of a handler.
@@ -44,7 +64,7 @@ impl Events {
     /// Back to it; it stays.
     pub(crate) fn return_to(&mut self, name: &str) {
         if let Some(at) = self.marks.iter().rposition(|(mark, _)| mark == name) {
-            self.list.truncate(self.marks[at].1);
+            self.truncate(self.marks[at].1);
             self.marks.truncate(at + 1);
         }
     }
@@ -58,12 +78,10 @@ impl Events {
 
     /// Takes out the events of these triggers.
     pub(crate) fn take_due(&mut self, is_due: impl Fn(&TriggerDef) -> bool) -> Vec<DeferredEvent> {
-        let mut due = Vec::new();
-        let mut kept = Vec::new();
-        for (event, held) in std::mem::take(&mut self.list) {
-            if is_due(&event.trigger) { due.push(event) } else { kept.push((event, held)) }
-        }
+        let all = std::mem::take(&mut self.list);
+        let (due, kept) = all.into_iter().partition(|event| is_due(&event.trigger));
         self.list = kept;
+        self.shrink();
         due
     }
 }

@@ -152,7 +152,7 @@ impl ForeignKeys {
 
     /// At the end of the statement: checks and does what the keys noted ask for. The triggers of what goes along are left
     /// to the caller, whose own come first.
-    pub fn finish(&mut self, cx: &ExecContext<'_>, along: &mut Vec<Box<Triggers>>) -> Result<()> {
+    pub fn finish(&mut self, cx: &ExecContext<'_>, along: &mut Vec<Triggers>) -> Result<()> {
         if self.outgoing.iter().all(|key| key.keys.is_empty())
             && self.incoming.iter().all(|key| key.keys.is_empty())
         {

@@ -42,7 +42,7 @@ impl Incoming {
         cx: &ExecContext<'_>,
         parent: &Arc<TableDef>,
         queue: &mut VecDeque<ForeignKeys>,
-        along: &mut Vec<Box<Triggers>>,
+        along: &mut Vec<Triggers>,
     ) -> Result<()> {
         let update = self.keys.iter().any(|(_, new)| new.is_some());
         let action = self.action(update);
@@ -60,7 +60,7 @@ impl Incoming {
             }
             let (keys, triggers) = delete.into_parts();
             queue.push_back(keys);
-            along.extend(triggers);
+            along.extend(triggers.map(|triggers| *triggers));
             return Ok(());
         }
         let mut statement = child.update(cx, self.assignments(cx, &child, action, update)?)?;
@@ -78,7 +78,7 @@ impl Incoming {
         }
         let (keys, triggers) = statement.into_parts();
         queue.push_back(keys);
-        along.extend(triggers);
+        along.extend(triggers.map(|triggers| *triggers));
         Ok(())
     }
 
