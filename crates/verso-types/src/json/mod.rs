@@ -30,7 +30,7 @@ pub use view::{ArrayRef, JsonRef, ObjectRef};
 use crate::error::TypeError;
 
 /// How deep arrays and objects may be nested.
-pub const DEPTH_MAX: usize = 500;
+pub const DEPTH_MAX: usize = 220;
 
 /// The longest array or object, in bytes, as in PostgreSQL.
 pub(crate) const CONTAINER_BYTES_MAX: usize = 0x0fff_ffff;
