@@ -46,7 +46,7 @@ pub struct E5Options {
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub connections: u32,
     /// How the batch does its work
-    #[arg(long, value_enum, value_delimiter = ',', default_values = ["joined", "indexed", "fused"])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["joined", "indexed", "fused", "trigger"])]
     pub variants: Vec<Variant>,
     /// A peer as NAME=DSN, such as postgres=postgresql://localhost/bench; the tables in it are made anew
     #[arg(long, value_name = "NAME=DSN")]
