@@ -152,6 +152,7 @@ mod tests {
             changed: state.settings.clone(),
             read_only: false,
             constraints: ConstraintModes::default(),
+            events: 0,
         });
     }
 
