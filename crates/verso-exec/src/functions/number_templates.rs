@@ -481,7 +481,7 @@ fn decimal_to_char(number: Decimal, text: &str) -> Result<String> {
     if template.roman {
         let numeral = number.rescale(0).ok().and_then(|number| number.to_i64()).and_then(roman);
         let numeral = numeral.unwrap_or_else(|| "#".repeat(15));
-        let upper = template.nodes.iter().any(|node| *node == Pattern::Roman(true));
+        let upper = template.nodes.contains(&Pattern::Roman(true));
         let numeral = if upper { numeral } else { numeral.to_lowercase() };
         return Ok(if template.fill { numeral } else { format!("{numeral:>15}") });
     }
@@ -622,12 +622,10 @@ fn to_number(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
                     _ => {}
                 }
             }
-            Pattern::Point => {
-                // Digits that the template has no place for are lost.
-                if input[at] == '.' {
-                    digits.push('.');
-                    (point, at) = (true, at + 1);
-                }
+            // Digits that the template has no place for are lost.
+            Pattern::Point if input[at] == '.' => {
+                digits.push('.');
+                (point, at) = (true, at + 1);
             }
             Pattern::Comma | Pattern::Group => skip(&mut at, &[',']),
             Pattern::Currency => skip(&mut at, &['$', ' ']),

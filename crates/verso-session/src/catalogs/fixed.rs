@@ -148,8 +148,8 @@ type Wanted = Box<dyn Fn(&[Value]) -> bool>;
 fn wanted(relation: &str) -> Wanted {
     match relation {
         "pg_type" => Box::new(|row| knows(&row[0]) || row[6] == Value::text("p")),
-        "pg_proc" => Box::new(|row| has_function(row)),
-        "pg_operator" => Box::new(|row| has_operator(row)),
+        "pg_proc" => Box::new(has_function),
+        "pg_operator" => Box::new(has_operator),
         "pg_cast" => Box::new(|row| knows(&row[1]) && knows(&row[2])),
         "pg_opclass" => Box::new(|row| knows(&row[6]) || row[6] == Value::Int8(2277)),
         "pg_amop" => among("pg_operator", 0, 6),

@@ -162,7 +162,7 @@ fn encoder<'a>(cx: &'a EvalContext<'_>) -> Encoder<'a> {
     Encoder { tz: cx.services.time_zone, between: "," }
 }
 
-fn type_at<'t>(types: &'t [SqlType], at: usize) -> &'t SqlType {
+fn type_at(types: &[SqlType], at: usize) -> &SqlType {
     types.get(at).unwrap_or(&SqlType::Text)
 }
 
