@@ -53,6 +53,7 @@ fn settle(cx: &ExecContext<'_>, bound: &mut Bound) -> Result<(), ExecError> {
     match bound {
         Bound::Query(plan) => settle_plan(cx, plan),
         Bound::Insert(insert) => settle_plan(cx, &mut insert.source),
+        Bound::With(with) => with.parts.iter_mut().try_for_each(|part| settle(cx, &mut part.statement)),
         Bound::Merge(merge) => settle_plan(cx, &mut merge.joined),
         Bound::Update(Update { joined: Some(plan), .. })
         | Bound::Delete(Delete { joined: Some(plan), .. }) => settle_plan(cx, plan),

@@ -92,7 +92,7 @@ impl Scan {
                 cx.tables.change_found(&self.table, &self.columns, vec![found])?
             }
             _ if let Some((operator, types)) = &mut self.joined => {
-                let found = find(cx, &mut **operator, types)?;
+                let found = find(cx, &mut **operator, types, &self.table)?;
                 cx.tables.change_found(&self.table, &self.columns, found)?
             }
             None => cx.tables.scan_for_change(&self.table, &self.columns)?,
@@ -157,7 +157,12 @@ impl Scan {
 }
 
 /// All rows that a query finds for a change (T2), each once: with what it was first joined with.
-fn find(cx: &ExecContext<'_>, operator: &mut dyn Operator, types: &[SqlType]) -> Result<Vec<FoundRows>> {
+fn find(
+    cx: &ExecContext<'_>,
+    operator: &mut dyn Operator,
+    types: &[SqlType],
+    table: &TableDef,
+) -> Result<Vec<FoundRows>> {
     operator.open(cx)?;
     let mut seen = HashSet::new();
     let mut found = Vec::new();
@@ -170,8 +175,12 @@ fn find(cx: &ExecContext<'_>, operator: &mut dyn Operator, types: &[SqlType]) ->
         let Some(ColumnData::I64(places)) = places else {
             return Err(ExecError::raised("XX000", "rows to change without their places"));
         };
-        let new: Vec<u32> =
-            (0..places.len() as u32).filter(|row| seen.insert(places[*row as usize])).collect();
+        let free = |place| cx.state().is_none_or(|state| state.changes_first(table.oid.0, place));
+        let mut is_new = |row: &u32| {
+            let place = places[*row as usize];
+            seen.insert(place) && free(place)
+        };
+        let new: Vec<u32> = (0..places.len() as u32).filter(|row| is_new(row)).collect();
         if new.len() < places.len() {
             rows.filter(&new);
         }
@@ -255,13 +264,6 @@ impl UpdateStatement {
             values,
             returning: Output::new(update.returning.as_ref(), executor),
         }
-    }
-
-    pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        self.begin(cx)?;
-        let count = self.run_changes(cx, sink)?;
-        self.finish(cx)?;
-        Ok(count)
     }
 
     /// A new execution.
@@ -423,13 +425,6 @@ impl DeleteStatement {
             triggers: Triggers::of(table, &[(TriggerEvent::Delete, &[])]),
             returning: Output::new(returning.as_ref(), executor),
         }
-    }
-
-    pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        self.begin(cx)?;
-        let count = self.run_changes(cx, sink)?;
-        self.finish(cx)?;
-        Ok(count)
     }
 
     /// A new execution.

@@ -33,7 +33,7 @@ fn collect(
     }
 }
 
-fn outside() -> ExecError {
+pub(super) fn outside() -> ExecError {
     ExecError::raised("XX000", "a query with WITH outside of a statement")
 }
 
@@ -180,6 +180,10 @@ impl RecursiveOperator {
     fn round(&mut self, cx: &ExecContext<'_>, base: bool) -> Result<()> {
         let state = cx.state().ok_or_else(outside)?;
         self.stale.iter().for_each(|address| state.forget(*address));
+        if !base {
+            // Another execution of the same query may have run since.
+            state.work.borrow_mut().insert(self.number, Arc::clone(&self.round.rows));
+        }
         let Self { base: from_base, step, types, seen, held, .. } = self;
         let mut rows = Spool::default();
         let mut selection = Vec::new();

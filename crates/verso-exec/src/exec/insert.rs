@@ -106,14 +106,6 @@ impl InsertStatement {
         }
     }
 
-    #[inline]
-    pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        self.begin(cx)?;
-        let count = self.run_changes(cx, sink)?;
-        self.finish(cx)?;
-        Ok(count)
-    }
-
     /// A new execution.
     #[inline]
     pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {

@@ -34,6 +34,7 @@ const SEEN_BYTES: u64 = 24;
 
 /// A compiled MERGE.
 pub(crate) struct MergeStatement {
+    table: u32,
     input: Box<dyn Operator>,
     types: Vec<SqlType>,
     actions: Vec<Action>,
@@ -57,6 +58,7 @@ impl MergeStatement {
         let mut actions: Vec<Action> = merge.actions.iter().map(action).collect();
         actions.iter_mut().for_each(|action| action.exchange_triggers(&mut None));
         Self {
+            table: merge.table.oid.0,
             input: compile(&merge.joined, executor),
             types: types_of(&merge.joined),
             actions,
@@ -64,19 +66,15 @@ impl MergeStatement {
         }
     }
 
-    pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
-        if let Some(triggers) = &mut self.triggers {
-            triggers.begin(cx)?;
-        }
-        let count = self.run_changes(cx, sink)?;
-        self.finish(cx)?;
-        Ok(count)
+    /// A new execution.
+    pub fn begin(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        self.triggers.as_mut().map_or(Ok(()), |triggers| triggers.begin(cx))
     }
 
     /// Changes the rows; what that means for other tables is only noted.
-    fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
+    pub fn run_changes(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let mut rows = self.collect(cx)?;
-        let mut seen = Seen { places: HashSet::new(), held: cx.reserve("MERGE") };
+        let mut seen = Seen { table: self.table, places: HashSet::new(), held: cx.reserve("MERGE") };
         let mut count = 0;
         let mut batch = Batch::of_types(&self.types);
         while rows.next(&mut batch)? {
@@ -109,7 +107,7 @@ impl MergeStatement {
     }
 
     /// What the changes mean for other tables.
-    fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+    pub fn finish(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         self.actions.iter_mut().try_for_each(|action| match action {
             Action::Update(update) => update.finish(cx),
             Action::Delete(delete) => delete.finish(cx),
@@ -182,10 +180,10 @@ impl Action {
     ) -> Result<u64> {
         match self {
             Action::Insert(insert) => insert.run_given(cx, &rows, sink),
-            Action::Update(update) => seen.each_once(places, rows, |places, rows| {
+            Action::Update(update) => seen.each_once(cx, places, rows, |places, rows| {
                 update.run_given(cx, (places.iter().copied().map(record_of).collect(), rows), sink)
             }),
-            Action::Delete(delete) => seen.each_once(places, rows, |places, rows| {
+            Action::Delete(delete) => seen.each_once(cx, places, rows, |places, rows| {
                 delete.run_given(cx, (places.iter().copied().map(record_of).collect(), rows), sink)
             }),
         }
@@ -194,6 +192,7 @@ impl Action {
 
 /// The rows changed.
 struct Seen {
+    table: u32,
     places: HashSet<i64>,
     held: Reservation,
 }
@@ -202,11 +201,14 @@ impl Seen {
     /// Changes the rows up to the first that has been changed already, which is an error.
     fn each_once(
         &mut self,
+        cx: &ExecContext<'_>,
         places: &[i64],
         mut rows: Batch,
         change: impl FnOnce(&[i64], Batch) -> Result<u64>,
     ) -> Result<u64> {
-        let fresh = places.iter().take_while(|place| self.places.insert(**place)).count();
+        let table = self.table;
+        let free = |place| cx.state().is_none_or(|state| state.changes_first(table, place));
+        let fresh = places.iter().take_while(|place| self.places.insert(**place) && free(**place)).count();
         self.held.resize(SEEN_BYTES * self.places.capacity() as u64)?;
         if fresh < places.len() {
             rows.filter(&(0..fresh as u32).collect::<Vec<_>>());

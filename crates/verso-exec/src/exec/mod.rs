@@ -51,6 +51,7 @@ mod tests;
 mod trigger;
 mod values;
 mod window;
+mod with;
 
 pub use access::reads_whole;
 pub use context::{ExecContext, ExternalRows};

@@ -10,6 +10,7 @@ use super::merge::MergeStatement;
 use super::operator::{Operator, compile, types_of};
 use super::subquery::StatementState;
 use super::tables::Change;
+use super::with::WithStatement;
 use crate::error::{ExecError, Result};
 use crate::expr::Executor;
 use crate::plan::Statement;
@@ -35,6 +36,7 @@ enum Kind {
     Update(UpdateStatement),
     Delete(DeleteStatement),
     Merge(MergeStatement),
+    With(WithStatement),
 }
 
 impl std::fmt::Debug for Compiled {
@@ -45,6 +47,7 @@ impl std::fmt::Debug for Compiled {
             Kind::Update(_) => "Update",
             Kind::Delete(_) => "Delete",
             Kind::Merge(_) => "Merge",
+            Kind::With(_) => "With",
         })
     }
 }
@@ -61,6 +64,7 @@ impl Compiled {
             Statement::Update(update) => Kind::Update(UpdateStatement::new(update, executor)),
             Statement::Delete(delete) => Kind::Delete(DeleteStatement::new(delete, executor)),
             Statement::Merge(merge) => Kind::Merge(MergeStatement::new(merge, executor)),
+            Statement::With(with) => Kind::With(WithStatement::new(with, executor)),
         };
         Self { kind, state: StatementState::default() }
     }
@@ -72,6 +76,13 @@ impl Compiled {
     pub fn run(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         let state = StatementState::default();
         let cx = &cx.statement(&state);
+        let count = self.run_part(cx, sink)?;
+        self.finish_part(cx)?;
+        Ok(count)
+    }
+
+    /// The same as a part of a statement around it, whose context it is; [`Compiled::finish_part`] follows at the end of that.
+    pub(super) fn run_part(&mut self, cx: &ExecContext<'_>, sink: &mut dyn Sink) -> Result<u64> {
         match &mut self.kind {
             Kind::Query { operator, batch } => {
                 let result = run_query(&mut **operator, batch, cx, sink);
@@ -79,17 +90,37 @@ impl Compiled {
                 result
             }
             Kind::Insert(insert) => {
-                let result = insert.run(cx, sink);
+                insert.begin(cx)?;
+                let result = insert.run_changes(cx, sink);
                 insert.close();
                 result
             }
-            Kind::Update(update) => update.run(cx, sink),
-            Kind::Delete(delete) => delete.run(cx, sink),
+            Kind::Update(update) => {
+                update.begin(cx)?;
+                update.run_changes(cx, sink)
+            }
+            Kind::Delete(delete) => {
+                delete.begin(cx)?;
+                delete.run_changes(cx, sink)
+            }
             Kind::Merge(merge) => {
-                let result = merge.run(cx, sink);
+                merge.begin(cx)?;
+                let result = merge.run_changes(cx, sink);
                 merge.close();
                 result
             }
+            Kind::With(with) => with.run(cx, sink),
+        }
+    }
+
+    /// What the changes mean for other tables.
+    pub(super) fn finish_part(&mut self, cx: &ExecContext<'_>) -> Result<()> {
+        match &mut self.kind {
+            Kind::Query { .. } | Kind::With(_) => Ok(()),
+            Kind::Insert(insert) => insert.finish(cx),
+            Kind::Update(update) => update.finish(cx),
+            Kind::Delete(delete) => delete.finish(cx),
+            Kind::Merge(merge) => merge.finish(cx),
         }
     }
 
@@ -104,7 +135,7 @@ impl Compiled {
     pub fn run_direct(&mut self, params: &[Value], tables: &dyn Change) -> Option<Result<u64>> {
         match &mut self.kind {
             Kind::Insert(insert) => insert.run_direct(params, tables),
-            Kind::Query { .. } | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) => None,
+            Kind::Query { .. } | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) | Kind::With(_) => None,
         }
     }
 
@@ -135,7 +166,7 @@ impl Compiled {
                 self.state = StatementState::default();
                 operator.open(&cx.statement(&self.state))
             }
-            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) => {
+            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) | Kind::With(_) => {
                 Err(ExecError::raised("XX000", "only a query yields its rows one batch at a time"))
             }
         }
@@ -160,7 +191,7 @@ impl Compiled {
                 let more = operator.next(&cx.statement(&self.state), batch)?;
                 Ok(if more { Some(batch) } else { None })
             }
-            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) => Ok(None),
+            Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Merge(_) | Kind::With(_) => Ok(None),
         }
     }
 

@@ -28,6 +28,20 @@ pub(crate) struct StatementState {
     /// Rows of plans read in several places, and of the last round of recursive ones.
     pub(super) shared: RefCell<ByAddress<SharedRows>>,
     pub(super) work: RefCell<ByAddress<Arc<Spool>>>,
+    /// Rows that changes in one WITH have changed, by table; kept where several of them change one table.
+    changed: RefCell<Option<HashSet<(u32, i64)>>>,
+}
+
+impl StatementState {
+    /// Notes from now on which rows are changed.
+    pub(super) fn watch(&self) {
+        *self.changed.borrow_mut() = Some(HashSet::new());
+    }
+
+    /// Whether a row of a table is changed for the first time, as far as that is noted.
+    pub(super) fn changes_first(&self, table: u32, place: i64) -> bool {
+        self.changed.borrow_mut().as_mut().is_none_or(|changed| changed.insert((table, place)))
+    }
 }
 
 impl StatementState {

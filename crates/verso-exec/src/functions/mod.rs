@@ -26,6 +26,7 @@ mod patterns;
 mod quoting;
 pub mod records;
 mod registry;
+mod samples;
 mod session;
 mod sets;
 mod similar;
@@ -67,5 +68,6 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &locks::TABLES,
     &session::TABLES,
     &catalogs::TABLES,
+    &samples::TABLES,
     &sets::TABLES,
 ];

@@ -21,6 +21,7 @@ mod routine;
 mod statement;
 mod walk;
 mod window;
+mod with;
 
 pub use access::{IndexAccess, KeyMatch};
 pub use expr::{ExprKind, SubqueryTest, TypedExpr};
@@ -37,3 +38,4 @@ pub use statement::{
 };
 pub use verso_types::CastKind;
 pub use window::{FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFrame, WindowFunction};
+pub use with::{With, WithPart, numbers_read};

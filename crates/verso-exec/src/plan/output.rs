@@ -66,7 +66,7 @@ impl Plan {
     #[must_use]
     pub fn shared(plan: Arc<Plan>) -> Plan {
         let columns = plan.output();
-        Plan::Shared { plan, columns }
+        Plan::Shared { plan, columns, fence: false }
     }
 
     /// Names and types of what the plan yields.

@@ -230,6 +230,8 @@ pub enum Plan {
         plan: Arc<Plan>,
         /// What it yields.
         columns: Vec<OutputColumn>,
+        /// `AS MATERIALIZED`: it is computed by itself even where it has one reader.
+        fence: bool,
     },
     /// `WITH RECURSIVE`: the base's rows, then the step's over the rows of the round before, until there are none.
     Recursive {
@@ -249,7 +251,7 @@ pub enum Plan {
         /// The table's columns.
         columns: Vec<OutputColumn>,
     },
-    /// The rows of the last round of a `Recursive` around it.
+    /// The rows of the last round of a `Recursive` around it; those of a change in WITH.
     WorkTable {
         /// Which.
         number: usize,

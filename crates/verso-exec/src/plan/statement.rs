@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
 
-use super::{IndexAccess, OutputColumn, Plan, TypedExpr};
+use super::{IndexAccess, OutputColumn, Plan, TypedExpr, With};
 
 /// A bound statement.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub enum Statement {
     Delete(Delete),
     /// Changes rows in several ways.
     Merge(Merge),
+    /// One of these with changes in its WITH.
+    With(Box<With>),
 }
 
 /// `INSERT INTO table …`.
@@ -180,12 +182,76 @@ pub struct Returning {
 }
 
 impl Statement {
+    /// Whether it is a query, whatever its WITH changes.
+    #[must_use]
+    pub fn is_query(&self) -> bool {
+        match self {
+            Statement::Query(_) => true,
+            Statement::With(with) => matches!(with.main(), Some(Statement::Query(_))),
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => false,
+        }
+    }
+
+    /// The table that it changes by itself.
+    #[must_use]
+    pub fn changed_table(&self) -> Option<&Arc<TableDef>> {
+        match self {
+            Statement::Query(_) | Statement::With(_) => None,
+            Statement::Insert(insert) => Some(&insert.table),
+            Statement::Update(update) => Some(&update.table),
+            Statement::Delete(delete) => Some(&delete.table),
+            Statement::Merge(merge) => Some(&merge.table),
+        }
+    }
+
+    /// Its plans, and the expressions outside of them.
+    pub fn parts_mut(&mut self) -> (Vec<&mut Plan>, Vec<&mut TypedExpr>) {
+        let (mut plans, mut exprs): (Vec<&mut Plan>, Vec<&mut TypedExpr>) = (Vec::new(), Vec::new());
+        match self {
+            Statement::Query(plan) => plans.push(plan),
+            Statement::Insert(insert) => {
+                plans.push(&mut insert.source);
+                exprs.extend(&mut insert.values);
+                if let Some(update) = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {
+                    exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
+                    exprs.extend(&mut update.filter);
+                }
+                exprs.extend(insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+            }
+            Statement::Update(update) => {
+                plans.extend(&mut update.joined);
+                exprs.extend(&mut update.filter);
+                exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
+                exprs.extend(update.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+            }
+            Statement::Delete(delete) => {
+                plans.extend(&mut delete.joined);
+                exprs.extend(&mut delete.filter);
+                exprs.extend(delete.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
+            }
+            Statement::Merge(merge) => {
+                let Merge { joined, actions, .. } = merge;
+                plans.push(joined);
+                exprs.extend(actions.iter_mut().flat_map(MergeAction::exprs_mut));
+            }
+            Statement::With(with) => {
+                for part in &mut with.parts {
+                    let (more_plans, more_exprs) = part.statement.parts_mut();
+                    plans.extend(more_plans);
+                    exprs.extend(more_exprs);
+                }
+            }
+        }
+        (plans, exprs)
+    }
+
     /// Names and types of the rows that the statement yields; empty when it yields none.
     #[must_use]
     pub fn output(&self) -> Vec<OutputColumn> {
         let (returning, table, row): (_, _, Vec<usize>) = match self {
             Statement::Query(plan) => return plan.output(),
             Statement::Merge(merge) => return merge.output.clone(),
+            Statement::With(with) => return with.main().map_or_else(Vec::new, Statement::output),
             Statement::Insert(Insert { returning, table, .. }) => {
                 let all = 0..table.columns.len();
                 (returning, table, all.clone().chain(all).collect())

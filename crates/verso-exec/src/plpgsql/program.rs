@@ -137,7 +137,7 @@ fn embedded(statement: &Statement, executor: Executor) -> Embedded {
     Embedded {
         compiled: Compiled::new(statement, executor),
         types: statement.output().into_iter().map(|column| column.ty).collect(),
-        is_query: matches!(statement, Statement::Query(_)),
+        is_query: statement.is_query(),
     }
 }
 

@@ -217,6 +217,12 @@ pub struct Query {
 }
 
 impl Query {
+    /// Whether its WITH changes rows.
+    #[must_use]
+    pub fn changes_rows(&self) -> bool {
+        self.with.iter().any(|query| matches!(query.query.body, QueryBody::Change(_)))
+    }
+
     /// A query with nothing around it.
     pub fn of(body: QueryBody, at: Span) -> Query {
         Query {

@@ -18,6 +18,7 @@ use verso_parser::syntax::{Call, Expr};
 
 impl Binder<'_> {
     pub(super) fn call(&self, call: &Call, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
+        let call = &*self.positional(call)?;
         unbound::call(call)?;
         let name = call.name.name.text.as_str();
         let at = call.name.at().start;

@@ -38,6 +38,7 @@ impl Binder<'_> {
         if update.from.is_none()
             && update.current.is_none()
             && !triggers_change_rows(&table, TriggerEvent::Update)
+            && !self.changed_twice.contains(&table.oid)
             && let Some(update) = self.update_in_place(update, &table, &scope)?
         {
             return Ok(update);
@@ -172,6 +173,7 @@ impl Binder<'_> {
         if delete.using.is_none()
             && delete.current.is_none()
             && !triggers_change_rows(&table, TriggerEvent::Delete)
+            && !self.changed_twice.contains(&table.oid)
             && let Some(delete) = self.delete_in_place(delete, &table, &scope)?
         {
             return Ok(delete);

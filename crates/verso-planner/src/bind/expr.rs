@@ -310,6 +310,9 @@ impl Binder<'_> {
         point: u32,
     ) -> Result<TypedExpr, SqlError> {
         let op = if op == "!=" { "<>" } else { op };
+        if let Some(derived) = self.derived_operator(op, &operands, point)? {
+            return Ok(derived);
+        }
         let entries = operator_candidates(op);
         let types: Vec<SqlType> = operands.iter().map(|(operand, _)| operand.ty.clone()).collect();
         let declared: Vec<Declared> = entries.iter().map(|entry| entry.declared(types.len())).collect();

@@ -80,12 +80,24 @@ impl Binder<'_> {
         let mut marks = Vec::new();
         let own_name;
         let (plan, own, single) = match &item.source {
-            FromSource::Join(join) => return self.join(join, locks),
+            FromSource::Join(join) => {
+                let mut input = self.join(join, locks)?;
+                if let Some(alias) = &item.alias {
+                    input.scope = input.scope.of_join(alias, &item.columns)?;
+                }
+                return Ok(input);
+            }
             FromSource::Table(name) => {
                 let own = name.name.text.as_str();
                 let mut plan = self.relation(name)?;
                 if let Some(wanted) = wanted(Some(own)) {
+                    if let Some(sample) = &item.sample {
+                        return Err(SqlError::unsupported("locks on a sample").at(sample.at));
+                    }
                     marks.extend(wanted.relation(&mut plan)?);
+                }
+                if let Some(sample) = &item.sample {
+                    plan = self.sampled(plan, sample)?;
                 }
                 (plan, Some(own), false)
             }
@@ -221,13 +233,14 @@ impl Binder<'_> {
                 let bound = self.expr(condition, &mut cx)?;
                 Some(self.boolean(bound, condition.at.start, "JOIN/ON")?)
             }
-            JoinCondition::Using(_, Some(alias)) => {
-                return Err(SqlError::unsupported("an alias of USING").at(alias.at.start));
-            }
-            JoinCondition::Using(names, None) => {
+            JoinCondition::Using(names, alias) => {
                 let names: Vec<(&str, u32)> =
                     names.iter().map(|name: &Name| (name.text.as_str(), name.at.start)).collect();
-                self.using(&left.scope, &right.scope, &names, kind, &mut scope)?
+                let condition = self.using(&left.scope, &right.scope, &names, kind, &mut scope)?;
+                if let Some(alias) = alias {
+                    scope.add_merged(alias, names.len())?;
+                }
+                condition
             }
             JoinCondition::Natural => {
                 let common = |(name, _): &(Arc<str>, TypedExpr)| {
@@ -385,6 +398,7 @@ impl Binder<'_> {
 
     /// A function in FROM; whether it yields one unnamed column.
     fn function_scan(&self, call: &verso_parser::syntax::Call) -> Result<(Plan, bool), SqlError> {
+        let call = &*self.positional(call)?;
         unbound::call(call)?;
         let at = call.name.at().start;
         let scope = Scope::default();
@@ -488,6 +502,9 @@ pub(super) fn both(left: &Scope, right: &Scope) -> Scope {
     for table in &right.tables {
         let mut table = table.clone();
         table.columns = table.columns.start + width..table.columns.end + width;
+        for (_, expr) in &mut table.merged {
+            super::walk::map_columns(expr, &mut |column| column + width);
+        }
         scope.tables.push(table);
     }
     for (name, expr) in &right.visible {

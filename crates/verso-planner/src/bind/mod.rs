@@ -16,7 +16,12 @@
 //! | [`lock`] | FOR UPDATE and its relatives |
 //! | [`subquery`], [`row`] | queries within expressions; rows and what they are compared with |
 //! | [`interval`] | INTERVAL literals with fields |
-//! | [`with`], [`recursive`] | WITH; which of its queries read themselves, and where they may |
+//! | [`like`] | LIKE as an operator; operators before ANY and ALL |
+//! | [`sample`] | TABLESAMPLE |
+//! | [`named_arguments`] | `f(a => x)` |
+//! | [`with`], [`with_changes`] | WITH; changes in it |
+//! | [`recursive`] | which queries of WITH read themselves, and where they may |
+//! | [`search`] | SEARCH and CYCLE |
 //! | [`copy`] | COPY |
 //! | [`dml`], [`change`], [`merge`] | INSERT; UPDATE, DELETE; MERGE |
 //! | [`returning`] | RETURNING |
@@ -44,8 +49,10 @@ mod from;
 mod grouping;
 mod interval;
 mod json;
+mod like;
 mod lock;
 mod merge;
+mod named_arguments;
 mod names;
 mod once;
 mod order;
@@ -56,7 +63,9 @@ mod recursive;
 mod resolve;
 mod returning;
 mod row;
+mod sample;
 mod scope;
+mod search;
 mod select;
 mod set_operation;
 mod start;
@@ -68,13 +77,14 @@ mod unbound;
 mod walk;
 mod window;
 mod with;
+mod with_changes;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ColumnDef, TableDef};
+use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, TableDef};
 use verso_exec::plan::{Statement, TypedExpr};
 use verso_types::{SqlType, TimeZone};
 
@@ -89,6 +99,7 @@ pub use plpgsql::bind_block;
 pub use plpgsql::bind_function;
 pub use plpgsql::bind_sql_function;
 pub use plpgsql::bind_trigger;
+pub(crate) use start::before_changes;
 pub use walk::columns_of;
 pub(crate) use walk::{map_columns, same};
 
@@ -111,6 +122,8 @@ pub struct Binder<'c> {
     outer: Option<&'c scope::Correlation<'c>>,
     /// The queries of WITH in scope, innermost last.
     ctes: Vec<with::Cte>,
+    /// Tables that several changes of one WITH are about.
+    changed_twice: Vec<Oid>,
     /// Which rewrites are on.
     pub(crate) rules: Rules,
 }
@@ -131,6 +144,7 @@ impl<'c> Binder<'c> {
             records: Vec::new(),
             outer: None,
             ctes: Vec::new(),
+            changed_twice: Vec::new(),
             rules: Rules::ALL,
         }
     }
@@ -163,6 +177,14 @@ impl<'c> Binder<'c> {
     }
 
     fn unplanned(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
+        match self.with_changes(statement)? {
+            Some(bound) => Ok(bound),
+            None => self.plain(statement),
+        }
+    }
+
+    /// A statement without changes in its WITH.
+    fn plain(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
         match statement {
             syntax::Statement::Query(query) => Ok(Statement::Query(self.query(query)?)),
             syntax::Statement::Insert(insert) => {

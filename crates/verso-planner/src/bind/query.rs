@@ -27,6 +27,11 @@ impl Binder<'_> {
         Ok(self.query_locked(query, targets, Locking { places: query.places, ..Locking::default() })?.0)
     }
 
+    /// A query whose WITH is bound already.
+    pub(super) fn query_behind_with(&self, query: &Query) -> Result<Plan, SqlError> {
+        Ok(self.body(query, &[], Locking { places: query.places, ..Locking::default() })?.0)
+    }
+
     /// The same with locks that a query around it asks for.
     pub(super) fn query_locked(
         &self,
@@ -69,8 +74,7 @@ impl Binder<'_> {
                 self.order_output(plan, &query.order_by)?
             }
             QueryBody::Change(_) => {
-                let what = "a data-modifying statement in WITH";
-                return Err(SqlError::unsupported(what).at(query.at.start));
+                return Err(SqlError::internal("a change is no query"));
             }
             QueryBody::Set { .. } => {
                 if let Some(lock) = locking.locks.first() {

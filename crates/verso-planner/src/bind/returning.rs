@@ -103,6 +103,7 @@ impl Binder<'_> {
                 hidden: None,
                 columns: at..at + 1,
                 relation: None,
+                merged: Vec::new(),
             });
         }
         let mut cx = Context::new(&scope, Clause::Returning);
@@ -145,12 +146,8 @@ fn add(scope: &mut Scope, table: &TableDef, alias: Option<&Name>, word: &str) ->
     let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone()));
     scope.columns.extend(columns);
     if name.is_some() {
-        scope.tables.push(ScopeTable {
-            name,
-            hidden: None,
-            columns: first..scope.columns.len(),
-            relation: None,
-        });
+        let columns = first..scope.columns.len();
+        scope.tables.push(ScopeTable { name, hidden: None, columns, relation: None, merged: Vec::new() });
     }
     Ok(())
 }

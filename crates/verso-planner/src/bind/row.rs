@@ -195,6 +195,7 @@ impl Binder<'_> {
             }
             "<" | "<=" => "<",
             ">" | ">=" => ">",
+            _ if pairs.len() == 1 => "",
             _ => {
                 let text = format!("could not determine interpretation of row comparison operator {op}");
                 return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(point));
@@ -267,6 +268,18 @@ impl Binder<'_> {
     ) -> Result<TypedExpr, SqlError> {
         let left = self.located(args, cx)?;
         let (plan, outer, test) = self.against_query(op, left, query, point, cx)?;
+        self.decided(plan, outer, test, all, point)
+    }
+
+    /// Whether a test is true of one row of a plan, or of all; NULL where that depends on a NULL.
+    pub(super) fn decided(
+        &self,
+        plan: Plan,
+        outer: Vec<TypedExpr>,
+        test: TypedExpr,
+        all: bool,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
         let unknown = K::IsNull { arg: Box::new(test.clone()), negated: false };
         let find = |name: &str, args: usize| {
             let mut found = aggregate_candidates(name).iter().filter(|entry| entry.args.len() == args);

@@ -40,6 +40,8 @@ pub struct ScopeTable {
     pub columns: Range<usize>,
     /// The oid of the table that it is; none for queries and functions.
     pub relation: Option<u32>,
+    /// Of an alias of a join or of its USING: what it names, instead of columns of the input.
+    pub merged: Vec<(Arc<str>, TypedExpr)>,
 }
 
 /// The columns of a query around this one, level by level.
@@ -141,6 +143,7 @@ impl Scope {
             hidden: None,
             columns: own..2 * own,
             relation: None,
+            merged: Vec::new(),
         });
         self
     }
@@ -150,9 +153,17 @@ impl Scope {
         let visible = columns
             .iter()
             .enumerate()
+            .filter(|(_, (name, _))| !is_hidden(name))
             .map(|(index, (name, ty))| (Arc::clone(name), TypedExpr::column(index, ty.clone())))
             .collect();
-        let tables = vec![ScopeTable { name: table, hidden, columns: 0..columns.len(), relation: None }];
+        let columns_of_it = 0..columns.len();
+        let tables = vec![ScopeTable {
+            name: table,
+            hidden,
+            columns: columns_of_it,
+            relation: None,
+            merged: Vec::new(),
+        }];
         Scope { tables, columns, visible, closed: Vec::new(), repeats: None, recursive: false }
     }
 
@@ -163,6 +174,38 @@ impl Scope {
             scope.tables.into_iter().partition(|table| closed(table.columns.start));
         scope.visible.retain(|(_, expr)| !columns_of(expr).into_iter().any(&closed));
         scope
+    }
+
+    /// Gives columns that a join has merged a name, as those of one item.
+    pub fn add_merged(&mut self, alias: &Name, columns: usize) -> Result<(), SqlError> {
+        if self.table(&alias.text).is_some() {
+            let text = format!("table name \"{}\" specified more than once", alias.text);
+            return Err(SqlError::new(sqlstate::DUPLICATE_ALIAS, text).at(alias.at.start));
+        }
+        let merged = self.visible.iter().take(columns).cloned().collect();
+        let name = Some(alias.text.as_str().into());
+        self.tables.push(ScopeTable { name, hidden: None, columns: 0..0, relation: None, merged });
+        Ok(())
+    }
+
+    /// The columns of a join under an alias, which hides the items of the join.
+    pub fn of_join(mut self, alias: &Name, columns: &[Name]) -> Result<Scope, SqlError> {
+        if columns.len() > self.visible.len() {
+            let text = format!(
+                "join expression \"{}\" has {} columns available but {} columns specified",
+                alias.text,
+                self.visible.len(),
+                columns.len()
+            );
+            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text).at(alias.at.start));
+        }
+        for ((name, _), column) in self.visible.iter_mut().zip(columns) {
+            *name = column.text.as_str().into();
+        }
+        self.tables.clear();
+        let all = self.visible.len();
+        self.add_merged(alias, all)?;
+        Ok(self)
     }
 
     /// The item of that name.
@@ -244,6 +287,17 @@ impl Scope {
     }
 
     fn find_qualified(&self, table: &Name, name: &Name, variables: &[Variable]) -> Result<Meaning, SqlError> {
+        if let Some(item) = self.table(&table.text).filter(|item| !item.merged.is_empty()) {
+            let mut fits = item.merged.iter().filter(|(column, _)| **column == *name.text);
+            return match (fits.next(), fits.next()) {
+                (Some((_, expr)), None) => Ok(Meaning::Column(expr.clone())),
+                (None, _) => Err(self.missing(Some(table), name)),
+                (Some(_), Some(_)) => {
+                    let text = format!("column reference \"{}\" is ambiguous", name.text);
+                    Err(SqlError::new(sqlstate::AMBIGUOUS_COLUMN, text).at(table.at.start))
+                }
+            };
+        }
         if let Some(item) = self.table(&table.text) {
             let mut fits = item.columns.clone().filter(|index| *self.columns[*index].0 == *name.text);
             return match (fits.next(), fits.next()) {
@@ -323,6 +377,11 @@ impl Scope {
             _ => error,
         }
     }
+}
+
+/// Whether a column has a name of the binder's own, which no text has: `*` leaves it out.
+pub fn is_hidden(name: &str) -> bool {
+    name.starts_with('\0')
 }
 
 /// The names most like `wanted`, if they are like enough: at most half of its letters differ.

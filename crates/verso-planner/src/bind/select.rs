@@ -13,7 +13,7 @@ use super::grouping::{Above, Grouping};
 use super::lock::{self, Locking, Mark};
 use super::names::output_name;
 use super::order::{Output, SortColumn};
-use super::scope::Scope;
+use super::scope::{Scope, is_hidden};
 use super::walk::{columns_of, map_columns, same};
 use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
@@ -188,7 +188,9 @@ impl Binder<'_> {
                                 let (name, ty) = &scope.columns[index];
                                 (Arc::clone(name), TypedExpr::column(index, ty.clone()))
                             };
-                            item.columns.clone().map(one).collect()
+                            let own = item.columns.clone().map(one);
+                            let own = own.filter(|(name, _)| !is_hidden(name));
+                            own.chain(item.merged.iter().cloned()).collect()
                         }
                     };
                     for (name, expr) in columns {

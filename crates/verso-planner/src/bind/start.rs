@@ -1,4 +1,5 @@
-//! Queries of an INSERT that look at the table when some of its rows are there already: in RETURNING, and in DO UPDATE.
+//! Queries of an INSERT that look at the table when some of its rows are there already: in RETURNING, and in DO UPDATE; what stands
+//! behind a change in WITH and reads its table.
 //!
 //! ```text
 //! RETURNING (SELECT count(*) FROM t)                     ─►  RETURNING (shared: SELECT count(*) FROM t)
@@ -13,8 +14,8 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
-use verso_exec::plan::{ExprKind as K, Insert, Plan, SubqueryTest, TypedExpr};
+use verso_catalog::Oid;
+use verso_exec::plan::{ExprKind as K, Insert, Plan, SubqueryTest, TypedExpr, With};
 use verso_types::{SqlType, Value};
 
 use crate::errors::SqlError;
@@ -29,7 +30,12 @@ pub(super) fn read_at_start(insert: &mut Insert, planning: Planning<'_>) -> Resu
     let returning = insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs);
     rewrite::expressions(of_update.chain(returning).collect(), planning)?;
     let alone = matches!(&insert.source, Plan::Values { rows, .. } if rows.len() == 1);
-    let mut start = Start { table: Arc::clone(&insert.table), whole_only: alone, shared: Vec::new() };
+    let mut start = Start {
+        tables: vec![insert.table.oid],
+        whole_only: alone,
+        shared: Vec::new(),
+        rewritten: Vec::new(),
+    };
     if let Some(update) = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {
         update.assignments.iter_mut().for_each(|(_, value)| start.expression(value));
         update.filter.iter_mut().for_each(|filter| start.expression(filter));
@@ -57,12 +63,37 @@ pub(super) fn read_at_start(insert: &mut Insert, planning: Planning<'_>) -> Resu
     Ok(())
 }
 
+/// Lets all parts of a WITH with changes see the state at the start: what they read of tables that a part before them changes is
+/// computed first. The statement is rewritten, but its access paths are not chosen.
+pub(crate) fn before_changes(with: &mut With) {
+    let mut changed: Vec<Oid> = Vec::new();
+    let mut start =
+        Start { tables: Vec::new(), whole_only: false, shared: Vec::new(), rewritten: Vec::new() };
+    for part in &mut with.parts {
+        if !changed.is_empty() {
+            start.tables.clone_from(&changed);
+            let (plans, exprs) = part.statement.parts_mut();
+            plans.into_iter().for_each(|plan| start.rows_of(plan));
+            exprs.into_iter().for_each(|expr| start.expression(expr));
+        }
+        changed.extend(part.statement.changed_table().map(|table| table.oid));
+    }
+    with.before = start.shared;
+}
+
+/// Whether a plan reads the rows of a change in WITH, which is not there before the first change.
+fn reads_changes(plan: &Plan) -> bool {
+    plan.any(&mut |part| matches!(part, Plan::WorkTable { number, .. } if *number >= With::FIRST_NUMBER))
+}
+
 struct Start {
-    table: Arc<TableDef>,
+    tables: Vec<Oid>,
     /// Only queries that need nothing of the row.
     whole_only: bool,
     /// What is to be computed first.
     shared: Vec<Arc<Plan>>,
+    /// Plans read in several places that read changes, too: as they were, and with what they read of tables computed first.
+    rewritten: Vec<(Arc<Plan>, Arc<Plan>)>,
 }
 
 impl Start {
@@ -70,7 +101,7 @@ impl Start {
         if let K::Subquery { plan, outer, test, .. } = &mut expr.kind
             && self.scans(plan)
         {
-            if outer.is_empty() {
+            if outer.is_empty() && !reads_changes(plan) {
                 // The rows that are asked for, no more.
                 let limit = match test {
                     SubqueryTest::Exists => Some(1),
@@ -84,24 +115,49 @@ impl Start {
                     None => *input,
                 }));
             } else if !self.whole_only {
-                self.tables(Arc::make_mut(plan));
+                self.rows_of(Arc::make_mut(plan));
             }
         }
         expr.for_each_child_mut(&mut |child| self.expression(child));
     }
 
     /// The rows of the table within a query that needs something of the row.
-    fn tables(&mut self, plan: &mut Plan) {
+    fn rows_of(&mut self, plan: &mut Plan) {
         match plan {
             Plan::Shared { plan, .. } => {
-                if self.scans(plan) {
-                    self.shared.push(Arc::clone(plan));
+                if !self.scans(plan) {
+                    return;
                 }
+                if !reads_changes(plan) {
+                    self.shared.push(Arc::clone(plan));
+                    return;
+                }
+                // All readers go on reading the same one.
+                let address = Arc::as_ptr(plan);
+                let known = self.rewritten.iter().find(|(old, new)| {
+                    std::ptr::eq(Arc::as_ptr(old), address) || std::ptr::eq(Arc::as_ptr(new), address)
+                });
+                let new = match known {
+                    Some((_, new)) => Arc::clone(new),
+                    None => {
+                        let mut own = Plan::clone(plan);
+                        self.rows_of(&mut own);
+                        let own = Arc::new(own);
+                        self.rewritten.push((Arc::clone(plan), Arc::clone(&own)));
+                        own
+                    }
+                };
+                *plan = new;
             }
-            Plan::TableScan { table, filter, .. } if table.oid == self.table.oid => {
+            Plan::TableScan { table, filter, .. } if self.tables.contains(&table.oid) => {
                 let conditions = filter.take().map_or_else(Vec::new, TypedExpr::conjuncts);
                 let (above, within) = conditions.into_iter().partition(|condition| {
-                    condition.is_volatile() || condition.any(&mut |part| matches!(part.kind, K::Outer(_)))
+                    condition.is_volatile()
+                        || condition.any(&mut |part| match &part.kind {
+                            K::Outer(_) => true,
+                            K::Subquery { plan, .. } => reads_changes(plan),
+                            _ => false,
+                        })
                 });
                 *filter = TypedExpr::conjunction(within);
                 let scan = std::mem::replace(plan, Plan::Append { inputs: Vec::new() });
@@ -114,7 +170,7 @@ impl Start {
             }
             _ => {
                 plan.for_each_expr_mut(&mut |expr| self.expression(expr));
-                plan.for_each_input_mut(&mut |input| self.tables(input));
+                plan.for_each_input_mut(&mut |input| self.rows_of(input));
             }
         }
     }
@@ -126,6 +182,8 @@ impl Start {
     }
 
     fn scans(&self, plan: &Plan) -> bool {
-        plan.any(&mut |part| matches!(part, Plan::TableScan { table, .. } if table.oid == self.table.oid))
+        plan.any(
+            &mut |part| matches!(part, Plan::TableScan { table, .. } if self.tables.contains(&table.oid)),
+        )
     }
 }

@@ -4,34 +4,39 @@
 //! rewritten.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use verso_env::stack;
-use verso_exec::plan::{OutputColumn, Plan, TypedExpr};
+use verso_exec::plan::{OutputColumn, Plan, TypedExpr, With};
 
 use super::Binder;
 use super::recursive::Arranged;
 use super::scope::Correlation;
 use super::set_operation::refuse_locks;
-use super::unbound;
 use crate::depth::levels;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Name, QueryBody, SelectItem, SetOperator};
 
+/// A query of NOT MATERIALIZED with more operators is computed once.
+const OPERATORS_MAX: usize = 200;
+
 /// A query of WITH, bound.
 #[derive(Clone, Debug)]
 pub struct Cte {
-    name: Arc<str>,
-    rows: CteRows,
+    pub(super) name: Arc<str>,
+    pub(super) rows: CteRows,
 }
 
 #[derive(Clone, Debug)]
-enum CteRows {
+pub(super) enum CteRows {
     /// A query; how deep it stands, where it needs a query around it.
-    Plan { plan: Arc<Plan>, correlated: Option<usize> },
+    Plan { plan: Arc<Plan>, correlated: Option<usize>, materialized: Option<bool> },
     /// The last round of the recursive query that is being bound.
     Work { number: usize, columns: Vec<OutputColumn> },
     /// A transition table of a trigger.
     Transition { new: bool, columns: Vec<OutputColumn> },
+    /// What a change returns.
+    Changed { number: usize, columns: Vec<OutputColumn> },
 }
 
 impl Cte {
@@ -46,21 +51,31 @@ impl<'c> Binder<'c> {
     pub(super) fn with(&self, queries: &[syntax::Cte]) -> Result<Binder<'c>, SqlError> {
         let mut inside = self.clone();
         for (query, recursive) in Arranged::of(queries)?.queries {
-            unbound::cte(query)?;
-            let plan = match recursive {
-                true => inside.recursive(query)?,
-                false => named(inside.query(&query.query)?, query)?,
-            };
-            let correlated = plan.uses_outer().then(|| self.outer.map_or(0, Correlation::depth));
-            let rows = CteRows::Plan { plan: Arc::new(plan), correlated };
-            inside.ctes.push(Cte { name: query.name.text.as_str().into(), rows });
-            levels(4 * inside.ctes.len())?; // each may read the one before it, by way of several operators
+            inside.add_query(query, recursive)?;
         }
         Ok(inside)
     }
 
+    /// Adds a query of a WITH; `recursive`: does it read itself?
+    pub(super) fn add_query(&mut self, query: &syntax::Cte, recursive: bool) -> Result<(), SqlError> {
+        if let QueryBody::Change(_) = query.query.body {
+            let text = "WITH clause containing a data-modifying statement must be at the top level";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(query.name.at.start));
+        }
+        let plan = match recursive {
+            _ if query.search.is_some() || query.cycle.is_some() => self.searched(query, recursive)?,
+            true => self.recursive(query)?,
+            false => named(self.query(&query.query)?, query)?,
+        };
+        let correlated = plan.uses_outer().then(|| self.outer.map_or(0, Correlation::depth));
+        let rows = CteRows::Plan { plan: Arc::new(plan), correlated, materialized: query.materialized };
+        self.ctes.push(Cte { name: query.name.text.as_str().into(), rows });
+        levels(4 * self.ctes.len())?; // each may read the one before it, by way of several operators
+        Ok(())
+    }
+
     /// A query that reads itself: a UNION, perhaps behind a WITH of its own.
-    fn recursive(&self, query: &syntax::Cte) -> Result<Plan, SqlError> {
+    pub(super) fn recursive(&self, query: &syntax::Cte) -> Result<Plan, SqlError> {
         let mut around = self.clone();
         let mut inner = &query.query;
         let (all, left, right) = loop {
@@ -79,8 +94,9 @@ impl<'c> Binder<'c> {
         refuse_locks(left)?;
         let base = named(around.query(left)?, query)?;
         let columns = base.output();
-        // Numbers only have to differ between recursive queries inside of each other.
-        let number = around.ctes.len();
+        // Recursive queries that run at the same time have different numbers, wherever they stand.
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed) % With::FIRST_NUMBER;
         let rows = CteRows::Work { number, columns: columns.clone() };
         around.ctes.push(Cte { name: query.name.text.as_str().into(), rows });
         refuse_locks(right)?;
@@ -117,8 +133,25 @@ impl<'c> Binder<'c> {
                 Plan::WorkTable { number: *number, columns: columns.clone() }
             }
             CteRows::Transition { new, columns } => Plan::Transition { new: *new, columns: columns.clone() },
-            CteRows::Plan { plan, correlated: None } => Plan::shared(Arc::clone(plan)),
-            CteRows::Plan { plan, correlated: Some(depth) } => {
+            CteRows::Changed { columns, .. } if columns.is_empty() => {
+                let text = format!("WITH query \"{}\" does not have a RETURNING clause", name.text);
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(name.at.start));
+            }
+            CteRows::Changed { number, columns } => {
+                Plan::WorkTable { number: *number, columns: columns.clone() }
+            }
+            // NOT MATERIALIZED: each reader has one of its own, unless they could differ.
+            CteRows::Plan { plan, correlated: None, materialized: Some(false) }
+                if !plan.is_volatile() && !stays_one(plan) =>
+            {
+                Plan::clone(plan)
+            }
+            CteRows::Plan { plan, correlated: None, materialized } => Plan::Shared {
+                plan: Arc::clone(plan),
+                columns: plan.output(),
+                fence: *materialized == Some(true),
+            },
+            CteRows::Plan { plan, correlated: Some(depth), .. } => {
                 if *depth != self.outer.map_or(0, Correlation::depth) {
                     let what = "a WITH query that needs a query around it, read from another one inside";
                     return Err(SqlError::unsupported(what).at(name.at.start));
@@ -138,6 +171,16 @@ fn column_at(query: &syntax::Query, column: usize) -> u32 {
         },
         _ => query.at.start,
     }
+}
+
+/// Whether a plan is computed once also for NOT MATERIALIZED: a recursive one, or one of many operators, since queries that
+/// read the one before twice would double it each time.
+fn stays_one(plan: &Plan) -> bool {
+    let mut operators = 0;
+    plan.any(&mut |part| {
+        operators += 1;
+        operators > OPERATORS_MAX || matches!(part, Plan::Recursive { .. })
+    })
 }
 
 /// The plan with the column names that WITH gives.

@@ -8,7 +8,7 @@ use verso_catalog::TableDef;
 use verso_env::stack;
 use verso_exec::plan::{
     AggregateCall, Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Merge, Plan, SetCall,
-    SetOperation, SortKey, Statement as Bound, TypedExpr, Update,
+    SetOperation, SortKey, Statement as Bound, TypedExpr, Update, With,
 };
 
 use super::expression::{list, text};
@@ -56,6 +56,17 @@ impl Lines {
                 let values = assignments.iter().map(|(_, value)| value);
                 let returned = returning.iter().flat_map(|returning| &returning.exprs);
                 self.subplans(filter.iter().chain(values).chain(returned), 1);
+            }
+            Bound::With(with) => {
+                with.main().into_iter().for_each(|main| self.statement(main));
+                for part in &with.parts {
+                    let Some(name) = &part.name else { continue };
+                    self.add(1, format!("CTE {name}"));
+                    let mut inner = Lines { shown: std::mem::take(&mut self.shown), ..Lines::default() };
+                    inner.statement(&part.statement);
+                    self.shown = std::mem::take(&mut inner.shown);
+                    inner.finish().into_iter().for_each(|line| self.add(2, line));
+                }
             }
             Bound::Merge(Merge { table, joined, actions: _, output: _ }) => {
                 self.add(0, format!("Merge on {}", table.name));
@@ -287,6 +298,7 @@ fn headline(operator: &Plan) -> String {
         Plan::Shared { .. } => "CTE Scan".to_string(),
         Plan::Recursive { base: _, step: _, all, number: _ } => format!("Recursive Union{}", all_word(all)),
         Plan::Transition { .. } => "Named Tuplestore Scan".to_string(),
+        Plan::WorkTable { number, .. } if *number >= With::FIRST_NUMBER => "CTE Scan".to_string(),
         Plan::WorkTable { .. } => "WorkTable Scan".to_string(),
     }
 }

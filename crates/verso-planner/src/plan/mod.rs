@@ -31,10 +31,11 @@ use verso_catalog::{IndexDef, TableDef};
 use verso_env::stack::{self, StackExhausted};
 use verso_exec::functions::AggregateKind;
 use verso_exec::plan::{
-    AggregateCall, ExprKind, IndexAccess, KeyMatch, MergeAction, Plan, Statement, SubqueryTest, TypedExpr,
+    AggregateCall, ExprKind, IndexAccess, KeyMatch, Plan, Statement, SubqueryTest, TypedExpr,
 };
 use verso_types::{SqlType, Value};
 
+use crate::bind::before_changes;
 use crate::errors::SqlError;
 use crate::rewrite::{self, Planning};
 use terms::{Says, Term};
@@ -48,36 +49,11 @@ const COMBINATIONS_MAX: usize = 10_000;
 /// 54001 where it nests too deeply.
 pub fn choose(statement: &mut Statement, planning: Planning<'_>) -> Result<(), SqlError> {
     rewrite::statement(statement, planning)?;
-    let mut planner = Planner::default();
-    match statement {
-        Statement::Query(plan) => planner.query(plan, false),
-        Statement::Insert(insert) => {
-            planner.query(&mut insert.source, false);
-            planner.expressions(&mut insert.values);
-            if let Some(update) = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {
-                update.assignments.iter_mut().for_each(|(_, value)| planner.expression(value));
-                planner.expressions(&mut update.filter);
-            }
-            planner.expressions(insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
-        }
-        Statement::Update(update) => {
-            update.joined.iter_mut().for_each(|plan| planner.query(plan, false));
-            planner.expressions(&mut update.filter);
-            update.assignments.iter_mut().for_each(|(_, value)| planner.expression(value));
-            planner.expressions(update.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
-            update.access = for_change(&update.table, &update.columns, update.filter.as_ref());
-        }
-        Statement::Merge(merge) => {
-            planner.query(&mut merge.joined, false);
-            planner.expressions(merge.actions.iter_mut().flat_map(MergeAction::exprs_mut));
-        }
-        Statement::Delete(delete) => {
-            delete.joined.iter_mut().for_each(|plan| planner.query(plan, false));
-            planner.expressions(&mut delete.filter);
-            planner.expressions(delete.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
-            delete.access = for_change(&delete.table, &delete.columns, delete.filter.as_ref());
-        }
+    if let Statement::With(with) = statement {
+        before_changes(with);
     }
+    let mut planner = Planner::default();
+    planner.statement(statement);
     planner.finish()
 }
 
@@ -120,6 +96,26 @@ impl Planner {
 
     fn finish(self) -> Result<(), SqlError> {
         self.deep.map_or(Ok(()), |deep| Err(deep.into()))
+    }
+
+    fn statement(&mut self, statement: &mut Statement) {
+        if let Statement::With(with) = statement {
+            with.before.iter_mut().for_each(|plan| self.shared(plan));
+            with.parts.iter_mut().for_each(|part| self.statement(&mut part.statement));
+            return;
+        }
+        let (plans, exprs) = statement.parts_mut();
+        plans.into_iter().for_each(|plan| self.query(plan, false));
+        self.expressions(exprs);
+        match statement {
+            Statement::Update(update) => {
+                update.access = for_change(&update.table, &update.columns, update.filter.as_ref());
+            }
+            Statement::Delete(delete) => {
+                delete.access = for_change(&delete.table, &delete.columns, delete.filter.as_ref());
+            }
+            _ => {} // the others have no scan of their own
+        }
     }
 
     /// `limited` says that only the first rows are wanted.

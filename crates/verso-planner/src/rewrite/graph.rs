@@ -147,7 +147,7 @@ impl Rewriter<'_> {
                 let columns = self.flatten(*input, graph)?;
                 Ok(exprs.into_iter().map(|expr| substitute(expr, &columns)).collect())
             }
-            Plan::Shared { plan, .. } if is_tree(&plan) && self.is_only_reader(&plan) => {
+            Plan::Shared { plan, fence: false, .. } if is_tree(&plan) && self.is_only_reader(&plan) => {
                 self.flatten(Arc::unwrap_or_clone(plan), graph)
             }
             plan => Ok(graph.leaf(plan)),

@@ -34,7 +34,7 @@ mod unnest;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use verso_exec::plan::{ExprKind, Merge, MergeAction, Plan, Statement, TypedExpr};
+use verso_exec::plan::{ExprKind, Plan, Statement, TypedExpr};
 
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
@@ -44,36 +44,7 @@ use verso_env::stack::check;
 /// Rewrites a statement, the queries within its expressions included.
 pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Result<(), SqlError> {
     let mut rewriter = Rewriter::new(planning);
-    let mut plans: Vec<&mut Plan> = Vec::new();
-    let mut exprs: Vec<&mut TypedExpr> = Vec::new();
-    match statement {
-        Statement::Query(plan) => plans.push(plan),
-        Statement::Insert(insert) => {
-            plans.push(&mut insert.source);
-            exprs.extend(&mut insert.values);
-            if let Some(update) = insert.on_conflict.as_mut().and_then(|clause| clause.update.as_mut()) {
-                exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
-                exprs.extend(&mut update.filter);
-            }
-            exprs.extend(insert.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
-        }
-        Statement::Update(update) => {
-            plans.extend(&mut update.joined);
-            exprs.extend(&mut update.filter);
-            exprs.extend(update.assignments.iter_mut().map(|(_, value)| value));
-            exprs.extend(update.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
-        }
-        Statement::Merge(merge) => {
-            let Merge { joined, actions, .. } = merge;
-            plans.push(joined);
-            exprs.extend(actions.iter_mut().flat_map(MergeAction::exprs_mut));
-        }
-        Statement::Delete(delete) => {
-            plans.extend(&mut delete.joined);
-            exprs.extend(&mut delete.filter);
-            exprs.extend(delete.returning.iter_mut().flat_map(|returning| &mut returning.exprs));
-        }
-    }
+    let (plans, exprs) = statement.parts_mut();
     plans.iter().try_for_each(|plan| rewriter.count(plan))?;
     exprs.iter().try_for_each(|expr| rewriter.count_in(expr))?;
     plans.into_iter().try_for_each(|plan| rewriter.root(plan))?;

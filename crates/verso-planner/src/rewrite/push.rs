@@ -118,7 +118,7 @@ impl Rewriter<'_> {
     /// The inputs for themselves, and the conditions above the operator.
     fn below(&mut self, plan: Plan, conditions: Vec<TypedExpr>) -> Result<Plan, SqlError> {
         let mut plan = match plan {
-            Plan::Shared { plan, columns } => return self.reader(plan, columns, conditions),
+            Plan::Shared { plan, columns, fence } => return self.reader(plan, columns, fence, conditions),
             other => other,
         };
         let (repeats_right, mut number) = (matches!(plan, Plan::Apply { .. } | Plan::Recursive { .. }), 0);

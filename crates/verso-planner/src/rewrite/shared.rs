@@ -1,5 +1,5 @@
 //! Rule `inline`: a query of WITH that is read once becomes part of its reader; one read several times, or whose result
-//! may differ each time, is computed once per statement.
+//! may differ each time, is computed once per statement, and so is one AS MATERIALIZED.
 //!
 //! Termination: each replacement removes one `Shared`, and what it puts there is walked as an input (R3). A shared plan
 //! that stays is rewritten when it is first met (R4); the references make no circle, since a query of WITH can name only
@@ -54,9 +54,10 @@ impl Rewriter<'_> {
         &mut self,
         plan: Arc<Plan>,
         columns: Vec<OutputColumn>,
+        fence: bool,
         conditions: Vec<TypedExpr>,
     ) -> Result<Plan, SqlError> {
-        if self.is_only_reader(&plan) {
+        if !fence && self.is_only_reader(&plan) {
             return self.push(Arc::unwrap_or_clone(plan), conditions);
         }
         let address = Arc::as_ptr(&plan);
@@ -72,6 +73,6 @@ impl Rewriter<'_> {
                 own
             }
         };
-        Ok(super::push::keep(Plan::Shared { plan: rewritten, columns }, conditions))
+        Ok(super::push::keep(Plan::Shared { plan: rewritten, columns, fence }, conditions))
     }
 }

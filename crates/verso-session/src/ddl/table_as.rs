@@ -30,10 +30,8 @@ impl Schema<'_> {
             );
             return Ok(tag("CREATE TABLE AS"));
         }
-        let Bound::Query(source) = binder.statement(&Statement::Query(create.query.clone()))? else {
-            return Err(SqlError::internal("a query that is none").into());
-        };
-        let output = source.output();
+        let mut query = binder.statement(&Statement::Query(create.query.clone()))?;
+        let output = query.output();
         if create.columns.len() > output.len() {
             return Err(SqlError::syntax("too many column names were specified").into());
         }
@@ -58,8 +56,18 @@ impl Schema<'_> {
             let table = frame.catalog.table(create.name.schema_text(), name);
             let table = table.ok_or_else(|| SqlError::internal("the new table is not there"))?;
             let values = output.iter().enumerate().map(|(n, column)| TypedExpr::column(n, column.ty.clone()));
+            let filled = match &mut query {
+                Bound::With(with) => with.main_mut(),
+                query => Some(query),
+            };
+            let Some(Bound::Query(source)) = filled.as_deref() else {
+                return Err(SqlError::internal("a query that is none").into());
+            };
             let insert = Insert::plain(table, source.clone(), values.collect());
-            frame.count(&Bound::Insert(insert), params)
+            if let Some(filled) = filled {
+                *filled = Bound::Insert(insert);
+            }
+            frame.count(&query, params)
         })?;
         Ok(CommandTag::counted("SELECT", rows))
     }

@@ -11,6 +11,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Update(_) => "UPDATE",
         Statement::Delete(_) => "DELETE",
         Statement::Merge(_) => "MERGE",
+        Statement::Query(query) if query.changes_rows() => "SELECT",
         Statement::CreateTable(_) => "CREATE TABLE",
         Statement::CreateTableAs(_) => "CREATE TABLE AS",
         Statement::CreateSequence(_) => "CREATE SEQUENCE",

@@ -67,7 +67,7 @@ impl Planned {
         Planned {
             version,
             time_zone: time_zone.clone(),
-            returns: matches!(bound, Bound::Query(_)) || !columns.is_empty(),
+            returns: bound.is_query() || !columns.is_empty(),
             streams: matches!(&bound, Bound::Query(plan) if !calls_users(plan)),
             columns,
             bound,
@@ -81,12 +81,16 @@ impl Planned {
 
     /// The first word of its tag.
     pub(crate) fn word(&self) -> &'static str {
-        match self.bound {
-            Bound::Query(_) => "SELECT",
-            Bound::Insert(_) => "INSERT 0",
-            Bound::Update(_) => "UPDATE",
-            Bound::Delete(_) => "DELETE",
-            Bound::Merge(_) => "MERGE",
+        let bound = match &self.bound {
+            Bound::With(with) => with.main(),
+            other => Some(other),
+        };
+        match bound {
+            Some(Bound::Query(_) | Bound::With(_)) | None => "SELECT",
+            Some(Bound::Insert(_)) => "INSERT 0",
+            Some(Bound::Update(_)) => "UPDATE",
+            Some(Bound::Delete(_)) => "DELETE",
+            Some(Bound::Merge(_)) => "MERGE",
         }
     }
 }

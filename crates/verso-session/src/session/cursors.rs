@@ -23,6 +23,10 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<CommandTag, SqlError> {
         let name = &cursor.name.text;
+        if matches!(&cursor.query.statement, Statement::Query(query) if query.changes_rows()) {
+            let text = "DECLARE CURSOR must not contain data-modifying statements in WITH";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
         let Transaction { series, autocommit, .. } = self.transaction;
         let block = series || !autocommit || self.transaction.is_open();
         if !block && !cursor.hold {

@@ -287,7 +287,7 @@ impl Little {
         let ordered = Plan::DistinctOn { input: Box::new(sort), keys: keys() };
         cases.push(("distinct on in order", true, ordered, first(&sorted)));
         let shared = Arc::new(scan(&self.many, None));
-        let read = || Plan::Shared { plan: Arc::clone(&shared), columns: shared.output() };
+        let read = || Plan::Shared { plan: Arc::clone(&shared), columns: shared.output(), fence: false };
         let twice = Plan::Append { inputs: vec![read(), read()] };
         cases.push(("with", true, twice, [many.clone(), many].concat()));
         cases

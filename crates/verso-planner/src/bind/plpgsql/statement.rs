@@ -114,6 +114,10 @@ impl Body<'_> {
             Syntax::Return(value) => self.return_value(value.as_ref())?,
             Syntax::ReturnNext(value) => self.return_next(value.as_ref())?,
             Syntax::ReturnQuery(query) => self.return_query(query)?,
+            Syntax::Perform(query) if query.changes_rows() => {
+                let statement = self.binder.statement(&syntax::Statement::Query((**query).clone()))?;
+                PlStatementKind::Sql { statement: Box::new(statement), into: None }
+            }
             Syntax::Perform(query) => {
                 let query = self.binder.query(query)?;
                 PlStatementKind::Sql { statement: planned(&self.binder, query)?, into: None }

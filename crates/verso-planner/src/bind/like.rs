@@ -1,0 +1,103 @@
+//! Operators that have no entry among the functions: LIKE as `~~`, and any operator in front of ANY or ALL (array).
+
+use verso_exec::functions::{candidates, operator_candidates};
+use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, SetCall, TypedExpr};
+use verso_types::{CastKind, SqlType};
+
+use super::Binder;
+use super::resolve::{self, Resolution, operator_error};
+use crate::errors::{SqlError, sqlstate};
+
+type Located = (TypedExpr, u32);
+
+impl Binder<'_> {
+    /// What such an operator means; none for one of the functions.
+    pub(super) fn derived_operator(
+        &self,
+        op: &str,
+        operands: &[Located],
+        point: u32,
+    ) -> Result<Option<TypedExpr>, SqlError> {
+        let [left, right] = operands else { return Ok(None) };
+        match op {
+            "~~" | "!~~" | "~~*" | "!~~*" => self.like_operator(op, left, right, point).map(Some),
+            _ if !operator_candidates(op).is_empty() => Ok(None),
+            _ => match (op.strip_suffix(" ANY"), op.strip_suffix(" ALL")) {
+                (Some(op), _) => self.each_element(op, left, right, false, point).map(Some),
+                (None, Some(op)) => self.each_element(op, left, right, true, point).map(Some),
+                (None, None) => Ok(None),
+            },
+        }
+    }
+
+    /// `a ~~ b` and its relatives.
+    fn like_operator(
+        &self,
+        op: &str,
+        left: &Located,
+        right: &Located,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
+        let types = [left.0.ty.clone(), right.0.ty.clone()];
+        if !types.iter().all(|ty| ty.is_text() || resolve::implicit(ty, &SqlType::Text)) {
+            return Err(operator_error(op, &types, &Resolution::None).at(point));
+        }
+        let text = |(expr, at): &Located| self.coerce(expr.clone(), *at, &SqlType::Text, CastKind::Implicit);
+        let kind = K::Like {
+            arg: Box::new(text(left)?),
+            pattern: Box::new(text(right)?),
+            escape: None,
+            negated: op.starts_with('!'),
+            case_insensitive: op.ends_with('*'),
+        };
+        Ok(TypedExpr::new(kind, SqlType::Bool))
+    }
+
+    /// `a op ANY (array)`, `a op ALL (array)`: over the rows of its elements.
+    fn each_element(
+        &self,
+        op: &str,
+        left: &Located,
+        right: &Located,
+        all: bool,
+        point: u32,
+    ) -> Result<TypedExpr, SqlError> {
+        let array = match &right.0.ty {
+            SqlType::Unknown => {
+                let texts = SqlType::Array(Box::new(SqlType::Text));
+                self.coerce(right.0.clone(), right.1, &texts, CastKind::Explicit)?
+            }
+            _ => right.0.clone(),
+        };
+        let SqlType::Array(element) = array.ty.clone() else {
+            let text = "op ANY/ALL (array) requires array on right side";
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(point));
+        };
+        let left = match left.0.ty {
+            SqlType::Unknown => self.coerce(left.0.clone(), left.1, &element, CastKind::Implicit)?,
+            _ => left.0.clone(),
+        };
+        let Some(function) = candidates("unnest").first().copied() else {
+            return Err(SqlError::internal("a function that is not there"));
+        };
+        let args = vec![TypedExpr::new(K::Outer(1), array.ty.clone())];
+        let columns = vec![OutputColumn::new("unnest", (*element).clone())];
+        let plan = Plan::FunctionScan { call: SetCall::Builtin { function, args }, columns };
+        let ours = TypedExpr::new(K::Outer(0), left.ty.clone());
+        let theirs = TypedExpr::column(0, (*element).clone());
+        let test = self.operator(op, vec![(ours, point), (theirs, point)], point)?;
+        if test.ty != SqlType::Bool {
+            let text = "op ANY/ALL (array) requires operator to yield boolean";
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(point));
+        }
+        let is_list = matches!(array.kind, K::Array(_));
+        let missing =
+            TypedExpr::new(K::IsNull { arg: Box::new(array.clone()), negated: false }, SqlType::Bool);
+        let decided = self.decided(plan, vec![left, array], test, all, point)?;
+        if is_list {
+            return Ok(decided);
+        }
+        let branches = vec![(missing, TypedExpr::null(SqlType::Bool))];
+        Ok(TypedExpr::new(K::Case { branches, otherwise: Some(Box::new(decided)) }, SqlType::Bool))
+    }
+}

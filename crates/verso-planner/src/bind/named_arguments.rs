@@ -1,0 +1,111 @@
+//! Arguments given by name: `f(a => x)`.
+//!
+//! The call is bound as if its arguments stood in the order of the function's parameters, defaults filled in.
+
+use std::borrow::Cow;
+
+use super::Binder;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Call, Expr, ExprKind, Literal};
+
+/// A parameter and the number that it is if it is not given.
+type Parameter<'p> = (&'p str, Option<&'static str>);
+
+/// Built-in functions whose parameters have names, as PostgreSQL gives them.
+static NAMED: &[(&str, &[Parameter<'static>])] = &[
+    ("make_date", &[("year", None), ("month", None), ("day", None)]),
+    ("make_time", &[("hour", None), ("min", None), ("sec", None)]),
+    (
+        "make_timestamp",
+        &[("year", None), ("month", None), ("mday", None), ("hour", None), ("min", None), ("sec", None)],
+    ),
+    (
+        "make_timestamptz",
+        &[("year", None), ("month", None), ("mday", None), ("hour", None), ("min", None), ("sec", None)],
+    ),
+    (
+        "make_timestamptz",
+        &[
+            ("year", None),
+            ("month", None),
+            ("mday", None),
+            ("hour", None),
+            ("min", None),
+            ("sec", None),
+            ("timezone", None),
+        ],
+    ),
+    (
+        "make_interval",
+        &[
+            ("years", Some("0")),
+            ("months", Some("0")),
+            ("weeks", Some("0")),
+            ("days", Some("0")),
+            ("hours", Some("0")),
+            ("mins", Some("0")),
+            ("secs", Some("0.0")),
+        ],
+    ),
+];
+
+impl Binder<'_> {
+    /// The call with its arguments in order.
+    pub(super) fn positional<'s>(&self, call: &'s Call) -> Result<Cow<'s, Call>, SqlError> {
+        let Some(first) = call.names.first() else { return Ok(Cow::Borrowed(call)) };
+        for (n, name) in call.names.iter().enumerate() {
+            if call.names[..n].iter().any(|other| other.text == name.text) {
+                let text = format!("argument name \"{}\" used more than once", name.text);
+                return Err(SqlError::syntax(text).at(name.at.start));
+            }
+        }
+        let function = call.name.name.text.as_str();
+        let schema = call.name.schema_text();
+        let built_in = NAMED
+            .iter()
+            .filter(|(name, _)| *name == function && schema.is_none_or(|schema| schema == "pg_catalog"));
+        let built_in = built_in.map(|(_, parameters)| parameters.to_vec());
+        let users = match schema {
+            Some("pg_catalog") => &[],
+            schema => self.catalog.functions(schema, function),
+        };
+        let users = users.iter().map(|user| user.args.iter().map(|arg| (&*arg.name, None)).collect());
+        let mut found =
+            built_in.chain(users).filter_map(|parameters: Vec<Parameter<'_>>| ordered(call, &parameters));
+        match found.next() {
+            Some(args) => Ok(Cow::Owned(Call { args, names: Vec::new(), ..call.clone() })),
+            None => {
+                let text = format!("function {}(… {} => …) does not exist", call.name, first.text);
+                Err(SqlError::new(sqlstate::UNDEFINED_FUNCTION, text)
+                    .with_hint(
+                        "No function matches the given name and argument types. You might need to add explicit type casts.",
+                    )
+                    .at(call.name.at().start))
+            }
+        }
+    }
+}
+
+/// The arguments in the order of the parameters; none where they do not fit.
+fn ordered(call: &Call, parameters: &[Parameter<'_>]) -> Option<Vec<Expr>> {
+    let plain = call.args.len() - call.names.len();
+    let mut args: Vec<Option<Expr>> = vec![None; parameters.len()];
+    for (n, arg) in call.args.iter().enumerate() {
+        let at = match n.checked_sub(plain) {
+            None => n,
+            Some(n) => parameters.iter().position(|(name, _)| *name == call.names[n].text)?,
+        };
+        let place = args.get_mut(at)?;
+        if place.replace(arg.clone()).is_some() {
+            return None;
+        }
+    }
+    let at = call.name.at();
+    let filled = args.into_iter().zip(parameters).map(|(arg, (_, default))| {
+        arg.or_else(|| {
+            let kind = ExprKind::Literal(Literal::Number((*default)?.to_string()));
+            Some(Expr { kind, at, point: at.start })
+        })
+    });
+    filled.collect()
+}
