@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_exec::exec::reads_whole;
+use verso_exec::exec::{Probes, execute, reads_whole};
 use verso_exec::plan::{Delete, Plan, Statement as Bound, TypedExpr, Update};
 use verso_exec::{ExecContext, ExecError};
 use verso_types::{Batch, SqlType, Value};
@@ -12,30 +12,38 @@ use crate::client::Results;
 use crate::failure::Failure;
 use crate::frame::Frame;
 use crate::plans::{QUERY_PLAN, text_columns};
+use verso_parser::syntax::ExplainOptions;
 use verso_planner::errors::SqlError;
 use verso_planner::explain::Lines;
 
-/// EXPLAIN [ANALYZE].
+/// EXPLAIN.
 pub(crate) fn explain(
     frame: &Frame<'_>,
     bound: &Bound,
-    analyze: bool,
+    options: ExplainOptions,
     params: &[Value],
     results: &mut Results<'_>,
 ) -> Result<CommandTag, Failure> {
     let mut shown = bound.clone();
     frame.with_context(params, |cx| settle(cx, &mut shown))?;
+    let clock = || frame.services.clocks.nanos();
+    let probes = Probes::new(options.timing.then_some(&clock));
     let mut lines = Lines::default();
-    lines.statement(&shown);
-    if analyze {
-        let start = frame.services.clocks.nanos();
+    if options.analyze {
+        let start = clock();
         results.counts_only = true;
-        let rows = frame.execute(bound, params, results);
+        let rows = frame.with_context(params, |cx| execute(&shown, &cx.measured(&probes), results));
         results.counts_only = false;
-        let rows = rows?;
-        let nanos = frame.services.clocks.nanos().saturating_sub(start);
+        let rows = results.outcome(rows)?;
+        let nanos = clock().saturating_sub(start);
+        lines = Lines::measured(&probes);
+        lines.statement(&shown);
         lines.add(0, format!("Rows: {rows}"));
-        lines.add(0, format!("Execution Time: {:.3} ms", nanos as f64 / 1e6));
+        if options.summary {
+            lines.add(0, format!("Execution Time: {:.3} ms", nanos as f64 / 1e6));
+        }
+    } else {
+        lines.statement(&shown);
     }
     let lines = lines.finish();
     let mut batch = Batch::of_types(&[SqlType::Text]);

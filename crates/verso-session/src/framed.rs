@@ -56,9 +56,9 @@ pub(crate) fn statement(
         Statement::Call(call) => procedure(frame, &binder, call, job.params, results)?,
         Statement::Copy(copy) => copy::copy(frame, &binder, copy, results)?,
         Statement::CreateTableAs(create) => ddl::create_table_as(frame, &binder, create, job.params)?,
-        Statement::Explain { analyze, statement } => {
+        Statement::Explain { options, statement } => {
             let bound = binder.statement(statement)?;
-            explain(frame, &bound, *analyze, job.params, results)?
+            explain(frame, &bound, *options, job.params, results)?
         }
         other => ddl::define(frame, &binder, other)?,
     };

@@ -9,6 +9,7 @@ use verso_catalog::{CatalogError, CatalogSnapshot, FunctionDef, ObjectKind, Sequ
 use verso_types::{Batch, Value};
 
 use super::Tables;
+use super::probe::Probes;
 use super::subquery::StatementState;
 use super::trigger::Transitions;
 use crate::context::{AdvisoryCall, EvalContext, Runtime, Services, TransactionEnds};
@@ -56,6 +57,8 @@ pub struct ExecContext<'a> {
     transitions: Option<&'a Transitions>,
     /// What `Plan::External` yields.
     pub(crate) external: Option<&'a dyn ExternalRows>,
+    /// Where operators note what they do.
+    pub(crate) probes: Option<&'a Probes<'a>>,
 }
 
 impl<'a> ExecContext<'a> {
@@ -82,6 +85,7 @@ impl<'a> ExecContext<'a> {
             ends: None,
             transitions: None,
             external: None,
+            probes: None,
         }
     }
 
@@ -100,6 +104,12 @@ impl<'a> ExecContext<'a> {
     /// What ends the transaction, where that may be done.
     pub(crate) fn ends(&self) -> Option<&'a dyn TransactionEnds> {
         self.ends
+    }
+
+    /// The same with measures of what operators do.
+    #[must_use]
+    pub fn measured<'b>(&'b self, probes: &'b Probes<'b>) -> ExecContext<'b> {
+        ExecContext { external: self.external, probes: Some(probes), ..self.with_params(self.params) }
     }
 
     /// The same for one execution of a statement: results of subqueries that depend on nothing are kept in `state`.
@@ -151,6 +161,7 @@ impl<'a> ExecContext<'a> {
             ends: None,
             transitions: self.transitions,
             external: None,
+            probes: self.probes,
         }
     }
 

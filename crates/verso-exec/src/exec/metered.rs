@@ -1,5 +1,5 @@
 //! What goes around every operator: its batches are charged, and it is asked for no further one once its statement is
-//! cancelled. Each is one more level of the stack, so that is looked at, too.
+//! cancelled. Each is one more level of the stack, so that is looked at, too. EXPLAIN ANALYZE measures it here.
 
 use verso_env::stack;
 use verso_types::Batch;
@@ -14,11 +14,14 @@ pub(crate) struct MeteredOperator {
     input: Box<dyn Operator>,
     /// Made when a batch is no longer small.
     held: Option<Reservation>,
+    /// The address of its plan, under which it is measured, and whether it has yielded rows since it was opened.
+    place: usize,
+    yielded: bool,
 }
 
 impl MeteredOperator {
-    pub fn new(input: Box<dyn Operator>) -> Self {
-        Self { input, held: None }
+    pub fn new(input: Box<dyn Operator>, place: usize) -> Self {
+        Self { input, held: None, place, yielded: false }
     }
 
     /// Charges the batch as it is now.
@@ -34,7 +37,12 @@ impl Operator for MeteredOperator {
     fn open(&mut self, cx: &ExecContext<'_>) -> Result<()> {
         stack::check()?;
         cx.check_cancelled()?;
-        self.input.open(cx)
+        let Some(probes) = cx.probes else { return self.input.open(cx) };
+        self.yielded = false;
+        let start = probes.now();
+        let opened = self.input.open(cx);
+        probes.opened(self.place, start);
+        opened
     }
 
     fn bound(&mut self, rows: u64) {
@@ -47,7 +55,17 @@ impl Operator for MeteredOperator {
         if self.held.as_ref().is_some_and(|held| held.bytes() > KEEP_BYTES as u64) {
             out.recycle(KEEP_BYTES);
         }
-        let more = self.input.next(cx, out)?;
+        let more = match cx.probes {
+            None => self.input.next(cx, out)?,
+            Some(probes) => {
+                let start = probes.now();
+                let more = self.input.next(cx, out)?;
+                let rows = if more { out.rows as u64 } else { 0 };
+                probes.yielded(self.place, start, rows, !self.yielded);
+                self.yielded |= rows > 0 || !more;
+                more
+            }
+        };
         let bytes = out.heap_bytes() as u64;
         if bytes > SMALL_BYTES || self.held.is_some() {
             self.charge(cx, bytes)?;

@@ -39,6 +39,7 @@ mod operator;
 mod order;
 mod passes;
 mod pipeline;
+mod probe;
 mod set_operation;
 mod set_project;
 mod sort;
@@ -56,6 +57,7 @@ mod with;
 pub use access::reads_whole;
 pub use context::{ExecContext, ExternalRows};
 pub use foreign::{check_deferred_key, check_foreign_key, checks_over, keep_others, key_columns_read};
+pub use probe::{Measured, Probes};
 pub(crate) use source::cast_row;
 pub use statement::{Compiled, Sink, execute};
 pub use tables::{

@@ -87,7 +87,7 @@ pub(crate) fn compile(plan: &Plan, executor: Executor) -> Box<dyn Operator> {
     if stack::check().is_err() {
         return Box::new(TooDeep);
     }
-    Box::new(MeteredOperator::new(operator(plan, executor)))
+    Box::new(MeteredOperator::new(operator(plan, executor), std::ptr::from_ref(plan).addr()))
 }
 
 fn operator(plan: &Plan, executor: Executor) -> Box<dyn Operator> {

@@ -1,7 +1,7 @@
 //! EXPLAIN and its options.
 //!
-//! Those that ask PostgreSQL for more or less than there is to say of our plans are read, and checked as it checks them,
-//! and change nothing.
+//! ANALYZE, TIMING and SUMMARY say what is shown. The others, which ask PostgreSQL for more or less than there is to say of our
+//! plans, are read, and checked as it checks them, and change nothing.
 
 use super::lexer::Token;
 
@@ -9,7 +9,7 @@ use super::cursor::Cursor;
 use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
-use crate::syntax::Statement;
+use crate::syntax::{ExplainOptions, Statement};
 
 /// Options that are on or off.
 const FLAGS: [&str; 10] = [
@@ -28,7 +28,7 @@ const FLAGS: [&str; 10] = [
 /// `EXPLAIN [(option, …) | [ANALYZE] [VERBOSE]] statement`.
 pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
-    let analyze = if matches!(cursor.peek(), Token::LParen) && is_option_list(cursor) {
+    let options = if matches!(cursor.peek(), Token::LParen) && is_option_list(cursor) {
         cursor.advance();
         let options = cursor.list(option)?;
         cursor.expect_token(&Token::RParen)?;
@@ -36,7 +36,7 @@ pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
     } else {
         let analyze = cursor.accept(&["analyze"]) || cursor.accept(&["analyse"]);
         cursor.accept(&["verbose"]);
-        analyze
+        ExplainOptions { analyze, timing: analyze, summary: analyze }
     };
     let at = cursor.here();
     if cursor.is(&["explain"]) {
@@ -48,7 +48,7 @@ pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
         | Statement::Insert(_)
         | Statement::Update(_)
         | Statement::Delete(_)
-        | Statement::Merge(_) => Ok(Statement::Explain { analyze, statement: Box::new(statement) }),
+        | Statement::Merge(_) => Ok(Statement::Explain { options, statement: Box::new(statement) }),
         _ => Err(cursor.source().near(at.start)),
     }
 }
@@ -97,10 +97,10 @@ fn option(cursor: &mut Cursor<'_>) -> Result<(String, bool), SyntaxError> {
     Ok((name, on))
 }
 
-/// Which options go together; whether the statement is run.
-fn check(options: &[(String, bool)]) -> Result<bool, SyntaxError> {
-    let is_on =
-        |wanted: &str| options.iter().rev().find(|(name, _)| name == wanted).is_some_and(|(_, on)| *on);
+/// Which options go together, and what they say.
+fn check(options: &[(String, bool)]) -> Result<ExplainOptions, SyntaxError> {
+    let given = |wanted: &str| options.iter().rev().find(|(name, _)| name == wanted).map(|(_, on)| *on);
+    let is_on = |wanted: &str| given(wanted).unwrap_or(false);
     let analyze = is_on("analyze");
     let wrong = |text: String| Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
     match ["wal", "timing", "serialize"].into_iter().find(|name| is_on(name) && !analyze) {
@@ -108,6 +108,10 @@ fn check(options: &[(String, bool)]) -> Result<bool, SyntaxError> {
         None if analyze && is_on("generic_plan") => {
             wrong("EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together".to_string())
         }
-        None => Ok(analyze),
+        None => Ok(ExplainOptions {
+            analyze,
+            timing: given("timing").unwrap_or(analyze),
+            summary: given("summary").unwrap_or(analyze),
+        }),
     }
 }

@@ -151,7 +151,7 @@ fn errors_behind_operators_that_were_cut_apart_point_into_the_text() {
 #[test]
 fn options_of_explain_are_checked_as_postgresql_does() {
     let analyzes = |options: &str| match one(&format!("EXPLAIN {options} SELECT 1")) {
-        Statement::Explain { analyze, .. } => analyze,
+        Statement::Explain { options, .. } => options.analyze,
         other => panic!("{other:?}"),
     };
     for options in [

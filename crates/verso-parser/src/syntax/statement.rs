@@ -85,8 +85,8 @@ pub enum Statement {
     Call(Call),
     /// EXPLAIN.
     Explain {
-        /// Run it and count.
-        analyze: bool,
+        /// What is shown.
+        options: ExplainOptions,
         /// The statement.
         statement: Box<Statement>,
     },
@@ -189,4 +189,15 @@ pub enum Statement {
     Fetch(Fetch),
     /// CLOSE; none is ALL.
     Close(Option<Name>),
+}
+
+/// What EXPLAIN shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExplainOptions {
+    /// ANALYZE: the statement is run, and what its operators have done is shown.
+    pub analyze: bool,
+    /// TIMING: with the time that each has taken.
+    pub timing: bool,
+    /// SUMMARY: and the time of all of it.
+    pub summary: bool,
 }

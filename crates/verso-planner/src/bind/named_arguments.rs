@@ -1,8 +1,10 @@
-//! Arguments given by name: `f(a => x)`.
+//! Arguments given by name, `f(a => x)`, and as a list, `f(VARIADIC ARRAY[x, y])`.
 //!
 //! The call is bound as if its arguments stood in the order of the function's parameters, defaults filled in.
 
 use std::borrow::Cow;
+
+use verso_exec::functions::candidates;
 
 use super::Binder;
 use crate::errors::{SqlError, sqlstate};
@@ -50,8 +52,16 @@ static NAMED: &[(&str, &[Parameter<'static>])] = &[
 ];
 
 impl Binder<'_> {
-    /// The call with its arguments in order.
+    /// The call with its arguments in order, one by one.
     pub(super) fn positional<'s>(&self, call: &'s Call) -> Result<Cow<'s, Call>, SqlError> {
+        if let Some(ExprKind::Array(elements)) =
+            call.args.last().filter(|_| call.variadic).map(|arg| &arg.kind)
+            && candidates(&call.name.name.text).iter().any(|entry| entry.variadic)
+        {
+            // VARIADIC and a list written out: as if its elements stood there.
+            let given = call.args[..call.args.len() - 1].iter().chain(elements).cloned().collect();
+            return Ok(Cow::Owned(Call { args: given, variadic: false, ..call.clone() }));
+        }
         let Some(first) = call.names.first() else { return Ok(Cow::Borrowed(call)) };
         for (n, name) in call.names.iter().enumerate() {
             if call.names[..n].iter().any(|other| other.text == name.text) {

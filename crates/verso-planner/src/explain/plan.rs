@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use verso_catalog::TableDef;
 use verso_env::stack;
+use verso_exec::exec::{Measured, Probes};
 use verso_exec::plan::{
     AggregateCall, Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Merge, Plan, SetCall,
     SetOperation, SortKey, Statement as Bound, TypedExpr, Update, With,
@@ -15,13 +16,20 @@ use super::expression::{list, text};
 
 /// The lines of a plan.
 #[derive(Default)]
-pub struct Lines {
+pub struct Lines<'p> {
     lines: Vec<String>,
+    /// What its operators have done.
+    probes: Option<&'p Probes<'p>>,
     /// Plans read in several places that are shown already, by address.
     shown: HashSet<*const Plan>,
 }
 
-impl Lines {
+impl<'p> Lines<'p> {
+    /// Lines that say what operators have done.
+    pub fn measured(probes: &'p Probes<'p>) -> Lines<'p> {
+        Lines { probes: Some(probes), ..Lines::default() }
+    }
+
     /// Adds a line.
     pub fn add(&mut self, depth: usize, line: impl Display) {
         self.lines.push(format!("{}{line}", "  ".repeat(depth)));
@@ -62,7 +70,11 @@ impl Lines {
                 for part in &with.parts {
                     let Some(name) = &part.name else { continue };
                     self.add(1, format!("CTE {name}"));
-                    let mut inner = Lines { shown: std::mem::take(&mut self.shown), ..Lines::default() };
+                    let mut inner = Lines {
+                        shown: std::mem::take(&mut self.shown),
+                        probes: self.probes,
+                        ..Lines::default()
+                    };
                     inner.statement(&part.statement);
                     self.shown = std::mem::take(&mut inner.shown);
                     inner.finish().into_iter().for_each(|line| self.add(2, line));
@@ -151,7 +163,7 @@ impl Lines {
         if stack::check().is_err() {
             return self.add(depth, "…");
         }
-        self.add(depth, headline(operator));
+        self.add(depth, format!("{}{}", headline(operator), self.actual(operator)));
         self.details(operator, depth + 1);
         if let Plan::Shared { plan, .. } = operator
             && !self.shown.insert(Arc::as_ptr(plan))
@@ -162,6 +174,22 @@ impl Lines {
             self.plan(input, depth + 1);
         }
         self.subplans(operator.exprs(), depth + 1);
+    }
+
+    /// What an operator has done, by loop; nothing where it did not run by itself.
+    fn actual(&self, operator: &Plan) -> String {
+        let Some(probes) = self.probes else { return String::new() };
+        let Some(Measured { loops, rows, first_nanos, nanos }) =
+            probes.of(operator).filter(|own| own.loops > 0)
+        else {
+            return String::new();
+        };
+        let each = |sum: u64, unit: f64| sum as f64 / unit / loops as f64;
+        let times = match probes.is_timed() {
+            true => format!("time={:.3}..{:.3} ", each(first_nanos, 1e6), each(nanos, 1e6)),
+            false => String::new(),
+        };
+        format!(" (actual {times}rows={:.2} loops={loops})", each(rows, 1.0))
     }
 
     /// The lines that belong to an operator, below its first.

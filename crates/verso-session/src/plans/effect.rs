@@ -38,9 +38,9 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Rename { .. } => "ALTER TABLE",
         Statement::Reindex { .. } => "REINDEX",
         Statement::Do(_) => "DO",
-        Statement::Explain { analyze: true, statement } => return changes(statement),
+        Statement::Explain { options, statement } if options.analyze => return changes(statement),
         Statement::AlterDatabase { .. } => "ALTER DATABASE",
-        Statement::Explain { analyze: false, .. }
+        Statement::Explain { .. }
         | Statement::Query(_)
         | Statement::Copy(_)
         | Statement::Begin(_)
