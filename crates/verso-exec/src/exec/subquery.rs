@@ -5,7 +5,7 @@
 //! Q2. What is kept lasts as long as the execution of the statement: nothing outlives a change of the tables.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
@@ -42,9 +42,7 @@ impl StatementState {
     pub(super) fn changes_first(&self, table: u32, place: i64) -> bool {
         self.changed.borrow_mut().as_mut().is_none_or(|changed| changed.insert((table, place)))
     }
-}
 
-impl StatementState {
     /// What is kept of the plan at this address is asked anew.
     pub(super) fn forget(&self, address: usize) {
         self.shared.borrow_mut().remove(&address);
