@@ -1,6 +1,7 @@
 //! Sessions over a real engine.
 
 mod cache;
+mod campaign;
 mod cursors;
 mod direct;
 mod experiment;
