@@ -37,14 +37,21 @@ impl Dimension {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Shape(Box<[Dimension]>);
 
-/// The value of an array type.
+/// The value of an array type: one word, so that a [`Value`] stays small.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Array {
+pub struct Array(Arc<Parts>);
+
+#[derive(Debug, PartialEq)]
+struct Parts {
     values: Arc<[Value]>,
     shape: Option<Arc<Shape>>,
 }
 
 impl Array {
+    fn of(values: Arc<[Value]>, shape: Option<Arc<Shape>>) -> Array {
+        Array(Arc::new(Parts { values, shape }))
+    }
+
     /// An array of these dimensions, the elements in row-major order. Without elements it has no dimension.
     /// # Errors
     /// 54000 for more dimensions or elements than there may be, or bounds beyond an integer; XX001 where the number of
@@ -57,7 +64,7 @@ impl Array {
         }
         let plain = count == 0 || matches!(dimensions, [Dimension { lower: 1, .. }]);
         let shape = (!plain).then(|| Arc::new(Shape(dimensions.into())));
-        Ok(Array { values, shape })
+        Ok(Array::of(values, shape))
     }
 
     /// The array of arrays of one shape, which becomes its inner dimensions; NULL counts as an array without elements.
@@ -113,49 +120,49 @@ impl Array {
     /// The same dimensions around other elements, which are as many.
     #[must_use]
     pub fn with_values(&self, values: Vec<Value>) -> Array {
-        let shape = self.shape.clone().filter(|_| values.len() == self.values.len());
-        Array { values: values.into(), shape }
+        let shape = self.0.shape.clone().filter(|_| values.len() == self.len());
+        Array::of(values.into(), shape)
     }
 
     /// The dimensions, the outermost first; none of an array without elements.
     #[must_use]
     pub fn dimensions(&self) -> Vec<Dimension> {
-        match &self.shape {
+        match &self.0.shape {
             Some(shape) => shape.0.to_vec(),
-            None if self.values.is_empty() => Vec::new(),
-            None => vec![Dimension { length: self.values.len() as i32, lower: 1 }],
+            None if self.is_empty() => Vec::new(),
+            None => vec![Dimension { length: self.len() as i32, lower: 1 }],
         }
     }
 
     /// How many dimensions there are.
     #[must_use]
     pub fn dimension_count(&self) -> usize {
-        self.shape.as_ref().map_or(usize::from(!self.values.is_empty()), |shape| shape.0.len())
+        self.0.shape.as_ref().map_or(usize::from(!self.is_empty()), |shape| shape.0.len())
     }
 
     /// Whether it has one dimension with lower bound 1, or no element.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.shape.is_none()
+        self.0.shape.is_none()
     }
 
     /// The elements, shared.
     #[must_use]
     pub fn shared(&self) -> Arc<[Value]> {
-        Arc::clone(&self.values)
+        Arc::clone(&self.0.values)
     }
 
     /// The element at these subscripts; none where there is no such place.
     #[must_use]
     pub fn at(&self, subscripts: &[i32]) -> Option<&Value> {
-        if let (None, [index]) = (&self.shape, subscripts) {
-            return self.values.get(usize::try_from(i64::from(*index) - 1).ok()?);
+        if let (None, [index]) = (&self.0.shape, subscripts) {
+            return self.get(usize::try_from(i64::from(*index) - 1).ok()?);
         }
         let dimensions = self.dimensions();
         if dimensions.len() != subscripts.len() || dimensions.is_empty() {
             return None;
         }
-        self.values.get(offset(&dimensions, subscripts)?)
+        self.get(offset(&dimensions, subscripts)?)
     }
 
     /// SQL's order: element by element, then by length, then by dimensions and their bounds.
@@ -167,7 +174,7 @@ impl Array {
 
     fn compare_shapes(&self, other: &Array) -> Ordering {
         let lengths = self.len().cmp(&other.len());
-        if lengths.is_ne() || self.shape.is_none() && other.shape.is_none() {
+        if lengths.is_ne() || self.is_plain() && other.is_plain() {
             return lengths;
         }
         let (a, b) = (self.dimensions(), other.dimensions());
@@ -240,13 +247,13 @@ impl Array {
         let values = values.into();
         let length = i32::try_from(values.len()).unwrap_or(i32::MAX);
         let shape = (length > 0).then(|| Arc::new(Shape([Dimension { length, lower: 0 }].into())));
-        Array { values, shape }
+        Array(Arc::new(Parts { values, shape }))
     }
 }
 
 impl Default for Array {
     fn default() -> Array {
-        Array { values: Arc::from([]), shape: None }
+        Array::of(Arc::from([]), None)
     }
 }
 
@@ -254,37 +261,37 @@ impl Deref for Array {
     type Target = [Value];
 
     fn deref(&self) -> &[Value] {
-        &self.values
+        &self.0.values
     }
 }
 
 impl From<Arc<[Value]>> for Array {
     fn from(values: Arc<[Value]>) -> Array {
-        Array { values, shape: None }
+        Array::of(values, None)
     }
 }
 
 impl From<Vec<Value>> for Array {
     fn from(values: Vec<Value>) -> Array {
-        Array { values: values.into(), shape: None }
+        Array::of(values.into(), None)
     }
 }
 
 impl From<&[Value]> for Array {
     fn from(values: &[Value]) -> Array {
-        Array { values: values.into(), shape: None }
+        Array::of(values.into(), None)
     }
 }
 
 impl<const N: usize> From<[Value; N]> for Array {
     fn from(values: [Value; N]) -> Array {
-        Array { values: Arc::from(values), shape: None }
+        Array::of(Arc::from(values), None)
     }
 }
 
 impl FromIterator<Value> for Array {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Array {
-        Array { values: values.into_iter().collect(), shape: None }
+        Array::of(values.into_iter().collect(), None)
     }
 }
 

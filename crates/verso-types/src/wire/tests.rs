@@ -124,10 +124,10 @@ fn what_does_not_fit_is_an_error() {
     assert_eq!(bad(&SqlType::Text, b"a\0b"), "22021");
     assert_eq!(bad(&SqlType::Date, &i32::to_be_bytes(i32::MAX - 1)), "22008");
     assert_eq!(bad(&SqlType::Numeric(None), &[0, 0, 0, 0, 0xC0, 0, 0, 0]), "0A000");
-    // A count of a billion elements with nothing behind it.
+    // A count of a hundred million elements with nothing behind it, and one beyond the limit.
     let array = SqlType::Array(Box::new(SqlType::Int4));
-    let bomb = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 23, 0x3f, 0xff, 0xff, 0xff, 0, 0, 0, 1];
-    assert_eq!(bad(&array, &bomb), "08P01");
+    let bomb = |count: u8| [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 23, count, 0xff, 0xff, 0xff, 0, 0, 0, 1];
+    assert_eq!((bad(&array, &bomb(0x05)), bad(&array, &bomb(0x3f))), ("08P01", "54000"));
 }
 
 proptest! {
