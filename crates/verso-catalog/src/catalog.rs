@@ -392,6 +392,8 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         indexes: store::read(engine, txn)?,
         constraints: store::read(engine, txn)?,
         triggers: store::read(engine, txn)?,
+        rules: store::read(engine, txn)?,
+        descriptions: store::read(engine, txn)?,
     })
 }
 

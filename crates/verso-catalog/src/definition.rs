@@ -12,6 +12,7 @@ use verso_types::SqlType;
 pub use verso_types::{Identity, ReferentialAction};
 
 use crate::sequence::SequenceBounds;
+use crate::stored::StoredQuery;
 use crate::trigger::TriggerDef;
 
 /// Number of a catalog entry, as in PostgreSQL; unique within its system table and never reused.
@@ -41,6 +42,15 @@ pub struct SchemaDef {
     pub oid: Oid,
     /// Its name, folded.
     pub name: Arc<str>,
+    /// The role whose it is.
+    pub owner: Oid,
+}
+
+impl SchemaDef {
+    /// Of the role that owns the database.
+    pub fn new(oid: Oid, name: impl Into<Arc<str>>) -> SchemaDef {
+        SchemaDef { oid, name: name.into(), owner: crate::system::OWNER_OID }
+    }
 }
 
 /// A table.
@@ -119,6 +129,11 @@ impl TableDef {
     /// Position of the column of that name.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| &*column.name == name)
+    }
+
+    /// Does it go with the session that made it?
+    pub fn is_temporary(&self) -> bool {
+        crate::path::is_temporary(&self.schema)
     }
 
     /// One of the system's own tables, which only schema changes write?
@@ -262,6 +277,23 @@ pub struct ForeignKey {
     pub on_update: ReferentialAction,
     /// `ON DELETE SET NULL (a, b)`: only these columns; empty means all.
     pub delete_columns: Vec<u16>,
+}
+
+/// A view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewDef {
+    /// Its row in `pg_class`; CREATE OR REPLACE keeps it.
+    pub oid: Oid,
+    /// The schema it is in.
+    pub schema: Arc<str>,
+    /// Its name, folded.
+    pub name: Arc<str>,
+    /// Its columns in their order.
+    pub columns: Vec<ColumnDef>,
+    /// What it shows.
+    pub query: StoredQuery,
+    /// WITH (…).
+    pub options: TableOptions,
 }
 
 /// A sequence.

@@ -9,6 +9,8 @@ pub enum ObjectKind {
     Schema,
     /// A table.
     Table,
+    /// A view.
+    View,
     /// A sequence.
     Sequence,
     /// Anything that shares the tables' name space.
@@ -30,6 +32,7 @@ impl std::fmt::Display for ObjectKind {
         out.write_str(match self {
             ObjectKind::Schema => "schema",
             ObjectKind::Table => "table",
+            ObjectKind::View => "view",
             ObjectKind::Sequence => "sequence",
             ObjectKind::Relation => "relation",
             ObjectKind::Index => "index",

@@ -13,8 +13,10 @@
 //! | [`trigger`] | what is known of a trigger |
 //! | [`sequence`] | the bounds of a sequence, with PostgreSQL's defaults and checks |
 //! | [`request`] | what a `CREATE` asks for |
+//! | `stored` | the query of a view, as the catalog keeps it |
 //! | `store` | rows of system tables, read and written through the heap |
 //! | `system` | the system tables, in which definitions are kept |
+//! | [`path`] | the search path |
 //! | [`snapshot`] | one version of the whole catalog: immutable, shared, looked up by name |
 //! | [`view`] | the system views `verso_*` and their columns |
 //! | [`relations`] | the relations of `pg_catalog` and `information_schema` and their columns |
@@ -25,6 +27,7 @@ mod catalog;
 mod ddl;
 pub mod definition;
 pub mod error;
+pub mod path;
 pub mod relations;
 pub mod request;
 pub mod role;
@@ -33,26 +36,29 @@ mod setting;
 mod size;
 pub mod snapshot;
 mod store;
+mod stored;
 mod system;
 pub mod trigger;
 mod versions;
 pub mod view;
 
 pub use catalog::Catalog;
-pub use ddl::Rewrite;
+pub use ddl::{CommentOn, Rewrite};
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction,
-    SchemaDef, SequenceDef, TableDef, TableOptions, Volatility,
+    SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
 };
 pub use error::{CatalogError, ObjectKind};
+pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
     NewColumn, NewConstraint, NewConstraintKind, NewFunction, NewIndex, NewSequence, NewTable, NewTrigger,
-    TableChange, TriggersOf,
+    NewView, TableChange, TriggersOf,
 };
 pub use role::{OWNER, Role, RoleChange};
 pub use sequence::{SequenceBounds, SequenceRequest};
-pub use snapshot::{CatalogSnapshot, Relation, SnapshotBuilder};
+pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder};
+pub use stored::{StoredColumn, StoredQuery, StoredRelation};
 pub use trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 pub use view::{SystemRowIter, SystemRows, SystemView, ViewColumn};

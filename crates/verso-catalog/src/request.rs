@@ -5,9 +5,11 @@ use std::sync::Arc;
 use verso_types::SqlType;
 
 use crate::definition::{
-    FunctionArg, FunctionLanguage, FunctionReturn, Identity, Oid, ReferentialAction, TableOptions, Volatility,
+    ColumnDef, FunctionArg, FunctionLanguage, FunctionReturn, Identity, Oid, ReferentialAction, TableOptions,
+    Volatility,
 };
 use crate::sequence::SequenceBounds;
+use crate::stored::StoredQuery;
 use crate::trigger::{TriggerEnabled, TriggerKind, TriggerStatements};
 
 /// CREATE TABLE.
@@ -213,6 +215,21 @@ impl NewColumn {
             identity: None,
         }
     }
+}
+
+/// CREATE VIEW.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewView {
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The view's name.
+    pub name: Arc<str>,
+    /// Its columns, numbered from 1.
+    pub columns: Vec<ColumnDef>,
+    /// What it shows.
+    pub query: StoredQuery,
+    /// WITH (…).
+    pub options: TableOptions,
 }
 
 /// CREATE SEQUENCE.

@@ -6,15 +6,18 @@
 //! ```
 //!
 //! N1. Names are stored folded and compared byte by byte; folding is the parser's business.
-//! N2. An unqualified name is looked up in `pg_catalog`, then in `public`.
+//! N2. An unqualified name is looked up along the snapshot's search path ([`crate::path`]).
 //! N3. In a schema a name means one relation at most; a function name may have several argument lists.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use verso_storage::Engine;
 
-use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef};
+use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, ViewDef};
+use crate::error::ObjectKind;
+use crate::path::{PG_TEMP, SearchPath, WantedPath};
 use crate::relations::{INFORMATION_SCHEMA, RelationId};
 use crate::size::Sizes;
 use crate::view::SystemView;
@@ -33,6 +36,8 @@ pub enum Relation {
     Sequence(Arc<SequenceDef>),
     /// An index.
     Index(Arc<IndexDef>),
+    /// A view.
+    View(Arc<ViewDef>),
 }
 
 impl Relation {
@@ -42,12 +47,8 @@ impl Relation {
             Relation::Table(table) => table.oid,
             Relation::Sequence(sequence) => sequence.oid,
             Relation::Index(index) => index.oid,
+            Relation::View(view) => view.oid,
         }
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        self.key().1
     }
 
     /// Its schema and its name.
@@ -56,11 +57,42 @@ impl Relation {
         (schema, name)
     }
 
+    /// What it is called.
+    pub fn kind(&self) -> ObjectKind {
+        match self {
+            Relation::Table(_) => ObjectKind::Table,
+            Relation::Sequence(_) => ObjectKind::Sequence,
+            Relation::Index(_) => ObjectKind::Index,
+            Relation::View(_) => ObjectKind::View,
+        }
+    }
+
+    /// The table that it is.
+    pub fn as_table(&self) -> Option<&Arc<TableDef>> {
+        if let Relation::Table(table) = self { Some(table) } else { None }
+    }
+
+    /// The view that it is.
+    pub fn as_view(&self) -> Option<&Arc<ViewDef>> {
+        if let Relation::View(view) = self { Some(view) } else { None }
+    }
+
+    /// The schema that it is in.
+    pub fn schema(&self) -> &Arc<str> {
+        self.key().0
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Arc<str> {
+        self.key().1
+    }
+
     pub(crate) fn key(&self) -> (&Arc<str>, &Arc<str>) {
         match self {
             Relation::Table(table) => (&table.schema, &table.name),
             Relation::Sequence(sequence) => (&sequence.schema, &sequence.name),
             Relation::Index(index) => (&index.schema, &index.name),
+            Relation::View(view) => (&view.schema, &view.name),
         }
     }
 }
@@ -72,17 +104,73 @@ struct Schema {
     functions: BTreeMap<Arc<str>, Vec<Arc<FunctionDef>>>,
 }
 
-/// Every definition that one version of the catalog has.
+/// Every definition that one version of the catalog has, seen along a search path.
 #[derive(Clone, Debug)]
 pub struct CatalogSnapshot {
     /// Tells versions apart: two snapshots with the same number have the same contents.
     pub version: u64,
-    schemas: BTreeMap<Arc<str>, Schema>,
-    relations_by_oid: HashMap<Oid, Relation>,
+    contents: Arc<Contents>,
+    path: Arc<SearchPath>,
     sizes: Sizes,
 }
 
+#[derive(Clone, Debug, Default)]
+struct Contents {
+    schemas: BTreeMap<Arc<str>, Schema>,
+    relations_by_oid: HashMap<Oid, Relation>,
+    /// By catalog, object and column.
+    comments: HashMap<(Oid, Oid, i32), Arc<str>>,
+}
+
+/// What names mean to a snapshot: plans may be kept under it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NamesKey {
+    /// The version of the catalog.
+    pub version: u64,
+    /// The number of the search path.
+    pub path: u64,
+}
+
 impl CatalogSnapshot {
+    /// The same definitions along another search path.
+    pub fn with_path(self: &Arc<Self>, wanted: &WantedPath) -> Arc<CatalogSnapshot> {
+        let path = SearchPath::new(wanted, |name| self.contents.schemas.contains_key(name));
+        if path == *self.path {
+            return Arc::clone(self);
+        }
+        Arc::new(CatalogSnapshot { path: Arc::new(path), ..CatalogSnapshot::clone(self) })
+    }
+
+    /// The search path.
+    pub fn search_path(&self) -> &SearchPath {
+        &self.path
+    }
+
+    /// What a plan that is made over this snapshot may be kept under.
+    pub fn key(&self) -> NamesKey {
+        NamesKey { version: self.version, path: self.path.number() }
+    }
+
+    /// The comment on an object of that system table, or on one of its columns.
+    pub fn comment(&self, catalog: Oid, object: Oid, column: i32) -> Option<&Arc<str>> {
+        self.contents.comments.get(&(catalog, object, column))
+    }
+
+    /// Every comment: the system table, object and column that it is on, and its text.
+    pub fn comments(&self) -> impl Iterator<Item = (&(Oid, Oid, i32), &Arc<str>)> {
+        self.contents.comments.iter()
+    }
+
+    /// The schema in which something is made that names none; none if no schema of the path exists.
+    pub fn creation_schema(&self) -> Option<&Arc<SchemaDef>> {
+        self.schema(self.path.named().first()?)
+    }
+
+    /// Whether the relation is what its name means without a schema.
+    pub fn is_visible(&self, relation: &Relation) -> bool {
+        self.relation(None, relation.key().1).is_some_and(|found| found.oid() == relation.oid())
+    }
+
     /// The same, with the sizes of tables as a database has them.
     pub(crate) fn of_database(self: Arc<Self>, engine: &Engine) -> Arc<CatalogSnapshot> {
         Arc::new(CatalogSnapshot { sizes: Sizes(Some(engine.clone())), ..Arc::unwrap_or_clone(self) })
@@ -96,25 +184,19 @@ impl CatalogSnapshot {
     /// Begins a snapshot that has the schemas `pg_catalog` and `public`, and nothing in them.
     pub fn builder(version: u64) -> SnapshotBuilder {
         let mut builder = CatalogSnapshot::empty(version);
-        builder.add_schema(Arc::new(SchemaDef { oid: Oid(11), name: PG_CATALOG.into() }));
-        builder.add_schema(Arc::new(SchemaDef { oid: Oid(2200), name: PUBLIC.into() }));
+        builder.add_schema(Arc::new(SchemaDef::new(Oid(11), PG_CATALOG)));
+        builder.add_schema(Arc::new(SchemaDef::new(Oid(2200), PUBLIC)));
         builder
     }
 
     /// Begins a snapshot that has nothing in it.
     pub(crate) fn empty(version: u64) -> SnapshotBuilder {
-        let snapshot = CatalogSnapshot {
-            version,
-            schemas: BTreeMap::new(),
-            relations_by_oid: HashMap::new(),
-            sizes: Sizes::default(),
-        };
-        SnapshotBuilder { snapshot }
+        SnapshotBuilder { version, contents: Contents::default() }
     }
 
     /// The schema of that name.
     pub fn schema(&self, name: &str) -> Option<&Arc<SchemaDef>> {
-        self.schemas.get(name).map(|schema| &schema.definition)
+        self.contents.schemas.get(self.own_name(name)).map(|schema| &schema.definition)
     }
 
     /// The table or sequence of that name.
@@ -126,7 +208,7 @@ impl CatalogSnapshot {
     pub fn table(&self, schema: Option<&str>, name: &str) -> Option<Arc<TableDef>> {
         match self.relation(schema, name)? {
             Relation::Table(table) => Some(Arc::clone(table)),
-            Relation::Sequence(_) | Relation::Index(_) => None,
+            _ => None,
         }
     }
 
@@ -134,7 +216,7 @@ impl CatalogSnapshot {
     pub fn sequence(&self, schema: Option<&str>, name: &str) -> Option<Arc<SequenceDef>> {
         match self.relation(schema, name)? {
             Relation::Sequence(sequence) => Some(Arc::clone(sequence)),
-            Relation::Table(_) | Relation::Index(_) => None,
+            _ => None,
         }
     }
 
@@ -142,36 +224,71 @@ impl CatalogSnapshot {
     pub fn index(&self, schema: Option<&str>, name: &str) -> Option<Arc<IndexDef>> {
         match self.relation(schema, name)? {
             Relation::Index(index) => Some(Arc::clone(index)),
-            Relation::Table(_) | Relation::Sequence(_) => None,
+            _ => None,
         }
+    }
+
+    /// The view of that name.
+    pub fn view(&self, schema: Option<&str>, name: &str) -> Option<Arc<ViewDef>> {
+        match self.relation(schema, name)? {
+            Relation::View(view) => Some(Arc::clone(view)),
+            _ => None,
+        }
+    }
+
+    /// The view with that row in `pg_class`.
+    pub fn view_by_oid(&self, oid: Oid) -> Option<Arc<ViewDef>> {
+        match self.contents.relations_by_oid.get(&oid)? {
+            Relation::View(view) => Some(Arc::clone(view)),
+            _ => None,
+        }
+    }
+
+    /// The user-defined function with that row in `pg_proc`.
+    pub fn function_by_oid(&self, oid: Oid) -> Option<&Arc<FunctionDef>> {
+        self.all_functions().find(|function| function.oid == oid)
     }
 
     /// The relation with that row in `pg_class`.
     pub fn relation_by_oid(&self, oid: Oid) -> Option<&Relation> {
-        self.relations_by_oid.get(&oid)
+        self.contents.relations_by_oid.get(&oid)
     }
 
     /// The table with that row in `pg_class`.
     pub fn table_by_oid(&self, oid: Oid) -> Option<Arc<TableDef>> {
-        match self.relations_by_oid.get(&oid)? {
+        match self.contents.relations_by_oid.get(&oid)? {
             Relation::Table(table) => Some(Arc::clone(table)),
-            Relation::Sequence(_) | Relation::Index(_) => None,
+            _ => None,
         }
     }
 
     /// The sequence with that row in `pg_class`.
     pub fn sequence_by_oid(&self, oid: Oid) -> Option<Arc<SequenceDef>> {
-        match self.relations_by_oid.get(&oid)? {
+        match self.contents.relations_by_oid.get(&oid)? {
             Relation::Sequence(sequence) => Some(Arc::clone(sequence)),
-            Relation::Table(_) | Relation::Index(_) => None,
+            _ => None,
         }
     }
 
     /// The user-defined functions of that name, whatever their arguments; empty if there is none.
     ///
     /// Built-in functions are not here: the binder knows them itself.
-    pub fn functions(&self, schema: Option<&str>, name: &str) -> &[Arc<FunctionDef>] {
-        self.path(schema).find_map(|schema| schema.functions.get(name)).map_or(&[], Vec::as_slice)
+    pub fn functions(&self, schema: Option<&str>, name: &str) -> Cow<'_, [Arc<FunctionDef>]> {
+        let temporary = self.path.temporary().filter(|_| schema.is_none());
+        let mut found = self
+            .path(schema)
+            // As in PostgreSQL, a function of the temporary schema is called by its whole name only.
+            .filter(|schema| temporary.is_none_or(|temporary| *temporary != schema.definition.name))
+            .filter_map(|schema| schema.functions.get(name));
+        let Some(first) = found.next() else { return Cow::Borrowed(&[]) };
+        let mut all: Cow<'_, [Arc<FunctionDef>]> = Cow::Borrowed(first.as_slice());
+        for function in found.flatten() {
+            let types: Vec<_> = function.args.iter().map(|arg| arg.ty.clone()).collect();
+            if !all.iter().any(|known| known.takes(&types)) {
+                all.to_mut().push(Arc::clone(function));
+            }
+        }
+        all
     }
 
     /// The system view of that name.
@@ -185,14 +302,22 @@ impl CatalogSnapshot {
 
     /// Every schema, by name.
     pub fn schemas(&self) -> impl Iterator<Item = &Arc<SchemaDef>> {
-        self.schemas.values().map(|schema| &schema.definition)
+        self.contents.schemas.values().map(|schema| &schema.definition)
     }
 
     /// Every table, the system's own included, by schema and name.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableDef>> {
         self.relations().filter_map(|relation| match relation {
             Relation::Table(table) => Some(table),
-            Relation::Sequence(_) | Relation::Index(_) => None,
+            _ => None,
+        })
+    }
+
+    /// Every view, by schema and name.
+    pub fn views(&self) -> impl Iterator<Item = &Arc<ViewDef>> {
+        self.relations().filter_map(|relation| match relation {
+            Relation::View(view) => Some(view),
+            _ => None,
         })
     }
 
@@ -200,34 +325,41 @@ impl CatalogSnapshot {
     pub fn sequences(&self) -> impl Iterator<Item = &Arc<SequenceDef>> {
         self.relations().filter_map(|relation| match relation {
             Relation::Sequence(sequence) => Some(sequence),
-            Relation::Table(_) | Relation::Index(_) => None,
+            _ => None,
         })
     }
 
     /// Every user-defined function, by schema and name.
     pub fn all_functions(&self) -> impl Iterator<Item = &Arc<FunctionDef>> {
-        self.schemas.values().flat_map(|schema| schema.functions.values().flatten())
+        self.contents.schemas.values().flat_map(|schema| schema.functions.values().flatten())
     }
 
     /// Every table and sequence, by schema and name.
     pub fn relations(&self) -> impl Iterator<Item = &Relation> {
-        self.schemas.values().flat_map(|schema| schema.relations.values())
+        self.contents.schemas.values().flat_map(|schema| schema.relations.values())
     }
 
     /// The schemas in which a name with or without schema is looked up, in order (N2).
     fn path<'s>(&'s self, schema: Option<&str>) -> impl Iterator<Item = &'s Schema> + use<'s> {
-        let (first, second) = match schema {
-            Some(name) => (name, None),
-            None => (PG_CATALOG, Some(PUBLIC)),
-        };
-        [Some(first), second].map(|name| name.and_then(|name| self.schemas.get(name))).into_iter().flatten()
+        let searched = if schema.is_none() { self.path.searched() } else { &[] };
+        let named = schema.and_then(|name| self.contents.schemas.get(self.own_name(name)));
+        named.into_iter().chain(searched.iter().filter_map(|name| self.contents.schemas.get(name)))
+    }
+
+    /// A schema's name; `pg_temp` is the session's own.
+    fn own_name<'n>(&'n self, name: &'n str) -> &'n str {
+        match self.path.temporary() {
+            Some(temporary) if name == PG_TEMP => temporary,
+            _ => name,
+        }
     }
 }
 
 /// Puts a [`CatalogSnapshot`] together: the loader's tool, and that of tests that need names without a database.
 #[derive(Debug)]
 pub struct SnapshotBuilder {
-    snapshot: CatalogSnapshot,
+    version: u64,
+    contents: Contents,
 }
 
 impl SnapshotBuilder {
@@ -238,7 +370,7 @@ impl SnapshotBuilder {
             relations: BTreeMap::new(),
             functions: BTreeMap::new(),
         };
-        self.snapshot.schemas.insert(Arc::clone(&definition.name), schema);
+        self.contents.schemas.insert(Arc::clone(&definition.name), schema);
         self
     }
 
@@ -262,6 +394,20 @@ impl SnapshotBuilder {
         self.add_relation(Relation::Sequence(sequence.into()))
     }
 
+    /// Adds a view; its schema must be there.
+    ///
+    /// # Panics
+    /// If the schema was not added before.
+    pub fn add_view(&mut self, view: impl Into<Arc<ViewDef>>) -> &mut Self {
+        self.add_relation(Relation::View(view.into()))
+    }
+
+    /// Adds a comment.
+    pub(crate) fn add_comment(&mut self, on: (Oid, Oid, i32), text: Arc<str>) -> &mut Self {
+        self.contents.comments.insert(on, text);
+        self
+    }
+
     /// Adds a function; its schema must be there.
     ///
     /// # Panics
@@ -275,20 +421,25 @@ impl SnapshotBuilder {
 
     /// The finished snapshot.
     pub fn build(self) -> Arc<CatalogSnapshot> {
-        Arc::new(self.snapshot)
+        Arc::new(CatalogSnapshot {
+            version: self.version,
+            contents: Arc::new(self.contents),
+            path: Arc::default(),
+            sizes: Sizes::default(),
+        })
     }
 
     fn add_relation(&mut self, relation: Relation) -> &mut Self {
         let (schema, name) = relation.key();
         let name = Arc::clone(name);
-        self.snapshot.relations_by_oid.insert(relation.oid(), relation.clone());
+        self.contents.relations_by_oid.insert(relation.oid(), relation.clone());
         let schema = Arc::clone(schema);
         self.schema_mut(&schema).relations.insert(name, relation);
         self
     }
 
     fn schema_mut(&mut self, name: &str) -> &mut Schema {
-        self.snapshot.schemas.get_mut(name).expect("the schema is added before what is in it")
+        self.contents.schemas.get_mut(name).expect("the schema is added before what is in it")
     }
 }
 
@@ -321,7 +472,7 @@ mod tests {
     #[test]
     fn unqualified_names_mean_the_system_first_then_public() {
         let mut builder = CatalogSnapshot::builder(1);
-        builder.add_schema(Arc::new(SchemaDef { oid: Oid(16_384), name: "other".into() }));
+        builder.add_schema(Arc::new(SchemaDef::new(Oid(16_384), "other")));
         builder.add_table(table(1, PG_CATALOG, "both")).add_table(table(2, PUBLIC, "both"));
         builder.add_table(table(3, "other", "hidden"));
         let snapshot = builder.build();
@@ -331,6 +482,32 @@ mod tests {
         assert_eq!(snapshot.table(Some("other"), "hidden").map(|t| t.oid), Some(Oid(3)));
         assert!(snapshot.table(Some("nowhere"), "both").is_none());
         assert_eq!(snapshot.tables().count(), 3);
+    }
+
+    #[test]
+    fn a_search_path_says_where_names_are_looked_up() {
+        let mut builder = CatalogSnapshot::builder(1);
+        builder.add_schema(Arc::new(SchemaDef::new(Oid(16_384), "a")));
+        builder.add_schema(Arc::new(SchemaDef::new(Oid(16_385), "pg_temp_1")));
+        builder.add_table(table(1, PUBLIC, "t")).add_table(table(2, "a", "t"));
+        builder.add_table(table(3, "pg_temp_1", "t")).add_table(table(4, "pg_temp_1", "own"));
+        let snapshot = builder.build();
+        let found = |schemas: &[&str], temporary: Option<&str>, name: &str| {
+            let schemas = schemas.iter().map(|name| Arc::from(*name)).collect();
+            let wanted = WantedPath { schemas, temporary: temporary.map(Arc::from) };
+            snapshot.with_path(&wanted).table(None, name).map(|table| table.oid.0)
+        };
+        assert_eq!(found(&[PUBLIC, "a"], None, "t"), Some(1));
+        assert_eq!(found(&["nowhere", "a", PUBLIC], None, "t"), Some(2));
+        assert_eq!(found(&["a"], Some("pg_temp_1"), "t"), Some(3));
+        assert_eq!(found(&["a", PG_TEMP], Some("pg_temp_1"), "t"), Some(2));
+        assert_eq!(found(&[PUBLIC], None, "own"), None);
+        let own = WantedPath { schemas: Vec::new(), temporary: Some("pg_temp_1".into()) };
+        let own = snapshot.with_path(&own);
+        assert_eq!(own.table(Some(PG_TEMP), "own").map(|table| table.oid.0), Some(4));
+        assert!(own.creation_schema().is_none());
+        assert_eq!(own.key().version, snapshot.key().version);
+        assert_ne!(own.key(), snapshot.key());
     }
 
     #[test]

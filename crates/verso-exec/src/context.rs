@@ -210,6 +210,10 @@ pub trait Runtime {
     fn check_cancelled(&self) -> Result<()> {
         Ok(())
     }
+    /// The catalog as the running statement sees it, along the session's search path.
+    fn catalog(&self) -> Option<&Arc<CatalogSnapshot>> {
+        None
+    }
     /// Calls a PL/pgSQL function for its one value.
     fn call_function(&self, function: &Arc<FunctionDef>, args: Vec<Value>) -> Result<Value>;
     /// The next value of a sequence, and the sequence's oid.

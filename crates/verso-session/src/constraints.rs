@@ -31,11 +31,15 @@ pub(crate) fn set_constraints(frame: &Frame<'_>, set: &SetConstraints) -> Result
     if set.names.is_empty() {
         frame.services.deferred.borrow_mut().modes.set_all(set.deferred);
     }
+    let path = frame.catalog.search_path().searched();
     for name in &set.names {
         let found: Vec<Arc<ConstraintDef>> = frame
             .catalog
             .tables()
-            .filter(|table| name.schema_text().is_none_or(|schema| *table.schema == *schema))
+            .filter(|table| match name.schema_text() {
+                Some(schema) => *table.schema == *schema,
+                None => path.contains(&table.schema),
+            })
             .filter_map(|table| table.constraint(&name.name.text).cloned())
             .collect();
         let mut triggers = Vec::new();

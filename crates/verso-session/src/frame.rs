@@ -53,7 +53,7 @@ impl Frame<'_> {
     ) -> Result<Done, Failure> {
         let (executor, epoch) = (self.services.settings.executor, self.services.settings.epoch());
         let mut statements = self.ready.borrow_mut();
-        if let Some(ready) = statements.find(prepared.number(), self.catalog.version, executor, epoch) {
+        if let Some(ready) = statements.find(prepared.number(), self.catalog.key(), executor, epoch) {
             return self.run(&ready.planned, &mut ready.compiled, job, results);
         }
         let ready = self.compile(prepared)?;
@@ -82,7 +82,7 @@ impl Frame<'_> {
         results: &mut Results<'_>,
     ) -> Result<Done, Failure> {
         let settings = &self.services.settings;
-        let planned = Planned::new(bound, self.catalog.version, &settings.time_zone);
+        let planned = Planned::new(bound, self.catalog.key(), &settings.time_zone);
         let mut compiled = Compiled::new(&planned.bound, settings.executor);
         self.run(&planned, &mut compiled, job, results)
     }
@@ -91,7 +91,7 @@ impl Frame<'_> {
     pub(crate) fn taken(&self, prepared: &Prepared) -> Result<Ready, SqlError> {
         let (executor, epoch) = (self.services.settings.executor, self.services.settings.epoch());
         let known = self.ready.borrow_mut().take(prepared.number());
-        match known.filter(|ready| ready.fits(self.catalog.version, executor, epoch)) {
+        match known.filter(|ready| ready.fits(self.catalog.key(), executor, epoch)) {
             Some(ready) => Ok(ready),
             None => self.compile(prepared),
         }
@@ -177,7 +177,7 @@ impl Frame<'_> {
     }
 
     fn seeing<T>(&self, work: impl FnOnce(&Frame<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
-        let catalog = self.services.instance.catalog.snapshot(&self.txn.borrow())?;
+        let catalog = self.services.snapshot(&self.txn.borrow())?;
         self.services.lend_names(&catalog);
         work(&Frame { catalog: &catalog, keeps: false, ..*self })
     }

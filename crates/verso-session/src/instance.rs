@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use verso_catalog::{Catalog, Role};
+use verso_catalog::{Catalog, NamesKey, Role};
 use verso_exec::memory::{Account, Scope};
 use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
@@ -33,7 +33,7 @@ pub struct Instance {
     /// Texts executed before.
     pub(crate) statements: StatementCache,
     /// Functions bound, by oid and catalog version.
-    functions: Mutex<HashMap<(u32, u64), Arc<PlFunction>>>,
+    functions: Mutex<HashMap<(u32, NamesKey), Arc<PlFunction>>>,
     /// What ALTER DATABASE SET changed.
     pub(crate) database: Mutex<DatabaseSettings>,
     /// What all sessions hold together (`memory_limit`).
@@ -83,6 +83,8 @@ impl Instance {
     /// Those of storage; a catalog that contradicts itself.
     pub fn open(engine: Engine) -> Result<Instance, SqlError> {
         let catalog = Catalog::load(&engine)?;
+        // What sessions have left behind that did not end by themselves.
+        catalog.drop_temporary(None)?;
         let kept = catalog.database_settings()?;
         let instance = Instance::new(engine, catalog);
         for (name, value) in kept {
@@ -199,7 +201,7 @@ impl Instance {
     /// Finds a bound function or binds it.
     pub(crate) fn function(
         &self,
-        key: (u32, u64),
+        key: (u32, NamesKey),
         bind: impl FnOnce() -> Result<PlFunction, SqlError>,
     ) -> Result<Arc<PlFunction>, SqlError> {
         if let Some(function) = self.functions.lock().get(&key) {

@@ -10,6 +10,7 @@ use verso_storage::Txn;
 
 use super::constraint::{Target, relying_on};
 use super::names::Names;
+use super::needing::{Lost, Needing};
 use super::table::{find_table, relation_kind};
 use super::{column_specs, quoted};
 use crate::catalog::Catalog;
@@ -173,6 +174,7 @@ impl Catalog {
                 }
                 TableChange::ColumnType { column, ty } => {
                     let at = column_of(&table, column)?;
+                    refuse_shown(&snapshot, &table, &table.columns[at])?;
                     new.columns[at].ty = ty.clone();
                     let row = attribute_row(table.oid, &new.columns[at]);
                     let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
@@ -370,6 +372,11 @@ impl Catalog {
         let column = table.columns[at].clone();
         let what = format!("column {name} of table {}", table.name);
         self.release_column(txn, table, &column, what.clone(), cascade)?;
+        let needing = Needing::of(snapshot, &[Lost::Column(table.oid, column.id)]);
+        if !cascade {
+            needing.refuse(snapshot)?;
+        }
+        self.remove_needing(txn, &needing)?;
         for index in table.indexes.iter().filter(|index| has_column(index, column.id)) {
             self.release_references(txn, snapshot, what.clone(), &relying_on(table, index.oid), cascade)?;
             if index.constraint.is_none() {
@@ -400,6 +407,23 @@ impl Catalog {
         table.columns.remove(at);
         Ok(())
     }
+}
+
+/// Refuses another type for a column that a view shows.
+fn refuse_shown(
+    snapshot: &CatalogSnapshot,
+    table: &TableDef,
+    column: &ColumnDef,
+) -> Result<(), CatalogError> {
+    let Some(view) = snapshot.views().find(|view| view.query.uses(table.oid, column.id)) else {
+        return Ok(());
+    };
+    let view = super::needing::shown(snapshot, &Relation::View(Arc::clone(view)));
+    Err(CatalogError::InvalidDefinition {
+        sqlstate: "0A000",
+        message: "cannot alter type of a column used by a view or rule".to_string(),
+        detail: Some(format!("rule _RETURN on view {view} depends on column \"{}\"", column.name)),
+    })
 }
 
 fn schema_of(snapshot: &CatalogSnapshot, table: &TableDef) -> Result<Arc<SchemaDef>, CatalogError> {

@@ -278,6 +278,11 @@ impl Catalog {
     }
 
     /// Removes foreign keys, or with them in the way refuses to drop `what`.
+    /// Removes a foreign key; the change has begun.
+    pub(super) fn remove_foreign_key(&self, txn: &mut Txn, constraint: Oid) -> Result<(), CatalogError> {
+        store::delete(&self.engine, txn, |row: &ConstraintRow| row.oid == constraint).map(drop)
+    }
+
     pub(super) fn release_references(
         &self,
         txn: &mut Txn,

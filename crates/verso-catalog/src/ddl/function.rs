@@ -6,9 +6,10 @@ use verso_storage::Txn;
 use verso_types::SqlType;
 
 use super::claim::NameOf;
+use super::needing::{Lost, Needing};
 use super::target_schema;
 use crate::catalog::Catalog;
-use crate::definition::{FunctionDef, Oid, signature};
+use crate::definition::{FunctionDef, Oid};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewFunction;
 use crate::store;
@@ -66,8 +67,9 @@ impl Catalog {
         self.hold_schema(txn, &schema)?;
         self.lock_name(txn, NameOf::Function, [&schema.name, &new.name])?;
         let newest = self.committed()?;
-        let theirs = newest.functions(Some(&schema.name), &new.name).iter();
+        let theirs = newest.functions(Some(&schema.name), &new.name);
         if theirs
+            .iter()
             .filter(|theirs| theirs.takes(&types))
             .any(|theirs| existing.is_none_or(|own| *own != *theirs))
         {
@@ -84,35 +86,30 @@ impl Catalog {
         Ok(oid)
     }
 
-    /// Drops the function of that name and argument types; without types, the only one of that name.
+    /// Drops a function; with `cascade` also the views that call it. What went along, in PostgreSQL's words.
     ///
     /// Yields what CASCADE has dropped along.
     ///
     /// # Errors
-    /// `Missing`, `AmbiguousFunction`, `Needed`; storage's, of which `Conflict` says that another transaction changed the
-    /// schema first.
+    /// `Needed`; storage's, of which `Conflict` says that another transaction changed the schema first.
     pub fn drop_function(
         &self,
         txn: &mut Txn,
-        schema: Option<&str>,
-        name: &str,
-        args: Option<&[SqlType]>,
+        function: &FunctionDef,
         cascade: bool,
     ) -> Result<Vec<String>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
-        let overloads = snapshot.functions(schema, name);
-        let found = match (args, overloads) {
-            (Some(types), _) => overloads
-                .iter()
-                .find(|function| function.takes(types))
-                .ok_or_else(|| CatalogError::missing(ObjectKind::Function, signature(name, types.iter())))?,
-            (None, []) => return Err(CatalogError::NoFunctionNamed { name: name.to_string() }),
-            (None, [only]) => only,
-            (None, _) => return Err(CatalogError::AmbiguousFunction { name: name.to_string() }),
-        };
-        let oid = found.oid;
-        let dropped = self.release_triggers(txn, &snapshot, found, cascade)?;
-        self.change(txn, |txn| store::delete(&self.engine, txn, |row: &ProcRow| row.oid == oid))?;
+        let oid = function.oid;
+        let needing = Needing::of(&snapshot, &[Lost::Function(oid)]);
+        if !cascade {
+            needing.refuse(&snapshot)?;
+        }
+        let mut dropped = self.release_triggers(txn, &snapshot, function, cascade)?;
+        self.change(txn, |txn| {
+            self.remove_needing(txn, &needing)?;
+            store::delete(&self.engine, txn, |row: &ProcRow| row.oid == oid)
+        })?;
+        dropped.extend(needing.names(&snapshot));
         Ok(dropped)
     }
 }

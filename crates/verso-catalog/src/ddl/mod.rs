@@ -15,20 +15,26 @@
 //! | [`sequence`] | CREATE SEQUENCE, DROP SEQUENCE |
 //! | [`function`] | CREATE FUNCTION, DROP FUNCTION |
 //! | [`trigger`] | CREATE TRIGGER, ALTER TRIGGER, DROP TRIGGER |
+//! | [`view`], [`needing`] | CREATE VIEW; what needs something that is to go |
+//! | [`comment`] | COMMENT ON |
 //! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
 
 mod alter;
 pub(crate) mod claim;
+mod comment;
 mod constraint;
 mod function;
 mod index;
 mod names;
+mod needing;
 mod schema;
 mod sequence;
 mod table;
 mod trigger;
+mod view;
 
 pub use alter::Rewrite;
+pub use comment::CommentOn;
 
 use std::sync::Arc;
 
@@ -41,6 +47,7 @@ use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, PUBLIC};
 use crate::store;
 use crate::system::DEPENDS_NORMAL;
+use crate::system::field::Letter;
 use crate::system::row::{
     AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, SequenceRow, SystemRow,
 };
@@ -73,6 +80,11 @@ fn target_schema(
     snapshot.schema(name).cloned().ok_or_else(|| CatalogError::missing(ObjectKind::Schema, name))
 }
 
+/// `pg_class.relpersistence` of what is made in a schema.
+fn persistence(schema: &SchemaDef) -> Letter {
+    Letter(if crate::path::is_temporary(&schema.name) { 't' } else { 'p' })
+}
+
 /// What a sequence or schema that is to go is needed by, in PostgreSQL's words.
 fn refuse_if_needed(what: String, mut dependents: Vec<String>) -> Result<(), CatalogError> {
     if dependents.is_empty() {
@@ -102,6 +114,7 @@ impl Catalog {
         for index in &table.indexes {
             self.remove_index(txn, index)?;
         }
+        self.remove_comments(txn, table.oid)?;
         store::delete(engine, txn, |row: &ConstraintRow| row.conrelid == table.oid)?;
         self.remove_triggers(txn, table.oid)?;
         store::delete(engine, txn, |row: &AttributeRow| row.attrelid == table.oid)?;
@@ -132,6 +145,7 @@ impl Catalog {
                 store::update(engine, txn, is_column, |row| row.atthasdef = false)?;
             }
         }
+        self.remove_comments(txn, sequence.oid)?;
         store::delete(engine, txn, |row: &SequenceRow| row.seqrelid == sequence.oid)?;
         engine.drop_object(txn, sequence.object)?;
         Ok(())
@@ -174,6 +188,15 @@ fn owned_sequences(snapshot: &CatalogSnapshot, table: &TableDef) -> Vec<Arc<Sequ
     let owned =
         |sequence: &&Arc<SequenceDef>| sequence.owned_by.is_some_and(|owner| owner.table == table.oid);
     snapshot.sequences().filter(owned).cloned().collect()
+}
+
+/// The default of a `serial` column: the schema `public` goes without saying.
+pub(crate) fn next_value(schema: &str, sequence: &str) -> Arc<str> {
+    let mut path = quoted(sequence);
+    if schema != PUBLIC {
+        path = format!("{}.{path}", quoted(schema));
+    }
+    format!("nextval('{}')", path.replace('\'', "''")).into()
 }
 
 /// An identifier as SQL text, quoted where it must be.

@@ -1,103 +1,352 @@
-//! CREATE SCHEMA, DROP SCHEMA.
+//! CREATE, ALTER, DROP SCHEMA; what moves things between schemas.
 
 use std::sync::Arc;
 
-use verso_storage::Txn;
+use verso_storage::{Isolation, Txn, TxnOptions};
 
 use super::claim::NameOf;
-use super::refuse_if_needed;
+use super::table::{find_table, relation_kind};
+use super::{owned_sequences, refuse_if_needed};
 use crate::catalog::Catalog;
-use crate::definition::{FunctionDef, Oid, SequenceDef, TableDef};
+use crate::definition::{FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
-use crate::snapshot::PG_CATALOG;
+use crate::path::is_temporary;
+use crate::snapshot::{CatalogSnapshot, PG_CATALOG, Relation};
 use crate::store;
 use crate::system::OWNER_OID;
 use crate::system::field::Name;
-use crate::system::row::{NamespaceRow, ProcRow};
+use crate::system::row::{AuthIdRow, ClassRow, ConstraintRow, NamespaceRow, ProcRow};
+
+/// The prefix of schemas that are the system's.
+const RESERVED: &str = "pg_";
 
 impl Catalog {
-    /// Makes a schema; `None` if there is one of that name and `if_not_exists` allows it.
+    /// Makes a schema, of the role `owner` or of the database's owner; `None` if there is one of that name and
+    /// `if_not_exists` allows it.
     ///
     /// # Errors
-    /// `Exists`, `ReservedName`; storage's, of which `Conflict` says that another transaction changed the schema
-    /// first.
+    /// `Exists`, `ReservedName`, `Missing` (the role); storage's, of which `Conflict` says that another transaction
+    /// changed the schema first.
     pub fn create_schema(
         &self,
         txn: &mut Txn,
         name: &Arc<str>,
+        owner: Option<&str>,
         if_not_exists: bool,
     ) -> Result<Option<Oid>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
-        if snapshot.schema(name).is_some() {
-            return if if_not_exists {
-                Ok(None)
-            } else {
-                Err(CatalogError::exists(ObjectKind::Schema, &**name))
-            };
-        }
-        if name.starts_with("pg_") {
+        if name.starts_with(RESERVED) {
             return Err(CatalogError::ReservedName { name: name.to_string() });
         }
-        self.lock_name(txn, NameOf::Schema, [name, ""])?;
-        if self.committed()?.schema(name).is_some_and(|schema| !self.is_removed(txn, schema.oid)) {
-            return if if_not_exists {
-                Ok(None)
-            } else {
-                Err(CatalogError::exists(ObjectKind::Schema, &**name))
-            };
+        let exists = || match if_not_exists {
+            true => Ok(None),
+            false => Err(CatalogError::exists(ObjectKind::Schema, &**name)),
+        };
+        let owner = self.role_number(txn, owner)?;
+        if snapshot.schema(name).is_some() {
+            return exists();
         }
-        let oid = self.new_oid()?;
-        self.hold(txn, oid)?;
-        let row = NamespaceRow { oid, nspname: Name(Arc::clone(name)), nspowner: OWNER_OID };
-        self.change(txn, |txn| store::insert(&self.engine, txn, &[row]))?;
-        Ok(Some(oid))
+        if !self.take_schema_name(txn, name)? {
+            return exists();
+        }
+        self.insert_schema(txn, name, owner).map(Some)
     }
 
-    /// Drops a schema; with `cascade` also what is in it.
+    /// Makes a session's schema for temporary tables, unless it is there.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn create_temporary_schema(&self, txn: &mut Txn, name: &Arc<str>) -> Result<(), CatalogError> {
+        if self.snapshot(txn)?.schema(name).is_some() || !self.take_schema_name(txn, name)? {
+            return Ok(());
+        }
+        self.insert_schema(txn, name, OWNER_OID).map(drop)
+    }
+
+    /// Drops temporary schemas with all that is in them, in a transaction of its own: that of a session, or every one that
+    /// is there when a database is opened.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn drop_temporary(&self, name: Option<&str>) -> Result<(), CatalogError> {
+        let options = TxnOptions { isolation: Isolation::ReadCommitted, savepoints: true, read_only: false };
+        let mut txn = self.engine.begin(options);
+        txn.begin_statement()?;
+        let snapshot = self.snapshot(&txn)?;
+        let wanted = |schema: &&Arc<SchemaDef>| match name {
+            Some(name) => *schema.name == *name,
+            None => is_temporary(&schema.name),
+        };
+        let schemas: Vec<Arc<SchemaDef>> = snapshot.schemas().filter(wanted).cloned().collect();
+        for schema in schemas {
+            self.drop_schema(&mut txn, &schema.name, true)?;
+        }
+        txn.end_statement()?;
+        txn.commit(verso_storage::CommitMode::Wait)?;
+        Ok(())
+    }
+
+    fn insert_schema(&self, txn: &mut Txn, name: &Arc<str>, owner: Oid) -> Result<Oid, CatalogError> {
+        let oid = self.new_oid()?;
+        self.hold(txn, oid)?;
+        let row = NamespaceRow { oid, nspname: Name(Arc::clone(name)), nspowner: owner };
+        self.change(txn, |txn| store::insert(&self.engine, txn, &[row]))?;
+        Ok(oid)
+    }
+
+    /// Takes a schema's name for a new one; whether it is free.
+    fn take_schema_name(&self, txn: &mut Txn, name: &Arc<str>) -> Result<bool, CatalogError> {
+        self.lock_name(txn, NameOf::Schema, [name, ""])?;
+        let taken = self.committed()?.schema(name).map(|schema| schema.oid);
+        Ok(taken.is_none_or(|oid| self.is_removed(txn, oid)))
+    }
+
+    /// The number of a role; the database's owner where none is named.
+    fn role_number(&self, txn: &Txn, name: Option<&str>) -> Result<Oid, CatalogError> {
+        let Some(name) = name else { return Ok(OWNER_OID) };
+        let rows: Vec<AuthIdRow> = store::read(&self.engine, txn)?;
+        let found = rows.into_iter().find(|row| &*row.rolname.0 == name);
+        found.map(|row| row.oid).ok_or_else(|| CatalogError::missing(ObjectKind::Role, name))
+    }
+
+    /// Gives a schema another name.
+    ///
+    /// # Errors
+    /// As [`Catalog::create_schema`]; `SystemObject`.
+    pub fn rename_schema(&self, txn: &mut Txn, name: &str, to: &Arc<str>) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = find_schema(&snapshot, name)?;
+        if to.starts_with(RESERVED) {
+            return Err(CatalogError::ReservedName { name: to.to_string() });
+        }
+        if snapshot.schema(to).is_some() {
+            return Err(CatalogError::exists(ObjectKind::Schema, &**to));
+        }
+        self.lock_name(txn, NameOf::Schema, [name, ""])?;
+        if !self.take_schema_name(txn, to)? {
+            return Err(CatalogError::exists(ObjectKind::Schema, &**to));
+        }
+        self.check_newest(txn, &snapshot)?;
+        self.change(txn, |txn| {
+            let is_it = |row: &NamespaceRow| row.oid == schema.oid;
+            store::update(&self.engine, txn, is_it, |row| row.nspname = Name(Arc::clone(to)))?;
+            self.removes(txn, schema.oid)
+        })
+    }
+
+    /// Gives a schema to another role.
+    ///
+    /// # Errors
+    /// `Missing`, `SystemObject`; storage's.
+    pub fn set_schema_owner(&self, txn: &mut Txn, name: &str, owner: &str) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = snapshot.schema(name).ok_or_else(|| CatalogError::missing(ObjectKind::Schema, name))?;
+        let owner = self.role_number(txn, Some(owner))?;
+        self.change(txn, |txn| {
+            let is_it = |row: &NamespaceRow| row.oid == schema.oid;
+            store::update(&self.engine, txn, is_it, |row| row.nspowner = owner).map(drop)
+        })
+    }
+
+    /// Moves a table with its indexes and the sequences that its columns own, or a sequence, to another schema.
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`, `SystemObject`, `InvalidDefinition` (42P07: the name is taken there); storage's.
+    pub fn set_schema(
+        &self,
+        txn: &mut Txn,
+        kind: ObjectKind,
+        place: (Option<&str>, &str),
+        to: &str,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let (schema, name) = place;
+        let relation = snapshot.relation(schema, name).cloned();
+        let relation = relation.ok_or_else(|| CatalogError::missing(ObjectKind::Relation, name))?;
+        if relation_kind(&relation) != kind {
+            return Err(CatalogError::WrongKind { kind, name: name.to_string() });
+        }
+        if relation.oid().is_system() {
+            return Err(CatalogError::SystemObject { name: name.to_string() });
+        }
+        let target = super::target_schema(&snapshot, Some(&to.into()))?;
+        if relation.key().0 == &target.name {
+            return Ok(());
+        }
+        if is_temporary(relation.key().0) || is_temporary(&target.name) {
+            let text = "cannot move objects into or out of temporary schemas";
+            return Err(CatalogError::invalid("0A000", text));
+        }
+        let mut moved = vec![(relation.oid(), Arc::clone(relation.key().1))];
+        match &relation {
+            Relation::Table(table) => {
+                let table = find_table(&snapshot, schema, &table.name)?;
+                self.lock_out(txn, &table, &snapshot)?;
+                moved.extend(table.indexes.iter().map(|index| (index.oid, Arc::clone(&index.name))));
+                for sequence in owned_sequences(&snapshot, &table) {
+                    moved.push((sequence.oid, Arc::clone(&sequence.name)));
+                }
+            }
+            Relation::Sequence(sequence) if sequence.owned_by.is_some() => {
+                let owner = sequence.owned_by.and_then(|owner| snapshot.table_by_oid(owner.table));
+                let owner = owner.map_or_else(|| "?".into(), |table| Arc::clone(&table.name));
+                return Err(CatalogError::InvalidDefinition {
+                    sqlstate: "0A000",
+                    message: "cannot move an owned sequence into another schema".to_string(),
+                    detail: Some(format!("Sequence \"{name}\" is linked to table \"{owner}\".")),
+                });
+            }
+            Relation::Sequence(_) | Relation::Index(_) | Relation::View(_) => {}
+        }
+        self.hold_schema(txn, &target)?;
+        for (_, name) in &moved {
+            let taken = snapshot.relation(Some(&target.name), name).is_some();
+            if taken || !self.take_name(txn, &target.name, name)? {
+                let text = format!("relation \"{name}\" already exists in schema \"{}\"", target.name);
+                return Err(CatalogError::invalid("42P07", text));
+            }
+        }
+        let is_moved = |oid: Oid| moved.iter().any(|(known, _)| *known == oid);
+        self.change(txn, |txn| {
+            let is_it = |row: &ClassRow| is_moved(row.oid);
+            store::update(&self.engine, txn, is_it, |row| row.relnamespace = target.oid)?;
+            let is_its = |row: &ConstraintRow| is_moved(row.conrelid);
+            store::update(&self.engine, txn, is_its, |row| row.connamespace = target.oid)?;
+            moved.iter().try_for_each(|(oid, _)| self.removes(txn, *oid))
+        })
+    }
+
+    /// Moves a function to another schema.
+    ///
+    /// # Errors
+    /// `Missing`, `SystemObject`, `InvalidDefinition` (42723: there is one of that name and arguments); storage's.
+    pub fn set_function_schema(
+        &self,
+        txn: &mut Txn,
+        function: &FunctionDef,
+        to: &str,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let target = super::target_schema(&snapshot, Some(&to.into()))?;
+        if target.name == function.schema {
+            return Ok(());
+        }
+        self.hold_schema(txn, &target)?;
+        self.lock_name(txn, NameOf::Function, [&target.name, &function.name])?;
+        let types: Vec<_> = function.args.iter().map(|arg| arg.ty.clone()).collect();
+        for known in [&snapshot, &self.committed()?] {
+            if known.functions(Some(to), &function.name).iter().any(|other| other.takes(&types)) {
+                let text = format!("function {} already exists in schema \"{to}\"", function.signature());
+                return Err(CatalogError::invalid("42723", text));
+            }
+        }
+        self.change(txn, |txn| {
+            let is_it = |row: &ProcRow| row.oid == function.oid;
+            store::update(&self.engine, txn, is_it, |row| row.pronamespace = target.oid).map(drop)
+        })
+    }
+
+    /// Drops a schema; with `cascade` also what is in it, and what needs that. What went along, in PostgreSQL's words.
     ///
     /// # Errors
     /// `Missing`, `SystemObject`, `Needed`; storage's, of which `Conflict` says that another transaction changed
     /// the schema first.
-    pub fn drop_schema(&self, txn: &mut Txn, name: &str, cascade: bool) -> Result<(), CatalogError> {
+    pub fn drop_schema(&self, txn: &mut Txn, name: &str, cascade: bool) -> Result<Vec<String>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
-        let schema = snapshot.schema(name).ok_or_else(|| CatalogError::missing(ObjectKind::Schema, name))?;
-        if name == PG_CATALOG {
-            return Err(CatalogError::SystemObject { name: name.to_string() });
-        }
-        let tables: Vec<&Arc<TableDef>> = snapshot.tables().filter(|table| &*table.schema == name).collect();
-        let sequences: Vec<&Arc<SequenceDef>> =
-            snapshot.sequences().filter(|sequence| &*sequence.schema == name).collect();
-        let functions: Vec<&Arc<FunctionDef>> =
-            snapshot.all_functions().filter(|function| &*function.schema == name).collect();
+        let schema = find_schema(&snapshot, name)?;
+        let contents = Contents::of(&snapshot, &schema);
+        let names = contents.names(&schema);
         if !cascade {
-            let lines = tables.iter().map(|table| format!("table {name}.{}", table.name));
-            let loose = sequences.iter().filter(|sequence| sequence.owned_by.is_none());
-            let lines = lines.chain(loose.map(|sequence| format!("sequence {name}.{}", sequence.name)));
-            let lines = lines
-                .chain(functions.iter().map(|function| format!("function {name}.{}", function.signature())));
-            let lines = lines.map(|what| format!("{what} depends on schema {name}")).collect();
-            refuse_if_needed(format!("schema {name}"), lines)?;
+            let line = |what: &String| format!("{what} depends on schema {name}");
+            refuse_if_needed(format!("schema {name}"), names.iter().map(line).collect())?;
         }
         // Whoever is making something in it ends first; what that was the next snapshot has.
         self.lock_name(txn, NameOf::Schema, [name, ""])?;
         self.check_newest(txn, &snapshot)?;
-        for table in &tables {
-            self.lock_out(txn, table, &snapshot)?;
+        let mut along = names;
+        along.extend(self.drop_tables(txn, &contents.tables, true)?);
+        // The views over its tables are gone with them.
+        let snapshot = self.snapshot_now(txn)?;
+        let views: Vec<_> = contents.views.iter().filter_map(|view| snapshot.view_by_oid(view.oid)).collect();
+        along.extend(self.drop_views(txn, &views, true)?);
+        self.change(txn, |txn| self.remove_schema(txn, &schema, &contents))?;
+        let inside = format!("view {name}.");
+        let mut known: Vec<String> = Vec::new();
+        for one in along {
+            let twice = one.starts_with(&inside) && known.contains(&one);
+            if !twice {
+                known.push(one);
+            }
         }
-        self.change(txn, |txn| {
-            for table in &tables {
-                self.remove_table(txn, &snapshot, table)?;
-            }
-            for sequence in sequences.iter().filter(|sequence| {
-                // Those of the tables just removed are gone with them.
-                !sequence.owned_by.is_some_and(|owner| tables.iter().any(|table| table.oid == owner.table))
-            }) {
-                self.remove_sequence(txn, sequence)?;
-            }
-            store::delete(&self.engine, txn, |row: &ProcRow| row.pronamespace == schema.oid)?;
-            store::delete(&self.engine, txn, |row: &NamespaceRow| row.oid == schema.oid)?;
-            self.removes(txn, schema.oid)?;
-            Ok(())
-        })
+        Ok(known)
     }
+
+    /// What the transaction sees after what it has just changed.
+    fn snapshot_now(&self, txn: &mut Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
+        txn.begin_statement()?;
+        let snapshot = self.snapshot(txn);
+        txn.end_statement()?;
+        snapshot
+    }
+
+    fn remove_schema(
+        &self,
+        txn: &mut Txn,
+        schema: &SchemaDef,
+        contents: &Contents,
+    ) -> Result<(), CatalogError> {
+        // Those of the tables just removed are gone with them.
+        let goes = |oid: Oid| contents.tables.iter().any(|table| table.oid == oid);
+        let stays = |sequence: &&Arc<SequenceDef>| !sequence.owned_by.is_some_and(|owner| goes(owner.table));
+        for sequence in contents.sequences.iter().filter(stays) {
+            self.remove_sequence(txn, sequence)?;
+        }
+        store::delete(&self.engine, txn, |row: &ProcRow| row.pronamespace == schema.oid)?;
+        store::delete(&self.engine, txn, |row: &NamespaceRow| row.oid == schema.oid)?;
+        self.removes(txn, schema.oid)
+    }
+}
+
+/// What is in a schema.
+struct Contents {
+    tables: Vec<Arc<TableDef>>,
+    views: Vec<Arc<ViewDef>>,
+    sequences: Vec<Arc<SequenceDef>>,
+    functions: Vec<Arc<FunctionDef>>,
+}
+
+impl Contents {
+    fn of(snapshot: &CatalogSnapshot, schema: &SchemaDef) -> Contents {
+        let inside = |name: &Arc<str>| *name == schema.name;
+        Contents {
+            tables: snapshot.tables().filter(|table| inside(&table.schema)).cloned().collect(),
+            views: snapshot.views().filter(|view| inside(&view.schema)).cloned().collect(),
+            sequences: snapshot.sequences().filter(|sequence| inside(&sequence.schema)).cloned().collect(),
+            functions: snapshot.all_functions().filter(|one| inside(&one.schema)).cloned().collect(),
+        }
+    }
+
+    /// What of it needs the schema, in PostgreSQL's words.
+    fn names(&self, schema: &SchemaDef) -> Vec<String> {
+        let name = &schema.name;
+        let mut all: Vec<(Oid, String)> = Vec::new();
+        all.extend(self.tables.iter().map(|one| (one.oid, format!("table {name}.{}", one.name))));
+        all.extend(self.views.iter().map(|one| (one.oid, format!("view {name}.{}", one.name))));
+        let loose = self.sequences.iter().filter(|sequence| sequence.owned_by.is_none());
+        all.extend(loose.map(|one| (one.oid, format!("sequence {name}.{}", one.name))));
+        all.extend(
+            self.functions.iter().map(|one| (one.oid, format!("function {name}.{}", one.signature()))),
+        );
+        all.sort();
+        all.into_iter().map(|(_, what)| what).collect()
+    }
+}
+
+/// The schema of that name, if it may be changed.
+fn find_schema(snapshot: &CatalogSnapshot, name: &str) -> Result<Arc<SchemaDef>, CatalogError> {
+    let schema = snapshot.schema(name).ok_or_else(|| CatalogError::missing(ObjectKind::Schema, name))?;
+    if name == PG_CATALOG {
+        return Err(CatalogError::SystemObject { name: name.to_string() });
+    }
+    Ok(Arc::clone(schema))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn};
 
-use super::{refuse_if_needed, sequence_spec, target_schema};
+use super::{persistence, refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
 use crate::definition::{Oid, SchemaDef};
 use crate::error::{CatalogError, ObjectKind};
@@ -78,7 +78,7 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let sequence = match snapshot.relation(schema, name) {
             None => return Err(CatalogError::missing(ObjectKind::Sequence, name)),
-            Some(Relation::Table(_) | Relation::Index(_)) => {
+            Some(Relation::Table(_) | Relation::Index(_) | Relation::View(_)) => {
                 return Err(CatalogError::WrongKind { kind: ObjectKind::Sequence, name: name.to_string() });
             }
             Some(Relation::Sequence(sequence)) => Arc::clone(sequence),
@@ -105,6 +105,7 @@ impl Catalog {
         let oid = self.new_oid()?;
         let object = self.engine.create_sequence(txn, sequence_spec(bounds))?;
         let class = class_row(oid, name, schema.oid, object, KIND_SEQUENCE, 0);
+        let class = ClassRow { relpersistence: persistence(schema), ..class };
         store::insert(&self.engine, txn, &[class])?;
         store::insert(&self.engine, txn, &[sequence_row(oid, bounds)])?;
         if let Some((table, column)) = owner {

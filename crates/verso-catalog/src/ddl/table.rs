@@ -7,13 +7,16 @@ use verso_storage::Txn;
 
 use super::constraint::Target;
 use super::names::Names;
-use super::{column_specs, owned_sequences, quoted, sequence_spec, target_schema};
+use super::needing::{Lost, Needing};
+use super::{
+    column_specs, next_value, owned_sequences, persistence, refuse_if_needed, sequence_spec, target_schema,
+};
 use crate::catalog::Catalog;
-use crate::definition::{ColumnDef, ConstraintDef, Oid, SchemaDef, TableDef};
+use crate::definition::{ColumnDef, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable};
 use crate::sequence::{SequenceBounds, SequenceRequest};
-use crate::snapshot::{CatalogSnapshot, PUBLIC, Relation};
+use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::store;
 use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::Letter;
@@ -58,60 +61,66 @@ impl Catalog {
         self.change(txn, |txn| self.insert_table(txn, &snapshot, &schema, new)).map(Some)
     }
 
-    /// Drops a table with its indexes and the sequences its columns own; with `cascade` also the foreign keys of other
-    /// tables that reference it.
+    /// Drops a table: see [`Catalog::drop_tables`].
     ///
     /// # Errors
-    /// `Missing`, `WrongKind`, `SystemObject`; storage's, of which `Conflict` says that another transaction changed
-    /// the schema first.
+    /// Also `WrongKind`.
     pub fn drop_table(
         &self,
         txn: &mut Txn,
         schema: Option<&str>,
         name: &str,
         cascade: bool,
-    ) -> Result<(), CatalogError> {
+    ) -> Result<Vec<String>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
-        self.lock_out(txn, &table, &snapshot)?;
-        let others = |constraint: &&Arc<ConstraintDef>| constraint.table != table.oid;
-        let references: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
-        self.change(txn, |txn| {
-            self.release_references(txn, &snapshot, format!("table {name}"), &references, cascade)?;
-            self.remove_table(txn, &snapshot, &table)
-        })
+        self.drop_tables(txn, &[table], cascade)
     }
 
-    /// Drops several tables at once: foreign keys among them are in nobody's way.
+    /// Drops tables with their indexes and the sequences that their columns own; with `cascade` also the foreign keys of
+    /// other tables that reference them, and the views that show them. Foreign keys among them are in nobody's way. What
+    /// went along, in PostgreSQL's words.
     ///
     /// # Errors
-    /// As [`Catalog::drop_table`].
+    /// `Missing`, `Needed`, `SystemObject`; storage's, of which `Conflict` says that another transaction changed
+    /// the schema first.
     pub fn drop_tables(
         &self,
         txn: &mut Txn,
         tables: &[Arc<TableDef>],
         cascade: bool,
-    ) -> Result<(), CatalogError> {
+    ) -> Result<Vec<String>, CatalogError> {
         let snapshot = self.snapshot(txn)?;
         for table in tables {
             refuse_system(table)?;
             self.lock_out(txn, table, &snapshot)?;
         }
-        let goes = |oid: Oid| tables.iter().any(|table| table.oid == oid);
+        let lost: Vec<Lost> = tables.iter().map(|table| Lost::Relation(table.oid)).collect();
+        let needing = Needing::of(&snapshot, &lost);
+        let references = references_from_outside(&snapshot, tables);
+        if !cascade {
+            let mut lines = needing.lines(&snapshot);
+            lines.extend(
+                references
+                    .iter()
+                    .map(|reference| format!("{} depends on table {}", reference.name, reference.referenced)),
+            );
+            let what = match tables {
+                [table] => format!("table {}", table.name),
+                _ => "desired object(s)".to_string(),
+            };
+            refuse_if_needed(what, lines)?;
+        }
         self.change(txn, |txn| {
-            for table in tables {
-                let others = |constraint: &&Arc<ConstraintDef>| !goes(constraint.table);
-                let references: Vec<_> = table.referenced_by.iter().filter(others).cloned().collect();
-                self.release_references(
-                    txn,
-                    &snapshot,
-                    format!("table {}", table.name),
-                    &references,
-                    cascade,
-                )?;
+            for reference in &references {
+                self.remove_foreign_key(txn, reference.constraint)?;
             }
+            self.remove_needing(txn, &needing)?;
             tables.iter().try_for_each(|table| self.remove_table(txn, &snapshot, table))
-        })
+        })?;
+        let mut along = needing.names(&snapshot);
+        along.extend(references.into_iter().map(|reference| reference.name));
+        Ok(along)
     }
 
     /// Empties tables by giving each a new heap; the pages of the old one go back after the commit.
@@ -194,7 +203,8 @@ impl Catalog {
         }
         let heap = self.engine.create_heap(txn, &column_specs(&columns))?;
         let class = class_row(oid, &new.name, schema.oid, heap, KIND_TABLE, columns.len());
-        let class = ClassRow { reloptions: options_row(&new.options), ..class };
+        let class =
+            ClassRow { reloptions: options_row(&new.options), relpersistence: persistence(schema), ..class };
         store::insert(&self.engine, txn, &[class])?;
         let attributes: Vec<_> = columns.iter().map(|column| attribute_row(oid, column)).collect();
         store::insert(&self.engine, txn, &attributes)?;
@@ -250,11 +260,7 @@ impl Catalog {
         };
         let owner = Some((table_oid, column.id));
         let oid = self.insert_sequence(txn, schema, &name, &bounds, owner)?;
-        let mut path = quoted(&name);
-        if &*schema.name != PUBLIC {
-            path = format!("{}.{path}", quoted(&schema.name));
-        }
-        Ok((oid, format!("nextval('{}')", path.replace('\'', "''")).into()))
+        Ok((oid, next_value(&schema.name, &name)))
     }
 
     /// Stores the defaults of a table; those of `serial` columns need their sequence.
@@ -289,13 +295,33 @@ impl Catalog {
     }
 }
 
+/// A foreign key of a table that stays.
+struct Reference {
+    constraint: Oid,
+    /// Itself and its table, in PostgreSQL's words.
+    name: String,
+    /// The table that it references.
+    referenced: Arc<str>,
+}
+
+/// The foreign keys of others that reference these tables.
+fn references_from_outside(snapshot: &CatalogSnapshot, tables: &[Arc<TableDef>]) -> Vec<Reference> {
+    let goes = |oid: Oid| tables.iter().any(|table| table.oid == oid);
+    let mut found = Vec::new();
+    for table in tables {
+        for constraint in table.referenced_by.iter().filter(|constraint| !goes(constraint.table)) {
+            let owner = snapshot.relation_by_oid(constraint.table);
+            let owner = owner.map_or_else(|| "?".to_string(), |owner| super::needing::shown(snapshot, owner));
+            let name = format!("constraint {} on table {owner}", constraint.name);
+            found.push(Reference { constraint: constraint.oid, name, referenced: Arc::clone(&table.name) });
+        }
+    }
+    found
+}
+
 /// What a relation is called.
 pub(super) fn relation_kind(relation: &Relation) -> ObjectKind {
-    match relation {
-        Relation::Table(_) => ObjectKind::Table,
-        Relation::Sequence(_) => ObjectKind::Sequence,
-        Relation::Index(_) => ObjectKind::Index,
-    }
+    relation.kind()
 }
 
 /// The table of that name, if it may be changed.
@@ -306,7 +332,7 @@ pub(super) fn find_table(
 ) -> Result<Arc<TableDef>, CatalogError> {
     match snapshot.relation(schema, name) {
         None => Err(CatalogError::missing(ObjectKind::Table, name)),
-        Some(Relation::Sequence(_) | Relation::Index(_)) => {
+        Some(Relation::Sequence(_) | Relation::Index(_) | Relation::View(_)) => {
             Err(CatalogError::WrongKind { kind: ObjectKind::Table, name: name.to_string() })
         }
         Some(Relation::Table(table)) => {

@@ -8,18 +8,19 @@ use verso_types::SqlType;
 
 use super::field::{Bytes, Letter, Name};
 use super::row::{
-    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, IndexRow, NamespaceRow, ProcRow,
-    SequenceRow, SystemRow, TriggerRow,
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow, IndexRow, NamespaceRow,
+    ProcRow, RewriteRow, SequenceRow, SystemRow, TriggerRow,
 };
-use super::{DEPENDS_AUTO, KIND_INDEX, KIND_SEQUENCE, KIND_TABLE, OWNER_OID};
+use super::{DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_SEQUENCE, KIND_TABLE, KIND_VIEW, OWNER_OID};
 use crate::definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction,
-    SchemaDef, SequenceDef, TableDef, TableOptions, Volatility,
+    SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
 };
 use crate::error::CatalogError;
 use crate::sequence::SequenceBounds;
 use crate::snapshot::{CatalogSnapshot, SnapshotBuilder};
+use crate::stored::StoredQuery;
 use crate::trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 
 /// `pg_language.oid` of `sql`.
@@ -43,6 +44,8 @@ pub(crate) struct CatalogRows {
     pub indexes: Vec<IndexRow>,
     pub constraints: Vec<ConstraintRow>,
     pub triggers: Vec<TriggerRow>,
+    pub rules: Vec<RewriteRow>,
+    pub descriptions: Vec<DescriptionRow>,
 }
 
 impl CatalogRows {
@@ -58,7 +61,7 @@ impl CatalogRows {
         for row in &self.namespaces {
             let name = Arc::clone(&row.nspname.0);
             schemas.insert(row.oid, Arc::clone(&name));
-            builder.add_schema(Arc::new(SchemaDef { oid: row.oid, name }));
+            builder.add_schema(Arc::new(SchemaDef { oid: row.oid, name, owner: row.nspowner }));
         }
         let schema_of = |oid: Oid| {
             schemas
@@ -66,12 +69,17 @@ impl CatalogRows {
                 .cloned()
                 .ok_or_else(|| corrupt(format!("schema {oid} has no row in pg_namespace")))
         };
+        for row in std::mem::take(&mut self.descriptions) {
+            builder.add_comment((row.classoid, row.objoid, row.objsubid), row.description);
+        }
         let mut columns = self.columns()?;
         let (mut constraints, mut references) = self.constraints_of_tables()?;
         let mut indexes = self.indexes_of_tables(&schema_of, &constraints)?;
         let mut triggers = self.triggers_of_tables()?;
         let mut bounds: HashMap<Oid, SequenceRow> =
             std::mem::take(&mut self.sequences).into_iter().map(|row| (row.seqrelid, row)).collect();
+        let mut rules: HashMap<Oid, RewriteRow> =
+            std::mem::take(&mut self.rules).into_iter().map(|row| (row.ev_class, row)).collect();
         for class in &self.classes {
             let (schema, name) = (schema_of(class.relnamespace)?, Arc::clone(&class.relname.0));
             let object = ObjectId(class.relfilenode.0);
@@ -108,6 +116,21 @@ impl CatalogRows {
                     let old = previous.and_then(|snapshot| snapshot.sequence_by_oid(class.oid));
                     builder.add_sequence(shared(old, sequence));
                 }
+                KIND_VIEW => {
+                    let rule = rules
+                        .remove(&class.oid)
+                        .ok_or_else(|| corrupt(format!("view \"{name}\" has no row in pg_rewrite")))?;
+                    let view = ViewDef {
+                        oid: class.oid,
+                        schema,
+                        name,
+                        columns: columns.remove(&class.oid).unwrap_or_default(),
+                        query: StoredQuery::read(rule.ev_action, &rule.ev_names)?,
+                        options: options_of(class.reloptions.as_deref()),
+                    };
+                    let old = previous.and_then(|snapshot| snapshot.view_by_oid(class.oid));
+                    builder.add_view(shared(old, view));
+                }
                 // Added with its table.
                 KIND_INDEX => {}
                 kind => return Err(corrupt(format!("relation \"{name}\" is of unknown kind \"{kind}\""))),
@@ -120,8 +143,10 @@ impl CatalogRows {
     /// The columns of each table, in order.
     fn columns(&mut self) -> Result<HashMap<Oid, Vec<ColumnDef>>, CatalogError> {
         let mut defaults: HashMap<(Oid, i16), Arc<str>> = HashMap::new();
+        let mut of_sequences = self.defaults_of_sequences();
         for row in std::mem::take(&mut self.defaults) {
-            defaults.insert((row.adrelid, row.adnum), row.adbin);
+            let text = of_sequences.remove(&row.oid).unwrap_or(row.adbin);
+            defaults.insert((row.adrelid, row.adnum), text);
         }
         let mut columns: HashMap<Oid, Vec<ColumnDef>> = HashMap::new();
         for row in std::mem::take(&mut self.attributes) {
@@ -148,6 +173,28 @@ impl CatalogRows {
             table.sort_by_key(|column| column.id);
         }
         Ok(columns)
+    }
+
+    /// The defaults of `serial` columns, which follow the names of their sequences.
+    fn defaults_of_sequences(&self) -> HashMap<Oid, Arc<str>> {
+        let needs = |row: &&DependRow| {
+            row.classid == DefaultRow::TABLE.oid
+                && row.refclassid == ClassRow::TABLE.oid
+                && row.deptype.0 == DEPENDS_NORMAL
+        };
+        let links: HashMap<Oid, Oid> =
+            self.depends.iter().filter(needs).map(|row| (row.refobjid, row.objid)).collect();
+        if links.is_empty() {
+            return HashMap::new();
+        }
+        let schemas: HashMap<Oid, &Name> =
+            self.namespaces.iter().map(|row| (row.oid, &row.nspname)).collect();
+        let text = |class: &ClassRow| {
+            let default = links.get(&class.oid)?;
+            let schema = schemas.get(&class.relnamespace)?;
+            Some((*default, crate::ddl::next_value(&schema.0, &class.relname.0)))
+        };
+        self.classes.iter().filter(|class| class.relkind.0 == KIND_SEQUENCE).filter_map(text).collect()
     }
 
     /// The constraints of each table by name, and the foreign keys that reference each.

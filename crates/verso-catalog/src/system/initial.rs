@@ -8,8 +8,9 @@ use verso_types::SqlType;
 use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row, class_row, sequence_row};
 use super::field::{Letter, Name};
 use super::row::{
-    AttributeRow, AuthIdRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultRow, DependRow, IndexRow,
-    LanguageRow, NamespaceRow, ProcRow, SequenceRow, SystemRow, TriggerRow, TypeRow,
+    AttributeRow, AuthIdRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultRow, DependRow,
+    DescriptionRow, IndexRow, LanguageRow, NamespaceRow, ProcRow, RewriteRow, SequenceRow, SystemRow,
+    TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,
@@ -55,6 +56,8 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<TriggerRow>(),
         shape::<AuthIdRow>(),
         shape::<DbRoleSettingRow>(),
+        shape::<RewriteRow>(),
+        shape::<DescriptionRow>(),
     ]
 }
 

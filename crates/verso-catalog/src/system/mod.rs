@@ -53,11 +53,15 @@ pub(crate) const OID_SEQUENCE_OID: Oid = Oid(9001);
 
 /// `pg_class.relkind` of a table.
 pub(crate) const KIND_TABLE: char = 'r';
+/// `pg_class.relkind` of a view.
+pub(crate) const KIND_VIEW: char = 'v';
 /// `pg_class.relkind` of a sequence.
 pub(crate) const KIND_SEQUENCE: char = 'S';
 /// `pg_class.relkind` of an index.
 pub(crate) const KIND_INDEX: char = 'i';
 /// `pg_depend.deptype`: DROP is refused without CASCADE.
 pub(crate) const DEPENDS_NORMAL: char = 'n';
+/// `pg_depend.deptype`: a part of it.
+pub(crate) const DEPENDS_INTERNAL: char = 'i';
 /// `pg_depend.deptype`: goes away together.
 pub(crate) const DEPENDS_AUTO: char = 'a';

@@ -81,6 +81,35 @@ macro_rules! system_row {
 }
 
 system_row! {
+    /// Comments.
+    DescriptionRow, 2609, 51, "pg_description" {
+        objoid: Oid,
+        classoid: Oid,
+        /// A column's number; 0 for a whole object.
+        objsubid: i32,
+        description: Arc<str>,
+    }
+}
+
+system_row! {
+    /// What views show.
+    RewriteRow, 2618, 50, "pg_rewrite" {
+        oid: Oid,
+        rulename: Name,
+        /// The view.
+        ev_class: Oid,
+        ev_type: Letter,
+        ev_enabled: Letter,
+        is_instead: bool,
+        ev_qual: Arc<str>,
+        /// The query's text.
+        ev_action: Arc<str>,
+        /// What its names mean.
+        ev_names: Vec<Arc<str>>,
+    }
+}
+
+system_row! {
     /// Schemas.
     NamespaceRow, 2615, 11, "pg_namespace" {
         oid: Oid,

@@ -8,7 +8,7 @@ use crate::{World, table};
 #[test]
 fn a_schema_is_a_name_space() {
     let world = World::new();
-    let create = |name: &str| world.run(|catalog, txn| catalog.create_schema(txn, &name.into(), false));
+    let create = |name: &str| world.run(|catalog, txn| catalog.create_schema(txn, &name.into(), None, false));
     create("s").unwrap();
     assert!(matches!(create("s"), Err(CatalogError::Exists { kind: ObjectKind::Schema, .. })));
     assert!(matches!(create("pg_mine"), Err(CatalogError::ReservedName { .. })));
@@ -22,7 +22,7 @@ fn a_schema_is_a_name_space() {
 #[test]
 fn a_schema_is_dropped_with_its_contents_only_by_cascade() {
     let world = World::new();
-    world.run(|catalog, txn| catalog.create_schema(txn, &"s".into(), false)).unwrap();
+    world.run(|catalog, txn| catalog.create_schema(txn, &"s".into(), None, false)).unwrap();
     let serial = NewColumn { serial: true, ..NewColumn::new("id", SqlType::Int8) };
     let inside = NewTable { schema: Some("s".into()), ..NewTable::new("t", vec![serial]) };
     world.run(|catalog, txn| catalog.create_table(txn, &inside, false)).unwrap();
@@ -51,7 +51,7 @@ fn public_can_be_dropped_and_made_again() {
     world.run(|catalog, txn| catalog.drop_schema(txn, "public", false)).unwrap();
     let homeless = world.run(|catalog, txn| catalog.create_table(txn, &table("t"), false));
     assert!(matches!(homeless, Err(CatalogError::Missing { kind: ObjectKind::Schema, .. })));
-    world.run(|catalog, txn| catalog.create_schema(txn, &"public".into(), false)).unwrap();
+    world.run(|catalog, txn| catalog.create_schema(txn, &"public".into(), None, false)).unwrap();
     world.run(|catalog, txn| catalog.create_table(txn, &table("t"), false)).unwrap();
     assert!(world.seen().table(None, "t").is_some());
 }

@@ -241,6 +241,10 @@ impl Runtime for ExecContext<'_> {
         ExecContext::check_cancelled(self)
     }
 
+    fn catalog(&self) -> Option<&Arc<CatalogSnapshot>> {
+        Some(self.catalog)
+    }
+
     fn call_function(&self, function: &Arc<FunctionDef>, args: Vec<Value>) -> Result<Value> {
         plpgsql::call_scalar(self, function, args)
     }

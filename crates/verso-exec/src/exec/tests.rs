@@ -86,6 +86,7 @@ fn aggregate(name: &str, args: Vec<TypedExpr>) -> AggregateCall {
     let ty = match &function.result {
         crate::functions::ResultType::Fixed(ty) => ty.clone(),
         crate::functions::ResultType::ArrayOf(i) => SqlType::Array(Box::new(args[*i].ty.clone())),
+        crate::functions::ResultType::FixedArray(ty) => SqlType::Array(Box::new(ty.clone())),
         _ => args[0].ty.clone(),
     };
     AggregateCall { args, ..AggregateCall::plain(function, ty, name.into()) }

@@ -250,7 +250,10 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("pg_current_xact_id_if_assigned" Stable [] => Int8 =
         |cx, _| transaction_id(cx, false)),
     session_function!("pg_is_in_recovery" Stable [] => Bool = |_, _| Ok(Value::Bool(false))),
-    session_function!("current_schema" Stable [] => Name = |_, _| Ok(Value::text("public"))),
+    session_function!("current_schema" Stable [] => Name = |cx, _| {
+        let schema = cx.runtime.catalog().and_then(|catalog| catalog.creation_schema());
+        Ok(schema.map_or(Value::Null, |schema| Value::text(&schema.name)))
+    }),
     session_function!("current_setting" Stable [Text] => Text = setting),
     session_function!("current_setting" Stable [Text, Bool] => Text = setting),
     BuiltinFunction {

@@ -13,8 +13,8 @@ use crate::syntax::Statement;
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
 const KNOWN: &[&str] = &[
-    "cluster", "comment", "copy", "grant", "import", "listen", "load", "notify", "prepare", "reassign",
-    "refresh", "revoke", "security", "unlisten", "unload", "prewarm", "backup", "connect",
+    "cluster", "copy", "grant", "import", "listen", "load", "notify", "prepare", "reassign", "refresh",
+    "revoke", "security", "unlisten", "unload", "prewarm", "backup", "connect",
 ];
 
 /// Parses a statement that begins with `word`.
@@ -42,6 +42,7 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
             Ok(Statement::PrepareTransaction(string_literal(cursor)?.0))
         }
         "explain" => explain(cursor),
+        "comment" => super::comment::comment(cursor),
         "do" => do_block(cursor),
         "call" => Ok(Statement::Call(call(cursor)?)),
         "alter" if cursor.is(&["alter", "database"]) || cursor.is(&["alter", "system"]) => {

@@ -28,6 +28,8 @@ pub struct Cursor<'s> {
     /// Whether SELECT … INTO may stand here, and the table it named.
     pub(super) takes_into: bool,
     pub(super) into: Option<QualifiedName>,
+    /// That table is temporary.
+    pub(super) into_temporary: bool,
     /// PERFORM stands for SELECT.
     pub(super) perform: bool,
 }
@@ -47,6 +49,7 @@ impl<'s> Cursor<'s> {
             height: 0,
             takes_into: false,
             into: None,
+            into_temporary: false,
             perform: false,
         }
     }

@@ -31,23 +31,45 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "event" if cursor.is_at(1, "trigger") => {
             Err(SyntaxError::unsupported("CREATE EVENT TRIGGER").at(start))
         }
+        _ if super::view::is_next(cursor) => super::view::create_view(cursor, or_replace),
         _ if or_replace => {
             let what = format!("CREATE OR REPLACE {}", word.to_uppercase());
             Err(SyntaxError::unsupported(what).at(start))
         }
-        "table" => super::table::create_table(cursor),
+        "table" => super::table::create_table(cursor, false),
         "index" => super::table::create_index(cursor),
         "unique" if cursor.is(&["unique", "index"]) => super::table::create_index(cursor),
-        "sequence" => create_sequence(cursor),
+        "sequence" => create_sequence(cursor, false),
+        "temp" | "temporary" | "local" | "global" if accept_temporary(cursor) => {
+            match cursor.word().as_deref() {
+                Some("table") => super::table::create_table(cursor, true),
+                Some("sequence") => create_sequence(cursor, true),
+                _ => Err(cursor.unexpected()),
+            }
+        }
+        "schema" => super::schema::create_schema(cursor),
         "aggregate" | "cast" | "collation" | "conversion" | "database" | "domain" | "event" | "extension"
         | "foreign" | "global" | "group" | "language" | "local" | "materialized" | "operator" | "policy"
-        | "publication" | "recursive" | "role" | "schema" | "server" | "statistics"
-        | "subscription" | "tablespace" | "temp" | "temporary" | "text" | "type" | "unique" | "unlogged"
-        | "user" | "view" | "constraint" | "access" | "transform" => {
+        | "publication" | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace"
+        | "temp" | "temporary" | "text" | "type" | "unique" | "unlogged" | "user" | "view" | "constraint"
+        | "access" | "transform" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
         }
         _ => Err(cursor.unexpected()),
     }
+}
+
+/// `[LOCAL | GLOBAL] TEMPORARY`, if it comes next.
+pub(super) fn accept_temporary(cursor: &mut Cursor<'_>) -> bool {
+    let forms: [&[&str]; 6] = [
+        &["temp"],
+        &["temporary"],
+        &["local", "temp"],
+        &["local", "temporary"],
+        &["global", "temp"],
+        &["global", "temporary"],
+    ];
+    forms.iter().any(|words| cursor.accept(words))
 }
 
 pub(super) fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
@@ -60,10 +82,10 @@ pub(super) fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError
 
 // ── sequences ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-fn create_sequence(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+fn create_sequence(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Statement, SyntaxError> {
     cursor.advance();
     let if_not_exists = if_not_exists(cursor)?;
-    let mut sequence = CreateSequence { if_not_exists, ..empty_sequence(cursor.qualified()?) };
+    let mut sequence = CreateSequence { if_not_exists, temporary, ..empty_sequence(cursor.qualified()?) };
     sequence_options(cursor, &mut sequence)?;
     Ok(Statement::CreateSequence(sequence))
 }
@@ -79,6 +101,7 @@ pub(super) fn empty_sequence(name: QualifiedName) -> CreateSequence {
         min: None,
         max: None,
         cycle: false,
+        temporary: false,
     }
 }
 
@@ -343,15 +366,17 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "table" => Some(DropKind::Table),
         "sequence" => Some(DropKind::Sequence),
         "index" => Some(DropKind::Index),
+        "view" => Some(DropKind::View),
         "function" | "procedure" => None,
         "trigger" => {
             cursor.advance();
             let if_exists = cursor.accept(&["if", "exists"]);
             return super::trigger::drop_trigger(cursor, if_exists);
         }
-        "view" | "schema" | "database" | "role" | "user" | "type" | "domain" | "extension"
-        | "aggregate" | "materialized" | "policy" | "rule" | "operator" | "cast" | "collation" | "owned"
-        | "routine" | "tablespace" | "publication" | "subscription" => {
+        "schema" => return super::schema::drop_schema(cursor),
+        "database" | "role" | "user" | "type" | "domain" | "extension" | "aggregate" | "materialized"
+        | "policy" | "rule" | "operator" | "cast" | "collation" | "owned" | "routine" | "tablespace"
+        | "publication" | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),
@@ -375,7 +400,9 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     }
 }
 
-fn function_reference(cursor: &mut Cursor<'_>) -> Result<(QualifiedName, Option<Vec<SqlType>>), SyntaxError> {
+pub(super) fn function_reference(
+    cursor: &mut Cursor<'_>,
+) -> Result<(QualifiedName, Option<Vec<SqlType>>), SyntaxError> {
     let name = cursor.qualified()?;
     if !cursor.accept_token(&Token::LParen) {
         return Ok((name, None));
@@ -388,7 +415,8 @@ fn function_reference(cursor: &mut Cursor<'_>) -> Result<(QualifiedName, Option<
     Ok((name, Some(types)))
 }
 
-fn cascade(cursor: &mut Cursor<'_>) -> bool {
+/// CASCADE or RESTRICT.
+pub(super) fn cascade(cursor: &mut Cursor<'_>) -> bool {
     let cascade = cursor.accept(&["cascade"]);
     if !cascade {
         cursor.accept(&["restrict"]);

@@ -14,6 +14,7 @@
 //! L3. The work is linear in the text's length.
 
 mod block;
+mod comment;
 mod control;
 mod copy;
 mod cursor;
@@ -27,6 +28,7 @@ mod operators;
 mod plpgsql;
 mod query;
 mod role;
+mod schema;
 mod session;
 mod setting;
 mod source;
@@ -35,6 +37,7 @@ mod table;
 mod transaction;
 mod trigger;
 mod types;
+mod view;
 
 pub use plpgsql::{condition_code, parse_body};
 pub use split::{Open, Piece, split_statements};
@@ -81,13 +84,18 @@ pub fn parse_type(text: &str) -> Result<SqlType, SyntaxError> {
     Ok(ty)
 }
 
+/// A name as SQL text, in quotes where it needs them.
+pub fn quoted(name: &str) -> String {
+    let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte.is_ascii_digit());
+    let reserved = lexer::class_of(name) != Class::Plain
+        || !name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    if plain && !reserved { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
 /// The text of an expression with another name for a column.
 pub fn rename_column(text: &str, from: &str, to: &str) -> String {
     let Ok(source) = Source::new(text) else { return text.to_string() };
-    let plain = to.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte.is_ascii_digit());
-    let reserved = lexer::class_of(to) == Class::Reserved
-        || !to.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
-    let shown = if plain && !reserved { to.to_string() } else { format!("\"{}\"", to.replace('"', "\"\"")) };
+    let shown = quoted(to);
     let mut out = String::new();
     let mut end = 0;
     let tokens = source.tokens();

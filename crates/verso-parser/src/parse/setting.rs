@@ -47,8 +47,38 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
         return Ok(Statement::Set { name, value: setting_value(cursor)?, local });
     }
+    if cursor.is(&["schema"]) && matches!(cursor.peek_at(1), Token::String(_)) {
+        let at = cursor.here();
+        cursor.advance();
+        let name = Name { text: "search_path".to_string(), at };
+        let value = string_literal(cursor)?.0;
+        return Ok(Statement::Set { name, value: Some(listed_name(&value)), local });
+    }
     let name = assigned_setting(cursor)?;
+    if name.text == "search_path" {
+        return Ok(Statement::Set { name, value: name_list(cursor)?, local });
+    }
     Ok(Statement::Set { name, value: setting_value(cursor)?, local })
+}
+
+/// The value of a setting that is a list of names: each as it has to be quoted to be read again.
+fn name_list(cursor: &mut Cursor<'_>) -> Result<Option<String>, SyntaxError> {
+    if cursor.accept(&["default"]) {
+        return Ok(None);
+    }
+    let names = cursor.list(|cursor| match cursor.peek() {
+        Token::String(_) => Ok(listed_name(&string_literal(cursor)?.0)),
+        Token::Number(_) => Err(cursor.unexpected()),
+        _ => Ok(listed_name(&cursor.name()?.text)),
+    })?;
+    Ok(Some(names.join(", ")))
+}
+
+/// A name as PostgreSQL lists it: quoted unless it is a plain word.
+fn listed_name(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 /// SHOW.

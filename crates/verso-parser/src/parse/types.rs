@@ -231,10 +231,10 @@ pub(super) fn named_type(full: &str, at: u32) -> Result<SqlType, SyntaxError> {
         "json" => SqlType::Json,
         "jsonb" => SqlType::Jsonb,
         "oid" => SqlType::Oid,
-        "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2"
-        | "xml" | "money" | "timetz" | "cidr" | "macaddr" | "bit" | "varbit" | "hstore" | "point"
-        | "line" | "lseg" | "box" | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "record"
-        | "refcursor" | "anyelement" | "trigger" | "jsonpath" => {
+        "serial" | "serial4" | "bigserial" | "serial8" | "smallserial" | "serial2" | "xml" | "money"
+        | "timetz" | "cidr" | "macaddr" | "bit" | "varbit" | "hstore" | "point" | "line" | "lseg" | "box"
+        | "path" | "polygon" | "circle" | "tsvector" | "tsquery" | "record" | "refcursor" | "anyelement"
+        | "trigger" | "jsonpath" => {
             return Err(SyntaxError::unsupported(format!("type {short}")).at(at));
         }
         "int2vector" => SqlType::Array(Box::new(SqlType::System(SystemType::VectorInt2))),

@@ -7,32 +7,38 @@
 //! S2. Names are folded as SQL folds them: unquoted ones in lower case.
 //! S3. Left-deep chains of operators stay left-deep, but AND and OR are flat, so that long ones do not nest.
 
+mod comment;
 mod copy;
 mod dml;
 mod expr;
 mod merge;
 mod object;
 mod plpgsql;
+mod schema;
 mod server;
 mod session;
 mod statement;
 mod table;
 mod transaction;
 mod trigger;
+mod view;
 mod window;
 
+pub use comment::*;
 pub use copy::*;
 pub use dml::*;
 pub use expr::*;
 pub use merge::*;
 pub use object::*;
 pub use plpgsql::*;
+pub use schema::*;
 pub use server::*;
 pub use session::{Cursor, Direction, Fetch, Prepare};
 pub use statement::*;
 pub use table::*;
 pub use transaction::*;
 pub use trigger::*;
+pub use view::*;
 pub use window::*;
 
 /// A place in the text: characters from 0, half open.

@@ -23,6 +23,8 @@ pub struct CreateSequence {
     pub max: Option<i64>,
     /// CYCLE.
     pub cycle: bool,
+    /// TEMPORARY.
+    pub temporary: bool,
 }
 
 /// Which way an argument goes.
@@ -118,6 +120,8 @@ pub enum DropKind {
     Sequence,
     /// An index.
     Index,
+    /// A view.
+    View,
 }
 
 /// DROP FUNCTION.

@@ -1,11 +1,10 @@
 //! Statements: one variant each; what has more than a few parts is a struct of a module beside this one.
 
 use super::{
-    AlterTable, Call, CommitWrite, Copy, CreateFunction, CreateIndex, CreateSequence, CreateTable,
+    AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction, CreateIndex, CreateSequence, CreateTable,
     CreateTableAs, CreateTrigger, Cursor, Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch,
     FunctionBody, Insert, LockTable, Merge, Name, Prepare, QualifiedName, Query, RenameTrigger,
-    RoleStatement, SetConstraints, Span,
-    TransactionModes, Truncate, Update,
+    RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate, Update, ViewStatement,
 };
 
 /// A statement and its place in the script.
@@ -79,6 +78,12 @@ pub enum Statement {
     RenameTrigger(RenameTrigger),
     /// TRUNCATE.
     Truncate(Truncate),
+    /// CREATE, ALTER, DROP SCHEMA, and what moves things between schemas.
+    Schema(SchemaStatement),
+    /// CREATE VIEW, ALTER VIEW.
+    View(ViewStatement),
+    /// COMMENT ON.
+    Comment(Comment),
     /// DO.
     Do(FunctionBody),
     /// CALL.

@@ -16,6 +16,20 @@ pub struct CreateTable {
     pub elements: Vec<TableElement>,
     /// WITH (…): names and texts of values.
     pub options: Vec<(String, String)>,
+    /// TEMPORARY, and what a commit does about it.
+    pub temporary: Option<OnCommit>,
+}
+
+/// What a commit does about a temporary table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    /// ON COMMIT PRESERVE ROWS.
+    #[default]
+    Preserve,
+    /// ON COMMIT DELETE ROWS.
+    Delete,
+    /// ON COMMIT DROP.
+    Drop,
 }
 
 /// CREATE TABLE … AS, SELECT … INTO.
@@ -33,6 +47,8 @@ pub struct CreateTableAs {
     pub query: Query,
     /// Not WITH NO DATA.
     pub with_data: bool,
+    /// TEMPORARY, and what a commit does about it.
+    pub temporary: Option<OnCommit>,
 }
 
 /// What stands between the parentheses of CREATE TABLE.

@@ -1,5 +1,6 @@
 //! Calls: functions, aggregates, and the forms of the language that look like them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_catalog::FunctionDef;
@@ -163,27 +164,46 @@ impl Binder<'_> {
         let types: Vec<SqlType> = args.iter().map(|(arg, _)| arg.ty.clone()).collect();
         let schema = call.name.schema_text();
         if let Some(schema) = &call.name.schema
+            && self.stored.is_none()
             && self.catalog.schema(&schema.text).is_none()
         {
             let text = format!("schema \"{}\" does not exist", schema.text);
             return Err(SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text).at(at));
         }
+        let noted = self.stored.is_some_and(|stored| stored.functions.iter().any(|(place, _)| *place == at));
         let entries = match schema {
+            _ if noted => &[],
             None | Some("pg_catalog") => functions_named(name),
             Some(_) => &[],
         };
         let users = match schema {
-            Some("pg_catalog") => &[],
+            _ if self.stored.is_some() => {
+                let noted =
+                    self.stored.and_then(|stored| stored.functions.iter().find(|(place, _)| *place == at));
+                let found = noted.and_then(|(_, oid)| self.catalog.function_by_oid(*oid));
+                Cow::Owned(found.into_iter().cloned().collect())
+            }
+            Some("pg_catalog") => Cow::Borrowed([].as_slice()),
             schema => self.catalog.functions(schema, name),
         };
         let expand = |entry: &&'static BuiltinFunction| -> Declared { entry.declared(args.len()) };
         let mut declared: Vec<Declared> = entries.iter().map(expand).collect();
-        for function in users {
+        for function in users.iter() {
             declared
                 .push(function.args.iter().map(|arg| ArgType::Exact(arg.ty.without_modifiers())).collect());
         }
         match resolve(&declared, &types, false) {
             Resolution::One(index, types) => match entries.get(index) {
+                Some(entry)
+                    if self.noted.is_some() && matches!(entry.name, "nextval" | "currval" | "setval") =>
+                {
+                    if let (Some(notes), Some((first, at))) = (self.noted, args.first())
+                        && let Some(sequence) = self.sequence_named(first)
+                    {
+                        notes.sequence(*at, sequence);
+                    }
+                    Ok(Found::BuiltIn(entry, args, types))
+                }
                 Some(entry) => Ok(Found::BuiltIn(entry, args, types)),
                 None => {
                     let args = args
@@ -191,7 +211,14 @@ impl Binder<'_> {
                         .zip(&types)
                         .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
                         .collect::<Result<Vec<_>, _>>()?;
-                    Ok(Found::User(users[index - entries.len()].clone(), args))
+                    let function = &users[index - entries.len()];
+                    if let Some(noting) = self.noting {
+                        noting.function(at, function.oid);
+                    }
+                    if let (Some(notes), None) = (self.noted, schema) {
+                        notes.function(at, function);
+                    }
+                    Ok(Found::User(Arc::clone(function), args))
                 }
             },
             found => Err(function_error(&call.name.to_string(), &types, &found).at(at)),

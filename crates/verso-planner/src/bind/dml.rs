@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, TableDef};
+use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, Relation, TableDef};
 use verso_exec::exec::{TriggerEvent, keep_others, triggers_change_rows};
 use verso_exec::plan::{Check, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, SetCall, TypedExpr};
 use verso_types::SqlType;
@@ -21,7 +21,7 @@ impl Binder<'_> {
     // ── INSERT ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     pub(super) fn insert(&self, insert: &syntax::Insert) -> Result<Insert, SqlError> {
-        let table = self.target(&insert.table)?;
+        let table = self.changed(&insert.table)?;
         let columns = insert_columns(&table, &insert.columns)?;
         let (source, given) = match &insert.source {
             None => (Plan::Values { rows: vec![Vec::new()], columns: Vec::new() }, 0),
@@ -249,11 +249,19 @@ impl Binder<'_> {
         self.table(name)
     }
 
+    /// A table whose rows change.
+    fn changed(&self, name: &syntax::QualifiedName) -> Result<Arc<TableDef>, SqlError> {
+        if let Some(Relation::View(_)) = self.relation_named(name) {
+            return Err(SqlError::unsupported("changing the rows of a view").at(name.at().start));
+        }
+        self.target(name)
+    }
+
     pub(super) fn target_scope(&self, item: &FromItem) -> Result<(Arc<TableDef>, Scope), SqlError> {
         let FromSource::Table(name) = &item.source else {
             return Err(SqlError::internal("the target of a change is a table"));
         };
-        let table = self.target(name)?;
+        let table = self.changed(name)?;
         let scope = table_scope(&table, item.alias.as_ref());
         Ok((table, scope))
     }

@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use verso_catalog::{FunctionReturn, SystemView, TableDef};
+use verso_catalog::{FunctionReturn, Relation, SystemView, TableDef};
 use verso_env::stack;
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr};
@@ -40,10 +40,19 @@ impl Binder<'_> {
     /// Finds a table to read or write.
     pub fn table(&self, name: &QualifiedName) -> Result<Arc<TableDef>, SqlError> {
         let schema = name.schema_text();
-        if let Some(table) = self.catalog.table(schema, &name.name.text) {
+        let found = self.relation_named(name);
+        let at = name.at().start;
+        if let Some(Relation::Table(table)) = found {
+            if table.is_temporary() && self.catalog.search_path().temporary() != Some(&table.schema) {
+                let text = "cannot access temporary tables of other sessions";
+                return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
+            }
             return Ok(table);
         }
-        let at = name.at().start;
+        if let Some(Relation::View(view)) = found {
+            let text = format!("\"{}\" is not a table", view.name);
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at));
+        }
         if let Some(schema) = schema
             && self.catalog.schema(schema).is_none()
         {
@@ -78,6 +87,8 @@ impl Binder<'_> {
             locks => Wanted::of(locks, item.alias.as_ref().map(|alias| alias.text.as_str()).or(own)),
         };
         let mut marks = Vec::new();
+        // Names of columns where they are not the plan's own.
+        let mut named: Option<Vec<Arc<str>>> = None;
         let own_name;
         let (plan, own, single) = match &item.source {
             FromSource::Join(join) => {
@@ -89,7 +100,23 @@ impl Binder<'_> {
             }
             FromSource::Table(name) => {
                 let own = name.name.text.as_str();
+                if let Some(view) = self.view_named(name)? {
+                    let wanted = wanted(Some(own));
+                    let columns = self.view_columns(name.at().start, &view);
+                    let (plan, inside) = self.view_locked(&view, wanted.as_ref(), columns.len())?;
+                    if let Some(wanted) = wanted {
+                        marks = inside;
+                        marks.push(wanted.whole());
+                    }
+                    return self.named_item(item, plan, Some(own), Some(columns), marks, false);
+                }
                 let mut plan = self.relation(name)?;
+                if let Plan::TableScan { table, columns, .. } = &mut plan
+                    && let Some(known) = self.stored_columns(name.at().start, table)
+                {
+                    *columns = known.iter().map(|(at, _)| *at).collect();
+                    named = Some(known.into_iter().map(|(_, name)| name).collect());
+                }
                 if let Some(wanted) = wanted(Some(own)) {
                     if let Some(sample) = &item.sample {
                         return Err(SqlError::unsupported("locks on a sample").at(sample.at));
@@ -156,6 +183,19 @@ impl Binder<'_> {
                 (plan, None, false)
             }
         };
+        self.named_item(item, plan, own, named, marks, single)
+    }
+
+    /// What an item of FROM yields, with its names.
+    fn named_item(
+        &self,
+        item: &FromItem,
+        plan: Plan,
+        own: Option<&str>,
+        named: Option<Vec<Arc<str>>>,
+        marks: Vec<Mark>,
+        single: bool,
+    ) -> Result<Input, SqlError> {
         let mut columns: Vec<(Arc<str>, SqlType)> =
             plan.output().into_iter().map(|column| (column.name, column.ty)).collect();
         // Places of records have no names.
@@ -163,6 +203,9 @@ impl Binder<'_> {
             columns.split_off(columns.len() - marks.iter().filter(|mark| mark.row.is_some()).count());
         let table: Option<Arc<str>> =
             item.alias.as_ref().map(|alias| alias.text.as_str()).or(own).map(Arc::from);
+        for ((column, _), name) in columns.iter_mut().zip(named.iter().flatten()) {
+            *column = Arc::clone(name);
+        }
         // `generate_series(1, 3) AS g`: the alias names the one column, too.
         if let (true, Some(alias), [(name, _), ..]) = (single, &item.alias, columns.as_mut_slice()) {
             *name = alias.text.as_str().into();
@@ -181,8 +224,9 @@ impl Binder<'_> {
         }
         let hidden = item.alias.as_ref().and(own).map(Arc::from);
         let mut scope = Scope::of(table, hidden, columns);
-        if let (FromSource::Table(_), Plan::TableScan { table, .. }, Some(own)) =
+        if let (FromSource::Table(_), Plan::TableScan { table, columns, .. }, Some(own)) =
             (&item.source, &plan, scope.tables.first_mut())
+            && columns.iter().copied().eq(0..table.columns.len())
         {
             own.relation = Some(table.oid.0);
         }
@@ -344,6 +388,9 @@ impl Binder<'_> {
             return Ok(Plan::SystemScan { view, args: Vec::new(), columns, output, keys: Vec::new() });
         }
         let table = self.table(name)?;
+        if let Some(noting) = self.noting {
+            noting.relation(name.at().start, table.oid, &table.columns);
+        }
         let columns = (0..table.columns.len()).collect();
         Ok(Plan::TableScan { table, columns, filter: None })
     }

@@ -26,6 +26,8 @@
 //! | [`dml`], [`change`], [`merge`] | INSERT; UPDATE, DELETE; MERGE |
 //! | [`returning`] | RETURNING |
 //! | [`start`] | queries of an INSERT over its own table |
+//! | [`stored`] | texts that the catalog keeps: what their names meant when they were made |
+//! | [`view`] | views |
 //! | [`plpgsql`] | bodies of functions |
 //! | [`trigger`] | WHEN of triggers; NEW and OLD |
 //! | [`once`] | values that an expression uses several times |
@@ -69,11 +71,13 @@ mod search;
 mod select;
 mod set_operation;
 mod start;
+mod stored;
 mod subquery;
 mod subscript;
 mod system_view;
 mod trigger;
 mod unbound;
+mod view;
 mod walk;
 mod window;
 mod with;
@@ -84,7 +88,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, TableDef};
+use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, StoredQuery, TableDef};
 use verso_exec::plan::{Statement, TypedExpr};
 use verso_types::{SqlType, TimeZone};
 
@@ -124,6 +128,14 @@ pub struct Binder<'c> {
     ctes: Vec<with::Cte>,
     /// Tables that several changes of one WITH are about.
     changed_twice: Vec<Oid>,
+    /// Notes what names mean, for a text that the catalog is to keep.
+    noted: Option<&'c stored::Notes>,
+    /// Notes what names mean, for a query that becomes a view's.
+    noting: Option<&'c view::Noting>,
+    /// The query of a view that is being bound.
+    stored: Option<&'c StoredQuery>,
+    /// The views around it.
+    expanding: Vec<Oid>,
     /// Which rewrites are on.
     pub(crate) rules: Rules,
 }
@@ -145,6 +157,10 @@ impl<'c> Binder<'c> {
             outer: None,
             ctes: Vec::new(),
             changed_twice: Vec::new(),
+            noted: None,
+            noting: None,
+            stored: None,
+            expanding: Vec::new(),
             rules: Rules::ALL,
         }
     }
@@ -218,6 +234,9 @@ impl<'c> Binder<'c> {
     pub fn stored_condition(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
         let columns: Vec<_> =
             table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.stored_condition(text, table);
+        }
         // The text was checked when the constraint was made; positions in it mean nothing to the statement.
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)
@@ -238,11 +257,16 @@ impl<'c> Binder<'c> {
     /// The default that a column has in the catalog; NULL where it has none.
     pub fn stored_default(&self, column: &ColumnDef) -> Result<TypedExpr, SqlError> {
         let Some(text) = &column.default else { return Ok(TypedExpr::null(column.ty.clone())) };
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.stored_default(column);
+        }
         // The text was checked when the column was made; positions in it mean nothing to the statement.
         let bound = verso_parser::parse_expression(text)
             .map_err(SqlError::from)
             .and_then(|expr| self.default_value(&expr, &column.name, &column.ty));
-        bound.map_err(|error| SqlError { position: None, ..error })
+        let mut bound = bound.map_err(|error| SqlError { position: None, ..error })?;
+        self.qualify_sequences(&mut bound);
+        Ok(bound)
     }
 
     /// Binds an expression without columns to the type it is stored as: the default of a column.

@@ -76,7 +76,7 @@ impl Binder<'_> {
             .filter(|(name, _)| *name == function && schema.is_none_or(|schema| schema == "pg_catalog"));
         let built_in = built_in.map(|(_, parameters)| parameters.to_vec());
         let users = match schema {
-            Some("pg_catalog") => &[],
+            Some("pg_catalog") => Cow::Borrowed(&[][..]),
             schema => self.catalog.functions(schema, function),
         };
         let users = users.iter().map(|user| user.args.iter().map(|arg| (&*arg.name, None)).collect());

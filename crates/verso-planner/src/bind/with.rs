@@ -125,6 +125,11 @@ impl<'c> Binder<'c> {
         Ok(Plan::Recursive { number, base: Box::new(base), step, all: *all })
     }
 
+    /// Whether a query of WITH has this name.
+    pub(super) fn is_with_query(&self, name: &Name) -> bool {
+        self.ctes.iter().any(|cte| *cte.name == *name.text)
+    }
+
     /// The rows of a query of WITH with this name.
     pub(super) fn with_query(&self, name: &Name) -> Result<Option<Plan>, SqlError> {
         let Some(cte) = self.ctes.iter().rev().find(|cte| *cte.name == *name.text) else { return Ok(None) };

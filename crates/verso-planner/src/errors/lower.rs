@@ -128,6 +128,7 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Column => DUPLICATE_COLUMN,
                     ObjectKind::Constraint | ObjectKind::Role => DUPLICATE_OBJECT,
                     ObjectKind::Table
+                    | ObjectKind::View
                     | ObjectKind::Sequence
                     | ObjectKind::Relation
                     | ObjectKind::Index => DUPLICATE_TABLE,
@@ -143,7 +144,9 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Function => UNDEFINED_FUNCTION,
                     ObjectKind::Column => UNDEFINED_COLUMN,
                     ObjectKind::Index | ObjectKind::Constraint | ObjectKind::Role => UNDEFINED_OBJECT,
-                    ObjectKind::Table | ObjectKind::Sequence | ObjectKind::Relation => UNDEFINED_TABLE,
+                    ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence | ObjectKind::Relation => {
+                        UNDEFINED_TABLE
+                    },
                 },
                 message,
             ),
@@ -181,7 +184,8 @@ impl From<CatalogError> for SqlError {
             CatalogError::NoOrder { ty: _ } => SqlError::new(UNDEFINED_OBJECT, message).with_hint(
                 "You must specify an operator class for the index or define a default operator class for the data type.",
             ),
-            CatalogError::ReservedName { name: _ } => SqlError::new("42939", message),
+            CatalogError::ReservedName { name: _ } => SqlError::new("42939", message)
+                .with_detail("The prefix \"pg_\" is reserved for system schemas."),
             CatalogError::Corrupt { what: _ } => SqlError::new(DATA_CORRUPTED, message),
         }
     }

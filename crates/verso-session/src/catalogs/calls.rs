@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::snapshot::{PG_CATALOG, PUBLIC};
+use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{CatalogSnapshot, Oid, Relation, SystemRelation, TableDef};
 use verso_exec::ExecError;
 use verso_types::{SqlType, SystemType, Value, names as references};
@@ -124,7 +124,7 @@ impl Call<'_> {
                 Some(Relation::Table(table)) => super::number(table.heap.0),
                 Some(Relation::Index(index)) => super::number(index.object.0),
                 Some(Relation::Sequence(sequence)) => super::number(sequence.object.0),
-                None => Value::Null,
+                Some(Relation::View(_)) | None => Value::Null,
             },
             "pg_size_pretty" => Value::text(&pretty_size(args.number(0))),
             "pg_encoding_to_char" => Value::text(if args.number(0) == i64::from(UTF8) { "UTF8" } else { "" }),
@@ -170,8 +170,9 @@ impl Call<'_> {
             "pg_has_role" => Value::Bool(true),
             "acldefault" => self.default_rights(),
             "current_schemas" => {
-                let implicit = args.flag(0).then(|| Value::text(PG_CATALOG));
-                Value::Array(implicit.into_iter().chain([Value::text(PUBLIC)]).collect())
+                let path = catalog.search_path();
+                let schemas = if args.flag(0) { path.searched() } else { path.named() };
+                Value::Array(schemas.iter().map(|schema| Value::Text(Arc::clone(schema))).collect())
             }
             _ => return Err(ExecError::raised("XX000", format!("{function} is not known to the session"))),
         })
@@ -245,8 +246,24 @@ impl Call<'_> {
         Ok(text(definitions::serial_sequence(self.catalog, &table, table.columns[at].id)))
     }
 
+    /// The comment on something that users have made.
+    fn own_comment(&self, function: &str) -> Option<Value> {
+        let object = self.args.oid(0);
+        let class =
+            |name: &str| verso_catalog::RelationId::find(PG_CATALOG, name).map(|class| class.get().oid);
+        let (class, column) = match (function, self.args.0.get(1)) {
+            ("obj_description", Some(Value::Text(name))) => (class(name)?, 0),
+            ("col_description", _) => (class("pg_class")?, i32::try_from(self.args.number(1)).ok()?),
+            _ => return None,
+        };
+        self.catalog.comment(class, object, column).map(|text| Value::Text(Arc::clone(text)))
+    }
+
     /// A comment; those of built-in objects are known.
     fn description(&self, function: &str) -> Value {
+        if let Some(own) = self.own_comment(function) {
+            return own;
+        }
         let class = match (function, self.args.0.get(1)) {
             ("obj_description", Some(Value::Text(class))) => {
                 verso_catalog::RelationId::find(PG_CATALOG, class).map(|class| class.get().oid.0)
@@ -282,7 +299,7 @@ impl Call<'_> {
                 "pg_indexes_size" => 0,
                 _ => engine.pages_of(index.object),
             },
-            Some(Relation::Sequence(_)) => 0,
+            Some(Relation::Sequence(_) | Relation::View(_)) => 0,
             None if SystemRelation::by_oid(self.args.oid(0)).is_some() => 0,
             None => return Value::Null,
         };
@@ -319,7 +336,8 @@ impl Call<'_> {
     /// `*_is_visible`: whether the name alone finds the object; NULL where there is no such object.
     fn is_visible(&self, function: &str) -> Value {
         let oid = self.args.oid(0);
-        let in_path = |schema: &str| Value::Bool(matches!(schema, PG_CATALOG | PUBLIC));
+        let path = self.catalog.search_path();
+        let in_path = |schema: &str| Value::Bool(path.searched().iter().any(|known| **known == *schema));
         let fixed = |relation: &str| {
             let wanted = Value::Int8(oid.0.into());
             let known = fixed::table(relation).is_some_and(|rows| rows.iter().any(|row| row[0] == wanted));

@@ -175,7 +175,7 @@ pub(super) fn depends(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
                     add((CLASS, own, 0), (CLASS, index.table.0, i32::from(part.column)), 'a');
                 }
             }
-            Relation::Index(_) => {}
+            Relation::Index(_) | Relation::View(_) => {}
             Relation::Sequence(sequence) => {
                 if let Some(owner) = sequence.owned_by {
                     let identity = catalog.table_by_oid(owner.table).is_some_and(|table| {

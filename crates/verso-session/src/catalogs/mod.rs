@@ -30,7 +30,9 @@ mod objects;
 mod relations;
 mod triggers;
 
-use verso_catalog::{RelationId, SystemRowIter};
+use std::sync::Arc;
+
+use verso_catalog::{Oid, RelationId, SystemRowIter};
 use verso_types::Value;
 use verso_types::array::Array;
 
@@ -79,6 +81,13 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_stat_database" => all(activity::databases(views)),
         "pg_stat_all_tables" => all(activity::tables(&catalog)),
         "pg_stat_all_indexes" => all(activity::indexes(&catalog)),
+        "pg_description" => {
+            let own = |((class, object, column), text): (&(Oid, Oid, i32), &Arc<str>)| {
+                vec![oid(*object), oid(*class), Value::Int4(*column), Value::Text(Arc::clone(text))]
+            };
+            let own: Vec<_> = catalog.comments().map(own).collect();
+            Box::new(fixed::rows("pg_description", &keys).chain(own))
+        }
         name => fixed::rows(name, &keys),
     }
 }

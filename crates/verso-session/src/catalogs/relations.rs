@@ -38,8 +38,9 @@ pub(super) fn of_users(
     name_column: Option<&str>,
 ) -> Vec<Relation> {
     let name = name_column.and_then(|column| keys.text(column));
-    let fits =
-        |relation: &&Relation| !relation.oid().is_system() && name.is_none_or(|name| relation.name() == name);
+    let fits = |relation: &&Relation| {
+        !relation.oid().is_system() && name.is_none_or(|name| **relation.name() == *name)
+    };
     match keys.oid(oid_column) {
         Some(wanted) => catalog.relation_by_oid(wanted).filter(fits).cloned().into_iter().collect(),
         None => catalog.relations().filter(fits).cloned().collect(),
@@ -67,6 +68,7 @@ struct Class {
     pages: i32,
     rows: f32,
     kind: char,
+    persistence: char,
     columns: usize,
     checks: usize,
     has_index: bool,
@@ -95,7 +97,7 @@ impl Class {
             number(0),
             Value::Bool(self.has_index),
             no(),
-            letter('p'),
+            letter(self.persistence),
             letter(self.kind),
             short(self.columns),
             short(self.checks),
@@ -131,6 +133,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             pages: 0,
             rows: -1.0,
             kind: relation.kind,
+            persistence: 'p',
             columns: relation.columns.len(),
             checks: 0,
             has_index: false,
@@ -153,6 +156,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             pages: 1,
             rows: 0.0,
             kind: 'r',
+            persistence: if verso_catalog::is_temporary(schema) { 't' } else { 'p' },
             columns: 0,
             checks: 0,
             has_index: false,
@@ -184,6 +188,9 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             }
             Relation::Sequence(sequence) => {
                 Class { file: sequence.object.0, rows: 1.0, kind: 'S', columns: 3, ..base }
+            }
+            Relation::View(view) => {
+                Class { file: 0, pages: 0, rows: -1.0, kind: 'v', columns: view.columns.len(), ..base }
             }
         };
         class.row()
@@ -290,6 +297,10 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
         }
         Relation::Index(index) => of_index(&catalog, index),
         Relation::Sequence(sequence) => of_sequence(sequence),
+        Relation::View(view) => {
+            let attribute = |column: &ColumnDef| Attribute::of_column(view.oid, column).row();
+            view.columns.iter().map(attribute).collect()
+        }
     });
     Box::new(system.chain(users))
 }

@@ -6,10 +6,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintKind, NewConstraintKind, ObjectKind, TableChange, TableDef};
+use verso_catalog::{ConstraintKind, NewConstraintKind, TableChange, TableDef};
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
+use super::drop::kind_of;
 use super::{Schema, options, text};
 use crate::client::CommandTag;
 use crate::client::tag;
@@ -24,7 +25,10 @@ impl Schema<'_> {
     /// ALTER TABLE.
     pub(super) fn alter_table(&self, alter: &AlterTable) -> Result<CommandTag, Failure> {
         let mut name = alter.name.clone();
-        let relation = self.frame.catalog.relation(name.schema_text(), &name.name.text);
+        // Found once: what its actions make does not hide it from the next.
+        let home = self.home(&name);
+        name.schema = Some(Name { text: home.to_string(), at: name.at() });
+        let relation = self.frame.catalog.relation(Some(&home), &name.name.text);
         if relation.is_none() && alter.if_exists {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
             return Ok(tag("ALTER TABLE"));
@@ -64,10 +68,14 @@ impl Schema<'_> {
             }
             AlterAction::Default { column, default } => {
                 let at = table.column(&column.text);
-                if let (Some((expr, _)), Some(at)) = (default, at) {
-                    binder.default_value(expr, &column.text, &table.columns[at].ty)?;
-                }
-                let default = default.as_ref().map(|(_, text)| text.as_str().into());
+                let default = match (default, at) {
+                    (Some((expr, text)), Some(at)) => {
+                        let ty = &table.columns[at].ty;
+                        let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.text, ty);
+                        Some(binder.kept_text(expr, text, bind)?.0.into())
+                    }
+                    (default, _) => default.as_ref().map(|(_, text)| text.as_str().into()),
+                };
                 TableChange::Default { column: text(column), default }
             }
             AlterAction::AddConstraint(constraint) => {
@@ -137,7 +145,7 @@ impl Schema<'_> {
         constraint: &ConstraintDefinition,
     ) -> Result<(), Failure> {
         let columns: Vec<_> = table.columns.iter().map(|c| (Arc::clone(&c.name), c.ty.clone())).collect();
-        let new = self.new_constraint(binder, &table.name, &columns, constraint)?;
+        let new = self.new_constraint(binder, (&table.schema, &table.name), &columns, constraint)?;
         if let NewConstraintKind::Unique { columns, primary: true, .. } = &new.kind {
             self.refuse_nulls_there(table, columns)?;
         }
@@ -175,7 +183,7 @@ impl Schema<'_> {
     fn alter(&self, name: &QualifiedName, change: &TableChange) -> Result<(), Failure> {
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
-        Ok(catalog.alter_table(txn, name.schema_text(), &name.name.text, change)?)
+        Ok(catalog.alter_table(txn, Some(&self.home(name)), &name.name.text, change)?)
     }
 
     /// ALTER … RENAME TO of a table, a sequence or an index.
@@ -186,19 +194,26 @@ impl Schema<'_> {
         to: &Name,
         if_exists: bool,
     ) -> Result<CommandTag, Failure> {
-        let (kind, word) = match kind {
-            DropKind::Table => (ObjectKind::Table, "ALTER TABLE"),
-            DropKind::Sequence => (ObjectKind::Sequence, "ALTER SEQUENCE"),
-            DropKind::Index => (ObjectKind::Index, "ALTER INDEX"),
-        };
+        let (kind, word) = (kind_of(kind), altered(kind));
         let catalog = &self.frame.services.instance.catalog;
-        if if_exists && self.frame.catalog.relation(name.schema_text(), &name.name.text).is_none() {
+        let home = self.home(name);
+        if if_exists && self.frame.catalog.relation(Some(&home), &name.name.text).is_none() {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
             return Ok(tag(word));
         }
         let txn = &mut self.frame.txn.borrow_mut();
-        catalog.rename(txn, kind, name.schema_text(), &name.name.text, &text(to))?;
+        catalog.rename(txn, kind, Some(&home), &name.name.text, &text(to))?;
         Ok(tag(word))
+    }
+}
+
+/// The tag of an ALTER.
+pub(super) fn altered(kind: DropKind) -> &'static str {
+    match kind {
+        DropKind::Table => "ALTER TABLE",
+        DropKind::Sequence => "ALTER SEQUENCE",
+        DropKind::Index => "ALTER INDEX",
+        DropKind::View => "ALTER VIEW",
     }
 }
 

@@ -7,7 +7,7 @@ use verso_types::SqlType;
 
 use super::like::{copy_columns, copy_constraints, plain_indexes};
 use super::sequence::bounds;
-use super::{Schema, options, schema, text, texts};
+use super::{Schema, options, text, texts};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
@@ -25,7 +25,11 @@ impl Schema<'_> {
         create: &CreateTable,
     ) -> Result<CommandTag, Failure> {
         let mut new = NewTable::new(create.name.name.text.as_str(), Vec::new());
-        new.schema = schema(&create.name);
+        let place = match create.temporary {
+            Some(_) => self.temporary_place(&create.name)?,
+            None => self.place(&create.name)?,
+        };
+        new.schema = Some(Arc::clone(&place));
         new.options = options(&create.options);
         let mut constraints: Vec<&ConstraintDefinition> = Vec::new();
         let mut copied_indexes: Vec<NewIndex> = Vec::new();
@@ -46,7 +50,7 @@ impl Schema<'_> {
                     copy_columns(&table, &mut new, *defaults, *identity);
                     copy_constraints(&table, &mut new, *constraints, *indexes);
                     if *indexes {
-                        copied_indexes.extend(plain_indexes(&table, &create.name));
+                        copied_indexes.extend(plain_indexes(&table, &place, &create.name));
                     }
                 }
             }
@@ -54,7 +58,7 @@ impl Schema<'_> {
         let columns: Vec<(Arc<str>, SqlType)> =
             new.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
         for constraint in constraints {
-            let made = self.new_constraint(binder, &new.name, &columns, constraint)?;
+            let made = self.new_constraint(binder, (&place, &new.name), &columns, constraint)?;
             new.constraints.push(made);
         }
         let catalog = &self.frame.services.instance.catalog;
@@ -64,6 +68,7 @@ impl Schema<'_> {
             self.skip_known(sqlstate::DUPLICATE_TABLE, text);
             return Ok(tag("CREATE TABLE"));
         }
+        self.note_temporary(made, create.temporary);
         for index in &copied_indexes {
             self.frame
                 .inside(|_| Ok(catalog.create_index(&mut self.frame.txn.borrow_mut(), index, false)?))?;
@@ -86,8 +91,9 @@ impl Schema<'_> {
                 let text = format!("multiple {both} specified for column \"{}\"", column.name.text);
                 return Err(SqlError::syntax(text).at(expr.at.start).into());
             }
-            binder.default_value(expr, &column.name.text, &column.ty)?;
-            new.default = Some(text.as_str().into());
+            let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.name.text, &column.ty);
+            let (text, _) = binder.kept_text(expr, text, bind)?;
+            new.default = Some(text.into());
         }
         if let Some((identity, sequence)) = &column.identity {
             if !column.ty.is_integer() {
@@ -105,13 +111,14 @@ impl Schema<'_> {
     pub(super) fn new_constraint(
         &self,
         binder: &Binder<'_>,
-        table: &str,
+        own: (&Arc<str>, &str),
         columns: &[(Arc<str>, SqlType)],
         constraint: &ConstraintDefinition,
     ) -> Result<NewConstraint, Failure> {
         let kind = match &constraint.clause {
             ConstraintClause::Check(expr, text) => {
-                let condition = binder.condition(expr, table, columns)?;
+                let bind = |binder: &Binder<'_>| binder.condition(expr, own.1, columns);
+                let (text, condition) = binder.kept_text(expr, text, bind)?;
                 let mut used: Vec<usize> = Vec::new();
                 for column in columns_of(&condition) {
                     if !used.contains(&column) {
@@ -119,7 +126,7 @@ impl Schema<'_> {
                     }
                 }
                 let columns = used.iter().map(|column| Arc::clone(&columns[*column].0)).collect();
-                NewConstraintKind::Check { expression: text.as_str().into(), columns }
+                NewConstraintKind::Check { expression: text.into(), columns }
             }
             ConstraintClause::Unique { columns, primary, nulls_distinct } => NewConstraintKind::Unique {
                 columns: texts(columns),
@@ -136,7 +143,11 @@ impl Schema<'_> {
                 delete_columns,
             } => NewConstraintKind::Foreign {
                 columns: texts(columns),
-                schema: schema(table),
+                schema: {
+                    let home = self.referenced_home(table, own);
+                    self.check_persistence(own.0, &home)?;
+                    Some(home)
+                },
                 table: text(&table.name),
                 referenced: texts(referenced),
                 match_full: *match_full,

@@ -1,69 +1,112 @@
-//! DROP TABLE, DROP SEQUENCE, DROP INDEX.
+//! DROP TABLE, DROP VIEW, DROP SEQUENCE, DROP INDEX.
 
-use std::sync::Arc;
-
-use verso_catalog::{CatalogError, ObjectKind, Relation, TableDef};
+use verso_catalog::{CatalogError, ObjectKind, Relation};
 
 use super::Schema;
 use crate::client::CommandTag;
-use crate::client::tag;
+use crate::client::{Notice, tag};
 use crate::failure::Failure;
-use verso_parser::syntax::{Drop, DropKind};
+use verso_parser::syntax::{Drop, DropKind, QualifiedName};
+use verso_planner::errors::SqlError;
 
 impl Schema<'_> {
     /// Drops relations of one kind.
     pub(super) fn drop(&self, drop: &Drop) -> Result<CommandTag, Failure> {
-        let catalog = &self.frame.services.instance.catalog;
-        if drop.kind == DropKind::Table && drop.names.len() > 1 {
-            return self.drop_tables(drop);
-        }
+        let kind = kind_of(drop.kind);
+        let mut found: Vec<Relation> = Vec::new();
         for name in &drop.names {
-            let (schema, text) = (name.schema_text(), name.name.text.as_str());
-            let txn = &mut self.frame.txn.borrow_mut();
-            let (result, kind) = match drop.kind {
-                DropKind::Table => (catalog.drop_table(txn, schema, text, drop.cascade), "table"),
-                DropKind::Sequence => (catalog.drop_sequence(txn, schema, text, drop.cascade), "sequence"),
-                DropKind::Index => (catalog.drop_index(txn, schema, text, drop.cascade), "index"),
-            };
-            match result {
-                Err(CatalogError::Missing { kind: missing, name: _ }) if drop.if_exists => match missing {
-                    ObjectKind::Schema => self
-                        .skip(format!("schema \"{}\" does not exist, skipping", schema.unwrap_or_default())),
-                    _ => self.skip(format!("{kind} \"{text}\" does not exist, skipping")),
-                },
-                result => result?,
+            match self.dropped(kind, name)? {
+                Some(relation) if found.iter().any(|known| known.oid() == relation.oid()) => {}
+                Some(relation) => found.push(relation),
+                None if drop.if_exists => {
+                    let missing = name.schema.as_ref();
+                    let missing = missing.filter(|schema| self.frame.catalog.schema(&schema.text).is_none());
+                    let (what, text) =
+                        missing.map_or((kind, &name.name.text), |schema| (ObjectKind::Schema, &schema.text));
+                    self.skip(format!("{what} \"{text}\" does not exist, skipping"));
+                }
+                None => return Err(self.missing(kind, name).into()),
             }
         }
+        let catalog = &self.frame.services.instance.catalog;
+        let txn = &mut self.frame.txn.borrow_mut();
+        let mut along = Vec::new();
+        match drop.kind {
+            DropKind::Table => {
+                let tables: Vec<_> = found.iter().filter_map(Relation::as_table).cloned().collect();
+                along = catalog.drop_tables(txn, &tables, drop.cascade)?;
+            }
+            DropKind::View => {
+                let views: Vec<_> = found.iter().filter_map(Relation::as_view).cloned().collect();
+                along = catalog.drop_views(txn, &views, drop.cascade)?;
+            }
+            DropKind::Sequence => {
+                for one in &found {
+                    catalog.drop_sequence(txn, Some(one.schema()), one.name(), drop.cascade)?;
+                }
+            }
+            DropKind::Index => {
+                for one in &found {
+                    catalog.drop_index(txn, Some(one.schema()), one.name(), drop.cascade)?;
+                }
+            }
+        }
+        self.tell_along(&along);
         Ok(tag(match drop.kind {
             DropKind::Table => "DROP TABLE",
             DropKind::Sequence => "DROP SEQUENCE",
             DropKind::Index => "DROP INDEX",
+            DropKind::View => "DROP VIEW",
         }))
     }
 
-    /// Several tables at once, so that foreign keys among them are in nobody's way.
-    fn drop_tables(&self, drop: &Drop) -> Result<CommandTag, Failure> {
-        let mut tables: Vec<Arc<TableDef>> = Vec::new();
-        for name in &drop.names {
-            let (schema, text) = (name.schema_text(), name.name.text.as_str());
-            match self.frame.catalog.relation(schema, text) {
-                Some(Relation::Table(table)) => {
-                    if !tables.iter().any(|known| known.oid == table.oid) {
-                        tables.push(Arc::clone(table));
-                    }
-                }
-                Some(_) => {
-                    let error = CatalogError::WrongKind { kind: ObjectKind::Table, name: text.to_string() };
-                    return Err(error.into());
-                }
-                None if drop.if_exists => {
-                    self.skip(format!("table \"{text}\" does not exist, skipping"));
-                }
-                None => return Err(CatalogError::missing(ObjectKind::Table, text).into()),
-            }
+    /// A relation to be dropped, if it is there; it has to be of that kind.
+    fn dropped(&self, kind: ObjectKind, name: &QualifiedName) -> Result<Option<Relation>, SqlError> {
+        let found = self.frame.catalog.relation(name.schema_text(), &name.name.text);
+        let Some(relation) = found else { return Ok(None) };
+        if relation.kind() == kind {
+            return Ok(Some(relation.clone()));
         }
-        let catalog = &self.frame.services.instance.catalog;
-        catalog.drop_tables(&mut self.frame.txn.borrow_mut(), &tables, drop.cascade)?;
-        Ok(tag("DROP TABLE"))
+        let error: SqlError = CatalogError::WrongKind { kind, name: name.name.text.clone() }.into();
+        let of = relation.kind();
+        let article = if of == ObjectKind::Index { "an" } else { "a" };
+        Err(error.with_hint(format!("Use DROP {} to remove {article} {of}.", of.to_string().to_uppercase())))
+    }
+
+    fn missing(&self, kind: ObjectKind, name: &QualifiedName) -> CatalogError {
+        match &name.schema {
+            Some(schema) if self.frame.catalog.schema(&schema.text).is_none() => {
+                CatalogError::missing(ObjectKind::Schema, schema.text.as_str())
+            }
+            _ => CatalogError::missing(kind, name.name.text.as_str()),
+        }
+    }
+
+    /// Tells what CASCADE has dropped.
+    pub(super) fn tell_along(&self, along: &[String]) {
+        let line = |what: &String| format!("drop cascades to {what}");
+        let notice = match along {
+            [] => return,
+            [only] => Notice::message(line(only)),
+            _ => {
+                let lines: Vec<String> = along.iter().map(line).collect();
+                let detail = Some(lines.join("\n"));
+                Notice {
+                    detail,
+                    ..Notice::message(format!("drop cascades to {} other objects", along.len()))
+                }
+            }
+        };
+        self.frame.services.notices.tell(notice);
+    }
+}
+
+/// What a kind of DROP removes.
+pub(super) fn kind_of(kind: DropKind) -> ObjectKind {
+    match kind {
+        DropKind::Table => ObjectKind::Table,
+        DropKind::Sequence => ObjectKind::Sequence,
+        DropKind::Index => ObjectKind::Index,
+        DropKind::View => ObjectKind::View,
     }
 }

@@ -5,7 +5,7 @@ use verso_catalog::{
 };
 use verso_types::SqlType;
 
-use super::{Schema, schema};
+use super::Schema;
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
@@ -63,7 +63,7 @@ impl Schema<'_> {
             ),
         };
         let new = NewFunction {
-            schema: schema(name),
+            schema: Some(self.place(name)?),
             name: name.name.text.as_str().into(),
             args: args.iter().map(arg).collect(),
             returns,
@@ -102,8 +102,8 @@ impl Schema<'_> {
         let catalog = &self.frame.services.instance.catalog;
         let what = if drop.procedure { "procedure" } else { "function" };
         for (name, types) in &drop.functions {
-            let known = self.frame.catalog.functions(name.schema_text(), &name.name.text).iter();
-            let known = known.filter(|known| types.as_deref().is_none_or(|types| known.takes(types)));
+            let known = self.frame.catalog.functions(name.schema_text(), &name.name.text);
+            let known = known.iter().filter(|known| types.as_deref().is_none_or(|types| known.takes(types)));
             if let [only] = known.collect::<Vec<_>>().as_slice()
                 && only.procedure().is_some() != drop.procedure
             {
@@ -112,8 +112,9 @@ impl Schema<'_> {
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
             }
             let txn = &mut self.frame.txn.borrow_mut();
-            let (schema, types) = (name.schema_text(), types.as_deref());
-            let result = catalog.drop_function(txn, schema, &name.name.text, types, drop.cascade);
+            // Where it is not found, the catalog says how.
+            let found = self.one_function(name, types.as_deref());
+            let result = found.and_then(|function| catalog.drop_function(txn, &function, drop.cascade));
             match result {
                 Err(
                     error @ (CatalogError::Missing { kind: _, name: _ }
@@ -130,7 +131,7 @@ impl Schema<'_> {
                     error.message = error.message.replacen("function", "procedure", 1);
                     return Err(error.into());
                 }
-                result => result?.into_iter().for_each(|what| self.skip(format!("drop cascades to {what}"))),
+                result => self.tell_along(&result?),
             }
         }
         Ok(tag(if drop.procedure { "DROP PROCEDURE" } else { "DROP FUNCTION" }))

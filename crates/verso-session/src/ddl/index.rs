@@ -2,7 +2,7 @@
 
 use verso_catalog::{CatalogError, NewIndex, ObjectKind};
 
-use super::{Schema, schema, text};
+use super::{Schema, text};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ impl Schema<'_> {
         let CreateIndex { name, if_not_exists, unique, nulls_distinct, table, parts } = create;
         let new = NewIndex {
             name: name.as_ref().map(text),
-            schema: schema(table),
+            schema: Some(self.home(table)),
             table: text(&table.name),
             parts: parts
                 .iter()
@@ -37,7 +37,8 @@ impl Schema<'_> {
     pub(super) fn reindex(&self, index: bool, name: &QualifiedName) -> Result<CommandTag, Failure> {
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
-        let schema = name.schema_text();
+        let home = self.home(name);
+        let schema = Some(&*home);
         if !index {
             catalog.reindex(txn, schema, &name.name.text, None)?;
             return Ok(tag("REINDEX"));

@@ -6,7 +6,7 @@ use verso_catalog::{
     ConstraintKind, IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewIndex, NewTable, TableDef,
 };
 
-use super::{schema, text};
+use super::text;
 use verso_parser::syntax::QualifiedName;
 
 /// Adds the columns of a table.
@@ -54,11 +54,11 @@ pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: boo
 }
 
 /// The indexes that belong to no constraint, for another table.
-pub(super) fn plain_indexes(table: &TableDef, target: &QualifiedName) -> Vec<NewIndex> {
+pub(super) fn plain_indexes(table: &TableDef, place: &Arc<str>, target: &QualifiedName) -> Vec<NewIndex> {
     let plain = table.indexes.iter().filter(|index| index.constraint.is_none());
     let copy = |index: &Arc<IndexDef>| NewIndex {
         name: None,
-        schema: schema(target),
+        schema: Some(Arc::clone(place)),
         table: text(&target.name),
         parts: index
             .parts

@@ -7,13 +7,18 @@
 //! | [`rewrite`] | its changes of columns, which copy the rows |
 //! | [`existing_rows`] | its constraints, which the rows that are there have to keep |
 //! | [`index`] | CREATE INDEX, REINDEX |
+//! | [`schema`] | schemas, and in which one a name is |
 //! | [`sequence`], [`function`], [`role`] | the same of sequences, functions and roles |
 //! | [`trigger`] | CREATE, ALTER, DROP TRIGGER |
 //! | [`drop`] | DROP |
+//! | [`view`] | views |
+//! | [`temporary`] | temporary tables |
+//! | [`comment`] | COMMENT ON |
 //! | [`truncate`] | TRUNCATE |
 //! | [`lock_table`] | LOCK TABLE |
 
 mod alter_table;
+mod comment;
 mod create_table;
 mod drop;
 mod existing_rows;
@@ -23,10 +28,15 @@ mod like;
 mod lock_table;
 mod rewrite;
 mod role;
+mod schema;
 mod sequence;
 mod table_as;
+mod temporary;
 mod trigger;
 mod truncate;
+mod view;
+
+pub(crate) use temporary::at_commit;
 
 use std::sync::Arc;
 
@@ -39,7 +49,7 @@ use crate::client::{CommandTag, Notice};
 use crate::constraints::set_constraints;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use verso_parser::syntax::{CreateTableAs, Name, QualifiedName, Statement};
+use verso_parser::syntax::{CreateTableAs, Name, Statement};
 use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 
@@ -59,7 +69,7 @@ pub(crate) fn define(
         })
     };
     frame.txn.borrow_mut().set_gauge(Some(Box::new(gauge)));
-    let result = Schema { frame }.define(binder, statement);
+    let result = Schema { frame }.define_somewhere(binder, statement);
     frame.txn.borrow_mut().set_gauge(None);
     result
 }
@@ -71,7 +81,15 @@ pub(crate) fn create_table_as(
     create: &CreateTableAs,
     params: &[Value],
 ) -> Result<CommandTag, Failure> {
-    Schema { frame }.create_table_as(binder, create, params)
+    let schema = Schema { frame };
+    if create.temporary.is_some() && schema.make_temporary_schema()? {
+        return frame.inside(|frame| {
+            let types: Vec<_> = params.iter().map(verso_types::text::type_of).collect();
+            let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &types);
+            Schema { frame }.create_table_as(&binder, create, params)
+        });
+    }
+    schema.create_table_as(binder, create, params)
 }
 
 /// The statements of the schema, over the frame that one of them runs in.
@@ -80,6 +98,17 @@ struct Schema<'f> {
 }
 
 impl Schema<'_> {
+    /// Runs a statement that may make something temporary, for which there has to be a schema.
+    fn define_somewhere(&self, binder: &Binder<'_>, statement: &Statement) -> Result<CommandTag, Failure> {
+        if !self.prepare_temporary(statement)? {
+            return self.define(binder, statement);
+        }
+        self.frame.inside(|frame| {
+            let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+            Schema { frame }.define(&binder, statement)
+        })
+    }
+
     fn define(&self, binder: &Binder<'_>, statement: &Statement) -> Result<CommandTag, Failure> {
         match statement {
             Statement::CreateTable(create) => self.create_table(binder, create),
@@ -91,6 +120,9 @@ impl Schema<'_> {
             Statement::Drop(drop) => self.drop(drop),
             Statement::DropFunction(drop) => self.drop_function(drop),
             Statement::Role(role) => self.role(role),
+            Statement::Schema(schema) => self.schema(schema),
+            Statement::Comment(comment) => self.comment(comment),
+            Statement::View(view) => self.view(binder, view),
             Statement::Truncate(truncate) => self.truncate(binder, truncate),
             Statement::CreateIndex(create) => self.create_index(create),
             Statement::AlterTable(alter) => self.alter_table(alter),
@@ -126,11 +158,6 @@ fn text(name: &Name) -> Arc<str> {
 
 fn texts(names: &[Name]) -> Vec<Arc<str>> {
     names.iter().map(text).collect()
-}
-
-/// The schema of a name, if it says one.
-fn schema(name: &QualifiedName) -> Option<Arc<str>> {
-    name.schema_text().map(Arc::from)
 }
 
 fn options(given: &[(String, String)]) -> TableOptions {

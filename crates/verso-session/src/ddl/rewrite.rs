@@ -25,7 +25,7 @@ impl Schema<'_> {
         let catalog = &self.frame.services.instance.catalog;
         let rewrite = {
             let txn = &mut self.frame.txn.borrow_mut();
-            catalog.begin_rewrite(txn, name.schema_text(), &name.name.text, change)?
+            catalog.begin_rewrite(txn, Some(&self.home(name)), &name.name.text, change)?
         };
         let Rewrite { old, new } = &rewrite;
         let value = value(old)?;

@@ -2,7 +2,7 @@
 
 use verso_catalog::{CatalogError, NewSequence, SequenceBounds, SequenceRequest};
 
-use super::{Schema, schema};
+use super::Schema;
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
@@ -11,7 +11,8 @@ use verso_planner::errors::sqlstate;
 
 /// The bounds of a sequence as CREATE SEQUENCE or an identity column gives them.
 pub(super) fn bounds(create: &CreateSequence) -> Result<SequenceBounds, CatalogError> {
-    let CreateSequence { name: _, if_not_exists: _, ty, start, increment, min, max, cycle } = create;
+    let CreateSequence { name: _, if_not_exists: _, ty, start, increment, min, max, cycle, temporary: _ } =
+        create;
     let request = SequenceRequest {
         ty: Some(ty.clone()),
         start: *start,
@@ -27,7 +28,11 @@ impl Schema<'_> {
     /// CREATE SEQUENCE.
     pub(super) fn create_sequence(&self, create: &CreateSequence) -> Result<CommandTag, Failure> {
         let new = NewSequence {
-            schema: schema(&create.name),
+            schema: Some(if create.temporary {
+                self.temporary_place(&create.name)?
+            } else {
+                self.place(&create.name)?
+            }),
             name: create.name.name.text.as_str().into(),
             bounds: bounds(create)?,
             owned_by: None,

@@ -6,7 +6,7 @@ use verso_catalog::{NewColumn, NewTable};
 use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::Value;
 
-use super::{Schema, options, schema};
+use super::{Schema, options};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
@@ -23,7 +23,11 @@ impl Schema<'_> {
         params: &[Value],
     ) -> Result<CommandTag, Failure> {
         let name = &create.name.name.text;
-        if create.if_not_exists && self.frame.catalog.relation(create.name.schema_text(), name).is_some() {
+        let place = match create.temporary {
+            Some(_) => self.temporary_place(&create.name)?,
+            None => self.place(&create.name)?,
+        };
+        if create.if_not_exists && self.frame.catalog.relation(Some(&place), name).is_some() {
             self.skip_known(
                 sqlstate::DUPLICATE_TABLE,
                 format!("relation \"{name}\" already exists, skipping"),
@@ -36,7 +40,7 @@ impl Schema<'_> {
             return Err(SqlError::syntax("too many column names were specified").into());
         }
         let mut new = NewTable::new(name.as_str(), Vec::new());
-        new.schema = schema(&create.name);
+        new.schema = Some(Arc::clone(&place));
         new.options = options(&create.options);
         for (n, column) in output.iter().enumerate() {
             let given = create.columns.get(n).map(|given| Arc::from(given.text.as_str()));
@@ -48,12 +52,13 @@ impl Schema<'_> {
             new.columns.push(NewColumn::new(name, column.ty.clone()));
         }
         let catalog = &self.frame.services.instance.catalog;
-        catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;
+        let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;
+        self.note_temporary(made, create.temporary);
         if !create.with_data {
             return Ok(tag("CREATE TABLE AS"));
         }
         let rows = self.frame.inside(|frame| {
-            let table = frame.catalog.table(create.name.schema_text(), name);
+            let table = frame.catalog.table(Some(&place), name);
             let table = table.ok_or_else(|| SqlError::internal("the new table is not there"))?;
             let values = output.iter().enumerate().map(|(n, column)| TypedExpr::column(n, column.ty.clone()));
             let filled = match &mut query {

@@ -13,6 +13,7 @@
 //!     catalog's version as every prepared statement does.
 //! K3. Where the catalog gives a kept statement other parameters, it is executed the long way once more and forgotten.
 //! K4. Errors point into the text given.
+//! K5. A text is kept by itself and by the search path that names in it were looked up along.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -97,6 +98,7 @@ impl OwnStatements {
     pub(crate) fn find(
         &mut self,
         shared: &StatementCache,
+        path: u64,
         sql: &str,
         params: &[Value],
         prepare: Prepare<'_>,
@@ -105,6 +107,7 @@ impl OwnStatements {
             return None;
         }
         if params.is_empty() && self.normal.read(sql) {
+            along(&mut self.normal.key, path);
             let key = std::mem::take(&mut self.normal.key);
             let kept = self.look(shared, &key);
             self.normal.key = key;
@@ -118,6 +121,7 @@ impl OwnStatements {
         }
         let mut key = std::mem::take(&mut self.key);
         as_it_is_key(&mut key, sql, params);
+        along(&mut key, path);
         let kept = self.look(shared, &key).or_else(|| self.learn(shared, &key, sql, params, prepare));
         self.key = key;
         match kept? {
@@ -194,6 +198,14 @@ fn as_it_is_key(key: &mut String, sql: &str, params: &[Value]) {
     for value in params {
         key.push_str(&type_of(value).pg_name());
         key.push(',');
+    }
+}
+
+/// Adds the search path to a key: along another one a text is another statement (K5).
+fn along(key: &mut String, path: u64) {
+    if path != 0 {
+        key.push_str("\0p");
+        key.push_str(&path.to_string());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
-use verso_parser::syntax::{DropKind, RoleStatement, Statement};
+use verso_parser::syntax::{DropKind, RoleStatement, SchemaStatement, Statement, ViewStatement};
 
 /// The word for what a statement changes in the database; none for those that only read.
 pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
@@ -23,6 +23,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             DropKind::Table => "DROP TABLE",
             DropKind::Sequence => "DROP SEQUENCE",
             DropKind::Index => "DROP INDEX",
+            DropKind::View => "DROP VIEW",
         },
         Statement::DropFunction(drop) if drop.procedure => "DROP PROCEDURE",
         Statement::DropFunction(_) => "DROP FUNCTION",
@@ -33,6 +34,16 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             RoleStatement::Alter { .. } => "ALTER ROLE",
             RoleStatement::Drop { .. } => "DROP ROLE",
         },
+        Statement::Schema(schema) => match schema {
+            SchemaStatement::Create { .. } => "CREATE SCHEMA",
+            SchemaStatement::Rename { .. } | SchemaStatement::Owner { .. } => "ALTER SCHEMA",
+            SchemaStatement::Drop { .. } => "DROP SCHEMA",
+            SchemaStatement::Move { .. } => "ALTER TABLE",
+            SchemaStatement::MoveFunction { .. } => "ALTER FUNCTION",
+        },
+        Statement::View(ViewStatement::Create(_)) => "CREATE VIEW",
+        Statement::View(_) => "ALTER VIEW",
+        Statement::Comment(_) => "COMMENT",
         Statement::CreateIndex(_) => "CREATE INDEX",
         Statement::AlterTable(_) => "ALTER TABLE",
         Statement::Rename { .. } => "ALTER TABLE",

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use verso_catalog::CatalogSnapshot;
+use verso_catalog::{CatalogSnapshot, NamesKey};
 use verso_exec::memory::Reservation;
 use verso_exec::plan::{Plan, Statement as Bound};
 use verso_types::{SqlType, TimeZone};
@@ -48,8 +48,8 @@ pub struct Prepared {
 /// A statement bound under one version of the catalog.
 #[derive(Debug)]
 pub(crate) struct Planned {
-    /// The catalog's version.
-    pub version: u64,
+    /// The catalog's version, and the search path.
+    pub version: NamesKey,
     /// Constants were read in this zone.
     pub time_zone: TimeZone,
     pub bound: Bound,
@@ -62,7 +62,7 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    pub(crate) fn new(bound: Bound, version: u64, time_zone: &TimeZone) -> Planned {
+    pub(crate) fn new(bound: Bound, version: NamesKey, time_zone: &TimeZone) -> Planned {
         let columns: Arc<[OutputColumn]> = bound.output().into();
         Planned {
             version,
@@ -147,7 +147,7 @@ impl Prepared {
         let inference = Inference::new(types);
         let bound = Binder::inferring(catalog, time_zone, &inference).statement(statement)?;
         let params = inference.finish()?;
-        let planned = Planned::new(bound, catalog.version, time_zone);
+        let planned = Planned::new(bound, catalog.key(), time_zone);
         let columns = planned.returns.then(|| Arc::clone(&planned.columns));
         let (only_reads, row) = (planned.streams, planned.inserts_row());
         let plan = Mutex::new(keep.then(|| Arc::new(planned)));
@@ -224,7 +224,7 @@ impl Prepared {
     ) -> Result<Arc<Planned>, SqlError> {
         let mut plan = self.plan.lock();
         if let Some(plan) = &*plan
-            && plan.version == catalog.version
+            && plan.version == catalog.key()
             && plan.time_zone == *time_zone
         {
             return Ok(Arc::clone(plan));
@@ -242,7 +242,7 @@ impl Prepared {
                 bound
             }
         };
-        let planned = Arc::new(Planned::new(bound, catalog.version, time_zone));
+        let planned = Arc::new(Planned::new(bound, catalog.key(), time_zone));
         let same = |known: &[OutputColumn]| {
             known.len() == planned.columns.len()
                 && known.iter().zip(&*planned.columns).all(|(known, new)| known.ty == new.ty)

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use verso_catalog::NamesKey;
 use verso_exec::{Compiled, Executor};
 
 use crate::plans::Planned;
@@ -32,7 +33,7 @@ impl Ready {
     }
 
     /// Whether it may run under this version of the catalog and the settings of this epoch.
-    pub(crate) fn fits(&self, version: u64, executor: Executor, epoch: u64) -> bool {
+    pub(crate) fn fits(&self, version: NamesKey, executor: Executor, epoch: u64) -> bool {
         self.planned.version == version && self.epoch == epoch && self.executor == executor
     }
 }
@@ -48,7 +49,7 @@ impl ReadyStatements {
     pub(crate) fn find(
         &mut self,
         number: u64,
-        version: u64,
+        version: NamesKey,
         executor: Executor,
         epoch: u64,
     ) -> Option<&mut Ready> {

@@ -32,7 +32,7 @@ impl Services {
             let block = parse_body(&function.body)?;
             return bind_block(&block, catalog, &self.settings.time_zone).map(Arc::new);
         }
-        self.instance.function((function.oid.0, catalog.version), || {
+        self.instance.function((function.oid.0, catalog.key()), || {
             if function.language == FunctionLanguage::Sql {
                 let statements = parse_script(&function.body)?;
                 return bind_sql_function(function, &statements, catalog, &self.settings.time_zone);
@@ -59,7 +59,7 @@ impl Binding for Services {
         table: &Arc<TableDef>,
         catalog: &Arc<CatalogSnapshot>,
     ) -> Result<Arc<PlFunction>, ExecError> {
-        let bound = self.instance.function((trigger.oid.0, catalog.version), || {
+        let bound = self.instance.function((trigger.oid.0, catalog.key()), || {
             let statements = trigger.action.as_ref().map(|action| &action.body);
             let text = function.map(|function| &function.body).or(statements);
             let block = parse_body(text.map_or("", |text| text))?;

@@ -5,19 +5,23 @@
 //! |---|---|
 //! | [`clocks`] | now, and when statement and transaction began |
 //! | [`random`], [`sequences`], [`notices`] | random numbers, last values of sequences, messages |
+//! | [`names`] | the catalog along the search path |
 //! | [`shown`] | settings by name |
 //! | [`position`] | where the cursor of WHERE CURRENT OF stands |
+//! | [`temporary`] | temporary tables |
 //! | [`signals`] | waiting, and cancelling others |
 //! | [`binding`] | what the catalog keeps as text, bound |
 
 mod binding;
 mod clocks;
+mod names;
 mod notices;
 mod position;
 mod random;
 mod sequences;
 mod shown;
 mod signals;
+mod temporary;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -31,10 +35,13 @@ use verso_storage::{LockOwner, ObjectId, Txn};
 use verso_types::names::ObjectNames;
 
 pub(crate) use clocks::{Clocks, EPOCH_MICROS};
+use names::NamesPath;
 use notices::Notices;
 pub(crate) use position::Position;
 use random::RandomNumbers;
 use sequences::SequenceValues;
+
+use temporary::Temporary;
 
 use crate::catalogs::SessionNames;
 use crate::instance::Instance;
@@ -69,6 +76,10 @@ pub(crate) struct Services {
     pub(crate) catalog: RefCell<Option<Arc<CatalogSnapshot>>>,
     /// The names that its values of `regclass` and its relatives are read and written by.
     names: RefCell<Option<Arc<SessionNames>>>,
+    /// Where names without a schema are looked up.
+    pub(crate) names_path: NamesPath,
+    /// The session's temporary tables.
+    pub(crate) temporary: Temporary,
     /// Tables the session has used.
     opened: OpenTables,
     /// What the running transaction checks at commit.
@@ -108,6 +119,8 @@ impl Services {
             transaction: Cell::new(None),
             catalog: RefCell::default(),
             names: RefCell::default(),
+            names_path: NamesPath::default(),
+            temporary: Temporary::default(),
             opened: OpenTables::default(),
             deferred: RefCell::default(),
             contended: RefCell::default(),

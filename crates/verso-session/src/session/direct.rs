@@ -36,9 +36,10 @@ impl Session {
         }
         let services = &self.services;
         let catalog = services.catalog.borrow();
-        let Some(version) = catalog.as_ref().map(|catalog| catalog.version) else { return Ok(None) };
+        let Some(key) = catalog.as_ref().map(|catalog| catalog.key()) else { return Ok(None) };
+        let version = key.version;
         let (executor, epoch) = (services.settings.executor, services.settings.epoch());
-        let ready = self.plans.ready.get_mut().find(prepared.number(), version, executor, epoch);
+        let ready = self.plans.ready.get_mut().find(prepared.number(), key, executor, epoch);
         let Some(ready) = ready.filter(|ready| ready.compiled.is_direct()) else { return Ok(None) };
         let Some(number) = active.txn.get_mut().begin_row()? else { return Ok(None) };
         let inserted = if services.instance.catalog.is_seen(version, number) {

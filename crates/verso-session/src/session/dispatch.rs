@@ -87,6 +87,9 @@ impl Session {
             | Statement::DropFunction(_)
             | Statement::Copy(_)
             | Statement::Role(_)
+            | Statement::Schema(_)
+            | Statement::Comment(_)
+            | Statement::View(_)
             | Statement::CreateIndex(_)
             | Statement::AlterTable(_)
             | Statement::Rename { .. }

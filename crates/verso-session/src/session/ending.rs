@@ -128,6 +128,11 @@ impl Session {
             let text = "cannot PREPARE a transaction that has created a cursor WITH HOLD";
             return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
         }
+        if self.services.temporary.is_used() {
+            self.end(active, Ending::Rollback)?;
+            let text = "cannot PREPARE a transaction that has operated on temporary objects";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+        }
         let user = Arc::clone(&self.services.identity.user);
         self.end(active, Ending::Prepare { gid, by: &user })?;
         Ok(tag("PREPARE TRANSACTION"))

@@ -81,6 +81,11 @@ impl std::fmt::Debug for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        if self.services.temporary.take_used() {
+            self.abandon();
+            // What cannot be dropped now goes when the database is opened.
+            let _ = self.drop_temporary();
+        }
         let services = &self.services;
         services.instance.sessions.remove(services.info.number);
         // Who is told of its end often knows the session in turn: neither would ever go.
@@ -257,10 +262,17 @@ impl Session {
         self.services.info.ending().map(Reason::error)
     }
 
+    /// Drops everything temporary that the session has; it is in no transaction.
+    pub(crate) fn drop_temporary(&mut self) -> Result<(), SqlError> {
+        let name = self.services.temporary_schema();
+        Ok(self.services.instance.catalog.drop_temporary(Some(&name))?)
+    }
+
     /// Says who it belongs to.
     pub fn identify(&mut self, identity: Identity) {
         *self.services.info.identity.lock() = identity.clone();
         self.services.identity = identity;
+        self.services.names_path.forget();
     }
 
     /// Whom to tell when the session is to end while it is idle: by a timeout, or because an administrator wants it. The

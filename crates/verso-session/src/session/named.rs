@@ -122,6 +122,9 @@ impl Session {
         self.plans.named.clear();
         self.services.sequences.forget();
         self.services.instance.engine.advisory_unlock_all(&self.services.owner);
+        if self.services.temporary.take_used() {
+            self.drop_temporary()?;
+        }
         self.reset_all()?;
         Ok(tag("DISCARD ALL"))
     }

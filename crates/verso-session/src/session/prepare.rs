@@ -88,11 +88,11 @@ impl Session {
         &self,
         work: impl FnOnce(&Session, &Arc<CatalogSnapshot>, bool) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
-        let catalog = &self.services.instance.catalog;
+        let services = &self.services;
         if let Some(active) = self.transaction.active() {
             let mut txn = active.txn.borrow_mut();
             txn.begin_statement()?;
-            let snapshot = catalog.snapshot(&txn);
+            let snapshot = services.snapshot(&txn);
             txn.end_statement()?;
             drop(txn);
             let snapshot = snapshot?;
@@ -106,7 +106,7 @@ impl Session {
         };
         let mut txn = self.services.instance.engine.begin(options);
         txn.begin_statement()?;
-        let snapshot = catalog.snapshot(&txn)?;
+        let snapshot = services.snapshot(&txn)?;
         txn.end_statement()?;
         txn.rollback()?;
         self.services.lend_names(&snapshot);

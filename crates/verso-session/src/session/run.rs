@@ -150,7 +150,7 @@ impl Session {
     /// A duplicate key that the end of a statement found, as the client is told.
     fn explain_at_end(&self, txn: &RefCell<Txn>, error: StorageError) -> Failure {
         let txn = txn.borrow();
-        let catalog = match self.services.instance.catalog.snapshot(&txn) {
+        let catalog = match self.services.snapshot(&txn) {
             Ok(catalog) => catalog,
             Err(other) => return other.into(),
         };
@@ -166,10 +166,7 @@ impl Session {
         body: &mut impl FnMut(&Frame<'_>, &mut Results<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let txn = &active.txn;
-        {
-            let mut known = self.services.catalog.borrow_mut();
-            self.services.instance.catalog.refresh(&txn.borrow(), &mut known)?;
-        }
+        self.services.refresh_catalog(&txn.borrow())?;
         let known = self.services.catalog.borrow();
         let Some(catalog) = &*known else { return Err(SqlError::internal("no catalog").into()) };
         self.services.lend_names(catalog);
@@ -194,7 +191,7 @@ impl Session {
     /// Checks, at commit, what was put off to it.
     pub(crate) fn check_deferred(&self, active: &Active) -> Result<(), SqlError> {
         let txn = &active.txn;
-        if self.services.deferred.borrow().is_empty() {
+        if self.services.deferred.borrow().is_empty() && self.services.temporary.is_idle() {
             return Ok(());
         }
         txn.borrow_mut().begin_statement()?;
@@ -211,6 +208,7 @@ impl Session {
         let mut nowhere = Nowhere;
         let mut results = Results::new(&mut nowhere, self.services.memory.lend());
         let mut check = |frame: &Frame<'_>, _: &mut Results<'_>| {
+            crate::ddl::at_commit(frame)?;
             let unique = active.txn.borrow_mut().check_unique_now();
             unique.map_err(|error| explain_late(frame, error))?;
             check_due(frame, true)

@@ -22,10 +22,12 @@ impl Session {
         if self.transaction.state().is_some_and(|state| state.changed_schema) {
             return None;
         }
+        let path = self.path_number()?;
         let mut texts = std::mem::take(&mut self.plans.texts);
         let instance = Arc::clone(&self.services.instance);
-        let known = texts
-            .find(&instance.statements, sql, params, &mut |text, types| self.prepare_quietly(text, types));
+        let known = texts.find(&instance.statements, path, sql, params, &mut |text, types| {
+            self.prepare_quietly(text, types)
+        });
         let result = match known {
             Some(Known::Normal(prepared)) => Some(self.execute_normal(&mut texts, &prepared, sql, sink)),
             Some(Known::AsItIs(prepared)) => Job::prepared(&prepared, params)
@@ -34,6 +36,14 @@ impl Session {
         };
         self.plans.texts = texts;
         result
+    }
+
+    /// The number of the search path; none where it cannot be told now.
+    fn path_number(&self) -> Option<u64> {
+        if let Some(number) = self.services.path_number() {
+            return Some(number);
+        }
+        self.with_catalog(|_, catalog, _| Ok(catalog.key().path)).ok()
     }
 
     /// Executes a text whose literals are parameters.

@@ -3,8 +3,10 @@
 mod accepted;
 mod commit;
 mod current;
+mod path;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use verso_exec::Executor;
@@ -41,7 +43,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "procedure_commit",
         "When commits within a procedure wait: once at its end (deferred_wait), or each (wait).",
     ),
-    ("search_path", "Shows the schema search order for names that are not schema-qualified."),
+    ("search_path", "Sets the schema search order for names that are not schema-qualified."),
     ("server_encoding", "Shows the server (database) character set encoding."),
     ("server_version", "Shows the server version."),
     ("server_version_num", "Shows the server version as an integer."),
@@ -61,6 +63,9 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("verso_rules_off", "Switches rewrites of plans off, by name, to compare answers in tests."),
     ("work_mem", "Sets the maximum memory to be used for query workspaces."),
 ];
+
+/// The search path of a session that sets none.
+const DEFAULT_PATH: &str = "\"$user\", public";
 
 /// The modes of a running transaction, as SHOW tells them.
 #[derive(Clone, Copy)]
@@ -116,6 +121,10 @@ pub struct Settings {
     pub rules: Rules,
     /// The setting that says so.
     pub rules_off: String,
+    /// The schemas in which names without one are looked up, in order.
+    pub search_path: Vec<Arc<str>>,
+    /// The setting that says so.
+    pub search_path_text: String,
     /// Of the client's own making: names with a period.
     pub custom: BTreeMap<String, String>,
 }
@@ -144,6 +153,8 @@ impl Default for Settings {
             procedure_waits_later: true,
             rules: Rules::ALL,
             rules_off: String::new(),
+            search_path: path::names(DEFAULT_PATH).unwrap_or_default(),
+            search_path_text: DEFAULT_PATH.to_string(),
             custom: BTreeMap::new(),
         }
     }
@@ -326,9 +337,13 @@ impl Settings {
                 );
             }
             ("client_encoding" | "datestyle" | "intervalstyle" | "extra_float_digits", _) => {}
-            ("search_path", Some(value)) if is_search_path(value) => {}
-            ("search_path", None) => {}
-            ("server_version" | "server_version_num" | "server_encoding" | "search_path", _) => {
+            ("search_path", value) => {
+                let value = value.unwrap_or(DEFAULT_PATH);
+                self.search_path = path::names(value)
+                    .ok_or_else(|| invalid(value).with_detail("List syntax is invalid."))?;
+                self.search_path_text = value.to_string();
+            }
+            ("server_version" | "server_version_num" | "server_encoding", _) => {
                 let text = format!("parameter \"{name}\" cannot be changed");
                 return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text));
             }
@@ -383,7 +398,7 @@ impl Settings {
             "datestyle" => "ISO, MDY".to_string(),
             "intervalstyle" => "postgres".to_string(),
             "standard_conforming_strings" => "on".to_string(),
-            "search_path" => "public".to_string(),
+            "search_path" => self.search_path_text.clone(),
             "extra_float_digits" => "1".to_string(),
             "server_version_num" => "180000".to_string(),
             "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),
@@ -404,13 +419,6 @@ pub fn on(value: bool) -> String {
 fn is_date_style(value: &str) -> bool {
     let mut words = value.split(',').map(|word| word.trim().to_ascii_lowercase());
     words.all(|word| matches!(&*word, "iso" | "mdy" | "us" | "noneuro" | "noneuropean"))
-}
-
-/// Whether a search path is the one there is.
-fn is_search_path(value: &str) -> bool {
-    let mut names = value.split(',').map(|name| name.trim().trim_matches(['"', '\'']).to_ascii_lowercase());
-    let known = |name: &String| matches!(&**name, "public" | "$user" | "pg_catalog");
-    value.contains("public") && names.all(|name| known(&name))
 }
 
 /// `42704` for a setting that does not exist.

@@ -13,8 +13,8 @@ use super::lexer::Token;
 use super::source::too_complex;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    CreateTableAs, Expr, ExprKind, FromItem, FromSource, Literal, OrderItem, Query, QueryBody, Select,
-    SelectItem, SetOperator, Span, Statement,
+    CreateTableAs, Expr, ExprKind, FromItem, FromSource, Literal, OnCommit, OrderItem, Query, QueryBody,
+    Select, SelectItem, SetOperator, Span, Statement,
 };
 
 /// A query as a statement; SELECT … INTO makes a table.
@@ -31,6 +31,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErro
             options: Vec::new(),
             query,
             with_data: true,
+            temporary: cursor.into_temporary.then(OnCommit::default),
         }),
     })
 }

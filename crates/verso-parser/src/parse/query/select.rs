@@ -89,15 +89,11 @@ impl Cursor<'_> {
     fn select_into(&mut self) -> Result<(), SyntaxError> {
         let at = self.here().start;
         self.advance();
-        for (word, what) in [
-            ("temporary", "SELECT INTO TEMPORARY"),
-            ("temp", "SELECT INTO TEMPORARY"),
-            ("unlogged", "SELECT INTO UNLOGGED"),
-        ] {
-            if self.is(&[word]) && !matches!(self.peek_at(1), Token::Period) && !self.is_at(1, "from") {
-                return Err(SyntaxError::unsupported(what).at(at));
-            }
+        let named_so = matches!(self.peek_at(1), Token::Period) || self.is_at(1, "from");
+        if self.is(&["unlogged"]) && !named_so {
+            return Err(SyntaxError::unsupported("SELECT INTO UNLOGGED").at(at));
         }
+        self.into_temporary = !named_so && super::super::ddl::accept_temporary(self);
         self.accept(&["table"]);
         let table = self.qualified()?;
         if !self.takes_into {

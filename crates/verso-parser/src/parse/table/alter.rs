@@ -3,7 +3,7 @@
 use super::super::lexer::Token;
 
 use super::super::cursor::Cursor;
-use super::super::ddl::if_not_exists;
+use super::super::ddl::{cascade, if_not_exists};
 use super::column::{collate, column_definition, expression};
 use super::constraint::table_constraint;
 use super::{check_parameter, storage_parameters};
@@ -23,15 +23,25 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             cursor.advance();
             return super::super::trigger::alter_trigger(cursor);
         }
+        "schema" => return super::super::schema::alter_schema(cursor),
+        "view" => return super::super::view::alter_view(cursor),
+        "function" => return super::super::schema::alter_function(cursor),
         _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
     };
     cursor.advance();
     let if_exists = cursor.accept(&["if", "exists"]);
     cursor.accept(&["only"]);
     let name = cursor.qualified()?;
+    let moved = kind.unwrap_or(DropKind::Table);
+    if moved != DropKind::Index
+        && let Some(statement) = super::super::schema::set_schema(cursor, moved, &name, if_exists)?
+    {
+        return Ok(statement);
+    }
     if let Some(kind) = kind {
         if !cursor.accept(&["rename", "to"]) {
-            return Err(cursor.unsupported(&format!("ALTER {} other than RENAME", word.to_uppercase())));
+            return Err(cursor
+                .unsupported(&format!("ALTER {} other than RENAME and SET SCHEMA", word.to_uppercase())));
         }
         let to = cursor.name()?;
         return Ok(Statement::Rename { kind, name, to, if_exists });
@@ -39,14 +49,6 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.accept_token(&Token::Mul);
     let actions = cursor.list(alter_action)?;
     Ok(Statement::AlterTable(AlterTable { name, if_exists, actions }))
-}
-
-fn cascade(cursor: &mut Cursor<'_>) -> bool {
-    let cascade = cursor.accept(&["cascade"]);
-    if !cascade {
-        cursor.accept(&["restrict"]);
-    }
-    cascade
 }
 
 fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {

@@ -18,19 +18,19 @@ use super::ddl::{if_not_exists, table_list};
 use super::string_literal;
 use crate::error::SyntaxError;
 use crate::syntax::{
-    CreateTable, CreateTableAs, LockTable, QualifiedName, Statement, TableElement, TableLockMode,
+    CreateTable, CreateTableAs, LockTable, OnCommit, QualifiedName, Statement, TableElement, TableLockMode,
 };
 
 /// Behind CREATE.
-pub fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+pub fn create_table(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Statement, SyntaxError> {
     cursor.advance();
     let if_not_exists = if_not_exists(cursor)?;
     let name = cursor.qualified()?;
     let names_only = matches!(cursor.peek(), Token::LParen)
         && matches!(cursor.peek_at(1), Token::Word(_) | Token::Quoted(_))
         && matches!(cursor.peek_at(2), Token::Comma | Token::RParen);
-    if names_only || cursor.is(&["as"]) || cursor.is(&["with"]) {
-        return create_table_as(cursor, name, if_not_exists);
+    if names_only || cursor.is(&["as"]) || cursor.is(&["with"]) || cursor.is(&["on", "commit"]) {
+        return create_table_as(cursor, name, if_not_exists, temporary);
     }
     for (words, what) in [(&["of"][..], "CREATE TABLE … OF"), (&["partition", "of"], "PARTITION OF")] {
         if cursor.is(words) {
@@ -44,6 +44,7 @@ pub fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         cursor.expect_token(&Token::RParen)?;
     }
     let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
+    let temporary = on_commit(cursor, temporary)?;
     if let Some(word) = cursor.word() {
         let clause = match word.as_str() {
             "inherits" | "partition" | "using" | "with" | "without" | "on" | "tablespace" | "as" => {
@@ -53,7 +54,29 @@ pub fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         };
         return Err(cursor.unsupported(&format!("CREATE TABLE … {clause}")));
     }
-    Ok(Statement::CreateTable(CreateTable { name, if_not_exists, elements, options }))
+    Ok(Statement::CreateTable(CreateTable { name, if_not_exists, elements, options, temporary }))
+}
+
+/// ON COMMIT, which only a temporary table may have.
+fn on_commit(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Option<OnCommit>, SyntaxError> {
+    let at = cursor.here().start;
+    if !cursor.accept(&["on", "commit"]) {
+        return Ok(temporary.then(OnCommit::default));
+    }
+    let action = if cursor.accept(&["preserve", "rows"]) {
+        OnCommit::Preserve
+    } else if cursor.accept(&["delete", "rows"]) {
+        OnCommit::Delete
+    } else if cursor.accept(&["drop"]) {
+        OnCommit::Drop
+    } else {
+        return Err(cursor.unexpected());
+    };
+    if !temporary {
+        let text = "ON COMMIT can only be used on temporary tables";
+        return Err(SyntaxError::new("42P16", text).at(at));
+    }
+    Ok(Some(action))
 }
 
 /// Behind the table's name: columns, WITH (…), AS, the query.
@@ -61,6 +84,7 @@ fn create_table_as(
     cursor: &mut Cursor<'_>,
     name: QualifiedName,
     if_not_exists: bool,
+    temporary: bool,
 ) -> Result<Statement, SyntaxError> {
     let mut columns = Vec::new();
     if cursor.accept_token(&Token::LParen) {
@@ -68,6 +92,7 @@ fn create_table_as(
         cursor.expect_token(&Token::RParen)?;
     }
     let options = if cursor.accept(&["with"]) { storage_parameters(cursor)? } else { Vec::new() };
+    let temporary = on_commit(cursor, temporary)?;
     cursor.expect(&["as"])?;
     if cursor.is(&["execute"]) {
         return Err(cursor.unsupported("CREATE TABLE … AS EXECUTE"));
@@ -82,7 +107,7 @@ fn create_table_as(
     if with_data {
         cursor.accept(&["with", "data"]);
     }
-    let create = CreateTableAs { name, columns, if_not_exists, options, query, with_data };
+    let create = CreateTableAs { name, columns, if_not_exists, options, query, with_data, temporary };
     Ok(Statement::CreateTableAs(create))
 }
 

@@ -1,0 +1,67 @@
+//! COMMENT ON.
+//!
+//! A comment goes with what it is on: objects have numbers that are never used again, so a comment that is left behind
+//! is nobody's; it is taken away where the object is.
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+
+use crate::catalog::Catalog;
+use crate::definition::Oid;
+use crate::error::CatalogError;
+use crate::store;
+use crate::system::row::{ClassRow, ConstraintRow, DescriptionRow, NamespaceRow, ProcRow, SystemRow};
+
+/// What a comment is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommentOn {
+    /// A table, view, sequence or index.
+    Relation(Oid),
+    /// A column of one.
+    Column(Oid, u16),
+    /// A schema.
+    Schema(Oid),
+    /// A function.
+    Function(Oid),
+    /// A constraint.
+    Constraint(Oid),
+}
+
+impl CommentOn {
+    /// System table, object, column.
+    fn key(self) -> (Oid, Oid, i32) {
+        match self {
+            CommentOn::Relation(oid) => (ClassRow::TABLE.oid, oid, 0),
+            CommentOn::Column(oid, column) => (ClassRow::TABLE.oid, oid, i32::from(column)),
+            CommentOn::Schema(oid) => (NamespaceRow::TABLE.oid, oid, 0),
+            CommentOn::Function(oid) => (ProcRow::TABLE.oid, oid, 0),
+            CommentOn::Constraint(oid) => (ConstraintRow::TABLE.oid, oid, 0),
+        }
+    }
+}
+
+impl Catalog {
+    /// Sets a comment, or takes it away.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn comment(&self, txn: &mut Txn, on: CommentOn, text: Option<&Arc<str>>) -> Result<(), CatalogError> {
+        let (classoid, objoid, objsubid) = on.key();
+        self.change(txn, |txn| {
+            store::delete(&self.engine, txn, |row: &DescriptionRow| {
+                row.classoid == classoid && row.objoid == objoid && row.objsubid == objsubid
+            })?;
+            let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(()) };
+            let row = DescriptionRow { objoid, classoid, objsubid, description: Arc::clone(text) };
+            store::insert(&self.engine, txn, &[row])
+        })
+    }
+
+    /// Takes away the comments on a relation and its columns; the change has begun.
+    pub(super) fn remove_comments(&self, txn: &mut Txn, relation: Oid) -> Result<(), CatalogError> {
+        let class = ClassRow::TABLE.oid;
+        let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == relation;
+        store::delete(&self.engine, txn, is_its).map(drop)
+    }
+}

@@ -1,0 +1,124 @@
+//! What needs something that is to go: views, and the views over them.
+//!
+//! N1. A view needs the relations and functions that its query names, and those columns of them that it uses.
+//! N2. What needs something that goes goes with it under CASCADE, and keeps it otherwise (2BP01).
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+
+use super::refuse_if_needed;
+use crate::catalog::Catalog;
+use crate::definition::{Oid, ViewDef};
+use crate::error::CatalogError;
+use crate::snapshot::{CatalogSnapshot, Relation};
+
+/// Something that is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// A relation.
+    Relation(Oid),
+    /// A column of one.
+    Column(Oid, u16),
+    /// A function.
+    Function(Oid),
+}
+
+/// The views that need what is to go, each before those that need it, with what it needs.
+#[derive(Debug, Default)]
+pub(super) struct Needing {
+    views: Vec<(Arc<ViewDef>, Lost)>,
+}
+
+impl Needing {
+    /// Finds them.
+    pub(super) fn of(snapshot: &CatalogSnapshot, lost: &[Lost]) -> Needing {
+        let mut needing = Needing::default();
+        let mut all: Vec<Lost> = lost.to_vec();
+        let mut next = 0;
+        while let Some(one) = all.get(next).copied() {
+            next += 1;
+            for view in snapshot.views() {
+                let needs = match one {
+                    Lost::Relation(oid) => view.query.names(oid),
+                    Lost::Column(oid, column) => view.query.uses(oid, column),
+                    Lost::Function(oid) => view.query.functions.iter().any(|(_, function)| *function == oid),
+                };
+                let goes = Lost::Relation(view.oid);
+                if needs && !all.contains(&goes) {
+                    all.push(goes);
+                    needing.views.push((Arc::clone(view), one));
+                }
+            }
+        }
+        needing
+    }
+
+    /// Refuses what others need.
+    pub(super) fn refuse(&self, snapshot: &CatalogSnapshot) -> Result<(), CatalogError> {
+        let Some((_, first)) = self.views.first() else { return Ok(()) };
+        let lines = self.lines(snapshot);
+        refuse_if_needed(named(snapshot, *first), lines)
+    }
+
+    /// Who needs what, as DETAIL lines.
+    pub(super) fn lines(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
+        let line = |(view, lost): &(Arc<ViewDef>, Lost)| {
+            format!("view {} depends on {}", view_name(snapshot, view), named(snapshot, *lost))
+        };
+        self.views.iter().map(line).collect()
+    }
+
+    /// What goes along under CASCADE.
+    pub(super) fn names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
+        self.views.iter().map(|(view, _)| format!("view {}", view_name(snapshot, view))).collect()
+    }
+}
+
+impl Catalog {
+    /// Removes the views that need what goes; the change has begun.
+    pub(super) fn remove_needing(&self, txn: &mut Txn, needing: &Needing) -> Result<(), CatalogError> {
+        let mut views = needing.views.iter().rev();
+        views.try_for_each(|(view, _)| match self.remove_view(txn, view) {
+            // It went with something else of the same statement.
+            Err(CatalogError::Missing { .. }) => Ok(()),
+            result => result,
+        })
+    }
+}
+
+fn view_name(snapshot: &CatalogSnapshot, view: &ViewDef) -> String {
+    shown(snapshot, &Relation::View(Arc::new(view.clone())))
+}
+
+/// A relation's name, with its schema where it is not found without it.
+pub(super) fn shown(snapshot: &CatalogSnapshot, relation: &Relation) -> String {
+    match snapshot.is_visible(relation) {
+        true => relation.name().to_string(),
+        false => format!("{}.{}", relation.schema(), relation.name()),
+    }
+}
+
+/// What is to go, with its kind.
+fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
+    let relation = |oid: Oid| match snapshot.relation_by_oid(oid) {
+        Some(relation @ Relation::View(_)) => format!("view {}", shown(snapshot, relation)),
+        Some(relation @ Relation::Sequence(_)) => format!("sequence {}", shown(snapshot, relation)),
+        Some(relation) => format!("table {}", shown(snapshot, relation)),
+        None => format!("relation {oid}"),
+    };
+    match lost {
+        Lost::Relation(oid) => relation(oid),
+        Lost::Column(oid, column) => {
+            let name = snapshot.table_by_oid(oid).and_then(|table| {
+                let at = table.column_with_id(column)?;
+                Some(Arc::clone(&table.columns[at].name))
+            });
+            format!("column {} of {}", name.as_deref().unwrap_or("?"), relation(oid))
+        }
+        Lost::Function(oid) => {
+            let found = snapshot.all_functions().find(|function| function.oid == oid);
+            found.map_or_else(|| format!("function {oid}"), |one| format!("function {}", one.signature()))
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! CREATE VIEW, ALTER VIEW, DROP VIEW.
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+use verso_storage::page::ObjectId;
+
+use super::needing::{Lost, Needing};
+use super::{persistence, target_schema};
+use crate::catalog::Catalog;
+use crate::definition::{ColumnDef, Oid, TableOptions, ViewDef};
+use crate::error::{CatalogError, ObjectKind};
+use crate::request::NewView;
+use crate::snapshot::Relation;
+use crate::store;
+use crate::stored::StoredQuery;
+use crate::system::assemble::{attribute_row, class_row, options_row};
+use crate::system::field::{Letter, Name};
+use crate::system::row::{AttributeRow, ClassRow, DependRow, ProcRow, RewriteRow, SystemRow};
+use crate::system::{DEPENDS_INTERNAL, DEPENDS_NORMAL, KIND_VIEW};
+
+impl Catalog {
+    /// Makes a view, or with `replace` gives an existing one another query.
+    ///
+    /// # Errors
+    /// `Exists`, `WrongKind`, `Missing` (the schema), `SystemObject`, `InvalidDefinition` (42P16: a replaced view would lose
+    /// or change columns); storage's, of which `Conflict` says that another transaction changed what it relies on.
+    pub fn create_view(&self, txn: &mut Txn, new: &NewView, replace: bool) -> Result<Oid, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, Some(&new.schema))?;
+        // What it shows stays as it is until the view is there.
+        for relation in &new.query.relations {
+            if let Some(table) = snapshot.table_by_oid(relation.relation) {
+                self.lock_definition(txn, &table, &snapshot, verso_storage::TableLockMode::AccessShare)?;
+            }
+        }
+        match snapshot.relation(Some(&schema.name), &new.name) {
+            Some(Relation::View(view)) if replace => {
+                check_columns(view, &new.columns)?;
+                self.check_newest(txn, &snapshot)?;
+                self.change(txn, |txn| self.replace_view(txn, view, new))?;
+                return Ok(view.oid);
+            }
+            Some(_) if replace => {
+                return Err(CatalogError::WrongKind { kind: ObjectKind::View, name: new.name.to_string() });
+            }
+            Some(_) => return Err(CatalogError::exists(ObjectKind::View, &*new.name)),
+            None => {}
+        }
+        self.hold_schema(txn, &schema)?;
+        if !self.take_name(txn, &schema.name, &new.name)? {
+            return Err(CatalogError::exists(ObjectKind::View, &*new.name));
+        }
+        let oid = self.new_oid()?;
+        self.hold(txn, oid)?;
+        self.change(txn, |txn| {
+            let class = class_row(oid, &new.name, schema.oid, ObjectId(0), KIND_VIEW, new.columns.len());
+            let class = ClassRow {
+                reloptions: options_row(&new.options),
+                relpersistence: persistence(&schema),
+                ..class
+            };
+            store::insert(&self.engine, txn, &[class])?;
+            self.insert_view_columns(txn, oid, &new.columns)?;
+            self.insert_rule(txn, oid, &new.query)
+        })?;
+        Ok(oid)
+    }
+
+    fn replace_view(&self, txn: &mut Txn, view: &ViewDef, new: &NewView) -> Result<(), CatalogError> {
+        let engine = &self.engine;
+        let columns = i16::try_from(new.columns.len()).expect("the number of columns was checked");
+        store::update(
+            engine,
+            txn,
+            |row: &ClassRow| row.oid == view.oid,
+            |row| {
+                row.relnatts = columns;
+                row.reloptions = options_row(&new.options);
+            },
+        )?;
+        self.insert_view_columns(txn, view.oid, &new.columns[view.columns.len()..])?;
+        self.remove_rule(txn, view.oid)?;
+        self.insert_rule(txn, view.oid, &new.query)
+    }
+
+    fn insert_view_columns(
+        &self,
+        txn: &mut Txn,
+        view: Oid,
+        columns: &[ColumnDef],
+    ) -> Result<(), CatalogError> {
+        let rows: Vec<AttributeRow> = columns.iter().map(|column| attribute_row(view, column)).collect();
+        store::insert(&self.engine, txn, &rows)
+    }
+
+    /// Writes what a view shows, and what that needs.
+    pub(super) fn insert_rule(
+        &self,
+        txn: &mut Txn,
+        view: Oid,
+        query: &StoredQuery,
+    ) -> Result<(), CatalogError> {
+        let oid = self.new_oid()?;
+        let rule = RewriteRow {
+            oid,
+            rulename: Name("_RETURN".into()),
+            ev_class: view,
+            ev_type: Letter('1'),
+            ev_enabled: Letter('O'),
+            is_instead: true,
+            ev_qual: "<>".into(),
+            ev_action: Arc::clone(&query.text),
+            ev_names: query.notes(),
+        };
+        store::insert(&self.engine, txn, &[rule])?;
+        let link = |table: Oid, object: Oid, column: i32, kind: char| DependRow {
+            classid: RewriteRow::TABLE.oid,
+            objid: oid,
+            objsubid: 0,
+            refclassid: table,
+            refobjid: object,
+            refobjsubid: column,
+            deptype: Letter(kind),
+        };
+        let mut links = vec![link(ClassRow::TABLE.oid, view, 0, DEPENDS_INTERNAL)];
+        for relation in &query.relations {
+            let used: Vec<i32> =
+                relation.columns.iter().filter(|c| c.used).map(|c| i32::from(c.id)).collect();
+            let used = if used.is_empty() { vec![0] } else { used };
+            for column in used {
+                let one = link(ClassRow::TABLE.oid, relation.relation, column, DEPENDS_NORMAL);
+                if !links.contains(&one) {
+                    links.push(one);
+                }
+            }
+        }
+        for (_, function) in &query.functions {
+            links.push(link(ProcRow::TABLE.oid, *function, 0, DEPENDS_NORMAL));
+        }
+        store::insert(&self.engine, txn, &links)
+    }
+
+    pub(super) fn remove_rule(&self, txn: &mut Txn, view: Oid) -> Result<(), CatalogError> {
+        let engine = &self.engine;
+        let rules = store::delete(engine, txn, |row: &RewriteRow| row.ev_class == view)?;
+        store::delete(engine, txn, |row: &DependRow| {
+            row.classid == RewriteRow::TABLE.oid && rules.iter().any(|rule| rule.oid == row.objid)
+        })?;
+        Ok(())
+    }
+
+    /// Removes a view's rows; the change has begun.
+    pub(super) fn remove_view(&self, txn: &mut Txn, view: &ViewDef) -> Result<(), CatalogError> {
+        let engine = &self.engine;
+        if store::delete(engine, txn, |row: &ClassRow| row.oid == view.oid)?.is_empty() {
+            return Err(CatalogError::missing(ObjectKind::View, &*view.name));
+        }
+        self.removes(txn, view.oid)?;
+        store::delete(engine, txn, |row: &AttributeRow| row.attrelid == view.oid)?;
+        self.remove_comments(txn, view.oid)?;
+        self.remove_rule(txn, view.oid)
+    }
+
+    /// Drops views; with `cascade` also those that show them. What went along, in PostgreSQL's words.
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`, `Needed`; storage's.
+    pub fn drop_views(
+        &self,
+        txn: &mut Txn,
+        views: &[Arc<ViewDef>],
+        cascade: bool,
+    ) -> Result<Vec<String>, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let lost: Vec<Lost> = views.iter().map(|view| Lost::Relation(view.oid)).collect();
+        let needing = Needing::of(&snapshot, &lost);
+        if !cascade {
+            needing.refuse(&snapshot)?;
+        }
+        self.check_newest(txn, &snapshot)?;
+        self.change(txn, |txn| {
+            self.remove_needing(txn, &needing)?;
+            views.iter().try_for_each(|view| self.remove_view(txn, view))
+        })?;
+        Ok(needing.names(&snapshot))
+    }
+
+    /// Gives a column of a view another name.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (42701, 42703); storage's.
+    pub fn rename_view_column(
+        &self,
+        txn: &mut Txn,
+        view: &ViewDef,
+        column: &str,
+        to: &Arc<str>,
+    ) -> Result<(), CatalogError> {
+        let Some(column) = view.columns.iter().find(|known| *known.name == *column) else {
+            let text = format!("column \"{column}\" does not exist");
+            return Err(CatalogError::invalid("42703", text));
+        };
+        if view.columns.iter().any(|known| known.name == *to) {
+            let text = format!("column \"{to}\" of relation \"{}\" already exists", view.name);
+            return Err(CatalogError::invalid("42701", text));
+        }
+        let number = i32::from(column.id);
+        self.change(txn, |txn| {
+            let is_it = |row: &AttributeRow| row.attrelid == view.oid && i32::from(row.attnum) == number;
+            store::update(&self.engine, txn, is_it, |row| row.attname = Name(Arc::clone(to))).map(drop)
+        })
+    }
+
+    /// Gives a view other options.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn set_view_options(
+        &self,
+        txn: &mut Txn,
+        view: &ViewDef,
+        options: &TableOptions,
+    ) -> Result<(), CatalogError> {
+        self.change(txn, |txn| {
+            let is_it = |row: &ClassRow| row.oid == view.oid;
+            store::update(&self.engine, txn, is_it, |row| row.reloptions = options_row(options)).map(drop)
+        })
+    }
+}
+
+/// Whether the columns of a replaced view stay as they are; new ones may come behind them.
+fn check_columns(view: &ViewDef, new: &[ColumnDef]) -> Result<(), CatalogError> {
+    let refuse = |text: String| Err(CatalogError::invalid("42P16", text));
+    if new.len() < view.columns.len() {
+        return refuse("cannot drop columns from view".to_string());
+    }
+    for (old, new) in view.columns.iter().zip(new) {
+        if old.name != new.name {
+            return refuse(format!("cannot change name of view column \"{}\" to \"{}\"", old.name, new.name));
+        }
+        if old.ty != new.ty {
+            return refuse(format!(
+                "cannot change data type of view column \"{}\" from {} to {}",
+                old.name,
+                old.ty.pg_name(),
+                new.ty.pg_name()
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! The query of a view, as the catalog keeps it: its text, and what the names in it meant when it was made.
+//!
+//! ```text
+//! text  SELECT n, f(m) FROM t AS x
+//!                  │         └ place 22: relation 16400, whose columns were called 1 = n, 2 = m
+//!                  └ place 10: function 16410
+//! ```
+//!
+//! Q1. A relation or function is found by its number, and a relation's columns have the names that they had then. So renaming
+//!     a table or a column, moving it to another schema or adding a column leaves the query's meaning as it was.
+//! Q2. A name without a note means what the system has under it: a system view, a built-in function.
+//! Q3. Places are characters from the beginning of the text.
+
+use std::sync::Arc;
+
+use crate::definition::Oid;
+use crate::error::CatalogError;
+
+/// A query that the catalog keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredQuery {
+    /// As it was given.
+    pub text: Arc<str>,
+    /// What the names of relations mean.
+    pub relations: Vec<StoredRelation>,
+    /// What the names of users' functions mean: place and function.
+    pub functions: Vec<(u32, Oid)>,
+}
+
+/// A relation that a stored query names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRelation {
+    /// Where.
+    pub place: u32,
+    /// Which.
+    pub relation: Oid,
+    /// The columns that it had.
+    pub columns: Vec<StoredColumn>,
+}
+
+/// A column that a relation had when a query was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredColumn {
+    /// Its number.
+    pub id: u16,
+    /// Its name then.
+    pub name: Arc<str>,
+    /// The query uses it.
+    pub used: bool,
+}
+
+impl StoredQuery {
+    /// The relation named at that place.
+    pub fn relation_at(&self, place: u32) -> Option<&StoredRelation> {
+        self.relations.iter().find(|relation| relation.place == place)
+    }
+
+    /// Whether it names a relation.
+    pub fn names(&self, relation: Oid) -> bool {
+        self.relations.iter().any(|named| named.relation == relation)
+    }
+
+    /// Whether it uses a column of a relation.
+    pub fn uses(&self, relation: Oid, column: u16) -> bool {
+        let used = |named: &StoredRelation| {
+            named.relation == relation && named.columns.iter().any(|known| known.id == column && known.used)
+        };
+        self.relations.iter().any(used)
+    }
+
+    /// What the names mean, as `pg_rewrite` has it.
+    pub(crate) fn notes(&self) -> Vec<Arc<str>> {
+        let mut notes: Vec<Arc<str>> = Vec::new();
+        for relation in &self.relations {
+            notes.push(format!("relation {} {}", relation.place, relation.relation).into());
+            for column in &relation.columns {
+                let word = if column.used { "used" } else { "column" };
+                notes.push(format!("{word} {} {}", column.id, column.name).into());
+            }
+        }
+        notes.extend(self.functions.iter().map(|(place, oid)| format!("function {place} {oid}").into()));
+        notes
+    }
+
+    /// The query of a text and its notes.
+    pub(crate) fn read(text: Arc<str>, notes: &[Arc<str>]) -> Result<StoredQuery, CatalogError> {
+        let corrupt = || CatalogError::Corrupt { what: "a note of a stored query".to_string() };
+        let mut query = StoredQuery { text, ..StoredQuery::default() };
+        for note in notes {
+            let mut parts = note.splitn(3, ' ');
+            let (Some(word), Some(number), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+                return Err(corrupt());
+            };
+            let number: u32 = number.parse().map_err(|_| corrupt())?;
+            let oid = || rest.parse().map(Oid).map_err(|_| corrupt());
+            match (word, query.relations.last_mut()) {
+                ("relation", _) => {
+                    let columns = Vec::new();
+                    query.relations.push(StoredRelation { place: number, relation: oid()?, columns });
+                }
+                ("function", _) => query.functions.push((number, oid()?)),
+                ("used" | "column", Some(relation)) => relation.columns.push(StoredColumn {
+                    id: u16::try_from(number).map_err(|_| corrupt())?,
+                    name: rest.into(),
+                    used: word == "used",
+                }),
+                _ => return Err(corrupt()),
+            }
+        }
+        Ok(query)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_mean_is_read_as_it_was_written() {
+        let column = |id, name: &str, used| StoredColumn { id, name: name.into(), used };
+        let query = StoredQuery {
+            text: "select \"a b\", f(c) from t".into(),
+            relations: vec![StoredRelation {
+                place: 24,
+                relation: Oid(16_400),
+                columns: vec![column(1, "a b", true), column(3, "c", false)],
+            }],
+            functions: vec![(14, Oid(16_410))],
+        };
+        assert_eq!(StoredQuery::read(Arc::clone(&query.text), &query.notes()).unwrap(), query);
+        assert!(query.uses(Oid(16_400), 1) && !query.uses(Oid(16_400), 3) && !query.uses(Oid(1), 1));
+        for wrong in ["relation", "relation x 1", "used 1 a", "other 1 2", "relation 1 -1"] {
+            assert!(StoredQuery::read("".into(), &[wrong.into()]).is_err(), "{wrong}");
+        }
+    }
+}

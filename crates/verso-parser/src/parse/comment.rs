@@ -1,0 +1,59 @@
+//! COMMENT ON.
+
+use super::cursor::Cursor;
+use super::ddl::function_reference;
+use super::lexer::Token;
+use super::string_literal;
+use crate::error::SyntaxError;
+use crate::syntax::{Comment, Commented, DropKind, Name, QualifiedName, Statement};
+
+/// COMMENT ON.
+pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let start = cursor.here().start;
+    cursor.expect(&["comment", "on"])?;
+    let word = cursor.word().ok_or_else(|| cursor.unexpected())?;
+    cursor.advance();
+    let on = match word.as_str() {
+        "table" => Commented::Relation(DropKind::Table, cursor.qualified()?),
+        "view" => Commented::Relation(DropKind::View, cursor.qualified()?),
+        "sequence" => Commented::Relation(DropKind::Sequence, cursor.qualified()?),
+        "index" => Commented::Relation(DropKind::Index, cursor.qualified()?),
+        "schema" => Commented::Schema(cursor.name()?),
+        "column" => column(cursor)?,
+        "function" => {
+            let (name, args) = function_reference(cursor)?;
+            Commented::Function(name, args)
+        }
+        "constraint" => {
+            let name = cursor.name()?;
+            cursor.expect(&["on"])?;
+            if cursor.is(&["domain"]) {
+                return Err(cursor.unsupported("COMMENT ON CONSTRAINT … ON DOMAIN"));
+            }
+            Commented::Constraint { name, table: cursor.qualified()? }
+        }
+        _ => {
+            let what = format!("COMMENT ON {}", word.to_uppercase());
+            return Err(SyntaxError::unsupported(what).at(start));
+        }
+    };
+    cursor.expect(&["is"])?;
+    let text = if cursor.accept(&["null"]) { None } else { Some(string_literal(cursor)?.0) };
+    Ok(Statement::Comment(Comment { on, text }))
+}
+
+/// `[schema.]relation.column`.
+fn column(cursor: &mut Cursor<'_>) -> Result<Commented, SyntaxError> {
+    let mut parts: Vec<Name> = vec![cursor.name()?];
+    while cursor.accept_token(&Token::Period) {
+        parts.push(cursor.label()?);
+    }
+    let (Some(column), Some(name)) = (parts.pop(), parts.pop()) else {
+        return Err(SyntaxError::syntax("column name must be qualified"));
+    };
+    let schema = parts.pop();
+    if !parts.is_empty() {
+        return Err(cursor.unsupported("a reference to another database"));
+    }
+    Ok(Commented::Column { relation: QualifiedName { schema, name }, column })
+}

@@ -1,0 +1,154 @@
+//! CREATE VIEW, ALTER VIEW.
+
+use super::cursor::Cursor;
+use super::lexer::Token;
+use super::schema::set_schema;
+use crate::error::SyntaxError;
+use crate::syntax::{CreateView, DropKind, Name, QualifiedName, Span, Statement, ViewStatement};
+
+/// Whether `[TEMP | TEMPORARY] [RECURSIVE] VIEW` comes next.
+pub(super) fn is_next(cursor: &Cursor<'_>) -> bool {
+    let words: [&[&str]; 7] = [
+        &["view"],
+        &["recursive", "view"],
+        &["temp", "view"],
+        &["temporary", "view"],
+        &["temp", "recursive", "view"],
+        &["temporary", "recursive", "view"],
+        &["local", "temp", "view"],
+    ];
+    words.iter().any(|words| cursor.is(words))
+}
+
+/// Behind CREATE [OR REPLACE].
+pub(super) fn create_view(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statement, SyntaxError> {
+    cursor.accept(&["local"]);
+    let temporary = cursor.accept(&["temp"]) || cursor.accept(&["temporary"]);
+    let recursive = cursor.accept(&["recursive"]);
+    cursor.expect(&["view"])?;
+    let name = cursor.qualified()?;
+    let mut columns = Vec::new();
+    if recursive || matches!(cursor.peek(), Token::LParen) {
+        columns = cursor.listed(Cursor::name)?;
+    }
+    let options = if cursor.accept(&["with"]) { view_options(cursor)? } else { Vec::new() };
+    cursor.expect(&["as"])?;
+    let start = cursor.here().start;
+    let query = cursor.query()?;
+    let text = cursor.source().slice(Span { start, end: cursor.last().end }).to_string();
+    let mut check = None;
+    if cursor.accept(&["with"]) {
+        let local = cursor.accept(&["local"]);
+        if !local {
+            cursor.accept(&["cascaded"]);
+        }
+        cursor.expect(&["check", "option"])?;
+        check = Some(!local);
+    }
+    let mut view = CreateView { name, or_replace, temporary, columns, options, query, text, check };
+    if recursive {
+        if view.check.is_some() {
+            return Err(cursor.unsupported("WITH CHECK OPTION on a recursive view"));
+        }
+        recurse(&mut view)?;
+    }
+    Ok(Statement::View(ViewStatement::Create(view)))
+}
+
+/// Makes the query of a recursive view one of WITH RECURSIVE.
+fn recurse(view: &mut CreateView) -> Result<(), SyntaxError> {
+    let own = super::quoted(&view.name.name.text);
+    let columns: Vec<String> = view.columns.iter().map(|column| super::quoted(&column.text)).collect();
+    let columns = columns.join(", ");
+    view.text = format!("WITH RECURSIVE {own} ({columns}) AS ({}) SELECT {columns} FROM {own}", view.text);
+    let statements = super::parse_script(&view.text)?;
+    match statements.into_iter().next().map(|parsed| parsed.statement) {
+        Some(Statement::Query(query)) => view.query = query,
+        _ => return Err(SyntaxError::syntax("a recursive view is no query")),
+    }
+    Ok(())
+}
+
+fn view_options(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
+    cursor.listed(|cursor| {
+        let at = cursor.here().start;
+        let name = cursor.label()?.text;
+        let value = if cursor.accept_token(&Token::Eq) { option_value(cursor)? } else { "true".to_string() };
+        check_option(&name, &value).map_err(|error| error.at(at))?;
+        Ok((name, value))
+    })
+}
+
+fn option_value(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {
+    match cursor.peek() {
+        Token::String(_) => Ok(super::string_literal(cursor)?.0),
+        Token::Number(digits) => {
+            let text = cursor.source().meaning(digits).to_string();
+            cursor.advance();
+            Ok(text)
+        }
+        _ => Ok(cursor.label()?.text),
+    }
+}
+
+/// The options that views have.
+fn check_option(name: &str, value: &str) -> Result<(), SyntaxError> {
+    let value = value.to_ascii_lowercase();
+    match name {
+        "security_barrier" | "security_invoker" => {
+            match matches!(&*value, "true" | "false" | "on" | "off" | "yes" | "no" | "1" | "0") {
+                true => Ok(()),
+                false => {
+                    let text = format!("invalid value for boolean option \"{name}\": {value}");
+                    Err(SyntaxError::new("22023", text))
+                }
+            }
+        }
+        "check_option" if matches!(&*value, "local" | "cascaded") => Ok(()),
+        "check_option" => {
+            let text = format!("invalid value for enum option \"check_option\": {value}");
+            Err(SyntaxError::new("22023", text))
+        }
+        _ => Err(SyntaxError::new("22023", format!("unrecognized parameter \"{name}\""))),
+    }
+}
+
+/// Behind ALTER.
+pub(super) fn alter_view(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let if_exists = cursor.accept(&["if", "exists"]);
+    let name = cursor.qualified()?;
+    if let Some(statement) = set_schema(cursor, DropKind::View, &name, if_exists)? {
+        return Ok(statement);
+    }
+    if cursor.accept(&["rename", "to"]) {
+        let to = cursor.name()?;
+        return Ok(Statement::Rename { kind: DropKind::View, name, to, if_exists });
+    }
+    if cursor.accept(&["rename"]) {
+        return rename_column(cursor, name, if_exists);
+    }
+    let sets = cursor.is(&["set"]);
+    if (sets || cursor.is(&["reset"])) && matches!(cursor.peek_at(1), Token::LParen) {
+        cursor.advance();
+        let options = match sets {
+            true => view_options(cursor)?.into_iter().map(|(name, value)| (name, Some(value))).collect(),
+            false => cursor.listed(|cursor| Ok((cursor.label()?.text, None)))?,
+        };
+        return Ok(Statement::View(ViewStatement::Options { name, options, if_exists }));
+    }
+    Err(cursor.unsupported("ALTER VIEW other than RENAME, SET SCHEMA and SET (…)"))
+}
+
+/// Behind RENAME.
+fn rename_column(
+    cursor: &mut Cursor<'_>,
+    name: QualifiedName,
+    if_exists: bool,
+) -> Result<Statement, SyntaxError> {
+    cursor.accept(&["column"]);
+    let column: Name = cursor.name()?;
+    cursor.expect(&["to"])?;
+    let to = cursor.name()?;
+    Ok(Statement::View(ViewStatement::RenameColumn { name, column, to, if_exists }))
+}

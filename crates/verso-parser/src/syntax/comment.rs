@@ -1,0 +1,39 @@
+//! COMMENT ON.
+
+use verso_types::SqlType;
+
+use super::{DropKind, Name, QualifiedName};
+
+/// COMMENT ON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comment {
+    /// On what.
+    pub on: Commented,
+    /// The text; `None` takes it away.
+    pub text: Option<String>,
+}
+
+/// What a comment is on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Commented {
+    /// A relation.
+    Relation(DropKind, QualifiedName),
+    /// A column of a relation.
+    Column {
+        /// The relation.
+        relation: QualifiedName,
+        /// The column.
+        column: Name,
+    },
+    /// A schema.
+    Schema(Name),
+    /// A function, with argument types where given.
+    Function(QualifiedName, Option<Vec<SqlType>>),
+    /// A constraint.
+    Constraint {
+        /// The constraint.
+        name: Name,
+        /// Its table.
+        table: QualifiedName,
+    },
+}

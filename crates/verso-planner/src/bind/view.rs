@@ -1,0 +1,197 @@
+//! Views: the query that a name stands for, bound in its place.
+//!
+//! V1. A view's query sees nothing of the query that names it: no columns, variables, parameters or queries of WITH.
+//! V2. What its names mean was noted when it was made ([`StoredQuery`]), so its text is bound by these notes.
+//! V3. A view that shows itself, be it by way of others, is refused (42P17).
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use verso_catalog::{ColumnDef, Oid, Relation, StoredColumn, StoredQuery, StoredRelation, TableDef, ViewDef};
+use verso_env::stack;
+use verso_exec::plan::{Plan, Statement, TypedExpr};
+use verso_types::SqlType;
+
+use super::Binder;
+use super::lock::{Locking, Mark, Wanted};
+use crate::errors::SqlError;
+use crate::rewrite::{Planning, Rules};
+use verso_parser::syntax::{self, QualifiedName, Query};
+
+/// What is noted of the names in a query that becomes a view's.
+#[derive(Debug, Default)]
+pub(super) struct Noting {
+    relations: RefCell<Vec<StoredRelation>>,
+    functions: RefCell<Vec<(u32, Oid)>>,
+}
+
+impl Noting {
+    /// A name means a relation with these columns.
+    pub(super) fn relation(&self, place: u32, relation: Oid, columns: &[ColumnDef]) {
+        let column =
+            |column: &ColumnDef| StoredColumn { id: column.id, name: Arc::clone(&column.name), used: false };
+        let columns = columns.iter().map(column).collect();
+        let mut relations = self.relations.borrow_mut();
+        if !relations.iter().any(|known| known.place == place) {
+            relations.push(StoredRelation { place, relation, columns });
+        }
+    }
+
+    /// A name means a user's function.
+    pub(super) fn function(&self, place: u32, function: Oid) {
+        let mut functions = self.functions.borrow_mut();
+        if !functions.contains(&(place, function)) {
+            functions.push((place, function));
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// The query of a new view, as the catalog keeps it, with its columns.
+    ///
+    /// # Errors
+    /// Those of binding the query.
+    pub fn view_query(&self, text: &str) -> Result<(StoredQuery, Vec<(Arc<str>, SqlType)>), SqlError> {
+        let noting = Noting::default();
+        let query = parsed(text)?;
+        let plan = Binder { noting: Some(&noting), ..self.clone() }.query(&query)?;
+        let columns = plan.output().into_iter().map(|column| (column.name, column.ty)).collect();
+        let used = used_columns(plan)?;
+        let mut relations = noting.relations.into_inner();
+        for relation in &mut relations {
+            let Some(used) = used.get(&relation.relation) else { continue };
+            relation.columns.iter_mut().for_each(|column| column.used = used.contains(&column.id));
+        }
+        let functions = noting.functions.into_inner();
+        Ok((StoredQuery { text: text.into(), relations, functions }, columns))
+    }
+
+    /// The view that a name in FROM means.
+    pub(super) fn view_named(&self, name: &QualifiedName) -> Result<Option<Arc<ViewDef>>, SqlError> {
+        let schema = name.schema_text();
+        if schema.is_none() && self.is_with_query(&name.name) {
+            return Ok(None);
+        }
+        Ok(match self.relation_named(name) {
+            Some(Relation::View(view)) => {
+                if let Some(noting) = self.noting {
+                    noting.relation(name.at().start, view.oid, &view.columns);
+                }
+                Some(view)
+            }
+            _ => None,
+        })
+    }
+
+    /// The relation that a name means: the one that was noted of it, or the one found along the path.
+    pub(super) fn relation_named(&self, name: &QualifiedName) -> Option<Relation> {
+        match self.stored {
+            Some(stored) => {
+                let noted = stored.relation_at(name.at().start)?;
+                self.catalog.relation_by_oid(noted.relation).cloned()
+            }
+            None => {
+                let schema = name.schema_text();
+                if self.catalog.system_view(schema, &name.name.text).is_some() {
+                    return None;
+                }
+                self.catalog.relation(schema, &name.name.text).cloned()
+            }
+        }
+    }
+
+    /// The columns of a table that a stored query sees, by the names that they had: positions and names.
+    pub(super) fn stored_columns(&self, place: u32, table: &TableDef) -> Option<Vec<(usize, Arc<str>)>> {
+        let noted = self.stored?.relation_at(place)?;
+        let column =
+            |column: &StoredColumn| Some((table.column_with_id(column.id)?, Arc::clone(&column.name)));
+        Some(noted.columns.iter().filter_map(column).collect())
+    }
+
+    /// The names that a stored query knows the columns of a view by.
+    pub(super) fn view_columns(&self, place: u32, view: &ViewDef) -> Vec<Arc<str>> {
+        match self.stored.and_then(|stored| stored.relation_at(place)) {
+            Some(noted) => noted.columns.iter().map(|column| Arc::clone(&column.name)).collect(),
+            None => view.columns.iter().map(|column| Arc::clone(&column.name)).collect(),
+        }
+    }
+
+    /// The rows of a view, its first columns only; all of them, and the places of records, where they are locked.
+    pub(super) fn view_locked(
+        &self,
+        view: &Arc<ViewDef>,
+        wanted: Option<&Wanted<'_>>,
+        columns: usize,
+    ) -> Result<(Plan, Vec<Mark>), SqlError> {
+        let clause = wanted.map(Wanted::clause);
+        let locking = Locking { locks: clause.as_slice().into(), export: clause.is_some(), places: false };
+        let (plan, marks) = self.view(view, locking)?;
+        Ok(if clause.is_some() { (plan, marks) } else { (first_columns(plan, columns), marks) })
+    }
+
+    /// The rows of a view.
+    fn view(&self, view: &Arc<ViewDef>, locking: Locking<'_>) -> Result<(Plan, Vec<Mark>), SqlError> {
+        stack::check()?;
+        if self.expanding.contains(&view.oid) {
+            let text = format!("infinite recursion detected in rules for relation \"{}\"", view.name);
+            return Err(SqlError::new("42P17", text));
+        }
+        let mut expanding = self.expanding.clone();
+        expanding.push(view.oid);
+        let query = parsed(&view.query.text)?;
+        let inside = Binder {
+            parameters: &[],
+            inference: None,
+            variables: Vec::new(),
+            outer: None,
+            ctes: Vec::new(),
+            noted: None,
+            noting: None,
+            stored: Some(&view.query),
+            expanding,
+            ..self.clone()
+        };
+        // Positions in the view's text mean nothing to the statement.
+        let bound = inside.query_locked(&query, &[], locking);
+        let (plan, marks) = bound.map_err(|error| SqlError { position: None, ..error })?;
+        Ok((plan, marks))
+    }
+}
+
+fn parsed(text: &str) -> Result<Query, SqlError> {
+    match verso_parser::parse_script(text)?.into_iter().next().map(|parsed| parsed.statement) {
+        Some(syntax::Statement::Query(query)) => Ok(query),
+        _ => Err(SqlError::internal("a view without a query")),
+    }
+}
+
+/// The columns of each table that a query uses.
+fn used_columns(plan: Plan) -> Result<BTreeMap<Oid, BTreeSet<u16>>, SqlError> {
+    let mut statement = Statement::Query(plan);
+    let rules = Rules { narrow: true, ..Rules::NONE };
+    crate::rewrite::statement(&mut statement, Planning { rules, ..Planning::default() })?;
+    let mut used: BTreeMap<Oid, BTreeSet<u16>> = BTreeMap::new();
+    if let Statement::Query(plan) = &statement {
+        plan.any(&mut |part| {
+            if let Plan::TableScan { table, columns, .. } = part {
+                let ids = columns.iter().map(|column| table.columns[*column].id);
+                used.entry(table.oid).or_default().extend(ids);
+            }
+            false
+        });
+    }
+    Ok(used)
+}
+
+/// The first columns of a plan.
+fn first_columns(plan: Plan, count: usize) -> Plan {
+    let output = plan.output();
+    if output.len() <= count {
+        return plan;
+    }
+    let kept = output.into_iter().take(count).enumerate();
+    let (exprs, names) =
+        kept.map(|(at, column)| (TypedExpr::column(at, column.ty.clone()), column.name)).unzip();
+    Plan::Project { input: Box::new(plan), exprs, names }
+}

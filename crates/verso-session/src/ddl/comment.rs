@@ -1,0 +1,85 @@
+//! COMMENT ON.
+
+use verso_catalog::{CatalogError, CommentOn, ObjectKind, Relation};
+
+use super::drop::kind_of;
+use super::{Schema, text};
+use crate::client::CommandTag;
+use crate::client::tag;
+use crate::failure::Failure;
+use verso_parser::syntax::{Comment, Commented, Name, QualifiedName};
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Schema<'_> {
+    /// COMMENT ON.
+    pub(super) fn comment(&self, comment: &Comment) -> Result<CommandTag, Failure> {
+        let on = self.commented(&comment.on)?;
+        let text = comment.text.as_deref().map(Into::into);
+        let catalog = &self.frame.services.instance.catalog;
+        catalog.comment(&mut self.frame.txn.borrow_mut(), on, text.as_ref())?;
+        Ok(tag("COMMENT"))
+    }
+
+    fn commented(&self, on: &Commented) -> Result<CommentOn, Failure> {
+        match on {
+            Commented::Relation(kind, name) => {
+                let relation = self.relation(name)?;
+                let kind = kind_of(*kind);
+                if relation.kind() != kind {
+                    return Err(CatalogError::WrongKind { kind, name: name.name.text.clone() }.into());
+                }
+                Ok(CommentOn::Relation(relation.oid()))
+            }
+            Commented::Column { relation, column } => {
+                let found = self.relation(relation)?;
+                let columns = match &found {
+                    Relation::Table(table) => &table.columns,
+                    Relation::View(view) => &view.columns,
+                    Relation::Sequence(_) | Relation::Index(_) => {
+                        let text = format!("cannot set comment on relation \"{}\"", relation.name.text);
+                        return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+                    }
+                };
+                let at = columns.iter().find(|known| *known.name == *column.text);
+                let missing = || missing_column(relation, column);
+                Ok(CommentOn::Column(found.oid(), at.ok_or_else(missing)?.id))
+            }
+            Commented::Schema(name) => {
+                let schema = self.frame.catalog.schema(&name.text);
+                let missing = || CatalogError::missing(ObjectKind::Schema, name.text.as_str());
+                Ok(CommentOn::Schema(schema.ok_or_else(missing)?.oid))
+            }
+            Commented::Function(name, types) => {
+                Ok(CommentOn::Function(self.one_function(name, types.as_deref())?.oid))
+            }
+            Commented::Constraint { name, table } => {
+                let found = self.relation(table)?;
+                let Relation::Table(table) = &found else {
+                    let name = table.name.text.clone();
+                    return Err(CatalogError::WrongKind { kind: ObjectKind::Table, name }.into());
+                };
+                let constraint = table.constraint(&text(name));
+                let constraint = constraint.ok_or_else(|| {
+                    let text =
+                        format!("constraint \"{}\" for table \"{}\" does not exist", name.text, table.name);
+                    SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
+                })?;
+                Ok(CommentOn::Constraint(constraint.oid))
+            }
+        }
+    }
+
+    /// The relation of that name.
+    fn relation(&self, name: &QualifiedName) -> Result<Relation, SqlError> {
+        let found = self.frame.catalog.relation(name.schema_text(), &name.name.text);
+        found.cloned().ok_or_else(|| {
+            let text = format!("relation \"{name}\" does not exist");
+            SqlError::new(sqlstate::UNDEFINED_TABLE, text).at(name.at().start)
+        })
+    }
+}
+
+fn missing_column(relation: &QualifiedName, column: &Name) -> SqlError {
+    let text = format!("column \"{}\" of relation \"{}\" does not exist", column.text, relation.name.text);
+    SqlError::new(sqlstate::UNDEFINED_COLUMN, text)
+}

@@ -1,0 +1,151 @@
+//! CREATE, ALTER, DROP SCHEMA, SET SCHEMA; in which schema a name is.
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogError, FunctionDef, ObjectKind};
+use verso_types::SqlType;
+
+use super::alter_table::altered;
+use super::drop::kind_of;
+use super::{Schema, text};
+use crate::client::CommandTag;
+use crate::client::tag;
+use crate::failure::Failure;
+use verso_parser::syntax::{QualifiedName, RoleName, SchemaStatement};
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// No schema has this name, so nothing is found in it.
+const NOWHERE: &str = "";
+
+impl Schema<'_> {
+    /// Runs a statement about schemas.
+    pub(super) fn schema(&self, statement: &SchemaStatement) -> Result<CommandTag, Failure> {
+        let catalog = &self.frame.services.instance.catalog;
+        let txn = &self.frame.txn;
+        match statement {
+            SchemaStatement::Create { name, owner, if_not_exists } => {
+                let owner = owner.as_ref().map(|owner| self.role_name(owner));
+                let user = || Arc::clone(&self.frame.services.identity.user);
+                let name = name.as_ref().map(text).or_else(|| owner.clone()).unwrap_or_else(user);
+                let owner = owner.or_else(|| self.known_user());
+                let made =
+                    catalog.create_schema(&mut txn.borrow_mut(), &name, owner.as_deref(), *if_not_exists)?;
+                if made.is_none() {
+                    let text = format!("schema \"{name}\" already exists, skipping");
+                    self.skip_known("42P06", text);
+                }
+                Ok(tag("CREATE SCHEMA"))
+            }
+            SchemaStatement::Rename { name, to } => {
+                catalog.rename_schema(&mut txn.borrow_mut(), &name.text, &text(to))?;
+                Ok(tag("ALTER SCHEMA"))
+            }
+            SchemaStatement::Owner { name, owner } => {
+                let owner = self.role_name(owner);
+                catalog.set_schema_owner(&mut txn.borrow_mut(), &name.text, &owner)?;
+                Ok(tag("ALTER SCHEMA"))
+            }
+            SchemaStatement::Drop { names, if_exists, cascade } => {
+                for name in names {
+                    if *if_exists && self.frame.catalog.schema(&name.text).is_none() {
+                        self.skip(format!("schema \"{}\" does not exist, skipping", name.text));
+                        continue;
+                    }
+                    let along = catalog.drop_schema(&mut txn.borrow_mut(), &name.text, *cascade)?;
+                    self.tell_along(&along);
+                }
+                Ok(tag("DROP SCHEMA"))
+            }
+            SchemaStatement::Move { kind, name, to, if_exists } => {
+                let (kind, word) = (kind_of(*kind), altered(*kind));
+                let home = self.home(name);
+                if *if_exists && self.frame.catalog.relation(Some(&home), &name.name.text).is_none() {
+                    self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
+                    return Ok(tag(word));
+                }
+                let place = (Some(&*home), name.name.text.as_str());
+                // `pg_temp` is the session's own.
+                let target = self.frame.catalog.schema(&to.text);
+                let target = target.map_or(to.text.as_str(), |schema| &*schema.name);
+                catalog.set_schema(&mut txn.borrow_mut(), kind, place, target)?;
+                Ok(tag(word))
+            }
+            SchemaStatement::MoveFunction { name, args, to } => {
+                let function = self.one_function(name, args.as_deref())?;
+                catalog.set_function_schema(&mut txn.borrow_mut(), &function, &to.text)?;
+                Ok(tag("ALTER FUNCTION"))
+            }
+        }
+    }
+
+    /// The session's user, where it is one of the database's roles.
+    fn known_user(&self) -> Option<Arc<str>> {
+        let services = self.frame.services;
+        let known = services.instance.role(&services.identity.user);
+        known.ok().flatten().map(|role| role.name)
+    }
+
+    fn role_name(&self, role: &RoleName) -> Arc<str> {
+        match role {
+            RoleName::Named(name) => text(name),
+            RoleName::Current => Arc::clone(&self.frame.services.identity.user),
+        }
+    }
+
+    /// The schema in which something of this name is made.
+    pub(super) fn place(&self, name: &QualifiedName) -> Result<Arc<str>, SqlError> {
+        let catalog = self.frame.catalog;
+        match &name.schema {
+            Some(schema) => Ok(catalog
+                .schema(&schema.text)
+                .map_or_else(|| schema.text.as_str().into(), |schema| Arc::clone(&schema.name))),
+            None => catalog.creation_schema().map(|schema| Arc::clone(&schema.name)).ok_or_else(|| {
+                let text = "no schema has been selected to create in";
+                SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text).at(name.at().start)
+            }),
+        }
+    }
+
+    /// The schema in which a relation of this name is; where there is none of it, one in which there is nothing.
+    pub(super) fn home(&self, name: &QualifiedName) -> Arc<str> {
+        let catalog = self.frame.catalog;
+        match &name.schema {
+            Some(schema) => catalog
+                .schema(&schema.text)
+                .map_or_else(|| schema.text.as_str().into(), |schema| Arc::clone(&schema.name)),
+            None => {
+                let found = catalog.relation(None, &name.name.text);
+                found.map_or_else(|| NOWHERE.into(), |relation| Arc::clone(relation.schema()))
+            }
+        }
+    }
+
+    /// The same for a table that a foreign key references: it may be the very one that is being made in `own`.
+    pub(super) fn referenced_home(&self, name: &QualifiedName, own: (&Arc<str>, &str)) -> Arc<str> {
+        let (schema, table) = own;
+        let is_own = name.schema.is_none() && name.name.text == table;
+        let first = self.frame.catalog.search_path().named().first();
+        if is_own && (first == Some(schema) || *self.home(name) == *NOWHERE) {
+            return Arc::clone(schema);
+        }
+        self.home(name)
+    }
+
+    /// The function of that name and these argument types; without types, the only one of that name.
+    pub(super) fn one_function(
+        &self,
+        name: &QualifiedName,
+        types: Option<&[SqlType]>,
+    ) -> Result<Arc<FunctionDef>, CatalogError> {
+        let found = self.frame.catalog.functions(name.schema_text(), &name.name.text);
+        match (types, &*found) {
+            (Some(types), found) => found.iter().find(|one| one.takes(types)).cloned().ok_or_else(|| {
+                let names: Vec<_> = types.iter().map(|ty| ty.without_modifiers().pg_name()).collect();
+                CatalogError::missing(ObjectKind::Function, format!("{name}({})", names.join(", ")))
+            }),
+            (None, []) => Err(CatalogError::NoFunctionNamed { name: name.to_string() }),
+            (None, [only]) => Ok(Arc::clone(only)),
+            (None, _) => Err(CatalogError::AmbiguousFunction { name: name.to_string() }),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! CREATE VIEW, ALTER VIEW.
+
+use std::sync::Arc;
+
+use verso_catalog::{
+    CatalogError, ColumnDef, NewView, ObjectKind, Relation, TableOptions, ViewDef, is_temporary,
+};
+use verso_types::SqlType;
+
+use super::{Schema, options, text};
+use crate::client::CommandTag;
+use crate::client::tag;
+use crate::failure::Failure;
+use verso_parser::syntax::{CreateView, QualifiedName, Statement, ViewStatement};
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Schema<'_> {
+    /// Runs a statement about views.
+    pub(super) fn view(&self, binder: &Binder<'_>, statement: &ViewStatement) -> Result<CommandTag, Failure> {
+        let catalog = &self.frame.services.instance.catalog;
+        match statement {
+            ViewStatement::Create(create) => self.create_view(binder, create),
+            ViewStatement::RenameColumn { name, column, to, if_exists } => {
+                let Some(view) = self.view_to_change(name, *if_exists)? else { return Ok(tag("ALTER VIEW")) };
+                let txn = &mut self.frame.txn.borrow_mut();
+                catalog.rename_view_column(txn, &view, &column.text, &text(to))?;
+                Ok(tag("ALTER VIEW"))
+            }
+            ViewStatement::Options { name, options, if_exists } => {
+                let Some(view) = self.view_to_change(name, *if_exists)? else { return Ok(tag("ALTER VIEW")) };
+                let mut all = view.options.clone();
+                for (name, value) in options {
+                    all.given.retain(|(known, _)| **known != **name);
+                    if let Some(value) = value {
+                        all.given.push((name.as_str().into(), value.as_str().into()));
+                    }
+                }
+                catalog.set_view_options(&mut self.frame.txn.borrow_mut(), &view, &all)?;
+                Ok(tag("ALTER VIEW"))
+            }
+        }
+    }
+
+    fn create_view(&self, binder: &Binder<'_>, create: &CreateView) -> Result<CommandTag, Failure> {
+        let CreateView { name, or_replace, columns: given, query, text, .. } = create;
+        // For errors with their places; then by itself, with places in its own text.
+        binder.statement(&Statement::Query(query.clone()))?;
+        let (query, output) = binder.view_query(text)?;
+        let over_temporary = query.relations.iter().any(|relation| {
+            let found = self.frame.catalog.relation_by_oid(relation.relation);
+            found.is_some_and(|relation| is_temporary(relation.schema()))
+        });
+        let place =
+            if create.temporary || over_temporary { self.temporary_place(name)? } else { self.place(name)? };
+        if over_temporary && !create.temporary {
+            self.skip(format!("view \"{}\" will be a temporary view", name.name.text));
+        }
+        if given.len() > output.len() {
+            return Err(SqlError::syntax("CREATE VIEW specifies more column names than columns").into());
+        }
+        let mut columns: Vec<ColumnDef> = Vec::new();
+        for (n, (own, ty)) in output.into_iter().enumerate() {
+            let name: Arc<str> = given.get(n).map_or(own, |given| given.text.as_str().into());
+            if columns.iter().any(|other| other.name == name) {
+                let text = format!("column \"{name}\" specified more than once");
+                return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
+            }
+            let ty = if ty == SqlType::Unknown { SqlType::Text } else { ty };
+            let id = u16::try_from(n + 1).map_err(|_| CatalogError::TooManyColumns { limit: 1600 })?;
+            columns.push(ColumnDef::new(name, id, ty));
+        }
+        if columns.len() > 1600 {
+            return Err(CatalogError::TooManyColumns { limit: 1600 }.into());
+        }
+        let new = NewView {
+            schema: place,
+            name: super::text(&name.name),
+            columns,
+            query,
+            options: view_options(create)?,
+        };
+        let catalog = &self.frame.services.instance.catalog;
+        catalog.create_view(&mut self.frame.txn.borrow_mut(), &new, *or_replace)?;
+        Ok(tag("CREATE VIEW"))
+    }
+
+    /// The view of that name; none, with a notice, if it is missing and may be.
+    fn view_to_change(&self, name: &QualifiedName, if_exists: bool) -> Result<Option<Arc<ViewDef>>, Failure> {
+        let shown = &name.name.text;
+        match self.frame.catalog.relation(name.schema_text(), shown) {
+            Some(Relation::View(view)) => Ok(Some(Arc::clone(view))),
+            Some(_) => Err(CatalogError::WrongKind { kind: ObjectKind::View, name: shown.clone() }.into()),
+            None if if_exists => {
+                self.skip(format!("relation \"{shown}\" does not exist, skipping"));
+                Ok(None)
+            }
+            None => Err(CatalogError::missing(ObjectKind::Relation, shown.as_str()).into()),
+        }
+    }
+}
+
+/// The options of a new view, WITH CHECK OPTION among them.
+fn view_options(create: &CreateView) -> Result<TableOptions, SqlError> {
+    let mut all = options(&create.options);
+    if let Some(cascaded) = create.check {
+        if all.get("check_option").is_some() {
+            return Err(SqlError::syntax("parameter \"check_option\" specified more than once"));
+        }
+        let value = if cascaded { "cascaded" } else { "local" };
+        all.given.push(("check_option".into(), value.into()));
+    }
+    if all.get("check_option").is_some() {
+        return Err(SqlError::unsupported("WITH CHECK OPTION"));
+    }
+    Ok(all)
+}

@@ -1,0 +1,79 @@
+//! What names mean to a session: the catalog along its search path.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use verso_catalog::{CatalogError, CatalogSnapshot, WantedPath};
+use verso_storage::Txn;
+
+use super::Services;
+
+/// The search path of a session, made from its settings.
+#[derive(Debug, Default)]
+pub(crate) struct NamesPath {
+    known: RefCell<Option<Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// The settings that it was made from.
+    epoch: u64,
+    path: Arc<WantedPath>,
+}
+
+impl NamesPath {
+    /// It has to be made anew: more has changed than the settings.
+    pub(crate) fn forget(&self) {
+        self.known.take();
+    }
+}
+
+impl Services {
+    /// The search path that the settings ask for.
+    fn wanted_path(&self) -> Arc<WantedPath> {
+        let epoch = self.settings.epoch();
+        let mut known = self.names_path.known.borrow_mut();
+        if let Some(known) = known.as_ref().filter(|known| known.epoch == epoch) {
+            return Arc::clone(&known.path);
+        }
+        let user = &self.identity.user;
+        let of_user = |name: &Arc<str>| if **name == *"$user" { Arc::clone(user) } else { Arc::clone(name) };
+        let schemas = self.settings.search_path.iter().map(of_user).collect();
+        let path = Arc::new(WantedPath { schemas, temporary: Some(self.temporary_schema()) });
+        *known = Some(Known { epoch, path: Arc::clone(&path) });
+        // What was seen along another path is seen anew.
+        self.catalog.take();
+        path
+    }
+
+    /// The number of the search path, as the last statement saw it; none if the settings have changed since.
+    pub(crate) fn path_number(&self) -> Option<u64> {
+        self.wanted_path();
+        self.catalog.borrow().as_ref().map(|catalog| catalog.key().path)
+    }
+
+    /// The name of the session's schema for temporary tables.
+    pub(crate) fn temporary_schema(&self) -> Arc<str> {
+        format!("pg_temp_{}", self.info.number).into()
+    }
+
+    /// The catalog as the transaction's current statement sees it, along the session's search path.
+    pub(crate) fn snapshot(&self, txn: &Txn) -> Result<Arc<CatalogSnapshot>, CatalogError> {
+        let path = self.wanted_path();
+        Ok(self.instance.catalog.snapshot(txn)?.with_path(&path))
+    }
+
+    /// Brings `catalog` up to what the transaction's current statement sees. Costs no more than a few loads most of the time.
+    #[inline]
+    pub(crate) fn refresh_catalog(&self, txn: &Txn) -> Result<(), CatalogError> {
+        let path = self.wanted_path();
+        let mut known = self.catalog.borrow_mut();
+        let before = known.as_ref().map(Arc::as_ptr);
+        self.instance.catalog.refresh(txn, &mut known)?;
+        match &mut *known {
+            Some(catalog) if before != Some(Arc::as_ptr(catalog)) => *catalog = catalog.with_path(&path),
+            _ => {}
+        }
+        Ok(())
+    }
+}
