@@ -203,7 +203,7 @@ impl Terminal {
         let paid_district = only(row, "the district")?;
         let customer = self.find_customer(session, of_warehouse, of_district)?;
         let key = [int(of_warehouse), int(of_district), int(customer)];
-        let row = session.run(Sql::PayCustomer, &[&key[..], &[amount.clone()]].concat())?;
+        let row = session.run(Sql::PayCustomer, &[&key[..], std::slice::from_ref(&amount)].concat())?;
         let row = only(row, "the customer")?;
         if let (Some(Value::Text(credit)), Some(Value::Text(data))) = (row.first(), row.get(1))
             && &**credit == "BC"

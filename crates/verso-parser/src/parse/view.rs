@@ -52,7 +52,7 @@ pub(super) fn create_view(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<S
         }
         recurse(&mut view)?;
     }
-    Ok(Statement::View(ViewStatement::Create(view)))
+    Ok(Statement::View(ViewStatement::Create(Box::new(view))))
 }
 
 /// Makes the query of a recursive view one of WITH RECURSIVE.

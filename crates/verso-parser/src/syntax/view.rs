@@ -28,7 +28,7 @@ pub struct CreateView {
 #[expect(missing_docs, reason = "the fields are the parts of the form that the variant's comment spells out")]
 pub enum ViewStatement {
     /// CREATE VIEW.
-    Create(CreateView),
+    Create(Box<CreateView>),
     /// `ALTER VIEW [IF EXISTS] name RENAME COLUMN column TO to`.
     RenameColumn { name: QualifiedName, column: Name, to: Name, if_exists: bool },
     /// `ALTER VIEW [IF EXISTS] name SET (…)`, `RESET (…)`: a value of none takes the option away.

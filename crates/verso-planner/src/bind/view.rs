@@ -47,12 +47,15 @@ impl Noting {
     }
 }
 
+/// Names and types of a view's columns.
+type ViewColumns = Vec<(Arc<str>, SqlType)>;
+
 impl Binder<'_> {
     /// The query of a new view, as the catalog keeps it, with its columns.
     ///
     /// # Errors
     /// Those of binding the query.
-    pub fn view_query(&self, text: &str) -> Result<(StoredQuery, Vec<(Arc<str>, SqlType)>), SqlError> {
+    pub fn view_query(&self, text: &str) -> Result<(StoredQuery, ViewColumns), SqlError> {
         let noting = Noting::default();
         let query = parsed(text)?;
         let plan = Binder { noting: Some(&noting), ..self.clone() }.query(&query)?;
