@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`sqltype`] | the SQL types, their PostgreSQL names, ids and physical layouts |
 //! | [`value`] | one SQL value, SQL order, equality and hash |
-//! | [`array`] | arrays: their elements, dimensions and bounds |
+//! | [`mod@array`] | arrays: their elements, dimensions and bounds |
 //! | [`decimal`] | exact decimal numbers of up to 38 digits, PostgreSQL's result scales |
 //! | [`datetime`] | calendar, time zones, text and arithmetic of dates, times and intervals |
 //! | [`text`] | values from and to text, PostgreSQL's input and output syntax |

@@ -21,14 +21,15 @@ pub fn list(connection: &mut Connection, listing: Listing) -> Result<String, Err
         Listing::Tables => &["r"],
         Listing::Indexes => &["i"],
         Listing::Sequences => &["S"],
-        Listing::Relations | Listing::Functions => &["r", "S"],
+        Listing::Relations | Listing::Functions => &["r", "S", "v"],
     };
     let mut lines = Vec::new();
     for relation in relations(connection)? {
-        if relation.schema != "pg_catalog" && wanted.contains(&relation.kind.as_str()) {
+        if !is_systems(&relation.schema) && wanted.contains(&relation.kind.as_str()) {
             let kind = match relation.kind.as_str() {
                 "r" => "table",
                 "i" => "index",
+                "v" => "view",
                 _ => "sequence",
             };
             lines.push(vec![relation.schema, relation.name, kind.to_owned()]);
@@ -41,6 +42,11 @@ pub fn list(connection: &mut Connection, listing: Listing) -> Result<String, Err
     Ok(table("List of relations", &["Schema", "Name", "Type"], lines).aligned())
 }
 
+/// Is a schema the system's own, which listings leave out?
+fn is_systems(schema: &str) -> bool {
+    matches!(schema, "pg_catalog" | "information_schema")
+}
+
 /// The text for one table or sequence; `None` when there is no such.
 pub fn describe(connection: &mut Connection, name: &str) -> Result<Option<String>, Error> {
     let (schema, name) = split_name(name);
@@ -49,7 +55,7 @@ pub fn describe(connection: &mut Connection, name: &str) -> Result<Option<String
         relation.name == name && schema.as_ref().is_none_or(|schema| *schema == relation.schema)
     });
     // `public` stands before the system's own.
-    found.sort_by_key(|relation| relation.schema == "pg_catalog");
+    found.sort_by_key(|relation| is_systems(&relation.schema));
     match found.first() {
         Some(relation) if relation.kind == "S" => sequence(connection, relation).map(Some),
         Some(relation) if relation.kind == "i" => index(connection, relation).map(Some),
@@ -103,7 +109,8 @@ fn columns(connection: &mut Connection, relation: &Relation) -> Result<String, E
             defaults.get(&number(&row[0])).cloned().unwrap_or_default(),
         ]
     });
-    let title = format!("Table \"{}.{}\"", relation.schema, relation.name);
+    let kind = if relation.kind == "v" { "View" } else { "Table" };
+    let title = format!("{kind} \"{}.{}\"", relation.schema, relation.name);
     let mut table = table(&title, &["Column", "Type", "Nullable", "Default"], lines.collect());
     let names = rows.iter().map(|row| (number(&row[0]), text(&row[1]))).collect();
     table.footer = Some(keys(connection, relation, &names)?);
@@ -128,9 +135,11 @@ fn keys(
     section("Indexes:", indexes(connection, oid, columns)?);
     let checks = query(
         connection,
-        &format!("SELECT conname, conbin FROM pg_constraint WHERE conrelid = {oid} AND contype = 'c'"),
+        &format!(
+            "SELECT conname, pg_get_constraintdef(oid, true) FROM pg_constraint WHERE conrelid = {oid} AND contype = 'c'"
+        ),
     )?;
-    let check = |row: &Vec<Value>| format!("\"{}\" CHECK ({})", text(&row[0]), text(&row[1]));
+    let check = |row: &Vec<Value>| format!("\"{}\" {}", text(&row[0]), text(&row[1]));
     section("Check constraints:", checks.iter().map(check).collect());
     let own = foreign_keys(connection, &format!("conrelid = {oid}"))?;
     section(
@@ -295,7 +304,7 @@ fn functions(connection: &mut Connection) -> Result<String, Error> {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for row in &rows {
         let schema = schemas.get(&number(&row[0])).cloned().unwrap_or_default();
-        if schema != "pg_catalog" {
+        if !is_systems(&schema) {
             let arguments = named_types(&row[4], &row[6], 0);
             lines.push(vec![schema, text(&row[1]), result_of(row), arguments]);
         }

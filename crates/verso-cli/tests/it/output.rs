@@ -61,6 +61,7 @@ fn objects_are_listed_and_described() {
     let world = World::new();
     let script = "CREATE SEQUENCE s START 5;
         CREATE TABLE test (id NUMERIC(18,2) NOT NULL, name VARCHAR(120) DEFAULT 'x', notes BLOB);
+        CREATE VIEW v AS SELECT name FROM test;
         CREATE FUNCTION f(n INTEGER) RETURNS TABLE (records BIGINT) AS $$ BEGIN RETURN QUERY SELECT count(*) FROM test; END $$ LANGUAGE plpgsql;";
     world.sql("a.verso", script);
     assert_eq!(
@@ -71,9 +72,11 @@ fn objects_are_listed_and_described() {
             "--------+------+----------\n",
             " public | s    | sequence\n",
             " public | test | table\n",
-            "(2 rows)\n\n"
+            " public | v    | view\n",
+            "(3 rows)\n\n"
         )
     );
+    assert!(world.sql("a.verso", "\\d v").contains("View \"public.v\""));
     assert_eq!(
         world.sql("a.verso", "\\d TEST"),
         concat!(
