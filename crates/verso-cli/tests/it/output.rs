@@ -80,11 +80,11 @@ fn objects_are_listed_and_described() {
     assert_eq!(
         world.sql("a.verso", "\\d TEST"),
         concat!(
-            "                 Table \"public.test\"\n",
-            " Column |          Type          | Nullable | Default \n",
-            "--------+------------------------+----------+---------\n",
+            "                         Table \"public.test\"\n",
+            " Column |          Type          | Nullable |        Default         \n",
+            "--------+------------------------+----------+------------------------\n",
             " id     | numeric(18,2)          | not null | \n",
-            " name   | character varying(120) |          | 'x'\n",
+            " name   | character varying(120) |          | 'x'::character varying\n",
             " notes  | bytea                  |          | \n",
             "\n"
         )
