@@ -13,7 +13,7 @@ use std::sync::Arc;
 use verso_catalog::{FunctionReturn, Relation, SystemView, TableDef};
 use verso_env::stack;
 use verso_exec::functions::ArgType;
-use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr};
+use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr, With};
 use verso_types::{CastKind, SqlType, Value};
 
 use super::Binder;
@@ -235,7 +235,9 @@ impl Binder<'_> {
         {
             own.relation = Some(id.get().oid.0);
         }
-        scope.recursive = matches!((&item.source, &plan), (FromSource::Table(_), Plan::WorkTable { .. }));
+        // Rows of a change in WITH are read like those of a recursive query's last round, and are no recursion.
+        scope.recursive = matches!((&item.source, &plan),
+            (FromSource::Table(_), Plan::WorkTable { number, .. }) if *number < With::FIRST_NUMBER);
         scope.columns.extend(places.into_iter().map(|(_, ty)| (Arc::from(""), ty)));
         Ok(Input { plan, scope, marks })
     }

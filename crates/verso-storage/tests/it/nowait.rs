@@ -74,11 +74,12 @@ fn a_commit_that_does_not_wait_is_seen_while_the_disk_does_not_answer() {
             assert_eq!(progress.durable, before.0);
             assert!(progress.appended > before.0 && progress.commits > progress.commits_durable);
         });
-        // Nobody asks for it, and it becomes durable all the same.
-        let logged = engine.logged();
-        assert!(within(Duration::from_secs(5), || engine.durable() >= logged), "{mode:?} is forgotten");
-        let progress = engine.log_progress();
-        assert_eq!(progress.commits, progress.commits_durable);
+        // Nobody asks for it, and it becomes durable all the same. Housekeeping may log more behind it, for which nobody waits.
+        let durable = || {
+            let progress = engine.log_progress();
+            progress.commits == progress.commits_durable
+        };
+        assert!(within(Duration::from_secs(5), durable), "{mode:?} is forgotten");
     }
     sound(&engine);
 }
