@@ -53,8 +53,8 @@ pub use error::{CatalogError, ObjectKind};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
-    NewColumn, NewConstraint, NewConstraintKind, NewFunction, NewIndex, NewSequence, NewTable, NewTrigger,
-    NewView, TableChange, TriggersOf,
+    NewColumn, NewConstraint, NewConstraintKind, NewFunction, NewIndex, NewSequence, NewTable, NewView,
+    TableChange, TriggersOf,
 };
 pub use role::{OWNER, Role, RoleChange};
 pub use sequence::{SequenceBounds, SequenceRequest};

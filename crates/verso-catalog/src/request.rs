@@ -10,7 +10,7 @@ use crate::definition::{
 };
 use crate::sequence::SequenceBounds;
 use crate::stored::StoredQuery;
-use crate::trigger::{TriggerEnabled, TriggerKind, TriggerStatements};
+use crate::trigger::TriggerEnabled;
 
 /// CREATE TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -243,37 +243,6 @@ pub struct NewSequence {
     pub bounds: SequenceBounds,
     /// OWNED BY: table (in the same schema) and column.
     pub owned_by: Option<(Arc<str>, Arc<str>)>,
-}
-
-/// CREATE TRIGGER.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewTrigger {
-    /// The trigger's name.
-    pub name: Arc<str>,
-    /// What it calls; 0 where it has an action of its own.
-    pub function: Oid,
-    /// When it fires and for what.
-    pub kind: TriggerKind,
-    /// UPDATE OF these columns' numbers.
-    pub columns: Vec<u16>,
-    /// WHEN, as SQL text.
-    pub condition: Option<Arc<str>>,
-    /// TG_ARGV.
-    pub args: Vec<Arc<str>>,
-    /// CONSTRAINT?
-    pub constraint: bool,
-    /// FROM; 0 is none.
-    pub other_table: Oid,
-    /// DEFERRABLE?
-    pub deferrable: bool,
-    /// INITIALLY DEFERRED?
-    pub initially_deferred: bool,
-    /// REFERENCING OLD TABLE.
-    pub old_table: Option<Arc<str>>,
-    /// REFERENCING NEW TABLE.
-    pub new_table: Option<Arc<str>>,
-    /// Statements in place of a function.
-    pub action: Option<TriggerStatements>,
 }
 
 /// Triggers of a table.

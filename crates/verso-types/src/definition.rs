@@ -1,4 +1,4 @@
-//! Words of table definitions that the syntax tree and the catalog share.
+//! Words that the syntax tree shares with the catalog and with plans.
 
 /// How values of an identity column may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,4 +48,22 @@ impl ReferentialAction {
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(action, _, _)| *action == self).map_or("", |(_, _, text)| text)
     }
+}
+
+/// What GET DIAGNOSTICS tells: of the last statement, or of the error that is handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "PostgreSQL's own words")]
+pub enum PlDiagnostic {
+    RowCount,
+    Context,
+    ReturnedSqlstate,
+    MessageText,
+    Detail,
+    Hint,
+    ExceptionContext,
+    ColumnName,
+    ConstraintName,
+    DatatypeName,
+    TableName,
+    SchemaName,
 }

@@ -18,7 +18,7 @@
 //! | [`wire`] | values in the PostgreSQL protocol's formats |
 //! | [`names`] | names of catalog entries, for the types that refer to them |
 //! | [`system_type`] | the types that only the system catalogs use |
-//! | [`definition`] | words of definitions: identity, referential actions |
+//! | [`definition`] | words of definitions: identity, referential actions; what GET DIAGNOSTICS tells |
 //! | [`error`] | the one error type, carrying its SQLSTATE |
 //! | [`sqlstate`] | the codes, named as in PostgreSQL |
 #![forbid(unsafe_code)]

@@ -9,7 +9,7 @@ use super::table::find_table;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, FunctionDef, Oid, TableDef};
 use crate::error::CatalogError;
-use crate::request::{NewTrigger, TriggersOf};
+use crate::request::TriggersOf;
 use crate::snapshot::CatalogSnapshot;
 use crate::store;
 use crate::system::assemble::trigger_row;
@@ -18,7 +18,8 @@ use crate::system::row::TriggerRow;
 use crate::trigger::{TriggerDef, TriggerEnabled};
 
 impl Catalog {
-    /// Makes a trigger, or with `replace` changes the one of that name.
+    /// Makes a trigger, or with `replace` changes the one of that name. Its number and its table are given here, whatever
+    /// `new` says.
     ///
     /// # Errors
     /// `Missing` (the table), `InvalidDefinition` (42710, the name is taken), `SystemObject`; storage's.
@@ -27,7 +28,7 @@ impl Catalog {
         txn: &mut Txn,
         schema: Option<&str>,
         table: &str,
-        new: &NewTrigger,
+        new: TriggerDef,
         replace: bool,
     ) -> Result<Oid, CatalogError> {
         let snapshot = self.snapshot(txn)?;
@@ -46,24 +47,7 @@ impl Catalog {
             Some(known) => known.oid,
             None => self.new_oid()?,
         };
-        let definition = TriggerDef {
-            oid,
-            name: Arc::clone(&new.name),
-            table: table.oid,
-            function: new.function,
-            kind: new.kind,
-            columns: new.columns.clone(),
-            condition: new.condition.clone(),
-            args: new.args.clone(),
-            enabled: TriggerEnabled::Origin,
-            constraint: new.constraint,
-            other_table: new.other_table,
-            deferrable: new.deferrable,
-            initially_deferred: new.initially_deferred,
-            old_table: new.old_table.clone(),
-            new_table: new.new_table.clone(),
-            action: new.action.clone(),
-        };
+        let definition = TriggerDef { oid, table: table.oid, ..new };
         self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareRowExclusive)?;
         self.change(txn, |txn| {
             store::delete(&self.engine, txn, |row: &TriggerRow| row.oid == oid)?;

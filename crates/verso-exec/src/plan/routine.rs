@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use verso_catalog::FunctionDef;
 use verso_types::SqlType;
+pub use verso_types::definition::PlDiagnostic;
 
 use super::{Statement, TypedExpr};
 use crate::error::Raised;
@@ -374,22 +375,4 @@ pub struct PlDynamic {
     pub text: TypedExpr,
     /// The values of `$1` …
     pub using: Vec<TypedExpr>,
-}
-
-/// What GET DIAGNOSTICS tells: of the last statement, or of the error that is handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "PostgreSQL's own words")]
-pub enum PlDiagnostic {
-    RowCount,
-    Context,
-    ReturnedSqlstate,
-    MessageText,
-    Detail,
-    Hint,
-    ExceptionContext,
-    ColumnName,
-    ConstraintName,
-    DatatypeName,
-    TableName,
-    SchemaName,
 }

@@ -3,6 +3,7 @@
 //! Lines count from 1 at the start of the body, as PostgreSQL reports them.
 
 use verso_types::SqlType;
+pub use verso_types::definition::PlDiagnostic;
 
 use super::{Call, CommitWrite, Expr, Name, Query, Statement, Step};
 
@@ -185,22 +186,4 @@ pub struct PlDynamic {
     pub text: Expr,
     /// The values of `$1` …
     pub using: Vec<Expr>,
-}
-
-/// What GET DIAGNOSTICS tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "PostgreSQL's own words")]
-pub enum PlDiagnostic {
-    RowCount,
-    Context,
-    ReturnedSqlstate,
-    MessageText,
-    Detail,
-    Hint,
-    ExceptionContext,
-    ColumnName,
-    ConstraintName,
-    DatatypeName,
-    TableName,
-    SchemaName,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    FunctionReturn, NewTrigger, Oid, TableDef, TriggerEnabled, TriggerKind, TriggerStatements, TriggersOf,
+    FunctionReturn, Oid, TableDef, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements, TriggersOf,
 };
 
 use super::{Schema, text};
@@ -64,7 +64,10 @@ impl Schema<'_> {
         if args.len() > i16::MAX as usize {
             return Err(SqlError::new("54023", "a trigger cannot have so many arguments").into());
         }
-        let new = NewTrigger {
+        let new = TriggerDef {
+            oid: Oid(0),
+            table: table.oid,
+            enabled: TriggerEnabled::Origin,
             name: text(&create.name),
             function,
             kind,
@@ -82,7 +85,7 @@ impl Schema<'_> {
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         let schema = Some(&*table.schema);
-        catalog.create_trigger(txn, schema, &table.name, &new, create.or_replace)?;
+        catalog.create_trigger(txn, schema, &table.name, new, create.or_replace)?;
         Ok(tag("CREATE TRIGGER"))
     }
 

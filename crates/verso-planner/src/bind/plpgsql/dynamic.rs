@@ -1,6 +1,6 @@
 //! EXECUTE and GET DIAGNOSTICS.
 
-use verso_exec::plan::{PlDiagnostic, PlDynamic, PlReturn, PlStatementKind, TypedExpr};
+use verso_exec::plan::{PlDynamic, PlReturn, PlStatementKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Body;
@@ -36,24 +36,5 @@ impl Body<'_> {
             return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
         };
         Ok(PlStatementKind::ReturnExecute { text: self.dynamic(text)? })
-    }
-}
-
-/// An item of GET DIAGNOSTICS.
-pub(super) fn diagnostic(item: syntax::PlDiagnostic) -> PlDiagnostic {
-    use syntax::PlDiagnostic as Item;
-    match item {
-        Item::RowCount => PlDiagnostic::RowCount,
-        Item::Context => PlDiagnostic::Context,
-        Item::ReturnedSqlstate => PlDiagnostic::ReturnedSqlstate,
-        Item::MessageText => PlDiagnostic::MessageText,
-        Item::Detail => PlDiagnostic::Detail,
-        Item::Hint => PlDiagnostic::Hint,
-        Item::ExceptionContext => PlDiagnostic::ExceptionContext,
-        Item::ColumnName => PlDiagnostic::ColumnName,
-        Item::ConstraintName => PlDiagnostic::ConstraintName,
-        Item::DatatypeName => PlDiagnostic::DatatypeName,
-        Item::TableName => PlDiagnostic::TableName,
-        Item::SchemaName => PlDiagnostic::SchemaName,
     }
 }

@@ -9,7 +9,6 @@ use verso_exec::plan::{
 use verso_types::{SqlType, Value};
 
 use super::Body;
-use super::dynamic::diagnostic;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, Expr, Name, PlStatementKind as Syntax};
 
@@ -123,9 +122,8 @@ impl Body<'_> {
                 PlStatementKind::Sql { statement: planned(&self.binder, query)?, into: None }
             }
             Syntax::GetDiagnostics { items, .. } => {
-                let item = |(target, item): &(Name, syntax::PlDiagnostic)| {
-                    Ok((diagnostic(*item), self.target(target)?.0))
-                };
+                let item =
+                    |(target, item): &(Name, syntax::PlDiagnostic)| Ok((*item, self.target(target)?.0));
                 let items = items.iter().map(item).collect::<Result<Vec<_>, SqlError>>()?;
                 PlStatementKind::GetDiagnostics { items }
             }
