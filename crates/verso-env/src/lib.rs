@@ -18,6 +18,7 @@ mod env;
 pub mod process;
 mod random;
 mod real;
+pub mod recursion;
 pub mod simulation;
 pub mod stack;
 pub mod sync;

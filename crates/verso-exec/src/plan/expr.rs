@@ -266,11 +266,23 @@ impl TypedExpr {
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |part| match &part.kind {
-            ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
-            ExprKind::UserCall { .. } => true,
             ExprKind::Subquery { plan, .. } => plan.is_volatile(),
-            _ => false,
+            _ => part.is_volatile_call(),
         })
+    }
+
+    /// The same without the queries within it.
+    #[must_use]
+    pub fn is_volatile_by_itself(&self) -> bool {
+        self.any(&mut TypedExpr::is_volatile_call)
+    }
+
+    /// Whether this part, without its own parts, has to be computed once per row.
+    fn is_volatile_call(&self) -> bool {
+        match &self.kind {
+            ExprKind::Call { function, .. } => function.volatility == Volatility::Volatile,
+            kind => matches!(kind, ExprKind::UserCall { .. }),
+        }
     }
 
     /// Whether it calls a function of the catalog.

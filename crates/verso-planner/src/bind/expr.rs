@@ -1,6 +1,6 @@
 //! Expressions.
 
-use verso_env::stack;
+use verso_env::recursion;
 use verso_exec::functions::{BuiltinFunction, operator_candidates};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType, Value, cast_kind};
@@ -34,7 +34,7 @@ fn quantified(op: &str, types: &[SqlType]) -> Option<[SqlType; 2]> {
 impl Binder<'_> {
     /// Binds an expression; an untyped literal stays `Unknown`.
     pub(super) fn expr(&self, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
-        stack::check()?;
+        recursion::check()?;
         match &expr.kind {
             ExprKind::Column(parts) => self.column(parts, cx),
             ExprKind::Literal(literal) => self.literal(literal, expr.at.start),

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use verso_catalog::{FunctionReturn, Relation, SystemView, TableDef};
-use verso_env::stack;
+use verso_env::recursion;
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr, With};
 use verso_types::{CastKind, SqlType, Value};
@@ -81,7 +81,7 @@ impl Binder<'_> {
 
     fn item(&self, item: &FromItem, locks: &[LockClause]) -> Result<Input, SqlError> {
         unbound::item(item)?;
-        stack::check()?;
+        recursion::check()?;
         let wanted = |own: Option<&str>| match locks {
             [] => None,
             locks => Wanted::of(locks, item.alias.as_ref().map(|alias| alias.text.as_str()).or(own)),

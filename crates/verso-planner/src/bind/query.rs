@@ -4,7 +4,7 @@
 //! FROM ─► WHERE ─► [Aggregate ─► HAVING] ─► Project (output and hidden sort keys) ─► Distinct ─► Sort ─► Limit
 //! ```
 
-use verso_env::stack;
+use verso_env::recursion;
 use verso_exec::plan::{OutputColumn, Plan, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
@@ -39,7 +39,7 @@ impl Binder<'_> {
         targets: &[SqlType],
         around: Locking<'_>,
     ) -> Result<(Plan, Vec<Mark>), SqlError> {
-        stack::check()?;
+        recursion::check()?;
         if query.with.is_empty() {
             return self.body(query, targets, around);
         }

@@ -11,7 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use verso_env::stack;
+use verso_env::recursion;
 
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
@@ -230,7 +230,7 @@ impl<'v, 'q> Walk<'v, 'q> {
     }
 
     fn query(&mut self, query: &'q Query) -> Result<(), SqlError> {
-        stack::check()?;
+        recursion::check()?;
         if query.with.is_empty() {
             return self.body(query);
         }
@@ -287,7 +287,7 @@ impl<'v, 'q> Walk<'v, 'q> {
     }
 
     fn group(&mut self, item: &'q GroupItem) -> Result<(), SqlError> {
-        stack::check()?;
+        recursion::check()?;
         match item {
             GroupItem::Expr(expr) => self.expr(expr),
             GroupItem::Set(exprs, _) => self.exprs(exprs),
@@ -304,7 +304,7 @@ impl<'v, 'q> Walk<'v, 'q> {
     }
 
     fn item(&mut self, item: &'q FromItem) -> Result<(), SqlError> {
-        stack::check()?;
+        recursion::check()?;
         if let Some(sample) = &item.sample {
             self.exprs(sample.args.iter().chain(&sample.seed))?;
         }
@@ -364,7 +364,7 @@ impl<'v, 'q> Walk<'v, 'q> {
     }
 
     fn expr(&mut self, expr: &'q Expr) -> Result<(), SqlError> {
-        stack::check()?;
+        recursion::check()?;
         match &expr.kind {
             K::Column(_) | K::Literal(_) | K::Parameter(_) | K::Interval { .. } | K::Default => Ok(()),
             K::Unary { arg, .. }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, Oid, Relation, StoredColumn, StoredQuery, StoredRelation, TableDef, ViewDef};
-use verso_env::stack;
+use verso_env::recursion;
 use verso_exec::plan::{Plan, Statement, TypedExpr};
 use verso_types::SqlType;
 
@@ -135,7 +135,7 @@ impl Binder<'_> {
 
     /// The rows of a view.
     fn view(&self, view: &Arc<ViewDef>, locking: Locking<'_>) -> Result<(Plan, Vec<Mark>), SqlError> {
-        stack::check()?;
+        recursion::check()?;
         if self.expanding.contains(&view.oid) {
             let text = format!("infinite recursion detected in rules for relation \"{}\"", view.name);
             return Err(SqlError::new("42P17", text));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use verso_env::stack;
+use verso_env::recursion;
 use verso_exec::plan::{OutputColumn, Plan, TypedExpr, With};
 
 use super::Binder;
@@ -79,7 +79,7 @@ impl<'c> Binder<'c> {
         let mut around = self.clone();
         let mut inner = &query.query;
         let (all, left, right) = loop {
-            stack::check()?;
+            recursion::check()?;
             if !inner.with.is_empty() {
                 around = around.with(&inner.with)?;
             }

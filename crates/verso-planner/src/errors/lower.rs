@@ -1,6 +1,7 @@
 //! Which code and words each error of the crates below has for a client.
 
 use verso_catalog::{CatalogError, ObjectKind};
+use verso_env::recursion::Refused;
 use verso_env::stack::StackExhausted;
 use verso_exec::error::{ExecError, Raised, Violation};
 use verso_parser::SyntaxError;
@@ -24,6 +25,15 @@ impl From<TypeError> for SqlError {
 impl From<StackExhausted> for SqlError {
     fn from(error: StackExhausted) -> SqlError {
         SqlError::new(STATEMENT_TOO_COMPLEX, error.to_string()).with_hint(StackExhausted::HINT)
+    }
+}
+
+impl From<Refused> for SqlError {
+    fn from(refused: Refused) -> SqlError {
+        match refused {
+            Refused::Stack(error) => error.into(),
+            Refused::Cancelled => SqlError::new(QUERY_CANCELED, "canceling statement due to user request"),
+        }
     }
 }
 

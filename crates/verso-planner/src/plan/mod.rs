@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
-use verso_env::stack::{self, StackExhausted};
+use verso_env::recursion::{self, Refused};
 use verso_exec::functions::AggregateKind;
 use verso_exec::plan::{
     AggregateCall, ExprKind, IndexAccess, KeyMatch, Plan, Statement, SubqueryTest, TypedExpr,
@@ -85,12 +85,12 @@ struct Planner {
     /// Plans read in several places, by address: as they were, which keeps the address, and as they are now.
     shared: HashMap<*const Plan, (Arc<Plan>, Arc<Plan>)>,
     /// What nests deeper than the stack reaches is left as it is, and the statement refused.
-    deep: Option<StackExhausted>,
+    deep: Option<Refused>,
 }
 
 impl Planner {
     fn is_deep(&mut self) -> bool {
-        self.deep = self.deep.or(stack::check().err());
+        self.deep = self.deep.or(recursion::check().err());
         self.deep.is_some()
     }
 

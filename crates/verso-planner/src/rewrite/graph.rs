@@ -24,7 +24,7 @@ use super::push::{is_plain, keep, substitute};
 use super::{Rewriter, nothing};
 use crate::bind::{columns_of, exactly, map_columns, same};
 use crate::errors::SqlError;
-use verso_env::stack::check;
+use verso_env::recursion::check;
 
 /// So many parts an expression between two joins may have to be computed above the upper one.
 const FLAT_MAX: usize = 16;

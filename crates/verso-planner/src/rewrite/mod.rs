@@ -39,7 +39,7 @@ use verso_exec::plan::{ExprKind, Plan, Statement, TypedExpr};
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
 pub use rules::Rules;
-use verso_env::stack::check;
+use verso_env::recursion::check;
 
 /// Rewrites a statement, the queries within its expressions included.
 pub(crate) fn statement(statement: &mut Statement, planning: Planning<'_>) -> Result<(), SqlError> {

@@ -8,7 +8,7 @@ use verso_exec::plan::{AggregateCall, Plan, TypedExpr, WindowCall};
 
 use crate::bind::{columns_of, map_columns};
 use crate::errors::SqlError;
-use verso_env::stack::check;
+use verso_env::recursion::check;
 
 /// Narrows everything below; the plan itself yields what it did.
 pub fn narrow(plan: &mut Plan) -> Result<(), SqlError> {

@@ -18,7 +18,7 @@ use super::graph::pair;
 use super::{Rewriter, nothing};
 use crate::bind::{columns_of, map_columns};
 use crate::errors::SqlError;
-use verso_env::stack::check;
+use verso_env::recursion::check;
 
 /// So many parts a condition may have that is written over other columns.
 const SIZE_MAX: usize = 256;

@@ -11,7 +11,7 @@ use verso_exec::plan::{ExprKind, OutputColumn, Plan, TypedExpr};
 
 use super::Rewriter;
 use crate::errors::SqlError;
-use verso_env::stack::check;
+use verso_env::recursion::check;
 
 impl Rewriter<'_> {
     /// Counts the readers of shared plans, those within expressions included.

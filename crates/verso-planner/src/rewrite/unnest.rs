@@ -28,7 +28,7 @@ use super::push::keep;
 use crate::bind::{columns_of, exactly, map_columns};
 use crate::errors::SqlError;
 use crate::estimate::{BUILD, FETCH, LOOKUP, PROBE, SCAN};
-use verso_env::stack::check;
+use verso_env::recursion::check;
 
 /// A query without the conditions that use the row, and these: over its columns, and `Outer`.
 type Lifted = (Plan, Vec<TypedExpr>);

@@ -162,7 +162,7 @@ impl std::fmt::Debug for SessionInfo {
 impl SessionInfo {
     /// Looked at by running statements.
     #[inline]
-    pub(crate) fn cancel_flag(&self) -> &AtomicBool {
+    pub(crate) fn cancel_flag(&self) -> &Arc<AtomicBool> {
         self.handle.flag()
     }
 

@@ -23,9 +23,10 @@ impl Session {
     /// Those of parsing and binding; 42601 for several statements; 42P18 where a parameter's type cannot be told; 25P02
     /// in a failed transaction, but for statements that end it.
     pub fn prepare(&mut self, sql: &str, types: &[Option<SqlType>]) -> Result<Arc<Prepared>, SqlError> {
-        let prepared = self.prepare_within(sql, types);
-        if prepared.is_err() {
-            self.fail_transaction();
+        self.services.info.clear();
+        let mut prepared = self.contained(|session| session.prepare_within(sql, types));
+        if let Err(error) = &mut prepared {
+            self.fail_work(error);
         }
         prepared.map(Arc::new)
     }

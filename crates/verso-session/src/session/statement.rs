@@ -21,6 +21,7 @@ use crate::plans::{Done, Job};
 use crate::registry::Activity;
 use crate::session::measure::Measure;
 use crate::transaction::{Block, TransactionStatus};
+use verso_env::recursion::Cancellable;
 use verso_parser::syntax::Statement;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -61,12 +62,18 @@ impl Session {
         result
     }
 
+    /// While the result lives, binding and planning on this thread end with the statement that they are for.
+    pub(crate) fn cancellable(&self) -> Cancellable {
+        Cancellable::by(Arc::clone(self.services.info.cancel_flag()))
+    }
+
     /// Runs part of a statement. A panic in it is an error of the statement, which fails its transaction: whatever was
     /// half done there goes with it. (Within a mini-transaction it has closed the engine, as every half of one does.)
     pub(crate) fn contained<T>(
         &mut self,
         work: impl FnOnce(&mut Session) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
+        let _cancellable = self.cancellable();
         match catch_unwind(AssertUnwindSafe(|| work(self))) {
             Ok(result) => result,
             Err(panic) => {

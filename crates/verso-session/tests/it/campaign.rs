@@ -308,7 +308,6 @@ fn session(world: &World, number: u64, seed: u64, until: Option<Duration>, done:
 }
 
 #[test]
-#[ignore = "a campaign, run with --ignored: in one run of two a statement did not end, which is not understood yet"]
 fn generated_statements_from_eight_sessions_end_and_harm_nothing() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let until = number("CAMPAIGN_MINUTES").map(|minutes| now() + Duration::from_secs(60 * minutes));

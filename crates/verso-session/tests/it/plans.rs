@@ -382,3 +382,25 @@ fn chains_of_queries_of_with_that_read_their_predecessor_twice_take_linear_time(
         assert_eq!(client.value(&format!("{text} SELECT x FROM c39")), "1");
     });
 }
+
+/// What a plan does is asked of it in many places; an answer that took twice the time for each level would never come here.
+#[test]
+fn queries_inside_each_other_are_looked_through_once() {
+    on_a_session_stack(|client| {
+        client.run("CREATE TABLE t (a int); INSERT INTO t VALUES (1)");
+        for depth in [30, 60] {
+            let nested =
+                |open: &str, middle: &str, close: &str| open.repeat(depth) + middle + &close.repeat(depth);
+            for text in [
+                nested("(SELECT ", "a", " FROM t)"),
+                nested("(SELECT max(a) FROM t WHERE a = ", "1", ")"),
+                nested("(SELECT a + ", "0", " FROM t WHERE a IN (SELECT a FROM t))"),
+            ] {
+                match client.try_run(&format!("SELECT {text} FROM t")) {
+                    Ok(lines) => assert!(!lines.is_empty(), "{text}"),
+                    Err(error) => assert_eq!(error.sqlstate, "54001", "{text}: {}", error.message),
+                }
+            }
+        }
+    });
+}
