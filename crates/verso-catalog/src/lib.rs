@@ -58,6 +58,7 @@ pub use request::{
 };
 pub use role::{OWNER, Role, RoleChange};
 pub use sequence::{SequenceBounds, SequenceRequest};
+pub use size::value_bytes;
 pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder};
 pub use stored::{StoredColumn, StoredQuery, StoredRelation};
 pub use trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};

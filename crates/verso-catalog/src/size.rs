@@ -29,7 +29,8 @@ impl Sizes {
 }
 
 /// About how many bytes a value of a type takes in a page.
-fn value_bytes(ty: &SqlType) -> f64 {
+#[must_use]
+pub fn value_bytes(ty: &SqlType) -> f64 {
     match ty {
         SqlType::Bool => 1.0,
         SqlType::Int2 => 2.0,

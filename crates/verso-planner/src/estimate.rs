@@ -123,7 +123,7 @@ impl Estimate<'_> {
     }
 
     /// Rows of a range of an index.
-    fn access(&self, table: &TableDef, access: &IndexAccess) -> f64 {
+    pub(crate) fn access(&self, table: &TableDef, access: &IndexAccess) -> f64 {
         if access.is_point() {
             return 1.0;
         }
@@ -248,6 +248,16 @@ impl Estimate<'_> {
             .filter(|index| index.unique && index.parts.iter().any(|part| part.column == column.id));
         let root = keys.map(|index| index.parts.len()).min();
         root.map_or(DISTINCT.min(rows), |parts| rows.powf(1.0 / parts as f64)).max(1.0)
+    }
+
+    /// Bytes of a value of a type.
+    pub fn width(&self, ty: &verso_types::SqlType) -> f64 {
+        verso_catalog::value_bytes(ty)
+    }
+
+    /// Bytes of a table's column.
+    pub fn column_width(&self, table: &TableDef, at: usize) -> f64 {
+        table.columns.get(at).map_or(0.0, |column| self.width(&column.ty))
     }
 
     /// Rows that a lookup by these columns of a table finds, if an index begins with some of them.

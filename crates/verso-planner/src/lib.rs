@@ -15,10 +15,11 @@
 #![forbid(unsafe_code)]
 
 pub mod bind;
+mod cost;
 pub mod deparse;
 mod depth;
 pub mod errors;
-mod estimate;
+pub mod estimate;
 pub mod explain;
 pub mod plan;
 mod rewrite;

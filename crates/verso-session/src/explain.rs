@@ -1,26 +1,41 @@
-//! EXPLAIN: the plan of a statement as text, as it would run now.
+//! EXPLAIN: the plan of a statement as text or JSON, as it would run now, and with ANALYZE as it did.
 
 use std::sync::Arc;
 
-use verso_exec::exec::{Probes, execute, reads_whole};
+use verso_exec::exec::{Measured, Probes, execute, reads_whole};
 use verso_exec::plan::{Delete, Plan, Statement as Bound, TypedExpr, Update};
 use verso_exec::{ExecContext, ExecError};
-use verso_types::{Batch, SqlType, Value};
+use verso_storage::work;
+use verso_types::{Batch, Value};
 
 use crate::client::CommandTag;
 use crate::client::Results;
 use crate::failure::Failure;
 use crate::frame::Frame;
-use crate::plans::{QUERY_PLAN, text_columns};
-use verso_parser::syntax::ExplainOptions;
+use crate::plans::explain_columns;
+use crate::settings::Settings;
+use verso_parser::syntax::{ExplainFormat, ExplainOptions};
 use verso_planner::errors::SqlError;
-use verso_planner::explain::Lines;
+use verso_planner::estimate::Estimate;
+use verso_planner::explain::{Shown, Summary, Tree, json, text};
 
-/// EXPLAIN.
+/// Settings that plans and the work of operators depend on.
+const SETTINGS: [&str; 7] = [
+    "executor",
+    "memory_limit",
+    "search_path",
+    "session_memory_limit",
+    "statement_memory_limit",
+    "verso_rules_off",
+    "work_mem",
+];
+
+/// EXPLAIN of a statement whose planning took so many nanoseconds.
 pub(crate) fn explain(
     frame: &Frame<'_>,
     bound: &Bound,
     options: ExplainOptions,
+    planning_nanos: u64,
     params: &[Value],
     results: &mut Results<'_>,
 ) -> Result<CommandTag, Failure> {
@@ -28,32 +43,75 @@ pub(crate) fn explain(
     frame.with_context(params, |cx| settle(cx, &mut shown))?;
     let clock = || frame.services.clocks.nanos();
     let probes = Probes::new(options.timing.then_some(&clock));
-    let mut lines = Lines::default();
-    if options.analyze {
-        let start = clock();
+    let estimate = Estimate { catalog: Some(frame.catalog) };
+    let tree = Tree::new(estimate, options.verbose);
+    let mut summary = Summary {
+        settings: options.settings.then(|| changed_settings(frame)),
+        planning_nanos: options.summary.then_some(planning_nanos),
+        execution_nanos: None,
+    };
+    let node = if options.analyze {
+        let (start, before) = (clock(), work::done());
         results.counts_only = true;
         let rows = frame.with_context(params, |cx| execute(&shown, &cx.measured(&probes), results));
         results.counts_only = false;
         let rows = results.outcome(rows)?;
         let nanos = clock().saturating_sub(start);
-        lines = Lines::measured(&probes);
-        lines.statement(&shown);
-        lines.add(0, format!("Rows: {rows}"));
-        if options.summary {
-            lines.add(0, format!("Execution Time: {:.3} ms", nanos as f64 / 1e6));
-        }
+        summary.execution_nanos = options.summary.then_some(nanos);
+        let mut node = tree.measured(&probes).statement(&shown);
+        let returned = if returns_rows(&shown) { rows } else { 0 };
+        node.measure(Measured::whole(returned, nanos, work::done() - before));
+        node
     } else {
-        lines.statement(&shown);
-    }
-    let lines = lines.finish();
-    let mut batch = Batch::of_types(&[SqlType::Text]);
+        tree.statement(&shown)
+    };
+    let numbers = Shown {
+        costs: options.costs,
+        analyze: options.analyze,
+        timing: options.timing,
+        buffers: options.buffers,
+        wal: options.wal,
+        memory: options.memory,
+    };
+    let columns = explain_columns(options.format);
+    let lines = match options.format {
+        ExplainFormat::Text => text(&node, numbers, &summary),
+        ExplainFormat::Json => vec![json(&node, numbers, &summary)],
+    };
+    let ty = columns[0].ty.clone();
+    let mut batch = Batch::of_types(std::slice::from_ref(&ty));
     for line in &lines {
-        batch.columns[0].push_value(&Value::text(line), &SqlType::Text).map_err(SqlError::from)?;
+        batch.columns[0].push_value(&Value::text(line), &ty).map_err(SqlError::from)?;
         batch.rows += 1;
     }
-    results.begin(&text_columns(&[QUERY_PLAN]).into())?;
+    results.begin(&columns.into())?;
     results.push(batch)?;
     Ok(CommandTag { text: "EXPLAIN".to_string(), rows: lines.len() as u64 })
+}
+
+/// The settings that say something about plans and are not what they are by default.
+fn changed_settings(frame: &Frame<'_>) -> Vec<(String, String)> {
+    let (settings, usual) = (&frame.services.settings, Settings::default());
+    let changed = |name: &&str| Some((settings.show(name)?, usual.show(name)));
+    SETTINGS
+        .iter()
+        .filter_map(|name| {
+            let (value, usual) = changed(name)?;
+            (Some(&value) != usual.as_ref()).then(|| (name.to_string(), value))
+        })
+        .collect()
+}
+
+/// Whether a statement yields rows.
+fn returns_rows(bound: &Bound) -> bool {
+    match bound {
+        Bound::Query(_) => true,
+        Bound::Insert(insert) => insert.returning.is_some(),
+        Bound::Update(update) => update.returning.is_some(),
+        Bound::Delete(delete) => delete.returning.is_some(),
+        Bound::Merge(merge) => !merge.output.is_empty(),
+        Bound::With(with) => with.main().is_some_and(returns_rows),
+    }
 }
 
 /// Replaces the scans that would read the whole table, were they opened now, by what they would do.

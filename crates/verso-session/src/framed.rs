@@ -57,8 +57,10 @@ pub(crate) fn statement(
         Statement::Copy(copy) => copy::copy(frame, &binder, copy, results)?,
         Statement::CreateTableAs(create) => ddl::create_table_as(frame, &binder, create, job.params)?,
         Statement::Explain { options, statement } => {
+            let start = frame.services.clocks.nanos();
             let bound = binder.statement(statement)?;
-            explain(frame, &bound, *options, job.params, results)?
+            let planning = frame.services.clocks.nanos().saturating_sub(start);
+            explain(frame, &bound, *options, planning, job.params, results)?
         }
         other => ddl::define(frame, &binder, other)?,
     };

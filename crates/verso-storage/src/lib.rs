@@ -21,6 +21,7 @@ pub mod space;
 pub mod txn;
 pub mod version;
 pub mod wal;
+pub mod work;
 
 pub use buffer::DamagedPage;
 pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableSpace};
@@ -41,3 +42,4 @@ pub use txn::live::TxnInfo;
 pub use txn::prepared::PreparedInfo;
 pub use txn::transaction::{CommitMode, HeldView, Isolation, MemoryGauge, Txn, TxnOptions, TxnStatistics};
 pub use txn::{Markers, ReadView, TxnState};
+pub use work::Work;

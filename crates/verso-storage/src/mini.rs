@@ -368,6 +368,7 @@ impl<'e> Mini<'e> {
             let end = core.wal.appended();
             (end, end)
         } else {
+            crate::work::logged(self.group.record_count(), self.group.len() as u64);
             let appended = if disabled(Rule::L1) {
                 append_apart(core, &mut self.group)
             } else {

@@ -39,9 +39,9 @@ impl Operator for MeteredOperator {
         cx.check_cancelled()?;
         let Some(probes) = cx.probes else { return self.input.open(cx) };
         self.yielded = false;
-        let start = probes.now();
+        let start = probes.enter(cx, self.place);
         let opened = self.input.open(cx);
-        probes.opened(self.place, start);
+        probes.opened(cx, self.place, start);
         opened
     }
 
@@ -58,12 +58,12 @@ impl Operator for MeteredOperator {
         let more = match cx.probes {
             None => self.input.next(cx, out)?,
             Some(probes) => {
-                let start = probes.now();
-                let more = self.input.next(cx, out)?;
-                let rows = if more { out.rows as u64 } else { 0 };
-                probes.yielded(self.place, start, rows, !self.yielded);
-                self.yielded |= rows > 0 || !more;
-                more
+                let start = probes.enter(cx, self.place);
+                let more = self.input.next(cx, out);
+                let rows = if matches!(more, Ok(true)) { out.rows as u64 } else { 0 };
+                probes.yielded(cx, self.place, start, rows, !self.yielded);
+                self.yielded |= rows > 0 || matches!(more, Ok(false));
+                more?
             }
         };
         let bytes = out.heap_bytes() as u64;

@@ -1,8 +1,19 @@
 //! What operators do, measured while a statement runs (EXPLAIN ANALYZE).
+//!
+//! ```text
+//! join: open ──┐        ┌── next ──┐            time and pages: from the call to its return, inputs included
+//!       scan:  └─ next ─┘          └─ next      memory and files: what changes while the operator itself runs
+//! ```
+//!
+//! An operator is told from others by the address of its plan. Memory is looked at whenever one operator calls another or
+//! returns, so what is taken and given back in between is not seen.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
+use verso_storage::{Work, work};
+
+use super::ExecContext;
 use crate::plan::Plan;
 
 /// Measures of operators, by the address of their plan.
@@ -10,6 +21,17 @@ pub struct Probes<'a> {
     /// Nanoseconds of some clock; none where time is not to be measured.
     clock: Option<&'a dyn Fn() -> u64>,
     measured: RefCell<HashMap<usize, Measured>>,
+    /// Operators that are being called, outermost first.
+    running: RefCell<Vec<usize>>,
+    /// What the statement held in memory, and had written to files, when it was last looked at.
+    seen: Cell<(u64, u64)>,
+}
+
+/// The moment at which a call began.
+#[derive(Clone, Copy)]
+pub(super) struct Start {
+    nanos: u64,
+    work: Work,
 }
 
 /// What an operator has done.
@@ -23,13 +45,39 @@ pub struct Measured {
     pub first_nanos: u64,
     /// Nanoseconds of all loops, its inputs included.
     pub nanos: u64,
+    /// Pages and log of all loops, its inputs included.
+    pub work: Work,
+    /// The most memory that the operator itself held.
+    pub peak_bytes: u64,
+    /// What it put into temporary files.
+    pub spilled_bytes: u64,
+    /// Memory that it holds now.
+    held_bytes: u64,
+}
+
+impl Measured {
+    /// A statement as a whole.
+    #[must_use]
+    pub fn whole(rows: u64, nanos: u64, work: Work) -> Measured {
+        Measured { loops: 1, rows, first_nanos: nanos, nanos, work, ..Measured::default() }
+    }
+
+    /// The same with the memory of another one that it is shown together with.
+    #[must_use]
+    pub fn with_memory_of(self, other: &Measured) -> Measured {
+        Measured {
+            peak_bytes: self.peak_bytes.max(other.peak_bytes),
+            spilled_bytes: self.spilled_bytes + other.spilled_bytes,
+            ..self
+        }
+    }
 }
 
 impl<'a> Probes<'a> {
     /// None measured yet.
     #[must_use]
     pub fn new(clock: Option<&'a dyn Fn() -> u64>) -> Probes<'a> {
-        Probes { clock, measured: RefCell::default() }
+        Probes { clock, measured: RefCell::default(), running: RefCell::default(), seen: Cell::default() }
     }
 
     /// What the operator of a plan has done; none if it never ran by itself.
@@ -44,29 +92,66 @@ impl<'a> Probes<'a> {
         self.clock.is_some()
     }
 
-    pub(super) fn now(&self) -> u64 {
+    fn now(&self) -> u64 {
         self.clock.map_or(0, |clock| clock())
     }
 
-    /// An operator was opened, which began at `start`.
-    pub(super) fn opened(&self, place: usize, start: u64) {
-        let nanos = self.now().saturating_sub(start);
-        let mut measured = self.measured.borrow_mut();
-        let own = measured.entry(place).or_default();
-        own.loops += 1;
-        own.first_nanos += nanos;
-        own.nanos += nanos;
+    /// An operator is called.
+    pub(super) fn enter(&self, cx: &ExecContext<'_>, place: usize) -> Start {
+        self.look(cx);
+        self.running.borrow_mut().push(place);
+        Start { nanos: self.now(), work: work::done() }
     }
 
-    /// It yielded rows, perhaps its first of this loop, in a call that began at `start`.
-    pub(super) fn yielded(&self, place: usize, start: u64, rows: u64, is_first: bool) {
-        let nanos = self.now().saturating_sub(start);
+    /// It returns from the call that opened it.
+    pub(super) fn opened(&self, cx: &ExecContext<'_>, place: usize, start: Start) {
+        self.left(cx, place, start, |own, nanos| {
+            own.loops += 1;
+            own.first_nanos += nanos;
+        });
+    }
+
+    /// It returns from a call that asked for rows, perhaps its first of this loop.
+    pub(super) fn yielded(
+        &self,
+        cx: &ExecContext<'_>,
+        place: usize,
+        start: Start,
+        rows: u64,
+        is_first: bool,
+    ) {
+        self.left(cx, place, start, |own, nanos| {
+            own.rows += rows;
+            if is_first {
+                own.first_nanos += nanos;
+            }
+        });
+    }
+
+    fn left(&self, cx: &ExecContext<'_>, place: usize, start: Start, note: impl FnOnce(&mut Measured, u64)) {
+        let nanos = self.now().saturating_sub(start.nanos);
+        self.look(cx);
+        self.running.borrow_mut().pop();
         let mut measured = self.measured.borrow_mut();
         let own = measured.entry(place).or_default();
-        own.rows += rows;
         own.nanos += nanos;
-        if is_first {
-            own.first_nanos += nanos;
+        own.work += work::done() - start.work;
+        note(own, nanos);
+    }
+
+    /// What has changed since the last look is the operator's that has run since.
+    fn look(&self, cx: &ExecContext<'_>) {
+        let memory = &cx.services.memory;
+        let now = (memory.account.used_bytes(), memory.temporary.map_or(0, |space| space.written_bytes()));
+        let before = self.seen.replace(now);
+        let Some(place) = self.running.borrow().last().copied() else { return };
+        if now == before {
+            return;
         }
+        let mut measured = self.measured.borrow_mut();
+        let own = measured.entry(place).or_default();
+        own.held_bytes = (own.held_bytes + now.0).saturating_sub(before.0);
+        own.peak_bytes = own.peak_bytes.max(own.held_bytes);
+        own.spilled_bytes += now.1.saturating_sub(before.1);
     }
 }

@@ -1,7 +1,7 @@
 //! EXPLAIN and its options.
 //!
-//! ANALYZE, TIMING and SUMMARY say what is shown. The others, which ask PostgreSQL for more or less than there is to say of our
-//! plans, are read, and checked as it checks them, and change nothing.
+//! Options are checked as PostgreSQL checks them. Those that ask for something that is not measured are refused (0A000) when
+//! they are on.
 
 use super::lexer::Token;
 
@@ -9,7 +9,7 @@ use super::cursor::Cursor;
 use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
-use crate::syntax::{ExplainOptions, Statement};
+use crate::syntax::{ExplainFormat, ExplainOptions, Statement};
 
 /// Options that are on or off.
 const FLAGS: [&str; 10] = [
@@ -35,8 +35,9 @@ pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
         check(&options)?
     } else {
         let analyze = cursor.accept(&["analyze"]) || cursor.accept(&["analyse"]);
-        cursor.accept(&["verbose"]);
-        ExplainOptions { analyze, timing: analyze, summary: analyze }
+        let verbose = cursor.accept(&["verbose"]);
+        let usual = ExplainOptions { costs: true, ..ExplainOptions::default() };
+        ExplainOptions { analyze, verbose, buffers: analyze, timing: analyze, summary: analyze, ..usual }
     };
     let at = cursor.here();
     if cursor.is(&["explain"]) {
@@ -58,7 +59,7 @@ fn is_option_list(cursor: &Cursor<'_>) -> bool {
     cursor.word_at(1).is_some_and(|word| !matches!(word.as_str(), "select" | "values" | "with" | "table"))
 }
 
-/// An option, and whether it is on; FORMAT never is.
+/// An option, and whether it is on; FORMAT is where it is JSON.
 fn option(cursor: &mut Cursor<'_>) -> Result<(String, bool), SyntaxError> {
     let at = cursor.here().start;
     let Some(mut name) = cursor.word() else { return Err(cursor.unexpected()) };
@@ -87,7 +88,8 @@ fn option(cursor: &mut Cursor<'_>) -> Result<(String, bool), SyntaxError> {
         ("format", Some("text")) | ("serialize", Some("none" | "off")) => false,
         ("serialize", None | Some("text" | "binary")) => true,
         ("format", None) => return Err(SyntaxError::syntax("format requires a parameter")),
-        ("format", Some(format @ ("json" | "xml" | "yaml"))) => {
+        ("format", Some("json")) => true,
+        ("format", Some(format @ ("xml" | "yaml"))) => {
             let format = format.to_uppercase();
             return Err(SyntaxError::unsupported(format!("EXPLAIN (FORMAT {format})")).at(at));
         }
@@ -103,15 +105,35 @@ fn check(options: &[(String, bool)]) -> Result<ExplainOptions, SyntaxError> {
     let is_on = |wanted: &str| given(wanted).unwrap_or(false);
     let analyze = is_on("analyze");
     let wrong = |text: String| Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
-    match ["wal", "timing", "serialize"].into_iter().find(|name| is_on(name) && !analyze) {
-        Some(name) => wrong(format!("EXPLAIN option {} requires ANALYZE", name.to_uppercase())),
-        None if analyze && is_on("generic_plan") => {
-            wrong("EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together".to_string())
-        }
-        None => Ok(ExplainOptions {
-            analyze,
-            timing: given("timing").unwrap_or(analyze),
-            summary: given("summary").unwrap_or(analyze),
-        }),
+    if let Some(name) = ["wal", "timing", "serialize"].into_iter().find(|name| is_on(name) && !analyze) {
+        return wrong(format!("EXPLAIN option {} requires ANALYZE", name.to_uppercase()));
     }
+    if analyze && is_on("generic_plan") {
+        return wrong("EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together".to_string());
+    }
+    let unmeasured = |what: &str| Err(SyntaxError::unsupported(what));
+    if is_on("generic_plan") {
+        return unmeasured("EXPLAIN (GENERIC_PLAN)");
+    }
+    if is_on("serialize") {
+        return unmeasured("EXPLAIN (SERIALIZE)");
+    }
+    if is_on("memory") && !analyze {
+        return unmeasured("EXPLAIN (MEMORY) without ANALYZE");
+    }
+    if is_on("buffers") && !analyze {
+        return unmeasured("EXPLAIN (BUFFERS) without ANALYZE");
+    }
+    Ok(ExplainOptions {
+        analyze,
+        verbose: is_on("verbose"),
+        costs: given("costs").unwrap_or(true),
+        settings: is_on("settings"),
+        buffers: given("buffers").unwrap_or(analyze),
+        wal: is_on("wal"),
+        memory: is_on("memory"),
+        timing: given("timing").unwrap_or(analyze),
+        summary: given("summary").unwrap_or(analyze),
+        format: if is_on("format") { ExplainFormat::Json } else { ExplainFormat::Text },
+    })
 }

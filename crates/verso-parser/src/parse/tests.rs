@@ -155,7 +155,8 @@ fn options_of_explain_are_checked_as_postgresql_does() {
     for options in [
         "",
         "VERBOSE",
-        "(COSTS OFF, VERBOSE, BUFFERS false, SETTINGS 1, SUMMARY on, MEMORY 'off', GENERIC_PLAN)",
+        "(COSTS OFF, VERBOSE, BUFFERS false, SETTINGS 1, SUMMARY on, MEMORY 'off', GENERIC_PLAN off)",
+        "(FORMAT JSON)",
         "(FORMAT text, FORMAT 'TEXT', SERIALIZE none)",
         "(TIMING off, WAL 0, ANALYZE false)",
         "(ANALYZE, ANALYZE off)",
@@ -163,12 +164,16 @@ fn options_of_explain_are_checked_as_postgresql_does() {
         assert!(!analyzes(options), "{options}");
     }
     for options in
-        ["ANALYZE", "ANALYSE VERBOSE", "(ANALYZE)", "(TIMING, WAL, ANALYZE true, SERIALIZE binary)"]
+        ["ANALYZE", "ANALYSE VERBOSE", "(ANALYZE)", "(TIMING, WAL, ANALYZE true, MEMORY, BUFFERS 0)"]
     {
         assert!(analyzes(options), "{options}");
     }
     for (options, code, message) in [
-        ("FORMAT JSON", "0A000", "EXPLAIN (FORMAT JSON) is not supported"),
+        ("FORMAT YAML", "0A000", "EXPLAIN (FORMAT YAML) is not supported"),
+        ("GENERIC_PLAN", "0A000", "EXPLAIN (GENERIC_PLAN) is not supported"),
+        ("ANALYZE, SERIALIZE binary", "0A000", "EXPLAIN (SERIALIZE) is not supported"),
+        ("MEMORY", "0A000", "EXPLAIN (MEMORY) without ANALYZE is not supported"),
+        ("BUFFERS", "0A000", "EXPLAIN (BUFFERS) without ANALYZE is not supported"),
         ("COSTS off, FORMAT xml", "0A000", "EXPLAIN (FORMAT XML) is not supported"),
         ("FORMAT nosuch", "22023", "unrecognized value for EXPLAIN option \"format\": \"nosuch\""),
         ("FORMAT", "42601", "format requires a parameter"),

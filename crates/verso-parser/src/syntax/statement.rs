@@ -201,8 +201,32 @@ pub enum Statement {
 pub struct ExplainOptions {
     /// ANALYZE: the statement is run, and what its operators have done is shown.
     pub analyze: bool,
+    /// VERBOSE: with what each operator yields, and schemas.
+    pub verbose: bool,
+    /// COSTS: with estimates of costs, rows and widths.
+    pub costs: bool,
+    /// SETTINGS: with the settings that plans depend on, where they differ from their defaults.
+    pub settings: bool,
+    /// BUFFERS: with the pages that were latched and read.
+    pub buffers: bool,
+    /// WAL: with the log that was written.
+    pub wal: bool,
+    /// MEMORY: with the memory that operators held, and what they put into temporary files.
+    pub memory: bool,
     /// TIMING: with the time that each has taken.
     pub timing: bool,
     /// SUMMARY: and the time of all of it.
     pub summary: bool,
+    /// FORMAT.
+    pub format: ExplainFormat,
+}
+
+/// How EXPLAIN writes a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExplainFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON document.
+    Json,
 }

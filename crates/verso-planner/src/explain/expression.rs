@@ -1,11 +1,37 @@
 //! Expressions as text, over the names of the columns that they read.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use verso_env::stack;
-use verso_exec::plan::{ExprKind, SubqueryTest, TypedExpr};
+use verso_exec::plan::{ExprKind, Plan, SubqueryTest, TypedExpr};
 use verso_types::{SqlType, TimeZone, Value, format_text};
 
+/// What is visible where an expression stands.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'a> {
+    /// Texts of the input's columns.
+    pub columns: &'a [String],
+    /// Texts of what the query around it hands in.
+    pub outer: &'a [String],
+    /// The queries in expressions so far, whose places are their numbers.
+    pub subplans: &'a RefCell<Vec<*const Plan>>,
+}
+
+impl Scope<'_> {
+    /// The number of a query in an expression, from 1.
+    fn number(&self, plan: *const Plan) -> usize {
+        let mut subplans = self.subplans.borrow_mut();
+        let known = subplans.iter().position(|known| std::ptr::eq(*known, plan));
+        1 + known.unwrap_or_else(|| {
+            subplans.push(plan);
+            subplans.len() - 1
+        })
+    }
+}
+
 /// An expression over columns of these names.
-pub(super) fn text(expr: &TypedExpr, names: &[String]) -> String {
+pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
     if stack::check().is_err() {
         return "…".to_string();
     }
@@ -13,17 +39,20 @@ pub(super) fn text(expr: &TypedExpr, names: &[String]) -> String {
     let all = |exprs: &[TypedExpr], between: &str| exprs.iter().map(one).collect::<Vec<_>>().join(between);
     let not = |negated: &bool| if *negated { "NOT " } else { "" };
     match &expr.kind {
-        ExprKind::Column(index) => names.get(*index).cloned().unwrap_or_else(|| format!("#{index}")),
+        ExprKind::Column(index) => names.columns.get(*index).cloned().unwrap_or_else(|| format!("#{index}")),
         ExprKind::Parameter(index) => format!("${}", index + 1),
-        ExprKind::Outer(index) => format!("outer.{}", index + 1),
-        ExprKind::Subquery { plan: _, outer, test, args } => {
-            let given = if outer.is_empty() { String::new() } else { format!(" of {}", all(outer, ", ")) };
+        ExprKind::Outer(index) => {
+            names.outer.get(*index).cloned().unwrap_or_else(|| format!("outer.{}", index + 1))
+        }
+        ExprKind::Subquery { plan, outer, test, args } => {
+            let number = names.number(Arc::as_ptr(plan));
             match test {
-                SubqueryTest::Scalar => format!("(SubPlan{given})"),
-                SubqueryTest::Exists => format!("EXISTS(SubPlan{given})"),
-                SubqueryTest::Array => format!("ARRAY(SubPlan{given})"),
+                SubqueryTest::Scalar if outer.is_empty() => format!("(InitPlan {number}).col1"),
+                SubqueryTest::Scalar => format!("(SubPlan {number})"),
+                SubqueryTest::Exists => format!("EXISTS(SubPlan {number})"),
+                SubqueryTest::Array => format!("ARRAY(SubPlan {number})"),
                 SubqueryTest::In { negated } => {
-                    format!("({} {}IN (SubPlan{given}))", all(args, ", "), not(negated))
+                    format!("({} {}IN (SubPlan {number}))", all(args, ", "), not(negated))
                 }
             }
         }
@@ -89,7 +118,7 @@ pub(super) fn text(expr: &TypedExpr, names: &[String]) -> String {
     }
 }
 
-/// Expressions, one behind the other.
-pub(super) fn list(exprs: &[TypedExpr], names: &[String]) -> String {
-    exprs.iter().map(|expr| text(expr, names)).collect::<Vec<_>>().join(", ")
+/// Each of them.
+pub(super) fn list(exprs: &[TypedExpr], names: Scope<'_>) -> Vec<String> {
+    exprs.iter().map(|expr| text(expr, names)).collect()
 }

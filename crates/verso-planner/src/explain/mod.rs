@@ -1,11 +1,67 @@
-//! Bound statements as text, for EXPLAIN.
+//! Bound statements as text, for EXPLAIN, in PostgreSQL's shape.
+//!
+//! ```text
+//! plan ─tree─► nodes with estimates and measures ─► lines, or one JSON document
+//! ```
+//!
+//! Projections and conditions that are operators here are shown as part of the operator below them, as in PostgreSQL.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`plan`] | the lines of operators |
+//! | [`tree`] | operators as nodes |
+//! | [`node`] | nodes as text and as JSON |
 //! | [`expression`] | expressions within them |
 
 mod expression;
-mod plan;
+mod node;
+mod tree;
 
-pub use plan::Lines;
+pub use node::{Node, Shown};
+pub use tree::Tree;
+
+use node::Json;
+
+/// What stands below a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Settings that are not what they are by default, if asked for.
+    pub settings: Option<Vec<(String, String)>>,
+    /// Nanoseconds of planning.
+    pub planning_nanos: Option<u64>,
+    /// Nanoseconds of the run.
+    pub execution_nanos: Option<u64>,
+}
+
+/// A plan as lines.
+#[must_use]
+pub fn text(node: &Node, shown: Shown, summary: &Summary) -> Vec<String> {
+    let mut lines = node.lines(shown);
+    if let Some(settings) = summary.settings.as_ref().filter(|settings| !settings.is_empty()) {
+        let all: Vec<String> = settings.iter().map(|(name, value)| format!("{name} = '{value}'")).collect();
+        lines.push(format!("Settings: {}", all.join(", ")));
+    }
+    let milliseconds = |what: &str, nanos: u64| format!("{what} Time: {:.3} ms", nanos as f64 / 1e6);
+    lines.extend(summary.planning_nanos.map(|nanos| milliseconds("Planning", nanos)));
+    lines.extend(summary.execution_nanos.map(|nanos| milliseconds("Execution", nanos)));
+    lines
+}
+
+/// A plan as a JSON document.
+#[must_use]
+pub fn json(node: &Node, shown: Shown, summary: &Summary) -> String {
+    let mut fields = vec![("Plan".to_string(), node.json(shown))];
+    if let Some(settings) = &summary.settings {
+        let settings = settings.iter().map(|(name, value)| (name.clone(), Json::Text(value.clone())));
+        fields.push(("Settings".to_string(), Json::Object(settings.collect())));
+    }
+    let milliseconds = |nanos: u64| Json::Number(format!("{:.3}", nanos as f64 / 1e6));
+    if let Some(nanos) = summary.planning_nanos {
+        fields.push(("Planning Time".to_string(), milliseconds(nanos)));
+    }
+    if let Some(nanos) = summary.execution_nanos {
+        fields.push(("Execution Time".to_string(), milliseconds(nanos)));
+    }
+    let mut out = String::new();
+    Json::List(vec![Json::Object(fields)]).write(&mut out, 0);
+    out
+}

@@ -3,9 +3,16 @@
 use verso_types::SqlType;
 
 use crate::client::OutputColumn;
+use verso_parser::syntax::ExplainFormat;
 
 /// The column that EXPLAIN yields.
-pub(crate) const QUERY_PLAN: &str = "QUERY PLAN";
+pub(crate) fn explain_columns(format: ExplainFormat) -> Vec<OutputColumn> {
+    let ty = match format {
+        ExplainFormat::Text => SqlType::Text,
+        ExplainFormat::Json => SqlType::Json,
+    };
+    vec![OutputColumn::new("QUERY PLAN", ty)]
+}
 
 /// What SHOW ALL yields.
 pub(crate) const SHOW_ALL_COLUMNS: [&str; 3] = ["name", "setting", "description"];

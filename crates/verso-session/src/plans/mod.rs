@@ -27,7 +27,7 @@ mod prepared;
 mod ready;
 
 pub(crate) use cache::{Known, OwnStatements, StatementCache};
-pub(crate) use columns::{QUERY_PLAN, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, text_columns};
+pub(crate) use columns::{SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, explain_columns, text_columns};
 pub(crate) use effect::{calls_users, changes, changes_schema, ends_transaction, is_plain, only_changes};
 pub(crate) use job::{Done, Job, Places};
 pub(crate) use named::NamedStatements;

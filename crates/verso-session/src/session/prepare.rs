@@ -8,7 +8,7 @@ use verso_types::SqlType;
 use super::Session;
 use crate::framed::outgoing_columns;
 use crate::plans::{
-    Prepared, QUERY_PLAN, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, ends_transaction, is_plain, text_columns,
+    Prepared, SHOW_ALL_COLUMNS, STATISTICS_COLUMNS, ends_transaction, explain_columns, is_plain, text_columns,
 };
 use verso_parser::parse_script;
 use verso_parser::syntax::{Parsed, Statement};
@@ -74,7 +74,7 @@ impl Session {
             }
             Statement::Execute { name, .. } => self.statement(&name.text)?.shared_columns(),
             Statement::Fetch(fetch) if !fetch.moves => self.cursors.columns(&fetch.name.text).map(Into::into),
-            Statement::Explain { .. } => Some(text_columns(&[QUERY_PLAN]).into()),
+            Statement::Explain { options, .. } => Some(explain_columns(options.format).into()),
             Statement::Show(name) => Some(text_columns(&[&name.text]).into()),
             Statement::ShowAll => Some(text_columns(&SHOW_ALL_COLUMNS).into()),
             Statement::ShowStatementStatistics => Some(text_columns(&STATISTICS_COLUMNS).into()),

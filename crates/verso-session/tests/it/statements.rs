@@ -215,21 +215,104 @@ fn plans_are_shown() {
     let mut client = world.connect();
     client.run("CREATE TABLE t (a int, b text); INSERT INTO t VALUES (1, 'x'), (2, 'y')");
     assert_eq!(
-        client.run("EXPLAIN SELECT b, count(*) FROM t WHERE a > 1 GROUP BY b ORDER BY 2 DESC LIMIT 3"),
+        client.run(
+            "EXPLAIN (COSTS off) SELECT b, count(*) FROM t WHERE a > 1 GROUP BY b ORDER BY 2 DESC LIMIT 3"
+        ),
         [
-            "Limit to 3",
-            "  Sort: count DESC",
-            "    Project: ?column?, count",
-            "      Aggregate: count(*)",
-            "        Group Key: b",
-            "        Seq Scan on t: a, b",
-            "          Filter: (a > 1)",
+            "Limit",
+            "  ->  Sort",
+            "        Sort Key: (count(*)) DESC",
+            "        ->  HashAggregate",
+            "              Group Key: b",
+            "              ->  Seq Scan on t",
+            "                    Filter: (a > 1)",
             "EXPLAIN"
         ]
     );
-    let lines = client.run("EXPLAIN ANALYZE UPDATE t SET a = a + 1");
-    assert_eq!(lines[..3], ["Update on t: a", "  Seq Scan on t: a", "Rows: 2"]);
+    let lines = client
+        .run("EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) UPDATE t SET a = a + 1");
+    assert_eq!(lines[..2], ["Update on t  (actual rows=0.00 loops=1)", "  ->  Seq Scan on t"]);
     assert_eq!(client.value("SELECT sum(a) FROM t"), "5");
+}
+
+#[test]
+fn each_option_of_explain_shows_what_it_says() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "CREATE TABLE t (a int, b text); INSERT INTO t SELECT g, 'x' || g FROM generate_series(1, 9000) g",
+    );
+    let text = |client: &mut Client, options: &str, query: &str| {
+        client.run(&format!("EXPLAIN ({options}) {query}")).join("\n")
+    };
+    let usual = text(&mut client, "FORMAT text", "SELECT a FROM t");
+    assert!(usual.starts_with("Seq Scan on t  (cost=0.00..") && usual.contains(" rows="), "{usual}");
+    assert!(!usual.contains("Time"), "{usual}");
+    let verbose = text(&mut client, "VERBOSE, COSTS off", "SELECT a + 1 FROM t");
+    assert_eq!(verbose, "Seq Scan on public.t\n  Output: (t.a + 1)\nEXPLAIN");
+    assert!(text(&mut client, "SUMMARY", "SELECT a FROM t").contains("Planning Time: "));
+    // What the statement has done.
+    let run = text(&mut client, "ANALYZE", "SELECT a FROM t WHERE a < 10");
+    for part in ["(actual time=", "rows=9.00 loops=1)", "Buffers: shared hit=", "Execution Time: "] {
+        assert!(run.contains(part), "{part}: {run}");
+    }
+    let log = text(&mut client, "ANALYZE, WAL", "UPDATE t SET a = a + 1");
+    assert!(log.contains("WAL: records="), "{log}");
+    assert!(!text(&mut client, "ANALYZE, WAL", "SELECT a FROM t").contains("WAL"));
+    // Memory of the operator that holds it, not of those around it.
+    client.run("SET work_mem = '256kB'");
+    let sort = text(&mut client, "ANALYZE, MEMORY, SETTINGS", "SELECT a FROM t ORDER BY b");
+    let lines: Vec<&str> = sort.lines().collect();
+    assert!(lines[0].starts_with("Sort "), "{sort}");
+    assert!(lines[2].contains("Memory Usage: ") && lines[2].contains("Disk Usage: "), "{sort}");
+    assert_eq!(sort.matches("Disk Usage").count(), 1, "{sort}");
+    assert!(sort.contains("Settings: work_mem = '256kB'"), "{sort}");
+    // The same as JSON.
+    let json = client.run(
+        "EXPLAIN (ANALYZE, FORMAT JSON, MEMORY) SELECT b, count(*) FROM t GROUP BY b HAVING count(*) > 1",
+    );
+    let document = json[0].clone();
+    assert_eq!(json.len(), 2);
+    let part = |client: &mut Client, path: &str| {
+        client.value(&format!("SELECT '{}'::jsonb #>> '{path}'", document.replace('\'', "''")))
+    };
+    for (path, value) in [
+        ("{0,Plan,Node Type}", "Aggregate"),
+        ("{0,Plan,Strategy}", "Hashed"),
+        ("{0,Plan,Rows Removed by Filter}", "9000"),
+        ("{0,Plan,Actual Rows}", "0.00"),
+        ("{0,Plan,Plans,0,Relation Name}", "t"),
+        ("{0,Plan,Plans,0,Parent Relationship}", "Outer"),
+        ("{0,Plan,Plans,0,Actual Rows}", "9000.00"),
+        ("{0,Plan,Plans,0,Shared Read Blocks}", "0"),
+    ] {
+        assert_eq!(part(&mut client, path), value, "{path} of {document}");
+    }
+    assert!(part(&mut client, "{0,Execution Time}").parse::<f64>().is_ok(), "{document}");
+}
+
+#[test]
+fn queries_in_expressions_have_numbers() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int PRIMARY KEY, b int); CREATE TABLE u (k int)");
+    assert_eq!(
+        client.run(
+            "EXPLAIN (COSTS off) SELECT (SELECT max(b) FROM t), (SELECT t.b FROM t WHERE t.a = u.k) FROM u, u v"
+        ),
+        [
+            "Nested Loop",
+            "  InitPlan 1",
+            "    ->  Aggregate",
+            "          ->  Seq Scan on t",
+            "  ->  Seq Scan on u",
+            "  ->  Seq Scan on u u_1",
+            "  SubPlan 2",
+            "    ->  Index Scan using t_pkey on t t_1",
+            "          Index Cond: (t_1.a = u.k)",
+            "EXPLAIN"
+        ]
+    );
 }
 
 #[test]

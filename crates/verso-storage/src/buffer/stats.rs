@@ -114,6 +114,7 @@ impl Default for Counters {
 impl Counters {
     #[inline]
     pub(super) fn fetch(&self, page: &[u8]) {
+        crate::work::fetched();
         let stripe = stripe();
         let count = &self.fetches[stripe].0[kind_index(page)];
         if stripe < OWN {
@@ -125,6 +126,7 @@ impl Counters {
     }
 
     pub(super) fn read(&self, page: &[u8]) {
+        crate::work::read();
         self.reads[kind_index(page)].fetch_add(1, Ordering::Relaxed);
     }
 

@@ -1,0 +1,793 @@
+//! Operators as nodes: what PostgreSQL calls them, and what it says of them.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use verso_catalog::TableDef;
+use verso_env::stack;
+use verso_exec::exec::Probes;
+use verso_exec::plan::{
+    AggregateCall, Delete, ExprKind, IndexAccess, Insert, JoinKind, KeyMatch, Merge, Plan, RECORD_COLUMN,
+    SetCall, SetOperation, SortKey, Statement as Bound, SubqueryTest, TypedExpr, Update, With,
+};
+use verso_types::SqlType;
+
+use super::expression::{Scope, list, text};
+use super::node::{Field, Node};
+use crate::cost::Known;
+use crate::estimate::Estimate;
+
+/// Makes the nodes of one statement.
+pub struct Tree<'p> {
+    estimate: Estimate<'p>,
+    /// What operators have done.
+    probes: Option<&'p Probes<'p>>,
+    /// With what each yields.
+    verbose: bool,
+    /// Columns are shown with their tables: there are several.
+    qualified: bool,
+    /// How often each table was met.
+    tables: HashMap<Arc<str>, usize>,
+    /// Plans read in several places that are shown already.
+    shown: HashSet<*const Plan>,
+    /// Queries in expressions, in the order of their numbers; and those that are shown already.
+    subplans: RefCell<Vec<*const Plan>>,
+    built: HashSet<*const Plan>,
+    /// What the query around hands in, as texts.
+    outer: Vec<String>,
+}
+
+/// An operator, and what the one above it needs to know.
+struct Built {
+    node: Node,
+    /// Its columns as texts, and the bytes of each.
+    columns: Vec<(String, f64)>,
+    known: Known,
+}
+
+impl Built {
+    fn names(&self) -> Vec<String> {
+        self.columns.iter().map(|(name, _)| name.clone()).collect()
+    }
+}
+
+impl<'p> Tree<'p> {
+    /// Nodes with these estimates.
+    #[must_use]
+    pub fn new(estimate: Estimate<'p>, verbose: bool) -> Tree<'p> {
+        Tree {
+            estimate,
+            probes: None,
+            verbose,
+            qualified: verbose,
+            tables: HashMap::new(),
+            shown: HashSet::new(),
+            subplans: RefCell::default(),
+            built: HashSet::new(),
+            outer: Vec::new(),
+        }
+    }
+
+    /// The same, with what operators have done.
+    #[must_use]
+    pub fn measured(self, probes: &'p Probes<'p>) -> Tree<'p> {
+        Tree { probes: Some(probes), ..self }
+    }
+
+    /// The nodes of a statement.
+    #[must_use]
+    pub fn statement(mut self, bound: &Bound) -> Node {
+        let mut scans = 0;
+        each_statement(bound, &mut |plan| count_scans(plan, &mut scans));
+        self.qualified |= scans > 1;
+        self.of(bound)
+    }
+
+    fn of(&mut self, bound: &Bound) -> Node {
+        match bound {
+            Bound::Query(plan) => self.plan(plan).node,
+            Bound::Insert(insert) => self.insert(insert),
+            Bound::Update(Update {
+                table, columns, joined, access, filter, assignments, returning, ..
+            }) => {
+                let found =
+                    self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
+                let values = assignments.iter().map(|(_, value)| value);
+                let returned = returning.iter().flat_map(|returning| &returning.exprs);
+                self.change("Update", table, Some(found), values.chain(returned))
+            }
+            Bound::Delete(Delete { table, columns, joined, access, filter, returning }) => {
+                let found =
+                    self.changed_rows(joined.as_ref(), table, access.as_ref(), columns, filter.as_ref());
+                let returned = returning.iter().flat_map(|returning| &returning.exprs);
+                self.change("Delete", table, Some(found), returned)
+            }
+            Bound::Merge(Merge { table, joined, .. }) => {
+                let found = self.plan(joined);
+                self.change("Merge", table, Some(found), [])
+            }
+            Bound::With(with) => {
+                let mut main = with.main().map_or_else(Node::default, |main| self.of(main));
+                let mut ctes = Vec::new();
+                for part in &with.parts {
+                    let Some(name) = &part.name else { continue };
+                    let mut node = self.of(&part.statement);
+                    node.label = Some(format!("CTE {name}"));
+                    node.relationship = Some("InitPlan");
+                    ctes.push(node);
+                }
+                main.children.splice(0..0, ctes);
+                main
+            }
+        }
+    }
+
+    fn insert(&mut self, insert: &Insert) -> Node {
+        let source = self.plan(&insert.source);
+        let mut node = self.change("Insert", &insert.table, Some(source), []);
+        if let Some(clause) = &insert.on_conflict {
+            let resolution = if clause.update.is_some() { "UPDATE" } else { "NOTHING" };
+            node.details.push(("Conflict Resolution", resolution.into()));
+            let indexes: Vec<String> = clause.indexes.iter().map(|index| index.name.to_string()).collect();
+            if !indexes.is_empty() {
+                node.details.push(("Conflict Arbiter Indexes", Field::List(indexes)));
+            }
+        }
+        node
+    }
+
+    /// A change of a table's rows.
+    fn change<'e>(
+        &mut self,
+        word: &'static str,
+        table: &TableDef,
+        found: Option<Built>,
+        exprs: impl IntoIterator<Item = &'e TypedExpr>,
+    ) -> Node {
+        let mut node = Node { title: format!("{word} on {}", self.table_name(table)), ..Node::default() };
+        node.head.push(("Node Type", "ModifyTable".into()));
+        node.head.push(("Operation", word.into()));
+        self.name_table(&mut node, table, &table.name);
+        let names = found.as_ref().map(Built::names).unwrap_or_default();
+        let subplans = self.subqueries(exprs, &names);
+        if let Some(mut found) = found {
+            node.expected = Some((Known { rows: 0.0, ..found.known }, 0.0));
+            found.node.relationship = Some("Outer");
+            node.children.push(found.node);
+        }
+        attach(&mut node, subplans);
+        node
+    }
+
+    /// Where UPDATE and DELETE find their rows: a scan, or the join of FROM or USING.
+    fn changed_rows(
+        &mut self,
+        joined: Option<&Plan>,
+        table: &Arc<TableDef>,
+        access: Option<&IndexAccess>,
+        columns: &[usize],
+        filter: Option<&TypedExpr>,
+    ) -> Built {
+        if let Some(joined) = joined {
+            return self.plan(joined);
+        }
+        let (table, columns, filter) = (Arc::clone(table), columns.to_vec(), filter.cloned());
+        let scan = match access {
+            None => Plan::TableScan { table, columns, filter },
+            Some(access) => Plan::IndexScan { table, columns, access: access.clone(), filter },
+        };
+        let mut found = self.plan(&scan);
+        // It is part of the change, and not measured by itself. What is changed is visited.
+        found.node.actual = None;
+        found.node.title = found.node.title.replacen("Index Only Scan", "Index Scan", 1);
+        if let Some((_, kind)) =
+            found.node.head.first_mut().filter(|(_, kind)| *kind == "Index Only Scan".into())
+        {
+            *kind = "Index Scan".into();
+        }
+        found
+    }
+
+    /// A table's name, with its schema where that is shown.
+    fn table_name(&self, table: &TableDef) -> String {
+        if self.verbose { format!("{}.{}", table.schema, table.name) } else { table.name.to_string() }
+    }
+
+    fn name_table(&self, node: &mut Node, table: &TableDef, alias: &str) {
+        node.head.push(("Relation Name", Field::Text(table.name.to_string())));
+        if self.verbose {
+            node.head.push(("Schema", Field::Text(table.schema.to_string())));
+        }
+        node.head.push(("Alias", alias.into()));
+    }
+
+    /// The queries within expressions, as nodes below the operator that they belong to.
+    fn subqueries<'e>(
+        &mut self,
+        exprs: impl IntoIterator<Item = &'e TypedExpr>,
+        columns: &[String],
+    ) -> Vec<Node> {
+        let mut found: Vec<(Arc<Plan>, Vec<TypedExpr>, bool)> = Vec::new();
+        for expr in exprs {
+            expr.any(&mut |part| {
+                if let ExprKind::Subquery { plan, outer, test, .. } = &part.kind {
+                    let once = outer.is_empty() && matches!(test, SubqueryTest::Scalar);
+                    found.push((Arc::clone(plan), outer.clone(), once));
+                }
+                false
+            });
+        }
+        let mut nodes = Vec::new();
+        for (plan, outer, once) in found {
+            if !self.built.insert(Arc::as_ptr(&plan)) {
+                continue;
+            }
+            let number = {
+                let mut subplans = self.subplans.borrow_mut();
+                let known = subplans.iter().position(|known| std::ptr::eq(*known, Arc::as_ptr(&plan)));
+                1 + known.unwrap_or_else(|| {
+                    subplans.push(Arc::as_ptr(&plan));
+                    subplans.len() - 1
+                })
+            };
+            let handed = list(&outer, self.scope(columns));
+            let around = std::mem::replace(&mut self.outer, handed);
+            let mut node = self.plan(&plan).node;
+            self.outer = around;
+            let word = if once { "InitPlan" } else { "SubPlan" };
+            node.label = Some(format!("{word} {number}"));
+            node.relationship = Some(word);
+            nodes.push(node);
+        }
+        nodes
+    }
+
+    fn scope<'a>(&'a self, columns: &'a [String]) -> Scope<'a> {
+        Scope { columns, outer: &self.outer, subplans: &self.subplans }
+    }
+
+    fn plan(&mut self, operator: &Plan) -> Built {
+        if stack::check().is_err() {
+            let node = Node { title: "…".to_string(), ..Node::default() };
+            return Built { node, columns: Vec::new(), known: Known::default() };
+        }
+        let actual = self.probes.map(|probes| probes.of(operator).unwrap_or_default());
+        if let Plan::Project { input, .. } | Plan::Filter { input, .. } = operator {
+            let below = self.plan(input);
+            return self.folded(operator, below, actual);
+        }
+        let mut inputs: Vec<Built> = Vec::new();
+        let again = match operator {
+            Plan::Shared { plan, .. } => !self.shown.insert(Arc::as_ptr(plan)),
+            _ => false,
+        };
+        if let Plan::Apply { left, right, outer, .. } = operator {
+            let left = self.plan(left);
+            let handed = list(outer, self.scope(&left.names()));
+            let around = std::mem::replace(&mut self.outer, handed);
+            let right = self.plan(right);
+            self.outer = around;
+            inputs.extend([left, right]);
+        } else if !again {
+            inputs.extend(operator.inputs().into_iter().map(|input| self.plan(input)));
+        }
+        let known: Vec<Known> = inputs.iter().map(|input| input.known).collect();
+        let known = self.estimate.known(operator, &known);
+        let below: Vec<(String, f64)> = inputs.iter().flat_map(|input| input.columns.clone()).collect();
+        let names: Vec<String> = below.iter().map(|(name, _)| name.clone()).collect();
+        let mut node = Node { actual, ..Node::default() };
+        let columns = self.describe(operator, &mut node, &below, &names);
+        if self.verbose && !columns.is_empty() {
+            let output = columns.iter().map(|(name, _)| name.clone()).collect();
+            node.details.insert(0, ("Output", Field::List(output)));
+        }
+        node.expected = Some((known, columns.iter().map(|(_, bytes)| bytes).sum()));
+        let words: &[&'static str] = match operator {
+            Plan::Append { .. } => &["Member"],
+            _ => &["Outer", "Inner"],
+        };
+        for (n, mut input) in inputs.into_iter().enumerate() {
+            input.node.relationship = words.get(n).or(words.last()).copied();
+            node.children.push(input.node);
+        }
+        let subplans = self.subqueries(operator.exprs(), &names);
+        attach(&mut node, subplans);
+        Built { node, columns, known }
+    }
+
+    /// A projection or a condition, as part of the operator below it.
+    fn folded(&mut self, operator: &Plan, below: Built, actual: Option<verso_exec::exec::Measured>) -> Built {
+        let names = below.names();
+        let known = self.estimate.known(operator, &[below.known]);
+        let Built { mut node, mut columns, .. } = below;
+        let subplans = self.subqueries(operator.exprs(), &names);
+        match operator {
+            Plan::Project { exprs, .. } => {
+                columns = (exprs.iter())
+                    .map(|expr| match expr.kind {
+                        ExprKind::Column(at) if at < columns.len() => columns[at].clone(),
+                        _ => (short(text(expr, self.scope(&names))), self.estimate.width(&expr.ty)),
+                    })
+                    .collect();
+                node.details.retain(|(key, _)| *key != "Output");
+                if self.verbose && !columns.is_empty() {
+                    let output = columns.iter().map(|(name, _)| name.clone()).collect();
+                    node.details.insert(0, ("Output", Field::List(output)));
+                }
+            }
+            Plan::Filter { predicate, .. } => {
+                let condition = text(predicate, self.scope(&names));
+                let filter = ("Filter", Field::Text(condition));
+                if node.details.iter().any(|(key, _)| *key == "Filter") {
+                    // A condition of its own above an operator that has one.
+                    node.relationship = Some("Outer");
+                    node = Node {
+                        title: "Result".to_string(),
+                        head: vec![("Node Type", "Result".into())],
+                        children: vec![node],
+                        ..Node::default()
+                    };
+                }
+                node.details.push(filter);
+                if let (Some(own), Some(below)) =
+                    (actual.filter(|own| own.loops > 0), node.actual.filter(|below| below.loops > 0))
+                {
+                    let removed = below.rows.saturating_sub(own.rows) / own.loops;
+                    if removed > 0 {
+                        node.details.push(("Rows Removed by Filter", Field::Count(removed)));
+                    }
+                }
+            }
+            _ => {}
+        }
+        if let Some(own) = actual.filter(|own| own.loops > 0) {
+            let below = node.actual.unwrap_or_default();
+            node.actual = Some(own.with_memory_of(&below));
+        }
+        node.expected = Some((known, columns.iter().map(|(_, bytes)| bytes).sum()));
+        attach(&mut node, subplans);
+        Built { node, columns, known }
+    }
+
+    /// What an operator is called and what belongs to it; the columns that it yields.
+    fn describe(
+        &mut self,
+        operator: &Plan,
+        node: &mut Node,
+        below: &[(String, f64)],
+        names: &[String],
+    ) -> Vec<(String, f64)> {
+        let title = |node: &mut Node, kind: &'static str, title: String| {
+            node.title = title;
+            node.head.push(("Node Type", kind.into()));
+        };
+        let plain = |kind: &'static str| kind.to_string();
+        match operator {
+            Plan::Values { rows, columns } => {
+                let one = rows.len() <= 1;
+                match one {
+                    true => title(node, "Result", plain("Result")),
+                    false => title(node, "Values Scan", "Values Scan on \"*VALUES*\"".to_string()),
+                }
+                if rows.is_empty() {
+                    node.details.push(("One-Time Filter", "false".into()));
+                }
+                if let [row] = rows.as_slice() {
+                    let scope = self.scope(names);
+                    return row
+                        .iter()
+                        .map(|expr| (short(text(expr, scope)), self.estimate.width(&expr.ty)))
+                        .collect();
+                }
+                let name = |n: usize| format!("\"*VALUES*\".column{}", n + 1);
+                let columns = columns.iter().enumerate();
+                return columns.map(|(n, column)| (name(n), self.estimate.width(&column.ty))).collect();
+            }
+            Plan::TableScan { table, columns, filter } => {
+                return self.scan(node, table, columns, None, filter.as_ref());
+            }
+            Plan::IndexScan { table, columns, access, filter } => {
+                return self.scan(node, table, columns, Some(access), filter.as_ref());
+            }
+            Plan::CurrentRow { table, columns, cursor } => {
+                let alias = self.alias(&table.name);
+                title(node, "Tid Scan", format!("Tid Scan on {}", self.table_name(table)));
+                self.name_table(node, table, &alias);
+                node.details.push(("TID Cond", Field::Text(format!("CURRENT OF {cursor}"))));
+                return self.table_columns(table, columns, &alias);
+            }
+            Plan::SystemScan { view, output, .. } => {
+                let alias = self.alias(view.name());
+                title(node, "Seq Scan", format!("Seq Scan on {}", view.name()));
+                node.head.push(("Relation Name", view.name().into()));
+                node.head.push(("Alias", Field::Text(alias)));
+                return self.output(output.iter().map(|column| (column.name.to_string(), &column.ty)));
+            }
+            Plan::FunctionScan { call, columns } => {
+                let name = call_name(call);
+                title(node, "Function Scan", format!("Function Scan on {name}"));
+                node.head.push(("Function Name", Field::Text(name.clone())));
+                if self.verbose {
+                    let args = list(call.args(), self.scope(names)).join(", ");
+                    node.details.push(("Function Call", Field::Text(format!("{name}({args})"))));
+                }
+                return self.output(columns.iter().map(|column| (column.name.to_string(), &column.ty)));
+            }
+            Plan::Aggregate { group_by, aggregates, sets, .. } => {
+                let strategy = match (sets, group_by.is_empty()) {
+                    (Some(_), _) => "Mixed",
+                    (None, true) => "Plain",
+                    (None, false) => "Hashed",
+                };
+                let word = match strategy {
+                    "Mixed" => "MixedAggregate",
+                    "Plain" => "Aggregate",
+                    _ => "HashAggregate",
+                };
+                title(node, "Aggregate", plain(word));
+                node.head.push(("Strategy", strategy.into()));
+                let scope = self.scope(names);
+                let keys = list(group_by, scope);
+                match sets {
+                    Some(sets) => {
+                        for set in &sets.sets {
+                            let set: Vec<String> =
+                                set.iter().filter_map(|key| keys.get(*key)).cloned().collect();
+                            let set = if set.is_empty() { vec!["()".to_string()] } else { set };
+                            node.details.push(("Group Key", Field::List(set)));
+                        }
+                    }
+                    None if !keys.is_empty() => node.details.push(("Group Key", Field::List(keys.clone()))),
+                    None => {}
+                }
+                let keys = keys.into_iter().zip(group_by).map(|(key, expr)| {
+                    let width = match expr.kind {
+                        ExprKind::Column(at) => below.get(at).map_or(8.0, |column| column.1),
+                        _ => self.estimate.width(&expr.ty),
+                    };
+                    (key, width)
+                });
+                let calls = aggregates
+                    .iter()
+                    .map(|call| (short(aggregate(call, scope)), self.estimate.width(&call.ty)));
+                let groupings =
+                    sets.iter().flat_map(|sets| &sets.calls).map(|_| ("GROUPING".to_string(), 4.0));
+                return keys.chain(calls).chain(groupings).collect();
+            }
+            Plan::Window { partition_by, order_by, calls, .. } => {
+                title(node, "WindowAgg", plain("WindowAgg"));
+                let scope = self.scope(names);
+                let mut parts = Vec::new();
+                if !partition_by.is_empty() {
+                    parts.push(format!("PARTITION BY {}", list(partition_by, scope).join(", ")));
+                }
+                if !order_by.is_empty() {
+                    parts.push(format!("ORDER BY {}", sort_keys(order_by, scope).join(", ")));
+                }
+                node.details.push(("Window", Field::Text(format!("({})", parts.join(" ")))));
+                let own = calls.iter().map(|call| {
+                    let args = list(&call.args, scope).join(", ");
+                    (format!("{}({args}) OVER (?)", call.function.name()), self.estimate.width(&call.ty))
+                });
+                return below.iter().cloned().chain(own).collect();
+            }
+            Plan::ProjectSet { calls, ordinality, .. } => {
+                title(node, "ProjectSet", plain("ProjectSet"));
+                let mut columns = below.to_vec();
+                for call in calls {
+                    let args = list(call.call.args(), self.scope(names)).join(", ");
+                    let name = format!("{}({args})", call_name(&call.call));
+                    columns.extend(
+                        (call.columns.iter())
+                            .map(|column| (short(name.clone()), self.estimate.width(&column.ty))),
+                    );
+                }
+                if *ordinality {
+                    columns.push(("ordinality".to_string(), 8.0));
+                }
+                return columns;
+            }
+            Plan::Sort { keys, .. } => {
+                title(node, "Sort", plain("Sort"));
+                node.details.push(("Sort Key", Field::List(sort_keys(keys, self.scope(names)))));
+            }
+            Plan::Limit { .. } => title(node, "Limit", plain("Limit")),
+            Plan::LockRows { .. } => title(node, "LockRows", plain("LockRows")),
+            Plan::Single { .. } => title(node, "Single Row", plain("Single Row")),
+            Plan::Distinct { .. } => {
+                title(node, "Aggregate", plain("HashAggregate"));
+                node.head.push(("Strategy", "Hashed".into()));
+                node.details.push(("Group Key", Field::List(names.to_vec())));
+            }
+            Plan::DistinctOn { keys, .. } => {
+                title(node, "Unique", plain("Unique"));
+                if self.verbose {
+                    node.details.push(("Unique Key", Field::List(list(keys, self.scope(names)))));
+                }
+            }
+            Plan::External { columns } => {
+                title(node, "External Rows", plain("External Rows"));
+                return self.output(columns.iter().map(|column| (column.name.to_string(), &column.ty)));
+            }
+            Plan::Append { inputs } => {
+                title(node, "Append", plain("Append"));
+                let width = inputs.first().map_or(0, |input| input.output().len());
+                return below.iter().take(width).cloned().collect();
+            }
+            Plan::Join { equal, filter, kind, left, .. } => {
+                let hashed = !equal.is_empty();
+                self.join(node, hashed, join_word(*kind));
+                self.conditions(node, equal, filter.as_ref(), left.output().len(), names);
+            }
+            Plan::Apply { kind, filter, left, .. } => {
+                self.join(node, false, join_word(*kind));
+                self.conditions(node, &[], filter.as_ref(), left.output().len(), names);
+            }
+            Plan::Semi { equal, filter, anti, left, .. } => {
+                self.join(node, !equal.is_empty(), if *anti { "Anti" } else { "Semi" });
+                let width = left.output().len();
+                self.conditions(node, equal, filter.as_ref(), width, names);
+                return below.iter().take(width).cloned().collect();
+            }
+            Plan::SetOperation { operation, all, left, .. } => {
+                let word = match operation {
+                    SetOperation::Intersect => "Intersect",
+                    SetOperation::Except => "Except",
+                };
+                let word = format!("{word}{}", if *all { " All" } else { "" });
+                title(node, "SetOp", format!("HashSetOp {word}"));
+                node.head.push(("Strategy", "Hashed".into()));
+                node.head.push(("Command", Field::Text(word)));
+                return below.iter().take(left.output().len()).cloned().collect();
+            }
+            Plan::Shared { columns, .. } => {
+                title(node, "CTE Scan", plain("CTE Scan"));
+                return self.output(columns.iter().map(|column| (column.name.to_string(), &column.ty)));
+            }
+            Plan::Recursive { base, .. } => {
+                title(node, "Recursive Union", plain("Recursive Union"));
+                return below.iter().take(base.output().len()).cloned().collect();
+            }
+            Plan::Transition { columns, .. } => {
+                title(node, "Named Tuplestore Scan", plain("Named Tuplestore Scan"));
+                return self.output(columns.iter().map(|column| (column.name.to_string(), &column.ty)));
+            }
+            Plan::WorkTable { number, columns } => {
+                match *number >= With::FIRST_NUMBER {
+                    true => title(node, "CTE Scan", plain("CTE Scan")),
+                    false => title(node, "WorkTable Scan", plain("WorkTable Scan")),
+                }
+                return self.output(columns.iter().map(|column| (column.name.to_string(), &column.ty)));
+            }
+            Plan::Project { .. } | Plan::Filter { .. } => {} // part of the operator below
+        }
+        below.to_vec()
+    }
+
+    fn output<'c>(&self, columns: impl Iterator<Item = (String, &'c SqlType)>) -> Vec<(String, f64)> {
+        columns.map(|(name, ty)| (name, self.estimate.width(ty))).collect()
+    }
+
+    /// The name under which a table's columns are shown: its own, with a number from the second time on.
+    fn alias(&mut self, name: &str) -> String {
+        let times = self.tables.entry(Arc::from(name)).or_default();
+        *times += 1;
+        if *times == 1 { name.to_string() } else { format!("{name}_{}", *times - 1) }
+    }
+
+    fn table_columns(&self, table: &TableDef, columns: &[usize], alias: &str) -> Vec<(String, f64)> {
+        let shown = |name: &str| match self.qualified {
+            true => format!("{alias}.{name}"),
+            false => name.to_string(),
+        };
+        let column = |at: &usize| match table.columns.get(*at) {
+            Some(column) => (shown(&column.name), self.estimate.column_width(table, *at)),
+            None if *at == RECORD_COLUMN => (shown("ctid"), 8.0),
+            None => (format!("#{at}"), 8.0),
+        };
+        columns.iter().map(column).collect()
+    }
+
+    fn scan(
+        &mut self,
+        node: &mut Node,
+        table: &TableDef,
+        columns: &[usize],
+        access: Option<&IndexAccess>,
+        filter: Option<&TypedExpr>,
+    ) -> Vec<(String, f64)> {
+        let alias = self.alias(&table.name);
+        let mut on = self.table_name(table);
+        if alias != *table.name {
+            on = format!("{on} {alias}");
+        }
+        match access {
+            None => {
+                node.title = format!("Seq Scan on {on}");
+                node.head.push(("Node Type", "Seq Scan".into()));
+            }
+            Some(access) => {
+                let kind = if access.answers(table, columns) { "Index Only Scan" } else { "Index Scan" };
+                let backward = if access.descending { " Backward" } else { "" };
+                node.title = format!("{kind}{backward} using {} on {on}", access.index.name);
+                node.head.push(("Node Type", kind.into()));
+                let direction = if access.descending { "Backward" } else { "Forward" };
+                node.head.push(("Scan Direction", direction.into()));
+                node.head.push(("Index Name", Field::Text(access.index.name.to_string())));
+            }
+        }
+        self.name_table(node, table, &alias);
+        let columns = self.table_columns(table, columns, &alias);
+        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+        if let Some(access) = access {
+            let condition = self.index_condition(table, access, &alias);
+            if !condition.is_empty() {
+                node.details.push(("Index Cond", Field::Text(condition)));
+            }
+        }
+        if let Some(filter) = filter {
+            node.details.push(("Filter", Field::Text(text(filter, self.scope(&names)))));
+        }
+        columns
+    }
+
+    /// The range of an index as a condition.
+    fn index_condition(&self, table: &TableDef, access: &IndexAccess, alias: &str) -> String {
+        let name = |n: usize| {
+            let part = access.index.parts.get(n);
+            let at = part.and_then(|part| table.column_with_id(part.column));
+            let column = at.map_or_else(String::new, |at| table.columns[at].name.to_string());
+            if self.qualified { format!("{alias}.{column}") } else { column }
+        };
+        let one = |expr: &TypedExpr| text(expr, self.scope(&[]));
+        let mut conditions = Vec::new();
+        for (n, part) in access.equals.iter().enumerate() {
+            conditions.push(match part {
+                KeyMatch::Equal(expr) => format!("({} = {})", name(n), one(expr)),
+                KeyMatch::In(values) => {
+                    let values: Vec<String> = values.iter().map(one).collect();
+                    format!("({} IN ({}))", name(n), values.join(", "))
+                }
+                KeyMatch::Null => format!("({} IS NULL)", name(n)),
+            });
+        }
+        let n = access.equals.len();
+        if let Some((expr, inclusive)) = &access.lower {
+            conditions.push(format!("({} {} {})", name(n), if *inclusive { ">=" } else { ">" }, one(expr)));
+        }
+        if let Some((expr, inclusive)) = &access.upper {
+            conditions.push(format!("({} {} {})", name(n), if *inclusive { "<=" } else { "<" }, one(expr)));
+        }
+        match conditions.len() {
+            0 | 1 => conditions.concat(),
+            _ => format!("({})", conditions.join(" AND ")),
+        }
+    }
+
+    /// Names a join.
+    fn join(&self, node: &mut Node, hashed: bool, kind: &'static str) {
+        let (word, way) = if hashed { ("Hash Join", "Hash") } else { ("Nested Loop", "Nested Loop") };
+        node.title = match (kind, hashed) {
+            ("Inner", _) => word.to_string(),
+            (kind, _) => format!("{way} {kind} Join"),
+        };
+        node.head.push(("Node Type", word.into()));
+        node.head.push(("Join Type", kind.into()));
+    }
+
+    fn conditions(
+        &self,
+        node: &mut Node,
+        equal: &[(TypedExpr, TypedExpr)],
+        filter: Option<&TypedExpr>,
+        width: usize,
+        names: &[String],
+    ) {
+        if !equal.is_empty() {
+            let (left, right) = names.split_at(width.min(names.len()));
+            let pair = |(a, b): &(TypedExpr, TypedExpr)| {
+                format!("({} = {})", text(a, self.scope(left)), text(b, self.scope(right)))
+            };
+            let pairs: Vec<String> = equal.iter().map(pair).collect();
+            let all =
+                if let [one] = pairs.as_slice() { one.clone() } else { format!("({})", pairs.join(" AND ")) };
+            node.details.push(("Hash Cond", Field::Text(all)));
+        }
+        if let Some(filter) = filter {
+            node.details.push(("Join Filter", Field::Text(text(filter, self.scope(names)))));
+        }
+    }
+}
+
+/// Puts the nodes of queries in expressions among an operator's: those computed once before its inputs.
+fn attach(node: &mut Node, subplans: Vec<Node>) {
+    let (once, each): (Vec<Node>, Vec<Node>) =
+        subplans.into_iter().partition(|node| node.relationship == Some("InitPlan"));
+    node.children.splice(0..0, once);
+    node.children.extend(each);
+}
+
+/// A text of an expression that stands in others: names would grow without bounds otherwise.
+fn short(text: String) -> String {
+    const CHARACTERS_MAX: usize = 400;
+    if text.len() <= CHARACTERS_MAX {
+        text
+    } else {
+        text.chars().take(CHARACTERS_MAX).chain(['…']).collect()
+    }
+}
+
+fn call_name(call: &SetCall) -> String {
+    match call {
+        SetCall::Builtin { function, .. } => function.name.to_string(),
+        SetCall::User { function, .. } => function.name.to_string(),
+    }
+}
+
+fn aggregate(call: &AggregateCall, scope: Scope<'_>) -> String {
+    let distinct = if call.distinct { "DISTINCT " } else { "" };
+    let args = if call.args.is_empty() { "*".to_string() } else { list(&call.args, scope).join(", ") };
+    let filter = call.filter.as_ref().map(|filter| format!(" FILTER (WHERE {})", text(filter, scope)));
+    format!("{}({distinct}{args}){}", call.function.name, filter.unwrap_or_default())
+}
+
+fn sort_keys(keys: &[SortKey], scope: Scope<'_>) -> Vec<String> {
+    let key = |key: &SortKey| {
+        let direction = if key.descending { " DESC" } else { "" };
+        let nulls = match (key.descending, key.nulls_first) {
+            (false, true) => " NULLS FIRST",
+            (true, false) => " NULLS LAST",
+            _ => "",
+        };
+        let shown = text(&key.expr, scope);
+        // What is computed stands in parentheses.
+        let shown = if shown.contains('(') && !shown.starts_with('(') { format!("({shown})") } else { shown };
+        format!("{shown}{direction}{nulls}")
+    };
+    keys.iter().map(key).collect()
+}
+
+fn join_word(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "Inner",
+        JoinKind::Left => "Left",
+        JoinKind::Right => "Right",
+        JoinKind::Full => "Full",
+    }
+}
+
+/// The plans of a statement.
+fn each_statement(bound: &Bound, visit: &mut dyn FnMut(&Plan)) {
+    match bound {
+        Bound::Query(plan) => visit(plan),
+        Bound::Insert(insert) => visit(&insert.source),
+        Bound::Update(update) => update.joined.iter().for_each(visit),
+        Bound::Delete(delete) => delete.joined.iter().for_each(visit),
+        Bound::Merge(merge) => visit(&merge.joined),
+        Bound::With(with) => with.parts.iter().for_each(|part| each_statement(&part.statement, visit)),
+    }
+}
+
+/// Counts scans up to the second.
+fn count_scans(plan: &Plan, scans: &mut usize) {
+    if *scans > 1 || stack::check().is_err() {
+        return;
+    }
+    if let Plan::TableScan { .. }
+    | Plan::IndexScan { .. }
+    | Plan::SystemScan { .. }
+    | Plan::CurrentRow { .. } = plan
+    {
+        *scans += 1;
+    }
+    for expr in plan.exprs() {
+        expr.any(&mut |part| {
+            if let ExprKind::Subquery { plan, .. } = &part.kind {
+                count_scans(plan, scans);
+            }
+            false
+        });
+    }
+    plan.inputs().into_iter().for_each(|input| count_scans(input, scans));
+}

@@ -1,0 +1,89 @@
+//! What a thread has done so far: pages it has latched and read, log it has written.
+//!
+//! A statement runs on one thread, so the difference between two moments is what the statement, or a part of it, has done,
+//! whatever other sessions do meanwhile. The counters of the pool and of the log count for all of them.
+
+use std::cell::Cell;
+use std::ops::{AddAssign, Sub};
+
+/// Counts of one thread since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Pages latched, in memory already or not.
+    pub fetches: u64,
+    /// Pages read from the file.
+    pub reads: u64,
+    /// Log records written.
+    pub log_records: u64,
+    /// Their bytes, with those of their groups.
+    pub log_bytes: u64,
+}
+
+impl Sub for Work {
+    type Output = Work;
+
+    fn sub(self, earlier: Work) -> Work {
+        Work {
+            fetches: self.fetches.saturating_sub(earlier.fetches),
+            reads: self.reads.saturating_sub(earlier.reads),
+            log_records: self.log_records.saturating_sub(earlier.log_records),
+            log_bytes: self.log_bytes.saturating_sub(earlier.log_bytes),
+        }
+    }
+}
+
+impl AddAssign for Work {
+    fn add_assign(&mut self, more: Work) {
+        self.fetches += more.fetches;
+        self.reads += more.reads;
+        self.log_records += more.log_records;
+        self.log_bytes += more.log_bytes;
+    }
+}
+
+struct Counts {
+    fetches: Cell<u64>,
+    reads: Cell<u64>,
+    log_records: Cell<u64>,
+    log_bytes: Cell<u64>,
+}
+
+thread_local! {
+    static COUNTS: Counts = const {
+        Counts {
+            fetches: Cell::new(0),
+            reads: Cell::new(0),
+            log_records: Cell::new(0),
+            log_bytes: Cell::new(0),
+        }
+    };
+}
+
+/// What this thread has done so far.
+#[must_use]
+pub fn done() -> Work {
+    COUNTS.with(|counts| Work {
+        fetches: counts.fetches.get(),
+        reads: counts.reads.get(),
+        log_records: counts.log_records.get(),
+        log_bytes: counts.log_bytes.get(),
+    })
+}
+
+#[inline]
+pub(crate) fn fetched() {
+    COUNTS.with(|counts| counts.fetches.set(counts.fetches.get() + 1));
+}
+
+#[inline]
+pub(crate) fn read() {
+    COUNTS.with(|counts| counts.reads.set(counts.reads.get() + 1));
+}
+
+#[inline]
+pub(crate) fn logged(records: u32, bytes: u64) {
+    COUNTS.with(|counts| {
+        counts.log_records.set(counts.log_records.get() + u64::from(records));
+        counts.log_bytes.set(counts.log_bytes.get() + bytes);
+    });
+}
