@@ -131,6 +131,12 @@ impl TableDef {
         self.columns.iter().position(|column| &*column.name == name)
     }
 
+    /// Its generated columns whose expressions name a column.
+    pub fn generated_from(&self, column: &str) -> impl Iterator<Item = &ColumnDef> {
+        let uses = |text: &Arc<str>| crate::ddl::mentions(text, column);
+        self.columns.iter().filter(move |other| other.generated && other.default.as_ref().is_some_and(uses))
+    }
+
     /// Does it go with the session that made it?
     pub fn is_temporary(&self) -> bool {
         crate::path::is_temporary(&self.schema)
@@ -157,12 +163,23 @@ pub struct ColumnDef {
     pub default: Option<Arc<str>>,
     /// GENERATED … AS IDENTITY; the default takes the next number then.
     pub identity: Option<Identity>,
+    /// GENERATED ALWAYS AS (…) STORED: the default is an expression over the other columns then, and nothing else sets the
+    /// column.
+    pub generated: bool,
 }
 
 impl ColumnDef {
     /// A column that takes NULL and has no default.
     pub fn new(name: impl Into<Arc<str>>, id: u16, ty: SqlType) -> ColumnDef {
-        ColumnDef { name: name.into(), id, ty, not_null: false, default: None, identity: None }
+        ColumnDef {
+            name: name.into(),
+            id,
+            ty,
+            not_null: false,
+            default: None,
+            identity: None,
+            generated: false,
+        }
     }
 }
 

@@ -143,6 +143,13 @@ pub enum TableChange {
         /// SQL text; `None` drops it.
         default: Option<Arc<str>>,
     },
+    /// ALTER COLUMN … SET EXPRESSION, whose values are the rewriter's business, or DROP EXPRESSION.
+    Expression {
+        /// Which.
+        column: Arc<str>,
+        /// SQL text; `None` keeps the values and makes it a column like others.
+        expression: Option<Arc<str>>,
+    },
     /// ADD CONSTRAINT.
     AddConstraint(NewConstraint),
     /// DROP CONSTRAINT.
@@ -164,6 +171,8 @@ pub enum TableChange {
         checks: Vec<(crate::definition::Oid, Arc<str>)>,
         /// The same of the conditions of triggers.
         triggers: Vec<(Oid, Arc<str>)>,
+        /// The same of the expressions of generated columns, by the column's number.
+        generated: Vec<(u16, Arc<str>)>,
     },
     /// RENAME CONSTRAINT.
     RenameConstraint {
@@ -200,6 +209,8 @@ pub struct NewColumn {
     pub sequence: Option<SequenceBounds>,
     /// GENERATED … AS IDENTITY.
     pub identity: Option<Identity>,
+    /// GENERATED ALWAYS AS (…) STORED; the expression is the default.
+    pub generated: bool,
 }
 
 impl NewColumn {
@@ -213,6 +224,7 @@ impl NewColumn {
             serial: false,
             sequence: None,
             identity: None,
+            generated: false,
         }
     }
 }

@@ -10,7 +10,7 @@ pub use verso_storage::AdvisoryKey;
 
 use crate::error::{ExecError, Result};
 use crate::memory::Memory;
-use crate::plan::{Check, CommitWrite, PlFunction, Plan, RaiseLevel, Statement, SubqueryTest, TypedExpr};
+use crate::plan::{CommitWrite, PlFunction, Plan, RaiseLevel, RowRules, Statement, SubqueryTest, TypedExpr};
 
 /// What the session lends a statement: each part by itself, so that whoever needs the time asks for a [`Clock`] only.
 #[derive(Clone, Copy)]
@@ -171,10 +171,10 @@ pub trait Binding {
     /// # Errors
     /// Those of binding.
     fn trigger_condition(&self, trigger: &Arc<TriggerDef>, table: &Arc<TableDef>) -> Result<TypedExpr>;
-    /// The CHECK constraints of a table, by name, over full rows: for rows that change along with others.
+    /// The CHECK constraints and generated columns of a table, over full rows: for rows that change along with others.
     /// # Errors
     /// Those of binding.
-    fn row_checks(&self, table: &Arc<TableDef>) -> Result<Vec<Check>>;
+    fn row_rules(&self, table: &Arc<TableDef>) -> Result<RowRules>;
     /// The default of a column; NULL where it has none.
     /// # Errors
     /// Those of binding.

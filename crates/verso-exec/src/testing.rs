@@ -27,7 +27,7 @@ use crate::exec::{
 use crate::expr::Executor;
 use crate::functions::{ArgType, BuiltinFunction, ResultType, candidates, operator_candidates};
 use crate::memory::{Account, Memory, Scope};
-use crate::plan::{CastKind, Check, ExprKind, PlFunction, Plan, Statement, SubqueryTest, TypedExpr};
+use crate::plan::{CastKind, ExprKind, PlFunction, Plan, RowRules, Statement, SubqueryTest, TypedExpr};
 use crate::spill::TempSpace;
 
 /// 2024-02-29 12:30:45.678901 UTC.
@@ -222,8 +222,8 @@ impl Binding for TestSession {
     fn trigger_condition(&self, trigger: &Arc<TriggerDef>, _: &Arc<TableDef>) -> Result<TypedExpr> {
         Err(ExecError::raised("42883", format!("trigger {} is unknown here", trigger.name)))
     }
-    fn row_checks(&self, _: &Arc<TableDef>) -> Result<Vec<Check>> {
-        Ok(Vec::new())
+    fn row_rules(&self, _: &Arc<TableDef>) -> Result<RowRules> {
+        Ok(RowRules::default())
     }
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr> {
         Ok(TypedExpr::null(column.ty.clone()))

@@ -68,7 +68,7 @@ WHERE c.relkind IN ('r', 'v', 'f', 'p')
 -- view information_schema.columns
 SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
        a.attname AS column_name, a.attnum::integer AS ordinal_position,
-       pg_catalog.pg_get_expr(d.adbin, d.adrelid) AS column_default,
+       CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END AS column_default,
        CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END AS is_nullable,
        CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY'
             WHEN t.typnamespace = 11 THEN pg_catalog.format_type(a.atttypid, NULL) ELSE 'USER-DEFINED' END AS data_type,
@@ -88,6 +88,7 @@ SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema
        s.seqstart::text AS identity_start, s.seqincrement::text AS identity_increment, s.seqmax::text AS identity_maximum,
        s.seqmin::text AS identity_minimum, CASE WHEN s.seqcycle THEN 'YES' ELSE 'NO' END AS identity_cycle,
        CASE WHEN a.attgenerated = '' THEN 'NEVER' ELSE 'ALWAYS' END AS is_generated,
+       CASE WHEN a.attgenerated <> '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END AS generation_expression,
        CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END AS is_updatable
 FROM pg_catalog.pg_attribute a
   LEFT JOIN pg_catalog.pg_attrdef d ON a.attrelid = d.adrelid AND a.attnum = d.adnum

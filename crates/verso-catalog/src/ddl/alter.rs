@@ -12,7 +12,7 @@ use super::constraint::{Target, relying_on};
 use super::names::Names;
 use super::needing::{Lost, Needing};
 use super::table::{find_table, relation_kind};
-use super::{column_specs, quoted};
+use super::{column_specs, quoted, refuse_if_needed};
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, ConstraintDef, ConstraintKind, IndexDef, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
@@ -57,6 +57,7 @@ impl Catalog {
             TableChange::Default { column, default } => {
                 self.set_default(txn, &table, column, default.as_ref())
             }
+            TableChange::Expression { column, expression: None } => self.drop_expression(txn, &table, column),
             TableChange::AddConstraint(new) => {
                 let mut names = Names::new(&snapshot, &schema);
                 let mut target = Target::of(&table, Arc::clone(&schema));
@@ -73,7 +74,12 @@ impl Catalog {
             }
             TableChange::Rename(to) => self.rename_relation(txn, &snapshot, &schema, table.oid, to),
             TableChange::Triggers { which, enabled } => self.enable_triggers(txn, &table, which, *enabled),
-            TableChange::RenameColumn { column, to, checks, triggers } => {
+            TableChange::RenameColumn { column, to, checks, triggers, generated } => {
+                for (id, expression) in generated {
+                    let is_it =
+                        |row: &DefaultRow| row.adrelid == table.oid && i32::from(row.adnum) == i32::from(*id);
+                    store::update(&self.engine, txn, is_it, |row| row.adbin = Arc::clone(expression))?;
+                }
                 for (oid, condition) in triggers {
                     let is_it = |row: &TriggerRow| row.oid == *oid;
                     store::update(&self.engine, txn, is_it, |row| row.tgqual = Some(Arc::clone(condition)))?;
@@ -107,7 +113,10 @@ impl Catalog {
                 store::update(&self.engine, txn, is_it, |row| row.reloptions = options_row(&all))?;
                 Ok(())
             }
-            TableChange::AddColumn(_) | TableChange::DropColumn { .. } | TableChange::ColumnType { .. } => {
+            TableChange::AddColumn(_)
+            | TableChange::DropColumn { .. }
+            | TableChange::ColumnType { .. }
+            | TableChange::Expression { .. } => {
                 Err(CatalogError::Corrupt { what: "a change of columns is no rewrite".to_string() })
             }
         })
@@ -175,10 +184,18 @@ impl Catalog {
                 TableChange::ColumnType { column, ty } => {
                     let at = column_of(&table, column)?;
                     refuse_shown(&snapshot, &table, &table.columns[at])?;
+                    refuse_used(&table, &table.columns[at])?;
                     new.columns[at].ty = ty.clone();
                     let row = attribute_row(table.oid, &new.columns[at]);
                     let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
                     store::update(&self.engine, txn, is_it, |old| *old = row.clone())?;
+                }
+                TableChange::Expression { column, expression: Some(expression) } => {
+                    let at = column_of(&table, column)?;
+                    require_generated(&table, &table.columns[at])?;
+                    self.remove_default(txn, &table, &table.columns[at])?;
+                    new.columns[at].default = Some(Arc::clone(expression));
+                    self.insert_defaults(txn, table.oid, &new.columns[at..=at], &[])?;
                 }
                 _ => return Err(CatalogError::Corrupt { what: "a rewrite changes columns".to_string() }),
             }
@@ -253,11 +270,27 @@ impl Catalog {
                 format!("column \"{}\" of relation \"{}\" is an identity column", column.name, table.name);
             return Err(CatalogError::invalid("42601", text));
         }
+        if column.generated {
+            let text =
+                format!("column \"{}\" of relation \"{}\" is a generated column", column.name, table.name);
+            return Err(CatalogError::invalid("42601", text));
+        }
         self.remove_default(txn, table, column)?;
         let is_it = is_attribute(table.oid, column);
         store::update(&self.engine, txn, is_it, |row| row.atthasdef = default.is_some())?;
         let changed = ColumnDef { default: default.cloned(), ..column.clone() };
         self.insert_defaults(txn, table.oid, &[changed], &[])
+    }
+
+    /// Makes a generated column one like others, which keeps its values.
+    fn drop_expression(&self, txn: &mut Txn, table: &TableDef, column: &str) -> Result<(), CatalogError> {
+        let column = &table.columns[column_of(table, column)?];
+        require_generated(table, column)?;
+        self.remove_default(txn, table, column)?;
+        let plain = ColumnDef { default: None, generated: false, ..column.clone() };
+        let row = attribute_row(table.oid, &plain);
+        store::update(&self.engine, txn, is_attribute(table.oid, column), |old| *old = row.clone())?;
+        Ok(())
     }
 
     fn remove_default(
@@ -335,6 +368,7 @@ impl Catalog {
             not_null: column.not_null || column.serial,
             default: column.default.clone(),
             identity: column.identity,
+            generated: column.generated,
         };
         let mut serial = Vec::new();
         if column.serial {
@@ -376,6 +410,17 @@ impl Catalog {
         if !cascade {
             needing.refuse(snapshot)?;
         }
+        let generated: Vec<Arc<str>> =
+            table.generated_from(name).map(|column| Arc::clone(&column.name)).collect();
+        if !cascade {
+            let line = |other: &Arc<str>| {
+                format!("column {other} of table {0} depends on column {name} of table {0}", table.name)
+            };
+            refuse_if_needed(what.clone(), generated.iter().map(line).collect())?;
+        }
+        for other in &generated {
+            self.drop_column(txn, snapshot, table, other, true)?;
+        }
         self.remove_needing(txn, &needing)?;
         for index in table.indexes.iter().filter(|index| has_column(index, column.id)) {
             self.release_references(txn, snapshot, what.clone(), &relying_on(table, index.oid), cascade)?;
@@ -404,9 +449,32 @@ impl Catalog {
             row.atthasdef = false;
             row.attnotnull = false;
         })?;
-        table.columns.remove(at);
+        table.columns.retain(|other| other.id != column.id);
         Ok(())
     }
+}
+
+/// Refuses another type for a column that generated columns are computed from.
+fn refuse_used(table: &TableDef, column: &ColumnDef) -> Result<(), CatalogError> {
+    match table.generated_from(&column.name).next() {
+        None => Ok(()),
+        Some(other) => Err(CatalogError::InvalidDefinition {
+            sqlstate: "0A000",
+            message: "cannot alter type of a column used by a generated column".to_string(),
+            detail: Some(format!(
+                "Column \"{}\" is used by generated column \"{}\".",
+                column.name, other.name
+            )),
+        }),
+    }
+}
+
+fn require_generated(table: &TableDef, column: &ColumnDef) -> Result<(), CatalogError> {
+    if column.generated {
+        return Ok(());
+    }
+    let text = format!("column \"{}\" of relation \"{}\" is not a generated column", column.name, table.name);
+    Err(CatalogError::invalid("55000", text))
 }
 
 /// Refuses another type for a column that a view shows.
@@ -455,7 +523,7 @@ fn constraint_of(table: &TableDef, name: &str) -> Result<Arc<ConstraintDef>, Cat
 }
 
 /// Whether a condition's text has a column's name as a word.
-pub(super) fn mentions(expression: &str, column: &str) -> bool {
+pub(crate) fn mentions(expression: &str, column: &str) -> bool {
     let wanted = quoted(column);
     let part = |c: char| c.is_alphanumeric() || c == '_' || c == '"';
     expression.split(|c| !part(c)).any(|word| word.eq_ignore_ascii_case(&wanted))

@@ -388,6 +388,18 @@ fn foreign_key(
         return Err(CatalogError::invalid("55000", text));
     }
     let delete_columns = target.ids(delete_columns, missing)?;
+    if target.columns.iter().any(|column| column.generated && ids.contains(&column.id)) {
+        let sets = |action: &ReferentialAction| {
+            matches!(action, ReferentialAction::SetNull | ReferentialAction::SetDefault)
+        };
+        let update = sets(on_update) || *on_update == ReferentialAction::Cascade;
+        if update || sets(on_delete) {
+            let what = if update { "UPDATE" } else { "DELETE" };
+            let text =
+                format!("invalid ON {what} action for foreign key constraint containing generated column");
+            return Err(CatalogError::invalid("42601", text));
+        }
+    }
     if let Some(other) = delete_columns.iter().position(|id| !ids.contains(id)) {
         let name = target.columns.iter().find(|column| column.id == delete_columns[other]);
         let text = format!(

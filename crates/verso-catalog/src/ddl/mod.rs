@@ -34,6 +34,7 @@ mod trigger;
 mod view;
 
 pub use alter::Rewrite;
+pub(crate) use alter::mentions;
 pub use comment::CommentOn;
 
 use std::sync::Arc;

@@ -185,6 +185,7 @@ impl Catalog {
                 not_null: column.not_null || column.serial || column.identity.is_some(),
                 default: column.default.clone(),
                 identity: column.identity,
+                generated: column.generated,
             };
             if column.serial {
                 let (sequence, default) = self.serial_sequence(

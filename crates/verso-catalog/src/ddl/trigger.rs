@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_storage::{TableLockMode, Txn};
 
-use super::alter::mentions;
+use super::mentions;
 use super::table::find_table;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, FunctionDef, Oid, TableDef};

@@ -166,6 +166,7 @@ impl CatalogRows {
                     'd' => Some(Identity::ByDefault),
                     _ => None,
                 },
+                generated: row.attgenerated.0 == 's',
             };
             columns.entry(row.attrelid).or_default().push(column);
         }
@@ -630,6 +631,7 @@ pub(crate) fn attribute_row(table: Oid, column: &ColumnDef) -> AttributeRow {
             Some(Identity::ByDefault) => 'd',
             None => ' ',
         }),
+        attgenerated: Letter(if column.generated { 's' } else { ' ' }),
     }
 }
 

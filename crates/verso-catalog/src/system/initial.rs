@@ -38,6 +38,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
             not_null: !nullable,
             default: None,
             identity: None,
+            generated: false,
         };
         TableShape { table: R::TABLE, columns: (1..).zip(R::columns()).map(column).collect() }
     }

@@ -151,6 +151,8 @@ system_row! {
         attisdropped: bool,
         /// `a` always, `d` by default, blank otherwise.
         attidentity: Letter,
+        /// `s` stored, blank otherwise.
+        attgenerated: Letter,
     }
 }
 

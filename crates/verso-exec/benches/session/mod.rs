@@ -12,8 +12,8 @@ use verso_exec::context::{
     AdvisoryCall, Binding, CatalogFunctions, Clock, CursorPlaces, Described, Identity, NoticeSink, Random,
     SequenceState, SettingAccess, Signals,
 };
-use verso_exec::plan::{Check, TypedExpr};
 use verso_exec::plan::{PlFunction, Plan, Statement, SubqueryTest};
+use verso_exec::plan::{RowRules, TypedExpr};
 use verso_exec::{EvalContext, ExecError, Notice, Runtime, Services};
 use verso_types::{SqlType, TimeZone, Value};
 
@@ -199,7 +199,7 @@ impl Binding for Session {
     fn trigger_condition(&self, _: &Arc<TriggerDef>, _: &Arc<TableDef>) -> Result<TypedExpr, ExecError> {
         nothing()
     }
-    fn row_checks(&self, _: &Arc<TableDef>) -> Result<Vec<Check>, ExecError> {
+    fn row_rules(&self, _: &Arc<TableDef>) -> Result<RowRules, ExecError> {
         nothing()
     }
     fn column_default(&self, _: &ColumnDef) -> Result<TypedExpr, ExecError> {

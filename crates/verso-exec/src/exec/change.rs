@@ -256,7 +256,7 @@ impl UpdateStatement {
         Self {
             scan,
             target_ids,
-            checks: RowChecks::new(&update.table, &targets, &update.checks, executor),
+            checks: RowChecks::new(&update.table, &targets, &update.rules, executor),
             keys: ForeignKeys::of_update(&update.table, &targets),
             triggers: Triggers::of(&update.table, &[(TriggerEvent::Update, &targets[..update.named])]),
             targets,
@@ -308,12 +308,19 @@ impl UpdateStatement {
             let rows = gathered.as_ref().unwrap_or_else(|| cursor.batch());
             values.eval(&cx.eval(), rows, batch)?;
             // the columns read, then the new values
-            let wanted = checks.has_conditions() || returning.is_some() || !keys.is_empty() || notes;
+            let wanted = checks.has_conditions()
+                || checks.generates()
+                || returning.is_some()
+                || !keys.is_empty()
+                || notes;
             let mut both = wanted.then(|| {
                 let mut both = rows.clone();
                 both.columns.extend(batch.columns.iter().cloned());
                 both
             });
+            if let Some(both) = &mut both {
+                checks.generate_values(cx, both, batch)?;
+            }
             let mut failed = None;
             let checked = checks.check(cx, batch, both.as_ref().unwrap_or(rows), |row| {
                 failed = Some(row);

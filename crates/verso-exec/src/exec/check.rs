@@ -1,4 +1,6 @@
-//! NOT NULL and CHECK of new rows, a batch at a time.
+//! What is done with new rows before they are stored, a batch at a time: generated columns, then NOT NULL and CHECK.
+//!
+//! Generated columns are computed behind BEFORE triggers, of what these made of the row.
 //!
 //! The error reported is the one that checking row by row meets first (F6): in a row NULLs come before conditions, columns
 //! in their order, conditions by name, as in PostgreSQL.
@@ -10,8 +12,8 @@ use verso_types::{Batch, Value, format_text};
 
 use super::ExecContext;
 use crate::error::{ExecError, Result};
-use crate::expr::{Executor, Predicate};
-use crate::plan::{Check, ExprKind, TypedExpr};
+use crate::expr::{Executor, ExprList, Predicate};
+use crate::plan::{Check, ExprKind, RowRules, TypedExpr};
 
 /// The checks of a statement, compiled.
 pub(crate) struct RowChecks {
@@ -20,12 +22,39 @@ pub(crate) struct RowChecks {
     not_null: Vec<(usize, usize)>,
     /// True where the condition is false.
     broken: Vec<(Arc<str>, Predicate)>,
+    generated: Option<Box<GeneratedColumns>>,
     selection: Vec<u32>,
+}
+
+/// The generated columns of a statement, compiled.
+struct GeneratedColumns {
+    exprs: ExprList,
+    /// Of each its place among the new values, and its index in `table.columns`.
+    places: Vec<(usize, usize)>,
+    batch: Batch,
+}
+
+impl GeneratedColumns {
+    fn new(targets: &[usize], rules: &RowRules, executor: Executor) -> Option<Box<GeneratedColumns>> {
+        let place = |column: usize| targets.iter().position(|target| *target == column);
+        let set: Vec<_> = rules
+            .generated
+            .iter()
+            .filter_map(|generated| Some((&generated.value, (place(generated.column)?, generated.column))))
+            .collect();
+        if set.is_empty() {
+            return None;
+        }
+        let exprs = ExprList::compile(set.iter().map(|(value, _)| *value), executor);
+        let batch = Batch::of_types(exprs.types());
+        let places = set.into_iter().map(|(_, place)| place).collect();
+        Some(Box::new(GeneratedColumns { exprs, places, batch }))
+    }
 }
 
 impl RowChecks {
     /// Checks of new values that are stored in `targets`, indexes into `table.columns`.
-    pub fn new(table: &Arc<TableDef>, targets: &[usize], checks: &[Check], executor: Executor) -> Self {
+    pub fn new(table: &Arc<TableDef>, targets: &[usize], rules: &RowRules, executor: Executor) -> Self {
         let broken = |check: &Check| {
             let arg = Box::new(check.condition.clone());
             let ty = check.condition.ty.clone();
@@ -40,7 +69,8 @@ impl RowChecks {
                 .enumerate()
                 .filter(|(_, target)| table.columns[*target].not_null)
                 .collect(),
-            broken: checks.iter().map(broken).collect(),
+            broken: rules.checks.iter().map(broken).collect(),
+            generated: GeneratedColumns::new(targets, rules, executor),
             selection: Vec::new(),
         }
     }
@@ -48,6 +78,41 @@ impl RowChecks {
     /// Whether conditions are checked.
     pub fn has_conditions(&self) -> bool {
         !self.broken.is_empty()
+    }
+
+    /// Whether there are generated columns among the new values.
+    pub fn generates(&self) -> bool {
+        self.generated.is_some()
+    }
+
+    /// Computes the generated columns of whole new rows.
+    pub fn generate_rows(&mut self, cx: &ExecContext<'_>, rows: &mut Batch) -> Result<()> {
+        let Some(generated) = &mut self.generated else { return Ok(()) };
+        let GeneratedColumns { exprs, places, batch } = &mut **generated;
+        exprs.eval(&cx.eval(), rows, batch)?;
+        for ((_, column), value) in places.iter().zip(&mut batch.columns) {
+            std::mem::swap(&mut rows.columns[*column], value);
+        }
+        Ok(())
+    }
+
+    /// Computes the generated columns of changed rows: `both` has what was read, then the new values, which stand in
+    /// `values` too.
+    pub fn generate_values(
+        &mut self,
+        cx: &ExecContext<'_>,
+        both: &mut Batch,
+        values: &mut Batch,
+    ) -> Result<()> {
+        let Some(generated) = &mut self.generated else { return Ok(()) };
+        let GeneratedColumns { exprs, places, batch } = &mut **generated;
+        exprs.eval(&cx.eval(), both, batch)?;
+        let first = both.columns.len() - values.columns.len();
+        for ((place, _), value) in places.iter().zip(&mut batch.columns) {
+            both.columns[first + place] = value.clone();
+            std::mem::swap(&mut values.columns[*place], value);
+        }
+        Ok(())
     }
 
     /// Checks a batch: `values` are those stored in the targets, `rows` what the conditions are over. `shown` makes the
@@ -59,7 +124,7 @@ impl RowChecks {
         rows: &Batch,
         shown: impl FnOnce(usize) -> Vec<Value>,
     ) -> Result<()> {
-        let Self { table, not_null, broken, selection } = self;
+        let Self { table, not_null, broken, selection, generated: _ } = self;
         let null = not_null
             .iter()
             .filter_map(|(at, target)| Some((values.columns.get(*at)?.nulls.iter().next()?, *target)))

@@ -70,7 +70,7 @@ impl ConflictClause {
                 batch: Batch::of_types(values.types()),
                 values,
                 filter: update.filter.as_ref().map(|filter| Predicate::compile(filter, executor)),
-                checks: RowChecks::new(table, &targets, &insert.checks, executor),
+                checks: RowChecks::new(table, &targets, &insert.rules, executor),
                 keys: ForeignKeys::of_update(table, &targets),
                 targets,
                 selection: Vec::new(),
@@ -173,6 +173,10 @@ impl ConflictClause {
                 }
                 after.clear();
                 after.push_row(&new, types)?;
+                update.take_values(&after);
+            }
+            if update.checks.generates() {
+                update.checks.generate_rows(cx, &mut after)?;
                 update.take_values(&after);
             }
             update.checks.check(cx, &update.batch, &after, |row| after.row(row, types))?;

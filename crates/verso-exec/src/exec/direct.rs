@@ -21,7 +21,11 @@ enum Source {
 impl DirectRow {
     /// `None` where the short way will not do for the statement, whose only row is `row`. Foreign keys are not looked at.
     pub(super) fn of(insert: &Insert, row: &[TypedExpr]) -> Option<DirectRow> {
-        let more = !insert.checks.is_empty() || insert.on_conflict.is_some() || insert.returning.is_some();
+        let rules = &insert.rules;
+        let more = !rules.checks.is_empty()
+            || !rules.generated.is_empty()
+            || insert.on_conflict.is_some()
+            || insert.returning.is_some();
         if more || insert.table.indexes.iter().any(|index| index.deferrable) {
             return None;
         }

@@ -96,7 +96,7 @@ impl InsertStatement {
             source,
             rows: Batch::of_types(&types),
             types,
-            checks: RowChecks::new(&insert.table, &all, &insert.checks, executor),
+            checks: RowChecks::new(&insert.table, &all, &insert.rules, executor),
             direct: direct.filter(|_| keys.is_empty() && triggers.is_none()),
             triggers,
             keys,
@@ -267,7 +267,7 @@ impl Target<'_> {
     }
 
     /// Sends on what is left.
-    fn rest(&mut self, cx: &ExecContext<'_>, rows: &Batch, sink: &mut dyn Sink) -> Result<()> {
+    fn rest(&mut self, cx: &ExecContext<'_>, rows: &mut Batch, sink: &mut dyn Sink) -> Result<()> {
         if rows.rows > 0 { self.insert(cx, rows, None, sink) } else { Ok(()) }
     }
 
@@ -276,7 +276,7 @@ impl Target<'_> {
     fn insert(
         &mut self,
         cx: &ExecContext<'_>,
-        rows: &Batch,
+        rows: &mut Batch,
         beside: Option<&Batch>,
         sink: &mut dyn Sink,
     ) -> Result<()> {
@@ -287,10 +287,11 @@ impl Target<'_> {
         if self.conflict.is_some() {
             for row in 0..rows.rows as u32 {
                 cx.check_cancelled()?;
-                self.insert_unless_there(cx, &rows.gather(&[row]), sink)?;
+                self.insert_unless_there(cx, &mut rows.gather(&[row]), sink)?;
             }
             return Ok(());
         }
+        self.checks.generate_rows(cx, rows)?;
         self.checks.check(cx, rows, rows, |row| rows.row(row, types))?;
         cx.tables.insert(self.table, rows)?;
         self.inserted(cx, rows, beside, sink)
@@ -313,9 +314,10 @@ impl Target<'_> {
             let mut one = Batch::of_types(types);
             one.push_row(&new, types)?;
             if self.conflict.is_some() {
-                self.insert_unless_there(cx, &one, sink)?;
+                self.insert_unless_there(cx, &mut one, sink)?;
                 continue;
             }
+            self.checks.generate_rows(cx, &mut one)?;
             self.checks.check(cx, &one, &one, |row| one.row(row, types))?;
             cx.tables.insert(self.table, &one)?;
             let beside = beside.map(|beside| beside.gather(&[row as u32]));
@@ -366,8 +368,15 @@ impl Target<'_> {
         sink.batch(batch)
     }
 
-    fn insert_unless_there(&mut self, cx: &ExecContext<'_>, row: &Batch, sink: &mut dyn Sink) -> Result<()> {
+    fn insert_unless_there(
+        &mut self,
+        cx: &ExecContext<'_>,
+        row: &mut Batch,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
         let types = self.types;
+        self.checks.generate_rows(cx, row)?;
+        let row = &*row;
         self.checks.check(cx, row, row, |row_number| row.row(row_number, types))?;
         let Some(conflict) = self.conflict else { return Ok(()) };
         match conflict.apply(cx, row, types, self.triggers)? {

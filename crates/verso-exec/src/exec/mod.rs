@@ -56,7 +56,9 @@ mod with;
 
 pub use access::reads_whole;
 pub use context::{ExecContext, ExternalRows};
-pub use foreign::{check_deferred_key, check_foreign_key, checks_over, keep_others, key_columns_read};
+pub use foreign::{
+    check_deferred_key, check_foreign_key, keep_others, key_columns_read, rules_over, set_generated,
+};
 pub use probe::{Measured, Probes};
 pub(crate) use source::cast_row;
 pub use statement::{Compiled, Sink, execute};

@@ -34,7 +34,8 @@ pub use routine::{
     PlReturn, PlStatement, PlStatementKind, PlTrigger, PlVariable, RaiseLevel, TriggerFact,
 };
 pub use statement::{
-    Check, ConflictUpdate, Delete, Insert, Merge, MergeAction, OnConflict, Returning, Statement, Update,
+    Check, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict, Returning, RowRules,
+    Statement, Update,
 };
 pub use verso_types::CastKind;
 pub use window::{FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFrame, WindowFunction};

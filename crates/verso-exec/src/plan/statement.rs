@@ -34,14 +34,32 @@ pub struct Insert {
     pub values: Vec<TypedExpr>,
     /// The source reads what the statement writes, so its rows are collected first (rule T2).
     pub spool: bool,
-    /// The table's CHECK constraints, by name; over the full new row.
-    pub checks: Vec<Check>,
+    /// What becomes of the full new row.
+    pub rules: RowRules,
     /// ON CONFLICT.
     pub on_conflict: Option<Box<OnConflict>>,
     /// Over the full new row; with `returns_old` then the row that was there before it, NULLs where it is inserted.
     pub returning: Option<Returning>,
     /// RETURNING needs the row that DO UPDATE has changed.
     pub returns_old: bool,
+}
+
+/// What is computed of a new row before it is stored, and what it has to fulfil.
+#[derive(Clone, Debug, Default)]
+pub struct RowRules {
+    /// The CHECK constraints, by name.
+    pub checks: Vec<Check>,
+    /// The generated columns.
+    pub generated: Vec<Generated>,
+}
+
+/// A generated column.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// Index into `table.columns`.
+    pub column: usize,
+    /// Its value, cast to its type.
+    pub value: TypedExpr,
 }
 
 /// A CHECK constraint.
@@ -82,7 +100,7 @@ impl Insert {
             source,
             values,
             spool: false,
-            checks: Vec::new(),
+            rules: RowRules::default(),
             on_conflict: None,
             returning: None,
             returns_old: false,
@@ -109,9 +127,9 @@ pub struct Update {
     pub assignments: Vec<(usize, TypedExpr)>,
     /// How many of them the statement names; behind those, columns keep their values, for triggers that may set them.
     pub named: usize,
-    /// The CHECK constraints that the assignments may break, by name; over the read columns followed by the assigned
-    /// values in the order of `assignments`.
-    pub checks: Vec<Check>,
+    /// The CHECK constraints that the assignments may break, and the generated columns among the assignments; over the
+    /// read columns followed by the assigned values in the order of `assignments`.
+    pub rules: RowRules,
     /// Over the read columns followed by the assigned values in the order of `assignments`.
     pub returning: Option<Returning>,
 }

@@ -70,6 +70,8 @@ pub enum TableElement {
         indexes: bool,
         /// INCLUDING IDENTITY.
         identity: bool,
+        /// INCLUDING GENERATED.
+        generated: bool,
     },
 }
 
@@ -88,6 +90,8 @@ pub struct ColumnDefinition {
     pub serial: bool,
     /// GENERATED … AS IDENTITY, with the options of its sequence.
     pub identity: Option<(Identity, Box<CreateSequence>)>,
+    /// GENERATED ALWAYS AS (…) STORED, with the expression's text.
+    pub generated: Option<(Expr, String)>,
     /// Its constraints.
     pub constraints: Vec<ConstraintDefinition>,
 }
@@ -165,6 +169,10 @@ pub enum AlterAction {
     NotNull { column: Name, not_null: bool },
     /// `ALTER COLUMN column SET DEFAULT default | DROP DEFAULT`.
     Default { column: Name, default: Option<(Expr, String)> },
+    /// `ALTER COLUMN column SET EXPRESSION AS (expression)`.
+    SetExpression { column: Name, expression: (Expr, String) },
+    /// `ALTER COLUMN column DROP EXPRESSION [IF EXISTS]`.
+    DropExpression { column: Name, if_exists: bool },
     /// `ADD constraint`.
     AddConstraint(ConstraintDefinition),
     /// `DROP CONSTRAINT [IF EXISTS] name [CASCADE]`.

@@ -19,7 +19,9 @@ mod found;
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
-use verso_exec::exec::{TriggerEvent, checks_over, keep_others, key_columns_read, triggers_change_rows};
+use verso_exec::exec::{
+    TriggerEvent, keep_others, key_columns_read, rules_over, set_generated, triggers_change_rows,
+};
 use verso_exec::plan::{Delete, ExprKind as K, Returning, TypedExpr, Update};
 
 use super::Binder;
@@ -57,6 +59,8 @@ impl Binder<'_> {
         let mut filter = self.filter(update.filter.as_ref(), scope)?;
         let mut rows = Vec::new();
         let mut assignments = self.assignments(&update.assignments, &table, scope, Some(&mut rows))?;
+        let rules = self.row_rules(&table)?;
+        set_generated(&mut assignments, &rules);
         // RETURNING sees the new values: of assigned columns those assigned, of others those read.
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let shift = table.columns.len();
@@ -77,13 +81,15 @@ impl Binder<'_> {
                 });
             }
         }
-        let checks = self.checks(&table)?;
         let mut needed = key_columns_read(&table, Some(&assigned));
-        for check in &checks {
+        for check in &rules.checks {
             let used = columns_of(&check.condition);
             if used.iter().any(|column| assigned.contains(column)) {
                 needed.extend(used.into_iter().filter(|column| !assigned.contains(column)));
             }
+        }
+        for generated in rules.generated.iter().filter(|generated| assigned.contains(&generated.column)) {
+            needed.extend(columns_of(&generated.value).into_iter().filter(|one| !assigned.contains(one)));
         }
         kept.extend(needed.into_iter().map(|at| TypedExpr::column(at, table.columns[at].ty.clone())));
         let values = assignments.iter_mut().map(|(_, value)| value);
@@ -97,7 +103,7 @@ impl Binder<'_> {
                 });
             }
         }
-        let checks = checks_over(checks, &columns, &assigned);
+        let rules = rules_over(rules, &columns, &assigned);
         Ok(Some(Update {
             table,
             columns,
@@ -106,7 +112,7 @@ impl Binder<'_> {
             filter,
             named: assignments.len(),
             assignments,
-            checks,
+            rules,
             returning,
         }))
     }
@@ -125,6 +131,8 @@ impl Binder<'_> {
         let mut sources = Vec::new();
         let mut assignments =
             self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
+        let rules = self.row_rules(&table)?;
+        set_generated(&mut assignments, &rules);
         let named = assignments.len();
         if triggers_change_rows(&table, TriggerEvent::Update) {
             keep_others(&mut assignments, &table);
@@ -151,7 +159,7 @@ impl Binder<'_> {
             returned = take_early(returning, read);
             read += returned.len();
         }
-        let checks = checks_over(self.checks(&table)?, &(0..read).collect::<Vec<_>>(), &assigned);
+        let rules = rules_over(rules, &(0..read).collect::<Vec<_>>(), &assigned);
         let columns = (0..table.columns.len()).collect();
         let joined = Some(found.plan(values, returned));
         Ok(Update {
@@ -162,7 +170,7 @@ impl Binder<'_> {
             filter: None,
             assignments,
             named,
-            checks,
+            rules,
             returning,
         })
     }

@@ -50,6 +50,8 @@ pub enum Clause {
     Default,
     /// CHECK.
     Check,
+    /// The expression of a generated column.
+    Generated,
     /// USING of ALTER COLUMN … TYPE.
     Transform,
     /// WHERE of COPY.
@@ -80,6 +82,7 @@ impl Clause {
             Clause::JoinOn => "JOIN conditions",
             Clause::Default => "DEFAULT expressions",
             Clause::Check => "check constraints",
+            Clause::Generated => "column generation expressions",
             Clause::TriggerWhen => "trigger WHEN conditions",
             Clause::Transform => "transform expressions",
             Clause::CopyWhere => "COPY FROM WHERE conditions",

@@ -9,6 +9,7 @@ use verso_types::SqlType;
 use super::Binder;
 use super::context::{Clause, Context};
 use super::dml::table_scope;
+use super::walk::columns_of;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, QualifiedName};
 
@@ -42,6 +43,13 @@ impl Binder<'_> {
             // Over the full new row, defaults included.
             let scope = table_scope(&table, None);
             let bound = self.expr(filter, &mut Context::new(&scope, Clause::CopyWhere))?;
+            if let Some(at) = columns_of(&bound).into_iter().find(|at| table.columns[*at].generated) {
+                let text = "generated columns are not supported in COPY FROM WHERE conditions";
+                let detail = format!("Column \"{}\" is a generated column.", table.columns[at].name);
+                return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text)
+                    .with_detail(detail)
+                    .at(filter.at.start));
+            }
             let predicate = self.boolean(bound, filter.at.start, "WHERE")?;
             let own = |(n, column): (usize, &ColumnDef)| TypedExpr::column(n, column.ty.clone());
             let row = table.columns.iter().enumerate().map(own).collect();
@@ -50,8 +58,8 @@ impl Binder<'_> {
             let input = Box::new(Plan::Project { input: Box::new(source), exprs, names });
             source = Plan::Filter { input, predicate };
         }
-        let checks = self.checks(&table)?;
-        Ok((Insert { checks, ..Insert::plain(table, source, values) }, types))
+        let rules = self.row_rules(&table)?;
+        Ok((Insert { rules, ..Insert::plain(table, source, values) }, types))
     }
 
     /// COPY TO of a table.
@@ -65,7 +73,7 @@ impl Binder<'_> {
 /// The columns that are named, or all.
 fn choose(table: &TableDef, names: &[&str]) -> Result<Vec<usize>, SqlError> {
     if names.is_empty() {
-        return Ok((0..table.columns.len()).collect());
+        return Ok((0..table.columns.len()).filter(|at| !table.columns[*at].generated).collect());
     }
     let mut chosen = Vec::with_capacity(names.len());
     for name in names {
@@ -73,6 +81,11 @@ fn choose(table: &TableDef, names: &[&str]) -> Result<Vec<usize>, SqlError> {
             let text = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
             SqlError::new(sqlstate::UNDEFINED_COLUMN, text)
         })?;
+        if table.columns[index].generated {
+            let text = format!("column \"{name}\" is a generated column");
+            return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text)
+                .with_detail("Generated columns cannot be used in COPY."));
+        }
         if chosen.contains(&index) {
             let text = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text));

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, Relation, TableDef};
-use verso_exec::exec::{TriggerEvent, keep_others, triggers_change_rows};
-use verso_exec::plan::{Check, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, SetCall, TypedExpr};
+use verso_exec::exec::{TriggerEvent, keep_others, set_generated, triggers_change_rows};
+use verso_exec::plan::{
+    Check, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, RowRules, SetCall, TypedExpr,
+};
 use verso_types::SqlType;
 
 use super::Binder;
@@ -54,9 +56,11 @@ impl Binder<'_> {
         let spool = reads(&source, &table)
             || triggers_change_rows(&table, TriggerEvent::Insert)
                 && source.any(&mut |part| matches!(part, Plan::TableScan { .. }));
-        let checks = self.checks(&table)?;
+        let rules = self.row_rules(&table)?;
         let on_conflict = match &insert.on_conflict {
-            Some(clause) => Some(Box::new(self.on_conflict(clause, &table, insert.alias.as_ref())?)),
+            Some(clause) => {
+                Some(Box::new(self.on_conflict(clause, &table, &rules, insert.alias.as_ref())?))
+            }
             None => None,
         };
         // Without DO UPDATE there is no row before.
@@ -71,9 +75,14 @@ impl Binder<'_> {
                 Returned::Other(_) | Returned::Action => TypedExpr::null(ty.clone()),
             })
         });
-        let mut insert = Insert { table, source, values, spool, checks, on_conflict, returning, returns_old };
+        let mut insert = Insert { table, source, values, spool, rules, on_conflict, returning, returns_old };
         read_at_start(&mut insert, self.planning())?;
         Ok(insert)
+    }
+
+    /// The CHECK constraints and the generated columns of a table, over full rows.
+    pub fn row_rules(&self, table: &TableDef) -> Result<RowRules, SqlError> {
+        Ok(RowRules { checks: self.checks(table)?, generated: self.generated(table)? })
     }
 
     /// The CHECK constraints of a table, by name, over full rows.
@@ -94,6 +103,7 @@ impl Binder<'_> {
         &self,
         clause: &syntax::OnConflict,
         table: &Arc<TableDef>,
+        rules: &RowRules,
         alias: Option<&Name>,
     ) -> Result<OnConflict, SqlError> {
         let unique = || table.indexes.iter().filter(|index| index.unique);
@@ -143,6 +153,7 @@ impl Binder<'_> {
         let scope = table_scope(table, alias).with_second("excluded");
         let filter = self.filter(update.filter.as_ref(), &scope)?;
         let mut assignments = self.assignments(&update.assignments, table, &scope, None)?;
+        set_generated(&mut assignments, rules);
         let named = assignments.len();
         if triggers_change_rows(table, TriggerEvent::Update) {
             keep_others(&mut assignments, table);
@@ -181,6 +192,7 @@ impl Binder<'_> {
                 let column = &table.columns[*index];
                 values.push(match &expr.kind {
                     ExprKind::Default => self.column_default(table, *index)?,
+                    _ if column.generated => return Err(refuse_generated(column)),
                     _ if column.identity == Some(Identity::Always) && insert.overriding != Some(true) => {
                         if insert.overriding != Some(false) {
                             return Err(refuse_identity(column));
@@ -222,6 +234,9 @@ impl Binder<'_> {
             _ => query.at.start,
         };
         check_width(width, columns, insert, Some(extra))?;
+        if let Some(index) = columns[..width].iter().find(|index| table.columns[**index].generated) {
+            return Err(refuse_generated(&table.columns[*index]));
+        }
         let always = |index: &&usize| table.columns[**index].identity == Some(Identity::Always);
         if let Some(index) = columns[..width].iter().find(always)
             && insert.overriding != Some(true)
@@ -305,6 +320,12 @@ pub(super) fn refuse_identity(column: &ColumnDef) -> SqlError {
     SqlError::new("428C9", text)
         .with_detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
         .with_hint("Use OVERRIDING SYSTEM VALUE to override.")
+}
+
+/// Refuses a value for a generated column.
+pub(super) fn refuse_generated(column: &ColumnDef) -> SqlError {
+    let text = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+    SqlError::new("428C9", text).with_detail(format!("Column \"{}\" is a generated column.", column.name))
 }
 
 /// The columns an INSERT names, or all.

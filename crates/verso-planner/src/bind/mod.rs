@@ -23,6 +23,7 @@
 //! | [`recursive`] | which queries of WITH read themselves, and where they may |
 //! | [`search`] | SEARCH and CYCLE |
 //! | [`copy`] | COPY |
+//! | [`generated`] | generated columns, and what they may depend on |
 //! | [`dml`], [`change`], [`merge`] | INSERT; UPDATE, DELETE; MERGE |
 //! | [`returning`] | RETURNING |
 //! | [`start`] | queries of an INSERT over its own table |
@@ -48,6 +49,7 @@ mod copy;
 mod dml;
 mod expr;
 mod from;
+mod generated;
 mod grouping;
 mod interval;
 mod json;
@@ -98,6 +100,7 @@ use crate::rewrite::{Planning, Rules};
 use verso_parser::syntax;
 
 pub(crate) use coerce::exactly;
+pub use generated::columns_in_scope;
 pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_function;
@@ -254,9 +257,12 @@ impl<'c> Binder<'c> {
         self.settle(bound, expr.at.start)
     }
 
-    /// The default that a column has in the catalog; NULL where it has none.
+    /// The default that a column has in the catalog; NULL where it has none, and where it is generated.
     pub fn stored_default(&self, column: &ColumnDef) -> Result<TypedExpr, SqlError> {
-        let Some(text) = &column.default else { return Ok(TypedExpr::null(column.ty.clone())) };
+        let text = match &column.default {
+            Some(text) if !column.generated => text,
+            _ => return Ok(TypedExpr::null(column.ty.clone())),
+        };
         if let Some(plain) = self.plain_names() {
             return Binder { catalog: &plain, ..self.clone() }.stored_default(column);
         }

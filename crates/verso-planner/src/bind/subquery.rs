@@ -30,6 +30,7 @@ impl Binder<'_> {
     ) -> Result<(Plan, Vec<TypedExpr>), SqlError> {
         let refused = match cx.clause {
             Clause::Default => Some("DEFAULT expression"),
+            Clause::Generated => Some("column generation expression"),
             Clause::TriggerWhen => Some("trigger WHEN condition"),
             Clause::CopyWhere => Some("COPY FROM WHERE condition"),
             _ => None,

@@ -33,9 +33,17 @@ fn binder<'b>(views: &'b Views<'_>, catalog: &'b Arc<CatalogSnapshot>) -> Binder
 pub(super) fn default_text(
     views: &Views<'_>,
     catalog: &Arc<CatalogSnapshot>,
+    table: &Arc<TableDef>,
     column: &ColumnDef,
 ) -> Option<String> {
     let stored = column.default.as_deref()?;
+    if column.generated {
+        let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
+        let bound = binder(views, catalog).stored_generation(column, table);
+        return Some(
+            bound.map_or_else(|_| stored.to_string(), |bound| deparse::expression(&bound, &names, false)),
+        );
+    }
     if let Some(number) = number_text(views, catalog, stored) {
         return Some(number);
     }

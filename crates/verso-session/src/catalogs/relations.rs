@@ -216,6 +216,7 @@ struct Attribute<'a> {
     not_null: bool,
     has_default: bool,
     identity: &'static str,
+    generated: &'static str,
 }
 
 impl Attribute<'_> {
@@ -240,7 +241,7 @@ impl Attribute<'_> {
             Value::Bool(self.has_default),
             Value::Bool(false),
             Value::text(self.identity),
-            Value::text(""),
+            Value::text(self.generated),
             Value::Bool(false),
             Value::Bool(true),
             Value::Int2(0),
@@ -267,6 +268,7 @@ impl Attribute<'_> {
                 Some(Identity::ByDefault) => "d",
                 None => "",
             },
+            generated: if column.generated { "s" } else { "" },
         }
     }
 }
@@ -283,6 +285,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                 not_null: column.not_null,
                 has_default: false,
                 identity: "",
+                generated: "",
             };
             attribute.row()
         };
@@ -320,6 +323,7 @@ fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
             not_null: false,
             has_default: false,
             identity: "",
+            generated: "",
         };
         rows.push(attribute.row());
     }
@@ -338,6 +342,7 @@ fn of_sequence(sequence: &SequenceDef) -> Vec<Vec<Value>> {
             not_null: true,
             has_default: false,
             identity: "",
+            generated: "",
         };
         attribute.row()
     };
@@ -366,7 +371,7 @@ pub(super) fn defaults(
                 number(default_oid(table.oid, column.id)),
                 oid(table.oid),
                 Value::Int2(attnum(column.id)),
-                super::definitions::default_text(views, catalog, column)
+                super::definitions::default_text(views, catalog, &table, column)
                     .map_or(Value::Null, |text| Value::text(&text)),
             ]);
         }

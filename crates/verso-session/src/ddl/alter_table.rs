@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use verso_catalog::{ConstraintKind, NewConstraintKind, TableChange, TableDef};
+use verso_catalog::{ColumnDef, ConstraintKind, NewConstraintKind, TableChange, TableDef};
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use verso_parser::syntax::{
     AlterAction, AlterTable, ColumnDefinition, ConstraintDefinition, DropKind, Expr, Name, QualifiedName,
 };
-use verso_planner::bind::Binder;
+use verso_planner::bind::{Binder, columns_in_scope};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
@@ -78,6 +78,24 @@ impl Schema<'_> {
                 };
                 TableChange::Default { column: text(column), default }
             }
+            AlterAction::SetExpression { column, expression: (expr, kept) } => {
+                let at = table.column(&column.text);
+                let ty = at.map_or(SqlType::Text, |at| table.columns[at].ty.clone());
+                let scope = columns_in_scope(&table);
+                let bind =
+                    |binder: &Binder<'_>| binder.generation(expr, &table.name, &scope, (&column.text, &ty));
+                let (kept, value) = binder.kept_text(expr, kept, bind)?;
+                let change = TableChange::Expression { column: text(column), expression: Some(kept.into()) };
+                return self.rewrite(name, &change, |_| Ok(Some(value)));
+            }
+            AlterAction::DropExpression { column, if_exists } => {
+                let generated = table.column(&column.text).map(|at| table.columns[at].generated);
+                if *if_exists && generated == Some(false) {
+                    self.skip_part("00000", "column", column, &table, "is not a generated column");
+                    return Ok(());
+                }
+                TableChange::Expression { column: text(column), expression: None }
+            }
             AlterAction::AddConstraint(constraint) => {
                 return self.add_constraint(&binder, name, &table, constraint);
             }
@@ -124,11 +142,20 @@ impl Schema<'_> {
             self.skip_part(sqlstate::DUPLICATE_COLUMN, "column", &column.name, table, "already exists");
             return Ok(());
         }
-        let new = self.new_column(binder, column)?;
+        let mut new = self.new_column(binder, &table.name, column)?;
+        let mut value = None;
+        if let Some((expr, text)) = &column.generated {
+            let scope = columns_in_scope(table);
+            let of = (&*column.name.text, &column.ty);
+            let bind = |binder: &Binder<'_>| binder.generation(expr, &table.name, &scope, of);
+            let (text, bound) = binder.kept_text(expr, text, bind)?;
+            new.default = Some(text.into());
+            value = Some(bound);
+        }
         let default = column.default.as_ref();
         let default =
             default.map(|(expr, _)| binder.default_value(expr, &column.name.text, &column.ty)).transpose()?;
-        self.rewrite(name, &TableChange::AddColumn(new), |_| Ok(default))?;
+        self.rewrite(name, &TableChange::AddColumn(new), |_| Ok(value.or(default)))?;
         for constraint in &column.constraints {
             let action = AlterAction::AddConstraint(constraint.clone());
             self.frame.inside(|frame| Schema { frame }.alter_action(name, &action))?;
@@ -170,8 +197,19 @@ impl Schema<'_> {
         using: Option<&Expr>,
     ) -> Result<(), Failure> {
         let change = TableChange::ColumnType { column: text(column), ty: ty.clone() };
-        let using = using.map(|using| binder.conversion(using, table)).transpose()?;
         let at = table.column(&column.text);
+        if let Some(generated) = at.map(|at| &table.columns[at]).filter(|column| column.generated) {
+            if let Some(using) = using {
+                let text = "cannot specify USING when altering type of generated column";
+                let detail = format!("Column \"{}\" is a generated column.", column.text);
+                let code = "42611";
+                return Err(SqlError::new(code, text).with_detail(detail).at(using.at.start).into());
+            }
+            let other = ColumnDef { ty: ty.clone(), ..generated.clone() };
+            let value = binder.stored_generation(&other, table)?;
+            return self.rewrite(name, &change, |_| Ok(Some(value)));
+        }
+        let using = using.map(|using| binder.conversion(using, table)).transpose()?;
         self.rewrite(name, &change, |old| {
             let at = at.unwrap_or_default();
             let own = || TypedExpr::column(at, old.columns[at].ty.clone());
@@ -230,7 +268,12 @@ fn rename_column(table: &TableDef, column: &Name, to: &Name) -> TableChange {
         let condition = trigger.condition.as_deref()?;
         Some((trigger.oid, verso_parser::rename_column(condition, &column.text, &to.text).into()))
     });
+    let generated = table.generated_from(&column.text).filter_map(|other| {
+        let renamed = verso_parser::rename_column(other.default.as_deref()?, &column.text, &to.text);
+        Some((other.id, renamed.into()))
+    });
     TableChange::RenameColumn {
+        generated: generated.collect(),
         column: text(column),
         to: text(to),
         checks: checks.collect(),

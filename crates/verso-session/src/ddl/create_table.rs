@@ -41,13 +41,13 @@ impl Schema<'_> {
                         let text = format!("column \"{}\" specified more than once", column.name.text);
                         return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text).into());
                     }
-                    new.columns.push(self.new_column(binder, column)?);
+                    new.columns.push(self.new_column(binder, &create.name.name.text, column)?);
                     constraints.extend(&column.constraints);
                 }
                 TableElement::Constraint(constraint) => constraints.push(constraint),
-                TableElement::Like { table, defaults, constraints, indexes, identity } => {
+                TableElement::Like { table, defaults, constraints, indexes, identity, generated } => {
                     let table = binder.table(table)?;
-                    copy_columns(&table, &mut new, *defaults, *identity);
+                    copy_columns(&table, &mut new, *defaults, *identity, *generated);
                     copy_constraints(&table, &mut new, *constraints, *indexes);
                     if *indexes {
                         copied_indexes.extend(plain_indexes(&table, &place, &create.name));
@@ -57,6 +57,7 @@ impl Schema<'_> {
         }
         let columns: Vec<(Arc<str>, SqlType)> =
             new.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        self.bind_generated(binder, create, &mut new)?;
         for constraint in constraints {
             let made = self.new_constraint(binder, (&place, &new.name), &columns, constraint)?;
             new.constraints.push(made);
@@ -76,15 +77,58 @@ impl Schema<'_> {
         Ok(tag("CREATE TABLE"))
     }
 
-    /// A column, of a new table or to be added to one.
+    /// Binds the expressions of generated columns, which see all columns of the table.
+    fn bind_generated(
+        &self,
+        binder: &Binder<'_>,
+        create: &CreateTable,
+        new: &mut NewTable,
+    ) -> Result<(), Failure> {
+        let scope: Vec<_> = new
+            .columns
+            .iter()
+            .map(|column| (Arc::clone(&column.name), column.ty.clone(), column.generated))
+            .collect();
+        for element in &create.elements {
+            let TableElement::Column(ColumnDefinition { name, generated: Some((expr, text)), .. }) = element
+            else {
+                continue;
+            };
+            let Some(column) = new.columns.iter_mut().find(|column| *column.name == *name.text) else {
+                continue;
+            };
+            let ty = column.ty.clone();
+            let bind = |binder: &Binder<'_>| binder.generation(expr, &new.name, &scope, (&name.text, &ty));
+            column.default = Some(binder.kept_text(expr, text, bind)?.0.into());
+        }
+        Ok(())
+    }
+
+    /// A column, of a new table or to be added to one; the expression of a generated one is not bound yet.
     pub(super) fn new_column(
         &self,
         binder: &Binder<'_>,
+        table: &str,
         column: &ColumnDefinition,
     ) -> Result<NewColumn, Failure> {
         let mut new = NewColumn::new(column.name.text.as_str(), column.ty.clone());
         new.not_null = column.not_null;
         new.serial = column.serial;
+        if let Some((expr, _)) = &column.generated {
+            let other = match (column.default.is_some() || column.serial, column.identity.is_some()) {
+                (true, _) => Some("default"),
+                (_, true) => Some("identity"),
+                _ => None,
+            };
+            if let Some(other) = other {
+                let name = &column.name.text;
+                let text = format!(
+                    "both {other} and generation expression specified for column \"{name}\" of table \"{table}\""
+                );
+                return Err(SqlError::syntax(text).at(expr.at.start).into());
+            }
+            new.generated = true;
+        }
         if let Some((expr, text)) = &column.default {
             if column.serial || column.identity.is_some() {
                 let both = if column.serial { "default values" } else { "default and identity" };

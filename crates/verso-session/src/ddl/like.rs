@@ -10,7 +10,13 @@ use super::text;
 use verso_parser::syntax::QualifiedName;
 
 /// Adds the columns of a table.
-pub(super) fn copy_columns(table: &TableDef, new: &mut NewTable, defaults: bool, identity: bool) {
+pub(super) fn copy_columns(
+    table: &TableDef,
+    new: &mut NewTable,
+    defaults: bool,
+    identity: bool,
+    generated: bool,
+) {
     for column in &table.columns {
         let mut copy = NewColumn::new(Arc::clone(&column.name), column.ty.clone());
         copy.not_null = column.not_null;
@@ -18,7 +24,9 @@ pub(super) fn copy_columns(table: &TableDef, new: &mut NewTable, defaults: bool,
             copy.identity = identity.then_some(kind);
             copy.serial = identity;
         } else {
-            copy.default = column.default.clone().filter(|_| defaults);
+            let taken = if column.generated { generated } else { defaults };
+            copy.default = column.default.clone().filter(|_| taken);
+            copy.generated = column.generated && generated;
         }
         new.columns.push(copy);
     }

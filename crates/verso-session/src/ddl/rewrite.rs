@@ -46,7 +46,10 @@ impl Schema<'_> {
         let mut values = Vec::new();
         for column in &new.columns {
             let before = old.columns.iter().position(|known| known.id == column.id);
-            let changed = before.is_none_or(|before| old.columns[before].ty != column.ty);
+            let changed = before.is_none_or(|before| {
+                let before = &old.columns[before];
+                before.ty != column.ty || before.generated && before.default != column.default
+            });
             values.push(match (changed, before) {
                 (false, Some(before)) => TypedExpr::column(before, column.ty.clone()),
                 _ => match value.take() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, FunctionLanguage, TableDef, TriggerDef};
 use verso_exec::context::{Binding, Described};
 use verso_exec::error::{ExecError, Raised};
-use verso_exec::plan::{Check, PlFunction, Statement as Bound, TypedExpr};
+use verso_exec::plan::{PlFunction, RowRules, Statement as Bound, TypedExpr};
 use verso_types::SqlType;
 
 use super::Services;
@@ -77,8 +77,8 @@ impl Binding for Services {
         self.bound(|binder| binder.stored_trigger_condition(trigger, table))
     }
 
-    fn row_checks(&self, table: &Arc<TableDef>) -> Result<Vec<Check>, ExecError> {
-        self.bound(|binder| binder.checks(table))
+    fn row_rules(&self, table: &Arc<TableDef>) -> Result<RowRules, ExecError> {
+        self.bound(|binder| binder.row_rules(table))
     }
 
     fn column_default(&self, column: &ColumnDef) -> Result<TypedExpr, ExecError> {

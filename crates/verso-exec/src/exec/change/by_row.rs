@@ -35,7 +35,7 @@ impl UpdateStatement {
                 for (target, value) in targets.iter().zip(batch.row(row, &value_types)) {
                     new[*target] = value;
                 }
-                let Some(new) = triggers.before_row(cx, event, Some(&old), Some(new))? else { continue };
+                let Some(mut new) = triggers.before_row(cx, event, Some(&old), Some(new))? else { continue };
                 if cursor.whole_row(&table, place).is_none_or(|now| now != old) {
                     return Err(changed_by_trigger(event));
                 }
@@ -44,6 +44,12 @@ impl UpdateStatement {
                 one.push_row(&set, &value_types)?;
                 let mut both = rows.gather(&[row as u32]);
                 both.columns.extend(one.columns.iter().cloned());
+                if checks.generates() {
+                    checks.generate_values(cx, &mut both, &mut one)?;
+                    for (target, value) in targets.iter().zip(one.row(0, &value_types)) {
+                        new[*target] = value;
+                    }
+                }
                 checks.check(cx, &one, &both, |_| new.clone())?;
                 cursor.update(Some(&[place]), target_ids, &one, None)?;
                 count += 1;

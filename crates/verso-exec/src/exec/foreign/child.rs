@@ -15,7 +15,9 @@ use super::parent::key_text;
 use super::{foreign, key_columns_read, positions};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, Predicate};
-use crate::plan::{Check, Delete, ExprKind, IndexAccess, KeyMatch, Plan, TypedExpr, Update};
+use crate::plan::{
+    Check, Delete, ExprKind, Generated, IndexAccess, KeyMatch, Plan, RowRules, TypedExpr, Update,
+};
 
 /// The referencing side of a foreign key.
 pub(super) struct Child {
@@ -159,16 +161,18 @@ impl Child {
         cx: &ExecContext<'_>,
         mut assignments: Vec<(usize, TypedExpr)>,
     ) -> Result<UpdateStatement> {
+        let rules = cx.services.binding.row_rules(&self.table)?;
+        set_generated(&mut assignments, &rules);
         let named = assignments.len();
         if triggers_change_rows(&self.table, TriggerEvent::Update) {
             keep_others(&mut assignments, &self.table);
         }
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
-        let checks = cx.services.binding.row_checks(&self.table)?;
         let mut columns = key_columns_read(&self.table, Some(&assigned));
         columns.extend(&self.columns);
-        for check in &checks {
-            check.condition.any(&mut |part| {
+        let conditions = rules.checks.iter().map(|check| &check.condition);
+        for expr in conditions.chain(rules.generated.iter().map(|generated| &generated.value)) {
+            expr.any(&mut |part| {
                 if let ExprKind::Column(column) = part.kind {
                     columns.push(column);
                 }
@@ -182,7 +186,7 @@ impl Child {
             filter: Some(self.filter(&columns)),
             joined: None,
             access: self.access(),
-            checks: checks_over(checks, &columns, &assigned),
+            rules: rules_over(rules, &columns, &assigned),
             columns,
             assignments,
             named,
@@ -197,15 +201,43 @@ impl Child {
 pub fn keep_others(assignments: &mut Vec<(usize, TypedExpr)>, table: &TableDef) {
     for (at, column) in table.columns.iter().enumerate() {
         if !assignments.iter().any(|(assigned, _)| *assigned == at) {
-            assignments.push((at, TypedExpr::column(at, column.ty.clone())));
+            // Triggers do not see what is computed behind them.
+            let value = match column.generated {
+                true => TypedExpr::null(column.ty.clone()),
+                false => TypedExpr::column(at, column.ty.clone()),
+            };
+            assignments.push((at, value));
         }
     }
 }
 
-/// Checks over full rows as checks over the columns read, then the values assigned; those that the assignments cannot
-/// break are left out.
+/// Adds the generated columns that follow from assigned ones; their values are computed when the others are there.
+pub fn set_generated(assignments: &mut Vec<(usize, TypedExpr)>, rules: &RowRules) {
+    let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+    for Generated { column, value } in &rules.generated {
+        let follows = value
+            .any(&mut |part| matches!(part.kind, ExprKind::Column(column) if assigned.contains(&column)));
+        if follows && !assigned.contains(column) {
+            assignments.push((*column, TypedExpr::null(value.ty.clone())));
+        }
+    }
+}
+
+/// Rules for full rows as rules over the columns read, then the values assigned; checks that the assignments cannot
+/// break, and generated columns that are not among them, are left out.
 #[must_use]
-pub fn checks_over(checks: Vec<Check>, read: &[usize], assigned: &[usize]) -> Vec<Check> {
+pub fn rules_over(rules: RowRules, read: &[usize], assigned: &[usize]) -> RowRules {
+    let mut generated = rules.generated;
+    generated.retain(|generated| assigned.contains(&generated.column));
+    let place = &mut |column: usize| match assigned.iter().position(|one| *one == column) {
+        Some(n) => read.len() + n,
+        None => read.iter().position(|one| *one == column).unwrap_or_default(),
+    };
+    generated.iter_mut().for_each(|generated| renumber(&mut generated.value, place));
+    RowRules { checks: checks_over(rules.checks, read, assigned), generated }
+}
+
+fn checks_over(checks: Vec<Check>, read: &[usize], assigned: &[usize]) -> Vec<Check> {
     let touched = |check: &Check| {
         check
             .condition

@@ -17,7 +17,7 @@ mod parent;
 mod referenced;
 mod referencing;
 
-pub use child::{checks_over, keep_others};
+pub use child::{keep_others, rules_over, set_generated};
 pub use later::{check_deferred_key, check_foreign_key};
 
 use std::collections::{HashSet, VecDeque};

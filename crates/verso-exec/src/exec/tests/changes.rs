@@ -1,7 +1,7 @@
 //! INSERT, UPDATE, DELETE.
 
 use super::*;
-use crate::plan::{Delete, ExprKind, Insert, OutputColumn, Returning, Statement, Update};
+use crate::plan::{Delete, ExprKind, Insert, OutputColumn, Returning, RowRules, Statement, Update};
 use crate::testing::call;
 
 fn update(items: &Arc<TableDef>, filter: Option<TypedExpr>, assignments: Vec<(usize, TypedExpr)>) -> Update {
@@ -13,7 +13,7 @@ fn update(items: &Arc<TableDef>, filter: Option<TypedExpr>, assignments: Vec<(us
         filter,
         named: assignments.len(),
         assignments,
-        checks: Vec::new(),
+        rules: RowRules::default(),
         returning: None,
     }
 }
@@ -113,7 +113,7 @@ fn inserts_take_values_and_queries() {
                 source,
                 values,
                 spool,
-                checks: Vec::new(),
+                rules: RowRules::default(),
                 on_conflict: None,
                 returning: Some(Returning { exprs: vec![column(0, SqlType::Int4)], names: vec!["a".into()] }),
             })

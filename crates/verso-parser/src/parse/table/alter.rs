@@ -4,7 +4,7 @@ use super::super::lexer::Token;
 
 use super::super::cursor::Cursor;
 use super::super::ddl::{cascade, if_not_exists};
-use super::column::{collate, column_definition, expression};
+use super::column::{collate, column_definition, expression, generation};
 use super::constraint::table_constraint;
 use super::{check_parameter, storage_parameters};
 use crate::error::SyntaxError;
@@ -142,6 +142,14 @@ fn alter_column(cursor: &mut Cursor<'_>, column: Name) -> Result<AlterAction, Sy
     }
     if cursor.accept(&["set", "default"]) {
         return Ok(AlterAction::Default { column, default: Some(expression(cursor)?) });
+    }
+    if cursor.accept(&["set", "expression"]) {
+        cursor.expect(&["as"])?;
+        return Ok(AlterAction::SetExpression { column, expression: generation(cursor)? });
+    }
+    if cursor.accept(&["drop", "expression"]) {
+        let if_exists = cursor.accept(&["if", "exists"]);
+        return Ok(AlterAction::DropExpression { column, if_exists });
     }
     if cursor.accept(&["set", "data", "type"]) || cursor.accept(&["type"]) {
         let ty = cursor.data_type()?;

@@ -28,6 +28,7 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
         default: None,
         serial: serial.is_some(),
         identity: None,
+        generated: None,
         constraints: Vec::new(),
     };
     let (mut null, mut not_null) = (false, false);
@@ -55,12 +56,22 @@ pub(super) fn column_definition(cursor: &mut Cursor<'_>) -> Result<ColumnDefinit
                 }
             }
             "generated" => {
-                if column.identity.replace(identity(cursor, &column.ty)?).is_some() {
-                    let text =
-                        format!("multiple identity specifications for column \"{}\"", column.name.text);
+                let again = match generated(cursor, &column.ty)? {
+                    GeneratedAs::Identity(kind, sequence) => {
+                        not_null = true;
+                        let name = &column.name.text;
+                        let text = format!("multiple identity specifications for column \"{name}\"");
+                        column.identity.replace((kind, sequence)).map(|_| text)
+                    }
+                    GeneratedAs::Expression(expr, source) => {
+                        let name = &column.name.text;
+                        let text = format!("multiple generation clauses specified for column \"{name}\"");
+                        column.generated.replace((expr, source)).map(|_| text)
+                    }
+                };
+                if let Some(text) = again {
                     return Err(SyntaxError::syntax(text).at(at));
                 }
-                not_null = true;
             }
             "primary" | "unique" => {
                 let clause = unique(cursor, Some(own(&column.name)))?;
@@ -129,10 +140,17 @@ pub(super) fn collate(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
     }
 }
 
-/// `GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(options)]`.
-fn identity(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<(Identity, Box<CreateSequence>), SyntaxError> {
+/// What stands behind GENERATED.
+enum GeneratedAs {
+    Identity(Identity, Box<CreateSequence>),
+    Expression(Expr, String),
+}
+
+/// `GENERATED ALWAYS | BY DEFAULT AS IDENTITY [(options)]`, `GENERATED ALWAYS AS (expression) STORED`.
+fn generated(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<GeneratedAs, SyntaxError> {
     let start = cursor.here();
     cursor.expect(&["generated"])?;
+    let by = cursor.here().start;
     let kind = if cursor.accept(&["always"]) {
         Identity::Always
     } else {
@@ -141,7 +159,15 @@ fn identity(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<(Identity, Box<Crea
     };
     cursor.expect(&["as"])?;
     if matches!(cursor.peek(), Token::LParen) {
-        return Err(cursor.unsupported("a generated column"));
+        if kind != Identity::Always {
+            let text = "for a generated column, GENERATED ALWAYS must be specified";
+            return Err(SyntaxError::syntax(text).at(by));
+        }
+        let (expr, text) = generation(cursor)?;
+        if !cursor.accept(&["stored"]) {
+            return Err(cursor.unsupported("a generated column that is not STORED"));
+        }
+        return Ok(GeneratedAs::Expression(expr, text));
     }
     cursor.expect(&["identity"])?;
     let name = Name { text: String::new(), at: start };
@@ -151,5 +177,16 @@ fn identity(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<(Identity, Box<Crea
         cursor.expect_token(&Token::RParen)?;
     }
     sequence.ty = ty.clone();
-    Ok((kind, Box::new(sequence)))
+    Ok(GeneratedAs::Identity(kind, Box::new(sequence)))
+}
+
+/// `(expression)`, and its text.
+pub(super) fn generation(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
+    cursor.expect_token(&Token::LParen)?;
+    let start = cursor.here().start;
+    let expr = cursor.expr()?;
+    let end = cursor.last().end;
+    let text = cursor.source().slice(Span { start, end }).to_string();
+    cursor.expect_token(&Token::RParen)?;
+    Ok((expr, text))
 }

@@ -123,7 +123,8 @@ fn table_element(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
 
 fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
     let table = cursor.qualified()?;
-    let (mut defaults, mut constraints, mut indexes, mut identity) = (false, false, false, false);
+    let (mut defaults, mut constraints, mut indexes) = (false, false, false);
+    let (mut identity, mut generated) = (false, false);
     while cursor.is(&["including"]) || cursor.is(&["excluding"]) {
         let including = cursor.is(&["including"]);
         cursor.advance();
@@ -133,16 +134,18 @@ fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
             "constraints" => constraints = including,
             "indexes" => indexes = including,
             "identity" => identity = including,
+            "generated" => generated = including,
             "all" => {
-                (defaults, constraints, indexes, identity) = (including, including, including, including);
+                (defaults, constraints, indexes) = (including, including, including);
+                (identity, generated) = (including, including);
             }
             // There is none that could be included.
-            "generated" | "storage" | "statistics" | "comments" | "compression" => {}
+            "storage" | "statistics" | "comments" | "compression" => {}
             _ => return Err(cursor.unexpected()),
         }
         cursor.advance();
     }
-    Ok(TableElement::Like { table, defaults, constraints, indexes, identity })
+    Ok(TableElement::Like { table, defaults, constraints, indexes, identity, generated })
 }
 
 /// `(name [= value], …)`.

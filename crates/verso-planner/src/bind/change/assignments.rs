@@ -85,7 +85,7 @@ impl Binder<'_> {
         let column = &table.columns[index];
         let value = match &value.kind {
             ExprKind::Default => self.column_default(table, index)?,
-            _ if column.identity == Some(Identity::Always) => return Err(only_default(column)),
+            _ if is_computed(column) => return Err(only_default(column)),
             _ => {
                 let bound = self.expr(value, cx)?;
                 self.assign(bound, value.at.start, &column.name, &column.ty)?
@@ -110,7 +110,7 @@ impl Binder<'_> {
         if matches!(value.kind, ExprKind::Default) {
             return Err(SqlError::new("0A000", "cannot set an array element to DEFAULT").at(name.at.start));
         }
-        if column.identity == Some(Identity::Always) {
+        if is_computed(column) {
             return Err(only_default(column));
         }
         // The columns of the table that is changed come first in the scope.
@@ -144,7 +144,7 @@ impl Binder<'_> {
         let mut assigned = Vec::with_capacity(targets.len());
         for (n, (index, source)) in targets.into_iter().zip(&output).enumerate() {
             let column = &table.columns[index];
-            if column.identity == Some(Identity::Always) {
+            if is_computed(column) {
                 return Err(only_default(column));
             }
             let value = match first {
@@ -165,9 +165,17 @@ impl Binder<'_> {
     }
 }
 
+/// Whether a statement may give the column no value.
+fn is_computed(column: &ColumnDef) -> bool {
+    column.generated || column.identity == Some(Identity::Always)
+}
+
 /// `428C9`.
 fn only_default(column: &ColumnDef) -> SqlError {
     let text = format!("column \"{}\" can only be updated to DEFAULT", column.name);
-    SqlError::new("428C9", text)
-        .with_detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
+    let kind = match column.generated {
+        true => "a generated column",
+        false => "an identity column defined as GENERATED ALWAYS",
+    };
+    SqlError::new("428C9", text).with_detail(format!("Column \"{}\" is {kind}.", column.name))
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use verso_catalog::{Identity, TableDef};
-use verso_exec::exec::{TriggerEvent, checks_over, keep_others, triggers_change_rows};
+use verso_exec::exec::{TriggerEvent, keep_others, rules_over, set_generated, triggers_change_rows};
 use verso_exec::plan::{Delete, Insert, MergeAction, Plan, Returning, TypedExpr, Update};
 use verso_types::{SqlType, Value};
 
 use super::ByAction;
 use crate::bind::Binder;
 use crate::bind::context::{Clause, Context};
-use crate::bind::dml::{insert_columns, refuse_identity};
+use crate::bind::dml::{insert_columns, refuse_generated, refuse_identity};
 use crate::bind::returning::{BoundReturning, Returned};
 use crate::bind::scope::Scope;
 use crate::errors::SqlError;
@@ -133,6 +133,7 @@ impl Binder<'_> {
                 syntax::MergeAction::Delete => Some(Action::new(Kind::Delete, Vec::new())),
                 syntax::MergeAction::Update(assignments) => {
                     let mut assigned = self.assignments(assignments, table, scope, None)?;
+                    set_generated(&mut assigned, &self.row_rules(table)?);
                     let named = assigned.len();
                     if triggers_change_rows(table, TriggerEvent::Update) {
                         keep_others(&mut assigned, table);
@@ -175,6 +176,7 @@ impl Binder<'_> {
             let column = &table.columns[index];
             row[index] = match &expr.kind {
                 ExprKind::Default => None,
+                _ if column.generated => return Err(refuse_generated(column)),
                 _ if column.identity == Some(Identity::Always) && overriding != Some(true) => {
                     if overriding != Some(false) {
                         return Err(refuse_identity(column));
@@ -216,9 +218,9 @@ impl Binder<'_> {
                 returning,
             }),
             Kind::Update(targets) => {
-                let checks = self.checks(&table)?;
+                let rules = self.row_rules(&table)?;
                 MergeAction::Update(Update {
-                    checks: checks_over(checks, &(0..read).collect::<Vec<_>>(), &targets),
+                    rules: rules_over(rules, &(0..read).collect::<Vec<_>>(), &targets),
                     columns: all,
                     joined,
                     access: None,
@@ -236,8 +238,8 @@ impl Binder<'_> {
             Kind::Insert => {
                 let values = all.into_iter().map(value).collect();
                 let source = Plan::External { columns: output[..read].to_vec() };
-                let checks = self.checks(&table)?;
-                MergeAction::Insert(Insert { checks, returning, ..Insert::plain(table, source, values) })
+                let rules = self.row_rules(&table)?;
+                MergeAction::Insert(Insert { rules, returning, ..Insert::plain(table, source, values) })
             }
         })
     }

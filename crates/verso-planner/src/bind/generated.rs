@@ -1,0 +1,107 @@
+//! Expressions that are stored with a row: generated columns, and what their values may depend on.
+//!
+//! G1. Such an expression depends on the row alone: it is immutable (42P17), has no subquery, and reads no other generated
+//!     column.
+
+use std::sync::Arc;
+
+use verso_catalog::{ColumnDef, TableDef, Volatility as Declared};
+use verso_exec::functions::Volatility;
+use verso_exec::plan::{ExprKind as K, Generated, TypedExpr};
+use verso_types::SqlType;
+
+use super::Binder;
+use super::context::{Clause, Context};
+use super::scope::Scope;
+use super::walk::columns_of;
+use crate::errors::SqlError;
+use verso_parser::syntax::Expr;
+
+/// A column that an expression may name: its name, its type, whether it is generated itself.
+pub type ColumnInScope = (Arc<str>, SqlType, bool);
+
+impl Binder<'_> {
+    /// Binds the expression of a generated column over the columns of its table.
+    pub fn generation(
+        &self,
+        expr: &Expr,
+        table: &str,
+        columns: &[ColumnInScope],
+        (column, ty): (&str, &SqlType),
+    ) -> Result<TypedExpr, SqlError> {
+        let named = columns.iter().map(|(name, ty, _)| (Arc::clone(name), ty.clone())).collect();
+        let scope = Scope::of(Some(table.into()), None, named);
+        let bound = self.expr(expr, &mut Context::new(&scope, Clause::Generated))?;
+        let bound = self.assign(bound, expr.at.start, column, ty)?;
+        if let Some(other) = columns_of(&bound).into_iter().find(|at| columns[*at].2) {
+            let text = format!(
+                "cannot use generated column \"{}\" in column generation expression",
+                columns[other].0
+            );
+            return Err(SqlError::new("42P17", text)
+                .with_detail("A generated column cannot reference another generated column.")
+                .at(expr.at.start));
+        }
+        if !is_immutable(&bound) {
+            return Err(SqlError::new("42P17", "generation expression is not immutable"));
+        }
+        Ok(bound)
+    }
+
+    /// Binds the expression that a generated column has in the catalog, over all columns of its table.
+    pub fn stored_generation(&self, column: &ColumnDef, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.stored_generation(column, table);
+        }
+        let columns = columns_in_scope(table);
+        let text = column.default.as_deref().unwrap_or("NULL");
+        // The text was checked when the column was made; positions in it mean nothing to the statement.
+        let bound = verso_parser::parse_expression(text)
+            .map_err(SqlError::from)
+            .and_then(|expr| self.generation(&expr, &table.name, &columns, (&column.name, &column.ty)));
+        bound.map_err(|error| SqlError { position: None, ..error })
+    }
+
+    /// The generated columns of a table.
+    pub(super) fn generated(&self, table: &TableDef) -> Result<Vec<Generated>, SqlError> {
+        let generated = table.columns.iter().enumerate().filter(|(_, column)| column.generated);
+        let bind = |(at, column): (usize, &ColumnDef)| {
+            Ok(Generated { column: at, value: self.stored_generation(column, table)? })
+        };
+        generated.map(bind).collect()
+    }
+}
+
+/// The columns of a table, as its generated ones see them.
+pub fn columns_in_scope(table: &TableDef) -> Vec<ColumnInScope> {
+    let column = |column: &ColumnDef| (Arc::clone(&column.name), column.ty.clone(), column.generated);
+    table.columns.iter().map(column).collect()
+}
+
+/// Whether an expression gives the same for the same row for ever (G1).
+pub fn is_immutable(expr: &TypedExpr) -> bool {
+    !expr.any(&mut |part| match &part.kind {
+        K::Call { function, .. } => function.volatility != Volatility::Immutable,
+        K::UserCall { function, .. } => function.volatility != Declared::Immutable,
+        K::Cast { arg, .. } => !is_immutable_cast(&arg.ty, &part.ty),
+        K::Subquery { .. } | K::Parameter(_) => true,
+        _ => false,
+    })
+}
+
+/// Casts that depend on a setting: the time zone, or how dates are written.
+fn is_immutable_cast(from: &SqlType, to: &SqlType) -> bool {
+    use SqlType as T;
+    let moment = |ty: &T| matches!(ty, T::Date | T::Timestamp | T::Timestamptz | T::Time);
+    if moment(from) && moment(to) {
+        return from == to || (*from != T::Timestamptz && *to != T::Timestamptz);
+    }
+    let written = |ty: &T| {
+        matches!(
+            ty,
+            T::Date | T::Timestamp | T::Timestamptz | T::Array(_) | T::Record | T::Row(_) | T::System(_)
+        )
+    };
+    let read = |ty: &T| written(ty) || matches!(ty, T::Time | T::Interval);
+    !(to.is_text() && written(from) || from.is_text() && read(to))
+}
