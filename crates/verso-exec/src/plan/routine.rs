@@ -2,15 +2,16 @@
 //!
 //! R1. Variables live in slots `0..variables.len()`; the arguments come first. Expressions and embedded
 //!     statements read slot `i` as `ExprKind::Parameter(i)`.
-//! R2. A record variable is a run of slots, one per field; the binder knows its fields.
+//! R2. NEW and OLD of a trigger are runs of slots, one per field. Any other variable of a row's type is one slot, with a row
+//!     or NULL in it. What fields a RECORD has is known when it is assigned: what names it is bound when it is reached.
 //! R3. Values assigned to a slot have been cast to its type (`CastKind::Assignment`) by the binder, except
 //!     the columns of a query (`INTO`, `FOR … IN query`, `RETURN QUERY`), which the interpreter casts.
 
 use std::sync::Arc;
 
-use verso_catalog::FunctionDef;
-use verso_types::SqlType;
+use verso_catalog::{CatalogSnapshot, FunctionDef};
 pub use verso_types::definition::PlDiagnostic;
+use verso_types::{RowType, SqlType, TimeZone};
 
 use super::{Statement, TypedExpr};
 use crate::error::Raised;
@@ -23,7 +24,7 @@ pub struct PlFunction {
     /// How many of the variables are arguments.
     pub argument_count: usize,
     /// Every variable, arguments first.
-    pub variables: Vec<PlVariable>,
+    pub variables: Arc<[PlVariable]>,
     /// What it returns.
     pub returns: PlReturn,
     /// Slot of the boolean FOUND.
@@ -149,6 +150,22 @@ pub enum PlStatementKind {
         /// Cast to its type.
         value: TypedExpr,
     },
+    /// `row.field := value`.
+    AssignField {
+        /// Where it goes.
+        place: PlPlace,
+        /// Cast to the field's type.
+        value: TypedExpr,
+    },
+    /// `row := value`.
+    AssignRow {
+        /// A row or a record.
+        target: PlTargets,
+        /// A row, or NULL.
+        value: TypedExpr,
+        /// Its columns.
+        shape: Arc<RowType>,
+    },
     /// `IF … ELSIF … ELSE`; also the expanded `CASE`.
     If {
         /// Conditions and bodies, in order.
@@ -195,17 +212,17 @@ pub enum PlStatementKind {
         label: Option<Arc<str>>,
         /// The query.
         query: Box<Statement>,
-        /// Slots that take the columns.
-        targets: Vec<usize>,
+        /// What takes the columns.
+        targets: PlTargets,
         /// The body.
         body: Vec<PlStatement>,
     },
-    /// `FOREACH slot IN ARRAY array LOOP`.
+    /// `FOREACH target IN ARRAY array LOOP`.
     Foreach {
         /// Its label.
         label: Option<Arc<str>>,
-        /// The slot that takes the elements.
-        slot: usize,
+        /// What takes the elements.
+        target: PlPlace,
         /// The array.
         array: TypedExpr,
         /// The type of its elements.
@@ -237,13 +254,15 @@ pub enum PlStatementKind {
         /// First slot of a record of the table's columns, with a mark behind it whether it is a row; none is NULL.
         record: Option<usize>,
     },
-    /// A statement that could not be bound: it fails when it is reached.
-    Fail {
-        /// What it would have been, for the error's context.
-        name: &'static str,
-        /// Why.
-        error: Box<Raised>,
+    /// `RETURN` of a trigger, of a row that is neither NEW nor OLD.
+    ReturnRowValue {
+        /// The row, or NULL.
+        value: TypedExpr,
+        /// Its columns.
+        shape: Arc<RowType>,
     },
+    /// A statement that is bound when it is reached: it could not be before.
+    Later(Arc<PlLater>),
     /// `RETURN NEXT`: one row.
     ReturnNext {
         /// One per result column, cast to its type. (For TABLE functions the binder passes the variables.)
@@ -278,10 +297,10 @@ pub enum PlStatementKind {
     },
     /// `RAISE` without anything, within a handler: the caught error again.
     Reraise,
-    /// `GET [STACKED] DIAGNOSTICS slot = item, …`.
+    /// `GET [STACKED] DIAGNOSTICS target = item, …`.
     GetDiagnostics {
         /// What goes where.
-        items: Vec<(PlDiagnostic, usize)>,
+        items: Vec<(PlDiagnostic, PlPlace)>,
     },
     /// `EXECUTE`.
     Execute {
@@ -296,8 +315,8 @@ pub enum PlStatementKind {
         label: Option<Arc<str>>,
         /// What runs.
         text: PlDynamic,
-        /// Slots that take the columns.
-        targets: Vec<usize>,
+        /// What takes the columns.
+        targets: PlTargets,
         /// The body.
         body: Vec<PlStatement>,
     },
@@ -319,8 +338,8 @@ pub enum PlStatementKind {
         function: Arc<FunctionDef>,
         /// Its arguments; those that only go out are NULL.
         args: Vec<TypedExpr>,
-        /// Which arguments come back, and the slots that they go to.
-        out: Vec<(usize, usize)>,
+        /// Which arguments come back, and what they go to.
+        out: Vec<(usize, PlPlace)>,
     },
     /// `COMMIT`, where that may be done (2D000).
     Commit {
@@ -347,11 +366,75 @@ pub struct CommitWrite {
     pub batch: Option<bool>,
 }
 
+/// What takes the columns of a row.
+#[derive(Clone, Debug)]
+pub enum PlTargets {
+    /// One each; where there are fewer columns the others become NULL, further columns are dropped.
+    Places(Vec<PlPlace>),
+    /// The fields of a row.
+    Row {
+        /// The variable.
+        slot: usize,
+        /// Types of its fields.
+        types: Vec<SqlType>,
+    },
+    /// A RECORD, which then has these columns.
+    Record {
+        /// The variable.
+        slot: usize,
+    },
+}
+
+/// A variable, or a field of one.
+#[derive(Clone, Debug)]
+pub struct PlPlace {
+    /// The variable.
+    pub slot: usize,
+    /// Which of how many fields it is.
+    pub field: Option<(usize, usize)>,
+    /// Its type.
+    pub ty: SqlType,
+}
+
+/// A statement that is bound when it is reached, with the fields that records have then.
+#[derive(Debug)]
+pub struct PlLater {
+    /// What it is, for the error's context.
+    pub name: &'static str,
+    /// The RECORD variables in scope.
+    pub records: Vec<usize>,
+    /// The statement.
+    pub unbound: Box<dyn Unbound>,
+}
+
+/// A statement that the binder has put off.
+pub trait Unbound: std::fmt::Debug + Send + Sync {
+    /// Binds it.
+    ///
+    /// # Errors
+    /// Those of binding.
+    fn bind(
+        &self,
+        shapes: &[Option<Arc<RowType>>],
+        catalog: &Arc<CatalogSnapshot>,
+        time_zone: &TimeZone,
+    ) -> Result<LateBound, Box<Raised>>;
+}
+
+/// A statement bound when it was reached.
+#[derive(Debug)]
+pub struct LateBound {
+    /// The statement.
+    pub kind: PlStatementKind,
+    /// Every variable that it knows.
+    pub variables: Arc<[PlVariable]>,
+}
+
 /// `INTO [STRICT] targets`.
 #[derive(Clone, Debug)]
 pub struct PlInto {
-    /// Slots that take the columns.
-    pub targets: Vec<usize>,
+    /// What takes the columns.
+    pub targets: PlTargets,
     /// No row (P0002) or a second one (P0003) is an error.
     pub strict: bool,
 }

@@ -6,16 +6,16 @@ use super::run::Frame;
 use crate::context::Described;
 use crate::error::{ExecError, Result};
 use crate::exec::ExecContext;
-use crate::plan::PlDiagnostic as Item;
+use crate::plan::{PlDiagnostic as Item, PlPlace};
 
 /// Assigns the items, in order.
 pub(super) fn diagnose(
-    items: &[(Item, usize)],
+    items: &[(Item, PlPlace)],
     line: u32,
     cx: &ExecContext<'_>,
     frame: &mut Frame,
 ) -> Result<()> {
-    for (item, slot) in items {
+    for (item, place) in items {
         let (value, ty) = match item {
             Item::RowCount => (Value::Int8(frame.row_count), SqlType::Int8),
             Item::Context => {
@@ -25,7 +25,7 @@ pub(super) fn diagnose(
             }
             item => (Value::text(&of_error(*item, cx, frame)?), SqlType::Text),
         };
-        frame.assign_row(cx, &[*slot], vec![value], &[ty])?;
+        frame.put(cx, place, value, &ty)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use verso_types::{SqlType, Value};
 use super::program::Embedded;
 use super::run::{Frame, Taken, check_strict, run_embedded};
 use crate::error::{ExecError, Result};
-use crate::exec::{Compiled, ExecContext};
+use crate::exec::ExecContext;
 use crate::expr::RowExpr;
 use crate::plan::{PlDynamic, PlInto, Statement};
 
@@ -33,12 +33,8 @@ impl Dynamic {
             .ok_or_else(|| ExecError::raised("22004", "query string argument of EXECUTE is null"))?;
         let params = self.using.iter().map(|value| frame.eval(cx, value)).collect::<Result<Vec<_>>>()?;
         let statement = cx.services.binding.bind_text(text, &self.using_types, cx.catalog)?;
-        let embedded = Embedded {
-            compiled: Compiled::new(&statement, cx.executor),
-            types: statement.output().into_iter().map(|column| column.ty).collect(),
-            is_query: matches!(statement, Statement::Query(_)),
-        };
-        Ok((embedded, params))
+        let is_query = matches!(statement, Statement::Query(_));
+        Ok((Embedded { is_query, ..Embedded::new(&statement, cx.executor) }, params))
     }
 }
 
@@ -58,15 +54,11 @@ pub(super) fn execute(
     if statement.types.is_empty() {
         return Err(ExecError::raised("42601", "INTO used with a command that cannot return data"));
     }
-    if statement.types.len() != into.targets.len() {
-        let text = format!("{} columns into {} variables", statement.types.len(), into.targets.len());
-        return Err(ExecError::raised("0A000", format!("{text} are not supported")));
-    }
     let mut first = None;
     let rows = run_embedded(&mut statement, Some(&params), cx, frame, Taken::First(&mut first))?;
     check_strict(into, rows)?;
     let counted = if statement.is_query { rows.min(1) } else { rows };
     frame.row_count = i64::try_from(counted).unwrap_or(i64::MAX);
-    let row = first.unwrap_or_else(|| vec![Value::Null; into.targets.len()]);
-    frame.assign_row(cx, &into.targets, row, &statement.types)
+    let row = first.unwrap_or_else(|| vec![Value::Null; statement.types.len()]);
+    frame.take_row(cx, &into.targets, row, &statement.types, &statement.shape)
 }

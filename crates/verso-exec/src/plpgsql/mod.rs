@@ -12,6 +12,7 @@
 mod block;
 mod diagnostics;
 mod dynamic;
+mod later;
 mod message;
 mod program;
 mod run;

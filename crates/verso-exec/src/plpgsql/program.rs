@@ -5,16 +5,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use verso_catalog::{FunctionDef, Oid};
-use verso_types::{SqlType, Value};
+use verso_types::{RowType, SqlType, Value};
 
 use super::dynamic::Dynamic;
+use super::later::Later;
 use super::short::BodyExpr;
-use crate::error::{Raised, Result};
+use crate::error::Result;
 use crate::exec::{Compiled, ExecContext, TriggerCall};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{
-    CommitWrite, PlBlock, PlCondition, PlDiagnostic, PlFunction, PlInto, PlStatement, PlStatementKind,
-    RaiseLevel, Statement, TypedExpr,
+    CommitWrite, PlBlock, PlCondition, PlDiagnostic, PlFunction, PlInto, PlPlace, PlStatement,
+    PlStatementKind, PlTargets, RaiseLevel, Statement, TypedExpr,
 };
 
 /// A compiled function. One run at a time: recursion takes another one.
@@ -46,31 +47,42 @@ pub(super) struct Step {
 pub(super) enum StepKind {
     Block(Block),
     Assign { slot: usize, value: BodyExpr },
+    AssignField { place: PlPlace, value: RowExpr },
+    AssignRow(Box<RowAssignment>),
     If { branches: Vec<(BodyExpr, Vec<Step>)>, otherwise: Vec<Step> },
     Loop { label: Option<Arc<str>>, body: Vec<Step> },
     While { label: Option<Arc<str>>, condition: BodyExpr, body: Vec<Step> },
     ForRange(Box<Range>),
-    ForQuery { label: Option<Arc<str>>, query: Embedded, targets: Vec<usize>, body: Vec<Step> },
-    Foreach { label: Option<Arc<str>>, slot: usize, array: RowExpr, element: SqlType, body: Vec<Step> },
+    ForQuery { label: Option<Arc<str>>, query: Embedded, targets: PlTargets, body: Vec<Step> },
+    Foreach { label: Option<Arc<str>>, target: PlPlace, array: RowExpr, element: SqlType, body: Vec<Step> },
     Exit { label: Option<Arc<str>>, when: Option<BodyExpr> },
     Continue { label: Option<Arc<str>>, when: Option<BodyExpr> },
     Return { value: Option<RowExpr> },
     ReturnRow { record: Option<usize> },
-    Fail { name: &'static str, error: Box<Raised> },
+    ReturnRowValue { value: RowExpr, types: Vec<SqlType> },
+    Later(Later),
     ReturnNext { values: Vec<RowExpr> },
     ReturnQuery { query: Embedded },
     Sql { statement: Embedded, into: Option<PlInto> },
     Raise(Box<Raise>),
     Reraise,
-    GetDiagnostics { items: Vec<(PlDiagnostic, usize)> },
+    GetDiagnostics { items: Vec<(PlDiagnostic, PlPlace)> },
     Execute { text: Dynamic, into: Option<PlInto> },
-    ForExecute { label: Option<Arc<str>>, text: Dynamic, targets: Vec<usize>, body: Vec<Step> },
+    ForExecute { label: Option<Arc<str>>, text: Dynamic, targets: PlTargets, body: Vec<Step> },
     ReturnExecute { text: Dynamic },
     Assert { condition: RowExpr, message: Option<RowExpr> },
-    Call { function: Arc<FunctionDef>, args: Vec<RowExpr>, out: Vec<(usize, usize)> },
+    Call { function: Arc<FunctionDef>, args: Vec<RowExpr>, out: Vec<(usize, PlPlace)> },
     Commit { chain: bool, write: CommitWrite },
     Rollback { chain: bool },
     Nothing,
+}
+
+/// `row := value`.
+pub(super) struct RowAssignment {
+    pub target: PlTargets,
+    pub value: RowExpr,
+    pub types: Vec<SqlType>,
+    pub shape: Arc<RowType>,
 }
 
 pub(super) struct Range {
@@ -97,6 +109,8 @@ pub(super) struct Embedded {
     pub compiled: Compiled,
     /// Types of its rows.
     pub types: Vec<SqlType>,
+    /// The same with their names.
+    pub shape: Arc<RowType>,
     /// Counts towards FOUND and ROW_COUNT by the rows it returns (a query) or changes.
     pub is_query: bool,
 }
@@ -133,12 +147,25 @@ fn optional(expr: Option<&TypedExpr>) -> Option<RowExpr> {
     expr.map(RowExpr::compile)
 }
 
-fn embedded(statement: &Statement, executor: Executor) -> Embedded {
-    Embedded {
-        compiled: Compiled::new(statement, executor),
-        types: statement.output().into_iter().map(|column| column.ty).collect(),
-        is_query: statement.is_query(),
+impl Embedded {
+    pub fn new(statement: &Statement, executor: Executor) -> Embedded {
+        let fields: Vec<(Arc<str>, SqlType)> =
+            statement.output().into_iter().map(|column| (column.name, column.ty)).collect();
+        Embedded {
+            compiled: Compiled::new(statement, executor),
+            types: fields.iter().map(|(_, ty)| ty.clone()).collect(),
+            shape: Arc::new(RowType { fields }),
+            is_query: statement.is_query(),
+        }
     }
+}
+
+fn embedded(statement: &Statement, executor: Executor) -> Embedded {
+    Embedded::new(statement, executor)
+}
+
+fn types_of(shape: &RowType) -> Vec<SqlType> {
+    shape.fields.iter().map(|(_, ty)| ty.clone()).collect()
 }
 
 fn steps(statements: &[PlStatement], executor: Executor) -> Vec<Step> {
@@ -148,12 +175,21 @@ fn steps(statements: &[PlStatement], executor: Executor) -> Vec<Step> {
         .collect()
 }
 
-fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
+pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
     match kind {
         PlStatementKind::Block(inner) => StepKind::Block(block(inner, executor)),
         PlStatementKind::Assign { slot, value } => {
             StepKind::Assign { slot: *slot, value: BodyExpr::compile(value) }
         }
+        PlStatementKind::AssignField { place, value } => {
+            StepKind::AssignField { place: place.clone(), value: RowExpr::compile(value) }
+        }
+        PlStatementKind::AssignRow { target, value, shape } => StepKind::AssignRow(Box::new(RowAssignment {
+            target: target.clone(),
+            value: RowExpr::compile(value),
+            types: types_of(shape),
+            shape: Arc::clone(shape),
+        })),
         PlStatementKind::If { branches, otherwise } => StepKind::If {
             branches: branches
                 .iter()
@@ -186,9 +222,9 @@ fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             targets: targets.clone(),
             body: steps(body, executor),
         },
-        PlStatementKind::Foreach { label, slot, array, element, body } => StepKind::Foreach {
+        PlStatementKind::Foreach { label, target, array, element, body } => StepKind::Foreach {
             label: label.clone(),
-            slot: *slot,
+            target: target.clone(),
             array: RowExpr::compile(array),
             element: element.clone(),
             body: steps(body, executor),
@@ -201,7 +237,10 @@ fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
         }
         PlStatementKind::Return { value } => StepKind::Return { value: optional(value.as_ref()) },
         PlStatementKind::ReturnRow { record } => StepKind::ReturnRow { record: *record },
-        PlStatementKind::Fail { name, error } => StepKind::Fail { name, error: error.clone() },
+        PlStatementKind::ReturnRowValue { value, shape } => {
+            StepKind::ReturnRowValue { value: RowExpr::compile(value), types: types_of(shape) }
+        }
+        PlStatementKind::Later(later) => StepKind::Later(Later::new(later)),
         PlStatementKind::ReturnNext { values } => {
             StepKind::ReturnNext { values: values.iter().map(RowExpr::compile).collect() }
         }
@@ -250,7 +289,7 @@ impl StepKind {
     pub fn name(&self) -> &'static str {
         match self {
             StepKind::Block(_) => "statement block",
-            StepKind::Assign { .. } => "assignment",
+            StepKind::Assign { .. } | StepKind::AssignField { .. } | StepKind::AssignRow(_) => "assignment",
             StepKind::If { .. } => "IF",
             StepKind::Loop { .. } => "LOOP",
             StepKind::While { .. } => "WHILE",
@@ -259,8 +298,10 @@ impl StepKind {
             StepKind::Foreach { .. } => "FOREACH over array",
             StepKind::Exit { .. } => "EXIT",
             StepKind::Continue { .. } => "CONTINUE",
-            StepKind::Return { .. } | StepKind::ReturnRow { .. } => "RETURN",
-            StepKind::Fail { name, .. } => name,
+            StepKind::Return { .. } | StepKind::ReturnRow { .. } | StepKind::ReturnRowValue { .. } => {
+                "RETURN"
+            }
+            StepKind::Later(later) => later.name(),
             StepKind::ReturnNext { .. } => "RETURN NEXT",
             StepKind::ReturnQuery { .. } => "RETURN QUERY",
             StepKind::Sql { .. } => "SQL statement",

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use verso_types::{Batch, SqlType, TypeError, Value};
+use verso_types::{Batch, RowType, SqlType, TypeError, Value};
 
 use super::block::{reraise, run_block};
 use super::call_procedure;
 use super::diagnostics::diagnose;
 use super::dynamic::execute;
 use super::message::raise;
-use super::program::{Embedded, Program, Range, Step, StepKind, slots};
+use super::program::{Embedded, Program, Range, RowAssignment, Step, StepKind, slots};
 use crate::context::TransactionEnds;
-use crate::error::{ExecError, Result};
+use crate::error::{ExecError, Raised, Result};
 use crate::exec::{BATCH_BYTES, BATCH_ROWS, ExecContext, Sink, cast_row};
 use crate::expr::RowExpr;
-use crate::plan::{PlFunction, PlInto};
+use crate::plan::{PlFunction, PlInto, PlPlace, PlTargets, PlVariable};
 use crate::spill::Spool;
 
 /// Times a statement of a block that may commit is tried again on a new snapshot.
@@ -24,6 +24,10 @@ const RESTARTS_MAX: u32 = 5;
 pub(crate) struct Frame {
     pub(super) function: Arc<PlFunction>,
     pub slots: Vec<Value>,
+    /// The variables in the slots.
+    pub(super) variables: Arc<[PlVariable]>,
+    /// The fields that RECORD variables have, by slot.
+    shapes: Vec<Option<Arc<RowType>>>,
     /// What RETURN gave.
     pub value: Value,
     /// What RETURN of a trigger gave.
@@ -53,6 +57,8 @@ impl Frame {
         Self {
             slots: slots(&program.function, args),
             function: Arc::clone(&program.function),
+            variables: Arc::clone(&program.function.variables),
+            shapes: Vec::new(),
             value: Value::Null,
             record: None,
             rows: Spool::default(),
@@ -78,7 +84,7 @@ impl Frame {
 
     /// Sets a variable.
     pub fn assign(&mut self, slot: usize, value: Value) -> Result<()> {
-        let variable = &self.function.variables[slot];
+        let variable = &self.variables[slot];
         if variable.not_null && value.is_null() {
             let message =
                 format!("null value cannot be assigned to variable \"{}\" declared NOT NULL", variable.name);
@@ -93,6 +99,25 @@ impl Frame {
         let width = self.function.trigger.as_ref()?.columns;
         let is_row = self.slots[first + width].as_bool() == Some(true);
         is_row.then(|| self.slots[first..first + width].to_vec())
+    }
+
+    /// A row that a trigger returns, as one of its table.
+    fn as_row_of_table(
+        &self,
+        cx: &ExecContext<'_>,
+        mut row: Vec<Value>,
+        types: &[SqlType],
+    ) -> Result<Vec<Value>> {
+        let trigger = self.function.trigger.as_ref();
+        let (new, width) = trigger.map_or((0, 0), |trigger| (trigger.new, trigger.columns));
+        if types.len() != width {
+            let text = "returned row structure does not match the structure of the triggering table";
+            return Err(ExecError::raised("42804", text));
+        }
+        let to: Vec<SqlType> =
+            self.variables[new..new + width].iter().map(|column| column.ty.clone()).collect();
+        cast_row(cx, &mut row, types, &to)?;
+        Ok(row)
     }
 
     fn set_found(&mut self, found: bool) {
@@ -139,19 +164,106 @@ impl Frame {
     }
 
     /// Sets variables from a row of a query.
-    pub(super) fn assign_row(
+    pub(super) fn take_row(
         &mut self,
         cx: &ExecContext<'_>,
-        targets: &[usize],
+        targets: &PlTargets,
         mut row: Vec<Value>,
         types: &[SqlType],
+        shape: &Arc<RowType>,
     ) -> Result<()> {
-        let to: Vec<SqlType> = targets.iter().map(|slot| self.function.variables[*slot].ty.clone()).collect();
-        cast_row(cx, &mut row, types, &to)?;
-        for (slot, value) in targets.iter().zip(row) {
-            self.assign(*slot, value)?;
+        match targets {
+            PlTargets::Places(places) => {
+                let mut values = row.into_iter().zip(types);
+                for place in places {
+                    let (value, from) = values.next().unwrap_or((Value::Null, &place.ty));
+                    self.put(cx, place, value, from)?;
+                }
+                Ok(())
+            }
+            PlTargets::Row { slot, types: to } => {
+                row.resize(to.len(), Value::Null);
+                cast_row(cx, &mut row, types, to)?;
+                self.assign(*slot, Value::Record(row.into()))
+            }
+            PlTargets::Record { slot } => {
+                self.set_shape(*slot, Some(shape));
+                self.assign(*slot, Value::Record(row.into()))
+            }
         }
+    }
+
+    /// Sets a variable or a field to a value of this type.
+    pub(super) fn put(
+        &mut self,
+        cx: &ExecContext<'_>,
+        place: &PlPlace,
+        mut value: Value,
+        from: &SqlType,
+    ) -> Result<()> {
+        let one = std::slice::from_ref;
+        cast_row(cx, std::slice::from_mut(&mut value), one(from), one(&place.ty))?;
+        let Some((index, width)) = place.field else { return self.assign(place.slot, value) };
+        let mut row = match std::mem::replace(&mut self.slots[place.slot], Value::Null) {
+            Value::Record(row) => row,
+            _ => vec![Value::Null; width].into(),
+        };
+        match Arc::get_mut(&mut row) {
+            Some(own) => own[index] = value,
+            None => {
+                let mut copy = row.to_vec();
+                copy[index] = value;
+                row = copy.into();
+            }
+        }
+        self.slots[place.slot] = Value::Record(row);
         Ok(())
+    }
+
+    /// Sets a row or a record to a row, or to NULL.
+    fn assign_composite(&mut self, cx: &ExecContext<'_>, assignment: &RowAssignment) -> Result<()> {
+        let value = self.eval(cx, &assignment.value)?;
+        let (slot, is_record) = match &assignment.target {
+            PlTargets::Row { slot, .. } => (*slot, false),
+            PlTargets::Record { slot } => (*slot, true),
+            PlTargets::Places(_) => return Err(ExecError::raised("XX000", "a row for several variables")),
+        };
+        match value {
+            Value::Record(row) => {
+                self.take_row(cx, &assignment.target, row.to_vec(), &assignment.types, &assignment.shape)
+            }
+            _ if is_record => {
+                self.clear(slot);
+                Ok(())
+            }
+            _ => self.assign(slot, Value::Null),
+        }
+    }
+
+    /// The fields that a RECORD has; none where it is not assigned.
+    pub(super) fn shape(&self, slot: usize) -> Option<&Arc<RowType>> {
+        self.shapes.get(slot)?.as_ref()
+    }
+
+    fn set_shape(&mut self, slot: usize, shape: Option<&Arc<RowType>>) {
+        if self.shapes.len() <= slot {
+            self.shapes.resize(slot + 1, None);
+        }
+        let same = match (&self.shapes[slot], shape) {
+            (Some(known), Some(shape)) => Arc::ptr_eq(known, shape),
+            _ => false,
+        };
+        if !same {
+            self.shapes[slot] = shape.cloned();
+        }
+    }
+
+    /// A variable becomes what it is before it is assigned.
+    pub(super) fn clear(&mut self, slot: usize) {
+        self.slots[slot] = Value::Null;
+        if let Some(shape) = self.shapes.get_mut(slot) {
+            *shape = None;
+        }
     }
 }
 
@@ -200,12 +312,19 @@ fn in_context(error: ExecError, frame: &Frame, step: &Step) -> ExecError {
     }
 }
 
-fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
     match &mut step.kind {
         StepKind::Assign { slot, value } => {
             let value = value.eval(cx, frame)?;
             frame.assign(*slot, value)?;
         }
+        StepKind::AssignField { place, value } => {
+            let value = frame.eval(cx, value)?;
+            let ty = place.ty.clone();
+            frame.put(cx, place, value, &ty)?;
+        }
+        StepKind::AssignRow(assignment) => frame.assign_composite(cx, assignment)?,
+        StepKind::Later(later) => return later.run(step.line, cx, frame),
         StepKind::Sql { statement, into } => run_sql(statement, into.as_ref(), cx, frame)?,
         StepKind::If { branches, otherwise } => {
             for (condition, body) in branches {
@@ -235,13 +354,13 @@ fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<
         StepKind::ForQuery { label, query, targets, body } => {
             return run_for_query(label.as_ref(), query, None, targets, body, cx, frame);
         }
-        StepKind::Foreach { label, slot, array, element, body } => {
+        StepKind::Foreach { label, target, array, element, body } => {
             let Value::Array(array) = frame.eval(cx, array)? else {
                 return Err(TypeError::new("22004", "FOREACH expression must not be null").into());
             };
             let mut leave = Flow::Next;
             for value in array.iter() {
-                frame.assign_row(cx, &[*slot], vec![value.clone()], std::slice::from_ref(element))?;
+                frame.put(cx, target, value.clone(), element)?;
                 match turn(body, label.as_ref(), cx, frame)? {
                     Turn::Again => {}
                     Turn::Done => break,
@@ -275,7 +394,13 @@ fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<
             frame.record = record.and_then(|first| frame.record(first));
             return Ok(Flow::Return);
         }
-        StepKind::Fail { error, .. } => return Err(ExecError::Raised(error.clone())),
+        StepKind::ReturnRowValue { value, types } => {
+            frame.record = match frame.eval(cx, value)? {
+                Value::Record(row) => Some(frame.as_row_of_table(cx, row.to_vec(), types)?),
+                _ => None,
+            };
+            return Ok(Flow::Return);
+        }
         StepKind::ReturnNext { values } => {
             let row: Vec<Value> = values.iter().map(|value| frame.eval(cx, value)).collect::<Result<_>>()?;
             frame.push_row(cx, &row)?;
@@ -307,10 +432,9 @@ fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<
         StepKind::Call { function, args, out } => {
             let args = args.iter().map(|arg| frame.eval(cx, arg)).collect::<Result<Vec<_>>>()?;
             let values = call_procedure(cx, function, args, frame.savepoints > 0)?;
-            let (row, slots): (Vec<Value>, Vec<usize>) =
-                out.iter().map(|(arg, slot)| (values[*arg].clone(), *slot)).unzip();
-            let types: Vec<SqlType> = out.iter().map(|(arg, _)| function.args[*arg].ty.clone()).collect();
-            frame.assign_row(cx, &slots, row, &types)?;
+            for (arg, place) in out {
+                frame.put(cx, place, values[*arg].clone(), &function.args[*arg].ty)?;
+            }
         }
         StepKind::Commit { chain, write } => {
             let ends = may_end(cx, frame, "commit")?;
@@ -398,7 +522,7 @@ fn run_for_query(
     label: Option<&Arc<str>>,
     query: &mut Embedded,
     params: Option<&[Value]>,
-    targets: &[usize],
+    targets: &PlTargets,
     body: &mut [Step],
     cx: &ExecContext<'_>,
     frame: &mut Frame,
@@ -410,7 +534,7 @@ fn run_for_query(
     let mut leave = Flow::Next;
     'rows: while rows.next(&mut batch)? {
         for row in 0..batch.rows {
-            frame.assign_row(cx, targets, batch.row(row, &query.types), &query.types)?;
+            frame.take_row(cx, targets, batch.row(row, &query.types), &query.types, &query.shape)?;
             match turn(body, label, cx, frame)? {
                 Turn::Again => {}
                 Turn::Done => break 'rows,
@@ -422,7 +546,8 @@ fn run_for_query(
         }
     }
     if !turned {
-        targets.iter().for_each(|slot| frame.slots[*slot] = Value::Null);
+        let nulls = vec![Value::Null; query.types.len()];
+        frame.take_row(cx, targets, nulls, &query.types, &query.shape)?;
     }
     frame.set_found(turned);
     Ok(leave)
@@ -443,8 +568,8 @@ fn run_sql(
     let rows = run_embedded(statement, None, cx, frame, Taken::First(&mut first))?;
     check_strict(into, rows)?;
     frame.counted(if statement.is_query { rows.min(1) } else { rows });
-    let row = first.unwrap_or_else(|| vec![Value::Null; into.targets.len()]);
-    frame.assign_row(cx, &into.targets, row, &statement.types)
+    let row = first.unwrap_or_else(|| vec![Value::Null; statement.types.len()]);
+    frame.take_row(cx, &into.targets, row, &statement.types, &statement.shape)
 }
 
 /// `INTO STRICT` wants one row.
@@ -453,7 +578,12 @@ pub(super) fn check_strict(into: &PlInto, rows: u64) -> Result<()> {
         1 => Ok(()),
         _ if !into.strict => Ok(()),
         0 => Err(ExecError::raised("P0002", "query returned no rows")),
-        _ => Err(ExecError::raised("P0003", "query returned more than one row")),
+        _ => Err(ExecError::Raised(Box::new(Raised {
+            sqlstate: "P0003".into(),
+            message: "query returned more than one row".into(),
+            detail: None,
+            hint: Some("Make sure the query returns a single row, or use LIMIT 1.".into()),
+        }))),
     }
 }
 

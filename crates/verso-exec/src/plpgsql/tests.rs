@@ -12,8 +12,8 @@ use crate::expr::Executor;
 use crate::functions::aggregate_candidates;
 use crate::plan::{
     AggregateCall, ExprKind, Insert, OutputColumn, PlBlock, PlCondition, PlDeclaration, PlDiagnostic,
-    PlFunction, PlHandler, PlInto, PlReturn, PlStatement, PlStatementKind, PlVariable, Plan, RaiseLevel,
-    SetCall, Statement, TypedExpr,
+    PlFunction, PlHandler, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets, PlVariable,
+    Plan, RaiseLevel, SetCall, Statement, TypedExpr,
 };
 use crate::testing::{World, call, cast, column, literal, table};
 
@@ -36,6 +36,10 @@ fn block(kinds: Vec<PlStatementKind>) -> PlBlock {
 
 fn variable(name: &str, ty: SqlType) -> PlVariable {
     PlVariable { name: name.into(), ty, not_null: false }
+}
+
+fn place(slot: usize, ty: SqlType) -> PlPlace {
+    PlPlace { slot, field: None, ty }
 }
 
 fn definition(name: &str, returns: FunctionReturn, strict: bool) -> Arc<FunctionDef> {
@@ -61,7 +65,7 @@ fn function(
     PlFunction {
         signature: "f()".into(),
         argument_count,
-        variables,
+        variables: variables.into(),
         returns,
         found: None,
         body,
@@ -257,7 +261,7 @@ fn queries_fill_variables_and_loops() {
     let select = Box::new(Statement::Query(all));
     let into = |strict| PlStatementKind::Sql {
         statement: select.clone(),
-        into: Some(PlInto { targets: vec![0], strict }),
+        into: Some(PlInto { targets: PlTargets::Places(vec![place(0, SqlType::Int4)]), strict }),
     };
     let body = block(vec![
         insert(int(5)),
@@ -266,7 +270,7 @@ fn queries_fill_variables_and_loops() {
         PlStatementKind::ForQuery {
             label: None,
             query: select.clone(),
-            targets: vec![1],
+            targets: PlTargets::Places(vec![place(1, SqlType::Int8)]),
             // adds to the table it reads: the loop still ends
             body: lines(vec![insert(cast(
                 call("+", vec![parameter(1, SqlType::Int8), literal(Value::Int8(10))]),
@@ -274,7 +278,7 @@ fn queries_fill_variables_and_loops() {
                 CastKind::Assignment,
             ))]),
         },
-        PlStatementKind::GetDiagnostics { items: vec![(PlDiagnostic::RowCount, 1)] },
+        PlStatementKind::GetDiagnostics { items: vec![(PlDiagnostic::RowCount, place(1, SqlType::Int8))] },
         PlStatementKind::If {
             branches: vec![(parameter(2, SqlType::Bool), lines(vec![into(true)]))],
             otherwise: Vec::new(),

@@ -25,10 +25,12 @@ pub struct PlBlock {
 pub struct PlDeclaration {
     /// Its name.
     pub name: Name,
-    /// Its type; unknown where it is that of something else.
+    /// Its type: `record` of RECORD, unknown where it is that of something else.
     pub ty: SqlType,
-    /// `v%TYPE`, `t.c%TYPE`: what it has the type of.
+    /// `v%TYPE`, `t.c%TYPE`, `t%ROWTYPE`, `t`: what it has the type of.
     pub like: Vec<Name>,
+    /// How it is like that.
+    pub alike: PlAlike,
     /// CONSTANT.
     pub constant: bool,
     /// NOT NULL.
@@ -38,6 +40,22 @@ pub struct PlDeclaration {
     /// Its line.
     pub line: u32,
 }
+
+/// What a variable has the type of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlAlike {
+    /// A variable or a column.
+    Type,
+    /// A row of a table: `t%ROWTYPE`.
+    Row,
+    /// A row of a table, named as a type: `t`.
+    Named,
+    /// It is the same variable under another name: ALIAS FOR.
+    Alias,
+}
+
+/// What a value goes to: a variable or its field, perhaps behind the label of its block.
+pub type PlTarget = Vec<Name>;
 
 /// `WHEN condition OR … THEN …`.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,10 +92,8 @@ pub enum PlStatementKind {
     Block(PlBlock),
     /// `NULL;`.
     Null,
-    /// `a := e`, `a[i] := e`.
-    Assign { target: Name, path: Vec<Step>, value: Expr },
-    /// `r.a := e`.
-    AssignField { record: Name, field: Name, value: Expr },
+    /// `a := e`, `r.a := e`, `a[i] := e`.
+    Assign { target: PlTarget, path: Vec<Step>, value: Expr },
     /// `IF … THEN … ELSIF … ELSE … END IF`, and CASE.
     If { branches: Vec<(Expr, Vec<PlStatement>)>, otherwise: Vec<PlStatement> },
     /// `CASE …` without a fitting branch and without ELSE: error 20000.
@@ -96,10 +112,15 @@ pub enum PlStatementKind {
         by: Option<Expr>,
         body: Vec<PlStatement>,
     },
-    /// `FOR a, b IN query LOOP … END LOOP`.
-    ForQuery { label: Option<Name>, targets: Vec<Name>, query: Box<Query>, body: Vec<PlStatement> },
+    /// `FOR a, b IN statement LOOP … END LOOP`.
+    ForQuery {
+        label: Option<Name>,
+        targets: Vec<PlTarget>,
+        statement: Box<Statement>,
+        body: Vec<PlStatement>,
+    },
     /// `FOREACH a IN ARRAY e LOOP … END LOOP`.
-    Foreach { label: Option<Name>, target: Name, array: Expr, body: Vec<PlStatement> },
+    Foreach { label: Option<Name>, target: PlTarget, array: Expr, body: Vec<PlStatement> },
     /// `EXIT [label] [WHEN c]`.
     Exit { label: Option<Name>, when: Option<Expr> },
     /// `CONTINUE [label] [WHEN c]`.
@@ -108,16 +129,16 @@ pub enum PlStatementKind {
     Return(Option<Expr>),
     /// `RETURN NEXT [e]`.
     ReturnNext(Option<Expr>),
-    /// `RETURN QUERY query`.
-    ReturnQuery(Box<Query>),
+    /// `RETURN QUERY statement`.
+    ReturnQuery(Box<Statement>),
     /// `PERFORM query`.
     Perform(Box<Query>),
     /// `GET [STACKED] DIAGNOSTICS a = item, …`.
-    GetDiagnostics { stacked: bool, items: Vec<(Name, PlDiagnostic)> },
+    GetDiagnostics { stacked: bool, items: Vec<(PlTarget, PlDiagnostic)> },
     /// `EXECUTE text [INTO [STRICT] a, b] [USING …]`.
-    Execute { text: PlDynamic, into: Vec<Name>, strict: bool },
+    Execute { text: PlDynamic, into: Vec<PlTarget>, strict: bool },
     /// `FOR a, b IN EXECUTE text [USING …] LOOP … END LOOP`.
-    ForExecute { label: Option<Name>, targets: Vec<Name>, text: PlDynamic, body: Vec<PlStatement> },
+    ForExecute { label: Option<Name>, targets: Vec<PlTarget>, text: PlDynamic, body: Vec<PlStatement> },
     /// `RETURN QUERY EXECUTE text [USING …]`.
     ReturnExecute(PlDynamic),
     /// `ASSERT condition [, message]`.
@@ -131,7 +152,7 @@ pub enum PlStatementKind {
     /// `ROLLBACK [AND CHAIN]`.
     Rollback { chain: bool },
     /// A SQL statement, perhaps with INTO.
-    Sql { statement: Box<Statement>, into: Vec<Name>, strict: bool },
+    Sql { statement: Box<Statement>, into: Vec<PlTarget>, strict: bool },
 }
 
 /// RAISE.

@@ -171,7 +171,7 @@ impl Binder<'_> {
     ) -> Result<(Plan, usize), SqlError> {
         let spread: Vec<Vec<Expr>>;
         let scope = Scope::default();
-        let rows = match self.records.is_empty() {
+        let rows = match self.records.is_empty() && self.variables.is_empty() {
             true => rows,
             false => {
                 spread = rows.iter().map(|row| self.spread_all(row, &scope)).collect();

@@ -241,6 +241,10 @@ impl Binder<'_> {
             (found, _) => found?,
         };
         match meaning {
+            Meaning::Variable(_, SqlType::Record) => {
+                let name = parts.last().map_or("", |name| name.text.as_str());
+                Err(super::plpgsql::not_assigned(name))
+            }
             Meaning::Variable(slot, ty) => Ok(TypedExpr::new(K::Parameter(slot), ty)),
             Meaning::Column(column) => {
                 cx.uses(&column, parts.first().map_or(0, |part| part.at.start));

@@ -15,6 +15,7 @@
 //! | [`from`] | tables, functions and joins in FROM |
 //! | [`lock`] | FOR UPDATE and its relatives |
 //! | [`subquery`], [`row`] | queries within expressions; rows and what they are compared with |
+//! | [`row_variable`] | variables of PL/pgSQL that are rows |
 //! | [`interval`] | INTERVAL literals with fields |
 //! | [`like`] | LIKE as an operator; operators before ANY and ALL |
 //! | [`sample`] | TABLESAMPLE |
@@ -67,6 +68,7 @@ mod recursive;
 mod resolve;
 mod returning;
 mod row;
+mod row_variable;
 mod sample;
 mod scope;
 mod search;
@@ -106,6 +108,7 @@ pub use plpgsql::bind_block;
 pub use plpgsql::bind_function;
 pub use plpgsql::bind_sql_function;
 pub use plpgsql::bind_trigger;
+pub use plpgsql::check_function;
 pub(crate) use start::before_changes;
 pub use walk::columns_of;
 pub(crate) use walk::{map_columns, same};

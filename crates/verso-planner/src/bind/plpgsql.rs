@@ -8,32 +8,39 @@
 //! | [`sql`] | functions in SQL, which become bodies of the same kind |
 //! | [`dynamic`] | EXECUTE, GET DIAGNOSTICS |
 //! | [`trigger`] | functions of triggers |
+//! | [`target`] | what values are assigned to |
+//! | [`later`] | statements that are bound when they are reached |
 //!
-//! As in PostgreSQL a body is bound when it is first called, not when it is created: its tables may come later.
+//! As in PostgreSQL the statements and expressions of a body are bound when they are reached, at the latest: its tables may
+//! come later than the function. What PostgreSQL says when a function is created is said then: an unknown variable, a RETURN
+//! that does not fit ([`check_function`]).
 
 mod dynamic;
+mod later;
 mod raise;
 mod result;
 mod sql;
 mod statement;
+mod target;
 mod trigger;
 
 pub use sql::bind_sql_function;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
-use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn};
+use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn};
 use verso_exec::plan::{
-    ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlTrigger, PlVariable,
-    TypedExpr,
+    ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlStatement, PlTrigger,
+    PlVariable, TypedExpr,
 };
-use verso_types::{CastKind, SqlType, TimeZone};
+use verso_types::{CastKind, RowType, SqlType, TimeZone};
 
 use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{Scope, Variable};
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{self, Expr, Name};
+use verso_parser::syntax::{self, Expr, Name, PlAlike};
 
 pub use trigger::bind_trigger;
 
@@ -71,6 +78,35 @@ pub fn bind_function(
     body.finish(function.signature().into(), function.args.len(), block)
 }
 
+/// What is said of a function when it is created.
+///
+/// # Errors
+/// What no call of it could mend. Of a function in SQL all that its statements say.
+pub fn check_function(
+    function: &FunctionDef,
+    catalog: &Arc<CatalogSnapshot>,
+    time_zone: &TimeZone,
+) -> Result<(), SqlError> {
+    match (function.language, &function.returns) {
+        (FunctionLanguage::Sql, _) => {
+            let statements = verso_parser::parse_script(&function.body)?;
+            bind_sql_function(function, &statements, catalog, time_zone).map(drop)
+        }
+        // Its statements are bound for each of its triggers.
+        (FunctionLanguage::PlPgSql, FunctionReturn::Trigger) => Ok(()),
+        (FunctionLanguage::PlPgSql, _) => {
+            let block = verso_parser::parse_body(&function.body)?;
+            bind_function(function, &block, catalog, time_zone).map(drop)
+        }
+    }
+}
+
+/// A RECORD that has no fields yet.
+pub(super) fn not_assigned(name: &str) -> SqlError {
+    SqlError::new("55000", format!("record \"{name}\" is not assigned yet"))
+        .with_detail("The tuple structure of a not-yet-assigned record is indeterminate.")
+}
+
 /// Binds the block of a DO statement.
 pub fn bind_block(
     block: &syntax::PlBlock,
@@ -96,8 +132,12 @@ struct Body<'c> {
     in_handler: bool,
     /// Names of columns go before those of variables: it is a function in SQL.
     weak: bool,
-    /// Of a trigger: what cannot be bound fails when it is reached.
+    /// RECORD variables: their fields are known when they are assigned.
+    open: Vec<usize>,
+    /// What the function of a trigger is told.
     trigger: Option<PlTrigger>,
+    /// The last error is one that PostgreSQL gives when it compiles the function: it is not put off.
+    refused: Cell<bool>,
     /// Of the statement that is bound, for errors.
     line: u32,
 }
@@ -114,7 +154,9 @@ impl<'c> Body<'c> {
             labels: Vec::new(),
             in_handler: false,
             weak: false,
+            open: Vec::new(),
             trigger: None,
+            refused: Cell::new(false),
             line: 1,
         }
     }
@@ -134,7 +176,7 @@ impl<'c> Body<'c> {
         Ok(PlFunction {
             signature,
             argument_count,
-            variables: self.variables,
+            variables: self.variables.into(),
             returns: self.returns,
             found: Some(found),
             body,
@@ -157,30 +199,44 @@ impl<'c> Body<'c> {
     fn block(&mut self, block: &syntax::PlBlock) -> Result<PlBlock, SqlError> {
         let outer = self.binder.variables.len();
         let outer_label = Arc::clone(&self.block);
-        if let Some(label) = &block.label {
-            self.block = label.text.as_str().into();
-        }
-        let mut declarations = Vec::new();
+        // A label qualifies the variables of its own block only.
+        self.block = block.label.as_ref().map_or("", |label| label.text.as_str()).into();
+        let (mut declarations, mut first) = (Vec::new(), Vec::new());
         for (n, declaration) in block.declarations.iter().enumerate() {
             self.line = declaration.line;
             let again = block.declarations[..n].iter().any(|other| other.name.text == declaration.name.text);
+            let name = &declaration.name.text;
             if again {
-                return Err(SqlError::syntax(format!("duplicate declaration \"{}\"", declaration.name.text)));
+                let text = format!("duplicate declaration at or near \"{name}\"");
+                return Err(self.refuse(SqlError::syntax(text)));
             }
-            let ty = self.declared_type(declaration)?;
+            if declaration.alike == PlAlike::Alias {
+                self.alias(&declaration.name, &declaration.like)?;
+                continue;
+            }
+            let ty = self.declared_type(declaration).map_err(|error| self.refuse(error))?;
             // The default is bound before the name exists, so it may mean an outer variable.
             let default = match &declaration.default {
+                Some(default) if ty.is_row() => {
+                    first.push(self.first_row(declaration, &ty, default)?);
+                    None
+                }
                 Some(default) => Some(self.value(default, &declaration.name.text, &ty)?),
                 None => None,
             };
+            let is_record = ty == SqlType::Record;
             let slot = self.declare(&declaration.name.text, ty, declaration.not_null);
+            if is_record {
+                self.open.push(slot);
+            }
             if declaration.constant {
                 self.constants.push(slot);
             }
             declarations.push(PlDeclaration { slot, default });
         }
         self.labels.push((block.label.as_ref().map(|label| label.text.clone()), false));
-        let body = self.statements(&block.body)?;
+        first.extend(self.statements(&block.body)?);
+        let body = first;
         let (handlers, error_slots) = self.handlers(&block.handlers)?;
         self.labels.pop();
         self.binder.variables.truncate(outer);
@@ -191,6 +247,9 @@ impl<'c> Body<'c> {
 
     /// The type of a variable, which may be that of another one or of a column.
     fn declared_type(&self, declaration: &syntax::PlDeclaration) -> Result<SqlType, SqlError> {
+        if matches!(declaration.alike, PlAlike::Row | PlAlike::Named) && !declaration.like.is_empty() {
+            return self.row_type(&declaration.like, declaration.alike);
+        }
         let (schema, table, column) = match declaration.like.as_slice() {
             [] => return Ok(declaration.ty.clone()),
             [name] => {
@@ -221,6 +280,60 @@ impl<'c> Body<'c> {
         })
     }
 
+    /// The type of the rows of a table.
+    fn row_type(&self, names: &[Name], alike: PlAlike) -> Result<SqlType, SqlError> {
+        let (schema, name) = match names {
+            [name] => (None, name),
+            [schema, name] => (Some(schema.clone()), name),
+            _ => return Err(SqlError::unsupported("a reference to another database")),
+        };
+        if let ([name], PlAlike::Row) = (names, alike)
+            && let Some(known) = self.binder.variables.iter().rev().find(|known| *known.name == *name.text)
+            && known.ty.is_row()
+        {
+            return Ok(known.ty.clone());
+        }
+        let table = self.binder.table(&syntax::QualifiedName { schema, name: name.clone() });
+        let table = table.map_err(|error| match alike {
+            PlAlike::Named if error.sqlstate == sqlstate::UNDEFINED_TABLE => {
+                let text = format!("type \"{}\" does not exist", name.text);
+                SqlError::new(sqlstate::UNDEFINED_OBJECT, text).at(name.at.start)
+            }
+            _ => error,
+        })?;
+        let fields =
+            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        Ok(SqlType::Row(Arc::new(RowType { fields })))
+    }
+
+    /// `a ALIAS FOR b`.
+    fn alias(&mut self, name: &Name, of: &[Name]) -> Result<(), SqlError> {
+        let Some((known, [])) = self.binder.variable_of(of) else {
+            let text = match of {
+                [of] => format!("variable \"{}\" does not exist", of.text),
+                _ => "an alias for such a variable does not exist".to_string(),
+            };
+            return Err(self.refuse(SqlError::new(sqlstate::UNDEFINED_OBJECT, text)));
+        };
+        let known = known.clone();
+        let (block, name) = (Arc::clone(&self.block), name.text.as_str().into());
+        self.binder.variables.push(Variable { block, name, ..known });
+        Ok(())
+    }
+
+    /// The first value of a row, as an assignment.
+    fn first_row(
+        &self,
+        declaration: &syntax::PlDeclaration,
+        ty: &SqlType,
+        value: &Expr,
+    ) -> Result<PlStatement, SqlError> {
+        // It takes the slot that is declared next.
+        let slot = self.variables.len();
+        let kind = self.row_assignment(slot, ty, value)?;
+        Ok(PlStatement { line: declaration.line, kind })
+    }
+
     /// EXCEPTION, and the slots of SQLSTATE and SQLERRM, which its handlers see.
     fn handlers(&mut self, handlers: &[syntax::PlHandler]) -> Result<(Vec<PlHandler>, ErrorSlots), SqlError> {
         if handlers.is_empty() {
@@ -242,29 +355,10 @@ impl<'c> Body<'c> {
         Ok((bound, Some((state, message))))
     }
 
-    /// The slot and type of a variable that is assigned to.
-    fn target(&self, name: &Name) -> Result<(usize, SqlType), SqlError> {
-        let variable = self.binder.variables.iter().rev().find(|variable| *variable.name == *name.text);
-        let variable = variable.ok_or_else(|| {
-            SqlError::syntax(format!("\"{}\" is not a known variable", name.text)).at(name.at.start)
-        })?;
-        if self.constants.contains(&variable.slot) {
-            let text = format!("variable \"{}\" is declared CONSTANT", name.text);
-            return Err(SqlError::new("22005", text).at(name.at.start));
-        }
-        Ok((variable.slot, variable.ty.clone()))
-    }
-
-    /// The slots that the columns of a row go to.
-    fn targets(&self, names: &[Name], width: usize) -> Result<Vec<usize>, SqlError> {
-        let slots =
-            names.iter().map(|name| Ok(self.target(name)?.0)).collect::<Result<Vec<_>, SqlError>>()?;
-        // Fewer columns than targets leave NULLs and more are dropped in PostgreSQL; both are mistakes more often.
-        if slots.len() != width {
-            let what = format!("{width} columns into {} variables", slots.len());
-            return Err(SqlError::unsupported(what).at(names.first().map_or(0, |name| name.at.start)));
-        }
-        Ok(slots)
+    /// Marks an error as one that is not put off.
+    fn refuse(&self, error: SqlError) -> SqlError {
+        self.refused.set(true);
+        error
     }
 
     fn bind(&self, expr: &Expr) -> Result<TypedExpr, SqlError> {
@@ -295,9 +389,20 @@ impl<'c> Body<'c> {
         path: &[syntax::Step],
         value: &Expr,
     ) -> Result<TypedExpr, SqlError> {
+        let old = TypedExpr::new(ExprKind::Parameter(slot), ty.clone());
+        self.changed_within(old, target, path, value)
+    }
+
+    /// The same of any value.
+    fn changed_within(
+        &self,
+        old: TypedExpr,
+        target: &Name,
+        path: &[syntax::Step],
+        value: &Expr,
+    ) -> Result<TypedExpr, SqlError> {
         let scope = Scope::default();
         let mut cx = Context::new(&scope, Clause::Procedure);
-        let old = TypedExpr::new(ExprKind::Parameter(slot), ty.clone());
         let bound = (self.binder.expr(value, &mut cx)?, value.at.start);
         let named = (target.text.as_str(), target.at.start);
         let mut new = self.binder.assigned_within(old, named, path, bound, &mut cx)?;

@@ -39,16 +39,21 @@ impl Binder<'_> {
         let name = match parts.as_slice() {
             [name, star] if star.text == "*" => name,
             [name] if self.records.iter().any(|record| *record.name == *name.text) => name,
+            [name] if scope.visible.iter().all(|(column, _)| **column != *name.text) => name,
             _ => return None,
         };
         let names: Vec<&str> = match (scope.table(&name.text), parts.len()) {
             (Some(table), 2) => {
                 scope.columns[table.columns.clone()].iter().map(|(name, _)| &**name).collect()
             }
-            _ => {
-                let record = self.records.iter().rev().find(|record| *record.name == *name.text)?;
-                record.columns.iter().map(|(name, _)| &**name).collect()
-            }
+            _ => match self.records.iter().rev().find(|record| *record.name == *name.text) {
+                Some(record) => record.columns.iter().map(|(name, _)| &**name).collect(),
+                None => {
+                    let (variable, []) = self.variable_of(std::slice::from_ref(name))? else { return None };
+                    let SqlType::Row(row) = &variable.ty else { return None };
+                    row.fields.iter().map(|(name, _)| &**name).collect()
+                }
+            },
         };
         let field = |text: &str| {
             let part = Name { text: text.to_string(), at: name.at };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{TableDef, TriggerDef, TriggerKind};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
-use verso_types::SqlType;
+use verso_types::{RowType, SqlType};
 
 use super::Binder;
 use super::context::{Clause, Context};
@@ -73,16 +73,17 @@ impl Binder<'_> {
     pub(super) fn of_record(&self, parts: &[Name]) -> Result<Option<TypedExpr>, SqlError> {
         let Some(first) = parts.first() else { return Ok(None) };
         let Some(record) = self.records.iter().rev().find(|record| *record.name == *first.text) else {
-            return Ok(None);
+            return self.of_row_variable(parts);
         };
         let parameter = |n: usize, ty: &SqlType| TypedExpr::new(K::Parameter(record.first + n), ty.clone());
         match parts {
             [_] => {
                 let fields = record.columns.iter().enumerate().map(|(n, (_, ty))| parameter(n, ty));
-                let row = TypedExpr::new(K::Row(fields.collect()), SqlType::Record);
+                let ty = SqlType::Row(Arc::new(RowType { fields: record.columns.to_vec() }));
+                let row = TypedExpr::new(K::Row(fields.collect()), ty.clone());
                 let is_row = parameter(record.columns.len(), &SqlType::Bool);
                 let kind = K::Case { branches: vec![(is_row, row)], otherwise: None };
-                Ok(Some(TypedExpr::new(kind, SqlType::Record)))
+                Ok(Some(TypedExpr::new(kind, ty)))
             }
             [_, star] if star.text == "*" => self.of_record(&parts[..1]),
             [_, field] => {
@@ -97,7 +98,10 @@ impl Binder<'_> {
     /// The fields of NEW or OLD, for `NEW.*`.
     pub(super) fn fields_of_record(&self, name: &QualifiedName) -> Option<Fields> {
         let found = self.records.iter().rev().find(|record| *record.name == *name.name.text);
-        let record = found.filter(|_| name.schema.is_none())?;
+        let Some(record) = found.filter(|_| name.schema.is_none()) else {
+            let names: Vec<Name> = name.schema.iter().chain([&name.name]).cloned().collect();
+            return self.fields_of_variable(&names);
+        };
         let field = |(n, (name, ty)): (usize, &(Arc<str>, SqlType))| {
             (Arc::clone(name), TypedExpr::new(K::Parameter(record.first + n), ty.clone()))
         };

@@ -1,7 +1,8 @@
 //! CREATE FUNCTION, DROP FUNCTION.
 
 use verso_catalog::{
-    ArgMode, CatalogError, FunctionArg, FunctionLanguage, FunctionReturn, NewFunction, Volatility,
+    ArgMode, CatalogError, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, NewFunction, Oid,
+    Volatility,
 };
 use verso_types::SqlType;
 
@@ -10,6 +11,7 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{self, CreateFunction, DropFunction, Returns};
+use verso_planner::bind::check_function;
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
@@ -92,8 +94,22 @@ impl Schema<'_> {
                 .with_detail(format!("\"{}\" is a {is}.", new.name))
                 .into());
         }
-        let catalog = &self.frame.services.instance.catalog;
-        catalog.create_function(&mut self.frame.txn.borrow_mut(), &new, *or_replace)?;
+        let services = self.frame.services;
+        services.instance.catalog.create_function(&mut self.frame.txn.borrow_mut(), &new, *or_replace)?;
+        if services.settings.checks_bodies() {
+            let checked = FunctionDef {
+                oid: Oid(0),
+                schema: new.schema.clone().unwrap_or_else(|| "public".into()),
+                name: new.name,
+                args: new.args,
+                returns: new.returns,
+                language: new.language,
+                body: new.body,
+                volatility: new.volatility,
+                strict: new.strict,
+            };
+            check_function(&checked, self.frame.catalog, &services.settings.time_zone)?;
+        }
         Ok(tag(if procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" }))
     }
 

@@ -362,6 +362,11 @@ impl Settings {
         Ok(())
     }
 
+    /// Whether the body of a function is checked when it is created.
+    pub(crate) fn checks_bodies(&self) -> bool {
+        self.show("check_function_bodies").is_none_or(|value| matches!(&*value, "on" | "true" | "yes" | "1"))
+    }
+
     /// Shows one that does not depend on the transaction.
     pub fn show(&self, name: &str) -> Option<String> {
         let on = |value: bool| if value { "on" } else { "off" }.to_string();

@@ -406,3 +406,34 @@ fn a_damaged_page_is_an_error_of_its_table_and_listed() {
     assert_eq!(client.value("SELECT a FROM good"), "2");
     client.run("DROP TABLE bad");
 }
+
+#[test]
+fn statements_put_off_fail_where_they_are_reached() {
+    // As PostgreSQL 18 has them.
+    let world = World::new();
+    let mut client = world.connect();
+    client.run(
+        "CREATE FUNCTION late(how int) RETURNS int LANGUAGE plpgsql AS $$
+declare r record;
+begin
+  if how = 1 then
+    select * into r from nowhere;
+  elsif how = 2 then
+    return r.a;
+  end if;
+  return 0;
+end $$",
+    );
+    assert_eq!(client.run("SELECT late(0)"), ["0", "SELECT 1"]);
+    let error = client.try_run("SELECT late(1)").expect_err("there is no such table");
+    assert_eq!(error.message, "relation \"nowhere\" does not exist");
+    assert_eq!(error.context.as_deref(), Some("PL/pgSQL function late(integer) line 5 at SQL statement"));
+    let error = client.try_run("SELECT late(2)").expect_err("nothing is assigned");
+    assert_eq!(error.sqlstate, "55000");
+    assert_eq!(error.context.as_deref(), Some("PL/pgSQL function late(integer) line 7 at RETURN"));
+    let error = client
+        .try_run("CREATE FUNCTION bad() RETURNS int LANGUAGE plpgsql AS $$begin\n x := 1;\nend $$")
+        .expect_err("there is no such variable");
+    assert_eq!(error.sqlstate, "42601");
+    assert_eq!(error.context.as_deref(), Some("compilation of PL/pgSQL function \"bad\" near line 2"));
+}

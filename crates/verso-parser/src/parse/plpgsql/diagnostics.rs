@@ -32,7 +32,7 @@ impl Body<'_> {
         self.expect(&["diagnostics"])?;
         let mut items = Vec::new();
         loop {
-            let target = self.name()?;
+            let target = self.target()?;
             if !self.accept_token(&Token::Assignment) && !self.accept_token(&Token::Eq) {
                 return Err(self.unexpected());
             }

@@ -4,7 +4,7 @@ use super::super::lexer::{Lexeme, Token};
 use super::super::source::is_word;
 use super::Body;
 use crate::error::SyntaxError;
-use crate::syntax::{Name, PlDynamic, PlStatementKind};
+use crate::syntax::{PlDynamic, PlStatementKind};
 
 impl Body<'_> {
     /// `EXECUTE text [INTO [STRICT] a, b] [USING …];`, INTO and USING in any order.
@@ -14,7 +14,7 @@ impl Body<'_> {
         let (mut into, mut strict) = (Vec::new(), false);
         if self.accept(&["into"]) {
             strict = self.accept(&["strict"]);
-            into = self.names()?;
+            into = self.targets()?;
             if text.using.is_empty() && self.accept(&["using"]) {
                 text.using = self.using(&[])?;
             }
@@ -48,13 +48,5 @@ impl Body<'_> {
                 return Ok(values);
             }
         }
-    }
-
-    fn names(&mut self) -> Result<Vec<Name>, SyntaxError> {
-        let mut names = vec![self.name()?];
-        while self.accept_token(&Token::Comma) {
-            names.push(self.name()?);
-        }
-        Ok(names)
     }
 }

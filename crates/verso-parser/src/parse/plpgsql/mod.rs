@@ -15,15 +15,15 @@ mod tokens;
 
 pub use condition::condition_code;
 
-use verso_types::SqlType;
+use verso_types::{SqlType, sqlstate};
 
 use self::condition::unknown_condition;
 use super::cursor::Cursor;
-use super::lexer::Token;
+use super::lexer::{Lexeme, Token};
 use super::source::is_word;
 use super::source::{Source, too_complex};
 use crate::error::SyntaxError;
-use crate::syntax::{Name, PlBlock, PlCondition, PlDeclaration, PlHandler, PlStatement};
+use crate::syntax::{Name, PlAlike, PlBlock, PlCondition, PlDeclaration, PlHandler, PlStatement};
 
 /// Blocks within blocks.
 const NESTING_MAX: u32 = 40;
@@ -111,10 +111,25 @@ impl Body<'_> {
     fn declaration(&mut self) -> Result<PlDeclaration, SyntaxError> {
         let line = self.line();
         let name = self.name()?;
-        for what in ["alias", "cursor", "scroll", "record", "refcursor"] {
+        for what in ["cursor", "scroll", "refcursor"] {
             if self.is(&[what]) {
                 return Err(self.unsupported(&what.to_uppercase()));
             }
+        }
+        if self.accept(&["alias", "for"]) {
+            let like = self.target()?;
+            self.semicolon()?;
+            let (ty, alike) = (SqlType::Unknown, PlAlike::Alias);
+            return Ok(PlDeclaration {
+                name,
+                ty,
+                like,
+                alike,
+                constant: false,
+                not_null: false,
+                default: None,
+                line,
+            });
         }
         let constant = self.accept(&["constant"]);
         let ty = self.until(|token| {
@@ -122,28 +137,7 @@ impl Body<'_> {
             matches!(token.token, Token::SemiColon | Token::Assignment | Token::Eq)
                 || ends.iter().any(|word| is_word(self.source, token, word))
         })?;
-        let percent = ty.iter().position(|token| matches!(token.token, Token::Mod));
-        let (ty, like) = match percent {
-            None => (self.parse(ty, Cursor::data_type)?, Vec::new()),
-            Some(percent) => {
-                let at = ty[percent].at.start;
-                match &ty[percent + 1..] {
-                    [word] if is_word(self.source, word, "type") => {}
-                    [word] if is_word(self.source, word, "rowtype") => {
-                        return Err(SyntaxError::unsupported("%ROWTYPE").at(at));
-                    }
-                    _ => return Err(self.source.near(at)),
-                }
-                let names = |cursor: &mut Cursor<'_>| {
-                    let mut names = vec![cursor.name()?];
-                    while cursor.accept_token(&Token::Period) {
-                        names.push(cursor.label()?);
-                    }
-                    Ok(names)
-                };
-                (SqlType::Unknown, self.parse(&ty[..percent], names)?)
-            }
-        };
+        let (ty, like, alike) = self.declared_type(ty)?;
         if self.is(&["collate"]) {
             return Err(self.unsupported("COLLATE"));
         }
@@ -164,7 +158,46 @@ impl Body<'_> {
                 format!("variable \"{}\" must have a default value, since it's declared NOT NULL", name.text);
             return Err(SyntaxError::new("22004", text).at(name.at.start));
         }
-        Ok(PlDeclaration { name, ty, like, constant, not_null, default, line })
+        Ok(PlDeclaration { name, ty, like, alike, constant, not_null, default, line })
+    }
+
+    /// A type, or what a variable has the type of.
+    fn declared_type(&self, ty: &[Lexeme]) -> Result<(SqlType, Vec<Name>, PlAlike), SyntaxError> {
+        let tokens = |ty: &[Lexeme]| -> Result<Vec<Name>, SyntaxError> {
+            let mut cursor = Cursor::new(self.source, ty.to_vec());
+            let mut names = vec![cursor.name()?];
+            while cursor.accept_token(&Token::Period) {
+                names.push(cursor.label()?);
+            }
+            cursor.finish()?;
+            Ok(names)
+        };
+        match ty.iter().position(|token| matches!(token.token, Token::Mod)) {
+            None if matches!(ty, [word] if is_word(self.source, word, "record")) => {
+                Ok((SqlType::Record, Vec::new(), PlAlike::Type))
+            }
+            None => {
+                let mut cursor = Cursor::new(self.source, ty.to_vec());
+                match cursor.data_type().and_then(|ty| cursor.finish().map(|()| ty)) {
+                    Ok(ty) => Ok((ty, Vec::new(), PlAlike::Type)),
+                    // A table's name is that of its rows' type.
+                    Err(error) => match tokens(ty) {
+                        Ok(like) if error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
+                            Ok((SqlType::Unknown, like, PlAlike::Named))
+                        }
+                        _ => Err(error),
+                    },
+                }
+            }
+            Some(percent) => {
+                let alike = match &ty[percent + 1..] {
+                    [word] if is_word(self.source, word, "type") => PlAlike::Type,
+                    [word] if is_word(self.source, word, "rowtype") => PlAlike::Row,
+                    _ => return Err(self.source.near(ty[percent].at.start)),
+                };
+                Ok((SqlType::Unknown, tokens(&ty[..percent])?, alike))
+            }
+        }
     }
 
     fn handler(&mut self) -> Result<PlHandler, SyntaxError> {

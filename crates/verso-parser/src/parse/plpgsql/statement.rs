@@ -8,10 +8,10 @@ use super::super::statement;
 use super::super::transaction::{chain, commit_options};
 use super::Body;
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, ExprKind, Name, PlStatement, PlStatementKind, Statement};
+use crate::syntax::{Expr, ExprKind, Name, PlStatement, PlStatementKind, PlTarget, Statement};
 
 /// A statement's tokens without INTO, where there was one; the targets; STRICT.
-type WithoutInto = (Option<Vec<Lexeme>>, Vec<Name>, bool);
+type WithoutInto = (Option<Vec<Lexeme>>, Vec<PlTarget>, bool);
 
 impl<'s> Body<'s> {
     pub(super) fn statement(&mut self) -> Result<PlStatement, SyntaxError> {
@@ -23,7 +23,7 @@ impl<'s> Body<'s> {
         {
             return Err(self.unexpected());
         }
-        let next = self.source.tokens().get(self.at + 1).map(|token| &token.token);
+        let next = self.source.tokens().get(self.at + self.target_width()).map(|token| &token.token);
         let assigns = matches!(self.peek(), Some(Token::Word(_) | Token::Quoted(_)))
             && matches!(next, Some(Token::Assignment | Token::Eq | Token::LBracket));
         let kind = match word.as_str() {
@@ -75,27 +75,13 @@ impl<'s> Body<'s> {
             "open" | "fetch" | "move" | "close" | "do" => {
                 return Err(self.unsupported(&format!("{} in PL/pgSQL", word.to_uppercase())));
             }
-            _ if matches!(next, Some(Token::Period)) && self.field_assignment_follows() => {
-                self.field_assignment()?
-            }
-            _ if matches!(next, Some(Token::Period)) && self.assignment_follows() => {
-                return Err(self.unsupported("assignment to a field"));
-            }
             _ => self.sql()?,
         };
         Ok(PlStatement { kind, line })
     }
 
-    /// Whether `:=` comes before the next semicolon.
-    fn assignment_follows(&self) -> bool {
-        self.source.tokens()[self.at..]
-            .iter()
-            .take_while(|token| !matches!(token.token, Token::SemiColon))
-            .any(|token| matches!(token.token, Token::Assignment))
-    }
-
     fn assignment(&mut self) -> Result<PlStatementKind, SyntaxError> {
-        let target = self.name()?;
+        let target = self.target()?;
         let path = match self.peek() {
             Some(Token::LBracket) => {
                 let tokens = self.until(|token| matches!(token.token, Token::Assignment | Token::Eq))?;
@@ -108,24 +94,6 @@ impl<'s> Body<'s> {
         let value = self.expr(value)?;
         self.semicolon()?;
         Ok(PlStatementKind::Assign { target, path, value })
-    }
-
-    /// Whether `r.a :=` comes next.
-    fn field_assignment_follows(&self) -> bool {
-        let token = |n: usize| self.source.tokens().get(self.at + n).map(|token| &token.token);
-        matches!(token(2), Some(Token::Word(_) | Token::Quoted(_)))
-            && matches!(token(3), Some(Token::Assignment | Token::Eq))
-    }
-
-    fn field_assignment(&mut self) -> Result<PlStatementKind, SyntaxError> {
-        let record = self.name()?;
-        self.at += 1;
-        let field = self.label_name()?;
-        self.at += 1;
-        let value = self.until_semicolon()?;
-        let value = self.expr(value)?;
-        self.semicolon()?;
-        Ok(PlStatementKind::AssignField { record, field, value })
     }
 
     fn conditional(&mut self) -> Result<PlStatementKind, SyntaxError> {
@@ -208,10 +176,7 @@ impl<'s> Body<'s> {
 
     fn for_loop(&mut self, label: Option<Name>) -> Result<PlStatementKind, SyntaxError> {
         self.at += 1;
-        let mut targets = vec![self.name()?];
-        while self.accept_token(&Token::Comma) {
-            targets.push(self.name()?);
-        }
+        let targets = self.targets()?;
         self.expect(&["in"])?;
         if self.accept(&["execute"]) {
             let text = self.dynamic(&["loop"])?;
@@ -225,21 +190,22 @@ impl<'s> Body<'s> {
             if reverse {
                 return Err(self.unexpected());
             }
-            let query = self.query(range)?;
+            let statement = self.rows(range)?;
             let body = self.loop_body(label.as_ref())?;
-            return Ok(PlStatementKind::ForQuery { label, targets, query, body });
+            return Ok(PlStatementKind::ForQuery { label, targets, statement, body });
         };
         let from = self.expr(&range[..dots])?;
         let rest = &range[dots + 1..];
         let by = rest.iter().position(|token| is_word(self.source, token, "by"));
         let to = self.expr(&rest[..by.unwrap_or(rest.len())])?;
         let by = by.map(|by| self.expr(&rest[by + 1..])).transpose()?;
-        let mut targets = targets.into_iter();
-        let (Some(variable), None) = (targets.next(), targets.next()) else {
+        let [target] = targets.as_slice() else {
             return Err(
                 SyntaxError::syntax("integer FOR loop must have only one target variable").at(from.at.start)
             );
         };
+        let [variable] = target.as_slice() else { return Err(self.source.near(target[1].at.start)) };
+        let variable = variable.clone();
         let body = self.loop_body(label.as_ref())?;
         Ok(PlStatementKind::ForInteger { label, variable, reverse, from, to, by, body })
     }
@@ -247,7 +213,7 @@ impl<'s> Body<'s> {
     /// `FOREACH a IN ARRAY e LOOP … END LOOP [label];`
     fn foreach_loop(&mut self, label: Option<Name>) -> Result<PlStatementKind, SyntaxError> {
         self.at += 1;
-        let target = self.name()?;
+        let target = self.target()?;
         if self.is(&["slice"]) {
             return Err(self.unsupported("FOREACH … SLICE"));
         }
@@ -290,9 +256,9 @@ impl<'s> Body<'s> {
                 return Ok(PlStatementKind::ReturnExecute(text));
             }
             let tokens = self.until_semicolon()?;
-            let query = self.query(tokens)?;
+            let statement = self.rows(tokens)?;
             self.semicolon()?;
-            return Ok(PlStatementKind::ReturnQuery(query));
+            return Ok(PlStatementKind::ReturnQuery(statement));
         }
         let next = self.accept(&["next"]);
         let tokens = self.until_semicolon()?;
@@ -311,7 +277,7 @@ impl<'s> Body<'s> {
             return Err(self.unexpected());
         }
         let first = word_of(self.source, &tokens[0]).unwrap_or_default();
-        let (rest, into, strict) = self.take_into(tokens, &first)?;
+        let (rest, into, strict) = self.take_into(tokens)?;
         let statement = match rest {
             None => self.parse(tokens, statement)?,
             Some(rest) => {
@@ -327,7 +293,11 @@ impl<'s> Body<'s> {
                     .with_hint("If you want to discard the results of a SELECT, use PERFORM instead.")
                     .at(tokens[0].at.start));
             }
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {}
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Merge(_) => {}
             _ => {
                 let what = format!("{} in PL/pgSQL", first.to_uppercase());
                 return Err(SyntaxError::unsupported(what).at(tokens[0].at.start));
@@ -338,15 +308,22 @@ impl<'s> Body<'s> {
     }
 
     /// Takes `INTO [STRICT] a, b` out of a statement; no tokens where there is none.
-    fn take_into(&self, tokens: &'s [Lexeme], first: &str) -> Result<WithoutInto, SyntaxError> {
+    fn take_into(&self, tokens: &'s [Lexeme]) -> Result<WithoutInto, SyntaxError> {
         let mut depth = 0;
-        let from = usize::from(first == "insert") * 2;
         let mut into = None;
-        for (n, token) in tokens.iter().enumerate().skip(from) {
+        for (n, token) in tokens.iter().enumerate() {
             match &token.token {
                 Token::LParen => depth += 1,
                 Token::RParen => depth -= 1,
-                Token::Word(_) if depth == 0 && is_word(self.source, token, "into") => {
+                // INSERT INTO and MERGE INTO name a table.
+                Token::Word(_)
+                    if depth == 0
+                        && is_word(self.source, token, "into")
+                        && !n.checked_sub(1).is_some_and(|n| {
+                            is_word(self.source, &tokens[n], "insert")
+                                || is_word(self.source, &tokens[n], "merge")
+                        }) =>
+                {
                     into = Some(n);
                     break;
                 }
@@ -356,8 +333,15 @@ impl<'s> Body<'s> {
         let Some(into) = into else { return Ok((None, Vec::new(), false)) };
         let mut cursor = Cursor::new(self.source, &tokens[into + 1..]);
         let strict = cursor.accept(&["strict"]);
-        let names = cursor.list(Cursor::name)?;
-        let taken = 1 + usize::from(strict) + names.len() * 2 - 1;
+        let target = |cursor: &mut Cursor<'s>| {
+            let mut names = vec![cursor.name()?];
+            while cursor.accept_token(&Token::Period) {
+                names.push(cursor.label()?);
+            }
+            Ok(names)
+        };
+        let names = cursor.list(target)?;
+        let taken = 1 + cursor.mark().0;
         let mut rest = tokens[..into].to_vec();
         rest.extend_from_slice(&tokens[into + taken..]);
         Ok((Some(rest), names, strict))

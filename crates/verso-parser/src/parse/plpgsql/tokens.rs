@@ -3,9 +3,10 @@
 use super::super::cursor::{Cursor, word_of};
 use super::super::lexer::{Lexeme, Token};
 use super::super::source::is_word;
+use super::super::statement;
 use super::Body;
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, Name, Query, Span};
+use crate::syntax::{Expr, Name, PlTarget, Span, Statement};
 
 impl<'s> Body<'s> {
     pub(super) fn peek(&self) -> Option<Token> {
@@ -81,6 +82,36 @@ impl<'s> Body<'s> {
         Ok(name)
     }
 
+    /// `a`, `a.b`, `a.b.c`.
+    pub(super) fn target(&mut self) -> Result<PlTarget, SyntaxError> {
+        let mut names = vec![self.name()?];
+        while self.accept_token(&Token::Period) {
+            names.push(self.label_name()?);
+        }
+        Ok(names)
+    }
+
+    /// Several of them.
+    pub(super) fn targets(&mut self) -> Result<Vec<PlTarget>, SyntaxError> {
+        let mut all = vec![self.target()?];
+        while self.accept_token(&Token::Comma) {
+            all.push(self.target()?);
+        }
+        Ok(all)
+    }
+
+    /// How many tokens a target takes that begins with the next one.
+    pub(super) fn target_width(&self) -> usize {
+        let token = |n: usize| self.source.tokens().get(self.at + n).map(|token| token.token);
+        let mut width = 1;
+        while token(width) == Some(Token::Period)
+            && matches!(token(width + 1), Some(Token::Word(_) | Token::Quoted(_)))
+        {
+            width += 2;
+        }
+        width
+    }
+
     /// A word of any class, or a quoted name.
     pub(super) fn label_name(&mut self) -> Result<Name, SyntaxError> {
         let tokens = &self.source.tokens()[self.at.min(self.source.tokens().len())..];
@@ -140,7 +171,16 @@ impl<'s> Body<'s> {
         self.parse(tokens, Cursor::expr)
     }
 
-    pub(super) fn query(&self, tokens: &'s [Lexeme]) -> Result<Box<Query>, SyntaxError> {
-        self.parse(tokens, Cursor::query).map(Box::new)
+    /// A statement that yields rows, or may.
+    pub(super) fn rows(&self, tokens: &'s [Lexeme]) -> Result<Box<Statement>, SyntaxError> {
+        let parsed = self.parse(tokens, statement)?;
+        match parsed {
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Merge(_) => Ok(Box::new(parsed)),
+            _ => Err(SyntaxError::unsupported("rows of such a statement").at(tokens[0].at.start)),
+        }
     }
 }

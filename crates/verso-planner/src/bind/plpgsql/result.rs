@@ -6,11 +6,11 @@ use verso_types::SqlType;
 use super::Body;
 use super::statement::planned;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Expr, Query};
+use verso_parser::syntax::{Expr, Statement};
 
 impl Body<'_> {
     pub(super) fn return_value(&self, value: Option<&Expr>) -> Result<PlStatementKind, SqlError> {
-        let mismatch = |text: &str| SqlError::new(sqlstate::DATATYPE_MISMATCH, text);
+        let mismatch = |text: &str| self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
         if self.returns == PlReturn::Trigger {
             return self.return_row(value);
         }
@@ -27,7 +27,7 @@ impl Body<'_> {
                     .at(value.at.start));
             }
             (PlReturn::Scalar(_) | PlReturn::Trigger, None) => {
-                return Err(SqlError::syntax("missing expression at or near \";\""));
+                return Err(self.refuse(SqlError::syntax("missing expression at or near \";\"")));
             }
         };
         Ok(PlStatementKind::Return { value })
@@ -36,7 +36,7 @@ impl Body<'_> {
     pub(super) fn return_next(&self, value: Option<&Expr>) -> Result<PlStatementKind, SqlError> {
         let PlReturn::Rows(types) = &self.returns else {
             let text = "cannot use RETURN NEXT in a non-SETOF function";
-            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+            return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
         };
         let values = match (value, self.result_slots.as_slice(), types.as_slice()) {
             (None, slots @ [_, ..], types) => {
@@ -45,21 +45,26 @@ impl Body<'_> {
                 slots.iter().zip(types).map(variable).collect()
             }
             (Some(value), [], [ty]) => vec![self.value(value, "return value", ty)?],
-            (None, [], _) => return Err(SqlError::syntax("RETURN NEXT must have a parameter")),
+            (None, [], _) => return Err(self.refuse(SqlError::syntax("RETURN NEXT must have a parameter"))),
             (Some(value), _, _) => {
                 let text = "RETURN NEXT cannot have a parameter in function with OUT parameters";
-                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(value.at.start));
+                return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(value.at.start)));
             }
         };
         Ok(PlStatementKind::ReturnNext { values })
     }
 
-    pub(super) fn return_query(&self, query: &Query) -> Result<PlStatementKind, SqlError> {
+    pub(super) fn return_query(&self, statement: &Statement) -> Result<PlStatementKind, SqlError> {
         let PlReturn::Rows(types) = &self.returns else {
             let text = "cannot use RETURN QUERY in a non-SETOF function";
-            return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+            return Err(self.refuse(SqlError::new(sqlstate::DATATYPE_MISMATCH, text)));
         };
-        let query = planned(&self.binder, self.binder.query_for(query, types)?)?;
+        let query = match statement {
+            Statement::Query(query) if !query.changes_rows() => {
+                planned(&self.binder, self.binder.query_for(query, types)?)?
+            }
+            changing => Box::new(self.binder.statement(changing)?),
+        };
         let (given, wanted) = (query.output().len(), types.len());
         if given != wanted {
             let detail = format!(

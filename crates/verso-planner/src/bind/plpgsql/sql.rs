@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, FunctionReturn};
 use verso_exec::plan::{
-    ExprKind, PlBlock, PlFunction, PlInto, PlReturn, PlStatement, PlStatementKind, Statement as Bound,
-    TypedExpr,
+    ExprKind, PlBlock, PlFunction, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
+    Statement as Bound, TypedExpr,
 };
 use verso_types::{SqlType, TimeZone};
 
@@ -52,7 +52,7 @@ pub fn bind_sql_function(
     Ok(PlFunction {
         signature: function.signature().into(),
         argument_count: function.args.len(),
-        variables: body.variables,
+        variables: body.variables.into(),
         returns,
         found: None,
         body: block,
@@ -132,7 +132,8 @@ impl Body<'_> {
         match returns {
             PlReturn::Scalar(ty) => {
                 let slot = self.declare("", ty.clone(), false);
-                let into = Some(PlInto { targets: vec![slot], strict: false });
+                let place = PlPlace { slot, field: None, ty: ty.clone() };
+                let into = Some(PlInto { targets: PlTargets::Places(vec![place]), strict: false });
                 steps.push(PlStatementKind::Sql { statement: bound, into });
                 let value = TypedExpr::new(ExprKind::Parameter(slot), ty.clone());
                 steps.push(PlStatementKind::Return { value: Some(value) });

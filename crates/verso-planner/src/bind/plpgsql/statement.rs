@@ -17,15 +17,15 @@ impl Body<'_> {
         &mut self,
         statements: &[syntax::PlStatement],
     ) -> Result<Vec<PlStatement>, SqlError> {
+        // Within a statement that is bound when it is reached records may come to have other fields than they have then.
+        let shapes = self.shapes();
+        self.set_shapes(&[]);
         let mut all = Vec::with_capacity(statements.len());
         for statement in statements {
             self.line = statement.line;
-            let kind = match self.trigger {
-                None => self.statement(&statement.kind)?,
-                Some(_) => self.lazily(&statement.kind)?,
-            };
-            all.push(PlStatement { line: statement.line, kind });
+            all.push(PlStatement { line: statement.line, kind: self.lazily(&statement.kind)? });
         }
+        self.set_shapes(&shapes);
         Ok(all)
     }
 
@@ -33,18 +33,7 @@ impl Body<'_> {
         Ok(match statement {
             Syntax::Block(block) => PlStatementKind::Block(self.block(block)?),
             Syntax::Null => PlStatementKind::Nothing,
-            Syntax::Assign { target, path, value } => {
-                let (slot, ty) = self.target(target)?;
-                if !path.is_empty() {
-                    let value = self.value_within(slot, &ty, target, path, value)?;
-                    return Ok(PlStatementKind::Assign { slot, value });
-                }
-                PlStatementKind::Assign { slot, value: self.value(value, &target.text, &ty)? }
-            }
-            Syntax::AssignField { record, field, value } => {
-                let (slot, ty) = self.field(record, field)?;
-                PlStatementKind::Assign { slot, value: self.value(value, &field.text, &ty)? }
-            }
+            Syntax::Assign { target, path, value } => self.assignment(target, path, value)?,
             Syntax::If { branches, otherwise } => {
                 let mut bound = Vec::new();
                 for (condition, body) in branches {
@@ -66,10 +55,24 @@ impl Body<'_> {
             Syntax::Loop { label, body } => {
                 PlStatementKind::Loop { label: text_of(label), body: self.loop_body(label, body)? }
             }
-            Syntax::While { label, condition, body } => PlStatementKind::While {
-                label: text_of(label),
-                condition: self.condition(condition, "WHILE")?,
-                body: self.loop_body(label, body)?,
+            Syntax::While { label, condition, body } => match self.condition(condition, "WHILE") {
+                Ok(condition) => PlStatementKind::While {
+                    label: text_of(label),
+                    condition,
+                    body: self.loop_body(label, body)?,
+                },
+                // The condition is bound by itself each time: a record in it may have come to have other fields.
+                Err(_) => {
+                    let leave = Syntax::Exit { label: None, when: None };
+                    let leave = syntax::PlStatement { kind: leave, line: self.line };
+                    let test = Syntax::If {
+                        branches: vec![(condition.clone(), Vec::new())],
+                        otherwise: vec![leave],
+                    };
+                    let test = syntax::PlStatement { kind: test, line: self.line };
+                    let body: Vec<_> = std::iter::once(test).chain(body.iter().cloned()).collect();
+                    PlStatementKind::Loop { label: text_of(label), body: self.loop_body(label, &body)? }
+                }
             },
             Syntax::ForInteger { label, variable, reverse, from, to, by, body } => {
                 let from = self.integer(from)?;
@@ -79,15 +82,20 @@ impl Body<'_> {
                 let label = text_of(label);
                 PlStatementKind::ForRange { label, slot, from, to, by, reverse: *reverse, body }
             }
-            Syntax::ForQuery { label, targets, query, body } => {
-                let query = self.binder.query(query)?;
-                let targets = self.targets(targets, query.output().len())?;
-                let query = planned(&self.binder, query)?;
+            Syntax::ForQuery { label, targets, statement, body } => {
+                let targets = self.targets(targets)?;
+                let query = Box::new(self.binder.statement(statement)?);
+                if query.output().is_empty() {
+                    return Err(SqlError::new(
+                        "42601",
+                        "cannot open a query that returns no rows as a cursor",
+                    ));
+                }
                 let body = self.loop_body(label, body)?;
                 PlStatementKind::ForQuery { label: text_of(label), query, targets, body }
             }
             Syntax::Foreach { label, target, array, body } => {
-                let slot = self.target(target)?.0;
+                let target = self.place(target)?;
                 let start = array.at.start;
                 let array = self.bind(array)?;
                 let SqlType::Array(element) = &array.ty else {
@@ -97,14 +105,14 @@ impl Body<'_> {
                 };
                 let element = SqlType::clone(element);
                 let body = self.loop_body(label, body)?;
-                PlStatementKind::Foreach { label: text_of(label), slot, array, element, body }
+                PlStatementKind::Foreach { label: text_of(label), target, array, element, body }
             }
             Syntax::Exit { label, when } => {
-                self.check_label(label.as_ref(), "EXIT")?;
+                self.check_label(label.as_ref(), "EXIT").map_err(|error| self.refuse(error))?;
                 PlStatementKind::Exit { label: text_of(label), when: self.optional_condition(when, "EXIT")? }
             }
             Syntax::Continue { label, when } => {
-                self.check_label(label.as_ref(), "CONTINUE")?;
+                self.check_label(label.as_ref(), "CONTINUE").map_err(|error| self.refuse(error))?;
                 PlStatementKind::Continue {
                     label: text_of(label),
                     when: self.optional_condition(when, "CONTINUE")?,
@@ -122,8 +130,9 @@ impl Body<'_> {
                 PlStatementKind::Sql { statement: planned(&self.binder, query)?, into: None }
             }
             Syntax::GetDiagnostics { items, .. } => {
-                let item =
-                    |(target, item): &(Name, syntax::PlDiagnostic)| Ok((*item, self.target(target)?.0));
+                let item = |(target, item): &(syntax::PlTarget, syntax::PlDiagnostic)| {
+                    Ok((*item, self.place(target)?))
+                };
                 let items = items.iter().map(item).collect::<Result<Vec<_>, SqlError>>()?;
                 PlStatementKind::GetDiagnostics { items }
             }
@@ -131,13 +140,13 @@ impl Body<'_> {
                 let text = self.dynamic(text)?;
                 let into = match into.as_slice() {
                     [] => None,
-                    names => Some(PlInto { targets: self.targets(names, names.len())?, strict: *strict }),
+                    names => Some(PlInto { targets: self.targets(names)?, strict: *strict }),
                 };
                 PlStatementKind::Execute { text, into }
             }
             Syntax::ForExecute { label, targets, text, body } => {
                 let text = self.dynamic(text)?;
-                let targets = self.targets(targets, targets.len())?;
+                let targets = self.targets(targets)?;
                 let body = self.loop_body(label, body)?;
                 PlStatementKind::ForExecute { label: text_of(label), text, targets, body }
             }
@@ -153,14 +162,11 @@ impl Body<'_> {
             }
             Syntax::Rollback { chain } => PlStatementKind::Rollback { chain: *chain },
             Syntax::Sql { statement, into, strict } => {
-                let statement = self.binder.statement(statement)?;
                 let into = match into.as_slice() {
                     [] => None,
-                    names => {
-                        let targets = self.targets(names, statement.output().len())?;
-                        Some(PlInto { targets, strict: *strict })
-                    }
+                    names => Some(PlInto { targets: self.targets(names)?, strict: *strict }),
                 };
+                let statement = self.binder.statement(statement)?;
                 PlStatementKind::Sql { statement: Box::new(statement), into }
             }
         })
@@ -181,10 +187,7 @@ impl Body<'_> {
                 );
                 return Err(SqlError::syntax(text).at(call.args[n].at.start));
             };
-            let [name] = names.as_slice() else {
-                return Err(SqlError::unsupported("a qualified name in CALL").at(call.args[n].at.start));
-            };
-            out.push((n, self.target(name)?.0));
+            out.push((n, self.place(names)?));
             if *mode == ArgMode::Out {
                 args[n] = TypedExpr::literal(Value::Null, function.args[n].ty.clone());
             }
@@ -201,9 +204,7 @@ impl Body<'_> {
     ) -> Result<(usize, Vec<PlStatement>), SqlError> {
         let outer = self.binder.variables.len();
         let outer_label = Arc::clone(&self.block);
-        if let Some(label) = label {
-            self.block = label.text.as_str().into();
-        }
+        self.block = label.as_ref().map_or("", |label| label.text.as_str()).into();
         let slot = self.declare(&variable.text, SqlType::Int4, false);
         self.block = outer_label;
         let body = self.loop_body(label, body)?;

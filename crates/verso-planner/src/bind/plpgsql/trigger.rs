@@ -1,22 +1,20 @@
 //! Functions of triggers: NEW, OLD, TG_…, and the row that they return.
 //!
 //! Such a function is bound for each trigger, to the columns of its table. One function may serve several tables, and say
-//! with IF which of its statements are for which: a statement that cannot be bound here fails only when it is reached, as
-//! in PostgreSQL.
+//! with IF which of its statements are for which: a statement that cannot be bound here fails only when it is reached.
 
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, TableDef, TriggerDef};
-use verso_exec::Raised;
 use verso_exec::plan::{OutputColumn, PlFunction, PlReturn, PlStatementKind, PlTrigger, TriggerFact};
 use verso_types::{SqlType, TimeZone};
 
 use super::super::scope::Record;
-use super::super::trigger::{columns, no_field, record_names};
+use super::super::trigger::{columns, record_names};
 use super::super::with::Cte;
 use super::{Binder, Body};
-use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{self, Expr, ExprKind, Literal, Name, PlStatementKind as Syntax};
+use crate::errors::SqlError;
+use verso_parser::syntax::{self, Expr, ExprKind, Literal};
 
 /// Binds the function of a trigger, or the statements that it has instead.
 pub fn bind_trigger(
@@ -73,40 +71,7 @@ pub fn bind_trigger(
 }
 
 impl Body<'_> {
-    /// Binds a statement; one that cannot be bound fails when it is reached.
-    pub(super) fn lazily(&mut self, statement: &Syntax) -> Result<PlStatementKind, SqlError> {
-        let (variables, labels) = (self.binder.variables.len(), self.labels.len());
-        let (block, in_handler) = (Arc::clone(&self.block), self.in_handler);
-        match self.statement(statement) {
-            Err(error) if error.sqlstate != sqlstate::SYNTAX_ERROR => {
-                self.binder.variables.truncate(variables);
-                self.labels.truncate(labels);
-                (self.block, self.in_handler) = (block, in_handler);
-                let error = Raised {
-                    sqlstate: error.sqlstate.into(),
-                    message: error.message,
-                    detail: error.detail.map(Into::into),
-                    hint: error.hint.map(Into::into),
-                };
-                Ok(PlStatementKind::Fail { name: name_of(statement), error: Box::new(error) })
-            }
-            bound => bound,
-        }
-    }
-
-    /// The slot and type of a field of NEW or OLD that is assigned to.
-    pub(super) fn field(&self, record: &Name, field: &Name) -> Result<(usize, SqlType), SqlError> {
-        let known = self.binder.records.iter().rev().find(|known| *known.name == *record.text);
-        let Some(known) = known else {
-            let text = format!("\"{}.{}\" is not a known variable", record.text, field.text);
-            return Err(SqlError::syntax(text).at(record.at.start));
-        };
-        let at = known.columns.iter().position(|(name, _)| **name == *field.text);
-        let at = at.ok_or_else(|| no_field(record, field))?;
-        Ok((known.first + at, known.columns[at].1.clone()))
-    }
-
-    /// RETURN of a trigger: NEW, OLD or NULL.
+    /// RETURN of a trigger: NEW, OLD, NULL, or another row.
     pub(super) fn return_row(&self, value: Option<&Expr>) -> Result<PlStatementKind, SqlError> {
         let Some(value) = value else {
             return Err(SqlError::syntax("missing expression at or near \";\""));
@@ -119,34 +84,18 @@ impl Body<'_> {
                     matches!(parts.as_slice(), [name] if *name.text == *record.name).then_some(place)
                 };
                 let mut records = self.binder.records.iter().zip([trigger.new, trigger.old]);
-                let found = records.find_map(|(record, place)| known(place, record));
-                Some(found.ok_or_else(|| self.no_row(value))?)
+                match records.find_map(|(record, place)| known(place, record)) {
+                    Some(found) => Some(found),
+                    None => return self.other_row(value),
+                }
             }
-            _ => return Err(self.no_row(value)),
+            _ => return self.other_row(value),
         };
         Ok(PlStatementKind::ReturnRow { record })
     }
 
-    fn no_row(&self, value: &Expr) -> SqlError {
-        SqlError::unsupported("RETURN of anything but NEW, OLD or NULL in a trigger").at(value.at.start)
-    }
-}
-
-/// How PostgreSQL calls a statement in an error's context.
-fn name_of(statement: &Syntax) -> &'static str {
-    match statement {
-        Syntax::Assign { .. } | Syntax::AssignField { .. } => "assignment",
-        Syntax::If { .. } => "IF",
-        Syntax::Loop { .. } => "LOOP",
-        Syntax::While { .. } => "WHILE",
-        Syntax::ForInteger { .. } => "FOR with integer loop variable",
-        Syntax::ForQuery { .. } => "FOR over SELECT rows",
-        Syntax::Exit { .. } => "EXIT",
-        Syntax::Continue { .. } => "CONTINUE",
-        Syntax::Return(_) => "RETURN",
-        Syntax::Perform(_) => "PERFORM",
-        Syntax::Raise(_) => "RAISE",
-        Syntax::GetDiagnostics { .. } => "GET DIAGNOSTICS",
-        _ => "SQL statement",
+    fn other_row(&self, value: &Expr) -> Result<PlStatementKind, SqlError> {
+        let (value, shape) = self.row_value(value)?;
+        Ok(PlStatementKind::ReturnRowValue { value, shape })
     }
 }

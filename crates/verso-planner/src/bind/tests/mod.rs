@@ -246,10 +246,7 @@ fn bodies_are_checked() {
         ("BEGIN EXIT; END", "42601", "EXIT cannot be used outside a loop, unless it has a label"),
         ("BEGIN RETURN 1; END", "42804", "RETURN cannot have a parameter in function returning void"),
         ("BEGIN RETURN QUERY SELECT 1; END", "42804", "cannot use RETURN QUERY in a non-SETOF function"),
-        ("DECLARE a int; a int; BEGIN END", "42601", "duplicate declaration \"a\""),
-        ("DECLARE cnt int; BEGIN PERFORM cnt FROM t; END", "42702", "column reference \"cnt\" is ambiguous"),
-        ("BEGIN RAISE; END", "0Z002", "RAISE without parameters cannot be used outside an exception handler"),
-        ("BEGIN PERFORM nosuch(1); END", "42883", "function nosuch(integer) does not exist"),
+        ("DECLARE a int; a int; BEGIN END", "42601", "duplicate declaration at or near \"a\""),
     ] {
         let block = parse_body(body).unwrap_or_else(|error| panic!("{body}: {error}"));
         let error = bind_block(&block, &catalog, &TimeZone::UTC).expect_err(body);
@@ -260,6 +257,19 @@ fn bodies_are_checked() {
             Some("compilation of PL/pgSQL function \"inline_code_block\" near line 1"),
             "{body}"
         );
+    }
+    // What PostgreSQL says when they are reached.
+    for (body, code, message) in [
+        ("DECLARE cnt int; BEGIN PERFORM cnt FROM t; END", "42702", "column reference \"cnt\" is ambiguous"),
+        ("BEGIN RAISE; END", "0Z002", "RAISE without parameters cannot be used outside an exception handler"),
+        ("BEGIN PERFORM nosuch(1); END", "42883", "function nosuch(integer) does not exist"),
+        ("DECLARE r record; BEGIN PERFORM r.a; END", "55000", "record \"r\" is not assigned yet"),
+    ] {
+        let block = parse_body(body).unwrap_or_else(|error| panic!("{body}: {error}"));
+        let bound = bind_block(&block, &catalog, &TimeZone::UTC).expect(body);
+        let PlStatementKind::Later(later) = &bound.body.body[0].kind else { panic!("{body}: not put off") };
+        let error = later.unbound.bind(&[None], &catalog, &TimeZone::UTC).expect_err(body);
+        assert_eq!((&*error.sqlstate, error.message.as_str()), (code, message), "{body}");
     }
     let good = "<<outer>> DECLARE a int := 1; b text; BEGIN
         FOR i IN REVERSE 3..1 LOOP

@@ -1,0 +1,180 @@
+//! Statements that are bound when they are reached.
+//!
+//! A statement that cannot be bound with its function is put off, with what is in scope where it stands: it may never be
+//! reached, its table may be made before, or it names a field of a RECORD, which has fields when it is assigned. Statements
+//! within it are bound with it, or put off in their turn.
+
+use std::sync::Arc;
+
+use verso_catalog::CatalogSnapshot;
+use verso_exec::Raised;
+use verso_exec::plan::{LateBound, PlLater, PlReturn, PlStatementKind, PlTrigger, PlVariable, Unbound};
+use verso_types::{RowType, SqlType, TimeZone};
+
+use super::super::Binder;
+use super::super::scope::{Record, Variable};
+use super::super::with::Cte;
+use super::Body;
+use crate::errors::SqlError;
+use crate::rewrite::Rules;
+use verso_parser::syntax::PlStatementKind as Syntax;
+
+/// A statement, and what is in scope where it stands.
+#[derive(Debug)]
+struct Waiting {
+    statement: Syntax,
+    variables: Vec<PlVariable>,
+    open: Vec<usize>,
+    constants: Vec<usize>,
+    block: Arc<str>,
+    returns: PlReturn,
+    result_slots: Vec<usize>,
+    labels: Vec<(Option<String>, bool)>,
+    in_handler: bool,
+    weak: bool,
+    trigger: Option<PlTrigger>,
+    line: u32,
+    parameters: Vec<SqlType>,
+    names: Vec<Variable>,
+    records: Vec<Record>,
+    ctes: Vec<Cte>,
+    rules: Rules,
+}
+
+impl Body<'_> {
+    /// Binds a statement, or puts it off.
+    pub(super) fn lazily(&mut self, statement: &Syntax) -> Result<PlStatementKind, SqlError> {
+        let (names, labels, slots) = (self.binder.variables.len(), self.labels.len(), self.variables.len());
+        let (block, in_handler, line) = (Arc::clone(&self.block), self.in_handler, self.line);
+        match self.statement(statement) {
+            Err(_) if !self.refused.get() => {
+                self.binder.variables.truncate(names);
+                self.labels.truncate(labels);
+                self.variables.truncate(slots);
+                self.open.retain(|slot| *slot < slots);
+                self.constants.retain(|slot| *slot < slots);
+                (self.block, self.in_handler, self.line) = (block, in_handler, line);
+                let unbound = Box::new(self.waiting(statement));
+                let (name, records) = (name_of(statement), self.open.clone());
+                Ok(PlStatementKind::Later(Arc::new(PlLater { name, records, unbound })))
+            }
+            bound => bound,
+        }
+    }
+
+    fn waiting(&self, statement: &Syntax) -> Waiting {
+        Waiting {
+            statement: statement.clone(),
+            variables: self.variables.clone(),
+            open: self.open.clone(),
+            constants: self.constants.clone(),
+            block: Arc::clone(&self.block),
+            returns: self.returns.clone(),
+            result_slots: self.result_slots.clone(),
+            labels: self.labels.clone(),
+            in_handler: self.in_handler,
+            weak: self.weak,
+            trigger: self.trigger.clone(),
+            line: self.line,
+            parameters: self.binder.parameters.to_vec(),
+            names: self.binder.variables.clone(),
+            records: self.binder.records.clone(),
+            ctes: self.binder.ctes.clone(),
+            rules: self.binder.rules,
+        }
+    }
+
+    /// Says which fields records have, or, without them, that they are not known.
+    pub(super) fn set_shapes(&mut self, shapes: &[Option<Arc<RowType>>]) {
+        for (n, slot) in self.open.iter().enumerate() {
+            let ty = match shapes.get(n) {
+                Some(Some(shape)) => SqlType::Row(Arc::clone(shape)),
+                _ => SqlType::Record,
+            };
+            let own = self.binder.variables.iter_mut().filter(|known| known.slot == *slot);
+            own.for_each(|known| known.ty = ty.clone());
+        }
+    }
+
+    /// The fields that records have here.
+    pub(super) fn shapes(&self) -> Vec<Option<Arc<RowType>>> {
+        let shape = |slot: &usize| {
+            let known = self.binder.variables.iter().find(|known| known.slot == *slot)?;
+            match &known.ty {
+                SqlType::Row(row) => Some(Arc::clone(row)),
+                _ => None,
+            }
+        };
+        self.open.iter().map(shape).collect()
+    }
+}
+
+impl Unbound for Waiting {
+    fn bind(
+        &self,
+        shapes: &[Option<Arc<RowType>>],
+        catalog: &Arc<CatalogSnapshot>,
+        time_zone: &TimeZone,
+    ) -> Result<LateBound, Box<Raised>> {
+        let mut binder = Binder::new(catalog, time_zone, &self.parameters).with_rules(self.rules);
+        binder.variables = self.names.clone();
+        binder.records = self.records.clone();
+        binder.ctes = self.ctes.clone();
+        let mut body = Body {
+            variables: self.variables.clone(),
+            open: self.open.clone(),
+            constants: self.constants.clone(),
+            returns: self.returns.clone(),
+            result_slots: self.result_slots.clone(),
+            labels: self.labels.clone(),
+            in_handler: self.in_handler,
+            weak: self.weak,
+            trigger: self.trigger.clone(),
+            line: self.line,
+            ..Body::new(binder, Arc::clone(&self.block))
+        };
+        body.set_shapes(shapes);
+        let kind = body.statement(&self.statement).map_err(raised)?;
+        Ok(LateBound { kind, variables: body.variables.into() })
+    }
+}
+
+fn raised(error: SqlError) -> Box<Raised> {
+    Box::new(Raised {
+        sqlstate: error.sqlstate.into(),
+        message: error.message,
+        detail: error.detail.map(Into::into),
+        hint: error.hint.map(Into::into),
+    })
+}
+
+/// How PostgreSQL calls a statement in an error's context.
+fn name_of(statement: &Syntax) -> &'static str {
+    match statement {
+        Syntax::Block(_) => "statement block",
+        Syntax::Assign { .. } => "assignment",
+        Syntax::If { .. } => "IF",
+        Syntax::Loop { .. } => "LOOP",
+        Syntax::While { .. } => "WHILE",
+        Syntax::ForInteger { .. } => "FOR with integer loop variable",
+        Syntax::ForQuery { .. } => "FOR over SELECT rows",
+        Syntax::ForExecute { .. } => "FOR over EXECUTE statement",
+        Syntax::Foreach { .. } => "FOREACH over array",
+        Syntax::Exit { .. } => "EXIT",
+        Syntax::Continue { .. } => "CONTINUE",
+        Syntax::Return(_) => "RETURN",
+        Syntax::ReturnNext(_) => "RETURN NEXT",
+        Syntax::ReturnQuery(_) | Syntax::ReturnExecute(_) => "RETURN QUERY",
+        Syntax::Perform(_) => "PERFORM",
+        Syntax::Raise(_) => "RAISE",
+        Syntax::GetDiagnostics { .. } => "GET DIAGNOSTICS",
+        Syntax::Execute { .. } => "EXECUTE",
+        Syntax::Assert { .. } => "ASSERT",
+        Syntax::Call(_) => "CALL",
+        Syntax::Null
+        | Syntax::CaseNotFound
+        | Syntax::Commit { .. }
+        | Syntax::Rollback { .. }
+        | Syntax::Sql { .. } => "SQL statement",
+    }
+}

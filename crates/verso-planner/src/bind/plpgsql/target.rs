@@ -1,0 +1,161 @@
+//! What values are assigned to: variables, their fields and elements, rows.
+
+use std::sync::Arc;
+
+use verso_exec::plan::{ExprKind, PlPlace, PlStatementKind, PlTargets, TypedExpr};
+use verso_types::{RowType, SqlType, Value};
+
+use super::Body;
+use super::not_assigned;
+use crate::bind::trigger::no_field;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Expr, Name, PlTarget, Step};
+
+impl Body<'_> {
+    /// The variable or field that a name means.
+    pub(super) fn place(&self, target: &[Name]) -> Result<PlPlace, SqlError> {
+        if let [record, field] = target
+            && let Some(known) = self.binder.records.iter().rev().find(|known| *known.name == *record.text)
+        {
+            let at = known.columns.iter().position(|(name, _)| **name == *field.text);
+            let at = at.ok_or_else(|| no_field(record, field))?;
+            return Ok(PlPlace { slot: known.first + at, field: None, ty: known.columns[at].1.clone() });
+        }
+        let Some((variable, rest)) = self.binder.variable_of(target) else {
+            return Err(self.unknown(target));
+        };
+        if self.constants.contains(&variable.slot) {
+            let text = format!("variable \"{}\" is declared CONSTANT", variable.name);
+            return Err(self.refuse(SqlError::new("22005", text).at(target[0].at.start)));
+        }
+        let (slot, ty) = (variable.slot, variable.ty.clone());
+        let record = &target[target.len() - rest.len() - 1];
+        match (rest, ty) {
+            ([], ty) => Ok(PlPlace { slot, field: None, ty }),
+            ([_], SqlType::Record) => Err(not_assigned(&record.text)),
+            ([field], SqlType::Row(row)) => {
+                let at = row.fields.iter().position(|(name, _)| **name == *field.text);
+                let at = at.ok_or_else(|| no_field(record, field))?;
+                Ok(PlPlace { slot, field: Some((at, row.fields.len())), ty: row.fields[at].1.clone() })
+            }
+            ([_, field, ..], SqlType::Row(_) | SqlType::Record) => {
+                Err(SqlError::unsupported("assignment to a field of a field").at(field.at.start))
+            }
+            _ => Err(self.unknown(target)),
+        }
+    }
+
+    fn unknown(&self, target: &[Name]) -> SqlError {
+        let names: Vec<&str> = target.iter().map(|name| name.text.as_str()).collect();
+        let at = target.first().map_or(0, |name| name.at.start);
+        self.refuse(SqlError::syntax(format!("\"{}\" is not a known variable", names.join("."))).at(at))
+    }
+
+    /// What takes the columns of a row.
+    pub(super) fn targets(&self, names: &[PlTarget]) -> Result<PlTargets, SqlError> {
+        if let [only] = names
+            && let place = self.place(only)?
+            && place.ty.is_row()
+        {
+            return match (&place.ty, place.field) {
+                (SqlType::Row(row), None) => {
+                    let types = row.fields.iter().map(|(_, ty)| ty.clone()).collect();
+                    Ok(PlTargets::Row { slot: place.slot, types })
+                }
+                (_, None) => Ok(PlTargets::Record { slot: place.slot }),
+                (_, Some(_)) => Err(SqlError::unsupported("a field that is a row as a target")),
+            };
+        }
+        let one = |target: &PlTarget| {
+            let place = self.place(target)?;
+            match place.ty.is_row() {
+                true => {
+                    let name = target.last().map_or("", |name| name.text.as_str());
+                    Err(self.refuse(SqlError::syntax(format!("\"{name}\" is not a scalar variable"))))
+                }
+                false => Ok(place),
+            }
+        };
+        Ok(PlTargets::Places(names.iter().map(one).collect::<Result<_, _>>()?))
+    }
+
+    /// `a := e`, `a.b := e`, `a[i] := e`.
+    pub(super) fn assignment(
+        &self,
+        target: &PlTarget,
+        path: &[Step],
+        value: &Expr,
+    ) -> Result<PlStatementKind, SqlError> {
+        // Positions and messages name what stands last.
+        let Some(name) = target.last() else { return Err(SqlError::internal("an assignment to nothing")) };
+        if let [record] = target.as_slice()
+            && self.binder.records.iter().any(|known| *known.name == *record.text)
+        {
+            return Err(SqlError::unsupported("assignment to the whole of NEW or OLD").at(record.at.start));
+        }
+        let PlPlace { slot, field, ty } = self.place(target)?;
+        match field {
+            None if ty.is_row() && path.is_empty() => self.row_assignment(slot, &ty, value),
+            None if path.is_empty() => {
+                Ok(PlStatementKind::Assign { slot, value: self.value(value, &name.text, &ty)? })
+            }
+            None => {
+                Ok(PlStatementKind::Assign { slot, value: self.value_within(slot, &ty, name, path, value)? })
+            }
+            Some(_) if ty.is_row() => {
+                Err(SqlError::unsupported("assignment to a field that is a row").at(name.at.start))
+            }
+            Some(field) => {
+                let value = match path {
+                    [] => self.value(value, &name.text, &ty)?,
+                    path => {
+                        let old = self.binder.of_row_variable(target)?;
+                        let old = old.ok_or_else(|| SqlError::internal("a field that is not there"))?;
+                        self.changed_within(old, name, path, value)?
+                    }
+                };
+                Ok(PlStatementKind::AssignField { place: PlPlace { slot, field: Some(field), ty }, value })
+            }
+        }
+    }
+
+    /// `r := e` of a row or a record.
+    pub(super) fn row_assignment(
+        &self,
+        slot: usize,
+        ty: &SqlType,
+        value: &Expr,
+    ) -> Result<PlStatementKind, SqlError> {
+        let (value, shape) = self.row_value(value)?;
+        let target = match ty {
+            SqlType::Row(row) => {
+                PlTargets::Row { slot, types: row.fields.iter().map(|(_, ty)| ty.clone()).collect() }
+            }
+            _ => PlTargets::Record { slot },
+        };
+        Ok(PlStatementKind::AssignRow { target, value, shape })
+    }
+
+    /// A row, or NULL, and its fields.
+    pub(super) fn row_value(&self, value: &Expr) -> Result<(TypedExpr, Arc<RowType>), SqlError> {
+        let bound = self.bind(value)?;
+        let named =
+            |n: usize, ty: &SqlType| -> (Arc<str>, SqlType) { (format!("f{}", n + 1).into(), ty.clone()) };
+        let shape = match (&bound.ty, &bound.kind) {
+            (SqlType::Row(row), _) => Arc::clone(row),
+            (SqlType::Record, ExprKind::Row(parts)) => {
+                let fields = parts.iter().enumerate().map(|(n, part)| named(n, &part.ty)).collect();
+                Arc::new(RowType { fields })
+            }
+            (SqlType::Unknown, ExprKind::Literal(Value::Null)) => Arc::new(RowType { fields: Vec::new() }),
+            (SqlType::Record, _) => {
+                return Err(SqlError::unsupported("a record whose fields are not known").at(value.at.start));
+            }
+            _ => {
+                let text = "cannot assign non-composite value to a record variable";
+                return Err(SqlError::new(sqlstate::DATATYPE_MISMATCH, text));
+            }
+        };
+        Ok((bound, shape))
+    }
+}

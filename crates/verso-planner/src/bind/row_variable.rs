@@ -1,0 +1,74 @@
+//! Variables of PL/pgSQL that are rows: their fields.
+
+use std::sync::Arc;
+
+use verso_exec::functions::records::FIELD;
+use verso_exec::plan::{ExprKind as K, TypedExpr};
+use verso_types::{RowType, SqlType, Value};
+
+use super::Binder;
+use super::plpgsql::not_assigned;
+use super::scope::Variable;
+use super::trigger::no_field;
+use crate::errors::SqlError;
+use verso_parser::syntax::Name;
+
+/// Names and values of fields.
+type Fields = Vec<(Arc<str>, TypedExpr)>;
+
+impl Binder<'_> {
+    /// The variable that the first names mean, and the names behind them.
+    pub(super) fn variable_of<'n>(&self, names: &'n [Name]) -> Option<(&Variable, &'n [Name])> {
+        let plain = |name: &Name| self.variables.iter().rev().find(|known| *known.name == *name.text);
+        let in_block = |block: &Name, name: &Name| {
+            let own = |known: &&Variable| *known.block == *block.text && *known.name == *name.text;
+            self.variables.iter().rev().find(own)
+        };
+        match names {
+            [name, rest @ ..] if let Some(found) = plain(name) => Some((found, rest)),
+            [block, name, rest @ ..] => Some((in_block(block, name)?, rest)),
+            _ => None,
+        }
+    }
+
+    /// What a name means as a field of a variable, or as the whole of it (`r.*`); none where it is no such thing.
+    pub(super) fn of_row_variable(&self, names: &[Name]) -> Result<Option<TypedExpr>, SqlError> {
+        let Some((variable, rest)) = self.variable_of(names) else { return Ok(None) };
+        let Some(last) = rest.last() else { return Ok(None) };
+        let record = &names[names.len() - rest.len() - 1];
+        let mut value = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
+        if rest.len() == 1 && last.text == "*" && matches!(value.ty, SqlType::Row(_)) {
+            return Ok(Some(value));
+        }
+        for name in rest {
+            value = match value.ty.clone() {
+                SqlType::Record => return Err(not_assigned(&record.text)),
+                SqlType::Row(row) => field(value, &row, record, name)?,
+                _ => return Ok(None),
+            };
+        }
+        Ok(Some(value))
+    }
+
+    /// The fields of a variable, for `r.*`.
+    pub(super) fn fields_of_variable(&self, names: &[Name]) -> Option<Fields> {
+        let (variable, []) = self.variable_of(names)? else { return None };
+        let SqlType::Row(row) = &variable.ty else { return None };
+        let value = |(n, (name, _)): (usize, &(Arc<str>, SqlType))| {
+            let whole = TypedExpr::new(K::Parameter(variable.slot), variable.ty.clone());
+            (Arc::clone(name), nth(whole, row, n))
+        };
+        Some(row.fields.iter().enumerate().map(value).collect())
+    }
+}
+
+fn field(value: TypedExpr, row: &RowType, record: &Name, name: &Name) -> Result<TypedExpr, SqlError> {
+    let at = row.fields.iter().position(|(field, _)| **field == *name.text);
+    Ok(nth(value, row, at.ok_or_else(|| no_field(record, name))?))
+}
+
+fn nth(value: TypedExpr, row: &RowType, n: usize) -> TypedExpr {
+    // A row has fewer columns than that.
+    let index = TypedExpr::literal(Value::Int4(n as i32), SqlType::Int4);
+    TypedExpr::new(K::Call { function: &FIELD, args: vec![value, index] }, row.fields[n].1.clone())
+}
