@@ -60,7 +60,8 @@ FROM pg_catalog.pg_namespace
 SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
        CASE WHEN c.relpersistence = 't' THEN 'LOCAL TEMPORARY' WHEN c.relkind IN ('r', 'p') THEN 'BASE TABLE'
             WHEN c.relkind = 'v' THEN 'VIEW' WHEN c.relkind = 'f' THEN 'FOREIGN' END AS table_type,
-       CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END AS is_insertable_into,
+       CASE WHEN pg_catalog.pg_relation_is_updatable(c.oid::pg_catalog.regclass, false) & 8 = 8 THEN 'YES' ELSE 'NO' END
+         AS is_insertable_into,
        'NO' AS is_typed
 FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_class c ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'f', 'p')
@@ -89,7 +90,8 @@ SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema
        s.seqmin::text AS identity_minimum, CASE WHEN s.seqcycle THEN 'YES' ELSE 'NO' END AS identity_cycle,
        CASE WHEN a.attgenerated = '' THEN 'NEVER' ELSE 'ALWAYS' END AS is_generated,
        CASE WHEN a.attgenerated <> '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END AS generation_expression,
-       CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END AS is_updatable
+       CASE WHEN pg_catalog.pg_column_is_updatable(c.oid::pg_catalog.regclass, a.attnum, false) THEN 'YES' ELSE 'NO' END
+         AS is_updatable
 FROM pg_catalog.pg_attribute a
   LEFT JOIN pg_catalog.pg_attrdef d ON a.attrelid = d.adrelid AND a.attnum = d.adnum
   JOIN pg_catalog.pg_class c ON a.attrelid = c.oid
@@ -246,3 +248,16 @@ FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   CROSS JOIN (VALUES ('INSERT'), ('SELECT'), ('UPDATE'), ('DELETE'), ('TRUNCATE'), ('REFERENCES'), ('TRIGGER')) AS r(privilege)
 WHERE c.relkind IN ('r', 'v', 'p')
+
+-- view information_schema.views
+SELECT pg_catalog.current_database() AS table_catalog, nc.nspname AS table_schema, c.relname AS table_name,
+       pg_catalog.pg_get_viewdef(c.oid) AS view_definition,
+       CASE WHEN 'check_option=cascaded' = ANY (c.reloptions) THEN 'CASCADED'
+            WHEN 'check_option=local' = ANY (c.reloptions) THEN 'LOCAL' ELSE 'NONE' END AS check_option,
+       CASE WHEN pg_catalog.pg_relation_is_updatable(c.oid::pg_catalog.regclass, false) & 20 = 20 THEN 'YES' ELSE 'NO' END
+         AS is_updatable,
+       CASE WHEN pg_catalog.pg_relation_is_updatable(c.oid::pg_catalog.regclass, false) & 8 = 8 THEN 'YES' ELSE 'NO' END
+         AS is_insertable_into,
+       'NO' AS is_trigger_updatable, 'NO' AS is_trigger_deletable, 'NO' AS is_trigger_insertable_into
+FROM pg_catalog.pg_namespace nc JOIN pg_catalog.pg_class c ON c.relnamespace = nc.oid
+WHERE c.relkind = 'v' AND nc.nspname NOT IN ('pg_catalog', 'information_schema')

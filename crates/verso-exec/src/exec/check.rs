@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
-use verso_types::{Batch, Value, format_text};
+use verso_types::{Batch, TypeError, Value, format_text};
 
 use super::ExecContext;
 use crate::error::{ExecError, Result};
@@ -20,10 +20,17 @@ pub(crate) struct RowChecks {
     table: Arc<TableDef>,
     /// Columns of the new values that take no NULL, with their indexes in `table.columns`.
     not_null: Vec<(usize, usize)>,
-    /// True where the condition is false.
-    broken: Vec<(Arc<str>, Predicate)>,
+    /// True where the condition is broken.
+    broken: Vec<(Broken, Predicate)>,
     generated: Option<Box<GeneratedColumns>>,
     selection: Vec<u32>,
+}
+
+/// A condition that a row breaks.
+#[derive(Clone)]
+struct Broken {
+    name: Arc<str>,
+    of_view: bool,
 }
 
 /// The generated columns of a statement, compiled.
@@ -58,8 +65,10 @@ impl RowChecks {
         let broken = |check: &Check| {
             let arg = Box::new(check.condition.clone());
             let ty = check.condition.ty.clone();
-            let is_false = TypedExpr::new(ExprKind::IsBool { arg, value: Some(false), negated: false }, ty);
-            (Arc::clone(&check.name), Predicate::compile(&is_false, executor))
+            let of_view = check.of_view;
+            let broken = ExprKind::IsBool { arg, value: Some(of_view), negated: of_view };
+            let broken = Predicate::compile(&TypedExpr::new(broken, ty), executor);
+            (Broken { name: Arc::clone(&check.name), of_view }, broken)
         };
         Self {
             table: Arc::clone(table),
@@ -130,11 +139,11 @@ impl RowChecks {
             .filter_map(|(at, target)| Some((values.columns.get(*at)?.nulls.iter().next()?, *target)))
             .min();
         // Row, and which check of that row; an error of a condition counts as that condition.
-        let mut first: Option<(usize, usize, Result<Arc<str>>)> = None;
+        let mut first: Option<(usize, usize, Result<Broken>)> = None;
         for (n, (name, predicate)) in broken.iter_mut().enumerate() {
             let error = predicate.select(&cx.eval(), rows, selection);
             let found = match (selection.first(), error) {
-                (Some(row), _) => (*row as usize, n, Ok(Arc::clone(name))),
+                (Some(row), _) => (*row as usize, n, Ok(name.clone())),
                 (None, Some(error)) => (failing_row(predicate, cx, rows), n, Err(error)),
                 (None, None) => continue,
             };
@@ -152,7 +161,12 @@ impl RowChecks {
                 })
             }
             (_, Some((_, _, Err(error)))) => Err(error),
-            (_, Some((row, _, Ok(name)))) => {
+            (_, Some((row, _, Ok(Broken { name, of_view: true })))) => {
+                let message = format!("new row violates check option for view \"{name}\"");
+                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row)));
+                Err(TypeError::new("44000", message).with_detail(detail).into())
+            }
+            (_, Some((row, _, Ok(Broken { name, .. })))) => {
                 let message =
                     format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name);
                 let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row)));

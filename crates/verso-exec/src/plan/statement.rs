@@ -67,8 +67,10 @@ pub struct Generated {
 pub struct Check {
     /// Its name.
     pub name: Arc<str>,
-    /// What must not be false.
+    /// What must not be false; of a view, what must be true.
     pub condition: TypedExpr,
+    /// Is it the CHECK OPTION of a view of that name?
+    pub of_view: bool,
 }
 
 /// What happens to a row whose key is there already.

@@ -28,38 +28,42 @@ use super::Binder;
 use super::dml::reads;
 use super::returning::Returned;
 use super::scope::Scope;
+use super::shown::{Change, Changed};
 use super::walk::{columns_of, map_columns, prune};
-use crate::errors::SqlError;
+use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax;
 use verso_types::SqlType;
 
 impl Binder<'_> {
     /// UPDATE.
     pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
-        let (table, scope) = self.target_scope(&update.table)?;
+        let (changed, scope) = self.target_scope(&update.table, Change::Update)?;
+        changed.check_assigned(&update.assignments)?;
+        refuse_current(&changed, update.current.as_ref())?;
+        let table = &changed.table;
         if update.from.is_none()
             && update.current.is_none()
-            && !triggers_change_rows(&table, TriggerEvent::Update)
+            && !triggers_change_rows(table, TriggerEvent::Update)
             && !self.changed_twice.contains(&table.oid)
-            && let Some(update) = self.update_in_place(update, &table, &scope)?
+            && let Some(update) = self.update_in_place(update, &changed, &scope)?
         {
             return Ok(update);
         }
-        self.update_found(update, table, &scope)
+        self.update_found(update, &changed, &scope)
     }
 
     /// Row by row; none where that would be late.
     fn update_in_place(
         &self,
         update: &syntax::Update,
-        table: &Arc<TableDef>,
+        changed: &Changed,
         scope: &Scope,
     ) -> Result<Option<Update>, SqlError> {
-        let table = Arc::clone(table);
-        let mut filter = self.filter(update.filter.as_ref(), scope)?;
+        let table = Arc::clone(&changed.seen);
+        let mut filter = changed.filtered(self.filter(update.filter.as_ref(), scope)?);
         let mut rows = Vec::new();
         let mut assignments = self.assignments(&update.assignments, &table, scope, Some(&mut rows))?;
-        let rules = self.row_rules(&table)?;
+        let rules = changed.rules(self)?;
         set_generated(&mut assignments, &rules);
         // RETURNING sees the new values: of assigned columns those assigned, of others those read.
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
@@ -105,7 +109,7 @@ impl Binder<'_> {
         }
         let rules = rules_over(rules, &columns, &assigned);
         Ok(Some(Update {
-            table,
+            table: Arc::clone(&changed.table),
             columns,
             joined: None,
             access: None,
@@ -121,17 +125,18 @@ impl Binder<'_> {
     fn update_found(
         &self,
         update: &syntax::Update,
-        table: Arc<TableDef>,
+        changed: &Changed,
         target: &Scope,
     ) -> Result<Update, SqlError> {
+        let table = Arc::clone(&changed.seen);
         let mut found = {
             let syntax::Update { from, filter, current, .. } = update;
-            self.found(&table, target, from.as_ref(), filter.as_ref(), current.as_ref())?
+            self.found(changed, target, from.as_ref(), filter.as_ref(), current.as_ref())?
         };
         let mut sources = Vec::new();
         let mut assignments =
             self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
-        let rules = self.row_rules(&table)?;
+        let rules = changed.rules(self)?;
         set_generated(&mut assignments, &rules);
         let named = assignments.len();
         if triggers_change_rows(&table, TriggerEvent::Update) {
@@ -163,7 +168,7 @@ impl Binder<'_> {
         let columns = (0..table.columns.len()).collect();
         let joined = Some(found.plan(values, returned));
         Ok(Update {
-            table,
+            table: Arc::clone(&changed.table),
             columns,
             joined,
             access: None,
@@ -177,18 +182,20 @@ impl Binder<'_> {
 
     /// DELETE.
     pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
-        let (table, scope) = self.target_scope(&delete.table)?;
+        let (changed, scope) = self.target_scope(&delete.table, Change::Delete)?;
+        refuse_current(&changed, delete.current.as_ref())?;
+        let table = Arc::clone(&changed.seen);
         if delete.using.is_none()
             && delete.current.is_none()
             && !triggers_change_rows(&table, TriggerEvent::Delete)
             && !self.changed_twice.contains(&table.oid)
-            && let Some(delete) = self.delete_in_place(delete, &table, &scope)?
+            && let Some(delete) = self.delete_in_place(delete, &changed, &scope)?
         {
             return Ok(delete);
         }
         let found = {
             let syntax::Delete { using, filter, current, .. } = delete;
-            self.found(&table, &scope, using.as_ref(), filter.as_ref(), current.as_ref())?
+            self.found(&changed, &scope, using.as_ref(), filter.as_ref(), current.as_ref())?
         };
         let bound = self.returning_of(&delete.returning, &found.scope, &table, false)?;
         let mut returning = bound.map(|bound| bound.over(&mut removed));
@@ -200,6 +207,7 @@ impl Binder<'_> {
         }
         let columns = (0..table.columns.len()).collect();
         let joined = Some(found.plan(Vec::new(), returned));
+        let table = Arc::clone(&changed.table);
         Ok(Delete { table, columns, joined, access: None, filter: None, returning })
     }
 
@@ -207,11 +215,11 @@ impl Binder<'_> {
     fn delete_in_place(
         &self,
         delete: &syntax::Delete,
-        table: &Arc<TableDef>,
+        changed: &Changed,
         scope: &Scope,
     ) -> Result<Option<Delete>, SqlError> {
-        let table = Arc::clone(table);
-        let mut filter = self.filter(delete.filter.as_ref(), scope)?;
+        let table = Arc::clone(&changed.table);
+        let mut filter = changed.filtered(self.filter(delete.filter.as_ref(), scope)?);
         let bound = self.returning_of(&delete.returning, scope, &table, false)?;
         let mut returning = bound.map(|bound| bound.over(&mut removed));
         if depends(filter.iter(), &table, false) || returns_changes(returning.as_ref(), &table) {
@@ -226,6 +234,15 @@ impl Binder<'_> {
         let columns = prune(&mut exprs);
         Ok(Some(Delete { table, columns, joined: None, access: None, filter, returning }))
     }
+}
+
+/// Refuses the place of a cursor in a view.
+fn refuse_current(changed: &Changed, current: Option<&syntax::Name>) -> Result<(), SqlError> {
+    if changed.view().is_none() || current.is_none() {
+        return Ok(());
+    }
+    let text = "WHERE CURRENT OF on a view is not implemented";
+    Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text))
 }
 
 /// What stands for a column in RETURNING of an UPDATE whose new values of the `assigned` columns are those from `new` on.

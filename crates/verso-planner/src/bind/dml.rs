@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, Relation, TableDef};
+use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, TableDef};
 use verso_exec::exec::{TriggerEvent, keep_others, set_generated, triggers_change_rows};
 use verso_exec::plan::{
     Check, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, RowRules, SetCall, TypedExpr,
@@ -13,6 +13,7 @@ use super::Binder;
 use super::context::{Clause, Context};
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
+use super::shown::{Change, Changed};
 use super::start::read_at_start;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
@@ -23,8 +24,9 @@ impl Binder<'_> {
     // ── INSERT ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     pub(super) fn insert(&self, insert: &syntax::Insert) -> Result<Insert, SqlError> {
-        let table = self.changed(&insert.table)?;
-        let columns = insert_columns(&table, &insert.columns)?;
+        let changed = self.changed(&insert.table, Change::Insert)?;
+        let table = Arc::clone(&changed.seen);
+        let columns = changed.insert_columns(&insert.columns)?;
         let (source, given) = match &insert.source {
             None => (Plan::Values { rows: vec![Vec::new()], columns: Vec::new() }, 0),
             Some(query) => match &query.body {
@@ -49,14 +51,14 @@ impl Binder<'_> {
                 None => self.column_default(&table, index)?,
             });
         }
-        debug_assert!(explicit || columns.len() == table.columns.len());
-        let scope = table_scope(&table, insert.alias.as_ref());
+        debug_assert!(explicit || changed.view().is_some() || columns.len() == table.columns.len());
+        let scope = changed.scope(insert.alias.as_ref());
         let bound = self.returning_of(&insert.returning, &scope, &table, false)?;
         // A BEFORE ROW trigger may change whatever the source reads.
         let spool = reads(&source, &table)
             || triggers_change_rows(&table, TriggerEvent::Insert)
                 && source.any(&mut |part| matches!(part, Plan::TableScan { .. }));
-        let rules = self.row_rules(&table)?;
+        let rules = changed.rules(self)?;
         let on_conflict = match &insert.on_conflict {
             Some(clause) => {
                 Some(Box::new(self.on_conflict(clause, &table, &rules, insert.alias.as_ref())?))
@@ -75,6 +77,7 @@ impl Binder<'_> {
                 Returned::Other(_) | Returned::Action => TypedExpr::null(ty.clone()),
             })
         });
+        let table = Arc::clone(&changed.table);
         let mut insert = Insert { table, source, values, spool, rules, on_conflict, returning, returns_old };
         read_at_start(&mut insert, self.planning())?;
         Ok(insert)
@@ -90,7 +93,11 @@ impl Binder<'_> {
         let check = |constraint: &Arc<ConstraintDef>| match &constraint.kind {
             ConstraintKind::Check { expression } => {
                 let condition = self.stored_condition(expression, table);
-                Some(condition.map(|condition| Check { name: Arc::clone(&constraint.name), condition }))
+                Some(condition.map(|condition| Check {
+                    name: Arc::clone(&constraint.name),
+                    condition,
+                    of_view: false,
+                }))
             }
             ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => None,
         };
@@ -264,21 +271,14 @@ impl Binder<'_> {
         self.table(name)
     }
 
-    /// A table whose rows change.
-    fn changed(&self, name: &syntax::QualifiedName) -> Result<Arc<TableDef>, SqlError> {
-        if let Some(Relation::View(_)) = self.relation_named(name) {
-            return Err(SqlError::unsupported("changing the rows of a view").at(name.at().start));
-        }
-        self.target(name)
-    }
-
-    pub(super) fn target_scope(&self, item: &FromItem) -> Result<(Arc<TableDef>, Scope), SqlError> {
+    /// The target of an UPDATE, DELETE or MERGE, and the columns that the statement may use.
+    pub(super) fn target_scope(&self, item: &FromItem, change: Change) -> Result<(Changed, Scope), SqlError> {
         let FromSource::Table(name) = &item.source else {
             return Err(SqlError::internal("the target of a change is a table"));
         };
-        let table = self.changed(name)?;
-        let scope = table_scope(&table, item.alias.as_ref());
-        Ok((table, scope))
+        let changed = self.changed(name, change)?;
+        let scope = changed.scope(item.alias.as_ref());
+        Ok((changed, scope))
     }
 }
 

@@ -30,6 +30,7 @@ use super::context::{Clause, Context};
 use super::from::both;
 use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
+use super::shown::Change;
 use super::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
 use action::{Action, When};
@@ -42,7 +43,11 @@ impl Binder<'_> {
             let text = "WITH RECURSIVE is not supported for MERGE statement";
             return Err(SqlError::syntax(text).at(with.name.at.start));
         }
-        let (table, target) = self.target_scope(&merge.table)?;
+        let (changed, target) = self.target_scope(&merge.table, Change::Update)?;
+        if changed.view().is_some() {
+            return Err(SqlError::unsupported("MERGE INTO a view"));
+        }
+        let table = changed.table;
         let source = self.from(Some(&merge.source), &[])?;
         let named = target.tables.iter().filter_map(|item| item.name.as_deref());
         if let Some(name) = named.into_iter().find(|name| source.scope.table(name).is_some()) {

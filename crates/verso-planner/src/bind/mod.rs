@@ -29,7 +29,7 @@
 //! | [`returning`] | RETURNING |
 //! | [`start`] | queries of an INSERT over its own table |
 //! | [`stored`] | texts that the catalog keeps: what their names meant when they were made |
-//! | [`view`] | views |
+//! | [`view`], [`shown`] | views; those whose rows change |
 //! | [`plpgsql`] | bodies of functions |
 //! | [`trigger`] | WHEN of triggers; NEW and OLD |
 //! | [`once`] | values that an expression uses several times |
@@ -74,6 +74,7 @@ mod scope;
 mod search;
 mod select;
 mod set_operation;
+mod shown;
 mod start;
 mod stored;
 mod subquery;

@@ -112,6 +112,14 @@ impl Binder<'_> {
         Some(noted.columns.iter().filter_map(column).collect())
     }
 
+    /// The names that a stored query knows the columns of the relation at a place by.
+    pub(super) fn noted_names(&self, place: u32) -> Vec<Arc<str>> {
+        let noted = self.stored.and_then(|stored| stored.relation_at(place));
+        noted.map_or_else(Vec::new, |noted| {
+            noted.columns.iter().map(|column| Arc::clone(&column.name)).collect()
+        })
+    }
+
     /// The names that a stored query knows the columns of a view by.
     pub(super) fn view_columns(&self, place: u32, view: &ViewDef) -> Vec<Arc<str>> {
         match self.stored.and_then(|stored| stored.relation_at(place)) {
@@ -136,14 +144,23 @@ impl Binder<'_> {
     /// The rows of a view.
     fn view(&self, view: &Arc<ViewDef>, locking: Locking<'_>) -> Result<(Plan, Vec<Mark>), SqlError> {
         recursion::check()?;
+        let query = parsed(&view.query.text)?;
+        let inside = self.within(view)?;
+        // Positions in the view's text mean nothing to the statement.
+        let bound = inside.query_locked(&query, &[], locking);
+        let (plan, marks) = bound.map_err(|error| SqlError { position: None, ..error })?;
+        Ok((plan, marks))
+    }
+
+    /// What binds the text of a view (V1, V2).
+    pub(super) fn within<'v>(&'v self, view: &'v ViewDef) -> Result<Binder<'v>, SqlError> {
         if self.expanding.contains(&view.oid) {
             let text = format!("infinite recursion detected in rules for relation \"{}\"", view.name);
             return Err(SqlError::new("42P17", text));
         }
         let mut expanding = self.expanding.clone();
         expanding.push(view.oid);
-        let query = parsed(&view.query.text)?;
-        let inside = Binder {
+        Ok(Binder {
             parameters: &[],
             inference: None,
             variables: Vec::new(),
@@ -154,15 +171,11 @@ impl Binder<'_> {
             stored: Some(&view.query),
             expanding,
             ..self.clone()
-        };
-        // Positions in the view's text mean nothing to the statement.
-        let bound = inside.query_locked(&query, &[], locking);
-        let (plan, marks) = bound.map_err(|error| SqlError { position: None, ..error })?;
-        Ok((plan, marks))
+        })
     }
 }
 
-fn parsed(text: &str) -> Result<Query, SqlError> {
+pub(super) fn parsed(text: &str) -> Result<Query, SqlError> {
     match verso_parser::parse_script(text)?.into_iter().next().map(|parsed| parsed.statement) {
         Some(syntax::Statement::Query(query)) => Ok(query),
         _ => Err(SqlError::internal("a view without a query")),

@@ -19,6 +19,7 @@ use verso_exec::plan::{OutputColumn, Statement, With, WithPart, numbers_read};
 
 use super::Binder;
 use super::recursive::Arranged;
+use super::shown::Change;
 use super::with::{Cte, CteRows};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{self, FromItem, FromSource, QualifiedName, QueryBody};
@@ -73,8 +74,8 @@ impl Binder<'_> {
         });
         let mut seen = BTreeSet::new();
         let names = changes.chain([main]).filter_map(target);
-        let tables = names.filter_map(|name| self.table(name).ok());
-        tables.map(|table| table.oid).filter(|oid| !seen.insert(*oid)).collect()
+        let tables = names.filter_map(|name| self.changed(name, Change::Delete).ok());
+        tables.map(|changed| changed.table.oid).filter(|oid| !seen.insert(*oid)).collect()
     }
 }
 

@@ -151,10 +151,20 @@ impl Call<'_> {
             // INSERT, UPDATE and DELETE, as bits of PostgreSQL's CmdType.
             "pg_relation_is_updatable" => {
                 let table = catalog.table_by_oid(args.oid(0)).is_some_and(|table| !table.is_system());
-                Value::Int4(if table { 28 } else { 0 })
+                let view = catalog.view_by_oid(args.oid(0));
+                let view =
+                    view.is_some_and(|view| super::definitions::is_updatable(self.views, catalog, &view));
+                Value::Int4(if table || view { 28 } else { 0 })
             }
             "pg_column_is_updatable" => {
-                Value::Bool(catalog.table_by_oid(args.oid(0)).is_some_and(|table| !table.is_system()))
+                let table = catalog.table_by_oid(args.oid(0)).is_some_and(|table| !table.is_system());
+                let of_view = || {
+                    let view = catalog.view_by_oid(args.oid(0))?;
+                    let number = usize::try_from(args.number(1)).ok()?.checked_sub(1)?;
+                    let name = &view.columns.get(number)?.name;
+                    Some(super::definitions::is_column_updatable(self.views, catalog, &view, name))
+                };
+                Value::Bool(table || of_view().unwrap_or(false))
             }
             "pg_index_has_property" => match args.text(1).to_ascii_lowercase().as_str() {
                 "clusterable" | "bitmap_scan" => Value::Bool(false),

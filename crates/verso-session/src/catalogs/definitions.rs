@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verso_catalog::{
     ArgMode, CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, FunctionReturn,
-    IndexDef, Oid, ReferentialAction, Relation, TableDef, Volatility,
+    IndexDef, Oid, ReferentialAction, Relation, TableDef, ViewDef, Volatility,
 };
 use verso_exec::functions::quote_ident;
 use verso_exec::plan::{ExprKind, TypedExpr};
@@ -27,6 +27,21 @@ pub(super) fn constraint(
 
 fn binder<'b>(views: &'b Views<'_>, catalog: &'b Arc<CatalogSnapshot>) -> Binder<'b> {
     Binder::new(catalog, &views.services.settings.time_zone, &[])
+}
+
+/// Whether rows of a view can be changed.
+pub(super) fn is_updatable(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, view: &Arc<ViewDef>) -> bool {
+    binder(views, catalog).updatable(view).is_ok()
+}
+
+/// Whether a column can be set through a view.
+pub(super) fn is_column_updatable(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    view: &Arc<ViewDef>,
+    column: &str,
+) -> bool {
+    binder(views, catalog).is_column_updatable(view, column)
 }
 
 /// A column's default as SQL; as it stands in the catalog where it cannot be bound.

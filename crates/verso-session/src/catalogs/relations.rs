@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
     CatalogSnapshot, ColumnDef, ConstraintKind, Identity, IndexDef, Oid, Relation, SequenceDef,
-    SystemRelation, SystemRowIter, TableDef,
+    SystemRelation, SystemRowIter, TableOptions,
 };
 use verso_types::{SqlType, Value};
 
@@ -179,7 +179,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                     has_triggers: !table.triggers.is_empty()
                         || !table.referenced_by.is_empty()
                         || table.constraints.iter().any(|constraint| is_foreign(&constraint.kind)),
-                    options: options(table),
+                    options: options(&table.options),
                     ..base
                 }
             }
@@ -190,7 +190,16 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 Class { file: sequence.object.0, rows: 1.0, kind: 'S', columns: 3, ..base }
             }
             Relation::View(view) => {
-                Class { file: 0, pages: 0, rows: -1.0, kind: 'v', columns: view.columns.len(), ..base }
+                let options = options(&view.options);
+                Class {
+                    file: 0,
+                    pages: 0,
+                    rows: -1.0,
+                    kind: 'v',
+                    columns: view.columns.len(),
+                    options,
+                    ..base
+                }
             }
         };
         class.row()
@@ -199,12 +208,12 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
 }
 
 /// `reloptions`.
-fn options(table: &TableDef) -> Value {
-    if table.options.given.is_empty() {
+fn options(options: &TableOptions) -> Value {
+    if options.given.is_empty() {
         return Value::Null;
     }
     let option = |(name, value): &(Arc<str>, Arc<str>)| Value::text(&format!("{name}={value}"));
-    Value::Array(table.options.given.iter().map(option).collect())
+    Value::Array(options.given.iter().map(option).collect())
 }
 
 /// What rows of `pg_attribute` differ in.

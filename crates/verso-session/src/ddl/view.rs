@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, NewView, ObjectKind, Relation, TableOptions, ViewDef, is_temporary,
+    CatalogError, ColumnDef, NewView, ObjectKind, Oid, Relation, TableOptions, ViewDef, is_temporary,
 };
 use verso_types::SqlType;
 
@@ -37,6 +37,9 @@ impl Schema<'_> {
                     }
                 }
                 catalog.set_view_options(&mut self.frame.txn.borrow_mut(), &view, &all)?;
+                if all.get("check_option").is_some() {
+                    self.require_updatable(view.oid)?;
+                }
                 Ok(tag("ALTER VIEW"))
             }
         }
@@ -80,9 +83,27 @@ impl Schema<'_> {
             query,
             options: view_options(create)?,
         };
+        let checked = new.options.get("check_option").is_some();
         let catalog = &self.frame.services.instance.catalog;
-        catalog.create_view(&mut self.frame.txn.borrow_mut(), &new, *or_replace)?;
+        let oid = catalog.create_view(&mut self.frame.txn.borrow_mut(), &new, *or_replace)?;
+        if checked {
+            self.frame.inside(|frame| Schema { frame }.require_updatable(oid))?;
+        }
         Ok(tag("CREATE VIEW"))
+    }
+
+    /// Refuses WITH CHECK OPTION of a view whose rows cannot be changed.
+    fn require_updatable(&self, view: Oid) -> Result<(), Failure> {
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        let Some(view) = self.frame.catalog.view_by_oid(view) else { return Ok(()) };
+        binder.updatable(&view).map_err(|error| {
+            let text = "WITH CHECK OPTION is supported only on automatically updatable views";
+            let refused = SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text);
+            match error.detail {
+                Some(why) => refused.with_hint(String::from(why)).into(),
+                None => refused.into(),
+            }
+        })
     }
 
     /// The view of that name; none, with a notice, if it is missing and may be.
@@ -109,9 +130,6 @@ fn view_options(create: &CreateView) -> Result<TableOptions, SqlError> {
         }
         let value = if cascaded { "cascaded" } else { "local" };
         all.given.push(("check_option".into(), value.into()));
-    }
-    if all.get("check_option").is_some() {
-        return Err(SqlError::unsupported("WITH CHECK OPTION"));
     }
     Ok(all)
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
 use verso_exec::plan::{JoinKind, Plan, RECORD_COLUMN, TypedExpr};
 use verso_types::SqlType;
 
@@ -10,6 +9,7 @@ use super::assignments::RowSource;
 use crate::bind::Binder;
 use crate::bind::from::both;
 use crate::bind::scope::Scope;
+use crate::bind::shown::Changed;
 use crate::bind::walk::map_columns;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, FromItem, Name};
@@ -83,18 +83,22 @@ impl Binder<'_> {
     /// The rows of a table joined with FROM or USING that the condition lets through.
     pub(super) fn found(
         &self,
-        table: &Arc<TableDef>,
+        changed: &Changed,
         target: &Scope,
         from: Option<&FromItem>,
         filter: Option<&Expr>,
         current: Option<&Name>,
     ) -> Result<Found, SqlError> {
+        let table = Arc::clone(&changed.table);
         let own = table.columns.len();
         let columns = (0..own).chain([RECORD_COLUMN]).collect();
-        let table = Arc::clone(table);
         let plan = match current {
             Some(cursor) => Plan::CurrentRow { table, columns, cursor: cursor.text.as_str().into() },
             None => Plan::TableScan { table, columns, filter: None },
+        };
+        let plan = match changed.filter() {
+            Some(predicate) => Plan::Filter { input: Box::new(plan), predicate },
+            None => plan,
         };
         let mut found = Found { plan, scope: target.clone(), own };
         if let Some(from) = from {

@@ -1,0 +1,312 @@
+//! Views whose rows change: INSERT, UPDATE and DELETE of a view over one table change that table.
+//!
+//! U1. A view is one of these if each of its rows is one of a table, or of such a view: no DISTINCT, grouping, window, set
+//!     operation, LIMIT or WITH, and a single table in FROM. Others are refused (55000).
+//! U2. The statement is bound over the columns of the table, by the names that the view gives them; what the view computes can
+//!     be read, not set.
+//! U3. Rows that the view does not show are not changed. Under WITH CHECK OPTION none is made (44000): CASCADED holds for the
+//!     views below, too.
+
+use std::sync::Arc;
+
+use verso_catalog::{Relation, TableDef, ViewDef};
+use verso_env::recursion;
+use verso_exec::plan::{Check, ExprKind as K, RowRules, TypedExpr};
+use verso_types::SqlType;
+
+use super::Binder;
+use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
+use super::dml::{insert_columns, table_scope};
+use super::scope::Scope;
+use super::view::parsed;
+use super::walk::columns_of;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Assignment, FromItem, FromSource, Name, QualifiedName, Query, QueryBody, Select};
+
+/// What is done with rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Insert,
+    Update,
+    Delete,
+}
+
+/// The table whose rows a statement changes.
+pub(super) struct Changed {
+    /// The table.
+    pub table: Arc<TableDef>,
+    /// The same by the names that the statement knows: the view's, where it names a view.
+    pub seen: Arc<TableDef>,
+    view: Option<Shown>,
+}
+
+/// What a view shows of its table; expressions are over the table's columns.
+struct Shown {
+    name: Arc<str>,
+    columns: Vec<(Arc<str>, TypedExpr)>,
+    /// Its condition and those of the views below it, the lowest first, by the names of the views.
+    filters: Vec<(Arc<str>, TypedExpr)>,
+    checks: Vec<Check>,
+}
+
+impl Changed {
+    fn of(table: Arc<TableDef>) -> Changed {
+        Changed { seen: Arc::clone(&table), table, view: None }
+    }
+
+    /// The view that the statement names.
+    pub fn view(&self) -> Option<&Arc<str>> {
+        self.view.as_ref().map(|view| &view.name)
+    }
+
+    /// The columns that the statement may use.
+    pub fn scope(&self, alias: Option<&Name>) -> Scope {
+        let mut scope = table_scope(&self.seen, alias);
+        if let Some(view) = &self.view {
+            // All of them by what the view shows, in its order, none by its place in the table.
+            scope.columns.iter_mut().enumerate().for_each(|(at, (name, _))| *name = hidden(at));
+            scope.tables[0].merged.clone_from(&view.columns);
+            scope.visible.clone_from(&view.columns);
+        }
+        scope
+    }
+
+    /// The columns that an INSERT names, or all of them in their order, those before the first that the view computes.
+    pub fn insert_columns(&self, names: &[Name]) -> Result<Vec<usize>, SqlError> {
+        match &self.view {
+            Some(view) if names.is_empty() => {
+                Ok(view.columns.iter().map_while(|(_, expr)| plain(expr)).collect())
+            }
+            _ => {
+                names.iter().try_for_each(|name| self.refuse_computed(name, "insert into"))?;
+                insert_columns(&self.seen, names)
+            }
+        }
+    }
+
+    /// Refuses assignments to columns that the view computes.
+    pub fn check_assigned(&self, assignments: &[Assignment]) -> Result<(), SqlError> {
+        let refuse = |name: &Name| self.refuse_computed(name, "update");
+        assignments.iter().try_for_each(|assignment| match assignment {
+            Assignment::Value(name, _) | Assignment::Part(name, ..) => refuse(name),
+            Assignment::Row(names, _) => names.iter().try_for_each(refuse),
+        })
+    }
+
+    fn refuse_computed(&self, name: &Name, doing: &str) -> Result<(), SqlError> {
+        let Some(view) = &self.view else { return Ok(()) };
+        let computed =
+            |(column, expr): &(Arc<str>, TypedExpr)| **column == *name.text && plain(expr).is_none();
+        if !view.columns.iter().any(computed) {
+            return Ok(());
+        }
+        let text = format!("cannot {doing} column \"{}\" of view \"{}\"", name.text, view.name);
+        let detail = "View columns that are not columns of their base relation are not updatable.";
+        Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).with_detail(detail))
+    }
+
+    /// Which rows of the table the view shows.
+    pub fn filter(&self) -> Option<TypedExpr> {
+        let view = self.view.as_ref()?;
+        TypedExpr::conjunction(view.filters.iter().map(|(_, filter)| filter.clone()).collect())
+    }
+
+    /// The same besides another condition.
+    pub fn filtered(&self, filter: Option<TypedExpr>) -> Option<TypedExpr> {
+        TypedExpr::conjunction(
+            self.filter().into_iter().chain(filter).flat_map(TypedExpr::conjuncts).collect(),
+        )
+    }
+
+    /// What becomes of new rows: the rules of the table, then the view's.
+    pub fn rules(&self, binder: &Binder<'_>) -> Result<RowRules, SqlError> {
+        let mut rules = binder.row_rules(&self.table)?;
+        rules.checks.extend(self.view.iter().flat_map(|view| view.checks.iter().cloned()));
+        Ok(rules)
+    }
+}
+
+impl Binder<'_> {
+    /// The table whose rows a statement changes by this name.
+    pub(super) fn changed(&self, name: &QualifiedName, change: Change) -> Result<Changed, SqlError> {
+        match self.relation_named(name) {
+            Some(Relation::View(view)) => self.view_changed(&view, change),
+            _ => self.target(name).map(Changed::of),
+        }
+    }
+
+    /// Whether rows of a view can be changed.
+    ///
+    /// # Errors
+    /// 55000 says why not.
+    pub fn updatable(&self, view: &Arc<ViewDef>) -> Result<(), SqlError> {
+        self.view_changed(view, Change::Update).map(drop)
+    }
+
+    /// Whether the column of that name can be set through a view.
+    #[must_use]
+    pub fn is_column_updatable(&self, view: &Arc<ViewDef>, column: &str) -> bool {
+        let changed = self.view_changed(view, Change::Update);
+        changed.is_ok_and(|changed| changed.seen.column(column).is_some())
+    }
+
+    fn view_changed(&self, view: &Arc<ViewDef>, change: Change) -> Result<Changed, SqlError> {
+        recursion::check()?;
+        let inside = self.within(view)?;
+        let query = parsed(&view.query.text)?;
+        let (select, item, name) = simple(&query).map_err(|why| refused(view, change, why))?;
+        let source = match inside.relation_named(name) {
+            Some(Relation::View(other)) => inside.view_changed(&other, change)?,
+            Some(Relation::Table(table)) if !table.is_system() => Changed::of(table),
+            _ => return Err(refused(view, change, NOT_ONE_TABLE)),
+        };
+        // Positions in the view's text mean nothing to the statement.
+        let unplaced = |error: SqlError| SqlError { position: None, ..error };
+        let scope = inside.shown_scope(&source, item, name);
+        let mut columns = Vec::new();
+        for expr in inside.shown_columns(select, &scope).map_err(unplaced)? {
+            if let Some(why) = columns_of(&expr).into_iter().find_map(not_of_row) {
+                return Err(refused(view, change, why));
+            }
+            let name =
+                view.columns.get(columns.len()).map_or_else(|| "".into(), |column| Arc::clone(&column.name));
+            columns.push((name, expr));
+        }
+        if change != Change::Delete && columns.iter().all(|(_, expr)| plain(expr).is_none()) {
+            return Err(refused(view, change, "Views that have no updatable columns"));
+        }
+        let (mut filters, mut checks) =
+            source.view.map_or_else(Default::default, |below| (below.filters, below.checks));
+        let own = inside.filter(select.filter.as_ref(), &scope).map_err(unplaced)?;
+        let option = view.options.get("check_option").map(str::to_ascii_lowercase);
+        let all = if option.as_deref() == Some("cascaded") { filters.as_slice() } else { &[] };
+        let own = own.map(|own| (Arc::clone(&view.name), own));
+        let checked = all.iter().chain(own.iter().filter(|_| option.is_some()));
+        let known = checks.len();
+        for (name, condition) in checked {
+            if !checks[..known].iter().any(|check: &Check| check.name == *name) {
+                checks.push(Check { name: Arc::clone(name), condition: condition.clone(), of_view: true });
+            }
+        }
+        filters.extend(own);
+        let mut seen = (*source.table).clone();
+        seen.name = Arc::clone(&view.name);
+        for (at, column) in seen.columns.iter_mut().enumerate() {
+            let shown = columns.iter().find(|(_, expr)| plain(expr) == Some(at));
+            column.name = shown.map_or_else(|| hidden(at), |(name, _)| Arc::clone(name));
+        }
+        let shown = Shown { name: Arc::clone(&view.name), columns, filters, checks };
+        Ok(Changed { table: source.table, seen: Arc::new(seen), view: Some(shown) })
+    }
+
+    /// The columns that a view's query sees, over those of the table.
+    fn shown_scope(&self, source: &Changed, item: &FromItem, name: &QualifiedName) -> Scope {
+        let place = name.at().start;
+        let mut known: Vec<(Arc<str>, TypedExpr)> = match &source.view {
+            Some(view) => {
+                let noted = self.noted_names(place);
+                view.columns
+                    .iter()
+                    .enumerate()
+                    .map(|(n, (own, expr))| {
+                        (noted.get(n).cloned().unwrap_or_else(|| Arc::clone(own)), expr.clone())
+                    })
+                    .collect()
+            }
+            None => {
+                let columns = self.stored_columns(place, &source.table).unwrap_or_default();
+                let column = |(at, name): (usize, Arc<str>)| {
+                    (name, TypedExpr::column(at, source.table.columns[at].ty.clone()))
+                };
+                columns.into_iter().map(column).collect()
+            }
+        };
+        for ((name, _), given) in known.iter_mut().zip(&item.columns) {
+            *name = given.text.as_str().into();
+        }
+        let own = |(at, column): (usize, &verso_catalog::ColumnDef)| (hidden(at), column.ty.clone());
+        let columns: Vec<(Arc<str>, SqlType)> = source.table.columns.iter().enumerate().map(own).collect();
+        let alias = item.alias.as_ref().map_or(&name.name.text, |alias| &alias.text);
+        let mut scope = Scope::of(Some(alias.as_str().into()), None, columns);
+        scope.tables[0].merged.clone_from(&known);
+        scope.visible = known;
+        scope
+    }
+
+    /// The output of a view's query.
+    fn shown_columns(&self, select: &Select, scope: &Scope) -> Result<Vec<TypedExpr>, SqlError> {
+        let mut cx = Context::new(scope, Clause::Select);
+        let items = self.items(&select.items, &mut cx)?;
+        items.into_iter().map(|item| self.settle(item.expr, 0)).collect()
+    }
+}
+
+const NOT_ONE_TABLE: &str = "Views that do not select from a single table or view";
+
+/// A view's query, if it shows rows of one table or view; else which views do not (U1).
+fn simple(query: &Query) -> Result<(&Select, &FromItem, &QualifiedName), &'static str> {
+    if !query.with.is_empty() {
+        return Err("Views containing WITH");
+    }
+    if query.limit.is_some() || query.offset.is_some() {
+        return Err("Views containing LIMIT or OFFSET");
+    }
+    let select = match &query.body {
+        QueryBody::Select(select) => select,
+        QueryBody::Nested(inner) => return simple(inner),
+        QueryBody::Set { .. } => return Err("Views containing UNION, INTERSECT, or EXCEPT"),
+        QueryBody::Values(_) | QueryBody::Change(_) => return Err(NOT_ONE_TABLE),
+    };
+    if select.distinct || !select.distinct_on.is_empty() {
+        return Err("Views containing DISTINCT");
+    }
+    if !select.group_by.is_empty() {
+        return Err("Views containing GROUP BY");
+    }
+    if select.having.is_some() {
+        return Err("Views containing HAVING");
+    }
+    let Some(item) = &select.from else { return Err(NOT_ONE_TABLE) };
+    let FromSource::Table(name) = &item.source else { return Err(NOT_ONE_TABLE) };
+    if item.sample.is_some() {
+        return Err("Views containing TABLESAMPLE");
+    }
+    Ok((select, item, name))
+}
+
+/// Which views have a column like this one, which is no column of a row.
+fn not_of_row(column: usize) -> Option<&'static str> {
+    match column {
+        SET_BASE.. => Some("Views that return set-returning functions"),
+        WINDOW_BASE.. => Some("Views that return window functions"),
+        AGGREGATE_BASE.. => Some("Views that return aggregate functions"),
+        _ => None,
+    }
+}
+
+fn refused(view: &ViewDef, change: Change, which: &str) -> SqlError {
+    let (doing, enabling, event) = match change {
+        Change::Insert => ("insert into", "inserting into", "INSERT"),
+        Change::Update => ("update", "updating", "UPDATE"),
+        Change::Delete => ("delete from", "deleting from", "DELETE"),
+    };
+    SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("cannot {doing} view \"{}\"", view.name))
+        .with_detail(format!("{which} are not automatically updatable."))
+        .with_hint(format!(
+            "To enable {enabling} the view, provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO \
+             INSTEAD rule."
+        ))
+}
+
+/// The column that an expression is.
+fn plain(expr: &TypedExpr) -> Option<usize> {
+    match expr.kind {
+        K::Column(at) => Some(at),
+        _ => None,
+    }
+}
+
+/// The name of a column that nobody can name.
+fn hidden(at: usize) -> Arc<str> {
+    format!("\0{at}").into()
+}
