@@ -1,12 +1,22 @@
 //! Ctrl-C: cancels the running statement and ends the running scripts; with nothing to cancel it ends the process.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use verso_env::sync::Mutex;
 use versodb::CancelHandle;
 
 /// What a shell ended by Ctrl-C says: 128 + SIGINT.
 const EXIT_INTERRUPTED: i32 = 130;
+
+/// A file that reaches the limit of the process (`ulimit -f`) is an error of the write, not the end of the process.
+///
+/// # Errors
+/// The operating system refused the handler.
+pub fn outlive_file_limit() -> std::io::Result<()> {
+    let met = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, met).map(|_| ())
+}
 
 #[derive(Default)]
 struct State {

@@ -22,6 +22,10 @@ use args::{Arguments, Task};
 use run_shell::EXIT_USAGE;
 
 fn main() -> ExitCode {
+    if let Err(error) = interrupt::outlive_file_limit() {
+        eprintln!("verso: error: {error}");
+        return ExitCode::from(EXIT_USAGE);
+    }
     // Not `Arguments::parse()`: the order of --file and --command is known to the matches alone.
     let parsed = Arguments::command()
         .try_get_matches()

@@ -1,6 +1,6 @@
 //! Real processes: killed, interrupted, locking each other out.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 
 use crate::world::World;
@@ -121,4 +121,53 @@ fn cpu_ticks(child: &Child) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     after_name.split_whitespace().nth(11).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+}
+
+/// All lines of what was pasted run, not only the first that was read with the others.
+#[test]
+fn the_shell_takes_several_lines_at_once_from_a_terminal() {
+    let world = World::new();
+    let shell = format!("{} shell a.verso", env!("CARGO_BIN_EXE_verso"));
+    let mut child = Command::new("script")
+        .args(["-qec", &shell, "/dev/null"])
+        .env("VERSO_HISTORY", "")
+        .env("TERM", "xterm")
+        .current_dir(world.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script is there, which runs a program at a terminal");
+    let mut stdin = child.stdin.take().expect("piped above");
+    let mut out = child.stdout.take().expect("piped above");
+    let (mut seen, mut part) = (String::new(), [0; 4096]);
+    let mut until = |text: &str, seen: &mut String| {
+        while !seen.contains(text) {
+            let read = out.read(&mut part).expect("readable");
+            assert!(read > 0, "{text} is missing in {seen}");
+            seen.push_str(&String::from_utf8_lossy(&part[..read]));
+        }
+    };
+    until("a=>", &mut seen);
+    let pasted = "SELECT 'fi' || 'rst';\nSELECT\n 'sec' || 'ond';\nSELECT 'thi' || 'rd';\n\\q\n";
+    stdin.write_all(pasted.as_bytes()).expect("written");
+    for text in ["first", "second", "third"] {
+        until(text, &mut seen);
+    }
+    assert!(child.wait().expect("it ends").success());
+}
+
+/// The file has reached the limit of the process: the statement fails, the process goes on.
+#[test]
+fn a_file_at_the_limit_of_the_process_is_an_error() {
+    let world = World::new();
+    let script = "ulimit -f 40000; exec \"$0\" shell a.verso --command \"$1\" --command \"$2\"";
+    let fill = "CREATE TABLE t AS SELECT repeat('x', 1000) AS s FROM generate_series(1, 60000)";
+    let run = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_verso"), "CREATE TABLE one (a int)", fill])
+        .current_dir(world.path())
+        .output()
+        .expect("a shell is there");
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    assert!(String::from_utf8_lossy(&run.stderr).contains("File too large"), "{run:?}");
+    assert_eq!(world.verso(&["check", "a.verso"]).code, 0);
 }

@@ -11,7 +11,7 @@ use super::texts::output;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
-use crate::memory::{Bytes, Reservation};
+use crate::memory::{Bytes, Reservation, VALUE_BYTES_MAX};
 
 /// The array; one without elements for NULL.
 fn array_of(value: &Value) -> Array {
@@ -344,20 +344,39 @@ fn array_to_string(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 }
 
 /// The parts of a text: without a separator its characters. A part like the third argument is NULL.
-fn parts(args: &[Value]) -> Option<Vec<Value>> {
-    let [Value::Text(text), separator, null @ ..] = args else { return None };
+fn string_to_array(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Text(text), separator, null @ ..] = args else { return Ok(Value::Null) };
     let null = null.first().and_then(Value::as_str);
     let value = |part: &str| if null == Some(part) { Value::Null } else { Value::text(part) };
-    Some(match separator {
+    let parts = match separator {
         _ if text.is_empty() => Vec::new(),
         Value::Text(separator) if separator.is_empty() => vec![value(text)],
-        Value::Text(separator) => text.split(&**separator).map(value).collect(),
-        _ => text.chars().map(|c| value(c.encode_utf8(&mut [0; 4]))).collect(),
-    })
+        Value::Text(separator) => elements(cx, text.split(&**separator).map(value))?,
+        _ => elements(cx, text.chars().map(|c| value(c.encode_utf8(&mut [0; 4]))))?,
+    };
+    Ok(Value::Array(parts.into()))
 }
 
-fn string_to_array(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    Ok(parts(args).map_or(Value::Null, |parts| Value::Array(parts.into())))
+/// A list of elements that is charged as it grows, ends where an array does, and stops for a cancel.
+fn elements(cx: &EvalContext<'_>, values: impl Iterator<Item = Value>) -> Result<Vec<Value>> {
+    const STEP: usize = 1 << 15;
+    const COUNT_MAX: usize = VALUE_BYTES_MAX / size_of::<Value>();
+    let (mut list, mut held) = (Vec::new(), None);
+    for value in values {
+        if !list.is_empty() && list.len().is_multiple_of(STEP) {
+            cx.runtime.check_cancelled()?;
+            if list.len() + STEP > COUNT_MAX {
+                let text = format!("array size exceeds the maximum allowed ({VALUE_BYTES_MAX})");
+                return Err(TypeError::new("54000", text).into());
+            }
+            // The array itself is a copy of the list.
+            let bytes = 2 * list.capacity().max(list.len() + STEP) * size_of::<Value>();
+            held.get_or_insert_with(|| cx.services.memory.account.reserve("an array", u64::MAX))
+                .resize(bytes as u64)?;
+        }
+        list.push(value);
+    }
+    Ok(list)
 }
 
 /// An immutable function of arrays.

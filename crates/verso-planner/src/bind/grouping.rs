@@ -12,7 +12,7 @@ use super::Binder;
 use super::aggregate::{add_dependent, over_groups};
 use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
 use super::scope::Scope;
-use super::select::Item;
+use super::select::{Item, check_targets};
 use super::walk::same;
 use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
@@ -202,10 +202,12 @@ impl Binder<'_> {
         cx: &mut Context<'_>,
     ) -> Result<usize, SqlError> {
         let key = self.group_key(key, items, cx)?;
-        Ok(keys.iter().position(|known| same(known, &key)).unwrap_or_else(|| {
-            keys.push(key);
-            keys.len() - 1
-        }))
+        if let Some(number) = keys.iter().position(|known| same(known, &key)) {
+            return Ok(number);
+        }
+        keys.push(key);
+        check_targets(keys.len())?;
+        Ok(keys.len() - 1)
     }
 
     /// A bare name is a column of FROM before it is one of the output.

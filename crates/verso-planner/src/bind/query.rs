@@ -13,6 +13,7 @@ use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark};
 use super::resolve::shown;
 use super::scope::Scope;
+use super::select::check_targets;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Query, QueryBody};
 
@@ -136,6 +137,7 @@ impl Binder<'_> {
     /// VALUES: each column in a common type.
     fn values(&self, rows: &[Vec<Expr>]) -> Result<Plan, SqlError> {
         let width = rows.first().map_or(0, Vec::len);
+        check_targets(width)?;
         let scope = Scope::default();
         let mut cx = Context::new(&scope, Clause::Values);
         let mut columns: Vec<Vec<(TypedExpr, u32)>> = vec![Vec::new(); width];

@@ -19,6 +19,21 @@ use super::window::Windows;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, OrderItem, Select, SelectItem};
 
+/// Entries of an output list, with the hidden ones that it is sorted and grouped by: the protocol counts columns in 16 bits.
+const TARGETS_MAX: usize = 1664;
+
+/// That an output list may have so many entries.
+///
+/// # Errors
+/// 54011, as PostgreSQL words it.
+pub(super) fn check_targets(count: usize) -> Result<(), SqlError> {
+    if count <= TARGETS_MAX {
+        return Ok(());
+    }
+    let text = format!("target lists can have at most {TARGETS_MAX} entries");
+    Err(SqlError::new(sqlstate::TOO_MANY_COLUMNS, text))
+}
+
 /// An output column, bound.
 pub(super) struct Item {
     pub(super) expr: TypedExpr,
@@ -199,6 +214,7 @@ impl Binder<'_> {
                     }
                 }
             }
+            check_targets(all.len())?;
         }
         Ok(all)
     }
@@ -269,10 +285,13 @@ impl Binder<'_> {
         let bound = self.expr(expr, cx)?;
         let bound = self.settle(bound, expr.at.start)?;
         let mut known = items.iter().map(|item| &item.expr).chain(&*hidden);
-        Ok(known.position(|expr| same(expr, &bound)).unwrap_or_else(|| {
-            hidden.push(bound);
-            items.len() + hidden.len() - 1
-        }))
+        if let Some(column) = known.position(|expr| same(expr, &bound)) {
+            return Ok(column);
+        }
+        hidden.push(bound);
+        let count = items.len() + hidden.len();
+        check_targets(count)?;
+        Ok(count - 1)
     }
 }
 

@@ -263,6 +263,11 @@ impl Call<'_> {
             |name: &str| verso_catalog::RelationId::find(PG_CATALOG, name).map(|class| class.get().oid);
         let (class, column) = match (function, self.args.0.get(1)) {
             ("obj_description", Some(Value::Text(name))) => (class(name)?, 0),
+            ("obj_description", None) => {
+                let mut comments = self.catalog.comments();
+                let own = comments.find(|((_, commented, column), _)| *commented == object && *column == 0);
+                return own.map(|(_, text)| Value::Text(Arc::clone(text)));
+            }
             ("col_description", _) => (class("pg_class")?, i32::try_from(self.args.number(1)).ok()?),
             _ => return None,
         };

@@ -286,3 +286,16 @@ fn memory_that_is_refused_anywhere_ends_the_statement_only() {
     drop(client);
     assert_eq!(memory.used_bytes(), 0);
 }
+
+#[test]
+fn the_parts_of_a_text_are_charged_as_they_are_made_and_bounded() {
+    let world = World::new();
+    let mut client = world.connect();
+    let parts = |count: usize| format!("SELECT cardinality(string_to_array(repeat('a,', {count}), ','))");
+    assert_eq!(client.value(&parts(100_000)), "100001");
+    client.run("SET statement_memory_limit = '16MB'");
+    for sql in [parts(1_000_000), parts(1_000_000).replace("','))", "NULL))")] {
+        let refused = ("53200", "out of memory: an array needs more than 16777216 bytes".to_string());
+        assert_eq!(client.fails(&sql), refused, "{sql}");
+    }
+}

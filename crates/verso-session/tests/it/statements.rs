@@ -437,3 +437,26 @@ end $$",
     assert_eq!(error.sqlstate, "42601");
     assert_eq!(error.context.as_deref(), Some("compilation of PL/pgSQL function \"bad\" near line 2"));
 }
+
+#[test]
+fn an_output_list_has_at_most_1664_entries() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (a int); INSERT INTO t VALUES (1)");
+    let list = |count: usize| (0..count).map(|n| format!("a + {n}")).collect::<Vec<_>>().join(", ");
+    let most = list(1663);
+    assert_eq!(client.value(&format!("SELECT 5 FROM t ORDER BY {most}")), "5");
+    assert_eq!(client.value(&format!("SELECT 5 FROM t GROUP BY {most}")), "5");
+    let refused = ("54011", "target lists can have at most 1664 entries".to_string());
+    for sql in [
+        format!("SELECT {} FROM t", list(1665)),
+        format!("SELECT count(*) FROM (SELECT {} FROM t) AS s", list(1665)),
+        format!("SELECT 5 FROM t ORDER BY {}", list(1664)),
+        format!("SELECT DISTINCT ON ({}) 5 FROM t", list(1664)),
+        // Before it was bounded, its time grew with the square of the number and no cancel ended it.
+        format!("SELECT 5 FROM t GROUP BY {}", list(30_000)),
+        format!("VALUES ({})", vec!["1"; 1665].join(", ")),
+    ] {
+        assert_eq!(client.fails(&sql), refused, "{}", &sql[..40]);
+    }
+}
