@@ -12,6 +12,7 @@ mod calibration;
 mod child;
 mod e1;
 mod e2;
+mod e3;
 mod e5;
 mod error;
 mod folder;
@@ -27,6 +28,7 @@ mod wire;
 pub use child::{ChildTask, run_child};
 pub use e1::{E1Options, run as run_e1};
 pub use e2::{E2Options, E2Task, run as run_e2};
+pub use e3::{E3Options, Point, run as run_e3};
 pub use e5::{BatchFigures, E5Options, Variant, run as run_e5};
 pub use error::BenchError;
 pub use keys::{KeysFigures, KeysOptions, KeysTask};
@@ -53,6 +55,8 @@ pub enum Workload {
     Wire(WireOptions),
     /// TPC-C: five transactions of an order system, over the wire or in the process, beside peers
     Tpcc(TpccOptions),
+    /// TPC-C with what one transaction writes together, and spread over shared pages
+    E3(E3Options),
     /// A billing batch that rewrites whole tables while users run TPC-C, beside peers
     E5(E5Options),
 }
@@ -70,6 +74,7 @@ pub fn run(workload: &Workload) -> Result<(), BenchError> {
         Workload::Insert(options) => keys::run_insert(options),
         Workload::Wire(options) => run_wire(options),
         Workload::Tpcc(options) => run_tpcc(options),
+        Workload::E3(options) => run_e3(options),
         Workload::E5(options) => run_e5(options),
     }
 }

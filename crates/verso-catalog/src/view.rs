@@ -30,7 +30,7 @@ pub enum SystemView {
     Settings,
     /// `verso_progress`: long operations under way.
     Progress,
-    /// `verso_page_writes`: pages written since the database was opened, by kind.
+    /// `verso_page_writes`: pages written since the database was opened, by kind and object.
     PageWrites,
     /// `verso_locks`: locks held and waited for.
     Locks,
@@ -235,7 +235,9 @@ impl SystemView {
             SystemView::Progress => {
                 &[("session", Int8), ("operation", Text), ("done", Int8), ("total", Int8), ("unit", Text)]
             }
-            SystemView::PageWrites => &[("page_kind", Text), ("writes", Int8)],
+            SystemView::PageWrites => {
+                &[("page_kind", Text), ("object", Int8), ("table_name", Text), ("writes", Int8)]
+            }
             SystemView::Damage => {
                 &[("page", Int8), ("object", Int8), ("table_name", Text), ("problem", Text)]
             }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -42,6 +42,8 @@ pub struct Instance {
     pub(crate) temporary: Arc<TempFiles>,
     /// Connections that a server takes, for SHOW; 0 where there is none.
     pub(crate) connections_max: AtomicUsize,
+    /// Whether tables without an option of their own place together what one transaction writes (`colocate`).
+    pub(crate) colocates: AtomicBool,
     /// Sweeps asked for by statements, oldest first.
     pub(crate) sweeps: Mutex<Vec<SweepRecord>>,
 }
@@ -142,6 +144,7 @@ impl Instance {
                 })?;
                 self.set_checkpoints();
             }
+            "colocate" => self.colocates.store(flag("colocate", value, true)?, Ordering::Relaxed),
             "auto_backout" => {
                 let on = flag("auto_backout", value, defaults.auto_backout)?;
                 self.engine.set_auto_backout(on);
@@ -184,6 +187,7 @@ impl Instance {
                 max_wal_bytes: checkpoint_log_bytes,
             }),
             connections_max: AtomicUsize::new(0),
+            colocates: AtomicBool::new(true),
             sweeps: Mutex::default(),
         }
     }

@@ -1,11 +1,12 @@
 //! The rows of the system views.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use verso_catalog::{SystemRowIter, SystemRows, SystemView};
+use verso_catalog::{SystemRowIter, SystemRows, SystemView, TableDef};
 use verso_exec::ExecError;
 use verso_exec::context::CatalogFunctions;
-use verso_storage::{DamagedPage, Isolation, LockInfo, LockTarget, ObjectId, PageKind, TxnId, TxnState};
+use verso_storage::{DamagedPage, Isolation, LockInfo, LockTarget, ObjectId, TxnId, TxnState, WriteCount};
 use verso_types::Value;
 
 use crate::cursors::Cursors;
@@ -129,12 +130,18 @@ impl Views<'_> {
             SystemView::Wal => vec![self.wal_row()],
             SystemView::WalHistogram => self.wal_histogram_rows(),
             SystemView::PageWrites => {
-                let statistics = self.services.instance.engine.statistics();
-                let writes = statistics.pool.writes_per_kind;
-                PageKind::ALL
-                    .iter()
-                    .map(|kind| vec![Value::text(kind.name()), int(writes[kind.index()])])
-                    .collect()
+                let mut counts = self.services.instance.engine.page_writes();
+                counts.sort_unstable_by_key(|count| (count.kind.index(), count.owner.0));
+                let row = |count: WriteCount| {
+                    let object = int(u64::from(count.owner.0));
+                    vec![
+                        Value::text(count.kind.name()),
+                        object,
+                        self.table_with(count.owner),
+                        int(count.writes),
+                    ]
+                };
+                counts.into_iter().map(row).collect()
             }
         }
     }
@@ -199,6 +206,15 @@ impl Views<'_> {
         let catalog = self.services.catalog.borrow().clone()?;
         let table = catalog.tables().find(|table| table.heap == object)?;
         Some((Value::text(&table.name), Value::Int8(i64::from(table.oid.0))))
+    }
+
+    /// The name of the table that an object is, or is an index of.
+    fn table_with(&self, object: ObjectId) -> Value {
+        let Some(catalog) = self.services.catalog.borrow().clone() else { return Value::Null };
+        let is_of = |table: &&Arc<TableDef>| {
+            table.heap == object || table.indexes.iter().any(|index| index.object == object)
+        };
+        catalog.tables().find(is_of).map_or(Value::Null, |table| Value::text(&table.name))
     }
 
     fn lock_rows(&self) -> Vec<Vec<Value>> {

@@ -23,7 +23,7 @@ pub mod version;
 pub mod wal;
 pub mod work;
 
-pub use buffer::DamagedPage;
+pub use buffer::{DamagedPage, WriteCount};
 pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableSpace};
 pub use engine_core::{CheckpointGate, Core, PageRedo, RedoTable};
 pub use error::StorageError;

@@ -27,6 +27,11 @@ impl Embedded {
         Embedded { database }
     }
 
+    /// The database.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// Closes it.
     pub fn close(self) -> Result<(), BenchError> {
         self.database.close().map_err(refused)

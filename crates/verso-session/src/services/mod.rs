@@ -25,6 +25,7 @@ mod temporary;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use verso_catalog::{CatalogSnapshot, TableDef};
 use verso_env::Env;
@@ -176,6 +177,7 @@ impl Services {
             deferred: &self.deferred,
             contended: &self.contended,
             catalog: (&self.instance.catalog, version),
+            colocates: self.instance.colocates.load(Ordering::Relaxed),
             time_zone: &self.settings.time_zone,
         }
     }

@@ -26,6 +26,7 @@ impl Services {
                 on(current.map_or(self.settings.deferrable, |modes| modes.deferrable))
             }
             "sweep_interval" => Some(database.sweep_interval.to_string()),
+            "colocate" => on(self.instance.colocates.load(Ordering::Relaxed)),
             "auto_backout" => on(database.auto_backout),
             "checkpoint_interval" | "checkpoint_timeout" => {
                 Some(settings::duration(database.checkpoint_interval_ms))

@@ -25,6 +25,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", "Sets the application name to be reported in statistics and logs."),
     ("checkpoint_interval", "Longest time between checkpoints (ALTER SYSTEM SET)."),
     ("client_encoding", "Sets the client's character set encoding."),
+    ("colocate", "Whether tables place what one transaction writes in pages of its own (ALTER SYSTEM SET)."),
     ("commit_logging", "Whether the log of a commit is written at once or with others: immediate or batch."),
     ("commit_wait", "Whether a commit waits for the disk: wait, nowait or force_wait."),
     ("datestyle", "Sets the display format for date and time values."),
@@ -278,7 +279,10 @@ impl Settings {
                     _ => self.temp_file_bytes = bytes,
                 }
             }
-            ("memory_limit" | "max_wal_size" | "checkpoint_interval" | "checkpoint_timeout", _) => {
+            (
+                "colocate" | "memory_limit" | "max_wal_size" | "checkpoint_interval" | "checkpoint_timeout",
+                _,
+            ) => {
                 let text = format!("parameter \"{name}\" cannot be changed for a session");
                 return Err(SqlError::new(sqlstate::CANT_CHANGE_RUNTIME_PARAM, text)
                     .with_hint(format!("ALTER DATABASE SET {name} = … changes it for all of them.")));
@@ -561,7 +565,7 @@ mod tests {
         let settings = Settings::default();
         for (name, _) in SETTINGS {
             let elsewhere = name.starts_with("transaction_")
-                || ["memory_limit", "max_wal_size", "checkpoint_interval"].contains(name);
+                || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name);
             assert!(settings.show(name).is_some() || elsewhere, "{name}");
         }
     }

@@ -61,6 +61,8 @@ pub(crate) struct EngineTables<'t> {
     pub contended: &'t RefCell<Vec<ObjectId>>,
     /// The definitions, and the version of them that the statement was bound with.
     pub catalog: (&'t Catalog, u64),
+    /// Whether tables without an option of their own place together what one transaction writes.
+    pub colocates: bool,
     /// For values in the details of errors.
     pub time_zone: &'t TimeZone,
 }
@@ -90,7 +92,16 @@ impl EngineTables<'_> {
     fn heap_for_locks(&self, table: &TableDef) -> Result<Arc<Heap>> {
         let heap = self.heap(table)?;
         heap.set_page_locks(table.options.get("lock_level") == Some("page"));
+        heap.set_colocation(self.colocates(table));
         Ok(heap)
+    }
+
+    /// Whether what one transaction writes to the table stands together.
+    fn colocates(&self, table: &TableDef) -> bool {
+        match table.options.get("colocate") {
+            Some(value) => ["on", "true"].contains(&value),
+            None => self.colocates,
+        }
     }
 
     fn index(&self, heap: &Heap, index: &IndexDef) -> Result<Arc<Index>> {
@@ -206,7 +217,10 @@ impl Change for EngineTables<'_> {
     fn insert(&self, table: &TableDef, rows: &Batch) -> Result<()> {
         self.lock(table, TableLockMode::RowExclusive)?;
         self.defer_unique(table);
-        let insert = |heap: &Arc<Heap>| heap.insert(&mut self.txn.borrow_mut(), rows, None);
+        let insert = |heap: &Arc<Heap>| {
+            heap.set_colocation(self.colocates(table));
+            heap.insert(&mut self.txn.borrow_mut(), rows, None)
+        };
         let inserted = self.opened.with_heap(self.engine, table.heap, insert);
         inserted.map_err(|error: StorageError| self.explain_duplicate(table, error, rows))
     }

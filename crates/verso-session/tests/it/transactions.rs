@@ -1,6 +1,6 @@
 //! Transactions, savepoints, failures, restarts.
 
-use crate::World;
+use crate::{Client, World};
 
 #[test]
 fn statements_commit_by_themselves_or_together() {
@@ -287,4 +287,34 @@ fn vacuum_answers_by_its_name_and_tells_of_pages() {
     let text = "VACUUM cannot run inside a transaction block";
     assert_eq!(client.fails("VACUUM"), ("25001", text.to_string()));
     client.run("ROLLBACK");
+}
+
+/// Data pages of a table that two open transactions have inserted into in turns.
+fn pages_of_two_writers(one: &mut Client, two: &mut Client, table: &str) -> String {
+    one.run("BEGIN");
+    two.run("BEGIN");
+    for _ in 0..3 {
+        one.run(&format!("INSERT INTO {table} VALUES (1)"));
+        two.run(&format!("INSERT INTO {table} VALUES (1)"));
+    }
+    one.run("COMMIT");
+    two.run("COMMIT");
+    one.value(&format!("SELECT data_pages FROM verso_table_space WHERE table_name = '{table}'"))
+}
+
+#[test]
+fn transactions_share_pages_where_colocation_is_off() {
+    let world = World::new();
+    let (mut one, mut two) = (world.connect(), world.connect());
+    one.run("CREATE TABLE by_default (a int)");
+    one.run("CREATE TABLE shared (a int) WITH (colocate = off)");
+    one.run("CREATE TABLE altered (a int)");
+    one.run("ALTER TABLE altered SET (colocate = off)");
+    let mut pages = |table| pages_of_two_writers(&mut one, &mut two, table);
+    assert_eq!([pages("by_default"), pages("shared"), pages("altered")], ["2", "1", "1"]);
+    one.run("ALTER SYSTEM SET colocate = off");
+    one.run("CREATE TABLE off_by_default (a int)");
+    one.run("CREATE TABLE own (a int) WITH (colocate = on)");
+    let mut pages = |table| pages_of_two_writers(&mut one, &mut two, table);
+    assert_eq!([pages("off_by_default"), pages("own")], ["1", "2"]);
 }

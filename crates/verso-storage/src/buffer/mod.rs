@@ -46,7 +46,7 @@ use verso_env::{Env, JoinHandle, VfsFile};
 
 pub use self::flush::FlushProgress;
 pub use self::frame::{ExclusivePage, SharedPage};
-pub use self::stats::{PerKind, PoolStats};
+pub use self::stats::{PerKind, PoolStats, WriteCount};
 
 pub use self::damaged::DamagedPage;
 
@@ -323,6 +323,11 @@ impl BufferPool {
             dirty_pages: core.memory.dirty_pages(),
             ..core.counters.snapshot()
         }
+    }
+
+    /// How often pages were written, by kind and owner, in no order.
+    pub fn writes_per_owner(&self) -> Vec<WriteCount> {
+        self.core.counters.writes_per_owner()
     }
 
     /// Bytes of pages in memory.

@@ -1,9 +1,12 @@
 //! Counters of the pool: exact, and cheap enough for every fetch.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::page::PageKind;
+use verso_env::sync::Mutex;
+
+use crate::page::{ObjectId, PageKind, header};
 
 /// Counts per page kind, indexed by [`PageKind::index`]; index 0 is "of no known kind".
 pub type PerKind = [u64; PageKind::COUNT];
@@ -47,6 +50,17 @@ pub struct PoolStats {
     pub dirty_pages: u64,
 }
 
+/// Pages of one kind and one owner that were written to the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteCount {
+    /// Of which kind.
+    pub kind: PageKind,
+    /// Whose; 0 for the system's.
+    pub owner: ObjectId,
+    /// How often one was written.
+    pub writes: u64,
+}
+
 /// Stripes of the fetch counters that belong to one thread each, for as many threads as come first.
 const OWN: usize = 48;
 /// Stripes behind these, which the other threads share.
@@ -61,6 +75,8 @@ pub(super) struct Counters {
     fetches: [Stripe; OWN + SHARED],
     reads: [AtomicU64; PageKind::COUNT],
     writes: [AtomicU64; PageKind::COUNT],
+    /// Writes by kind and owner: as many as there are objects that were written.
+    writes_per_owner: Mutex<HashMap<(PageKind, ObjectId), u64>>,
     pub(super) prefetched: AtomicU64,
     pub(super) write_batches: AtomicU64,
     pub(super) foreground_batches: AtomicU64,
@@ -100,6 +116,7 @@ impl Default for Counters {
             fetches: std::array::from_fn(|_| Stripe::default()),
             reads: Default::default(),
             writes: Default::default(),
+            writes_per_owner: Mutex::default(),
             prefetched: AtomicU64::default(),
             write_batches: AtomicU64::default(),
             foreground_batches: AtomicU64::default(),
@@ -132,6 +149,15 @@ impl Counters {
 
     pub(super) fn write(&self, page: &[u8]) {
         self.writes[kind_index(page)].fetch_add(1, Ordering::Relaxed);
+        if let Some(kind) = header::kind(page) {
+            *self.writes_per_owner.lock().entry((kind, header::owner(page))).or_default() += 1;
+        }
+    }
+
+    /// Writes by kind and owner, in no order.
+    pub(super) fn writes_per_owner(&self) -> Vec<WriteCount> {
+        let counts = self.writes_per_owner.lock();
+        counts.iter().map(|(&(kind, owner), &writes)| WriteCount { kind, owner, writes }).collect()
     }
 
     /// The counts; what the pool holds now is left for the caller to fill in.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::Engine;
 use crate::StorageError;
-use crate::buffer::PoolStats;
+use crate::buffer::{PoolStats, WriteCount};
 use crate::heap::layout::{FLAG_ALL_VISIBLE, FLAG_SWEPT};
 use crate::heap::root;
 use crate::page::{ObjectId, PageKind, header};
@@ -70,6 +70,11 @@ impl Engine {
             commits: shared.commits.load(Ordering::Relaxed),
             rollbacks: shared.rollbacks.load(Ordering::Relaxed),
         }
+    }
+
+    /// How often pages were written to the file since it was opened, by kind and owner, in no order.
+    pub fn page_writes(&self) -> Vec<WriteCount> {
+        self.shared().core().pool.writes_per_owner()
     }
 
     /// Resident bytes of the buffer pool.

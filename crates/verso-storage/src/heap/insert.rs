@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use verso_types::Batch;
 
 use super::append::InsertTarget;
@@ -19,11 +20,12 @@ use crate::StorageError;
 use crate::index::maintain;
 use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::{u16_at, u64_at};
-use crate::page::{RecordId, TxnId};
+use crate::page::{PageId, RecordId, TxnId};
 use crate::rules::{Rule, disabled};
 use crate::shared::Shared;
 use crate::txn::transaction::Txn;
 use crate::version::entry::{EntryKind, NewEntry};
+use crate::version::store::Placement;
 use crate::wal::RecordKind;
 
 impl Heap {
@@ -155,26 +157,32 @@ impl Heap {
         first: usize,
         need: usize,
     ) -> Result<(u32, PageHandle), StorageError> {
-        let own = txn.slot.as_ref().and_then(|slot| slot.insert_pages.get(&self.object).copied());
-        let mut candidate = own.or_else(|| self.room.take(need, shared.page_size));
-        while let Some(index) = candidate {
+        let open: SmallVec<[u32; 4]> = match self.placement() {
+            Placement::Own => txn
+                .slot
+                .as_ref()
+                .and_then(|slot| slot.insert_pages.get(&self.object).copied())
+                .into_iter()
+                .collect(),
+            Placement::Shared => self.shared_pages(),
+        };
+        let mut own = open.iter().copied();
+        while let Some(index) = own.next().or_else(|| self.room.take(need, shared.page_size)) {
             if let Some(page) = self.page_at(index)?
                 && let Some(page) = shared.core().pool.try_write(page)?
             {
                 let layout = PageLayout::of(&page)
                     .map_err(|flaw| StorageError::corrupt(page.id(), self.object, flaw))?;
                 if room::room(&page, &layout).is_some_and(|room| room >= need) {
-                    let slot = txn.slot.as_mut().expect("begin_write gave one");
-                    slot.insert_pages.insert(self.object, index);
-                    slot.target = Some(InsertTarget::new(self.object, index, page.id()));
+                    self.aim(txn, index, page.id());
                     return Ok((index, mini.take(page)));
                 }
-                if own != Some(index) {
-                    // Shorter records fit, perhaps.
+                // Shorter records fit, perhaps.
+                if self.placement() == Placement::Shared && self.unshare_page(index) || !open.contains(&index)
+                {
                     self.room.note(index, &page);
                 }
             }
-            candidate = self.room.take(need, shared.page_size);
         }
         // The first page's capacity follows the rows at hand.
         let sample = first..rows.rows.min(first + 64);
@@ -189,10 +197,18 @@ impl Heap {
         self.observe(sample.len(), sample.map(bytes).sum());
         let (index, handle) = self.append_page(mini, &shared.space)?;
         mini.use_reserve();
-        let slot = txn.slot.as_mut().expect("begin_write gave one");
-        slot.insert_pages.insert(self.object, index);
-        slot.target = Some(InsertTarget::new(self.object, index, mini.page_id(handle)));
+        self.aim(txn, index, mini.page_id(handle));
         Ok((index, handle))
+    }
+
+    /// The next records go to this page too: the transaction's, or everybody's.
+    fn aim(&self, txn: &mut Txn, index: u32, page: PageId) {
+        let slot = txn.slot.as_mut().expect("begin_write gave one");
+        slot.target = Some(InsertTarget::new(self.object, index, page));
+        match self.placement() {
+            Placement::Own => drop(slot.insert_pages.insert(self.object, index)),
+            Placement::Shared => self.share_page(index),
+        }
     }
 
     /// Moves values longer than `longest` elsewhere; per column the references by row, or nothing.
@@ -255,7 +271,8 @@ impl Heap {
             own: false,
             changes_key: false,
         };
-        shared.versions.append(mini, &shared.space, &shared.transactions, writer, &entry)?;
+        let (space, transactions) = (&shared.space, &shared.transactions);
+        shared.versions.append(mini, space, transactions, writer, self.placement(), &entry)?;
         mini.use_reserve();
         writer.note = place;
         Ok(())

@@ -227,7 +227,8 @@ impl Heap {
             }
         }
         let writer = txn.slot.as_mut().expect("begin_write gave one");
-        let pointer = shared.versions.append(mini, &shared.space, &shared.transactions, writer, &entry)?;
+        let (space, transactions) = (&shared.space, &shared.transactions);
+        let pointer = shared.versions.append(mini, space, transactions, writer, self.placement(), &entry)?;
         mini.use_reserve();
         if purge {
             voids.push(Voidable { pointer, own_value });

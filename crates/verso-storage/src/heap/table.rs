@@ -22,6 +22,7 @@ use crate::page::bytes::u32_at;
 use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, header};
 use crate::space::SpaceMap;
 use crate::txn::transaction::Txn;
+use crate::version::store::Placement;
 use crate::wal::RecordKind;
 
 /// A stored table.
@@ -48,6 +49,10 @@ pub struct Heap {
     pub(crate) explicit_locks: Arc<AtomicU32>,
     /// Locks are of whole pages (`lock_level = page`), also those of writers, who then note them.
     page_locks: AtomicBool,
+    /// Transactions share pages for their inserts and old versions (`colocate = off`).
+    shares_pages: AtomicBool,
+    /// Directory indexes of the pages that everybody's inserts go to then, the fullest first.
+    shared_pages: Mutex<SmallVec<[u32; 4]>>,
 }
 
 impl Heap {
@@ -75,6 +80,8 @@ impl Heap {
             mean_variable: AtomicU64::new(0),
             explicit_locks: Arc::default(),
             page_locks: AtomicBool::new(false),
+            shares_pages: AtomicBool::new(false),
+            shared_pages: Mutex::default(),
         })
     }
 
@@ -105,6 +112,40 @@ impl Heap {
     /// Whether records are locked by whole pages.
     pub(crate) fn locks_pages(&self) -> bool {
         self.page_locks.load(Ordering::Relaxed)
+    }
+
+    /// Says whether what a transaction inserts, and the old versions of what it changes, stand in pages of its own
+    /// ([`Placement::Own`]) or in pages that all share. It concerns what is written from now on.
+    pub fn set_colocation(&self, colocate: bool) {
+        if self.shares_pages.load(Ordering::Relaxed) == colocate {
+            self.shares_pages.store(!colocate, Ordering::Relaxed);
+        }
+    }
+
+    /// Where inserts and old versions go.
+    pub(crate) fn placement(&self) -> Placement {
+        if self.shares_pages.load(Ordering::Relaxed) { Placement::Shared } else { Placement::Own }
+    }
+
+    /// Directory indexes of the pages that everybody's inserts go to, the fullest first: as many as there were inserts at
+    /// one time, for a page that somebody has latched is not waited for.
+    pub(super) fn shared_pages(&self) -> SmallVec<[u32; 4]> {
+        self.shared_pages.lock().clone()
+    }
+
+    /// Everybody's next inserts go there too.
+    pub(super) fn share_page(&self, index: u32) {
+        let mut pages = self.shared_pages.lock();
+        if !pages.contains(&index) {
+            pages.push(index);
+        }
+    }
+
+    /// A page is too full for everybody's inserts; whether it was among theirs.
+    pub(super) fn unshare_page(&self, index: u32) -> bool {
+        let mut pages = self.shared_pages.lock();
+        let place = pages.iter().position(|page| *page == index);
+        place.map(|place| pages.remove(place)).is_some()
     }
 
     /// Its columns, in the order of insertion batches.

@@ -92,7 +92,14 @@ pub(super) fn note<'e>(
             continue;
         }
         let writer = txn.slot.as_mut().expect("the transaction writes");
-        shared.versions.append(mini, &shared.space, &shared.transactions, writer, &entry)?;
+        shared.versions.append(
+            mini,
+            &shared.space,
+            &shared.transactions,
+            writer,
+            heap.placement(),
+            &entry,
+        )?;
         mini.use_reserve();
         first = rows.end;
         count = count.min(keys.slots.len() - first);

@@ -32,7 +32,7 @@ use crate::txn::transaction::ending::Logged;
 use crate::txn::transaction::savepoint::UnopenedFrame;
 use crate::txn::{ReadView, Registration};
 use crate::version::entry::{EntryKind, NewEntry, VersionPointer};
-use crate::version::store::WriterSlot;
+use crate::version::store::{Placement, WriterSlot};
 
 /// What a transaction sees of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -490,5 +490,5 @@ pub(crate) fn note_object<'e>(
         changes_key: false,
     };
     let slot = txn.slot.as_mut().expect("begin_write gave one");
-    shared.versions.append(mini, &shared.space, &shared.transactions, slot, &entry)
+    shared.versions.append(mini, &shared.space, &shared.transactions, slot, Placement::Own, &entry)
 }

@@ -2,4 +2,5 @@
 
 pub mod entry;
 pub mod page;
+mod placement;
 pub mod store;

@@ -1,7 +1,7 @@
 //! The version store: hands version pages to writer slots and takes them back whole.
 //!
 //! A *writer slot* belongs to one transaction at a time and keeps its half-filled page for the next one, so entries of
-//! one writer stand together. Pages closed by a slot wait until all their transactions have ended; then they are ready
+//! one writer stand together; those of tables without co-location go to pages that all share ([`Placement`]). Pages closed by a slot wait until all their transactions have ended; then they are ready
 //! at the greatest commit number among them, and retired once the horizon has passed it.
 //!
 //! V4. A page is retired only when every transaction with entries in it is committed at or below the horizon, or dead
@@ -16,10 +16,11 @@ use verso_env::sync::{Mutex, RwLockReadGuard, StripedRwLock, StripedWriteGuard};
 
 use super::entry::{EntryKind, NewEntry, VersionPointer};
 use super::page as version_page;
+use super::placement::SharedPages;
 use crate::StorageError;
 use crate::heap::append::InsertTarget;
 use crate::index::LeafHints;
-use crate::mini::Mini;
+use crate::mini::{Mini, PageHandle};
 use crate::page::bytes::checked_slice;
 use crate::page::{Flaw, Lsn, ObjectId, PageId, TxnId, header};
 use crate::rules::{Rule, disabled};
@@ -89,6 +90,15 @@ impl WriterSlot {
     }
 }
 
+/// Which page an entry goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// One that only the transaction's own entries go to while it runs: co-located.
+    Own,
+    /// The one that it fits into best, whoever has written to it.
+    Shared,
+}
+
 #[derive(Default)]
 struct Inner {
     free: BTreeSet<PageId>,
@@ -100,6 +110,9 @@ struct Inner {
     /// Those whose purge met damage: they stay in use until somebody asks for another try.
     held: Vec<(u64, PageId)>,
     idle: Vec<WriterSlot>,
+    shared: SharedPages,
+    /// Shared pages that are full, to be closed by housekeeping.
+    full: Vec<PageId>,
     incarnation: u16,
 }
 
@@ -214,7 +227,7 @@ impl VersionStore {
         dropped
     }
 
-    /// Appends an entry in the slot's page; a page too full is closed and another one begun.
+    /// Appends an entry in the slot's page, or a shared one; a page too full is closed and another one begun.
     ///
     /// # Errors
     /// `Full` before anything is changed; `TooLarge` for an entry greater than a page.
@@ -224,6 +237,7 @@ impl VersionStore {
         space: &'e SpaceMap,
         transactions: &Transactions,
         slot: &mut WriterSlot,
+        placement: Placement,
         entry: &NewEntry<'_>,
     ) -> Result<VersionPointer, StorageError> {
         let length = entry.encoded_len();
@@ -236,6 +250,9 @@ impl VersionStore {
                 limit: limit as u64,
             });
         }
+        if placement == Placement::Shared {
+            return self.append_shared(mini, space, entry, length);
+        }
         let begun = match slot.page.filter(|(_, free)| *free >= length) {
             None => None,
             Some((page, _)) => match mini.write(page) {
@@ -247,13 +264,8 @@ impl VersionStore {
         let handle = if let Some(handle) = begun {
             handle
         } else {
-            let (page, incarnation) = self.take_page(mini, space)?;
-            let handle = mini.create(page)?;
-            let mut payload = page.0.to_le_bytes().to_vec();
-            payload.extend_from_slice(&incarnation.to_le_bytes());
-            mini.apply(handle, RecordKind::VERSION_INIT, &payload)?;
+            let (page, handle) = self.begin_page(mini, space)?;
             let mut inner = self.inner.lock();
-            inner.pages.insert(page, PageInfo::default());
             if let Some((old, _)) = slot.page.replace((page, limit)) {
                 inner.settle(old, transactions);
             }
@@ -266,22 +278,89 @@ impl VersionStore {
             *page
         };
         if slot.noted != entry.writer || entry.purge {
-            if !disabled(Rule::V8) {
-                mini.state(RecordKind::VERSION_RANGE, &range_payload(page, entry.writer, entry.purge))?;
-            }
+            self.note_range(mini, page, entry)?;
             slot.noted = entry.writer;
-            let mut inner = self.inner.lock();
-            let info = inner.pages.entry(page).or_default();
-            if !info.txns.contains(&entry.writer) {
-                info.txns.push(entry.writer);
-            }
-            info.purge |= entry.purge;
         }
         slot.dropped |= entry.kind == EntryKind::DropObject;
-        let offset = version_page::used(mini.page(handle)) as u16;
-        let pointer = VersionPointer::new(page, offset, header::incarnation(mini.page(handle)));
-        mini.apply_with(handle, RecordKind::VERSION_APPEND, |out| entry.encode(out))?;
-        Ok(pointer)
+        put(mini, handle, page, entry)
+    }
+
+    /// Appends an entry where it fits best among the pages that all share (P1).
+    fn append_shared<'e>(
+        &'e self,
+        mini: &mut Mini<'e>,
+        space: &'e SpaceMap,
+        entry: &NewEntry<'_>,
+        length: usize,
+    ) -> Result<VersionPointer, StorageError> {
+        let found = self.inner.lock().shared.take(length);
+        let begun = match found {
+            None => None,
+            Some((page, free)) => match mini.write(page) {
+                Ok(handle) => Some((page, handle, free)),
+                // It stays in use, as what it holds may be needed; nothing is appended to it any more.
+                Err(error) if error.is_of_a_page() => None,
+                Err(error) => {
+                    self.inner.lock().shared.put(page, free);
+                    return Err(error);
+                }
+            },
+        };
+        let (page, handle, free) = if let Some(begun) = begun {
+            begun
+        } else {
+            let (page, handle) = self.begin_page(mini, space)?;
+            (page, handle, version_page::capacity(mini.core().pool.page_size()))
+        };
+        let is_noted = |info: &PageInfo| info.txns.contains(&entry.writer) && (info.purge || !entry.purge);
+        if !self.inner.lock().pages.get(&page).is_some_and(is_noted) {
+            self.note_range(mini, page, entry)?;
+        }
+        let free = free - length;
+        mini.on_release(move || self.give_back_shared(page, free));
+        put(mini, handle, page, entry)
+    }
+
+    /// A shared page can be written to by others; a full one is closed.
+    fn give_back_shared(&self, page: PageId, free: usize) {
+        let mut inner = self.inner.lock();
+        if let Some(full) = inner.shared.put(page, free) {
+            inner.full.push(full);
+        }
+    }
+
+    /// A new page, which no entry stands in.
+    fn begin_page<'e>(
+        &'e self,
+        mini: &mut Mini<'e>,
+        space: &'e SpaceMap,
+    ) -> Result<(PageId, PageHandle), StorageError> {
+        let (page, incarnation) = self.take_page(mini, space)?;
+        let handle = mini.create(page)?;
+        let mut payload = page.0.to_le_bytes().to_vec();
+        payload.extend_from_slice(&incarnation.to_le_bytes());
+        mini.apply(handle, RecordKind::VERSION_INIT, &payload)?;
+        self.inner.lock().pages.insert(page, PageInfo::default());
+        Ok((page, handle))
+    }
+
+    /// The page holds entries of the entry's writer, and of its kind (V8).
+    fn note_range(
+        &self,
+        mini: &mut Mini<'_>,
+        page: PageId,
+        entry: &NewEntry<'_>,
+    ) -> Result<(), StorageError> {
+        if !disabled(Rule::V8) {
+            mini.state(RecordKind::VERSION_RANGE, &range_payload(page, entry.writer, entry.purge))?;
+        }
+        let mut inner = self.inner.lock();
+        let info = inner.pages.entry(page).or_default();
+        if !info.txns.contains(&entry.writer) {
+            info.txns.push(entry.writer);
+        }
+        info.purge |= entry.purge;
+        Ok(())
     }
 
     fn take_page<'e>(
@@ -312,11 +391,13 @@ impl VersionStore {
         transactions.housekeeping.call();
     }
 
-    /// Closes the pages of slots nobody uses, so that they can be retired too.
+    /// Closes the pages of slots nobody uses, and shared ones, so that they can be retired too.
     pub fn close_idle(&self, transactions: &Transactions) {
         let mut inner = self.inner.lock();
-        let pages: Vec<PageId> =
+        let mut pages: Vec<PageId> =
             inner.idle.iter_mut().filter_map(|slot| slot.page.take()).map(|(page, _)| page).collect();
+        pages.extend(inner.shared.drain());
+        pages.append(&mut inner.full);
         for page in pages {
             inner.settle(page, transactions);
         }
@@ -457,6 +538,19 @@ impl VersionStore {
             }
         }
     }
+}
+
+/// Appends the entry to a latched page; where it stands.
+fn put(
+    mini: &mut Mini<'_>,
+    handle: PageHandle,
+    page: PageId,
+    entry: &NewEntry<'_>,
+) -> Result<VersionPointer, StorageError> {
+    let offset = version_page::used(mini.page(handle)) as u16;
+    let pointer = VersionPointer::new(page, offset, header::incarnation(mini.page(handle)));
+    mini.apply_with(handle, RecordKind::VERSION_APPEND, |out| entry.encode(out))?;
+    Ok(pointer)
 }
 
 impl Inner {

@@ -111,7 +111,9 @@ impl Tables {
     }
 
     fn over(engine: Engine, objects: &[ObjectId], rng: Rng) -> Tables {
-        let heaps = objects.iter().map(|object| engine.heap(*object).unwrap()).collect();
+        let heaps: Vec<_> = objects.iter().map(|object| engine.heap(*object).unwrap()).collect();
+        // Every other table has its transactions share pages.
+        heaps.iter().enumerate().for_each(|(number, heap)| heap.set_colocation(number % 2 == 0));
         Tables { engine, heaps, rng: Mutex::new(rng) }
     }
 

@@ -199,6 +199,8 @@ fn reopen(env: &Env, path: &Path, options: &EngineOptions, objects: &[ObjectId],
 }
 
 fn work(env: &Env, engine: Engine, heaps: Vec<Arc<Heap>>, load: Load) -> Work {
+    // Every other table has its transactions share pages.
+    heaps.iter().enumerate().for_each(|(number, heap)| heap.set_colocation(number % 2 == 0));
     Work {
         engine,
         heaps,

@@ -193,6 +193,11 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
             let text = format!("invalid value for enum option \"lock_level\": {value}");
             Err(SyntaxError::new("22023", text).with_detail("Valid values are \"row\" and \"page\"."))
         }
+        "colocate" if ["on", "off", "true", "false"].contains(&value) => Ok(()),
+        "colocate" => {
+            let text = format!("invalid value for boolean option \"{name}\": {value}");
+            Err(SyntaxError::new("22023", text))
+        }
         "autovacuum_enabled"
         | "autovacuum_vacuum_scale_factor"
         | "autovacuum_analyze_scale_factor"
