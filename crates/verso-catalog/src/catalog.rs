@@ -394,6 +394,7 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         triggers: store::read(engine, txn)?,
         rules: store::read(engine, txn)?,
         descriptions: store::read(engine, txn)?,
+        statistics: store::read(engine, txn)?,
     })
 }
 

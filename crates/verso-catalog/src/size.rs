@@ -19,10 +19,15 @@ impl std::fmt::Debug for Sizes {
 }
 
 impl Sizes {
+    /// How many data pages a table has.
+    pub(crate) fn pages(&self, table: &TableDef) -> Option<f64> {
+        Some(f64::from(self.0.as_ref()?.heap(table.heap).ok()?.page_count()))
+    }
+
     /// About how many rows a table has; none where nothing is known.
     pub(crate) fn rows(&self, table: &TableDef) -> Option<f64> {
         let engine = self.0.as_ref()?;
-        let pages = f64::from(engine.heap(table.heap).ok()?.page_count());
+        let pages = self.pages(table)?;
         let width: f64 = table.columns.iter().map(|column| value_bytes(&column.ty)).sum();
         Some(pages * f64::from(engine.options().page_size) * 0.9 / (width + RECORD_BYTES))
     }

@@ -20,6 +20,8 @@ use crate::error::ObjectKind;
 use crate::path::{PG_TEMP, SearchPath, WantedPath};
 use crate::relations::{INFORMATION_SCHEMA, RelationId};
 use crate::size::Sizes;
+use crate::statistics::{Kept, TableStatistics};
+use crate::system::row::StatisticRow;
 use crate::view::SystemView;
 
 /// The schema of the system's own tables and views.
@@ -120,6 +122,8 @@ struct Contents {
     relations_by_oid: HashMap<Oid, Relation>,
     /// By catalog, object and column.
     comments: HashMap<(Oid, Oid, i32), Arc<str>>,
+    /// By table.
+    statistics: HashMap<Oid, Arc<Kept>>,
 }
 
 /// What names mean to a snapshot: plans may be kept under it.
@@ -176,9 +180,20 @@ impl CatalogSnapshot {
         Arc::new(CatalogSnapshot { sizes: Sizes(Some(engine.clone())), ..Arc::unwrap_or_clone(self) })
     }
 
-    /// About how many rows a table has, from the number of its pages; none where the catalog is of no database.
+    /// About how many rows a table has, from the number of its pages, and from how many there were on a page when it was
+    /// analyzed; none where the catalog is of no database.
     pub fn rows(&self, table: &TableDef) -> Option<f64> {
-        self.sizes.rows(table)
+        match self.statistics(table) {
+            Some(known) if known.pages > 0.0 && known.rows > 0.0 => {
+                Some(self.sizes.pages(table)? * known.rows / known.pages)
+            }
+            _ => self.sizes.rows(table),
+        }
+    }
+
+    /// What ANALYZE has found out about a table.
+    pub fn statistics(&self, table: &TableDef) -> Option<&Arc<TableStatistics>> {
+        self.contents.statistics.get(&table.oid)?.of(table)
     }
 
     /// Begins a snapshot that has the schemas `pg_catalog` and `public`, and nothing in them.
@@ -406,6 +421,14 @@ impl SnapshotBuilder {
     pub(crate) fn add_comment(&mut self, on: (Oid, Oid, i32), text: Arc<str>) -> &mut Self {
         self.contents.comments.insert(on, text);
         self
+    }
+
+    /// Adds a row of `pg_statistic`.
+    pub(crate) fn add_statistics(&mut self, row: StatisticRow) {
+        let kept = self.contents.statistics.entry(row.starelid).or_default();
+        if let Some(kept) = Arc::get_mut(kept) {
+            kept.add(row);
+        }
     }
 
     /// Adds a function; its schema must be there.

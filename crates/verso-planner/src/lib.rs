@@ -23,6 +23,7 @@ pub mod estimate;
 pub mod explain;
 pub mod plan;
 mod rewrite;
+mod selectivity;
 
 pub use errors::SqlError;
 pub use rewrite::Rules;

@@ -116,6 +116,7 @@ impl Catalog {
             self.remove_index(txn, index)?;
         }
         self.remove_comments(txn, table.oid)?;
+        self.remove_statistics(txn, table.oid, None)?;
         store::delete(engine, txn, |row: &ConstraintRow| row.conrelid == table.oid)?;
         self.remove_triggers(txn, table.oid)?;
         store::delete(engine, txn, |row: &AttributeRow| row.attrelid == table.oid)?;

@@ -9,7 +9,7 @@ use verso_types::SqlType;
 use super::field::{Bytes, Letter, Name};
 use super::row::{
     AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow, IndexRow, NamespaceRow,
-    ProcRow, RewriteRow, SequenceRow, SystemRow, TriggerRow,
+    ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow,
 };
 use super::{DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_SEQUENCE, KIND_TABLE, KIND_VIEW, OWNER_OID};
 use crate::definition::{
@@ -46,6 +46,7 @@ pub(crate) struct CatalogRows {
     pub triggers: Vec<TriggerRow>,
     pub rules: Vec<RewriteRow>,
     pub descriptions: Vec<DescriptionRow>,
+    pub statistics: Vec<StatisticRow>,
 }
 
 impl CatalogRows {
@@ -72,6 +73,7 @@ impl CatalogRows {
         for row in std::mem::take(&mut self.descriptions) {
             builder.add_comment((row.classoid, row.objoid, row.objsubid), row.description);
         }
+        std::mem::take(&mut self.statistics).into_iter().for_each(|row| builder.add_statistics(row));
         let mut columns = self.columns()?;
         let (mut constraints, mut references) = self.constraints_of_tables()?;
         let mut indexes = self.indexes_of_tables(&schema_of, &constraints)?;

@@ -92,6 +92,17 @@ system_row! {
 }
 
 system_row! {
+    /// What ANALYZE has found out.
+    StatisticRow, 2619, 70, "pg_statistic" {
+        starelid: Oid,
+        /// A column's number; 0 for the table as a whole.
+        staattnum: i32,
+        /// As `statistics.rs` writes it.
+        stadata: Bytes,
+    }
+}
+
+system_row! {
     /// What views show.
     RewriteRow, 2618, 50, "pg_rewrite" {
         oid: Oid,

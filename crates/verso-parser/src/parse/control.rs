@@ -9,7 +9,8 @@ use super::setting::{alter_database, reset, set, show};
 use super::string_literal;
 use super::transaction::{begin, commit, release, rollback};
 use crate::error::SyntaxError;
-use crate::syntax::Statement;
+use crate::syntax::{Analyze, Statement};
+use verso_types::sqlstate;
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
 const KNOWN: &[&str] = &[
@@ -69,8 +70,10 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     let vacuum = cursor.is(&["vacuum"]);
     cursor.advance();
     let (mut verbose, mut parallel, mut table) = (false, None, None);
+    let mut wanted = false;
+    let mut analyze = None;
     if vacuum && matches!(cursor.peek(), Token::LParen) {
-        sweep_options(cursor, &mut verbose, &mut parallel)?;
+        sweep_options(cursor, &mut verbose, &mut parallel, Some(&mut wanted))?;
     }
     if vacuum {
         for what in ["full", "freeze"] {
@@ -79,28 +82,34 @@ fn sweep(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             }
         }
         verbose |= cursor.accept(&["verbose"]);
-        cursor.accept(&["analyze"]); // there are no statistics to collect
-        if !cursor.at_end() {
-            table = Some(cursor.qualified()?);
+        wanted |= cursor.accept(&["analyze"]) || cursor.accept(&["analyse"]);
+        let tables = super::table::analyzed(cursor)?;
+        match tables.as_slice() {
+            [] => {}
+            [(one, columns)] if wanted || columns.is_empty() => table = Some(one.clone()),
+            [_] => {
+                let text = "ANALYZE option must be specified when a column list is provided";
+                return Err(SyntaxError::new(sqlstate::FEATURE_NOT_SUPPORTED, text));
+            }
+            _ => return Err(cursor.unsupported("VACUUM of several tables")),
         }
-        if matches!(cursor.peek(), Token::Comma | Token::LParen) {
-            return Err(cursor.unsupported("VACUUM of several tables or of columns"));
-        }
+        analyze = wanted.then_some(Analyze { verbose, tables });
     } else {
         if cursor.accept(&["table"]) {
             table = Some(cursor.qualified()?);
         }
         if matches!(cursor.peek(), Token::LParen) {
-            sweep_options(cursor, &mut verbose, &mut parallel)?;
+            sweep_options(cursor, &mut verbose, &mut parallel, None)?;
         }
     }
-    Ok(Statement::Sweep { table, verbose, parallel, vacuum })
+    Ok(Statement::Sweep { table, verbose, parallel, vacuum, analyze })
 }
 
 fn sweep_options(
     cursor: &mut Cursor<'_>,
     verbose: &mut bool,
     parallel: &mut Option<u32>,
+    mut analyze: Option<&mut bool>,
 ) -> Result<(), SyntaxError> {
     cursor.expect_token(&Token::LParen)?;
     cursor.list(|cursor| {
@@ -112,6 +121,11 @@ fn sweep_options(
             *parallel = Some(fits.ok_or_else(error)?);
         } else if cursor.accept(&["verbose"]) {
             *verbose = flag(cursor)?;
+        } else if analyze.is_some() && cursor.accept(&["analyze"]) {
+            let on = flag(cursor)?;
+            if let Some(analyze) = &mut analyze {
+                **analyze = on;
+            }
         } else if let Some(word) = cursor.word() {
             let error = SyntaxError::syntax(format!("unrecognized SWEEP option \"{word}\""));
             return Err(error.at(at));

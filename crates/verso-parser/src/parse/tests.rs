@@ -90,17 +90,29 @@ fn verso_s_own_statements() {
     }
     let Statement::Commit { write, .. } = one("COMMIT WRITE NOWAIT BATCH") else { panic!() };
     assert_eq!((write.wait, write.batch), (Some(false), Some(true)));
-    assert_eq!(one("SWEEP"), Statement::Sweep { table: None, verbose: false, parallel: None, vacuum: false });
-    let Statement::Sweep { table: Some(table), verbose: true, parallel: Some(2), vacuum: false } =
-        one("sweep table public.t (parallel 2, verbose)")
+    let plain =
+        Statement::Sweep { table: None, verbose: false, parallel: None, vacuum: false, analyze: None };
+    assert_eq!(one("SWEEP"), plain);
+    let Statement::Sweep {
+        table: Some(table),
+        verbose: true,
+        parallel: Some(2),
+        vacuum: false,
+        analyze: None,
+    } = one("sweep table public.t (parallel 2, verbose)")
     else {
         panic!()
     };
     assert_eq!(table.to_string(), "public.t");
     assert!(matches!(
         one("VACUUM VERBOSE t"),
-        Statement::Sweep { table: Some(_), verbose: true, parallel: None, vacuum: true }
+        Statement::Sweep { table: Some(_), verbose: true, parallel: None, vacuum: true, analyze: None }
     ));
+    for text in ["VACUUM ANALYZE t (a, b)", "VACUUM (ANALYZE) t (a, b)"] {
+        let Statement::Sweep { analyze: Some(analyze), .. } = one(text) else { panic!("{text}") };
+        assert_eq!((analyze.tables.len(), analyze.tables[0].1.len()), (1, 2), "{text}");
+    }
+    assert!(matches!(one("VACUUM (ANALYZE off) t"), Statement::Sweep { analyze: None, .. }));
     assert_eq!(one("SHOW STATEMENT STATISTICS"), Statement::ShowStatementStatistics);
     assert_eq!(one("checkpoint"), Statement::Checkpoint);
     assert!(matches!(one("ALTER DATABASE SET sweep_interval = 20000"),

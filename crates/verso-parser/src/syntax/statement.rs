@@ -65,7 +65,7 @@ pub enum Statement {
     /// SET CONSTRAINTS.
     SetConstraints(SetConstraints),
     /// ANALYZE: there are no statistics to collect, so it only looks whether the tables are there.
-    Analyze(Vec<QualifiedName>),
+    Analyze(Analyze),
     /// DROP TABLE, DROP SEQUENCE, DROP INDEX.
     Drop(Drop),
     /// DROP FUNCTION.
@@ -166,6 +166,8 @@ pub enum Statement {
         parallel: Option<u32>,
         /// Said by its other name, which the tag repeats.
         vacuum: bool,
+        /// VACUUM ANALYZE: what is analyzed then.
+        analyze: Option<Analyze>,
     },
     /// COPY.
     Copy(Copy),
@@ -194,6 +196,15 @@ pub enum Statement {
     Fetch(Fetch),
     /// CLOSE; none is ALL.
     Close(Option<Name>),
+}
+
+/// ANALYZE.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Analyze {
+    /// VERBOSE.
+    pub verbose: bool,
+    /// The tables, each with the columns wanted, all of them where there are none. No table is all.
+    pub tables: Vec<(QualifiedName, Vec<Name>)>,
 }
 
 /// What EXPLAIN shows.

@@ -5,8 +5,8 @@
 //! ORDER BY, min, max ─► an index that has the order already
 //! ```
 //!
-//! 1. There are no statistics. A whole unique key beats any other; then the longest prefix of equal columns, then a range
-//!    of both sides, then one of one side. What finds more than one row is looked at again when it is opened: where the
+//! 1. A whole unique key beats any other. Then, where the table has been analyzed, the range with the fewest rows; otherwise
+//!    the longest prefix of equal columns, a range of both sides, one of one side. What finds more than one row is looked at again when it is opened: where the
 //!    tree says that the range is a large part of the table, the table is read instead ([`IndexAccess::instead`]).
 //! 2. A term that the range of a query says is taken out of the filter; storage compares keys again with the version it
 //!    yields. UPDATE and DELETE keep it, as they look at a row anew when another transaction has changed it.
@@ -37,6 +37,7 @@ use verso_types::{SqlType, Value};
 
 use crate::bind::before_changes;
 use crate::errors::SqlError;
+use crate::estimate::Estimate;
 use crate::rewrite::{self, Planning};
 use terms::{Says, Term};
 
@@ -52,7 +53,7 @@ pub fn choose(statement: &mut Statement, planning: Planning<'_>) -> Result<(), S
     if let Statement::With(with) = statement {
         before_changes(with);
     }
-    let mut planner = Planner::default();
+    let mut planner = Planner::new(planning);
     planner.statement(statement);
     planner.finish()
 }
@@ -63,7 +64,7 @@ pub fn choose(statement: &mut Statement, planning: Planning<'_>) -> Result<(), S
 /// 54001 where it nests too deeply.
 pub fn query(plan: &mut Plan, planning: Planning<'_>) -> Result<(), SqlError> {
     rewrite::query(plan, planning)?;
-    let mut planner = Planner::default();
+    let mut planner = Planner::new(planning);
     planner.query(plan, false);
     planner.finish()
 }
@@ -74,21 +75,25 @@ pub fn query(plan: &mut Plan, planning: Planning<'_>) -> Result<(), SqlError> {
 /// 54001 where it nests too deeply.
 pub fn expression(expr: &mut TypedExpr, planning: Planning<'_>) -> Result<(), SqlError> {
     rewrite::expressions(vec![expr], planning)?;
-    let mut planner = Planner::default();
+    let mut planner = Planner::new(planning);
     planner.expression(expr);
     planner.finish()
 }
 
 /// What is known while one statement is planned.
-#[derive(Default)]
-struct Planner {
+struct Planner<'s> {
+    estimate: Estimate<'s>,
     /// Plans read in several places, by address: as they were, which keeps the address, and as they are now.
     shared: HashMap<*const Plan, (Arc<Plan>, Arc<Plan>)>,
     /// What nests deeper than the stack reaches is left as it is, and the statement refused.
     deep: Option<Refused>,
 }
 
-impl Planner {
+impl<'s> Planner<'s> {
+    fn new(planning: Planning<'s>) -> Planner<'s> {
+        Planner { estimate: planning.estimate, shared: HashMap::new(), deep: None }
+    }
+
     fn is_deep(&mut self) -> bool {
         self.deep = self.deep.or(recursion::check().err());
         self.deep.is_some()
@@ -109,10 +114,12 @@ impl Planner {
         self.expressions(exprs);
         match statement {
             Statement::Update(update) => {
-                update.access = for_change(&update.table, &update.columns, update.filter.as_ref());
+                update.access =
+                    for_change(&update.table, &update.columns, update.filter.as_ref(), self.estimate);
             }
             Statement::Delete(delete) => {
-                delete.access = for_change(&delete.table, &delete.columns, delete.filter.as_ref());
+                delete.access =
+                    for_change(&delete.table, &delete.columns, delete.filter.as_ref(), self.estimate);
             }
             _ => {} // the others have no scan of their own
         }
@@ -126,7 +133,7 @@ impl Planner {
         plan.for_each_expr_mut(&mut |expr| self.expression(expr));
         match plan {
             Plan::TableScan { table, columns, filter } => {
-                let Some(mut chosen) = path(table, columns, filter.as_ref()) else { return };
+                let Some(mut chosen) = path(table, columns, filter.as_ref(), self.estimate) else { return };
                 if !limited {
                     chosen.adapt(filter.as_ref());
                 }
@@ -139,7 +146,7 @@ impl Planner {
                 let inner = self.below_locks(input);
                 if let Plan::Sort { input: sorted, keys } = inner {
                     keys.iter_mut().for_each(|key| self.expression(&mut key.expr));
-                    let done = limited && order::by_index(sorted, keys);
+                    let done = limited && order::by_index(sorted, keys, self.estimate);
                     self.query(sorted, false);
                     if done || order::is_in(sorted, keys) {
                         *inner = std::mem::replace(&mut **sorted, nothing());
@@ -157,7 +164,7 @@ impl Planner {
             }
             Plan::Aggregate { input, group_by, aggregates, sets } => {
                 if group_by.is_empty() && sets.is_none() {
-                    extreme(input, aggregates);
+                    extreme(input, aggregates, self.estimate);
                 }
                 self.query(input, false);
             }
@@ -232,13 +239,23 @@ impl Planner {
 }
 
 /// The access path that a scan with this filter would take.
-pub(crate) fn found(table: &TableDef, columns: &[usize], filter: &TypedExpr) -> Option<IndexAccess> {
-    path(table, columns, Some(filter)).map(|path| path.access)
+pub(crate) fn found(
+    table: &TableDef,
+    columns: &[usize],
+    filter: &TypedExpr,
+    estimate: Estimate<'_>,
+) -> Option<IndexAccess> {
+    path(table, columns, Some(filter), estimate).map(|path| path.access)
 }
 
 /// The access path of a change.
-fn for_change(table: &TableDef, columns: &[usize], filter: Option<&TypedExpr>) -> Option<IndexAccess> {
-    let mut chosen = path(table, columns, filter)?;
+fn for_change(
+    table: &TableDef,
+    columns: &[usize],
+    filter: Option<&TypedExpr>,
+    estimate: Estimate<'_>,
+) -> Option<IndexAccess> {
+    let mut chosen = path(table, columns, filter, estimate)?;
     chosen.adapt(filter);
     Some(chosen.access)
 }
@@ -286,14 +303,28 @@ impl Path {
     }
 }
 
-/// The best access path for a filter over `columns` of a table, if one is worth it.
-fn path(table: &TableDef, columns: &[usize], filter: Option<&TypedExpr>) -> Option<Path> {
+/// The best access path for a filter over `columns` of a table, if one is worth it: where the table has been analyzed the
+/// one that finds the fewest rows, otherwise the one that the filter says most of.
+fn path(
+    table: &TableDef,
+    columns: &[usize],
+    filter: Option<&TypedExpr>,
+    estimate: Estimate<'_>,
+) -> Option<Path> {
     let terms = terms::of(table, columns, filter?);
+    let known = estimate.is_known(table);
     let paths =
         table.indexes.iter().map(|index| through(index, &terms)).filter(|path| path.rank() >= (false, 0, 1));
+    let better = |one: &Path, other: &Path| {
+        let rows = |path: &Path| estimate.access(table, &path.access);
+        match (one.rank().0 == other.rank().0, known) {
+            (true, true) => rows(one) < rows(other),
+            _ => one.rank() > other.rank(),
+        }
+    };
     // Of equals the oldest: max_by_key would take the last.
     paths.fold(None, |best: Option<Path>, path| match best {
-        Some(best) if best.rank() >= path.rank() => Some(best),
+        Some(best) if !better(&path, &best) => Some(best),
         _ => Some(path),
     })
 }
@@ -340,7 +371,7 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
 }
 
 /// `min(column)` or `max(column)` alone: the first row of an index that has the order.
-fn extreme(input: &mut Plan, aggregates: &[AggregateCall]) -> bool {
+fn extreme(input: &mut Plan, aggregates: &[AggregateCall], estimate: Estimate<'_>) -> bool {
     let [AggregateCall { function, args, filter: None, order_by: sorted, .. }] = aggregates else {
         return false;
     };
@@ -360,7 +391,7 @@ fn extreme(input: &mut Plan, aggregates: &[AggregateCall]) -> bool {
     };
     let Plan::TableScan { table, columns, .. } = input else { return false };
     let not_null = table.columns[columns[*column]].not_null;
-    if !order::by_index(input, std::slice::from_ref(&key)) {
+    if !order::by_index(input, std::slice::from_ref(&key), estimate) {
         return false;
     }
     if let (Plan::IndexScan { filter, .. }, false) = (&mut *input, not_null) {

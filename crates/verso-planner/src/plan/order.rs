@@ -6,6 +6,7 @@ use verso_catalog::{IndexDef, TableDef};
 use verso_exec::plan::{ExprKind, KeyMatch, Plan, SortKey};
 
 use super::{path, terms, through};
+use crate::estimate::Estimate;
 
 /// A sort key as a column of a table: its number in storage, DESC, NULLS FIRST.
 type Wanted = (u16, bool, bool);
@@ -38,7 +39,7 @@ pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey]) -> bool {
 }
 
 /// Makes a plan's rows come in this order by an index, if there is one: for a plan of which the first rows are wanted.
-pub(super) fn by_index(plan: &mut Plan, keys: &[SortKey]) -> bool {
+pub(super) fn by_index(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>) -> bool {
     let mut columns = Vec::new();
     for key in keys {
         let ExprKind::Column(column) = key.expr.kind else { return false };
@@ -48,7 +49,7 @@ pub(super) fn by_index(plan: &mut Plan, keys: &[SortKey]) -> bool {
     let Plan::TableScan { table, columns, filter } = scan else { return false };
     let found = filter.as_ref().map(|filter| terms::of(table, columns, filter)).unwrap_or_default();
     // An index that finds few rows is better than one that has them in order.
-    let best = path(table, columns, filter.as_ref());
+    let best = path(table, columns, filter.as_ref(), estimate);
     let ordered = table.indexes.iter().find_map(|index| {
         let path = through(index, &found);
         let descending = direction(table, index, &path.access.equals, &wanted)?;

@@ -292,7 +292,8 @@ fn cost(plan: &Plan, rows: f64, estimate: Estimate<'_>) -> f64 {
     match plan {
         Plan::TableScan { table, columns, filter } => {
             let whole = estimate.table(table) * SCAN;
-            let found = filter.as_ref().and_then(|filter| crate::plan::found(table, columns, filter));
+            let found =
+                filter.as_ref().and_then(|filter| crate::plan::found(table, columns, filter, estimate));
             match found {
                 Some(access) => {
                     let scan = Plan::IndexScan {

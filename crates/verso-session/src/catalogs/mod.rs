@@ -28,6 +28,7 @@ mod keys;
 mod names;
 mod objects;
 mod relations;
+mod statistics;
 mod triggers;
 
 use std::sync::Arc;
@@ -65,6 +66,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_trigger" => all(triggers::triggers(&catalog, &keys)),
         "pg_depend" => all(constraints::depends(&catalog)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
+        "pg_stats" => all(statistics::statistics(&catalog)),
         "pg_database" => all(objects::databases()),
         "pg_tablespace" => all(objects::tablespaces()),
         "pg_authid" => all(objects::authids(views)),

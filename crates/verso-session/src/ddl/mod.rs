@@ -18,6 +18,7 @@
 //! | [`lock_table`] | LOCK TABLE |
 
 mod alter_table;
+mod analyze;
 mod comment;
 mod create_table;
 mod drop;
@@ -44,7 +45,6 @@ use verso_catalog::TableOptions;
 use verso_storage::StorageError;
 use verso_types::Value;
 
-use crate::client::tag;
 use crate::client::{CommandTag, Notice};
 use crate::constraints::set_constraints;
 use crate::failure::Failure;
@@ -128,12 +128,7 @@ impl Schema<'_> {
             Statement::AlterTable(alter) => self.alter_table(alter),
             Statement::Rename { kind, name, to, if_exists } => self.rename(*kind, name, to, *if_exists),
             Statement::Reindex { index, name } => self.reindex(*index, name),
-            Statement::Analyze(tables) => {
-                for table in tables {
-                    binder.table(table)?;
-                }
-                Ok(tag("ANALYZE"))
-            }
+            Statement::Analyze(analyze) => self.analyze(binder, analyze),
             Statement::LockTable(lock) => self.lock_table(binder, lock),
             Statement::SetConstraints(set) => set_constraints(self.frame, set),
             _ => Err(SqlError::internal("no statement of the schema").into()),

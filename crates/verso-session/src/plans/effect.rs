@@ -49,6 +49,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Rename { .. } => "ALTER TABLE",
         Statement::Reindex { .. } => "REINDEX",
         Statement::Do(_) => "DO",
+        Statement::Analyze(_) => "ANALYZE",
         Statement::Explain { options, statement } if options.analyze => return changes(statement),
         Statement::AlterDatabase { .. } => "ALTER DATABASE",
         Statement::Explain { .. }
@@ -73,7 +74,6 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::Call(_) // what it does is asked about by itself
         | Statement::LockTable(_)
         | Statement::SetConstraints(_)
-        | Statement::Analyze(_)
         | Statement::Sweep { .. }
         | Statement::Checkpoint
         | Statement::Prepare(_)
@@ -124,7 +124,6 @@ pub(crate) fn changes_schema(statement: &Statement) -> bool {
             | Statement::Call(_)
             | Statement::LockTable(_)
             | Statement::SetConstraints(_)
-            | Statement::Analyze(_)
     )
 }
 

@@ -49,9 +49,14 @@ impl Session {
             Statement::Show(name) => self.show_setting(&name.text, sink),
             Statement::ShowAll => self.show_all(sink),
             Statement::ShowStatementStatistics => self.show_statistics(sink),
-            Statement::Sweep { table, verbose, parallel, vacuum } => {
+            Statement::Sweep { table, verbose, parallel, vacuum, analyze } => {
                 let word = if *vacuum { "VACUUM" } else { "SWEEP" };
-                self.sweep(word, table.as_ref(), *verbose, *parallel)
+                let done = self.sweep(word, table.as_ref(), *verbose, *parallel);
+                if let (Ok(_), Some(analyze)) = (&done, analyze) {
+                    let statement = Statement::Analyze(analyze.clone());
+                    self.transactional(&Job { statement: &statement, ..*job }, sink)?;
+                }
+                done
             }
             Statement::Checkpoint => {
                 self.services.instance.engine.checkpoint()?;

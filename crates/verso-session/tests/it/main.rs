@@ -10,6 +10,7 @@ mod paths;
 mod plans;
 mod prepared;
 mod statements;
+mod statistics;
 mod temporary;
 mod timeouts;
 mod tpch;

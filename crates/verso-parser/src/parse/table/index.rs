@@ -8,7 +8,7 @@ use super::column::collate;
 use super::constraint::{names, nulls_are_distinct};
 use super::storage_parameters;
 use crate::error::SyntaxError;
-use crate::syntax::{CreateIndex, Name, Statement};
+use crate::syntax::{Analyze, CreateIndex, Name, QualifiedName, Statement};
 
 /// CREATE [UNIQUE] INDEX, behind CREATE.
 pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -93,19 +93,49 @@ pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     Ok(Statement::Reindex { index, name: cursor.qualified()? })
 }
 
-/// ANALYZE.
+/// `ANALYZE [(VERBOSE) | VERBOSE] [table [(column, …)], …]`.
 pub fn analyze(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.advance();
-    cursor.accept(&["verbose"]);
-    if cursor.at_end() {
-        return Ok(Statement::Analyze(Vec::new()));
+    let mut verbose = false;
+    if matches!(cursor.peek(), Token::LParen) {
+        cursor.advance();
+        cursor.list(|cursor| {
+            let at = cursor.here().start;
+            let Some(word) = cursor.word() else { return Err(cursor.unexpected()) };
+            match word.as_str() {
+                "verbose" => {
+                    cursor.advance();
+                    let off = cursor.accept(&["off"]) || cursor.accept(&["false"]);
+                    verbose = !off;
+                    if !off && !cursor.accept(&["on"]) {
+                        cursor.accept(&["true"]);
+                    }
+                    Ok(())
+                }
+                "skip_locked" | "buffer_usage_limit" => {
+                    Err(cursor.unsupported(&format!("ANALYZE ({})", word.to_uppercase())))
+                }
+                _ => Err(SyntaxError::syntax(format!("unrecognized ANALYZE option \"{word}\"")).at(at)),
+            }
+        })?;
+        cursor.expect_token(&Token::RParen)?;
+    } else {
+        verbose = cursor.accept(&["verbose"]);
     }
-    let tables = cursor.list(|cursor| {
+    Ok(Statement::Analyze(Analyze { verbose, tables: analyzed(cursor)? }))
+}
+
+/// Tables to analyze, with columns.
+pub fn analyzed(cursor: &mut Cursor<'_>) -> Result<Vec<(QualifiedName, Vec<Name>)>, SyntaxError> {
+    if cursor.at_end() {
+        return Ok(Vec::new());
+    }
+    cursor.list(|cursor| {
         let table = cursor.qualified()?;
-        if matches!(cursor.peek(), Token::LParen) {
-            names(cursor)?;
-        }
-        Ok(table)
-    })?;
-    Ok(Statement::Analyze(tables))
+        let columns = match cursor.peek() {
+            Token::LParen => names(cursor)?,
+            _ => Vec::new(),
+        };
+        Ok((table, columns))
+    })
 }

@@ -7,7 +7,7 @@ mod index;
 
 pub use alter::alter;
 pub use constraint::set_constraints;
-pub use index::{analyze, create_index, reindex};
+pub use index::{analyze, analyzed, create_index, reindex};
 
 use super::lexer::Token;
 

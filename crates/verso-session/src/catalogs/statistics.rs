@@ -1,0 +1,71 @@
+//! Rows of `pg_stats`.
+
+use verso_catalog::{CatalogSnapshot, Relation, TableDef};
+use verso_types::{SqlType, TimeZone, Value, text::format_text};
+
+/// What ANALYZE has found out about the columns of users' tables.
+pub(super) fn statistics(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let tables = catalog.relations().filter_map(|relation| match relation {
+        Relation::Table(table) if !table.oid.is_system() => Some(table),
+        _ => None,
+    });
+    tables.flat_map(|table| columns(catalog, table)).collect()
+}
+
+fn columns(catalog: &CatalogSnapshot, table: &TableDef) -> Vec<Vec<Value>> {
+    let Some(known) = catalog.statistics(table) else { return Vec::new() };
+    let row = |column: &verso_catalog::ColumnDef| {
+        let own = known.columns.get(&column.id)?;
+        let values = |values: Vec<&Value>| match values.is_empty() {
+            true => Value::Null,
+            false => Value::text(&array_text(&values, &column.ty)),
+        };
+        let parts: Vec<Value> = own.common.iter().map(|(_, part)| Value::Float4(*part as f32)).collect();
+        let parts = if parts.is_empty() { Value::Null } else { Value::Array(parts.into_iter().collect()) };
+        let mut row = vec![
+            Value::text(&table.schema),
+            Value::text(&table.name),
+            Value::text(&column.name),
+            Value::Bool(false),
+            Value::Float4(own.null_fraction as f32),
+            Value::Int4(own.width.round() as i32),
+            Value::Float4(own.distinct as f32),
+            values(own.common.iter().map(|(value, _)| value).collect()),
+            parts,
+            values(own.bounds.iter().collect()),
+            own.correlation.map_or(Value::Null, |correlation| Value::Float4(correlation as f32)),
+        ];
+        // Elements of arrays and bounds of ranges: not collected.
+        row.resize(17, Value::Null);
+        Some(row)
+    };
+    table.columns.iter().filter_map(row).collect()
+}
+
+/// Values as the text of an array: what its type is differs from row to row.
+fn array_text(values: &[&Value], ty: &SqlType) -> String {
+    let mut out = "{".to_string();
+    let mut one = String::new();
+    for (n, value) in values.iter().enumerate() {
+        out.push_str(if n > 0 { "," } else { "" });
+        one.clear();
+        format_text(value, ty, &TimeZone::UTC, &mut one);
+        let plain = !one.is_empty()
+            && !one.eq_ignore_ascii_case("null")
+            && !one.contains(|c: char| matches!(c, '{' | '}' | ',' | '"' | '\\') || c.is_whitespace());
+        if plain {
+            out.push_str(&one);
+        } else {
+            out.push('"');
+            for c in one.chars() {
+                if matches!(c, '"' | '\\') {
+                    out.push('\\');
+                }
+                out.push(c);
+            }
+            out.push('"');
+        }
+    }
+    out.push('}');
+    out
+}

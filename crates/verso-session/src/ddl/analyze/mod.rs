@@ -1,0 +1,242 @@
+//! ANALYZE: what a table holds, found out from a sample of its pages.
+//!
+//! ```text
+//! pages, at random ─► some rows of each ─► values column by column ─► statistics ─► pg_statistic
+//! ```
+//!
+//! 1. No more than [`PAGES_MAX`] pages are read, whatever the table's size, and about [`ROWS_WANTED`] rows are kept. Few rows
+//!    of many pages: rows that stand together are alike.
+//! 2. Readers and writers go on; another ANALYZE of the table waits (`SHARE UPDATE EXCLUSIVE`), and so does a change of its
+//!    definition.
+//! 3. What is kept of the sample is charged to the statement's memory. A cancel acts at the next page.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`column`] | from the values of a sample to what is known of a column |
+
+mod column;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use verso_catalog::{Relation, TableDef, TableStatistics};
+use verso_exec::ExecError;
+use verso_exec::memory::Reservation;
+use verso_storage::heap::{ScanBatch, ScanSpec};
+use verso_storage::{StorageError, TableLockMode, WaitPolicy};
+use verso_types::Value;
+
+use super::Schema;
+use crate::client::{CommandTag, Notice, tag};
+use crate::failure::Failure;
+use column::Sampled;
+use verso_parser::syntax::{Analyze, Name, QualifiedName};
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+
+/// Rows of a sample: 300 for each of the 100 groups of a histogram, as in PostgreSQL.
+const ROWS_WANTED: u32 = 30_000;
+/// Pages that are read for them.
+const PAGES_MAX: u32 = 3_000;
+
+impl Schema<'_> {
+    /// ANALYZE.
+    pub(super) fn analyze(&self, binder: &Binder<'_>, analyze: &Analyze) -> Result<CommandTag, Failure> {
+        let mut wanted: Vec<(Arc<TableDef>, Vec<usize>)> = Vec::new();
+        for (name, columns) in &analyze.tables {
+            if let Some(table) = self.analyzed(binder, name)? {
+                let columns = chosen(&table, name, columns)?;
+                wanted.push((table, columns));
+            }
+        }
+        if analyze.tables.is_empty() {
+            let tables = self.frame.catalog.relations().filter_map(|relation| match relation {
+                Relation::Table(table) if !table.oid.is_system() => Some(Arc::clone(table)),
+                _ => None,
+            });
+            wanted.extend(tables.map(|table| {
+                let all = (0..table.columns.len()).collect();
+                (table, all)
+            }));
+        }
+        for (table, columns) in wanted {
+            self.analyze_table(&table, &columns, analyze.verbose)?;
+        }
+        Ok(tag("ANALYZE"))
+    }
+
+    /// The table of that name; what is none is told and left alone, as in PostgreSQL.
+    fn analyzed(&self, binder: &Binder<'_>, name: &QualifiedName) -> Result<Option<Arc<TableDef>>, Failure> {
+        let relation = self.frame.catalog.relation(name.schema_text(), &name.name.text);
+        if let Some(Relation::View(_) | Relation::Index(_) | Relation::Sequence(_)) = relation {
+            let text = format!(
+                "skipping \"{}\" --- cannot analyze non-tables or special system tables",
+                name.name.text
+            );
+            self.frame.services.notices.warn("01000", &text);
+            return Ok(None);
+        }
+        Ok(Some(binder.table(name)?))
+    }
+
+    fn analyze_table(&self, table: &Arc<TableDef>, columns: &[usize], verbose: bool) -> Result<(), Failure> {
+        let instance = &self.frame.services.instance;
+        let inform = |text: String| {
+            let notice = Notice { severity: "INFO", ..Notice::message(text) };
+            self.frame.services.notices.tell(notice);
+        };
+        if verbose {
+            inform(format!("analyzing \"{}.{}\"", table.schema, table.name));
+        }
+        {
+            let mut txn = self.frame.txn.borrow_mut();
+            let mode = TableLockMode::ShareUpdateExclusive;
+            match instance.engine.lock_table(&mut txn, table.heap, mode, WaitPolicy::Block) {
+                Err(StorageError::NoSuchObject(_)) => return Ok(()), // dropped since
+                locked => locked?,
+            };
+            self.frame.tables().check_definition(&mut txn, table)?;
+        }
+        let sample = self.sample(table, columns)?;
+        if verbose {
+            inform(format!(
+                "\"{}\": scanned {} of {} pages, containing {} live rows; {} rows in sample, {:.0} estimated total rows",
+                table.name,
+                sample.pages_read,
+                sample.pages,
+                sample.rows_seen,
+                sample.rows,
+                sample.rows_of_table
+            ));
+        }
+        let mut found = HashMap::new();
+        for (sampled, at) in sample.columns.into_iter().zip(columns) {
+            let column = &table.columns[*at];
+            found.insert(column.id, sampled.statistics(&column.ty, sample.rows_of_table));
+        }
+        let known =
+            TableStatistics { rows: sample.rows_of_table, pages: f64::from(sample.pages), columns: found };
+        instance.catalog.set_statistics(&mut self.frame.txn.borrow_mut(), table, &known)?;
+        Ok(())
+    }
+
+    /// Reads pages of a table.
+    fn sample(&self, table: &TableDef, columns: &[usize]) -> Result<Sample, Failure> {
+        let services = self.frame.services;
+        let heap = services.instance.engine.heap(table.heap)?;
+        let ids: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        let types: Vec<_> = columns.iter().map(|at| table.columns[*at].ty.clone()).collect();
+        let pages = heap.page_count();
+        let wanted_pages = pages.min(PAGES_MAX);
+        let wanted_rows = ROWS_WANTED.div_ceil(wanted_pages.max(1)) as usize;
+        let mut random = Random(services.clocks.nanos() ^ u64::from(table.oid.0));
+        let lent = services.memory.lend();
+        let mut memory: Reservation = lent.account.reserve("ANALYZE", u64::MAX);
+        let mut sample = Sample {
+            pages,
+            columns: columns.iter().map(|_| Sampled::default()).collect(),
+            ..Sample::default()
+        };
+        let mut batch = ScanBatch::default();
+        let (mut charged, mut held) = (0u64, 0u64);
+        for page in 0..pages {
+            // Each page with the same probability, as many as are wanted (Knuth, algorithm S).
+            let left = u64::from(pages - page);
+            if random.below(left) >= u64::from(wanted_pages - sample.pages_read) {
+                continue;
+            }
+            sample.pages_read += 1;
+            if self.frame.cancel.load(Ordering::Relaxed) {
+                return Err(SqlError::from(ExecError::Cancelled).into());
+            }
+            let spec = ScanSpec { columns: &ids, pages: page..page + 1 };
+            let mut scan = heap.scan(&self.frame.txn.borrow(), spec);
+            while scan.next(&mut batch)? {
+                let rows = batch.batch.rows;
+                sample.rows_seen += rows as u64;
+                let mut missing = wanted_rows.min(rows);
+                for row in 0..rows {
+                    if random.below((rows - row) as u64) >= missing as u64 {
+                        continue;
+                    }
+                    missing -= 1;
+                    sample.rows += 1;
+                    for ((column, ty), sampled) in
+                        batch.batch.columns.iter().zip(&types).zip(&mut sample.columns)
+                    {
+                        held += sampled.add(column.value(row, ty), ty);
+                    }
+                }
+                if held - charged > 256 << 10 {
+                    memory.add(held - charged).map_err(SqlError::from)?;
+                    charged = held;
+                }
+            }
+        }
+        let read = f64::from(sample.pages_read.max(1));
+        sample.rows_of_table = (sample.rows_seen as f64 / read * f64::from(pages)).round();
+        Ok(sample)
+    }
+}
+
+/// The columns named, or all.
+fn chosen(table: &TableDef, name: &QualifiedName, columns: &[Name]) -> Result<Vec<usize>, SqlError> {
+    if columns.is_empty() {
+        return Ok((0..table.columns.len()).collect());
+    }
+    let mut found: Vec<usize> = Vec::new();
+    for column in columns {
+        let at = table.columns.iter().position(|known| *known.name == *column.text).ok_or_else(|| {
+            let text =
+                format!("column \"{}\" of relation \"{}\" does not exist", column.text, name.name.text);
+            SqlError::new(sqlstate::UNDEFINED_COLUMN, text)
+        })?;
+        if found.contains(&at) {
+            let text = format!(
+                "column \"{}\" of relation \"{}\" appears more than once",
+                column.text, name.name.text
+            );
+            return Err(SqlError::new(sqlstate::DUPLICATE_COLUMN, text));
+        }
+        found.push(at);
+    }
+    Ok(found)
+}
+
+/// What was read of a table.
+#[derive(Default)]
+struct Sample {
+    /// Pages of the table, and those that were read.
+    pages: u32,
+    pages_read: u32,
+    /// Rows on these, and those kept.
+    rows_seen: u64,
+    rows: u64,
+    /// About how many rows the table has.
+    rows_of_table: f64,
+    columns: Vec<Sampled>,
+}
+
+/// Random numbers (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end.max(1)
+    }
+}
+
+/// Bytes of a value in a sample.
+fn value_bytes(value: &Value) -> u64 {
+    let own = size_of::<Value>() as u64;
+    own + match value {
+        Value::Text(text) => text.len() as u64,
+        Value::Bytes(bytes) => bytes.len() as u64,
+        _ => 0,
+    }
+}
