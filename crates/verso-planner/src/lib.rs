@@ -8,6 +8,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`bind`] | names, functions, operators, types |
+//! | `hints` | what comments ask of plans |
 //! | `rewrite` | plans made better without a change of their answers |
 //! | [`plan`] | through which index a table's rows are found |
 //! | [`explain`] | plans as text |
@@ -21,6 +22,7 @@ mod depth;
 pub mod errors;
 pub mod estimate;
 pub mod explain;
+mod hints;
 pub mod plan;
 mod rewrite;
 mod selectivity;

@@ -15,6 +15,7 @@ use verso_storage::Txn;
 use verso_types::text::type_of;
 use verso_types::{SqlType, Value};
 
+use crate::client::Notice;
 use crate::client::Nowhere;
 use crate::client::Results;
 use crate::failure::Failure;
@@ -71,18 +72,19 @@ impl Frame<'_> {
         let time_zone = &self.services.settings.time_zone;
         let binder = Binder::new(self.catalog, time_zone, &types).with_rules(self.services.settings.rules);
         let bound = binder.statement(&parsed.statement)?;
-        self.run_once(bound, &Job { params, ..*job }, results)
+        self.run_once(bound, binder.told(), &Job { params, ..*job }, results)
     }
 
     /// Runs a statement whose plan is not kept.
     pub(crate) fn run_once(
         &self,
         bound: Bound,
+        told: Vec<String>,
         job: &Job<'_>,
         results: &mut Results<'_>,
     ) -> Result<Done, Failure> {
         let settings = &self.services.settings;
-        let planned = Planned::new(bound, self.catalog.key(), &settings.time_zone);
+        let planned = Planned::new(bound, self.catalog.key(), &settings.time_zone).telling(told);
         let mut compiled = Compiled::new(&planned.bound, settings.executor);
         self.run(&planned, &mut compiled, job, results)
     }
@@ -114,6 +116,7 @@ impl Frame<'_> {
         results: &mut Results<'_>,
     ) -> Result<Done, Failure> {
         results.streams = planned.streams;
+        self.tell(&planned.told);
         if planned.returns {
             results.begin(&planned.columns)?;
         }
@@ -122,6 +125,13 @@ impl Frame<'_> {
             Some(sets) => compiled.run_sets(cx, sets, results),
         });
         Ok(Done::Rows(planned.word(), results.outcome(rows)?))
+    }
+
+    /// Tells the client what was found out when a statement was bound.
+    pub(crate) fn tell(&self, told: &[String]) {
+        for text in told {
+            self.services.notices.tell(Notice::message(text.as_str()));
+        }
     }
 
     /// Runs a bound statement once.

@@ -47,7 +47,8 @@ pub(crate) fn statement(
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Merge(_) => {
-            return frame.run_once(binder.statement(job.statement)?, job, results);
+            let bound = binder.statement(job.statement)?;
+            return frame.run_once(bound, binder.told(), job, results);
         }
         Statement::Do(body) => {
             inline_block(frame, &body.text)?;
@@ -60,6 +61,7 @@ pub(crate) fn statement(
             let start = frame.services.clocks.nanos();
             let bound = binder.statement(statement)?;
             let planning = frame.services.clocks.nanos().saturating_sub(start);
+            frame.tell(&binder.told());
             explain(frame, &bound, *options, planning, job.params, results)?
         }
         other => ddl::define(frame, &binder, other)?,

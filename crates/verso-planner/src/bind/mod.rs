@@ -91,6 +91,7 @@ mod with_changes;
 #[cfg(test)]
 mod tests;
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, StoredQuery, TableDef};
@@ -99,6 +100,7 @@ use verso_types::{SqlType, TimeZone};
 
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
+use crate::hints::Hints;
 use crate::rewrite::{Planning, Rules};
 use verso_parser::syntax;
 
@@ -145,6 +147,8 @@ pub struct Binder<'c> {
     expanding: Vec<Oid>,
     /// Which rewrites are on.
     pub(crate) rules: Rules,
+    /// What comments ask of the plan.
+    hints: Rc<Hints>,
 }
 
 impl<'c> Binder<'c> {
@@ -169,12 +173,19 @@ impl<'c> Binder<'c> {
             stored: None,
             expanding: Vec::new(),
             rules: Rules::ALL,
+            hints: Rc::default(),
         }
     }
 
     /// What rewriting needs to know.
-    pub(crate) fn planning(&self) -> Planning<'c> {
-        Planning { rules: self.rules, estimate: Estimate { catalog: Some(self.catalog) } }
+    pub(crate) fn planning(&self) -> Planning<'_> {
+        let hints = Some(&*self.hints).filter(|hints| !hints.is_empty());
+        Planning { rules: self.rules, estimate: Estimate { catalog: Some(self.catalog) }, hints }
+    }
+
+    /// What the client is to know of the statements bound: hints that were not followed.
+    pub fn told(&self) -> Vec<String> {
+        self.hints.told()
     }
 
     /// The same with these rewrites only.
@@ -211,12 +222,15 @@ impl<'c> Binder<'c> {
         match statement {
             syntax::Statement::Query(query) => Ok(Statement::Query(self.query(query)?)),
             syntax::Statement::Insert(insert) => {
+                self.hints.add(&select::texts(&insert.hints), Vec::new());
                 self.with(&insert.with)?.insert(insert).map(Statement::Insert)
             }
             syntax::Statement::Update(update) => {
+                self.hints.add(&select::texts(&update.hints), Vec::new());
                 self.with(&update.with)?.update(update).map(Statement::Update)
             }
             syntax::Statement::Delete(delete) => {
+                self.hints.add(&select::texts(&delete.hints), Vec::new());
                 self.with(&delete.with)?.delete(delete).map(Statement::Delete)
             }
             syntax::Statement::Merge(merge) => self.with(&merge.with)?.merge(merge).map(Statement::Merge),

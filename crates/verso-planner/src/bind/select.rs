@@ -51,6 +51,11 @@ impl Binder<'_> {
         targets: &[SqlType],
     ) -> Result<(Plan, Vec<Mark>), SqlError> {
         let Input { mut plan, mut scope, mut marks } = self.from(select.from.as_ref(), &locking.locks)?;
+        if !select.hints.is_empty() {
+            let tables = scope.tables.iter();
+            let tables = tables.filter_map(|table| Some((table.name.clone()?, table.relation?))).collect();
+            self.hints.add(&texts(&select.hints), tables);
+        }
         if locking.places && locking.locks.is_empty() {
             lock::positioned(&mut plan, &mut scope, &mut marks);
         }
@@ -386,4 +391,9 @@ fn project_sets(
         open = later;
     }
     (plan, made)
+}
+
+/// The texts of hints.
+pub(super) fn texts(hints: &[verso_parser::syntax::Hint]) -> Vec<&str> {
+    hints.iter().map(|hint| hint.text.as_str()).collect()
 }

@@ -38,6 +38,7 @@ use verso_types::{SqlType, Value};
 use crate::bind::before_changes;
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
+use crate::hints::Hints;
 use crate::rewrite::{self, Planning};
 use terms::{Says, Term};
 
@@ -83,6 +84,7 @@ pub fn expression(expr: &mut TypedExpr, planning: Planning<'_>) -> Result<(), Sq
 /// What is known while one statement is planned.
 struct Planner<'s> {
     estimate: Estimate<'s>,
+    hints: Option<&'s Hints>,
     /// Plans read in several places, by address: as they were, which keeps the address, and as they are now.
     shared: HashMap<*const Plan, (Arc<Plan>, Arc<Plan>)>,
     /// What nests deeper than the stack reaches is left as it is, and the statement refused.
@@ -91,7 +93,7 @@ struct Planner<'s> {
 
 impl<'s> Planner<'s> {
     fn new(planning: Planning<'s>) -> Planner<'s> {
-        Planner { estimate: planning.estimate, shared: HashMap::new(), deep: None }
+        Planner { estimate: planning.estimate, hints: planning.hints, shared: HashMap::new(), deep: None }
     }
 
     fn is_deep(&mut self) -> bool {
@@ -133,8 +135,14 @@ impl<'s> Planner<'s> {
         plan.for_each_expr_mut(&mut |expr| self.expression(expr));
         match plan {
             Plan::TableScan { table, columns, filter } => {
-                let Some(mut chosen) = path(table, columns, filter.as_ref(), self.estimate) else { return };
-                if !limited {
+                let chosen = path(table, columns, filter.as_ref(), self.estimate, self.hints);
+                if let Some(hints) = self.hints {
+                    let index = chosen.as_ref().map(|path| &*path.access.index.name);
+                    hints.follow_scan(table.oid.0, index);
+                }
+                let Some(mut chosen) = chosen else { return };
+                let forced = |hints: &Hints| hints.index(table.oid.0, &chosen.access.index.name).is_some();
+                if !limited && !self.hints.is_some_and(forced) {
                     chosen.adapt(filter.as_ref());
                 }
                 let (table, columns) = (Arc::clone(table), std::mem::take(columns));
@@ -146,7 +154,7 @@ impl<'s> Planner<'s> {
                 let inner = self.below_locks(input);
                 if let Plan::Sort { input: sorted, keys } = inner {
                     keys.iter_mut().for_each(|key| self.expression(&mut key.expr));
-                    let done = limited && order::by_index(sorted, keys, self.estimate);
+                    let done = limited && order::by_index(sorted, keys, self.estimate, self.hints);
                     self.query(sorted, false);
                     if done || order::is_in(sorted, keys) {
                         *inner = std::mem::replace(&mut **sorted, nothing());
@@ -164,7 +172,7 @@ impl<'s> Planner<'s> {
             }
             Plan::Aggregate { input, group_by, aggregates, sets } => {
                 if group_by.is_empty() && sets.is_none() {
-                    extreme(input, aggregates, self.estimate);
+                    extreme(input, aggregates, self.estimate, self.hints);
                 }
                 self.query(input, false);
             }
@@ -245,7 +253,7 @@ pub(crate) fn found(
     filter: &TypedExpr,
     estimate: Estimate<'_>,
 ) -> Option<IndexAccess> {
-    path(table, columns, Some(filter), estimate).map(|path| path.access)
+    path(table, columns, Some(filter), estimate, None).map(|path| path.access)
 }
 
 /// The access path of a change.
@@ -255,7 +263,7 @@ fn for_change(
     filter: Option<&TypedExpr>,
     estimate: Estimate<'_>,
 ) -> Option<IndexAccess> {
-    let mut chosen = path(table, columns, filter, estimate)?;
+    let mut chosen = path(table, columns, filter, estimate, None)?;
     chosen.adapt(filter);
     Some(chosen.access)
 }
@@ -310,11 +318,13 @@ fn path(
     columns: &[usize],
     filter: Option<&TypedExpr>,
     estimate: Estimate<'_>,
+    hints: Option<&Hints>,
 ) -> Option<Path> {
     let terms = terms::of(table, columns, filter?);
     let known = estimate.is_known(table);
-    let paths =
-        table.indexes.iter().map(|index| through(index, &terms)).filter(|path| path.rank() >= (false, 0, 1));
+    let usable = |index: &&Arc<IndexDef>| may_use(hints, table, index);
+    let paths = (table.indexes.iter().filter(usable).map(|index| through(index, &terms)))
+        .filter(|path| path.rank() >= (false, 0, 1));
     let better = |one: &Path, other: &Path| {
         let rows = |path: &Path| estimate.access(table, &path.access);
         match (one.rank().0 == other.rank().0, known) {
@@ -327,6 +337,11 @@ fn path(
         Some(best) if !better(&path, &best) => Some(best),
         _ => Some(path),
     })
+}
+
+/// Whether hints let an index be used.
+fn may_use(hints: Option<&Hints>, table: &TableDef, index: &IndexDef) -> bool {
+    hints.is_none_or(|hints| hints.index(table.oid.0, &index.name) != Some(false))
 }
 
 /// What the terms say of an index's key, part by part.
@@ -371,7 +386,12 @@ fn through(index: &Arc<IndexDef>, terms: &[Term<'_>]) -> Path {
 }
 
 /// `min(column)` or `max(column)` alone: the first row of an index that has the order.
-fn extreme(input: &mut Plan, aggregates: &[AggregateCall], estimate: Estimate<'_>) -> bool {
+fn extreme(
+    input: &mut Plan,
+    aggregates: &[AggregateCall],
+    estimate: Estimate<'_>,
+    hints: Option<&Hints>,
+) -> bool {
     let [AggregateCall { function, args, filter: None, order_by: sorted, .. }] = aggregates else {
         return false;
     };
@@ -391,7 +411,7 @@ fn extreme(input: &mut Plan, aggregates: &[AggregateCall], estimate: Estimate<'_
     };
     let Plan::TableScan { table, columns, .. } = input else { return false };
     let not_null = table.columns[columns[*column]].not_null;
-    if !order::by_index(input, std::slice::from_ref(&key), estimate) {
+    if !order::by_index(input, std::slice::from_ref(&key), estimate, hints) {
         return false;
     }
     if let (Plan::IndexScan { filter, .. }, false) = (&mut *input, not_null) {

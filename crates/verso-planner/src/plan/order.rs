@@ -5,8 +5,9 @@ use std::sync::Arc;
 use verso_catalog::{IndexDef, TableDef};
 use verso_exec::plan::{ExprKind, KeyMatch, Plan, SortKey};
 
-use super::{path, terms, through};
+use super::{may_use, path, terms, through};
 use crate::estimate::Estimate;
+use crate::hints::Hints;
 
 /// A sort key as a column of a table: its number in storage, DESC, NULLS FIRST.
 type Wanted = (u16, bool, bool);
@@ -39,7 +40,12 @@ pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey]) -> bool {
 }
 
 /// Makes a plan's rows come in this order by an index, if there is one: for a plan of which the first rows are wanted.
-pub(super) fn by_index(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>) -> bool {
+pub(super) fn by_index(
+    plan: &mut Plan,
+    keys: &[SortKey],
+    estimate: Estimate<'_>,
+    hints: Option<&Hints>,
+) -> bool {
     let mut columns = Vec::new();
     for key in keys {
         let ExprKind::Column(column) = key.expr.kind else { return false };
@@ -49,8 +55,8 @@ pub(super) fn by_index(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>
     let Plan::TableScan { table, columns, filter } = scan else { return false };
     let found = filter.as_ref().map(|filter| terms::of(table, columns, filter)).unwrap_or_default();
     // An index that finds few rows is better than one that has them in order.
-    let best = path(table, columns, filter.as_ref(), estimate);
-    let ordered = table.indexes.iter().find_map(|index| {
+    let best = path(table, columns, filter.as_ref(), estimate, hints);
+    let ordered = table.indexes.iter().filter(|index| may_use(hints, table, index)).find_map(|index| {
         let path = through(index, &found);
         let descending = direction(table, index, &path.access.equals, &wanted)?;
         let enough = best.as_ref().is_none_or(|best| best.access.equals.len() <= path.access.equals.len());
@@ -59,6 +65,9 @@ pub(super) fn by_index(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>
     let Some((mut path, descending)) = ordered else { return false };
     drop(found);
     path.access.descending = descending;
+    if let Some(hints) = hints {
+        hints.follow_scan(table.oid.0, Some(&path.access.index.name));
+    }
     let (table, columns) = (Arc::clone(table), std::mem::take(columns));
     let filter = path.rest(filter.take());
     *scan = Plan::IndexScan { table, columns, access: path.access, filter };

@@ -157,7 +157,8 @@ impl Rewriter<'_> {
     /// Puts the graph together.
     fn connect(&mut self, graph: &mut Graph) -> Result<Part, SqlError> {
         if self.rules.order {
-            let tree = order::choose(graph, self.estimate, self.rules.lookup && !self.repeated);
+            let lookups = self.rules.lookup && !self.repeated;
+            let tree = order::choose(graph, self.estimate, lookups, self.hints);
             return graph.built(tree);
         }
         let mut part = graph.part(0);

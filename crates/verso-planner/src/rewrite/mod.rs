@@ -38,6 +38,7 @@ use verso_exec::plan::{ExprKind, Plan, Statement, TypedExpr};
 
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
+use crate::hints::Hints;
 pub use rules::Rules;
 use verso_env::recursion::check;
 
@@ -72,12 +73,15 @@ pub struct Planning<'s> {
     pub rules: Rules,
     /// How large things are.
     pub estimate: Estimate<'s>,
+    /// What comments ask for.
+    pub(crate) hints: Option<&'s Hints>,
 }
 
 /// What is known while one statement is rewritten.
 struct Rewriter<'s> {
     rules: Rules,
     estimate: Estimate<'s>,
+    hints: Option<&'s Hints>,
     /// In how many places a shared plan is read, by address.
     reads: HashMap<*const Plan, usize>,
     /// Shared plans by address: as they were, which keeps the address, and rewritten.
@@ -88,8 +92,8 @@ struct Rewriter<'s> {
 
 impl<'s> Rewriter<'s> {
     fn new(planning: Planning<'s>) -> Rewriter<'s> {
-        let Planning { rules, estimate } = planning;
-        Rewriter { rules, estimate, reads: HashMap::new(), shared: HashMap::new(), repeated: false }
+        let Planning { rules, estimate, hints } = planning;
+        Rewriter { rules, estimate, hints, reads: HashMap::new(), shared: HashMap::new(), repeated: false }
     }
 
     /// The plan of a query as a whole.

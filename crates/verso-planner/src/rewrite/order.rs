@@ -17,12 +17,16 @@ use verso_exec::plan::{Plan, TypedExpr};
 use super::graph::Graph;
 use crate::bind::columns_of;
 use crate::estimate::{BUILD, Estimate, FETCH, LOOKUP, OUT, PAIR, PROBE, SCAN};
+use crate::hints::{Hints, JoinHints, Method};
 
 /// With more leaves not all orders are compared.
 const EXACT_MAX: usize = 10;
 
 /// What makes a product of two parts the last resort (O1).
 const CROSSING: f64 = 1e12;
+
+/// What makes a join that hints want otherwise the last resort of all.
+const UNWANTED: f64 = 1e15;
 
 /// How the leaves of a graph are joined.
 pub(super) enum Tree {
@@ -55,12 +59,46 @@ enum Step {
 }
 
 /// Chooses the order for a graph whose leaves are rewritten already.
-pub(super) fn choose(graph: &Graph, estimate: Estimate<'_>, lookups: bool) -> Tree {
-    let orders = Orders::new(graph, estimate, lookups);
-    if graph.leaves.len() <= EXACT_MAX { orders.exact() } else { orders.greedy() }
+pub(super) fn choose(graph: &Graph, estimate: Estimate<'_>, lookups: bool, hints: Option<&Hints>) -> Tree {
+    let plans: Vec<&Plan> = graph.leaves.iter().map(|leaf| &leaf.plan).collect();
+    let asked = hints.map(|hints| hints.of_joins(&plans)).unwrap_or_default();
+    let orders = Orders::new(graph, estimate, lookups, &asked);
+    let exact = graph.leaves.len() <= EXACT_MAX;
+    let tree = if exact { orders.exact() } else { orders.greedy() };
+    // With more leaves hints are not looked at.
+    if let Some(hints) = hints.filter(|_| exact) {
+        hints.follow_leading(&asked);
+        follow(&tree, &asked, hints);
+    }
+    tree
+}
+
+/// Notes which methods a tree has; its leaves.
+fn follow(tree: &Tree, asked: &JoinHints, hints: &Hints) -> Vec<usize> {
+    let (left, right, hash) = match tree {
+        Tree::Leaf(leaf) => return vec![*leaf],
+        Tree::Hash(left, right) => (follow(left, asked, hints), follow(right, asked, hints), true),
+        Tree::Lookup(left, leaf) => (follow(left, asked, hints), vec![*leaf], false),
+    };
+    for method in &asked.methods {
+        if method.hash == hash && is_about(method, &left, &right) {
+            hints.follow_method(asked, method);
+        }
+    }
+    [left, right].concat()
+}
+
+/// Whether a hint is about the join of these leaves.
+fn is_about(method: &Method, left: &[usize], right: &[usize]) -> bool {
+    if method.each {
+        return [left, right].iter().any(|side| matches!(side, [leaf] if method.leaves.contains(leaf)));
+    }
+    let all = |leaf: &usize| left.contains(leaf) || right.contains(leaf);
+    method.leaves.len() == left.len() + right.len() && method.leaves.iter().all(all)
 }
 
 struct Orders<'g> {
+    hints: &'g JoinHints,
     graph: &'g Graph,
     estimate: Estimate<'g>,
     lookups: bool,
@@ -72,7 +110,7 @@ struct Orders<'g> {
 }
 
 impl<'g> Orders<'g> {
-    fn new(graph: &'g Graph, estimate: Estimate<'g>, lookups: bool) -> Orders<'g> {
+    fn new(graph: &'g Graph, estimate: Estimate<'g>, lookups: bool, hints: &'g JoinHints) -> Orders<'g> {
         let leaves: Vec<Known> = (graph.leaves.iter())
             .map(|leaf| {
                 let rows = estimate.rows(&leaf.plan);
@@ -98,6 +136,7 @@ impl<'g> Orders<'g> {
             1.0 / values.fold(1.0, f64::max)
         });
         Orders {
+            hints,
             values: values.collect(),
             selectivity: selectivity.collect(),
             graph,
@@ -129,7 +168,32 @@ impl<'g> Orders<'g> {
                 rows *= part;
             }
         }
+        for (leaves, change, number) in &self.hints.rows {
+            if (0..self.leaves.len()).all(|leaf| has(leaf) == leaves.contains(&leaf)) {
+                rows = match change {
+                    '+' => rows + number,
+                    '-' => rows - number,
+                    '*' => rows * number,
+                    _ => *number,
+                };
+            }
+        }
         rows.max(1.0)
+    }
+
+    /// Whether hints let a set of leaves be joined: those to be joined first come one after the other.
+    fn allowed(&self, set: u32) -> bool {
+        let order = &self.hints.leading;
+        let known = order.iter().take_while(|leaf| set & (1 << **leaf) != 0).count();
+        set.count_ones() < 2 || order.is_empty() || known == order.len() || known == set.count_ones() as usize
+    }
+
+    /// What a join costs that hints want to have another method.
+    fn unwanted(&self, hash: bool, left: u32, right: u32) -> f64 {
+        let leaves = |set: u32| (0..self.leaves.len()).filter(|leaf| set & (1 << leaf) != 0).collect();
+        let (left, right): (Vec<usize>, Vec<usize>) = (leaves(left), leaves(right));
+        let mut methods = self.hints.methods.iter().filter(|method| is_about(method, &left, &right));
+        if methods.any(|method| method.hash != hash) { UNWANTED } else { 0.0 }
     }
 
     /// Whether a condition ties two sets together, and whether by an equality.
@@ -152,7 +216,7 @@ impl<'g> Orders<'g> {
     /// Rows that a lookup of a leaf by what ties it to others finds.
     fn lookup(&self, leaf: usize, others: &dyn Fn(usize) -> bool) -> Option<f64> {
         let Plan::TableScan { table, columns, .. } = &self.graph.leaves[leaf].plan else { return None };
-        if !self.lookups {
+        if !self.lookups || self.hints.whole.contains(&leaf) {
             return None;
         }
         let start = self.graph.leaves[leaf].start;
@@ -179,7 +243,7 @@ impl<'g> Orders<'g> {
             best[1 << leaf] = Some(Best { cost: known.cost, rows: known.rows, step: Step::Leaf });
         }
         for set in 1..=full {
-            if set.count_ones() < 2 {
+            if set.count_ones() < 2 || !self.allowed(set) {
                 continue;
             }
             let rows = self.rows(&|leaf| set & (1 << leaf) != 0);
@@ -214,15 +278,17 @@ impl<'g> Orders<'g> {
                 best[set] = Some(Best { cost, rows, step });
             }
         };
+        let hinted = !self.hints.methods.is_empty();
+        let unwanted = |hash: bool| if hinted { self.unwanted(hash, left, right) } else { 0.0 };
         take(
-            ours.cost + theirs.cost + self.hash(ours.rows, theirs.rows, rows, equal),
+            ours.cost + theirs.cost + self.hash(ours.rows, theirs.rows, rows, equal) + unwanted(true),
             Step::Hash(left, right),
         );
         if right.count_ones() == 1 {
             let leaf = right.trailing_zeros() as usize;
             if let Some(found) = self.lookup(leaf, &in_left) {
                 let cost = ours.cost + ours.rows * (LOOKUP + found * FETCH) + rows * OUT;
-                take(cost, Step::Lookup(left, leaf));
+                take(cost + unwanted(false), Step::Lookup(left, leaf));
             }
         }
     }

@@ -59,9 +59,16 @@ pub(crate) struct Planned {
     pub returns: bool,
     /// It is a query that changes nothing: it never runs twice, so its rows go out at once.
     pub streams: bool,
+    /// What the client is to know whenever it runs.
+    pub told: Vec<String>,
 }
 
 impl Planned {
+    /// The same with what was told when it was bound.
+    pub(crate) fn telling(self, told: Vec<String>) -> Planned {
+        Planned { told, ..self }
+    }
+
     pub(crate) fn new(bound: Bound, version: NamesKey, time_zone: &TimeZone) -> Planned {
         let columns: Arc<[OutputColumn]> = bound.output().into();
         Planned {
@@ -71,6 +78,7 @@ impl Planned {
             streams: matches!(&bound, Bound::Query(plan) if !calls_users(plan)),
             columns,
             bound,
+            told: Vec::new(),
         }
     }
 
@@ -145,9 +153,11 @@ impl Prepared {
     ) -> Result<Prepared, SqlError> {
         let Some(statement) = self.statement() else { return Ok(self) };
         let inference = Inference::new(types);
-        let bound = Binder::inferring(catalog, time_zone, &inference).statement(statement)?;
+        let binder = Binder::inferring(catalog, time_zone, &inference);
+        let bound = binder.statement(statement)?;
+        let told = binder.told();
         let params = inference.finish()?;
-        let planned = Planned::new(bound, catalog.key(), time_zone);
+        let planned = Planned::new(bound, catalog.key(), time_zone).telling(told);
         let columns = planned.returns.then(|| Arc::clone(&planned.columns));
         let (only_reads, row) = (planned.streams, planned.inserts_row());
         let plan = Mutex::new(keep.then(|| Arc::new(planned)));
@@ -230,19 +240,24 @@ impl Prepared {
             return Ok(Arc::clone(plan));
         }
         let Some(parsed) = &self.parsed else { return Err(SqlError::internal("no statement to plan")) };
-        let bound = match &self.literals {
-            None => Binder::new(catalog, time_zone, &self.params).statement(&parsed.statement)?,
+        let (bound, told) = match &self.literals {
+            None => {
+                let binder = Binder::new(catalog, time_zone, &self.params);
+                (binder.statement(&parsed.statement)?, binder.told())
+            }
             Some(literals) => {
                 let inference = Inference::new(literals);
-                let bound = Binder::inferring(catalog, time_zone, &inference).statement(&parsed.statement)?;
+                let binder = Binder::inferring(catalog, time_zone, &inference);
+                let bound = binder.statement(&parsed.statement)?;
+                let told = binder.told();
                 if inference.finish()? != self.params {
                     self.stale.store(true, Ordering::Relaxed);
                     return Err(SqlError::internal("a kept statement has other parameters now"));
                 }
-                bound
+                (bound, told)
             }
         };
-        let planned = Arc::new(Planned::new(bound, catalog.key(), time_zone));
+        let planned = Arc::new(Planned::new(bound, catalog.key(), time_zone).telling(told));
         let same = |known: &[OutputColumn]| {
             known.len() == planned.columns.len()
                 && known.iter().zip(&*planned.columns).all(|(known, new)| known.ty == new.ty)

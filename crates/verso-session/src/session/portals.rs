@@ -212,6 +212,7 @@ impl Session {
         let ran = self.in_frame(active, &mut results, &mut |frame, results| {
             if open.is_none() {
                 let mut ready = frame.taken(prepared)?;
+                frame.tell(&ready.planned.told);
                 frame.with_context(job.params, |cx| ready.compiled.open(cx))?;
                 let params = job.params.into();
                 open = Some(Box::new(Open::new(ready, params, lives)));

@@ -5,6 +5,7 @@ mod campaign;
 mod cursors;
 mod direct;
 mod experiment;
+mod hints;
 mod memory;
 mod paths;
 mod plans;
