@@ -10,6 +10,7 @@ use verso_env::Env;
 
 use crate::e1::{self, Engine, Variant};
 use crate::e2::{self, E2Task};
+use crate::e4::{self, E4Task};
 use crate::keys::{self, KeysTask};
 use crate::{BenchError, Measured, pagesize};
 
@@ -71,6 +72,7 @@ pub fn run_child(task: &str) -> Result<(), BenchError> {
             Step::Points => serde_json::to_string(&pagesize::measure(&env, &task)?),
         },
         AnyTask::E2(task) => serde_json::to_string(&e2::run_task(&env, &task)?),
+        AnyTask::E4(task) => serde_json::to_string(&e4::run_task(&env, &task)?),
         AnyTask::Keys(task) => serde_json::to_string(&keys::run_task(&env, &task)?),
     };
     println!("{}", json.map_err(|error| BenchError::Usage(error.to_string()))?);
@@ -83,6 +85,7 @@ pub fn run_child(task: &str) -> Result<(), BenchError> {
 enum AnyTask {
     E1(ChildTask),
     E2(E2Task),
+    E4(E4Task),
     Keys(KeysTask),
 }
 

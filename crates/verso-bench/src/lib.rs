@@ -13,6 +13,7 @@ mod child;
 mod e1;
 mod e2;
 mod e3;
+mod e4;
 mod e5;
 mod error;
 mod folder;
@@ -29,6 +30,7 @@ pub use child::{ChildTask, run_child};
 pub use e1::{E1Options, run as run_e1};
 pub use e2::{E2Options, E2Task, run as run_e2};
 pub use e3::{E3Options, Point, run as run_e3};
+pub use e4::{E4Options, E4Task, run as run_e4};
 pub use e5::{BatchFigures, E5Options, Variant, run as run_e5};
 pub use error::BenchError;
 pub use keys::{KeysFigures, KeysOptions, KeysTask};
@@ -44,6 +46,8 @@ pub enum Workload {
     E1(E1Options),
     /// A million inserts by a procedure, committed in every mode, beside SQLite and the bare disk
     E2(E2Options),
+    /// Four million words: index, backup, restore and sweep with several workers, beside SQLite
+    E4(E4Options),
     /// Passes, scans, single reads and writes at several sizes of pages
     #[command(name = "pagesize")]
     PageSize(PageSizeOptions),
@@ -69,6 +73,7 @@ pub fn run(workload: &Workload) -> Result<(), BenchError> {
     match workload {
         Workload::E1(options) => run_e1(options).map(drop),
         Workload::E2(options) => run_e2(options),
+        Workload::E4(options) => run_e4(options),
         Workload::PageSize(options) => run_pagesize(options).map(drop),
         Workload::Point(options) => keys::run_point(options),
         Workload::Insert(options) => keys::run_insert(options),

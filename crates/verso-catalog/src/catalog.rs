@@ -64,11 +64,20 @@ impl Catalog {
     /// # Errors
     /// Those of storage.
     pub fn bootstrap(engine: &Engine) -> Result<Catalog, CatalogError> {
-        Catalog::make(engine, &initial::tables())?;
+        Catalog::make(engine, &initial::tables(), &[])?;
         Catalog::load(engine)
     }
 
-    fn make(engine: &Engine, tables: &[TableShape]) -> Result<(), CatalogError> {
+    /// As [`Catalog::bootstrap`], with settings of the database that are there from its first commit on.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn bootstrap_with(engine: &Engine, settings: &[(&str, &str)]) -> Result<Catalog, CatalogError> {
+        Catalog::make(engine, &initial::tables(), settings)?;
+        Catalog::load(engine)
+    }
+
+    fn make(engine: &Engine, tables: &[TableShape], settings: &[(&str, &str)]) -> Result<(), CatalogError> {
         let mut txn = engine.begin(internal(false));
         txn.begin_statement()?;
         for shape in tables {
@@ -86,6 +95,9 @@ impl Catalog {
         if tables.iter().any(|shape| shape.table == AuthIdRow::TABLE) {
             store::insert(engine, &mut txn, &[crate::role::owner()])?;
         }
+        if !settings.is_empty() {
+            store::insert(engine, &mut txn, &[crate::setting::first(settings)])?;
+        }
         txn.end_statement()?;
         txn.commit(verso_storage::CommitMode::Wait)?;
         Ok(())
@@ -101,8 +113,12 @@ impl Catalog {
                 Err(error) => return Err(error.into()),
             }
         }
-        // Without any table the file is no database of ours: reading it says so.
-        if missing.is_empty() || missing.iter().any(|shape| shape.table.heap == ClassRow::TABLE.heap) {
+        if missing.iter().any(|shape| shape.table.heap == ClassRow::TABLE.heap) {
+            // Its first transaction makes all of them.
+            let what = "it has no catalog: its creation did not end".to_owned();
+            return Err(StorageError::NotADatabase { what }.into());
+        }
+        if missing.is_empty() {
             return Ok(());
         }
         let mut txn = engine.begin(internal(false));
@@ -413,7 +429,7 @@ mod tests {
         let later = ["pg_index", "pg_constraint", "pg_trigger", "pg_authid"];
         let mut first = initial::tables();
         first.retain(|shape| !later.contains(&shape.table.name));
-        Catalog::make(&engine, &first).unwrap();
+        Catalog::make(&engine, &first, &[]).unwrap();
         engine.close().unwrap();
         drop(engine);
         for _ in 0..2 {

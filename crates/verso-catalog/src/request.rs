@@ -207,6 +207,8 @@ pub struct NewColumn {
     pub serial: bool,
     /// The sequence's bounds, where they are not the type's own (identity columns).
     pub sequence: Option<SequenceBounds>,
+    /// The sequence's name, where it is given.
+    pub sequence_name: Option<Arc<str>>,
     /// GENERATED … AS IDENTITY.
     pub identity: Option<Identity>,
     /// GENERATED ALWAYS AS (…) STORED; the expression is the default.
@@ -223,6 +225,7 @@ impl NewColumn {
             default: None,
             serial: false,
             sequence: None,
+            sequence_name: None,
             identity: None,
             generated: false,
         }

@@ -20,6 +20,12 @@ fn is_it(row: &DbRoleSettingRow) -> bool {
     (row.setdatabase, row.setrole) == (DATABASE, EVERYBODY)
 }
 
+/// The row of a new database with these settings.
+pub(crate) fn first(settings: &[(&str, &str)]) -> DbRoleSettingRow {
+    let kept = settings.iter().map(|(name, value)| Arc::from(format!("{name}={value}")));
+    DbRoleSettingRow { setdatabase: DATABASE, setrole: EVERYBODY, setconfig: Some(kept.collect()) }
+}
+
 impl Catalog {
     /// The settings kept, as names and values.
     ///

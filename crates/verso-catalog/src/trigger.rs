@@ -212,7 +212,7 @@ impl TriggerDef {
         text.push_str(" FOR EACH ");
         text.push_str(self.kind.level());
         if let Some(condition) = &self.condition {
-            text.push_str(&if pretty {
+            text.push_str(&if pretty || is_in_parentheses(condition) {
                 format!(" WHEN ({condition})")
             } else {
                 format!(" WHEN (({condition}))")
@@ -223,7 +223,13 @@ impl TriggerDef {
             (None, Some(function)) => {
                 let args: Vec<String> =
                     self.args.iter().map(|arg| format!("'{}'", arg.replace('\'', "''"))).collect();
-                text.push_str(&format!(" EXECUTE FUNCTION {}({})", quoted(&function.name), args.join(", ")));
+                // As PostgreSQL with its usual search path.
+                let schema = match &*function.schema {
+                    crate::snapshot::PUBLIC | crate::snapshot::PG_CATALOG => String::new(),
+                    other => quoted(other) + ".",
+                };
+                let name = quoted(&function.name);
+                text.push_str(&format!(" EXECUTE FUNCTION {schema}{name}({})", args.join(", ")));
             }
             (None, None) => {}
         }
@@ -250,6 +256,25 @@ impl TriggerDef {
         }
         events
     }
+}
+
+/// Whether one pair of parentheses is around the whole of an expression.
+fn is_in_parentheses(text: &str) -> bool {
+    let (mut depth, mut quote, end) = (0, None, text.len());
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            (None, _) => {}
+        }
+        if depth == 0 {
+            return at > 0 && at + 1 == end;
+        }
+    }
+    false
 }
 
 /// The statements of a body that was made of them.

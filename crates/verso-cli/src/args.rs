@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use verso_backup::Compression;
 
 /// The relational database Verso: shell, tools, benchmarks.
 #[derive(Debug, Parser)]
@@ -31,6 +32,10 @@ pub enum Task {
     Stat(StatArguments),
     /// Serve a database to clients of PostgreSQL's protocol
     Serve(ServeArguments),
+    /// Save a database, while it is used, to one archive or as SQL
+    Backup(BackupArguments),
+    /// Make a database of an archive, or put tables of it into one
+    Restore(RestoreArguments),
     /// Measure a published experiment beside other databases
     Bench {
         /// Which
@@ -125,6 +130,108 @@ pub struct StatArguments {
     /// How pages are cached
     #[arg(long, value_name = "BYTES")]
     pub pool_bytes: Option<u64>,
+}
+
+/// How a backup or a restore is watched.
+#[derive(Clone, Debug, Args)]
+pub struct WatchArguments {
+    /// Say on standard error what is done
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Write what is done to this file
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// A line for every so many rows of a table
+    #[arg(long, value_name = "ROWS", default_value_t = 1_000_000)]
+    pub verbint: u64,
+}
+
+/// What a backup is written as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum BackupFormat {
+    /// An archive for verso restore
+    #[default]
+    Archive,
+    /// Statements for psql and verso shell
+    Sql,
+}
+
+/// `verso backup`
+#[derive(Debug, Args)]
+pub struct BackupArguments {
+    /// The database
+    #[arg(required_unless_present = "server")]
+    pub database: Option<PathBuf>,
+    /// The archive; - for standard output
+    #[arg(required_unless_present = "server")]
+    pub file: Option<PathBuf>,
+    /// Save the database of a running server (not supported yet)
+    #[arg(long, value_name = "HOST:PORT")]
+    pub server: Option<String>,
+    /// Threads that read and pack; without it as many as there are processors
+    #[arg(long, value_name = "THREADS")]
+    pub parallel: Option<usize>,
+    /// zstd, zstd:1 to zstd:22, lz4 or none; lz4 if nothing is said
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "zstd")]
+    pub compress: Option<Compression>,
+    /// Only this table, schema.table or table; may be repeated
+    #[arg(long, value_name = "TABLE")]
+    pub table: Vec<String>,
+    /// No rows
+    #[arg(long, conflicts_with = "data_only")]
+    pub schema_only: bool,
+    /// No definitions
+    #[arg(long)]
+    pub data_only: bool,
+    /// Remove no garbage meanwhile
+    #[arg(long)]
+    pub no_gc: bool,
+    /// An archive, or SQL
+    #[arg(long, value_enum, default_value_t)]
+    pub format: BackupFormat,
+    /// Replace FILE if it is there
+    #[arg(long)]
+    pub replace: bool,
+    /// How pages are cached
+    #[arg(long, value_name = "BYTES")]
+    pub pool_bytes: Option<u64>,
+    /// How it is watched
+    #[command(flatten)]
+    pub watch: WatchArguments,
+}
+
+/// `verso restore`
+#[derive(Debug, Args)]
+pub struct RestoreArguments {
+    /// The archive; - for standard input
+    pub file: PathBuf,
+    /// The database; it must not be there, unless --table or --data-only says what of it is meant
+    #[arg(required_unless_present = "verify")]
+    pub database: Option<PathBuf>,
+    /// Read the whole archive and compare every checksum; write nothing
+    #[arg(long, conflicts_with_all = ["database", "table", "schema_only", "data_only"])]
+    pub verify: bool,
+    /// Threads that unpack, insert and build indexes; without it as many as there are processors
+    #[arg(long, value_name = "THREADS")]
+    pub parallel: Option<usize>,
+    /// Only this table, schema.table or table; may be repeated
+    #[arg(long, value_name = "TABLE")]
+    pub table: Vec<String>,
+    /// No rows
+    #[arg(long, conflicts_with = "data_only")]
+    pub schema_only: bool,
+    /// No definitions
+    #[arg(long)]
+    pub data_only: bool,
+    /// Bytes of a page of the new database: 4096, 8192, 16384 or 32768
+    #[arg(long, value_name = "BYTES")]
+    pub page_size: Option<u32>,
+    /// How pages are cached
+    #[arg(long, value_name = "BYTES")]
+    pub pool_bytes: Option<u64>,
+    /// How it is watched
+    #[command(flatten)]
+    pub watch: WatchArguments,
 }
 
 /// `verso sweep`

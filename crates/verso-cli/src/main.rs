@@ -1,11 +1,13 @@
-//! The binary `verso`: shell, server, sweep, check, stat, bench.
+//! The binary `verso`: shell, server, sweep, check, stat, backup, restore, bench.
 //!
 //!     command line ─► run_shell ─► shell ─► versodb
 //!                ├──► serve ──► verso-server
 //!                ├──► tools ──────────────► versodb
+//!                ├──► backup ─► verso-backup
 //!                └──► verso-bench, which runs this binary again for each measurement
 
 mod args;
+mod backup;
 mod demo;
 mod interrupt;
 mod run_shell;
@@ -52,6 +54,8 @@ fn main() -> ExitCode {
             (None, None) => ExitCode::from(EXIT_USAGE), // the parser asks for one of them
         },
         Task::Serve(serve) => serve::run(serve),
+        Task::Backup(arguments) => backup::run_backup(arguments),
+        Task::Restore(arguments) => backup::run_restore(arguments),
         Task::Bench { workload } => bench(verso_bench::run(workload)),
         Task::BenchChild { task } => bench(verso_bench::run_child(task)),
     }

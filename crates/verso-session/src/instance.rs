@@ -58,6 +58,9 @@ pub(crate) struct DatabaseSettings {
     pub max_wal_bytes: u64,
 }
 
+/// The setting that says of a database that a restore has begun and not ended.
+const UNFINISHED: &str = "verso.restore";
+
 /// Half of the memory that the process may use; the other half is for the buffer pool and the rest of the machine.
 fn default_memory_bytes() -> u64 {
     verso_env::process::machine_bytes().map_or(0, |bytes| (bytes / 2).max(64 << 20))
@@ -77,6 +80,31 @@ impl Instance {
     pub fn create(engine: Engine) -> Result<Instance, SqlError> {
         let catalog = Catalog::bootstrap(&engine)?;
         Ok(Instance::new(engine, catalog))
+    }
+
+    /// As [`Instance::create`], for a restore: from its first commit on the database says that it is unfinished.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn create_unfinished(engine: Engine) -> Result<Instance, SqlError> {
+        let catalog = Catalog::bootstrap_with(&engine, &[(UNFINISHED, "unfinished")])?;
+        Ok(Instance::new(engine, catalog))
+    }
+
+    /// Whether a restore into this database has begun and not ended.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn is_unfinished(&self) -> Result<bool, SqlError> {
+        Ok(self.catalog.database_settings()?.iter().any(|(name, _)| name == UNFINISHED))
+    }
+
+    /// The restore has ended: the database can be opened by everybody. That is on disk when this returns.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn finish(&self) -> Result<(), SqlError> {
+        Ok(self.catalog.set_database_setting(UNFINISHED, None)?)
     }
 
     /// Reads the catalog of a database.

@@ -131,6 +131,12 @@ impl Sequence {
         state.called.then_some(state.last)
     }
 
+    /// The number, and whether it was handed out: what [`Sequence::set_value`] takes.
+    pub fn state(&self) -> (i64, bool) {
+        let state = self.state.lock();
+        (state.last, state.called)
+    }
+
     /// Sets the number; with `is_called` the next one is behind it, otherwise it is the next one itself.
     ///
     /// # Errors

@@ -25,7 +25,9 @@ impl Database {
     /// 58P01 … if there is a file of that name already, or it cannot be written.
     pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Database, Error> {
         let engine = Engine::create(options.env.clone(), path.as_ref(), options.engine)?;
-        Ok(Database { instance: Arc::new(Instance::create(engine)?) })
+        let instance =
+            if options.unfinished { Instance::create_unfinished(engine)? } else { Instance::create(engine)? };
+        Ok(Database { instance: Arc::new(instance) })
     }
 
     /// Opens an existing database. After a crash it is as it was when the last commit was acknowledged.
@@ -34,7 +36,30 @@ impl Database {
     /// If there is no such file, another process has it open, it is no database or a damaged one.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Database, Error> {
         let engine = Engine::open(options.env.clone(), path.as_ref(), options.engine)?;
-        Ok(Database { instance: Arc::new(Instance::open(engine)?) })
+        let instance = Instance::open(engine)?;
+        if !options.unfinished && instance.is_unfinished()? {
+            let message = format!("database \"{}\" is unfinished", path.as_ref().display());
+            return Err(Error::new("55000", message)
+                .with_detail("A restore into it has begun and not ended.")
+                .with_hint("Run the restore again: it replaces an unfinished database."));
+        }
+        Ok(Database { instance: Arc::new(instance) })
+    }
+
+    /// Whether a restore into this database has begun and not ended; see [`Options::unfinished`].
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn is_unfinished(&self) -> Result<bool, Error> {
+        self.instance.is_unfinished()
+    }
+
+    /// Ends a restore: from now on the database can be opened by everybody.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub fn finish(&self) -> Result<(), Error> {
+        self.instance.finish()
     }
 
     /// Opens the database, or creates it if there is no such file.

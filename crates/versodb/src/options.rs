@@ -8,12 +8,14 @@ use verso_storage::{EngineOptions, Isolation};
 pub struct Options {
     pub(crate) engine: EngineOptions,
     pub(crate) env: Env,
+    /// See [`Options::unfinished`].
+    pub(crate) unfinished: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let engine = EngineOptions { buffer_pool_bytes: usual_buffer_pool(), ..EngineOptions::default() };
-        Options { engine, env: Env::real() }
+        Options { engine, env: Env::real(), unfinished: false }
     }
 }
 
@@ -88,6 +90,19 @@ impl Options {
     pub fn open_damaged_log(mut self, on: bool) -> Options {
         self.engine.open_damaged_log = on;
         self
+    }
+
+    /// For tools that restore: a database that is created says from its first commit on that it is unfinished, and one that
+    /// says so can be opened. Without this, opening it is an error (55000) until
+    /// [`Database::finish`](crate::Database::finish) was called.
+    pub fn unfinished(mut self, on: bool) -> Options {
+        self.unfinished = on;
+        self
+    }
+
+    /// The outside world that was chosen.
+    pub fn outside(&self) -> &Env {
+        &self.env
     }
 
     /// All settings of the storage engine.

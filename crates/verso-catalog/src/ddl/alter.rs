@@ -373,15 +373,8 @@ impl Catalog {
         let mut serial = Vec::new();
         if column.serial {
             let shape = NewTable::new(Arc::clone(&table.name), Vec::new());
-            let (sequence, default) = self.serial_sequence(
-                txn,
-                snapshot,
-                schema,
-                &shape,
-                table.oid,
-                &definition,
-                column.sequence.as_ref(),
-            )?;
+            let (sequence, default) =
+                self.serial_sequence(txn, snapshot, schema, &shape, table.oid, &definition, column)?;
             definition.default = Some(default);
             serial.push((definition.id, sequence));
         }

@@ -15,7 +15,7 @@ use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::{NewColumn, NewTable};
-use crate::sequence::{SequenceBounds, SequenceRequest};
+use crate::sequence::SequenceRequest;
 use crate::snapshot::{CatalogSnapshot, Relation};
 use crate::store;
 use crate::system::assemble::{attribute_row, class_row, options_row};
@@ -188,15 +188,8 @@ impl Catalog {
                 generated: column.generated,
             };
             if column.serial {
-                let (sequence, default) = self.serial_sequence(
-                    txn,
-                    snapshot,
-                    schema,
-                    new,
-                    oid,
-                    &definition,
-                    column.sequence.as_ref(),
-                )?;
+                let (sequence, default) =
+                    self.serial_sequence(txn, snapshot, schema, new, oid, &definition, column)?;
                 definition.default = Some(default);
                 serial.push((id, sequence));
             }
@@ -235,8 +228,16 @@ impl Catalog {
         table: &NewTable,
         table_oid: Oid,
         column: &ColumnDef,
-        bounds: Option<&SequenceBounds>,
+        wanted: &NewColumn,
     ) -> Result<(Oid, Arc<str>), CatalogError> {
+        if let Some(name) = &wanted.sequence_name {
+            let exists = || CatalogError::exists(ObjectKind::Relation, &**name);
+            let known = snapshot.relation(Some(&schema.name), name).is_some();
+            if known || *name == table.name || !self.take_name(txn, &schema.name, name)? {
+                return Err(exists());
+            }
+            return self.owned_sequence(txn, schema, name, table_oid, column, wanted);
+        }
         let base = format!("{}_{}_seq", table.name, column.name);
         let taken = |name: &str| {
             snapshot.relation(Some(&schema.name), name).is_some()
@@ -252,16 +253,28 @@ impl Catalog {
         while taken(&name) || !self.take_name(txn, &schema.name, &name)? {
             name = numbered.next().expect("there are more numbers than names");
         }
-        let name: Arc<str> = name.into();
-        let bounds = match bounds {
+        self.owned_sequence(txn, schema, &name.into(), table_oid, column, wanted)
+    }
+
+    /// Makes a sequence that a column owns and gives it with the column's default; its name is taken.
+    fn owned_sequence(
+        &self,
+        txn: &mut Txn,
+        schema: &SchemaDef,
+        name: &Arc<str>,
+        table: Oid,
+        column: &ColumnDef,
+        wanted: &NewColumn,
+    ) -> Result<(Oid, Arc<str>), CatalogError> {
+        let bounds = match &wanted.sequence {
             Some(bounds) => bounds.clone(),
             None => {
                 SequenceRequest { ty: Some(column.ty.clone()), ..SequenceRequest::default() }.resolve()?
             }
         };
-        let owner = Some((table_oid, column.id));
-        let oid = self.insert_sequence(txn, schema, &name, &bounds, owner)?;
-        Ok((oid, next_value(&schema.name, &name)))
+        let owner = Some((table, column.id));
+        let oid = self.insert_sequence(txn, schema, name, &bounds, owner)?;
+        Ok((oid, next_value(&schema.name, name)))
     }
 
     /// Stores the defaults of a table; those of `serial` columns need their sequence.

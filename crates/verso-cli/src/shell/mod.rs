@@ -74,6 +74,8 @@ pub struct Shell<'w> {
     output: Output<'w>,
     interrupts: Interrupts,
     depth: u32,
+    /// Lines that were data of COPY, not counted yet.
+    data_lines: u64,
 }
 
 impl<'w> Shell<'w> {
@@ -81,7 +83,7 @@ impl<'w> Shell<'w> {
     pub fn new(options: Options, output: Output<'w>, interrupts: Interrupts) -> Shell<'w> {
         let env = Env::real();
         let variables = Variables::default();
-        Shell { env, options, variables, open: None, output, interrupts, depth: 0 }
+        Shell { env, options, variables, open: None, output, interrupts, depth: 0, data_lines: 0 }
     }
 
     /// Opens the database at `path`; with `create`, makes it if it is missing. True when it was made.
@@ -164,6 +166,7 @@ impl<'w> Shell<'w> {
                 Line::End => self.rest(&mut scanner, input, number),
                 Line::Text(ref text) => self.line(text, &mut scanner, input, number, stop_at_error),
             };
+            number += std::mem::take(&mut self.data_lines);
             if self.output.is_closed() {
                 return End::Stopped;
             }
@@ -237,13 +240,21 @@ impl<'w> Shell<'w> {
         input.remember(sql);
         match parse_alias(sql) {
             Ok(Some(command)) => self.command(command, scanner, input, number),
-            Ok(None) => self.sql(sql, place(input, number).as_deref()),
+            Ok(None) => {
+                let place = place(input, number);
+                self.sql_with_data(sql, place.as_deref(), Some(input))
+            }
             Err(message) => self.failed(input, number, &message),
         }
     }
 
     /// Sends one statement to the session and prints what comes back.
     fn sql(&mut self, sql: &str, place: Option<&str>) -> Flow {
+        self.sql_with_data(sql, place, None)
+    }
+
+    /// The same; data that it asks for are the lines that follow in `input`.
+    fn sql_with_data(&mut self, sql: &str, place: Option<&str>, input: Option<&mut dyn Input>) -> Flow {
         if self.variables.echo == Echo::Queries {
             self.output.print(&format!("{sql}\n"));
         }
@@ -261,10 +272,17 @@ impl<'w> Shell<'w> {
         };
         let start = self.env.clock.monotonic_nanos();
         let time_zone = open.connection.timezone();
-        let mut sink = ResultSink::new(&mut self.output, self.variables.expanded, place, sql, time_zone);
+        let sink = ResultSink::new(&mut self.output, self.variables.expanded, place, sql, time_zone);
+        // Taken apart and put together: an input may live longer than its loan to the sink.
+        let data: Option<&mut dyn Input> = match input {
+            Some(input) => Some(input),
+            None => None,
+        };
+        let mut sink = sink.with_data(data);
         let cancel = open.connection.cancel_handle();
         let result = self.interrupts.during(cancel, || open.connection.execute_script(sql, &mut sink));
         let elapsed = self.env.clock.monotonic_nanos() - start;
+        self.data_lines += sink.finish_data();
         let flow = match &result {
             Ok(()) => Flow::On,
             Err(error) => {

@@ -1,9 +1,10 @@
 //! From the library to the screen: results become tables, errors and notices reports, statistics figures.
 
 use verso_types::{Batch, TimeZone, format_text};
-use versodb::{CommandTag, Error, Notice, OutputColumn, StatementSink, StatementStatistics};
+use versodb::{CommandTag, CopyLayout, Error, Notice, OutputColumn, StatementSink, StatementStatistics};
 
 use crate::shell::figures::Figures;
+use crate::shell::input::{Input, Line};
 use crate::shell::output::Output;
 use crate::shell::report::Report;
 use crate::shell::table::{Table, TableColumn};
@@ -17,6 +18,12 @@ pub struct ResultSink<'s, 'w> {
     time_zone: TimeZone,
     columns: Vec<OutputColumn>,
     table: Option<Table>,
+    /// Where the data of COPY FROM STDIN come from: the lines behind the statement.
+    data: Option<&'s mut dyn Input>,
+    /// Lines of data are still to come.
+    in_data: bool,
+    /// Lines of data read.
+    lines: u64,
 }
 
 impl<'s, 'w> ResultSink<'s, 'w> {
@@ -28,7 +35,33 @@ impl<'s, 'w> ResultSink<'s, 'w> {
         statement: &'s str,
         time_zone: TimeZone,
     ) -> ResultSink<'s, 'w> {
-        ResultSink { output, expanded, place, statement, time_zone, columns: Vec::new(), table: None }
+        ResultSink {
+            output,
+            expanded,
+            place,
+            statement,
+            time_zone,
+            columns: Vec::new(),
+            table: None,
+            data: None,
+            in_data: false,
+            lines: 0,
+        }
+    }
+
+    /// The lines behind the statement are the data of COPY FROM STDIN, up to `\.`.
+    pub fn with_data(mut self, input: Option<&'s mut dyn Input>) -> ResultSink<'s, 'w> {
+        self.data = input;
+        self
+    }
+
+    /// Passes over data that the statement has left, as it has failed; how many lines of data there were.
+    pub fn finish_data(mut self) -> u64 {
+        let mut ignored = Vec::new();
+        while self.in_data && self.copy_read(&mut ignored).is_ok() {
+            ignored.clear();
+        }
+        self.lines
     }
 }
 
@@ -79,6 +112,44 @@ impl StatementSink for ResultSink<'_, '_> {
         };
         self.output.complain(&report.render(self.statement, self.place));
         Ok(())
+    }
+
+    fn copy_out(&mut self, layout: CopyLayout) -> Result<(), Error> {
+        if layout.binary { Err(Error::unsupported("COPY TO STDOUT in binary format here")) } else { Ok(()) }
+    }
+
+    fn copy_data(&mut self, data: &[u8]) -> Result<(), Error> {
+        self.output.print(&String::from_utf8_lossy(data));
+        Ok(())
+    }
+
+    fn copy_in(&mut self, layout: CopyLayout) -> Result<(), Error> {
+        if layout.binary || self.data.is_none() {
+            return Err(Error::unsupported("COPY FROM STDIN in binary format, or without a script, here"));
+        }
+        self.in_data = true;
+        Ok(())
+    }
+
+    fn copy_read(&mut self, into: &mut Vec<u8>) -> Result<bool, Error> {
+        let Some(input) = self.data.as_mut().filter(|_| self.in_data) else { return Ok(false) };
+        let line = input.line(">> ").map_err(|error| Error::new("58030", error.to_string()))?;
+        self.lines += 1;
+        match line {
+            Line::Text(text) if text != "\\." => {
+                into.extend_from_slice(text.as_bytes());
+                into.push(b'\n');
+                Ok(true)
+            }
+            Line::Text(_) | Line::End => {
+                self.in_data = false;
+                Ok(false)
+            }
+            Line::Interrupted => {
+                self.in_data = false;
+                Err(Error::new("57014", "canceling statement due to user request"))
+            }
+        }
     }
 }
 

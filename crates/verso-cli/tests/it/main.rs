@@ -1,5 +1,6 @@
 //! The binary as a user runs it: exit codes, output, scripts, tools.
 
+mod backup;
 mod bench;
 mod experiments;
 mod output;

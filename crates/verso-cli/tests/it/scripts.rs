@@ -155,3 +155,17 @@ fn the_shell_and_the_session_cut_statements_alike() {
     assert_eq!(run.out.matches("(1 row)").count(), pieces.len(), "{run:?}");
     assert_eq!(pieces.len(), 4);
 }
+
+#[test]
+fn data_of_copy_stand_in_the_script_up_to_a_point() {
+    let world = World::new();
+    let script = "CREATE TABLE t (a integer, b text);\nCOPY t FROM stdin;\n1\tone; \\\\t\n2\t\\N\n\\.\nSELECT * FROM t;\n\
+                  COPY t FROM stdin;\nx\ty\n3\tthree\n\\.\nSELEC;\nCOPY t TO stdout;\n";
+    world.file("copy.sql", script);
+    let run = world.verso(&["shell", "c.verso", "--file", "copy.sql"]);
+    assert!(run.out.contains("COPY 2\n"), "{run:?}");
+    assert!(run.out.contains(" 1 | one; \\t\n"), "{run:?}");
+    assert!(run.out.ends_with("1\tone; \\\\t\n2\t\\N\nCOPY 2\n"), "{run:?}");
+    assert!(run.err.contains("copy.sql:7: ERROR:  22P02"), "{run:?}");
+    assert!(run.err.contains("copy.sql:11: ERROR:  42601"), "data of a failed COPY are passed over: {run:?}");
+}

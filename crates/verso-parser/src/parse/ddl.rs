@@ -102,6 +102,7 @@ pub(super) fn empty_sequence(name: QualifiedName) -> CreateSequence {
         max: None,
         cycle: false,
         temporary: false,
+        owned_by: None,
     }
 }
 
@@ -125,7 +126,8 @@ pub(super) fn sequence_options(
             "maxvalue" => "maxvalue",
             "cycle" => "cycle",
             "cache" => "cache",
-            "owned" => return Err(cursor.unsupported("OWNED BY")),
+            "owned" if cursor.word_at(1).as_deref() == Some("by") => "owned by",
+            "sequence" if sequence.name.name.text.is_empty() => "sequence name",
             "restart" => return Err(cursor.unsupported("RESTART")),
             _ => return Err(cursor.unexpected()),
         };
@@ -157,6 +159,15 @@ pub(super) fn sequence_options(
             "minvalue" => sequence.min = Some(cursor.integer()?),
             "maxvalue" => sequence.max = Some(cursor.integer()?),
             "cycle" => sequence.cycle = true,
+            "owned by" => {
+                cursor.expect(&["by"])?;
+                sequence.owned_by = owning_column(cursor)?;
+            }
+            // Of an identity column: dumps name its sequence.
+            "sequence name" => {
+                cursor.expect(&["name"])?;
+                sequence.name = cursor.qualified()?;
+            }
             _ => {
                 let cache = cursor.integer()?; // numbers are handed out one by one anyway
                 if cache < 1 {
@@ -167,6 +178,27 @@ pub(super) fn sequence_options(
         }
     }
     Ok(())
+}
+
+/// `table.column` or `NONE`, behind OWNED BY.
+pub(super) fn owning_column(cursor: &mut Cursor<'_>) -> Result<Option<(QualifiedName, Name)>, SyntaxError> {
+    if cursor.is(&["none"]) && !matches!(cursor.peek_at(1), Token::Period) {
+        cursor.advance();
+        return Ok(None);
+    }
+    let at = cursor.here().start;
+    let mut names = vec![cursor.name()?];
+    while cursor.accept_token(&Token::Period) {
+        names.push(cursor.label()?);
+    }
+    let column = names.pop();
+    match (names.pop(), names.pop(), names.is_empty(), column) {
+        (Some(name), schema, true, Some(column)) => Ok(Some((QualifiedName { schema, name }, column))),
+        _ => {
+            let error = SyntaxError::syntax("invalid OWNED BY option").at(at);
+            Err(error.with_hint("Specify OWNED BY table.column or OWNED BY NONE."))
+        }
+    }
 }
 
 // ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -25,6 +25,8 @@ pub struct CreateSequence {
     pub cycle: bool,
     /// TEMPORARY.
     pub temporary: bool,
+    /// OWNED BY: a table and a column of it.
+    pub owned_by: Option<(QualifiedName, Name)>,
 }
 
 /// Which way an argument goes.

@@ -147,6 +147,8 @@ impl Schema<'_> {
             new.serial = true;
             new.identity = Some(*identity);
             new.sequence = Some(bounds(sequence)?);
+            let name = &sequence.name.name.text;
+            new.sequence_name = (!name.is_empty()).then(|| name.as_str().into());
         }
         Ok(new)
     }

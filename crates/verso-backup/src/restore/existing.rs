@@ -1,0 +1,135 @@
+//! Into a database that is there: one transaction, by INSERT, so that constraints and triggers see every row.
+
+use std::sync::Arc;
+
+use verso_env::Env;
+use verso_exec::functions::quote_ident;
+use verso_types::{SqlType, Value};
+use versodb::{Connection, Database, Statement};
+
+use super::{Input, Plan, RestoreReport, check_texts, run};
+use crate::archive::contents::{Kind, Step, TableOf};
+use crate::archive::reader::ArchiveReader;
+use crate::error::{BackupError, Part};
+use crate::job::{Event, Job};
+
+/// Rows sent at a time.
+const ROWS: usize = 1_024;
+
+pub(super) fn restore(
+    database: &Database,
+    reader: ArchiveReader<Input>,
+    plan: &Plan,
+    env: &Env,
+    job: &Arc<Job>,
+) -> Result<RestoreReport, BackupError> {
+    let mut connection = database.connect()?;
+    job.joined_by(&connection);
+    connection.execute("BEGIN")?;
+    let done = fill(&mut connection, reader, plan, env, job);
+    if let Err(error) = done {
+        // The transaction ends with the session at the latest.
+        let _ = connection.execute("ROLLBACK");
+        return Err(if job.is_cancelled() { BackupError::Cancelled } else { error });
+    }
+    connection.execute("COMMIT")?;
+    done
+}
+
+fn fill(
+    connection: &mut Connection,
+    mut reader: ArchiveReader<Input>,
+    plan: &Plan,
+    env: &Env,
+    job: &Arc<Job>,
+) -> Result<RestoreReport, BackupError> {
+    let seconds = |since: u64| (env.clock.monotonic_nanos() - since) as f64 / 1e9;
+    let start = env.clock.monotonic_nanos();
+    connection.execute("SET LOCAL check_function_bodies = off")?;
+    let there = |step: &Step| match step.kind {
+        // The schema of a table may be there.
+        Kind::Schema => Step {
+            sql: step.sql.replacen("CREATE SCHEMA ", "CREATE SCHEMA IF NOT EXISTS ", 1),
+            ..step.clone()
+        },
+        _ => step.clone(),
+    };
+    // Sequences and functions that belong to no table are the database's own, not the table's.
+    let wanted = |step: &&Step| plan.runs(step) && (step.table.is_some() || step.kind == Kind::Schema);
+    for step in plan.definitions.before.iter().filter(wanted) {
+        run(connection, &there(step), job)?;
+    }
+    job.tell(Event::Phase { name: "data", total: 0 });
+    let mut targets = Vec::new();
+    for table in &plan.definitions.tables {
+        let open = plan.data && plan.wants(table);
+        targets.push(if open { Some(Target::open(connection, table)?) } else { None });
+    }
+    let mut count = 0;
+    while let Some(stored) = reader.next()? {
+        job.check()?;
+        let part = Part::Chunk(stored.number());
+        let rows = stored.rows()?;
+        let table = plan.check(&rows, part)?;
+        if let Some(target) = &targets[rows.table as usize] {
+            check_texts(&rows, &target.types, part)?;
+            for first in (0..rows.batch.rows).step_by(ROWS) {
+                job.check()?;
+                let end = rows.batch.rows.min(first + ROWS);
+                let sets = (first..end).map(|row| target.values(rows.batch.row(row, &target.types)));
+                target.insert.execute_batch(sets)?;
+            }
+            count += rows.batch.rows as u64;
+            let name = format!("{}.{}", table.schema, table.name);
+            job.tell(Event::Rows { table: &name, rows: rows.batch.rows as u64, bytes: 0 });
+        }
+    }
+    let data_s = seconds(start);
+    let start = env.clock.monotonic_nanos();
+    let wanted = |step: &&Step| plan.runs(step) && step.table.is_some();
+    for step in plan.definitions.after.iter().filter(wanted) {
+        run(connection, step, job)?;
+    }
+    let tables = targets.iter().flatten().count() as u64;
+    Ok(RestoreReport { tables, rows: count, bytes: reader.bytes(), data_s, index_s: seconds(start) })
+}
+
+struct Target {
+    insert: Statement,
+    types: Vec<SqlType>,
+    /// For each column, whether it is given; generated ones are not.
+    given: Vec<bool>,
+}
+
+impl Target {
+    fn open(connection: &mut Connection, table: &TableOf) -> Result<Target, BackupError> {
+        let place = format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name));
+        let all: Vec<String> = table.columns.iter().map(|column| quote_ident(&column.name)).collect();
+        let given: Vec<bool> = table.columns.iter().map(|column| !column.generated).collect();
+        let names = all.iter().zip(&given).filter(|(_, given)| **given).map(|(name, _)| name.clone());
+        let names: Vec<String> = names.collect();
+        let params: Vec<String> = (1..=names.len()).map(|number| format!("${number}")).collect();
+        let sql = format!(
+            "INSERT INTO {place} ({}) OVERRIDING SYSTEM VALUE VALUES ({})",
+            names.join(", "),
+            params.join(", ")
+        );
+        let insert = connection.prepare(&sql)?;
+        // Those of the columns; parameters have none of their modifiers.
+        let shown = connection.prepare(&format!("SELECT {} FROM {place}", all.join(", ")))?;
+        let types: Vec<SqlType> =
+            shown.columns().unwrap_or_default().iter().map(|column| column.ty.clone()).collect();
+        let fits = types.iter().zip(&table.columns).all(|(ty, column)| ty.physical() as u8 == column.layout);
+        if !fits {
+            let text = format!("table {place} has columns of other types than the archive");
+            return Err(BackupError::Refused(text));
+        }
+        Ok(Target { insert, types, given })
+    }
+
+    /// The values of a row that are given.
+    fn values(&self, row: Vec<Value>) -> Vec<Value> {
+        let given = row.into_iter().zip(&self.given).filter(|(_, given)| **given);
+        given.map(|(value, _)| value).collect()
+    }
+}

@@ -1,0 +1,399 @@
+//! The definitions of all objects as statements, in an order in which they can be run.
+//!
+//! ```text
+//! before the rows:  roles, schemas, sequences, functions, tables, sequences of columns, defaults
+//! after the rows:   numbers of sequences, keys, indexes, views, foreign keys, triggers, comments, settings
+//! ```
+//!
+//! S1. Everything is read through the catalog of one snapshot: the one whose rows are in the archive.
+//! S2. Names are written with their schema. Texts that users have written (conditions, defaults) stand as the catalog keeps
+//!     them: they are right under the usual search path.
+//! S3. Temporary objects belong to their session and are left out.
+
+mod order;
+mod parts;
+mod view_text;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use verso_catalog::{
+    CatalogSnapshot, ColumnDef, ConstraintDef, ConstraintKind, FunctionDef, Oid, Role, SequenceDef, TableDef,
+    TriggerEnabled, is_temporary,
+};
+use verso_storage::Engine;
+use versodb::{Connection, Error, params};
+
+use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
+use crate::error::BackupError;
+use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, table_text};
+
+/// For whom the statements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// For Verso: everything.
+    Verso,
+    /// For PostgreSQL, too: without roles, settings of the database and what only Verso has.
+    Postgres,
+}
+
+/// Which objects are wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selection {
+    /// Only these tables, `schema.name` or `name`; empty means everything.
+    pub tables: Vec<String>,
+}
+
+impl Selection {
+    pub fn is_all(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    /// Whether a table is wanted.
+    pub fn has(&self, schema: &str, table: &str) -> bool {
+        let is_it = |wanted: &String| match wanted.split_once('.') {
+            Some((in_schema, wanted)) => in_schema == schema && wanted == table,
+            None => wanted == table,
+        };
+        self.is_all() || self.tables.iter().any(is_it)
+    }
+
+    /// The first name that no table has.
+    pub fn missing<'t>(
+        &'t self,
+        tables: impl Iterator<Item = (&'t str, &'t str)> + Clone,
+    ) -> Option<&'t str> {
+        let one = |wanted: &&String| Selection { tables: vec![(*wanted).clone()] };
+        let missing = |wanted: &&String| {
+            let one = one(wanted);
+            !tables.clone().any(|(schema, table)| one.has(schema, table))
+        };
+        self.tables.iter().find(missing).map(String::as_str)
+    }
+}
+
+/// What the statements are made from.
+pub(crate) struct Source<'s> {
+    /// Reads the snapshot's catalog by SQL.
+    pub connection: &'s mut Connection,
+    pub catalog: &'s Arc<CatalogSnapshot>,
+    pub engine: &'s Engine,
+    pub roles: Vec<Role>,
+    pub settings: Vec<(String, String)>,
+    pub selection: &'s Selection,
+    pub dialect: Dialect,
+}
+
+/// The definitions, and the tables in the order in which the archive numbers them.
+pub(crate) fn definitions(
+    source: &mut Source<'_>,
+    schema: bool,
+    data: bool,
+) -> Result<(Definitions, Vec<Arc<TableDef>>), BackupError> {
+    let mut tables: Vec<Arc<TableDef>> =
+        source.catalog.tables().filter(|table| is_user(table)).cloned().collect();
+    let names = tables.iter().map(|table| (&*table.schema, &*table.name));
+    if let Some(missing) = source.selection.missing(names) {
+        return Err(BackupError::Refused(format!("there is no table {missing}")));
+    }
+    tables.retain(|table| source.selection.has(&table.schema, &table.name));
+    tables.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
+    // Large tables first, so that workers do not end with one of them; see the queue of pages.
+    let mut all = Definitions {
+        verso: env!("CARGO_PKG_VERSION").to_owned(),
+        page_bytes: u32::try_from(source.engine.space().page_size).unwrap_or_default(),
+        schema,
+        data,
+        ..Definitions::default()
+    };
+    if schema {
+        let mut maker = Maker { source, steps: Vec::new() };
+        maker.before(&tables)?;
+        all.before = std::mem::take(&mut maker.steps);
+        maker.after(&tables, data)?;
+        all.after = maker.steps;
+    } else {
+        let mut maker = Maker { source, steps: Vec::new() };
+        maker.values(&tables)?;
+        all.after = maker.steps;
+    }
+    all.tables = tables.iter().map(|table| table_of(table)).collect();
+    Ok((all, tables))
+}
+
+fn is_user(table: &TableDef) -> bool {
+    !table.is_system() && !table.is_temporary()
+}
+
+fn table_of(table: &TableDef) -> TableOf {
+    let column = |column: &ColumnDef| ColumnOf {
+        name: column.name.to_string(),
+        ty: column.ty.to_string(),
+        layout: column.ty.physical() as u8,
+        not_null: column.not_null,
+        generated: column.generated,
+    };
+    TableOf {
+        schema: table.schema.to_string(),
+        name: table.name.to_string(),
+        columns: table.columns.iter().map(column).collect(),
+    }
+}
+
+struct Maker<'m, 's> {
+    source: &'m mut Source<'s>,
+    steps: Vec<Step>,
+}
+
+impl Maker<'_, '_> {
+    fn add(&mut self, kind: Kind, table: Option<&TableDef>, sql: String) {
+        let of = |table: &TableDef| (table.schema.to_string(), table.name.to_string());
+        self.steps.push(Step { kind, table: table.map(of), other: None, sql });
+    }
+
+    /// What a function over the catalog says of an object.
+    fn ask(&mut self, function: &str, oid: Oid) -> Result<String, BackupError> {
+        let statement = self.source.connection.prepare(&format!("SELECT {function}($1)"))?;
+        let text: Option<Option<String>> =
+            statement.query_row(&params![i64::from(oid.0)], |row| row.get(0))?;
+        text.flatten().ok_or_else(|| Error::new("XX000", format!("{function}({oid}) has no text")).into())
+    }
+
+    // ── before the rows ──────────────────────────────────────────────────────────────────────────────────────────
+
+    fn before(&mut self, tables: &[Arc<TableDef>]) -> Result<(), BackupError> {
+        let catalog = Arc::clone(self.source.catalog);
+        let all = self.source.selection.is_all();
+        let verso = self.source.dialect == Dialect::Verso;
+        if all && verso {
+            self.steps.append(&mut role_steps(&self.source.roles));
+        }
+        self.schemas(tables);
+        let free: Vec<_> = catalog
+            .sequences()
+            .filter(|sequence| {
+                !sequence.oid.is_system() && !is_temporary(&sequence.schema) && sequence.owned_by.is_none()
+            })
+            .filter(|sequence| all || tables.iter().any(|table| uses(table, sequence)))
+            .cloned()
+            .collect();
+        for sequence in &free {
+            let sql = format!(
+                "CREATE SEQUENCE {}{}",
+                qualified(&sequence.schema, &sequence.name),
+                bounds(&sequence.bounds, true)
+            );
+            self.add(Kind::Sequence, None, sql);
+        }
+        if all {
+            let mut functions: Vec<_> = catalog.all_functions().filter(|function| is_own(function)).collect();
+            functions.sort_by_key(|function| function.oid);
+            for function in functions {
+                let sql = self.ask("pg_get_functiondef", function.oid)?;
+                self.add(Kind::Function, None, sql.trim_end().to_owned());
+            }
+        }
+        for table in tables {
+            let sql = table_text(&catalog, table, self.source.dialect);
+            self.add(Kind::Table, Some(table), sql);
+        }
+        for table in tables {
+            for sequence in owned(&catalog, table) {
+                let Some(column) = owning_column(table, sequence) else { continue };
+                if column.identity.is_some() {
+                    continue; // made with its column
+                }
+                let sql = format!(
+                    "CREATE SEQUENCE {}{} OWNED BY {}.{}",
+                    qualified(&sequence.schema, &sequence.name),
+                    bounds(&sequence.bounds, true),
+                    qualified(&table.schema, &table.name),
+                    name(&column.name)
+                );
+                self.add(Kind::Sequence, Some(table), sql);
+            }
+            for column in table.columns.iter().filter(|column| parts::default_comes_later(column)) {
+                let sql = format!(
+                    "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {}",
+                    qualified(&table.schema, &table.name),
+                    name(&column.name),
+                    column.default.as_deref().unwrap_or("NULL")
+                );
+                self.add(Kind::Default, Some(table), sql);
+            }
+        }
+        Ok(())
+    }
+
+    fn schemas(&mut self, tables: &[Arc<TableDef>]) {
+        let catalog = Arc::clone(self.source.catalog);
+        let verso = self.source.dialect == Dialect::Verso;
+        let all = self.source.selection.is_all();
+        let owner = |oid: Oid| self.source.roles.iter().find(|role| role.oid == oid);
+        let mut steps = Vec::new();
+        let mut public = false;
+        for schema in catalog.schemas() {
+            if matches!(&*schema.name, "pg_catalog" | "information_schema" | "pg_toast")
+                || is_temporary(&schema.name)
+                || !(all || tables.iter().any(|table| table.schema == schema.name))
+            {
+                continue;
+            }
+            let role = owner(schema.owner).filter(|role| verso && &*role.name != verso_catalog::OWNER);
+            let name_of = name(&schema.name);
+            if &*schema.name == "public" {
+                public = true;
+                if let Some(role) = role {
+                    steps.push(format!("ALTER SCHEMA public OWNER TO {}", name(&role.name)));
+                }
+                continue;
+            }
+            let authorization =
+                role.map_or_else(String::new, |role| format!(" AUTHORIZATION {}", name(&role.name)));
+            steps.push(format!("CREATE SCHEMA {name_of}{authorization}"));
+        }
+        if !public && all {
+            steps.insert(0, "DROP SCHEMA public".to_owned());
+        }
+        steps.into_iter().for_each(|sql| self.add(Kind::Schema, None, sql));
+    }
+
+    // ── after the rows ───────────────────────────────────────────────────────────────────────────────────────────
+
+    fn after(&mut self, tables: &[Arc<TableDef>], data: bool) -> Result<(), BackupError> {
+        let catalog = Arc::clone(self.source.catalog);
+        let all = self.source.selection.is_all();
+        if data {
+            self.values(tables)?;
+        }
+        for table in tables {
+            for constraint in &table.constraints {
+                if let ConstraintKind::Unique { .. } = constraint.kind {
+                    self.constraint(Kind::Key, table, constraint)?;
+                }
+            }
+        }
+        for table in tables {
+            for index in table.indexes.iter().filter(|index| index.constraint.is_none()) {
+                let sql = self.ask("pg_get_indexdef", index.oid)?;
+                self.add(Kind::Index, Some(table), sql);
+            }
+        }
+        if all {
+            for view in order::views(&catalog) {
+                let sql = view_text::statement(&catalog, &view);
+                self.add(Kind::View, None, sql);
+            }
+        }
+        let restored: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();
+        for table in tables {
+            for constraint in &table.constraints {
+                let ConstraintKind::Foreign(foreign) = &constraint.kind else { continue };
+                if restored.contains(&foreign.referenced) {
+                    self.constraint(Kind::ForeignKey, table, constraint)?;
+                    let other = catalog.table_by_oid(foreign.referenced);
+                    if let (Some(step), Some(other)) = (self.steps.last_mut(), other) {
+                        step.other = Some((other.schema.to_string(), other.name.to_string()));
+                    }
+                }
+            }
+        }
+        if all {
+            for table in tables {
+                self.triggers(table)?;
+            }
+        }
+        let selected = (!all).then_some(&restored);
+        self.steps.append(&mut comments(&catalog, selected, self.source.dialect));
+        if all && self.source.dialect == Dialect::Verso {
+            self.steps.append(&mut setting_steps(&self.source.settings));
+        }
+        Ok(())
+    }
+
+    /// Where the sequences stand: at least where the snapshot's rows need them, for they are read after it was taken.
+    fn values(&mut self, tables: &[Arc<TableDef>]) -> Result<(), BackupError> {
+        let catalog = Arc::clone(self.source.catalog);
+        for sequence in catalog.sequences() {
+            if sequence.oid.is_system() || is_temporary(&sequence.schema) {
+                continue;
+            }
+            let owner = sequence.owned_by.map(|owner| owner.table);
+            let table = owner.and_then(|owner| tables.iter().find(|table| table.oid == owner));
+            let wanted = match owner {
+                Some(_) => table.is_some(),
+                None => self.source.selection.is_all() || tables.iter().any(|table| uses(table, sequence)),
+            };
+            let (value, called) = self.source.engine.sequence(sequence.object)?.state();
+            if wanted && (called || value != sequence.bounds.start) {
+                let place = literal(&qualified(&sequence.schema, &sequence.name));
+                let sql = format!("SELECT pg_catalog.setval({place}, {value}, {called})");
+                self.add(Kind::Value, table.map(|table| &**table), sql);
+            }
+        }
+        Ok(())
+    }
+
+    fn constraint(
+        &mut self,
+        kind: Kind,
+        table: &TableDef,
+        constraint: &ConstraintDef,
+    ) -> Result<(), BackupError> {
+        let definition = self.ask("pg_get_constraintdef", constraint.oid)?;
+        let sql = format!(
+            "ALTER TABLE {} ADD CONSTRAINT {} {definition}",
+            qualified(&table.schema, &table.name),
+            name(&constraint.name)
+        );
+        self.add(kind, Some(table), sql);
+        Ok(())
+    }
+
+    fn triggers(&mut self, table: &TableDef) -> Result<(), BackupError> {
+        for trigger in &table.triggers {
+            if trigger.action.is_some() && self.source.dialect == Dialect::Postgres {
+                let what = format!("trigger {} of table {}", trigger.name, table.name);
+                return Err(BackupError::Refused(format!(
+                    "{what} has statements in place of a function, which PostgreSQL has not"
+                )));
+            }
+            let sql = self.ask("pg_get_triggerdef", trigger.oid)?;
+            self.add(Kind::Trigger, Some(table), sql);
+            let word = match trigger.enabled {
+                TriggerEnabled::Origin => continue,
+                TriggerEnabled::Disabled => "DISABLE",
+                TriggerEnabled::Replica => "ENABLE REPLICA",
+                TriggerEnabled::Always => "ENABLE ALWAYS",
+            };
+            let place = qualified(&table.schema, &table.name);
+            let sql = format!("ALTER TABLE {place} {word} TRIGGER {}", name(&trigger.name));
+            self.add(Kind::Trigger, Some(table), sql);
+        }
+        Ok(())
+    }
+}
+
+fn is_own(function: &FunctionDef) -> bool {
+    !function.oid.is_system() && !is_temporary(&function.schema)
+}
+
+/// The sequences that columns of a table own.
+fn owned<'c>(
+    catalog: &'c CatalogSnapshot,
+    table: &TableDef,
+) -> impl Iterator<Item = &'c Arc<SequenceDef>> + use<'c> {
+    let table = table.oid;
+    catalog.sequences().filter(move |sequence| sequence.owned_by.is_some_and(|owner| owner.table == table))
+}
+
+fn owning_column<'t>(table: &'t TableDef, sequence: &SequenceDef) -> Option<&'t ColumnDef> {
+    let owner = sequence.owned_by?;
+    table.column_with_id(owner.column).map(|at| &table.columns[at])
+}
+
+/// Whether a default of the table may take numbers from a sequence.
+fn uses(table: &TableDef, sequence: &SequenceDef) -> bool {
+    let defaults = || table.columns.iter().filter_map(|column| column.default.as_deref());
+    defaults().any(|default| default.contains(&*sequence.name))
+}

@@ -1,0 +1,208 @@
+//! Parts of statements: names, tables, sequences, roles, comments, settings.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use verso_catalog::snapshot::PG_CATALOG;
+use verso_catalog::{
+    CatalogSnapshot, ColumnDef, ConstraintKind, FunctionDef, OWNER, Oid, Relation, RelationId, Role,
+    SequenceBounds, TableDef, is_temporary,
+};
+use verso_exec::functions::quote_ident;
+use verso_types::{Identity, SqlType, TimeZone, Value, format_text};
+
+use super::{Dialect, owned};
+use crate::archive::contents::{Kind, Step};
+
+/// A name, quoted if it must be.
+pub(super) fn name(name: &str) -> String {
+    quote_ident(name)
+}
+
+/// A name with its schema.
+pub(super) fn qualified(schema: &str, name: &str) -> String {
+    format!("{}.{}", quote_ident(schema), quote_ident(name))
+}
+
+/// A text as SQL.
+pub(super) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn step(kind: Kind, sql: String) -> Step {
+    Step { kind, table: None, other: None, sql }
+}
+
+/// ` AS integer START WITH 1 …`, without the type where it follows from the column.
+pub(super) fn bounds(bounds: &SequenceBounds, with_type: bool) -> String {
+    let SequenceBounds { ty, start, increment, min, max, cycle } = bounds;
+    let ty = if with_type { format!(" AS {ty}") } else { String::new() };
+    let cycle = if *cycle { " CYCLE" } else { "" };
+    format!("{ty} START WITH {start} INCREMENT BY {increment} MINVALUE {min} MAXVALUE {max}{cycle}")
+}
+
+/// Whether a column's default is set once the sequences of columns are there.
+pub(super) fn default_comes_later(column: &ColumnDef) -> bool {
+    let plain = column.identity.is_none() && !column.generated;
+    plain && column.default.as_deref().is_some_and(|default| default.contains("nextval"))
+}
+
+/// CREATE TABLE: columns, defaults, NOT NULL and CHECK; keys come when the rows are there.
+pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: Dialect) -> String {
+    let mut parts: Vec<String> =
+        table.columns.iter().map(|column| column_text(catalog, table, column)).collect();
+    for constraint in &table.constraints {
+        if let ConstraintKind::Check { expression } = &constraint.kind {
+            parts.push(format!("CONSTRAINT {} CHECK ({expression})", name(&constraint.name)));
+        }
+    }
+    let mut text = format!("CREATE TABLE {} (", qualified(&table.schema, &table.name));
+    text.push_str(if parts.is_empty() { "" } else { "\n    " });
+    text.push_str(&parts.join(",\n    "));
+    text.push_str(if parts.is_empty() { ")" } else { "\n)" });
+    let known = |option: &str| {
+        dialect == Dialect::Verso || option == "fillfactor" || option.starts_with("autovacuum")
+    };
+    let options: Vec<String> = table
+        .options
+        .given
+        .iter()
+        .filter(|(option, _)| known(option))
+        .map(|(option, value)| format!("{} = {}", name(option), literal(value)))
+        .collect();
+    if !options.is_empty() {
+        text.push_str(&format!(" WITH ({})", options.join(", ")));
+    }
+    text
+}
+
+fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) -> String {
+    let mut text = format!("{} {}", name(&column.name), column.ty);
+    if let Some(identity) = column.identity {
+        let always = if identity == Identity::Always { "ALWAYS" } else { "BY DEFAULT" };
+        text.push_str(&format!(" GENERATED {always} AS IDENTITY"));
+        let is_its = |sequence: &&Arc<verso_catalog::definition::SequenceDef>| {
+            sequence.owned_by.is_some_and(|owner| owner.column == column.id)
+        };
+        if let Some(sequence) = owned(catalog, table).find(is_its) {
+            let place = qualified(&sequence.schema, &sequence.name);
+            text.push_str(&format!(" (SEQUENCE NAME {place}{})", bounds(&sequence.bounds, false)));
+        }
+    } else if column.generated {
+        let expression = column.default.as_deref().unwrap_or("NULL");
+        text.push_str(&format!(" GENERATED ALWAYS AS ({expression}) STORED"));
+    } else if let Some(default) = column.default.as_deref().filter(|_| !default_comes_later(column)) {
+        text.push_str(&format!(" DEFAULT {default}"));
+    }
+    if column.not_null {
+        text.push_str(" NOT NULL");
+    }
+    text
+}
+
+/// Roles; the owner of every database is there already and may have got a password.
+pub(super) fn role_steps(roles: &[Role]) -> Vec<Step> {
+    let text = |role: &Role| {
+        let word = |on: bool, word: &str| if on { word.to_owned() } else { format!("NO{word}") };
+        let mut text = format!(
+            "{} ROLE {} {} {} {}",
+            if &*role.name == OWNER { "ALTER" } else { "CREATE" },
+            name(&role.name),
+            word(role.superuser, "SUPERUSER"),
+            word(role.create_role, "CREATEROLE"),
+            word(role.login, "LOGIN")
+        );
+        if let Some(password) = &role.password {
+            text.push_str(&format!(" PASSWORD {}", literal(password)));
+        }
+        if let Some(until) = role.valid_until {
+            let mut shown = String::new();
+            format_text(&Value::Timestamptz(until), &SqlType::Timestamptz, &TimeZone::UTC, &mut shown);
+            text.push_str(&format!(" VALID UNTIL {}", literal(&shown)));
+        }
+        text
+    };
+    let plain = |role: &&Role| &*role.name != OWNER || role.password.is_some() || role.valid_until.is_some();
+    roles.iter().filter(plain).map(|role| step(Kind::Role, text(role))).collect()
+}
+
+/// Settings of the database.
+pub(super) fn setting_steps(settings: &[(String, String)]) -> Vec<Step> {
+    let own = |(setting, _): &&(String, String)| !setting.starts_with("verso.");
+    let text =
+        |(setting, value): &(String, String)| format!("ALTER DATABASE SET {setting} = {}", literal(value));
+    settings.iter().filter(own).map(|setting| step(Kind::Setting, text(setting))).collect()
+}
+
+/// COMMENT ON; of these tables only, if some were chosen.
+pub(super) fn comments(
+    catalog: &CatalogSnapshot,
+    only: Option<&HashSet<Oid>>,
+    dialect: Dialect,
+) -> Vec<Step> {
+    let mut all: Vec<_> = catalog.comments().collect();
+    all.sort_by_key(|(key, _)| **key);
+    let mut steps = Vec::new();
+    for ((class, object, column), text) in all {
+        let Some(target) = commented(catalog, only, dialect, (*class, *object, *column)) else { continue };
+        steps.push(step(Kind::Comment, format!("COMMENT ON {target} IS {}", literal(text))));
+    }
+    steps
+}
+
+/// What a comment is on; none for what is not restored.
+fn commented(
+    catalog: &CatalogSnapshot,
+    only: Option<&HashSet<Oid>>,
+    dialect: Dialect,
+    (class, object, column): (Oid, Oid, i32),
+) -> Option<String> {
+    let is = |relation: &str| RelationId::find(PG_CATALOG, relation).is_some_and(|it| it.get().oid == class);
+    let of_table = |table: Oid| only.is_none_or(|only| only.contains(&table));
+    if is("pg_class") {
+        let relation = catalog.relation_by_oid(object)?;
+        if is_temporary(relation.schema()) {
+            return None;
+        }
+        let (word, columns, table): (_, &[ColumnDef], _) = match relation {
+            Relation::Table(table) => ("TABLE", &table.columns, Some(table.oid)),
+            Relation::View(view) => ("VIEW", &view.columns, None),
+            Relation::Sequence(sequence) => ("SEQUENCE", &[], sequence.owned_by.map(|owner| owner.table)),
+            Relation::Index(index) => ("INDEX", &[], Some(index.table)),
+        };
+        if !table.map_or(only.is_none(), of_table) {
+            return None;
+        }
+        let place = qualified(relation.schema(), relation.name());
+        if column == 0 {
+            return Some(format!("{word} {place}"));
+        }
+        let column = columns.iter().find(|known| i32::from(known.id) == column)?;
+        return Some(format!("COLUMN {place}.{}", name(&column.name)));
+    }
+    if is("pg_constraint") {
+        let mut tables = catalog.tables().filter(|table| of_table(table.oid));
+        return tables.find_map(|table| {
+            let constraint = table.constraints.iter().find(|constraint| constraint.oid == object)?;
+            let place = qualified(&table.schema, &table.name);
+            Some(format!("CONSTRAINT {} ON {place}", name(&constraint.name)))
+        });
+    }
+    if only.is_some() {
+        return None;
+    }
+    if is("pg_namespace") {
+        let schema = catalog.schemas().find(|schema| schema.oid == object)?;
+        return Some(format!("SCHEMA {}", name(&schema.name)));
+    }
+    if is("pg_proc") {
+        let function: &FunctionDef = catalog.all_functions().find(|function| function.oid == object)?;
+        let procedure = function.procedure().is_some() && dialect == Dialect::Postgres;
+        let word = if procedure { "PROCEDURE" } else { "FUNCTION" };
+        let types: Vec<String> =
+            function.args.iter().map(|arg| arg.ty.without_modifiers().to_string()).collect();
+        let place = qualified(&function.schema, &function.name);
+        return Some(format!("{word} {place}({})", types.join(", ")));
+    }
+    None
+}

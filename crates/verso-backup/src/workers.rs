@@ -1,0 +1,71 @@
+//! Threads that share a list of work.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use verso_env::Env;
+use verso_env::sync::Mutex;
+
+use crate::error::BackupError;
+use crate::job::Job;
+
+/// What a worker asks whether it shall go on.
+pub(crate) struct Team {
+    pub job: Arc<Job>,
+    failed: AtomicBool,
+    /// The first error.
+    error: Mutex<Option<BackupError>>,
+}
+
+impl Team {
+    /// # Errors
+    /// `Cancelled` when the job is to end, or another worker has failed.
+    pub fn check(&self) -> Result<(), BackupError> {
+        if self.failed.load(Ordering::Acquire) { Err(BackupError::Cancelled) } else { self.job.check() }
+    }
+
+    fn fail(&self, error: BackupError) {
+        let mut first = self.error.lock();
+        if first.is_none() {
+            *first = Some(error);
+        }
+        self.failed.store(true, Ordering::Release);
+    }
+}
+
+/// Runs `work` on so many threads, this one among them, until all have ended.
+///
+/// # Errors
+/// The first of theirs; the others stop then.
+pub(crate) fn run(
+    env: &Env,
+    job: &Arc<Job>,
+    count: usize,
+    work: impl Fn(&Team) -> Result<(), BackupError> + Send + Sync + 'static,
+) -> Result<(), BackupError> {
+    let team = Team { job: Arc::clone(job), failed: AtomicBool::new(false), error: Mutex::new(None) };
+    let (team, work) = (Arc::new(team), Arc::new(work));
+    let mut threads = Vec::new();
+    for number in 1..count.max(1) {
+        let (team, work) = (Arc::clone(&team), Arc::clone(&work));
+        let body = move || {
+            if let Err(error) = work(&team) {
+                team.fail(error);
+            }
+        };
+        match env.threads.try_spawn(&format!("verso-backup-{number}"), Box::new(body)) {
+            Ok(thread) => threads.push(thread),
+            Err(_) => break, // fewer do it, too
+        }
+    }
+    if let Err(error) = work(&team) {
+        team.fail(error);
+    }
+    for thread in threads {
+        if let Err(panic) = thread.join() {
+            team.fail(BackupError::Refused(panic.to_string()));
+        }
+    }
+    let error = team.error.lock().take();
+    error.map_or(Ok(()), Err)
+}

@@ -1,0 +1,107 @@
+//! Backups and restores that do not come to their end.
+
+use std::sync::{Arc, OnceLock};
+
+use verso_backup::{BackupError, BackupOptions, Event, Job, RestoreOptions, backup_to_file};
+use versodb::{Database, Options};
+
+use crate::world::{archive, database, open, restore, restore_as};
+
+const SCRIPT: &str = "CREATE TABLE t (id integer PRIMARY KEY, v text);
+    INSERT INTO t SELECT n, 'v' || n FROM generate_series(1, 20000) AS s(n); CREATE INDEX ON t (v)";
+
+/// A job that cancels itself at an event.
+fn cancelled_at(at: fn(&Event<'_>) -> bool) -> Arc<Job> {
+    let own: Arc<OnceLock<std::sync::Weak<Job>>> = Arc::default();
+    let known = Arc::clone(&own);
+    let job = Arc::new(Job::new(move |event| {
+        if at(event) {
+            known.get().and_then(std::sync::Weak::upgrade).unwrap().cancel();
+        }
+    }));
+    own.set(Arc::downgrade(&job)).unwrap();
+    job
+}
+
+fn names(folder: &tempfile::TempDir) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|file| file.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_cancelled_backup_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = database(&folder.path().join("a.verso"), SCRIPT);
+    let before = names(&folder);
+    let job = cancelled_at(|event| matches!(event, Event::Rows { .. }));
+    let path = folder.path().join("a.backup");
+    let error = backup_to_file(&saved, &path, false, &BackupOptions::default(), &job).unwrap_err();
+    assert!(matches!(error, BackupError::Cancelled), "{error}");
+    assert_eq!(names(&folder), before);
+    backup_to_file(&saved, &path, false, &BackupOptions::default(), &Arc::default()).unwrap();
+    let error = backup_to_file(&saved, &path, false, &BackupOptions::default(), &Arc::default()).unwrap_err();
+    assert!(error.to_string().contains("--replace"), "{error}");
+    backup_to_file(&saved, &path, true, &BackupOptions::default(), &Arc::default()).unwrap();
+}
+
+#[test]
+fn a_cancelled_restore_leaves_no_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = database(&folder.path().join("a.verso"), SCRIPT);
+    let bytes = archive(&saved, &BackupOptions::default());
+    saved.close().unwrap();
+    let before = names(&folder);
+    let path = folder.path().join("b.verso");
+    let moments: [fn(&Event<'_>) -> bool; 3] = [
+        |event| matches!(event, Event::Rows { .. }),
+        |event| matches!(event, Event::Statement(sql) if sql.contains("PRIMARY KEY")),
+        |event| matches!(event, Event::Phase { name: "triggers", .. }),
+    ];
+    for moment in moments {
+        let job = cancelled_at(moment);
+        let error = restore_as(&bytes, &path, &RestoreOptions::default(), &job).unwrap_err();
+        assert!(matches!(error, BackupError::Cancelled), "{error}");
+        assert_eq!(names(&folder), before);
+    }
+}
+
+#[test]
+fn a_restore_that_was_killed_leaves_a_database_that_says_so_and_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = database(&folder.path().join("a.verso"), SCRIPT);
+    let bytes = archive(&saved, &BackupOptions::default());
+    let path = folder.path().join("b.verso");
+    // As a killed process leaves it: made, and nothing more.
+    let killed = Database::create(&path, Options::new().unfinished(true)).unwrap();
+    killed.connect().unwrap().execute("CREATE TABLE half (x integer)").unwrap();
+    assert!(killed.is_unfinished().unwrap());
+    killed.close().unwrap();
+    let error = Database::open(&path, Options::new()).unwrap_err();
+    assert_eq!(error.sqlstate, "55000");
+    assert!(error.message.ends_with("is unfinished"), "{error}");
+    restore(&bytes, &path, &RestoreOptions::default()).unwrap();
+    let copy = open(&path);
+    assert!(!copy.is_unfinished().unwrap());
+    let mut connection = copy.connect().unwrap();
+    assert_eq!(crate::world::answer(&mut connection, "SELECT count(*) FROM t"), "20000");
+    assert_eq!(connection.query("SELECT * FROM half").unwrap_err().sqlstate, "42P01");
+}
+
+#[test]
+fn a_statement_that_fails_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "CREATE TABLE p (id integer PRIMARY KEY); CREATE TABLE c (p integer REFERENCES p);
+        INSERT INTO p VALUES (1); INSERT INTO c VALUES (1); SET session_replication_role = replica; DELETE FROM p";
+    let path = folder.path().join("a.verso");
+    let saved = Database::create(&path, Options::new()).unwrap();
+    if saved.connect().unwrap().execute(script).is_err() {
+        return; // foreign keys cannot be broken: then there is nothing to find
+    }
+    let bytes = archive(&saved, &BackupOptions::default());
+    let error = restore(&bytes, &folder.path().join("b.verso"), &RestoreOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("ADD CONSTRAINT c_p_fkey FOREIGN KEY"), "{error}");
+}

@@ -1,0 +1,101 @@
+//! Only some tables, only definitions, only rows.
+
+use verso_backup::{BackupError, BackupOptions, RestoreOptions};
+
+use crate::world::{answer, archive, database, open, restore};
+
+const SCRIPT: &str = "CREATE SCHEMA s; CREATE TABLE s.a (id serial PRIMARY KEY, v text UNIQUE);
+    CREATE TABLE b (id integer PRIMARY KEY, a integer REFERENCES s.a, n integer CHECK (n > 0), q numeric(8,2) DEFAULT 1.5,
+      twice integer GENERATED ALWAYS AS (n * 2) STORED);
+    INSERT INTO s.a (v) VALUES ('x'), ('y'), ('z'); INSERT INTO b VALUES (1, 2, 3, DEFAULT), (2, NULL, 4, 0.25);
+    CREATE VIEW v AS SELECT * FROM b";
+
+fn tables(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn one_table_is_saved_or_restored_with_what_belongs_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = database(&folder.path().join("saved.verso"), SCRIPT);
+    let one = BackupOptions { tables: tables(&["s.a"]), ..BackupOptions::default() };
+    let chosen = RestoreOptions { tables: tables(&["a"]), ..RestoreOptions::default() };
+    let (all, only) = (archive(&saved, &BackupOptions::default()), archive(&saved, &one));
+    for (name, bytes, options) in [("1", &only, RestoreOptions::default()), ("2", &all, chosen)] {
+        let path = folder.path().join(name);
+        restore(bytes, &path, &options).unwrap();
+        let copy = open(&path);
+        let mut connection = copy.connect().unwrap();
+        connection.execute("INSERT INTO s.a (v) VALUES ('new')").unwrap();
+        assert_eq!(answer(&mut connection, "SELECT id, v FROM s.a ORDER BY id"), "1|x\n2|y\n3|z\n4|new");
+        assert_eq!(connection.query("SELECT * FROM b").unwrap_err().sqlstate, "42P01");
+        assert_eq!(connection.execute("INSERT INTO s.a (v) VALUES ('x')").unwrap_err().sqlstate, "23505");
+    }
+    let missing = BackupOptions { tables: tables(&["s.b"]), ..BackupOptions::default() };
+    let error = verso_backup::backup(&saved, std::io::sink(), &missing, &Default::default()).unwrap_err();
+    assert_eq!(error.to_string(), "there is no table s.b");
+    let missing = RestoreOptions { tables: tables(&["c"]), ..RestoreOptions::default() };
+    let error = restore(&all, &folder.path().join("3"), &missing).unwrap_err();
+    assert_eq!(error.to_string(), "the archive has no table c");
+}
+
+#[test]
+fn definitions_come_without_rows_and_rows_without_definitions() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = database(&folder.path().join("saved.verso"), SCRIPT);
+    let shapes = archive(&saved, &BackupOptions { data: false, ..BackupOptions::default() });
+    let rows = archive(&saved, &BackupOptions { schema: false, ..BackupOptions::default() });
+    let path = folder.path().join("copy.verso");
+    restore(&shapes, &path, &RestoreOptions::default()).unwrap();
+    let count = "SELECT (SELECT count(*) FROM s.a), (SELECT count(*) FROM b), (SELECT count(*) FROM v)";
+    assert_eq!(answer(&mut open(&path).connect().unwrap(), count), "0|0|0");
+    let only_rows = RestoreOptions { schema: false, ..RestoreOptions::default() };
+    // Tables come in the order of their names, so b would be first: its foreign key is not there yet.
+    let a = RestoreOptions { tables: tables(&["s.a"]), ..only_rows.clone() };
+    let error = restore(&rows, &path, &only_rows);
+    let done = match error {
+        Ok(_) => true,
+        Err(BackupError::Sql(error)) => {
+            assert_eq!(error.sqlstate, "23503");
+            false
+        }
+        Err(error) => panic!("{error}"),
+    };
+    if !done {
+        assert_eq!(answer(&mut open(&path).connect().unwrap(), count), "0|0|0", "nothing or everything");
+        restore(&rows, &path, &a).unwrap();
+        restore(&rows, &path, &RestoreOptions { tables: tables(&["b"]), ..only_rows.clone() }).unwrap();
+    }
+    let copy = open(&path);
+    let mut connection = copy.connect().unwrap();
+    assert_eq!(answer(&mut connection, count), "3|2|2");
+    connection.execute("INSERT INTO s.a (v) VALUES ('new')").unwrap();
+    assert_eq!(answer(&mut connection, "SELECT max(id) FROM s.a"), "4", "the sequence went along");
+    drop(connection);
+    copy.close().unwrap();
+    let twice = restore(&rows, &path, &a).unwrap_err();
+    assert!(matches!(&twice, BackupError::Sql(error) if error.sqlstate == "23505"), "{twice}");
+    let error = restore(&rows, &folder.path().join("none.verso"), &only_rows).unwrap_err();
+    assert!(error.to_string().contains("does not exist"), "{error}");
+}
+
+#[test]
+fn a_table_is_restored_into_a_database_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("saved.verso");
+    let saved = database(&path, SCRIPT);
+    let bytes = archive(&saved, &BackupOptions::default());
+    saved.connect().unwrap().execute("DROP TABLE b CASCADE; INSERT INTO s.a (v) VALUES ('later')").unwrap();
+    saved.close().unwrap();
+    let b = RestoreOptions { tables: tables(&["b"]), ..RestoreOptions::default() };
+    restore(&bytes, &path, &b).unwrap();
+    let saved = open(&path);
+    let mut connection = saved.connect().unwrap();
+    assert_eq!(answer(&mut connection, "SELECT * FROM b ORDER BY id"), "1|2|3|1.50|6\n2||4|0.25|8");
+    assert_eq!(connection.execute("INSERT INTO b VALUES (1, 1, 1)").unwrap_err().sqlstate, "23505");
+    assert_eq!(answer(&mut connection, "SELECT count(*) FROM s.a"), "4");
+    drop(connection);
+    saved.close().unwrap();
+    let error = restore(&bytes, &path, &b).unwrap_err();
+    assert!(error.to_string().contains("already exists"), "{error}");
+}

@@ -1,0 +1,133 @@
+//! E4, the experiment of Firebird's parallel maintenance: an index over four million words, backup, restore, sweep, each with
+//! several numbers of workers.
+//!
+//! | figure | |
+//! |---|---|
+//! | `index` | CREATE INDEX on the words of a table with a primary key |
+//! | `backup` | `verso backup` of table, key and index, packed and not |
+//! | `restore` | `verso restore` into a new database: the rows, and keys and indexes, apart |
+//! | `sweep` | SWEEP after an update of all rows that was rolled back |
+//!
+//! Every value that was restored is compared with the formula that made it. What this build does with one worker only is
+//! measured with one.
+
+mod options;
+mod sqlite;
+mod table;
+mod verso;
+mod words;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use verso_env::Env;
+
+use crate::BenchError;
+use crate::child::spawn_task;
+use crate::folder::WorkFolder;
+use crate::results::write_json;
+pub use options::E4Options;
+
+/// What a child process measures.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct E4Task {
+    /// Which engine.
+    e4: Subject,
+    /// Where its files are made.
+    folder: PathBuf,
+    /// Words.
+    rows: u64,
+    /// Numbers of workers.
+    workers: Vec<usize>,
+    /// Bytes of the buffer pool.
+    pool_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+enum Subject {
+    Verso,
+    Sqlite,
+}
+
+/// Seconds by the number of workers.
+type ByWorkers = BTreeMap<usize, f64>;
+
+/// What an engine's process has found.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Found {
+    /// Bytes of the database once it is swept and closed.
+    bytes: u64,
+    load_s: f64,
+    index: ByWorkers,
+    backup: BTreeMap<String, Backup>,
+    restore: BTreeMap<usize, Restore>,
+    sweep: ByWorkers,
+}
+
+/// Backups of one packing.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Backup {
+    #[serde(flatten)]
+    seconds: ByWorkers,
+    bytes: u64,
+}
+
+/// A restore.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Restore {
+    data_s: f64,
+    index_s: f64,
+    s: f64,
+}
+
+/// The whole file.
+#[derive(Debug, Serialize)]
+struct Report {
+    workload: &'static str,
+    rows: u64,
+    version: &'static str,
+    machine: crate::machine::Machine,
+    #[serde(flatten)]
+    verso: Found,
+    peers: BTreeMap<&'static str, Found>,
+}
+
+/// The child's side of a task.
+pub(crate) fn run_task(env: &Env, task: &E4Task) -> Result<serde_json::Value, BenchError> {
+    let found = match task.e4 {
+        Subject::Verso => verso::run(env, task)?,
+        Subject::Sqlite => sqlite::run(env, task)?,
+    };
+    serde_json::to_value(&found).map_err(|error| BenchError::Usage(error.to_string()))
+}
+
+/// Runs the workload and prints its table.
+///
+/// # Errors
+/// What failed, and in which engine; a wrong value in a restored table is an error as well.
+pub fn run(options: &E4Options) -> Result<(), BenchError> {
+    let parent = options.folder.clone().unwrap_or_else(std::env::temp_dir);
+    let work = WorkFolder::create(&parent, false)?;
+    let spawn = |e4: Subject, title: &str| -> Result<Found, BenchError> {
+        let task = E4Task {
+            e4,
+            folder: work.path().to_owned(),
+            rows: options.rows,
+            workers: options.workers.clone(),
+            pool_bytes: options.pool_bytes,
+        };
+        eprintln!("e4: {title}");
+        spawn_task(&task, title)
+    };
+    let report = Report {
+        workload: "e4",
+        rows: options.rows,
+        version: env!("CARGO_PKG_VERSION"),
+        machine: crate::machine::Machine::here(),
+        verso: spawn(Subject::Verso, "verso")?,
+        peers: BTreeMap::from([("sqlite", spawn(Subject::Sqlite, "sqlite")?)]),
+    };
+    println!("{}", table::table(&report));
+    options.json.as_ref().map_or(Ok(()), |path| write_json(&report, path))
+}

@@ -1,0 +1,251 @@
+//! `verso backup` and `verso restore`: options, progress, Ctrl-C.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use verso_backup::{
+    BackupError, BackupOptions, BackupReport, Event, Job, RestoreOptions, RestoreReport, backup,
+    backup_to_file, reader, restore, script, script_to_file, verify,
+};
+use verso_env::sync::Mutex;
+use verso_env::{Env, OpenMode, VfsFile};
+use versodb::Database;
+
+use crate::args::{BackupArguments, BackupFormat, PageArguments, RestoreArguments, WatchArguments};
+use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
+
+/// 128 + SIGINT.
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// `verso backup`.
+pub fn run_backup(arguments: &BackupArguments) -> ExitCode {
+    let done = watched(&arguments.watch, |job| {
+        if arguments.server.is_some() {
+            let text = "a backup over a server is not supported; run verso backup where the database is";
+            return Err(BackupError::Refused(text.to_owned()));
+        }
+        let (Some(database), Some(file)) = (&arguments.database, &arguments.file) else {
+            return Err(BackupError::Refused("DATABASE and FILE are wanted".to_owned()));
+        };
+        let mut open = options(&pages(arguments.pool_bytes));
+        if arguments.no_gc {
+            open = open.auto_backout(false).sweep_interval(0);
+        }
+        let database = Database::open(database, open)?;
+        let wanted = BackupOptions {
+            workers: workers(arguments.parallel),
+            compression: arguments.compress.unwrap_or_default(),
+            tables: arguments.table.clone(),
+            schema: !arguments.data_only,
+            data: !arguments.schema_only,
+        };
+        let (pipe, replace) = (file == Path::new("-"), arguments.replace);
+        let done = match (arguments.format, pipe) {
+            (BackupFormat::Archive, true) => backup(&database, std::io::stdout(), &wanted, job),
+            (BackupFormat::Archive, false) => backup_to_file(&database, file, replace, &wanted, job),
+            (BackupFormat::Sql, true) => script(&database, std::io::stdout().lock(), &wanted, job),
+            (BackupFormat::Sql, false) => script_to_file(&database, file, replace, &wanted, job),
+        };
+        database.close()?;
+        done
+    });
+    finish(done, |BackupReport { tables, rows, bytes }, seconds| {
+        format!("{tables} tables, {rows} rows, {bytes} bytes, {seconds:.3} s")
+    })
+}
+
+/// `verso restore`.
+pub fn run_restore(arguments: &RestoreArguments) -> ExitCode {
+    let done = watched(&arguments.watch, |job| {
+        let env = Env::real();
+        let input: Box<dyn Read + Send> = if arguments.file == Path::new("-") {
+            Box::new(std::io::stdin())
+        } else {
+            let (input, bytes) = reader(&env, &arguments.file)?;
+            job.bytes_are(bytes);
+            input
+        };
+        let workers = workers(arguments.parallel);
+        if arguments.verify {
+            return verify(&env, input, workers, job);
+        }
+        let Some(database) = &arguments.database else {
+            return Err(BackupError::Refused("DATABASE is wanted, or --verify".to_owned()));
+        };
+        let mut open = options(&pages(arguments.pool_bytes));
+        if let Some(bytes) = arguments.page_size {
+            open = open.page_size(bytes);
+        }
+        let wanted = RestoreOptions {
+            workers,
+            tables: arguments.table.clone(),
+            schema: !arguments.data_only,
+            data: !arguments.schema_only,
+            database: open,
+        };
+        restore(input, database, &wanted, job)
+    });
+    finish(done, |RestoreReport { tables, rows, bytes, data_s, index_s }, seconds| {
+        format!(
+            "{tables} tables, {rows} rows, {bytes} bytes, {seconds:.3} s: rows {data_s:.3} s, keys and indexes {index_s:.3} s"
+        )
+    })
+}
+
+fn pages(pool_bytes: Option<u64>) -> PageArguments {
+    PageArguments { page_size: None, pool_bytes, open_damaged_log: false }
+}
+
+/// As many as were asked for, or as the machine has processors.
+fn workers(wanted: Option<usize>) -> usize {
+    wanted.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).clamp(1, 64)
+}
+
+/// Runs a job that is shown and logged, and that Ctrl-C ends; with the seconds that it took.
+fn watched<T>(
+    watch: &WatchArguments,
+    work: impl FnOnce(&Arc<Job>) -> Result<T, BackupError>,
+) -> Result<(T, f64), BackupError> {
+    let clock = Env::real().clock;
+    let start = clock.monotonic_nanos();
+    let shown = Shown::new(watch)?;
+    let job = Arc::new(Job::new(move |event| shown.show(event)));
+    let cancelled = Arc::clone(&job);
+    if let Err(error) = ctrlc::set_handler(move || cancelled.cancel()) {
+        eprintln!("verso: warning: Ctrl-C leaves an unfinished file: {error}");
+    }
+    let done = work(&job);
+    job.ended();
+    done.map(|done| (done, (clock.monotonic_nanos() - start) as f64 / 1e9))
+}
+
+fn finish<T>(done: Result<(T, f64), BackupError>, text: impl FnOnce(T, f64) -> String) -> ExitCode {
+    match done {
+        // Standard output may be the archive.
+        Ok((report, seconds)) => {
+            eprintln!("{}", text(report, seconds));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let hint = match &error {
+                BackupError::Sql(error) | BackupError::Statement { error, .. } => error.hint.clone(),
+                _ => None,
+            };
+            eprintln!("verso: error: {error}");
+            if let Some(hint) = hint {
+                eprintln!("verso: hint: {hint}");
+            }
+            ExitCode::from(match error {
+                BackupError::Cancelled => EXIT_INTERRUPTED,
+                BackupError::Damaged { .. } => EXIT_SCRIPT,
+                _ => EXIT_USAGE,
+            })
+        }
+    }
+}
+
+/// The bar in the terminal, and the log.
+struct Shown {
+    bar: ProgressBar,
+    verbose: bool,
+    log: Option<Mutex<(Arc<dyn VfsFile>, u64)>>,
+    /// A line for every so many rows of a table.
+    interval: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Bytes of the archive that is read.
+    bytes: u64,
+    /// The table of the last rows, its rows so far, and how many of them were told.
+    table: (String, u64, u64),
+}
+
+impl Shown {
+    fn new(watch: &WatchArguments) -> Result<Shown, BackupError> {
+        let log = watch.log.as_ref().map(|path| {
+            let mode = OpenMode { truncate: true, ..OpenMode::CREATE };
+            let file = Env::real().vfs.open(path, mode);
+            file.map(|file| Mutex::new((file, 0)))
+                .map_err(|error| BackupError::Io { what: path.display().to_string(), error })
+        });
+        Ok(Shown {
+            bar: ProgressBar::new(0),
+            verbose: watch.verbose,
+            log: log.transpose()?,
+            interval: watch.verbint.max(1),
+            state: Mutex::default(),
+        })
+    }
+
+    fn show(&self, event: &Event<'_>) {
+        match *event {
+            Event::Bytes(bytes) => self.state.lock().bytes = bytes,
+            Event::Phase { name, total } => {
+                let bytes = self.state.lock().bytes;
+                // Chunks tell bytes, of which only a file says how many there are.
+                let total = if total == 0 { bytes } else { total };
+                let template = if total > 0 {
+                    format!("{name} {{bar:40}} {{percent:>3}} % {{elapsed}} {{eta}}")
+                } else {
+                    format!("{name} {{spinner}} {{pos}} {{elapsed}}")
+                };
+                if let Ok(style) = ProgressStyle::with_template(&template) {
+                    self.bar.set_style(style);
+                }
+                self.bar.reset();
+                self.bar.set_length(total);
+                self.line(&format!("{name}: begins"));
+            }
+            Event::Done(units) => self.bar.inc(units),
+            Event::Statement(sql) => self.line(sql),
+            Event::Rows { table, rows, .. } => self.rows(table, rows),
+            Event::Ended => {
+                self.rows("", 0);
+                self.bar.finish_and_clear();
+            }
+        }
+    }
+
+    fn rows(&self, table: &str, rows: u64) {
+        if !self.verbose && self.log.is_none() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let (known, count, told) = &mut state.table;
+        let mut lines = Vec::new();
+        if known != table {
+            if !known.is_empty() && told != count {
+                lines.push(format!("{known}: {count} rows"));
+            }
+            (*known, *count, *told) = (table.to_owned(), 0, 0);
+        }
+        *count += rows;
+        if *count - *told >= self.interval {
+            lines.push(format!("{known}: {count} rows"));
+            *told = *count;
+        }
+        drop(state);
+        lines.iter().for_each(|line| self.line(line));
+    }
+
+    fn line(&self, line: &str) {
+        if self.verbose {
+            self.bar.suspend(|| {
+                // Whoever closed it does not want it.
+                let _ = writeln!(std::io::stderr(), "{line}");
+            });
+        }
+        if let Some(log) = &self.log {
+            let mut log = log.lock();
+            let bytes = format!("{line}\n");
+            if log.0.write_at(bytes.as_bytes(), log.1).is_ok() {
+                log.1 += bytes.len() as u64;
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `verso backup` and `verso restore`.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::world::World;
+
+fn shop() -> World {
+    let world = World::new();
+    world.sql(
+        "a.verso",
+        "CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t SELECT n, 'v' || n FROM generate_series(1, 3000) AS s(n);",
+    );
+    world
+}
+
+#[test]
+fn the_commands_of_the_guide_run_as_they_stand() {
+    let guide = include_str!("../../../../docs/guide/backup.md");
+    let world = World::new();
+    let binary = Path::new(env!("CARGO_BIN_EXE_verso")).parent().expect("a folder");
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+    let mut printed = String::new();
+    let blocks: Vec<&str> =
+        guide.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 4);
+    for block in blocks {
+        let output = Command::new("sh")
+            .args(["-e", "-c", block])
+            .env("PATH", &path)
+            .current_dir(world.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("sh starts");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{block}\n{text}\n{}", String::from_utf8_lossy(&output.stderr));
+        printed.push_str(&text);
+    }
+    assert_eq!(printed.matches("  1 | tea  |  3.50").count(), 2, "{printed}");
+    assert!(printed.contains("     2\n"), "{printed}");
+    let log = std::fs::read_to_string(world.path().join("backup.log")).expect("a log");
+    assert!(log.contains("public.item: 2 rows"), "{log}");
+    assert!(world.sql("piped.verso", "SELECT count(*) FROM item").contains("     2\n"));
+}
+
+#[test]
+fn options_say_what_is_saved_and_told() {
+    let world = shop();
+    let run =
+        world.verso(&["backup", "a.verso", "a.backup", "--verbose", "--verbint", "1000", "--parallel", "1"]);
+    assert_eq!((run.code, run.out.as_str()), (0, ""), "{run:?}");
+    assert!(run.err.contains("data: begins") && run.err.contains("public.t: 3000 rows"), "{run:?}");
+    assert!(run.err.contains("1 tables, 3000 rows, "), "{run:?}");
+    let again = world.verso(&["backup", "a.verso", "a.backup"]);
+    assert_eq!(again.code, 1, "{again:?}");
+    assert!(again.err.contains("--replace"), "{again:?}");
+    for (how, code) in
+        [("--compress", 0), ("--compress=none", 0), ("--compress=zstd:1", 0), ("--compress=gzip", 1)]
+    {
+        let run = world.verso(&["backup", "a.verso", "b.backup", "--replace", how]);
+        assert_eq!(run.code, code, "{run:?}");
+    }
+    let run = world.verso(&["backup", "a.verso", "c.backup", "--schema-only", "--no-gc"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let run = world.verso(&["restore", "c.backup", "c.verso", "--page-size", "4096"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(world.sql("c.verso", "SELECT count(*) FROM t").contains("     0\n"));
+    let run = world.verso(&["restore", "a.backup", "c.verso", "--data-only"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(world.sql("c.verso", "SELECT count(*) FROM t").contains("  3000\n"));
+    let run = world.verso(&["backup", "--server", "localhost:5432"]);
+    assert!(run.code == 1 && run.err.contains("not supported"), "{run:?}");
+    let run = world.verso(&["restore", "a.backup"]);
+    assert_eq!(run.code, 1, "{run:?}");
+}
+
+#[test]
+fn a_damaged_archive_has_an_exit_code_of_its_own() {
+    let world = shop();
+    assert_eq!(world.verso(&["backup", "a.verso", "a.backup"]).code, 0);
+    let path = world.path().join("a.backup");
+    let mut bytes = std::fs::read(&path).expect("there");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    std::fs::write(&path, &bytes).expect("written");
+    for arguments in [&["restore", "--verify", "a.backup"][..], &["restore", "a.backup", "b.verso"]] {
+        let run = world.verso(arguments);
+        assert_eq!(run.code, 3, "{run:?}");
+        assert!(run.err.contains("the archive is damaged in chunk 1"), "{run:?}");
+    }
+    assert!(!world.path().join("b.verso").exists());
+}
+
+/// A process that ends at the signal that Ctrl-C sends.
+fn interrupted(world: &World, arguments: &[&str], begun: &str) -> (i32, Vec<String>) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_verso"))
+        .args(arguments)
+        .current_dir(world.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let start = Instant::now();
+    while !world.path().join(begun).exists() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");
+    assert!(killed.success());
+    let code = child.wait().expect("it ends").code().unwrap_or(-1);
+    let mut left: Vec<String> = std::fs::read_dir(world.path())
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    left.sort();
+    (code, left)
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_half_done() {
+    let world = World::new();
+    world.sql(
+        "a.verso",
+        "CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t SELECT n, md5(n::text) FROM generate_series(1, 150000) AS s(n); CREATE INDEX ON t (v)",
+    );
+    assert_eq!(world.verso(&["backup", "a.verso", "a.backup"]).code, 0);
+    let (code, left) = interrupted(&world, &["restore", "a.backup", "b.verso"], "b.verso-wal");
+    assert!(code == 130 || code == 0, "{code}");
+    let half = left.iter().any(|name| name.starts_with("b.verso"));
+    assert_eq!(half, code == 0, "{left:?}");
+    let (code, left) =
+        interrupted(&world, &["backup", "a.verso", "b.backup", "--compress=zstd:19"], "b.backup.part");
+    assert!(code == 130 || code == 0, "{code}");
+    assert_eq!(left.iter().any(|name| name == "b.backup"), code == 0, "{left:?}");
+    assert!(!left.iter().any(|name| name.ends_with(".part")), "{left:?}");
+}
