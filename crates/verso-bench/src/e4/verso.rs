@@ -92,7 +92,7 @@ fn has_workers(connection: &mut Connection, workers: usize) -> Result<bool, Benc
 fn is_missing(result: Result<(), Error>) -> Result<bool, BenchError> {
     match result {
         Ok(()) => Ok(false),
-        Err(error) if ["42704", "0A000", "42601", "22023"].contains(&&*error.sqlstate) => Ok(true),
+        Err(error) if ["42704", "0A000", "42601", "22023"].contains(&error.sqlstate) => Ok(true),
         Err(error) => Err(engine(error)),
     }
 }

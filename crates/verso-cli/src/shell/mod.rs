@@ -274,6 +274,7 @@ impl<'w> Shell<'w> {
         let time_zone = open.connection.timezone();
         let sink = ResultSink::new(&mut self.output, self.variables.expanded, place, sql, time_zone);
         // Taken apart and put together: an input may live longer than its loan to the sink.
+        #[expect(clippy::needless_match, reason = "only a new Some shortens the lifetime")]
         let data: Option<&mut dyn Input> = match input {
             Some(input) => Some(input),
             None => None,
