@@ -304,7 +304,6 @@ pub(crate) fn call(name: &str, args: Vec<TypedExpr>) -> TypedExpr {
         ResultType::Columns(_) => SqlType::Record,
         ResultType::SameAs(i) => args[*i].ty.without_modifiers(),
         ResultType::ArrayOf(i) => SqlType::Array(Box::new(args[*i].ty.clone())),
-        ResultType::ArrayOfFixed(element) => SqlType::Array(Box::new(element.clone())),
         ResultType::ElementOf(i) => match &args[*i].ty {
             SqlType::Array(element) => (**element).clone(),
             other => other.clone(),

@@ -222,8 +222,8 @@ macro_rules! over_arrays {
 }
 
 static OTHERS: &[BuiltinFunction] = &[
-    over_arrays!("acldefault" (ty!(Char), SqlType::Oid) -> ResultType::ArrayOfFixed(SqlType::System(SystemType::AclItem))),
-    over_arrays!("current_schemas" (SqlType::Bool) -> ResultType::ArrayOfFixed(SqlType::Name)),
+    over_arrays!("acldefault" (ty!(Char), SqlType::Oid) -> ResultType::FixedArray(SqlType::System(SystemType::AclItem))),
+    over_arrays!("current_schemas" (SqlType::Bool) -> ResultType::FixedArray(SqlType::Name)),
     BuiltinFunction {
         name: "pg_partition_ancestors",
         operator: None,

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use verso_types::{Decimal, SqlType, TypeError, Value};
 
 use super::define::{entry, unexpected};
+use super::templates::ordinal;
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
@@ -252,17 +253,6 @@ impl Template {
 struct Digits {
     negative: bool,
     text: String,
-}
-
-/// `st`, `nd`, `rd`, `th`.
-fn ordinal(digits: &str) -> &'static str {
-    match digits.as_bytes() {
-        [.., b'1', _] => "th",
-        [.., b'1'] => "st",
-        [.., b'2'] => "nd",
-        [.., b'3'] => "rd",
-        _ => "th",
-    }
 }
 
 /// A number on its way into a template.

@@ -54,8 +54,6 @@ pub enum ResultType {
     ElementOf(usize),
     /// An array of the type of argument `i`.
     ArrayOf(usize),
-    /// An array of this type.
-    ArrayOfFixed(SqlType),
     /// Columns of these names and types; a row of them as one value.
     Columns(&'static [(&'static str, SqlType)]),
 }

@@ -95,8 +95,8 @@ struct Fields<'a> {
     zone: &'a str,
 }
 
-/// `st`, `nd`, `rd`, `th`.
-fn ordinal(digits: &str) -> &'static str {
+/// `st`, `nd`, `rd`, `th`: what `TH` adds to a number.
+pub(super) fn ordinal(digits: &str) -> &'static str {
     match digits.as_bytes() {
         [.., b'1', _] => "th",
         [.., b'1'] => "st",

@@ -248,7 +248,6 @@ pub fn result_type(result: &ResultType, args: &[SqlType]) -> SqlType {
             other => other,
         },
         ResultType::ArrayOf(n) => SqlType::Array(Box::new(arg(n).without_modifiers())),
-        ResultType::ArrayOfFixed(element) => SqlType::Array(Box::new(element.clone())),
     }
 }
 
