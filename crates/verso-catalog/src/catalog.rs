@@ -411,6 +411,8 @@ fn read_rows(engine: &Engine, txn: &Txn) -> Result<CatalogRows, CatalogError> {
         rules: store::read(engine, txn)?,
         descriptions: store::read(engine, txn)?,
         statistics: store::read(engine, txn)?,
+        types: store::read(engine, txn)?,
+        labels: store::read(engine, txn)?,
     })
 }
 

@@ -313,6 +313,21 @@ pub struct ViewDef {
     pub options: TableOptions,
 }
 
+/// A type that a user has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeDef {
+    /// Its row in `pg_type`.
+    pub oid: Oid,
+    /// Its array's.
+    pub array: Oid,
+    /// The schema it is in.
+    pub schema: Arc<str>,
+    /// Its name, folded.
+    pub name: Arc<str>,
+    /// The type.
+    pub ty: SqlType,
+}
+
 /// A sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequenceDef {

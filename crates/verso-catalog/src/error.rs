@@ -23,6 +23,8 @@ pub enum ObjectKind {
     Column,
     /// A function; named with its argument types.
     Function,
+    /// A type.
+    Type,
     /// A role.
     Role,
 }
@@ -39,6 +41,7 @@ impl std::fmt::Display for ObjectKind {
             ObjectKind::Constraint => "constraint",
             ObjectKind::Column => "column",
             ObjectKind::Function => "function",
+            ObjectKind::Type => "type",
             ObjectKind::Role => "role",
         })
     }
@@ -200,7 +203,9 @@ impl CatalogError {
 
 fn already_exists(kind: ObjectKind, name: &str) -> String {
     match kind {
-        ObjectKind::Schema | ObjectKind::Role => format!("{kind} \"{name}\" already exists"),
+        ObjectKind::Schema | ObjectKind::Role | ObjectKind::Type => {
+            format!("{kind} \"{name}\" already exists")
+        }
         ObjectKind::Function => {
             let bare = name.split('(').next().unwrap_or(name);
             format!("function \"{bare}\" already exists with same argument types")

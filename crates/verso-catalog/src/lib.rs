@@ -44,18 +44,18 @@ mod versions;
 pub mod view;
 
 pub use catalog::Catalog;
-pub use ddl::{CommentOn, Rewrite};
+pub use ddl::{CommentOn, Rewrite, TypeUses};
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction,
-    SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
+    SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef, Volatility,
 };
 pub use error::{CatalogError, ObjectKind};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
-    NewColumn, NewConstraint, NewConstraintKind, NewFunction, NewIndex, NewSequence, NewTable, NewView,
-    TableChange, TriggersOf,
+    NewColumn, NewConstraint, NewConstraintKind, NewEnum, NewFunction, NewIndex, NewSequence, NewTable,
+    NewView, TableChange, TriggersOf,
 };
 pub use role::{OWNER, Role, RoleChange};
 pub use sequence::{SequenceBounds, SequenceRequest};

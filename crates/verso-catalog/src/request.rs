@@ -247,6 +247,17 @@ pub struct NewView {
     pub options: TableOptions,
 }
 
+/// CREATE TYPE … AS ENUM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEnum {
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The type's name.
+    pub name: Arc<str>,
+    /// Its labels in their order.
+    pub labels: Vec<Arc<str>>,
+}
+
 /// CREATE SEQUENCE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSequence {

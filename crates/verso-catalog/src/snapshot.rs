@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! snapshot ─► schema ─► relations  name ─► table | sequence | index     (one name space, as in PostgreSQL)
-//!                   └─► functions  name ─► overloads
+//!                   ├─► functions  name ─► overloads
+//!                   └─► types      name ─► type
 //! ```
 //!
 //! N1. Names are stored folded and compared byte by byte; folding is the parser's business.
@@ -14,8 +15,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use verso_storage::Engine;
+use verso_types::{NamedType, SqlType};
 
-use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, ViewDef};
+use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::ObjectKind;
 use crate::path::{PG_TEMP, SearchPath, WantedPath};
 use crate::relations::{INFORMATION_SCHEMA, RelationId};
@@ -104,6 +106,7 @@ struct Schema {
     definition: Arc<SchemaDef>,
     relations: BTreeMap<Arc<str>, Relation>,
     functions: BTreeMap<Arc<str>, Vec<Arc<FunctionDef>>>,
+    types: BTreeMap<Arc<str>, Arc<TypeDef>>,
 }
 
 /// Every definition that one version of the catalog has, seen along a search path.
@@ -120,6 +123,8 @@ pub struct CatalogSnapshot {
 struct Contents {
     schemas: BTreeMap<Arc<str>, Schema>,
     relations_by_oid: HashMap<Oid, Relation>,
+    /// Users' types, also by the number of their arrays.
+    types_by_oid: HashMap<Oid, Arc<TypeDef>>,
     /// By catalog, object and column.
     comments: HashMap<(Oid, Oid, i32), Arc<str>>,
     /// By table.
@@ -264,6 +269,52 @@ impl CatalogSnapshot {
         self.all_functions().find(|function| function.oid == oid)
     }
 
+    /// The user's type of that name.
+    pub fn type_named(&self, schema: Option<&str>, name: &str) -> Option<&Arc<TypeDef>> {
+        self.path(schema).find_map(|schema| schema.types.get(name))
+    }
+
+    /// The user's type with that row in `pg_type`, or whose array has it.
+    pub fn user_type(&self, oid: Oid) -> Option<&Arc<TypeDef>> {
+        self.contents.types_by_oid.get(&oid)
+    }
+
+    /// The type with that row in `pg_type`: one of the system's or of a user's, or an array of one.
+    pub fn type_by_oid(&self, oid: u32, typmod: i32) -> Option<SqlType> {
+        SqlType::from_pg_oid(oid, typmod).or_else(|| {
+            let known = self.user_type(Oid(oid))?;
+            Some(match known.oid.0 == oid {
+                true => known.ty.clone(),
+                false => SqlType::Array(Box::new(known.ty.clone())),
+            })
+        })
+    }
+
+    /// Every type that a user has made, by schema and name.
+    pub fn types(&self) -> impl Iterator<Item = &Arc<TypeDef>> {
+        self.contents.schemas.values().flat_map(|schema| schema.types.values())
+    }
+
+    /// Whether the type is what its name means without a schema.
+    pub fn is_visible_type(&self, ty: &TypeDef) -> bool {
+        self.type_named(None, &ty.name).is_some_and(|found| found.oid == ty.oid)
+    }
+
+    /// A type with what users' types the names in it mean, the system's as they are; the name that means nothing.
+    ///
+    /// # Errors
+    /// The name.
+    pub fn resolve_type(&self, ty: &SqlType) -> Result<SqlType, Arc<NamedType>> {
+        match ty {
+            SqlType::Named(named) => match self.type_named(named.schema.as_deref(), &named.name) {
+                Some(known) => Ok(known.ty.clone()),
+                None => Err(Arc::clone(named)),
+            },
+            SqlType::Array(element) => Ok(SqlType::Array(Box::new(self.resolve_type(element)?))),
+            known => Ok(known.clone()),
+        }
+    }
+
     /// The relation with that row in `pg_class`.
     pub fn relation_by_oid(&self, oid: Oid) -> Option<&Relation> {
         self.contents.relations_by_oid.get(&oid)
@@ -384,6 +435,7 @@ impl SnapshotBuilder {
             definition: Arc::clone(&definition),
             relations: BTreeMap::new(),
             functions: BTreeMap::new(),
+            types: BTreeMap::new(),
         };
         self.contents.schemas.insert(Arc::clone(&definition.name), schema);
         self
@@ -429,6 +481,18 @@ impl SnapshotBuilder {
         if let Some(kept) = Arc::get_mut(kept) {
             kept.add(row);
         }
+    }
+
+    /// Adds a type; its schema must be there.
+    ///
+    /// # Panics
+    /// If the schema was not added before.
+    pub fn add_type(&mut self, ty: impl Into<Arc<TypeDef>>) -> &mut Self {
+        let ty = ty.into();
+        self.contents.types_by_oid.insert(ty.oid, Arc::clone(&ty));
+        self.contents.types_by_oid.insert(ty.array, Arc::clone(&ty));
+        self.schema_mut(&ty.schema).types.insert(Arc::clone(&ty.name), ty);
+        self
     }
 
     /// Adds a function; its schema must be there.

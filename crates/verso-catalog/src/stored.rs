@@ -6,7 +6,7 @@
 //!                  └ place 10: function 16410
 //! ```
 //!
-//! Q1. A relation or function is found by its number, and a relation's columns have the names that they had then. So renaming
+//! Q1. A relation, function or type is found by its number, and a relation's columns have the names that they had then. So renaming
 //!     a table or a column, moving it to another schema or adding a column leaves the query's meaning as it was.
 //! Q2. A name without a note means what the system has under it: a system view, a built-in function.
 //! Q3. Places are characters from the beginning of the text.
@@ -25,6 +25,8 @@ pub struct StoredQuery {
     pub relations: Vec<StoredRelation>,
     /// What the names of users' functions mean: place and function.
     pub functions: Vec<(u32, Oid)>,
+    /// What the names of users' types mean: place and type.
+    pub types: Vec<(u32, Oid)>,
 }
 
 /// A relation that a stored query names.
@@ -55,6 +57,11 @@ impl StoredQuery {
         self.relations.iter().find(|relation| relation.place == place)
     }
 
+    /// The type named at that place.
+    pub fn type_at(&self, place: u32) -> Option<Oid> {
+        self.types.iter().find(|(known, _)| *known == place).map(|(_, oid)| *oid)
+    }
+
     /// Whether it names a relation.
     pub fn names(&self, relation: Oid) -> bool {
         self.relations.iter().any(|named| named.relation == relation)
@@ -79,6 +86,7 @@ impl StoredQuery {
             }
         }
         notes.extend(self.functions.iter().map(|(place, oid)| format!("function {place} {oid}").into()));
+        notes.extend(self.types.iter().map(|(place, oid)| format!("type {place} {oid}").into()));
         notes
     }
 
@@ -99,6 +107,7 @@ impl StoredQuery {
                     query.relations.push(StoredRelation { place: number, relation: oid()?, columns });
                 }
                 ("function", _) => query.functions.push((number, oid()?)),
+                ("type", _) => query.types.push((number, oid()?)),
                 ("used" | "column", Some(relation)) => relation.columns.push(StoredColumn {
                     id: u16::try_from(number).map_err(|_| corrupt())?,
                     name: rest.into(),
@@ -126,6 +135,7 @@ mod tests {
                 columns: vec![column(1, "a b", true), column(3, "c", false)],
             }],
             functions: vec![(14, Oid(16_410))],
+            types: vec![(30, Oid(16_420))],
         };
         assert_eq!(StoredQuery::read(Arc::clone(&query.text), &query.notes()).unwrap(), query);
         assert!(query.uses(Oid(16_400), 1) && !query.uses(Oid(16_400), 3) && !query.uses(Oid(1), 1));

@@ -320,6 +320,7 @@ fn takes(function: &BuiltinFunction, args: &[TypedExpr]) -> bool {
         && args.iter().enumerate().all(|(i, arg)| match declared(i) {
             ArgType::Exact(SqlType::Text) => matches!(arg.ty, SqlType::Text | SqlType::Varchar(_)),
             ArgType::Exact(ty) => ty.same_base(&arg.ty),
+            ArgType::AnyEnum => matches!(arg.ty, SqlType::Enum(_)),
             ArgType::AnyArray => matches!(arg.ty, SqlType::Array(_)),
             ArgType::AnyNonArray => !matches!(arg.ty, SqlType::Array(_)),
             ArgType::Any | ArgType::AnyElement => true,

@@ -68,7 +68,9 @@ pub fn arrow_type(ty: &SqlType) -> DataType {
         | SqlType::Record
         | SqlType::Row(_)
         | SqlType::Json
-        | SqlType::Jsonb => DataType::Utf8,
+        | SqlType::Jsonb
+        | SqlType::Enum(_)
+        | SqlType::Named(_) => DataType::Utf8,
     }
 }
 
@@ -161,7 +163,10 @@ impl Column {
     pub fn into_arrow(self, ty: &SqlType) -> Result<ArrayRef, TypeError> {
         let rows = self.len();
         let valid = null_buffer(&self.nulls, rows);
-        if matches!(ty, SqlType::Numeric(None) | SqlType::Record | SqlType::Row(_) | SqlType::Jsonb) {
+        if matches!(
+            ty,
+            SqlType::Numeric(None) | SqlType::Record | SqlType::Row(_) | SqlType::Jsonb | SqlType::Enum(_)
+        ) {
             return self.into_strings(ty, valid);
         }
         if let SqlType::Array(element) = ty {

@@ -30,7 +30,7 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         return Some(Implicit);
     }
     Some(match (from, to) {
-        (T::Void, _) | (_, T::Void) => return None,
+        (T::Void | T::Named(_), _) | (_, T::Void | T::Named(_)) => return None,
         (T::Unknown, _) => Implicit,
         (_, T::Unknown) => return None,
         // numbers: up is implicit, down an assignment
@@ -120,6 +120,8 @@ pub fn cast(
             Ok(Value::Int4(text.bytes().next().map_or(0, |byte| i32::from(byte.cast_signed()))))
         }
         (Value::Int4(v), SqlType::System(SystemType::Char)) => char_of(*v),
+        // the same labels, or those from before one was added
+        (Value::Int8(_), SqlType::Enum(_)) => Ok(value.clone()),
         (Value::Text(text), to) if to.is_text() => cast_text(value, text, to, kind),
         (Value::Bool(v), to) if to.is_text() => {
             let text: &str = if *v { "true" } else { "false" };

@@ -56,6 +56,12 @@ pub struct TypeError {
 }
 
 impl TypeError {
+    /// 42704: there is no type of this name.
+    #[cold]
+    pub fn unknown_type(name: &crate::sqltype::NamedType) -> TypeError {
+        TypeError::new(crate::sqlstate::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
+    }
+
     /// An error with neither detail nor hint.
     #[cold]
     pub fn new(sqlstate: &'static str, message: impl Into<String>) -> TypeError {

@@ -100,7 +100,7 @@ impl KeyType {
             SqlType::Char(_) => KeyType::PaddedBytes,
             SqlType::Jsonb => KeyType::Jsonb,
             SqlType::Void | SqlType::Unknown | SqlType::Array(_) | SqlType::Record => return None,
-            SqlType::Row(_) | SqlType::Json => return None,
+            SqlType::Row(_) | SqlType::Json | SqlType::Named(_) => return None,
             other => match other.physical() {
                 Physical::Bool => KeyType::Bool,
                 Physical::I16 => KeyType::I16,

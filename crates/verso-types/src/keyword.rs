@@ -232,6 +232,20 @@ const NEEDS_AS: &[&str] = &[
 /// The longest word of the lists, in bytes.
 const LONGEST: usize = 17;
 
+/// A name as SQL text: in double quotes where it needs them.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    let plain = name
+        .chars()
+        .enumerate()
+        .all(|(i, c)| c.is_ascii_lowercase() || c == '_' || (i > 0 && c.is_ascii_digit()));
+    if plain && !name.is_empty() && class_of(name) == Class::Plain {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
 /// The class of a word, in any case. Words that are key words and may be any name are told from others nowhere, so they
 /// are not listed.
 pub fn class_of(word: &str) -> Class {

@@ -18,6 +18,7 @@
 //! | [`wire`] | values in the PostgreSQL protocol's formats |
 //! | [`names`] | names of catalog entries, for the types that refer to them |
 //! | [`system_type`] | the types that only the system catalogs use |
+//! | [`enum_type`] | enum types: labels, their order, and places for new ones |
 //! | [`definition`] | words of definitions: identity, referential actions; what GET DIAGNOSTICS tells |
 //! | [`error`] | the one error type, carrying its SQLSTATE |
 //! | [`sqlstate`] | the codes, named as in PostgreSQL |
@@ -30,6 +31,7 @@ pub mod column;
 pub mod datetime;
 pub mod decimal;
 pub mod definition;
+pub mod enum_type;
 pub mod error;
 pub mod json;
 pub mod key;
@@ -49,13 +51,14 @@ pub use cast::{CastKind, cast, cast_kind};
 pub use column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 pub use decimal::Decimal;
 pub use definition::{Identity, ReferentialAction};
+pub use enum_type::{EnumLabel, EnumType, NewPlace};
 pub use error::TypeError;
 /// The session's time zone, as `SET TimeZone` chose it.
 pub use jiff::tz::TimeZone;
 pub use json::Jsonb;
 pub use key::{KeyOrder, KeyType};
 pub use row::{decode_row, encode_row};
-pub use sqltype::{NumericSpec, Physical, RowType, SqlType};
+pub use sqltype::{NamedType, NumericSpec, Physical, RowType, SqlType};
 pub use system_type::SystemType;
 pub use text::{format_text, parse_text};
 pub use value::{Interval, Value, cmp_sql, eq_sql, hash_sql};

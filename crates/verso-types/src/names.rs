@@ -77,6 +77,11 @@ pub fn find_reference(ty: SystemType, text: &str) -> Result<Option<i64>, TypeErr
     }
 }
 
+/// A type's name as the session writes it; none where no names are lent, or no such type is known.
+pub fn type_name(oid: u32) -> Option<String> {
+    current()?.name(SystemType::Regtype, oid)
+}
+
 /// What the input functions say where there is no such entry.
 #[cold]
 fn missing(ty: SystemType, text: &str) -> TypeError {

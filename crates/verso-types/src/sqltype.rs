@@ -16,11 +16,13 @@
 //! | char(n) | `Bytes` | without its trailing blanks; output pads, so equality, order and hash are those of the bytes |
 //! | json | `Bytes` | the text as it was written |
 //! | jsonb | `Bytes` | [`json`](crate::json) |
+//! | enums | `I64` | the label's place: [`enum_type`](crate::enum_type) |
 //! | arrays, records | `Bytes` | the codec of [`row`](crate::row) |
 
 use std::fmt;
 use std::sync::Arc;
 
+use crate::enum_type::EnumType;
 use crate::system_type::SystemType;
 
 /// Precision and scale of a constrained numeric.
@@ -53,6 +55,41 @@ impl NumericSpec {
 pub struct RowType {
     /// Names and types, in order.
     pub fields: Vec<(Arc<str>, SqlType)>,
+}
+
+/// The name of a user's type, as it was written: the catalog says what it means.
+#[derive(Clone, Debug)]
+pub struct NamedType {
+    /// The schema, if one was named.
+    pub schema: Option<Arc<str>>,
+    /// The type's name, folded.
+    pub name: Arc<str>,
+    /// Where it stands in the text.
+    pub at: u32,
+}
+
+/// Two that are written alike are one, wherever they stand.
+impl PartialEq for NamedType {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.schema, &self.name) == (&other.schema, &other.name)
+    }
+}
+
+impl Eq for NamedType {}
+
+impl std::hash::Hash for NamedType {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (&self.schema, &self.name).hash(state);
+    }
+}
+
+impl fmt::Display for NamedType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "{schema}.{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
 }
 
 /// A type of SQL, with its modifiers.
@@ -112,6 +149,10 @@ pub enum SqlType {
     Json,
     /// `jsonb`
     Jsonb,
+    /// An enum type of the catalog.
+    Enum(Arc<EnumType>),
+    /// A user's type before the catalog was asked; only in syntax trees.
+    Named(Arc<NamedType>),
 }
 
 /// How a column vector of a type is laid out.
@@ -172,7 +213,7 @@ impl SqlType {
             SqlType::Bool => Physical::Bool,
             SqlType::Int2 => Physical::I16,
             SqlType::Int4 | SqlType::Date => Physical::I32,
-            SqlType::Int8 | SqlType::Oid => Physical::I64,
+            SqlType::Int8 | SqlType::Oid | SqlType::Enum(_) => Physical::I64,
             SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => Physical::I64,
             SqlType::Float4 => Physical::F32,
             SqlType::Float8 => Physical::F64,
@@ -191,7 +232,8 @@ impl SqlType {
             | SqlType::Record
             | SqlType::Row(_)
             | SqlType::Json
-            | SqlType::Jsonb => Physical::Bytes,
+            | SqlType::Jsonb
+            | SqlType::Named(_) => Physical::Bytes,
         }
     }
 
@@ -238,6 +280,8 @@ impl SqlType {
             SqlType::Record | SqlType::Row(_) => (2249, 2287),
             SqlType::Json => (114, 199),
             SqlType::Jsonb => (3802, 3807),
+            SqlType::Enum(ty) => (ty.oid, ty.array),
+            SqlType::Named(_) => (0, 0),
             SqlType::System(system) => (system.pg_oid(), system.array_oid()),
             SqlType::Array(element) => (element.oids().1, 0),
         }
@@ -329,6 +373,7 @@ impl SqlType {
             SqlType::Bool => 1,
             SqlType::Int2 => 2,
             SqlType::Int4 | SqlType::Float4 | SqlType::Date | SqlType::Oid | SqlType::Void => 4,
+            SqlType::Enum(_) => 4,
             SqlType::Int8 | SqlType::Float8 => 8,
             SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => 8,
             SqlType::Interval | SqlType::Uuid => 16,
@@ -372,6 +417,9 @@ impl SqlType {
             SqlType::Record | SqlType::Row(_) => "record",
             SqlType::Json => "json",
             SqlType::Jsonb => "jsonb",
+            // Their own names are known at run time only: see `pg_name`.
+            SqlType::Enum(_) => "enum",
+            SqlType::Named(_) => "user-defined type",
             SqlType::System(system) => system.name(),
         }
     }
@@ -395,6 +443,8 @@ impl SqlType {
                 return vector.unwrap_or_else(|| format!("_{}", element.internal_name()));
             }
             SqlType::System(system) => system.internal_name(),
+            SqlType::Enum(ty) => return ty.name.to_string(),
+            SqlType::Named(named) => return named.name.to_string(),
             other => other.base_name(),
         };
         name.to_string()
@@ -406,6 +456,14 @@ impl SqlType {
             self,
             SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name | SqlType::Unknown
         ) || matches!(self, SqlType::System(system) if system.is_text())
+    }
+
+    /// Names and types of the columns of a row that has so many of them; `None` where they are not known.
+    pub fn fields_of(&self, count: usize) -> Option<&[(Arc<str>, SqlType)]> {
+        match self {
+            SqlType::Row(row) if row.fields.len() == count => Some(&row.fields),
+            _ => None,
+        }
     }
 
     /// Is it a row (values are [`Value::Record`](crate::Value::Record))?
@@ -439,6 +497,8 @@ impl SqlType {
         match (self, other) {
             (SqlType::Array(a), SqlType::Array(b)) => a.same_base(b),
             (SqlType::System(a), SqlType::System(b)) => a == b,
+            (SqlType::Enum(a), SqlType::Enum(b)) => a.oid == b.oid,
+            (SqlType::Named(a), SqlType::Named(b)) => a == b,
             (SqlType::Row(_), SqlType::Record) | (SqlType::Record, SqlType::Row(_)) => true,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
@@ -456,6 +516,8 @@ impl fmt::Display for SqlType {
                 Some(name) => f.write_str(name),
                 None => write!(f, "{element}[]"),
             },
+            SqlType::Enum(ty) => f.write_str(&ty.shown()),
+            SqlType::Named(name) => write!(f, "{name}"),
             other => f.write_str(other.base_name()),
         }
     }

@@ -38,6 +38,11 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Bool(v) => out.push(u8::from(*v)),
         Value::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Int4(v) | Value::Date(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Value::Int8(v) if matches!(ty, SqlType::Enum(_)) => {
+            let mut label = String::new();
+            format_text(&Value::Int8(*v), ty, &TimeZone::UTC, &mut label);
+            out.extend_from_slice(label.as_bytes());
+        }
         Value::Int8(v) if is_four_bytes(ty) => out.extend_from_slice(&(*v as u32).to_be_bytes()),
         Value::Int8(v) | Value::Time(v) | Value::Timestamp(v) | Value::Timestamptz(v) => {
             out.extend_from_slice(&v.to_be_bytes());
@@ -66,8 +71,9 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Array(values) => put_array(values, ty, out),
         Value::Record(values) => {
             out.extend_from_slice(&(values.len() as i32).to_be_bytes());
-            for value in &**values {
-                let ty = type_of(value);
+            let fields = ty.fields_of(values.len());
+            for (i, value) in values.iter().enumerate() {
+                let ty = fields.map_or_else(|| type_of(value), |fields| fields[i].1.clone());
                 out.extend_from_slice(&ty.pg_oid().to_be_bytes());
                 put_item(value, &ty, out);
             }
@@ -278,6 +284,8 @@ impl<'b> Reader<'b> {
                 Value::Interval(Interval { months, days, micros })
             }
             SqlType::Uuid => Value::Uuid(self.array().map(u128::from_be_bytes)?),
+            SqlType::Enum(ty) => ty.parse(utf8(std::mem::take(&mut self.rest))?)?,
+            SqlType::Named(name) => return Err(TypeError::unknown_type(name)),
             SqlType::Array(element) => self.elements(element, depth)?,
             SqlType::System(system) => self.system(*system)?,
             SqlType::Record | SqlType::Row(_) => self.record(depth)?,

@@ -32,7 +32,12 @@ pub(crate) fn read<T: FromValue>(value: &Value, column: &str, ty: &SqlType) -> R
             Error::new("22002", format!("column \"{column}\" is null: read it as an Option"))
         });
     }
-    T::from_value(value).ok_or_else(|| {
+    // An enum reads as its label: the number behind it is nobody's business.
+    let label = match (value, ty) {
+        (Value::Int8(place), SqlType::Enum(of)) => of.at(*place).map(|label| Value::text(&label.name)),
+        _ => None,
+    };
+    T::from_value(label.as_ref().unwrap_or(value)).ok_or_else(|| {
         let wanted = std::any::type_name::<T>();
         Error::new("42804", format!("column \"{column}\" of type {ty} cannot be read as {wanted}"))
     })

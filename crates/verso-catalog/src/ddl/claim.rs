@@ -23,6 +23,7 @@ pub(crate) enum NameOf {
     Relation,
     Function,
     Role,
+    Type,
 }
 
 /// The number by which a name is locked (FNV-1a).

@@ -11,7 +11,9 @@ use crate::catalog::Catalog;
 use crate::definition::Oid;
 use crate::error::CatalogError;
 use crate::store;
-use crate::system::row::{ClassRow, ConstraintRow, DescriptionRow, NamespaceRow, ProcRow, SystemRow};
+use crate::system::row::{
+    ClassRow, ConstraintRow, DescriptionRow, NamespaceRow, ProcRow, SystemRow, TypeRow,
+};
 
 /// What a comment is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub enum CommentOn {
     Schema(Oid),
     /// A function.
     Function(Oid),
+    /// A type.
+    Type(Oid),
     /// A constraint.
     Constraint(Oid),
 }
@@ -36,6 +40,7 @@ impl CommentOn {
             CommentOn::Column(oid, column) => (ClassRow::TABLE.oid, oid, i32::from(column)),
             CommentOn::Schema(oid) => (NamespaceRow::TABLE.oid, oid, 0),
             CommentOn::Function(oid) => (ProcRow::TABLE.oid, oid, 0),
+            CommentOn::Type(oid) => (TypeRow::TABLE.oid, oid, 0),
             CommentOn::Constraint(oid) => (ConstraintRow::TABLE.oid, oid, 0),
         }
     }

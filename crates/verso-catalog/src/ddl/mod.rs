@@ -16,6 +16,7 @@
 //! | [`function`] | CREATE FUNCTION, DROP FUNCTION |
 //! | [`trigger`] | CREATE TRIGGER, ALTER TRIGGER, DROP TRIGGER |
 //! | [`view`], [`needing`] | CREATE VIEW; what needs something that is to go |
+//! | [`types`] | CREATE TYPE, ALTER TYPE, DROP TYPE |
 //! | [`comment`] | COMMENT ON |
 //! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
 
@@ -31,11 +32,13 @@ mod schema;
 mod sequence;
 mod table;
 mod trigger;
+mod types;
 mod view;
 
 pub use alter::Rewrite;
 pub(crate) use alter::mentions;
 pub use comment::CommentOn;
+pub use types::TypeUses;
 
 use std::sync::Arc;
 

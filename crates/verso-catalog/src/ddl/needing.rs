@@ -9,7 +9,7 @@ use verso_storage::Txn;
 
 use super::refuse_if_needed;
 use crate::catalog::Catalog;
-use crate::definition::{Oid, ViewDef};
+use crate::definition::{Oid, TypeDef, ViewDef};
 use crate::error::CatalogError;
 use crate::snapshot::{CatalogSnapshot, Relation};
 
@@ -22,6 +22,8 @@ pub(super) enum Lost {
     Column(Oid, u16),
     /// A function.
     Function(Oid),
+    /// A type.
+    Type(Oid),
 }
 
 /// The views that need what is to go, each before those that need it, with what it needs.
@@ -43,6 +45,7 @@ impl Needing {
                     Lost::Relation(oid) => view.query.names(oid),
                     Lost::Column(oid, column) => view.query.uses(oid, column),
                     Lost::Function(oid) => view.query.functions.iter().any(|(_, function)| *function == oid),
+                    Lost::Type(oid) => view.query.types.iter().any(|(_, ty)| *ty == oid),
                 };
                 let goes = Lost::Relation(view.oid);
                 if needs && !all.contains(&goes) {
@@ -99,8 +102,16 @@ pub(super) fn shown(snapshot: &CatalogSnapshot, relation: &Relation) -> String {
     }
 }
 
+/// A type's name, with its schema where it is not found without it.
+pub(super) fn shown_type(snapshot: &CatalogSnapshot, ty: &TypeDef) -> String {
+    match snapshot.is_visible_type(ty) {
+        true => ty.name.to_string(),
+        false => format!("{}.{}", ty.schema, ty.name),
+    }
+}
+
 /// What is to go, with its kind.
-fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
+pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
     let relation = |oid: Oid| match snapshot.relation_by_oid(oid) {
         Some(relation @ Relation::View(_)) => format!("view {}", shown(snapshot, relation)),
         Some(relation @ Relation::Sequence(_)) => format!("sequence {}", shown(snapshot, relation)),
@@ -115,6 +126,10 @@ fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
                 Some(Arc::clone(&table.columns[at].name))
             });
             format!("column {} of {}", name.as_deref().unwrap_or("?"), relation(oid))
+        }
+        Lost::Type(oid) => {
+            let found = snapshot.user_type(oid);
+            format!("type {}", found.map_or_else(|| oid.to_string(), |ty| shown_type(snapshot, ty)))
         }
         Lost::Function(oid) => {
             let found = snapshot.all_functions().find(|function| function.oid == oid);

@@ -8,7 +8,7 @@ use super::claim::NameOf;
 use super::table::{find_table, relation_kind};
 use super::{owned_sequences, refuse_if_needed};
 use crate::catalog::Catalog;
-use crate::definition::{FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, ViewDef};
+use crate::definition::{FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::path::is_temporary;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, Relation};
@@ -260,6 +260,17 @@ impl Catalog {
             let line = |what: &String| format!("{what} depends on schema {name}");
             refuse_if_needed(format!("schema {name}"), names.iter().map(line).collect())?;
         }
+        // Dropping a column copies its table: a statement of its own.
+        for ty in &contents.types {
+            let is_inside = |(table, _): &(Oid, u16)| contents.tables.iter().any(|known| known.oid == *table);
+            if !super::TypeUses::of(&snapshot, ty).columns.iter().all(is_inside) {
+                let text = format!(
+                    "DROP SCHEMA CASCADE while a table of another schema has columns of type {name}.{}",
+                    ty.name
+                );
+                return Err(CatalogError::invalid("0A000", text));
+            }
+        }
         // Whoever is making something in it ends first; what that was the next snapshot has.
         self.lock_name(txn, NameOf::Schema, [name, ""])?;
         self.check_newest(txn, &snapshot)?;
@@ -302,6 +313,7 @@ impl Catalog {
             self.remove_sequence(txn, sequence)?;
         }
         store::delete(&self.engine, txn, |row: &ProcRow| row.pronamespace == schema.oid)?;
+        contents.types.iter().try_for_each(|ty| self.remove_type(txn, ty))?;
         store::delete(&self.engine, txn, |row: &NamespaceRow| row.oid == schema.oid)?;
         self.removes(txn, schema.oid)
     }
@@ -313,6 +325,7 @@ struct Contents {
     views: Vec<Arc<ViewDef>>,
     sequences: Vec<Arc<SequenceDef>>,
     functions: Vec<Arc<FunctionDef>>,
+    types: Vec<Arc<TypeDef>>,
 }
 
 impl Contents {
@@ -323,6 +336,7 @@ impl Contents {
             views: snapshot.views().filter(|view| inside(&view.schema)).cloned().collect(),
             sequences: snapshot.sequences().filter(|sequence| inside(&sequence.schema)).cloned().collect(),
             functions: snapshot.all_functions().filter(|one| inside(&one.schema)).cloned().collect(),
+            types: snapshot.types().filter(|one| inside(&one.schema)).cloned().collect(),
         }
     }
 
@@ -337,6 +351,7 @@ impl Contents {
         all.extend(
             self.functions.iter().map(|one| (one.oid, format!("function {name}.{}", one.signature()))),
         );
+        all.extend(self.types.iter().map(|one| (one.oid, format!("type {name}.{}", one.name))));
         all.sort();
         all.into_iter().map(|(_, what)| what).collect()
     }

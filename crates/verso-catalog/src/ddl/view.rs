@@ -16,7 +16,7 @@ use crate::store;
 use crate::stored::StoredQuery;
 use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::{Letter, Name};
-use crate::system::row::{AttributeRow, ClassRow, DependRow, ProcRow, RewriteRow, SystemRow};
+use crate::system::row::{AttributeRow, ClassRow, DependRow, ProcRow, RewriteRow, SystemRow, TypeRow};
 use crate::system::{DEPENDS_INTERNAL, DEPENDS_NORMAL, KIND_VIEW};
 
 impl Catalog {
@@ -137,6 +137,9 @@ impl Catalog {
         }
         for (_, function) in &query.functions {
             links.push(link(ProcRow::TABLE.oid, *function, 0, DEPENDS_NORMAL));
+        }
+        for (_, ty) in &query.types {
+            links.push(link(TypeRow::TABLE.oid, *ty, 0, DEPENDS_NORMAL));
         }
         store::insert(&self.engine, txn, &links)
     }

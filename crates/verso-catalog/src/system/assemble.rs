@@ -8,9 +8,10 @@ use verso_types::SqlType;
 
 use super::field::{Bytes, Letter, Name};
 use super::row::{
-    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow, IndexRow, NamespaceRow,
-    ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow,
+    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow, EnumRow, IndexRow,
+    NamespaceRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
+use super::types::UserTypes;
 use super::{DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_SEQUENCE, KIND_TABLE, KIND_VIEW, OWNER_OID};
 use crate::definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
@@ -47,6 +48,8 @@ pub(crate) struct CatalogRows {
     pub rules: Vec<RewriteRow>,
     pub descriptions: Vec<DescriptionRow>,
     pub statistics: Vec<StatisticRow>,
+    pub types: Vec<TypeRow>,
+    pub labels: Vec<EnumRow>,
 }
 
 impl CatalogRows {
@@ -74,7 +77,13 @@ impl CatalogRows {
             builder.add_comment((row.classoid, row.objoid, row.objsubid), row.description);
         }
         std::mem::take(&mut self.statistics).into_iter().for_each(|row| builder.add_statistics(row));
-        let mut columns = self.columns()?;
+        let types =
+            UserTypes::of(std::mem::take(&mut self.types), std::mem::take(&mut self.labels), &schema_of)?;
+        for one in types.definitions() {
+            let old = previous.and_then(|snapshot| snapshot.user_type(one.oid)).cloned();
+            builder.add_type(shared(old, one.clone()));
+        }
+        let mut columns = self.columns(&types)?;
         let (mut constraints, mut references) = self.constraints_of_tables()?;
         let mut indexes = self.indexes_of_tables(&schema_of, &constraints)?;
         let mut triggers = self.triggers_of_tables()?;
@@ -138,12 +147,12 @@ impl CatalogRows {
                 kind => return Err(corrupt(format!("relation \"{name}\" is of unknown kind \"{kind}\""))),
             }
         }
-        self.add_functions(&mut builder, &schema_of, previous)?;
+        self.add_functions(&mut builder, &types, &schema_of, previous)?;
         Ok(builder.build())
     }
 
     /// The columns of each table, in order.
-    fn columns(&mut self) -> Result<HashMap<Oid, Vec<ColumnDef>>, CatalogError> {
+    fn columns(&mut self, types: &UserTypes) -> Result<HashMap<Oid, Vec<ColumnDef>>, CatalogError> {
         let mut defaults: HashMap<(Oid, i16), Arc<str>> = HashMap::new();
         let mut of_sequences = self.defaults_of_sequences();
         for row in std::mem::take(&mut self.defaults) {
@@ -158,7 +167,7 @@ impl CatalogRows {
             let id = u16::try_from(row.attnum)
                 .map_err(|_| corrupt(format!("column \"{}\" has number {}", row.attname.0, row.attnum)))?;
             let column = ColumnDef {
-                ty: type_of(row.atttypid, row.atttypmod)?,
+                ty: types.of_oid(row.atttypid, row.atttypmod)?,
                 default: defaults.remove(&(row.attrelid, row.attnum)),
                 name: row.attname.0,
                 id,
@@ -285,6 +294,7 @@ impl CatalogRows {
     fn add_functions(
         self,
         builder: &mut SnapshotBuilder,
+        types: &UserTypes,
         schema_of: &dyn Fn(Oid) -> Result<Arc<str>, CatalogError>,
         previous: Option<&CatalogSnapshot>,
     ) -> Result<(), CatalogError> {
@@ -293,7 +303,7 @@ impl CatalogRows {
             before.extend(snapshot.all_functions().map(|function| (function.oid, function)));
         }
         for row in self.functions {
-            let function = function_of(&row, schema_of(row.pronamespace)?)?;
+            let function = function_of(&row, types, schema_of(row.pronamespace)?)?;
             builder.add_function(shared(before.get(&row.oid).map(|old| Arc::clone(old)), function));
         }
         Ok(())
@@ -507,17 +517,14 @@ fn shared<T: PartialEq>(old: Option<Arc<T>>, new: T) -> Arc<T> {
     }
 }
 
-fn corrupt(what: String) -> CatalogError {
+pub(super) fn corrupt(what: String) -> CatalogError {
     CatalogError::Corrupt { what }
-}
-
-fn type_of(oid: Oid, typmod: i32) -> Result<SqlType, CatalogError> {
-    SqlType::from_pg_oid(oid.0, typmod).ok_or_else(|| corrupt(format!("type {oid} is not known")))
 }
 
 fn bounds_of(row: &SequenceRow) -> Result<SequenceBounds, CatalogError> {
     Ok(SequenceBounds {
-        ty: type_of(row.seqtypid, -1)?,
+        ty: SqlType::from_pg_oid(row.seqtypid.0, -1)
+            .ok_or_else(|| corrupt(format!("type {} is not known", row.seqtypid)))?,
         start: row.seqstart,
         increment: row.seqincrement,
         min: row.seqmin,
@@ -526,20 +533,20 @@ fn bounds_of(row: &SequenceRow) -> Result<SequenceBounds, CatalogError> {
     })
 }
 
-fn function_of(row: &ProcRow, schema: Arc<str>) -> Result<FunctionDef, CatalogError> {
+fn function_of(row: &ProcRow, types: &UserTypes, schema: Arc<str>) -> Result<FunctionDef, CatalogError> {
     let flaw = |what: &str| corrupt(format!("function \"{}\" has {what}", row.proname.0));
     let names = row.proargnames.as_deref().unwrap_or_default();
     let name_of = |i: usize| names.get(i).cloned().unwrap_or_else(|| "".into());
     let mut args = Vec::new();
     for (i, oid) in row.proargtypes.iter().enumerate() {
-        args.push(FunctionArg { name: name_of(i), ty: type_of(*oid, -1)? });
+        args.push(FunctionArg { name: name_of(i), ty: types.of_oid(*oid, -1)? });
     }
     if row.prorettype == TYPE_TRIGGER {
         return definition(row, schema, args, FunctionReturn::Trigger);
     }
     // A procedure has no result type, not even void.
     let procedure = row.prorettype == Oid(0);
-    let result = if procedure { SqlType::Void } else { type_of(row.prorettype, -1)? };
+    let result = if procedure { SqlType::Void } else { types.of_oid(row.prorettype, -1)? };
     let returns = match (&row.proallargtypes, row.proretset) {
         _ if procedure => {
             let mode =
@@ -554,7 +561,7 @@ fn function_of(row: &ProcRow, schema: Arc<str>) -> Result<FunctionDef, CatalogEr
         (Some(all), true) => {
             let columns = all.iter().enumerate().skip(args.len());
             let columns: Result<Vec<_>, CatalogError> =
-                columns.map(|(i, oid)| Ok((name_of(i), type_of(*oid, -1)?))).collect();
+                columns.map(|(i, oid)| Ok((name_of(i), types.of_oid(*oid, -1)?))).collect();
             FunctionReturn::Table(columns?)
         }
         (None, true) => FunctionReturn::Set(result),

@@ -9,7 +9,7 @@ use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row
 use super::field::{Letter, Name};
 use super::row::{
     AttributeRow, AuthIdRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultRow, DependRow,
-    DescriptionRow, IndexRow, LanguageRow, NamespaceRow, ProcRow, RewriteRow, SequenceRow, StatisticRow,
+    DescriptionRow, EnumRow, IndexRow, LanguageRow, NamespaceRow, ProcRow, RewriteRow, SequenceRow, StatisticRow,
     SystemRow, TriggerRow, TypeRow,
 };
 use super::{
@@ -60,6 +60,7 @@ pub(crate) fn tables() -> Vec<TableShape> {
         shape::<RewriteRow>(),
         shape::<DescriptionRow>(),
         shape::<StatisticRow>(),
+        shape::<EnumRow>(),
     ]
 }
 

@@ -3,7 +3,8 @@
 //! ```text
 //! pg_namespace ◄─ pg_class ◄─ pg_attribute ◄─ pg_attrdef       pg_depend   sequence ─► owning column
 //!      ▲             ▲                                                     default  ─► its sequence
-//!      └─ pg_proc    ├─ pg_sequence            pg_type, pg_language: written once
+//!      ├─ pg_type ◄──┼─ pg_enum                                        rule     ─► what a view needs
+//!      └─ pg_proc    ├─ pg_sequence            pg_language, the system's own types: written once
 //!                    ├─ pg_index
 //!                    ├─ pg_constraint
 //!                    └─ pg_trigger
@@ -18,12 +19,14 @@
 //! | [`row`] | one structure for the rows of each system table |
 //! | [`field`] | how a field of such a structure is stored |
 //! | [`assemble`] | rows to a snapshot, and definitions to rows |
+//! | [`types`] | the same of users' types |
 //! | [`initial`] | the rows that every new database has |
 
 pub(crate) mod assemble;
 pub(crate) mod field;
 pub(crate) mod initial;
 pub(crate) mod row;
+pub(crate) mod types;
 
 use verso_storage::page::ObjectId;
 
@@ -51,6 +54,8 @@ pub(crate) const OID_SEQUENCE: &str = "verso_oid";
 /// Its row in `pg_class`.
 pub(crate) const OID_SEQUENCE_OID: Oid = Oid(9001);
 
+/// `pg_type.typtype` of an enum.
+pub(crate) const TYPE_ENUM: char = 'e';
 /// `pg_class.relkind` of a table.
 pub(crate) const KIND_TABLE: char = 'r';
 /// `pg_class.relkind` of a view.

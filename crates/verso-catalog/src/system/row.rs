@@ -186,11 +186,22 @@ system_row! {
         typnamespace: Oid,
         typowner: Oid,
         typlen: i16,
-        /// `b` base type, `p` pseudo-type.
+        /// `b` base type, `e` enum, `p` pseudo-type.
         typtype: Letter,
         typcategory: Letter,
         typelem: Oid,
         typarray: Oid,
+    }
+}
+
+system_row! {
+    /// Labels of enum types.
+    EnumRow, 3501, 60, "pg_enum" {
+        oid: Oid,
+        enumtypid: Oid,
+        /// The place that orders the label: [`verso_types::EnumType`].
+        enumsortorder: i64,
+        enumlabel: Name,
     }
 }
 

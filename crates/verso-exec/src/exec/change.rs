@@ -400,7 +400,7 @@ fn with_whole_row(
     for (target, value) in targets.iter().zip(new) {
         whole[*target] = value;
     }
-    let text = row_text(cx, &whole);
+    let text = row_text(cx, &whole, table.columns.iter().map(|column| &column.ty));
     match error {
         ExecError::NotNull { schema, table, column, row: _ } => {
             ExecError::NotNull { schema, table, column, row: text }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use verso_catalog::TableDef;
-use verso_types::{Batch, TypeError, Value, format_text};
+use verso_types::{Batch, SqlType, TypeError, Value, format_text};
 
 use super::ExecContext;
 use crate::error::{ExecError, Result};
@@ -157,7 +157,7 @@ impl RowChecks {
                     schema: Arc::clone(&table.schema),
                     table: Arc::clone(&table.name),
                     column: Arc::clone(&table.columns[target].name),
-                    row: row_text(cx, &shown(row)),
+                    row: row_text(cx, &shown(row), table.columns.iter().map(|column| &column.ty)),
                 })
             }
             (_, Some((_, _, Err(error)))) => Err(error),
@@ -169,7 +169,8 @@ impl RowChecks {
             (_, Some((row, _, Ok(Broken { name, .. })))) => {
                 let message =
                     format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name);
-                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row)));
+                let types = table.columns.iter().map(|column| &column.ty);
+                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));
                 Err(ExecError::violation("23514", message, Some(detail), table, &name))
             }
             (_, None) => Ok(()),
@@ -188,17 +189,19 @@ fn failing_row(predicate: &mut Predicate, cx: &ExecContext<'_>, rows: &Batch) ->
 }
 
 /// Values as the details of errors show them.
-pub(crate) fn row_text(cx: &ExecContext<'_>, values: &[Value]) -> String {
+pub(crate) fn row_text<'t>(
+    cx: &ExecContext<'_>,
+    values: &[Value],
+    types: impl Iterator<Item = &'t SqlType>,
+) -> String {
     let mut text = String::new();
-    for (i, value) in values.iter().enumerate() {
+    for (i, (value, ty)) in values.iter().zip(types).enumerate() {
         if i > 0 {
             text.push_str(", ");
         }
         match value {
             Value::Null => text.push_str("null"),
-            value => {
-                format_text(value, &verso_types::text::type_of(value), cx.services.time_zone, &mut text);
-            }
+            value => format_text(value, ty, cx.services.time_zone, &mut text),
         }
     }
     text

@@ -1,5 +1,6 @@
 //! Functions and operators of arrays, and between arrays and texts. Subscripts are in [`subscripts`](super::subscripts).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_types::array::{DIMENSIONS_MAX, element_count};
@@ -7,7 +8,7 @@ use verso_types::{Array, Dimension, SqlType, TypeError, Value, cmp_sql};
 
 use super::define::unexpected;
 use super::subscripts::{slice_of, with_element};
-use super::texts::output;
+use super::texts::{output, shown};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::{ExecError, Result};
@@ -326,8 +327,12 @@ fn array_overlap(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
 }
 
 /// The elements between a separator; NULLs are left out, or written as the third argument says.
-fn array_to_string(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+fn array_to_string(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
     let [Value::Array(values), Value::Text(separator), null @ ..] = args else { return Ok(Value::Null) };
+    let values = match types.first() {
+        Some(SqlType::Array(element)) => shown(cx, values, &vec![(**element).clone(); values.len()]),
+        _ => Cow::Borrowed(&values[..]),
+    };
     let null = null.first().and_then(Value::as_str);
     let (mut text, mut first) = (Bytes::new(cx), true);
     for value in values.iter().filter(|value| null.is_some() || !value.is_null()) {
@@ -436,8 +441,14 @@ static ARRAYS: &[BuiltinFunction] = &[
     array_function!("arrayoverlap" ("&&") [ARRAY, ARRAY] => AS_BOOL, strict true, array_overlap),
     array_function!("trim_array" [ARRAY, INT4] => ResultType::SameAs(0), strict true, trim_array),
     array_function!("array_reverse" [ARRAY] => ResultType::SameAs(0), strict true, array_reverse),
-    array_function!("array_to_string" [ARRAY, TEXT] => AS_TEXT, strict true, Stable array_to_string),
-    array_function!("array_to_string" [ARRAY, TEXT, TEXT] => AS_TEXT, strict false, Stable array_to_string),
+    BuiltinFunction {
+        body: Body::Typed(array_to_string),
+        ..array_function!("array_to_string" [ARRAY, TEXT] => AS_TEXT, strict true, Stable array_dims)
+    },
+    BuiltinFunction {
+        body: Body::Typed(array_to_string),
+        ..array_function!("array_to_string" [ARRAY, TEXT, TEXT] => AS_TEXT, strict false, Stable array_dims)
+    },
     array_function!("string_to_array" [TEXT, TEXT] => ResultType::ArrayOf(0), strict false, string_to_array),
     array_function!("string_to_array" [TEXT, TEXT, TEXT] => ResultType::ArrayOf(0),
         strict false, string_to_array),

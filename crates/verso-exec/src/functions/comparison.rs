@@ -64,6 +64,7 @@ static COMPARISONS: &[BuiltinFunction] = comparisons![
     ArgType::AnyArray,
     ArgType::Exact(SqlType::Record),
     ArgType::Exact(SqlType::Jsonb),
+    ArgType::AnyEnum,
 ];
 
 /// `real` beside `double precision`, compared as double precision.

@@ -278,6 +278,31 @@ fn field(unscaled: i128, scale: u8) -> Result<Option<Decimal>> {
     Ok(Some(Decimal::new(unscaled, scale).map_err(TypeError::from)?))
 }
 
+/// A field: none of NULL, a number, or the infinity of a field that grows with time (`true` is below zero).
+enum Field {
+    Known(Option<Decimal>),
+    Infinite(bool),
+}
+
+/// A field of an infinity: those that only grow are infinite, those that go round are not known.
+fn infinite_field(name: &str, negative: bool, ty: &str) -> Result<Field> {
+    Ok(match unit_of(name, ty)? {
+        Unit::Year
+        | Unit::Decade
+        | Unit::Century
+        | Unit::Millennium
+        | Unit::IsoYear
+        | Unit::Epoch
+        | Unit::Julian => Field::Infinite(negative),
+        Unit::Hour | Unit::Minute | Unit::Second | Unit::Milliseconds | Unit::Microseconds
+            if ty == "date" =>
+        {
+            return Err(unsupported(name, ty));
+        }
+        _ => Field::Known(None),
+    })
+}
+
 /// A field of a local timestamp; `epoch` is the microseconds since 1970 that it stands for. Infinities have none.
 fn timestamp_field(name: &str, micros: i64, epoch: i128, ty: &str) -> Result<Option<Decimal>> {
     let unit = unit_of(name, ty)?;
@@ -367,7 +392,20 @@ fn interval_field(name: &str, interval: Interval) -> Result<Option<Decimal>> {
 }
 
 /// The field of any of the types.
-fn extract(cx: &EvalContext<'_>, args: &[Value]) -> Result<Option<Decimal>> {
+fn extract(cx: &EvalContext<'_>, args: &[Value]) -> Result<Field> {
+    match args {
+        [Value::Text(unit), Value::Timestamp(a)] if !is_finite(*a) => {
+            infinite_field(unit, *a < 0, "timestamp without time zone")
+        }
+        [Value::Text(unit), Value::Timestamptz(a)] if !is_finite(*a) => {
+            infinite_field(unit, *a < 0, "timestamp with time zone")
+        }
+        [Value::Text(unit), Value::Date(a)] if !is_finite_date(*a) => infinite_field(unit, *a < 0, "date"),
+        _ => finite_field(cx, args).map(Field::Known),
+    }
+}
+
+fn finite_field(cx: &EvalContext<'_>, args: &[Value]) -> Result<Option<Decimal>> {
     let epoch = |micros: i64| i128::from(micros) + i128::from(datetime::UNIX_EPOCH_MICROS);
     match args {
         [Value::Text(unit), Value::Timestamp(a)] => {
@@ -376,7 +414,7 @@ fn extract(cx: &EvalContext<'_>, args: &[Value]) -> Result<Option<Decimal>> {
         [Value::Text(unit), Value::Timestamptz(a)] => {
             timestamp_field(unit, local(cx, *a), epoch(*a), "timestamp with time zone")
         }
-        [Value::Text(unit), Value::Date(a)] if is_finite_date(*a) => {
+        [Value::Text(unit), Value::Date(a)] => {
             let day = i64::from(*a);
             match unit_of(unit, "date")? {
                 // whole seconds, beyond what timestamps reach
@@ -390,7 +428,6 @@ fn extract(cx: &EvalContext<'_>, args: &[Value]) -> Result<Option<Decimal>> {
                 }
             }
         }
-        [Value::Text(_), Value::Date(_)] => Ok(None),
         [Value::Text(unit), Value::Time(a)] => {
             let ty = "time without time zone";
             match unit_of(unit, ty)? {
@@ -404,11 +441,27 @@ fn extract(cx: &EvalContext<'_>, args: &[Value]) -> Result<Option<Decimal>> {
 }
 
 fn extract_numeric(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    Ok(extract(cx, args)?.map_or(Value::Null, Value::Numeric))
+    match extract(cx, args)? {
+        Field::Known(field) => Ok(field.map_or(Value::Null, Value::Numeric)),
+        Field::Infinite(_) => {
+            let text = "an infinite numeric is not supported: date_part() yields double precision";
+            Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into())
+        }
+    }
 }
 
+/// As in PostgreSQL, a date is a timestamp to `date_part`, and none to `extract`.
 fn extract_double(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
-    Ok(extract(cx, args)?.map_or(Value::Null, |field| Value::Float8(field.to_f64())))
+    let field = match args {
+        [unit, Value::Date(a)] => {
+            extract(cx, &[unit.clone(), Value::Timestamp(datetime::date_to_timestamp(*a)?)])?
+        }
+        _ => extract(cx, args)?,
+    };
+    Ok(match field {
+        Field::Known(field) => field.map_or(Value::Null, |field| Value::Float8(field.to_f64())),
+        Field::Infinite(negative) => Value::Float8(if negative { f64::NEG_INFINITY } else { f64::INFINITY }),
+    })
 }
 
 /// `extract(unit FROM x)` is the function `extract(unit, x)`.

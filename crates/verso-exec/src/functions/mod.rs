@@ -15,6 +15,7 @@ mod comparison;
 mod date_templates;
 mod datetimes;
 mod define;
+mod enums;
 mod floats;
 mod integers;
 pub mod json;
@@ -52,6 +53,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &floats::TABLES,
     &numerics::TABLES,
     &comparison::TABLES,
+    &enums::TABLES,
     &texts::TABLES,
     &quoting::TABLES,
     &bytes::TABLES,

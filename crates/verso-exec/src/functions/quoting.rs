@@ -1,11 +1,11 @@
 //! Texts that become SQL: `quote_ident`, `quote_literal`, `quote_nullable`, `format`.
 
-use verso_types::keyword::{Class, class_of};
+use verso_types::keyword::quoted;
 use verso_types::text::type_of;
 use verso_types::{SqlType, TypeError, Value, cast};
 
 use super::define::unexpected;
-use super::texts::output;
+use super::texts::{output, shown};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 use crate::context::EvalContext;
 use crate::error::Result;
@@ -29,15 +29,7 @@ fn quote_literal(value: &str, out: &mut Bytes<'_>) -> Result<()> {
 /// An identifier, in double quotes where it needs them.
 #[must_use]
 pub fn quote_ident(value: &str) -> String {
-    let plain = value
-        .chars()
-        .enumerate()
-        .all(|(i, c)| c.is_ascii_lowercase() || c == '_' || (i > 0 && c.is_ascii_digit()));
-    if plain && !value.is_empty() && class_of(value) == Class::Plain {
-        value.to_owned()
-    } else {
-        format!("\"{}\"", value.replace('"', "\"\""))
-    }
+    quoted(value)
 }
 
 fn ident(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
@@ -242,7 +234,7 @@ macro_rules! quoting {
             result: ResultType::Fixed(SqlType::Text),
             strict: $strict,
             volatility: Volatility::$volatility,
-            body: Body::Scalar($f),
+            body: Body::Typed(|cx, args, types| $f(cx, &shown(cx, args, types))),
             kernel: None,
         }
     };

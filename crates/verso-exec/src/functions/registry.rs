@@ -39,6 +39,8 @@ pub enum ArgType {
     AnyNonArray,
     /// An array (of the `AnyElement` type).
     AnyArray,
+    /// One enum type for all arguments of this kind.
+    AnyEnum,
 }
 
 /// What a function returns.

@@ -1,5 +1,6 @@
 //! Functions of texts. Positions and lengths count characters.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use verso_types::text::type_of;
@@ -312,6 +313,34 @@ pub(super) fn output(cx: &EvalContext<'_>, value: &Value, out: &mut Bytes<'_>) -
     }
 }
 
+/// Whether only the type tells how its values are written: their own representation is that of another type.
+fn is_named(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Enum(_) => true,
+        SqlType::System(system) => system.is_reference(),
+        SqlType::Array(element) => is_named(element),
+        SqlType::Row(row) => row.fields.iter().any(|(_, ty)| is_named(ty)),
+        _ => false,
+    }
+}
+
+/// The arguments of a function that takes any type, those whose type says how they are written as texts.
+pub(super) fn shown<'a>(cx: &EvalContext<'_>, args: &'a [Value], types: &[SqlType]) -> Cow<'a, [Value]> {
+    if !types.iter().any(is_named) {
+        return Cow::Borrowed(args);
+    }
+    let one = |(arg, ty): (&Value, &SqlType)| match arg {
+        Value::Null => Value::Null,
+        arg if is_named(ty) => {
+            let mut text = String::new();
+            format_text(arg, ty, cx.services.time_zone, &mut text);
+            Value::text(&text)
+        }
+        arg => arg.clone(),
+    };
+    Cow::Owned(args.iter().zip(types).map(one).collect())
+}
+
 /// `text || anything` and `anything || text`: the other side is cast to text.
 fn concat_any(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let mut result = Bytes::new(cx);
@@ -408,7 +437,7 @@ macro_rules! any_function {
             result: ResultType::Fixed(SqlType::Text),
             strict: $strict,
             volatility: Volatility::Stable,
-            body: Body::Scalar($f),
+            body: Body::Typed(|cx, args, types| $f(cx, &shown(cx, args, types))),
             kernel: None,
         }
     };

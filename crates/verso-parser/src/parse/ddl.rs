@@ -48,10 +48,11 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             }
         }
         "schema" => super::schema::create_schema(cursor),
+        "type" => super::user_type::create_type(cursor),
         "aggregate" | "cast" | "collation" | "conversion" | "database" | "domain" | "event" | "extension"
         | "foreign" | "global" | "group" | "language" | "local" | "materialized" | "operator" | "policy"
         | "publication" | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace"
-        | "temp" | "temporary" | "text" | "type" | "unique" | "unlogged" | "user" | "view" | "constraint"
+        | "temp" | "temporary" | "text" | "unique" | "unlogged" | "user" | "view" | "constraint"
         | "access" | "transform" => {
             Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
         }
@@ -406,9 +407,10 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             return super::trigger::drop_trigger(cursor, if_exists);
         }
         "schema" => return super::schema::drop_schema(cursor),
-        "database" | "role" | "user" | "type" | "domain" | "extension" | "aggregate" | "materialized"
-        | "policy" | "rule" | "operator" | "cast" | "collation" | "owned" | "routine" | "tablespace"
-        | "publication" | "subscription" => {
+        "type" => return super::user_type::drop_type(cursor),
+        "database" | "role" | "user" | "domain" | "extension" | "aggregate" | "materialized" | "policy"
+        | "rule" | "operator" | "cast" | "collation" | "owned" | "routine" | "tablespace" | "publication"
+        | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),

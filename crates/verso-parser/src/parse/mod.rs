@@ -37,6 +37,7 @@ mod table;
 mod transaction;
 mod trigger;
 mod types;
+mod user_type;
 mod view;
 
 pub use plpgsql::{condition_code, parse_body};

@@ -2,7 +2,9 @@
 //!
 //! Source: PostgreSQL 18, `Typename` of `gram.y`.
 
-use verso_types::{NumericSpec, SqlType, SystemType, sqlstate};
+use std::sync::Arc;
+
+use verso_types::{NamedType, NumericSpec, SqlType, SystemType, sqlstate};
 
 use super::cursor::Cursor;
 use super::lexer::{Class, Token};
@@ -88,20 +90,24 @@ impl Cursor<'_> {
 
     /// A type that is a name and nothing else.
     fn generic_type(&mut self, at: u32) -> Result<SqlType, SyntaxError> {
-        let mut name = self.name()?.text;
+        let mut parts = vec![self.name()?.text];
         while self.accept_token(&Token::Period) {
-            name = format!("{name}.{}", self.label()?.text);
+            parts.push(self.label()?.text);
         }
         if self.peek() == Token::Mod {
             return Err(SyntaxError::unsupported("%TYPE and %ROWTYPE").at(self.here().start));
         }
         if self.peek() == Token::LParen {
-            named_type(&name, at)?;
-            let short = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+            let ty = named_type(&parts, at)?;
+            // Not behind a user's type, which may take none either: the catalog would have to say.
+            let short = match &ty {
+                SqlType::Named(named) => named.to_string(),
+                _ => parts.pop().unwrap_or_default(),
+            };
             let text = format!("type modifier is not allowed for type \"{short}\"");
             return Err(SyntaxError::syntax(text).at(at));
         }
-        named_type(&name, at)
+        named_type(&parts, at)
     }
 
     /// `(1, 2)`: whole numbers.
@@ -206,9 +212,23 @@ fn invalid(text: String, at: u32) -> SyntaxError {
     SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text).at(at)
 }
 
-/// The type with this name, perhaps with its schema.
-pub(super) fn named_type(full: &str, at: u32) -> Result<SqlType, SyntaxError> {
-    let short = full.strip_prefix("pg_catalog.").unwrap_or(full);
+/// The type with this name, perhaps with its schema; what is none of the system's is a user's.
+pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxError> {
+    let (schema, short) = match parts {
+        [name] => (None, name.as_str()),
+        [schema, name] => (Some(schema.as_str()), name.as_str()),
+        _ => {
+            let text = format!("improper qualified name (too many dotted names): {}", parts.join("."));
+            return Err(SyntaxError::syntax(text).at(at));
+        }
+    };
+    let users = || {
+        let schema = schema.map(Arc::from);
+        Ok(SqlType::Named(Arc::new(NamedType { schema, name: short.into(), at })))
+    };
+    if schema.is_some_and(|schema| schema != "pg_catalog") {
+        return users();
+    }
     Ok(match short {
         "boolean" | "bool" => SqlType::Bool,
         "smallint" | "int2" => SqlType::Int2,
@@ -242,9 +262,6 @@ pub(super) fn named_type(full: &str, at: u32) -> Result<SqlType, SyntaxError> {
         // `char` with its quotes is a type of its own; without them it never comes here.
         "char" => SqlType::System(SystemType::Char),
         _ if let Some(system) = SystemType::from_name(short) => SqlType::System(system),
-        _ => {
-            let text = format!("type \"{short}\" does not exist");
-            return Err(SyntaxError::new(sqlstate::UNDEFINED_OBJECT, text).at(at));
-        }
+        _ => return users(),
     })
 }

@@ -21,6 +21,7 @@ mod statement;
 mod table;
 mod transaction;
 mod trigger;
+mod user_type;
 mod view;
 mod window;
 
@@ -38,6 +39,7 @@ pub use statement::*;
 pub use table::*;
 pub use transaction::*;
 pub use trigger::*;
+pub use user_type::*;
 pub use view::*;
 pub use window::*;
 

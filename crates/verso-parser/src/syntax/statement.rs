@@ -4,7 +4,8 @@ use super::{
     AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction, CreateIndex, CreateSequence, CreateTable,
     CreateTableAs, CreateTrigger, Cursor, Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch,
     FunctionBody, Insert, LockTable, Merge, Name, Prepare, QualifiedName, Query, RenameTrigger,
-    RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate, Update, ViewStatement,
+    RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate, TypeStatement, Update,
+    ViewStatement,
 };
 
 /// A statement and its place in the script.
@@ -80,6 +81,8 @@ pub enum Statement {
     Truncate(Truncate),
     /// CREATE, ALTER, DROP SCHEMA, and what moves things between schemas.
     Schema(SchemaStatement),
+    /// CREATE, ALTER, DROP TYPE.
+    Type(TypeStatement),
     /// CREATE VIEW, ALTER VIEW.
     View(ViewStatement),
     /// COMMENT ON.

@@ -200,11 +200,11 @@ impl Binder<'_> {
                 values.push(match &expr.kind {
                     ExprKind::Default => self.column_default(table, *index)?,
                     _ if column.generated => return Err(refuse_generated(column)),
-                    _ if column.identity == Some(Identity::Always) && insert.overriding != Some(true) => {
-                        if insert.overriding != Some(false) {
-                            return Err(refuse_identity(column));
-                        }
+                    _ if insert.overriding == Some(false) && column.identity.is_some() => {
                         self.column_default(table, *index)?
+                    }
+                    _ if column.identity == Some(Identity::Always) && insert.overriding.is_none() => {
+                        return Err(refuse_identity(column));
                     }
                     _ => {
                         let value =
@@ -246,11 +246,27 @@ impl Binder<'_> {
         }
         let always = |index: &&usize| table.columns[**index].identity == Some(Identity::Always);
         if let Some(index) = columns[..width].iter().find(always)
-            && insert.overriding != Some(true)
+            && insert.overriding.is_none()
         {
             return Err(refuse_identity(&table.columns[*index]));
         }
+        let plan =
+            if insert.overriding == Some(false) { self.overridden(plan, table, columns)? } else { plan };
         Ok((plan, width))
+    }
+
+    /// OVERRIDING USER VALUE: identity columns take their next number, whatever the query gives.
+    fn overridden(&self, plan: Plan, table: &TableDef, columns: &[usize]) -> Result<Plan, SqlError> {
+        let output = plan.output();
+        let mut exprs = Vec::with_capacity(output.len());
+        for (at, column) in output.iter().enumerate() {
+            exprs.push(match table.columns[columns[at]].identity {
+                Some(_) => self.column_default(table, columns[at])?,
+                None => TypedExpr::column(at, column.ty.clone()),
+            });
+        }
+        let names = output.into_iter().map(|column| column.name).collect();
+        Ok(Plan::Project { input: Box::new(plan), exprs, names })
     }
 
     /// The default of a column; NULL where it has none.

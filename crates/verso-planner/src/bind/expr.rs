@@ -54,7 +54,7 @@ impl Binder<'_> {
                 let operand = self.expr(arg, cx)?;
                 self.operator(op, vec![(operand, arg.at.start)], expr.point)
             }
-            ExprKind::Binary { .. } => self.chain(expr, cx),
+            ExprKind::Binary { .. } => Ok(null_if_strict(self.chain(expr, cx)?)),
             ExprKind::And(args) => Ok(TypedExpr::new(K::And(self.booleans(args, "AND", cx)?), SqlType::Bool)),
             ExprKind::Or(args) => Ok(TypedExpr::new(K::Or(self.booleans(args, "OR", cx)?), SqlType::Bool)),
             ExprKind::Not(arg) => {
@@ -152,7 +152,7 @@ impl Binder<'_> {
             ExprKind::Case { operand, branches, otherwise } => {
                 self.case(operand.as_deref(), branches, otherwise.as_deref(), cx)
             }
-            ExprKind::Cast { arg, ty, at_type } => self.cast(arg, ty, *at_type, cx),
+            ExprKind::Cast { arg, ty, at_type } => self.cast(arg, &self.data_type(ty)?, *at_type, cx),
             ExprKind::Call(call) => self.call(call, expr, cx),
             ExprKind::Array(elements) => {
                 if elements.is_empty() {
@@ -473,4 +473,21 @@ impl Binder<'_> {
         }
         self.coerce(bound, arg.at.start, ty, CastKind::Explicit)
     }
+}
+
+/// A strict operator beside a NULL is NULL, and the other operand is not evaluated, unless it is made of constants alone:
+/// these PostgreSQL computes first, errors included.
+fn null_if_strict(expr: TypedExpr) -> TypedExpr {
+    let K::Call { function, args } = &expr.kind else { return expr };
+    let null = |arg: &TypedExpr| matches!(arg.kind, K::Literal(Value::Null));
+    let varies = |arg: &TypedExpr| {
+        // A parameter may stand for a constant of the text.
+        arg.any(&mut |part| matches!(part.kind, K::Column(_) | K::Subquery { .. }))
+    };
+    let known = |arg: &TypedExpr| matches!(arg.kind, K::Literal(_));
+    let folds = function.strict
+        && !function.returns_set()
+        && args.iter().any(null)
+        && args.iter().all(|arg| known(arg) || varies(arg));
+    if folds { TypedExpr::null(expr.ty) } else { expr }
 }

@@ -139,7 +139,8 @@ impl Binder<'_> {
             FromSource::Function(call, _) => {
                 let own = call.name.name.text.as_str();
                 let (plan, single) = self.function_scan(call)?;
-                let plan = defined(plan, &item.definitions, call.name.at().start)?;
+                let definitions = self.definitions(&item.definitions)?;
+                let plan = defined(plan, &definitions, call.name.at().start)?;
                 let single = single && item.definitions.is_empty();
                 if let Some(wanted) = wanted(Some(own)) {
                     wanted.refuse_named("a function")?;
@@ -499,6 +500,13 @@ impl Binder<'_> {
                 Ok((Plan::FunctionScan { call: SetCall::User { function, args }, columns }, single))
             }
         }
+    }
+}
+
+impl Binder<'_> {
+    /// The columns that a query defines, with what the names of their types mean.
+    fn definitions(&self, definitions: &[(Name, SqlType)]) -> Result<Vec<(Name, SqlType)>, SqlError> {
+        definitions.iter().map(|(name, ty)| Ok((name.clone(), self.data_type(ty)?))).collect()
     }
 }
 

@@ -58,6 +58,7 @@ mod like;
 mod lock;
 mod merge;
 mod named_arguments;
+mod named_type;
 mod names;
 mod once;
 mod order;
@@ -96,7 +97,7 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, StoredQuery, TableDef};
 use verso_exec::plan::{Statement, TypedExpr};
-use verso_types::{SqlType, TimeZone};
+use verso_types::{CastKind, SqlType, TimeZone};
 
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
@@ -266,13 +267,21 @@ impl<'c> Binder<'c> {
     }
 
     /// Binds the expression that ALTER COLUMN … TYPE … USING computes of a row.
-    pub fn conversion(&self, expr: &syntax::Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
+    pub fn conversion(
+        &self,
+        expr: &syntax::Expr,
+        table: &TableDef,
+        ty: &SqlType,
+    ) -> Result<TypedExpr, SqlError> {
         let columns =
             table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
         let scope = scope::Scope::of(Some(Arc::clone(&table.name)), None, columns);
         let mut cx = context::Context::new(&scope, context::Clause::Transform);
         let bound = self.expr(expr, &mut cx)?;
-        self.settle(bound, expr.at.start)
+        match bound.ty {
+            SqlType::Unknown => self.coerce(bound, expr.at.start, ty, CastKind::Assignment),
+            _ => Ok(bound),
+        }
     }
 
     /// The default that a column has in the catalog; NULL where it has none, and where it is generated.

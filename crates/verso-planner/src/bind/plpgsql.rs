@@ -247,11 +247,16 @@ impl<'c> Body<'c> {
 
     /// The type of a variable, which may be that of another one or of a column.
     fn declared_type(&self, declaration: &syntax::PlDeclaration) -> Result<SqlType, SqlError> {
+        if declaration.alike == PlAlike::Named
+            && let Ok(ty) = self.binder.data_type(&declaration.ty)
+        {
+            return Ok(ty);
+        }
         if matches!(declaration.alike, PlAlike::Row | PlAlike::Named) && !declaration.like.is_empty() {
             return self.row_type(&declaration.like, declaration.alike);
         }
         let (schema, table, column) = match declaration.like.as_slice() {
-            [] => return Ok(declaration.ty.clone()),
+            [] => return self.binder.data_type(&declaration.ty),
             [name] => {
                 let known = self.binder.variables.iter().rev().find(|variable| *variable.name == *name.text);
                 return known.map(|variable| variable.ty.clone()).ok_or_else(|| {

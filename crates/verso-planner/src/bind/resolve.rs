@@ -38,6 +38,8 @@ pub fn category(ty: &SqlType) -> char {
         SqlType::Array(_) => 'A',
         SqlType::Unknown => 'X',
         SqlType::Void | SqlType::Record | SqlType::Row(_) => 'P',
+        SqlType::Enum(_) => 'E',
+        SqlType::Named(_) => 'X',
         SqlType::System(system) => system.category(),
     }
 }
@@ -68,6 +70,7 @@ fn exact(arg: &ArgType) -> Option<&SqlType> {
         | ArgType::Any
         | ArgType::AnyElement
         | ArgType::AnyNonArray
+        | ArgType::AnyEnum
         | ArgType::AnyArray => None,
     }
 }
@@ -79,7 +82,10 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
         match (arg, ty) {
             (_, SqlType::Unknown) => {}
             (ArgType::AnyNonArray, SqlType::Array(_)) => return None,
-            (ArgType::AnyElement | ArgType::AnyNonArray, ty) => elements.push(ty.without_modifiers()),
+            (ArgType::AnyEnum, ty) if !matches!(ty, SqlType::Enum(_)) => return None,
+            (ArgType::AnyElement | ArgType::AnyNonArray | ArgType::AnyEnum, ty) => {
+                elements.push(ty.without_modifiers())
+            }
             (ArgType::AnyArray, SqlType::Array(element)) => elements.push(element.without_modifiers()),
             (ArgType::AnyArray, _) => return None,
             (ArgType::Exact(_) | ArgType::ArrayOf(_) | ArgType::Any, _) => {}
@@ -88,6 +94,13 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
     // There is no array of arrays.
     if declared.contains(&ArgType::AnyArray) && elements.iter().any(|ty| matches!(ty, SqlType::Array(_))) {
         return None;
+    }
+    // Literals alone are of no enum type.
+    if declared.contains(&ArgType::AnyEnum) {
+        let first = elements.first()?;
+        if !elements.iter().all(|ty| ty.same_base(first)) {
+            return None;
+        }
     }
     let element = common_type(elements.iter()).ok()?;
     declared
@@ -99,7 +112,7 @@ fn concrete(declared: &[ArgType], actual: &[SqlType]) -> Option<Vec<SqlType>> {
             ArgType::ArrayOf(_) => None,
             ArgType::Any if *ty == SqlType::Unknown => Some(SqlType::Text),
             ArgType::Any => Some(ty.clone()),
-            ArgType::AnyElement | ArgType::AnyNonArray => Some(element.clone()),
+            ArgType::AnyElement | ArgType::AnyNonArray | ArgType::AnyEnum => Some(element.clone()),
             ArgType::AnyArray => Some(SqlType::Array(Box::new(element.clone()))),
         })
         .collect()

@@ -28,6 +28,16 @@ fn boolean(value: bool) -> TypedExpr {
     TypedExpr::literal(Value::Bool(value), SqlType::Bool)
 }
 
+/// Is it made of an enum?
+fn of_enum(ty: &SqlType) -> bool {
+    match ty {
+        SqlType::Enum(_) => true,
+        SqlType::Array(element) => of_enum(element),
+        SqlType::Row(row) => row.fields.iter().any(|(_, ty)| of_enum(ty)),
+        _ => false,
+    }
+}
+
 impl Binder<'_> {
     /// The parts of a row: of one written as such, of `t.*`, and of NEW and OLD; none where an expression is no row.
     pub(super) fn spread(&self, expr: &Expr, scope: &Scope) -> Option<Vec<Expr>> {
@@ -76,7 +86,16 @@ impl Binder<'_> {
     pub(super) fn row(&self, parts: &[Expr], cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
         let parts = &self.spread_all(parts, cx.scope);
         let parts = self.located(parts, cx)?.into_iter().map(|(part, at)| self.settle(part, at));
-        Ok(TypedExpr::new(K::Row(parts.collect::<Result<_, _>>()?), SqlType::Record))
+        let parts: Vec<TypedExpr> = parts.collect::<Result<_, _>>()?;
+        // Only its type says what the labels of an enum are.
+        let ty = match parts.iter().any(|part| of_enum(&part.ty)) {
+            true => {
+                let field = |(part, n): (&TypedExpr, u32)| (format!("f{n}").into(), part.ty.clone());
+                SqlType::Row(Arc::new(RowType { fields: parts.iter().zip(1u32..).map(field).collect() }))
+            }
+            false => SqlType::Record,
+        };
+        Ok(TypedExpr::new(K::Row(parts), ty))
     }
 
     /// A FROM item named like a column: its row.

@@ -24,6 +24,7 @@ use verso_parser::syntax::{self, QualifiedName, Query};
 pub(super) struct Noting {
     relations: RefCell<Vec<StoredRelation>>,
     functions: RefCell<Vec<(u32, Oid)>>,
+    types: RefCell<Vec<(u32, Oid)>>,
 }
 
 impl Noting {
@@ -35,6 +36,14 @@ impl Noting {
         let mut relations = self.relations.borrow_mut();
         if !relations.iter().any(|known| known.place == place) {
             relations.push(StoredRelation { place, relation, columns });
+        }
+    }
+
+    /// A name means a user's type.
+    pub(super) fn user_type(&self, place: u32, ty: Oid) {
+        let mut types = self.types.borrow_mut();
+        if !types.contains(&(place, ty)) {
+            types.push((place, ty));
         }
     }
 
@@ -66,8 +75,8 @@ impl Binder<'_> {
             let Some(used) = used.get(&relation.relation) else { continue };
             relation.columns.iter_mut().for_each(|column| column.used = used.contains(&column.id));
         }
-        let functions = noting.functions.into_inner();
-        Ok((StoredQuery { text: text.into(), relations, functions }, columns))
+        let (functions, types) = (noting.functions.into_inner(), noting.types.into_inner());
+        Ok((StoredQuery { text: text.into(), relations, functions, types }, columns))
     }
 
     /// The view that a name in FROM means.

@@ -136,7 +136,7 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Schema => "42P06",
                     ObjectKind::Function => DUPLICATE_FUNCTION,
                     ObjectKind::Column => DUPLICATE_COLUMN,
-                    ObjectKind::Constraint | ObjectKind::Role => DUPLICATE_OBJECT,
+                    ObjectKind::Constraint | ObjectKind::Role | ObjectKind::Type => DUPLICATE_OBJECT,
                     ObjectKind::Table
                     | ObjectKind::View
                     | ObjectKind::Sequence
@@ -153,7 +153,9 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Schema => INVALID_SCHEMA_NAME,
                     ObjectKind::Function => UNDEFINED_FUNCTION,
                     ObjectKind::Column => UNDEFINED_COLUMN,
-                    ObjectKind::Index | ObjectKind::Constraint | ObjectKind::Role => UNDEFINED_OBJECT,
+                    ObjectKind::Index | ObjectKind::Constraint | ObjectKind::Role | ObjectKind::Type => {
+                        UNDEFINED_OBJECT
+                    }
                     ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence | ObjectKind::Relation => {
                         UNDEFINED_TABLE
                     },

@@ -66,7 +66,7 @@ impl Prepared {
 
 impl Conversation {
     pub(super) fn parse(&mut self, name: &str, sql: &str, types: &[u32]) -> Result<(), SqlError> {
-        let types = types.iter().map(|oid| parameter_type(*oid)).collect::<Result<Vec<_>, _>>();
+        let types = types.iter().map(|oid| self.session.parameter_type(*oid)).collect::<Result<Vec<_>, _>>();
         let types = types.map_err(|error| self.failed(error))?;
         let statement = self.session.prepare(sql, &types)?;
         if name.is_empty() {
@@ -216,16 +216,6 @@ impl Conversation {
     fn failed(&mut self, error: SqlError) -> SqlError {
         self.session.fail();
         error
-    }
-}
-
-/// The type of a parameter that the client declares; none is to be found out.
-fn parameter_type(oid: u32) -> Result<Option<SqlType>, SqlError> {
-    match oid {
-        0 | 705 => Ok(None),
-        oid => SqlType::from_pg_oid(oid, -1).map(Some).ok_or_else(|| {
-            SqlError::new(sqlstate::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist"))
-        }),
     }
 }
 

@@ -1,6 +1,10 @@
 //! A driver that speaks the binary format.
 
+use std::error::Error;
 use std::io::{Read, Write};
+
+use postgres::types::private::BytesMut;
+use postgres::types::{FromSql, IsNull, Kind, ToSql, Type};
 
 use super::World;
 
@@ -61,4 +65,54 @@ fn transactions_portals_and_copy_work() {
     assert_eq!(text, "0\trow 0\n1\trow 1\n");
     let error = client.execute("INSERT INTO nothing VALUES (1)", &[]).unwrap_err();
     assert_eq!(error.code().unwrap().code(), "42P01");
+}
+
+/// A label of an enum type, as its text.
+#[derive(Debug, PartialEq)]
+struct Label(String);
+
+impl<'a> FromSql<'a> for Label {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Label, Box<dyn Error + Sync + Send>> {
+        Ok(Label(std::str::from_utf8(raw)?.to_string()))
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        matches!(ty.kind(), Kind::Enum(_))
+    }
+}
+
+impl ToSql for Label {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        out.extend_from_slice(self.0.as_bytes());
+        Ok(IsNull::No)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        matches!(ty.kind(), Kind::Enum(_))
+    }
+
+    postgres::types::to_sql_checked!();
+}
+
+/// The driver looks an unknown type up in `pg_type` and `pg_enum`, then speaks the binary format.
+#[test]
+fn enums_are_found_in_the_catalogs_and_go_through_in_binary() {
+    let world = World::new();
+    let mut client = world.client();
+    client
+        .batch_execute(
+            "CREATE TYPE mood AS ENUM ('sad', 'happy'); ALTER TYPE mood ADD VALUE 'ok' BEFORE 'happy';
+             CREATE TABLE t (m mood, ms mood[])",
+        )
+        .unwrap();
+    let insert = client.prepare("INSERT INTO t VALUES ($1, $2)").unwrap();
+    let labels = ["sad", "ok", "happy"].map(str::to_string).to_vec();
+    assert_eq!((insert.params()[0].name(), insert.params()[0].kind()), ("mood", &Kind::Enum(labels)));
+    let label = |text: &str| Label(text.to_string());
+    client.execute(&insert, &[&label("ok"), &vec![label("happy"), label("sad")]]).unwrap();
+    let row = client.query_one("SELECT m, ms FROM t WHERE m > $1", &[&label("sad")]).unwrap();
+    assert_eq!(row.get::<_, Label>(0), label("ok"));
+    assert_eq!(row.get::<_, Vec<Label>>(1), [label("happy"), label("sad")]);
+    let error = client.execute(&insert, &[&label("none"), &Vec::<Label>::new()]).unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "22P02");
 }

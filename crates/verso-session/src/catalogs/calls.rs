@@ -84,13 +84,14 @@ impl Call<'_> {
             "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
                 self.signature(definitions::arguments, |row| {
                     let Value::Array(types) = &row[19] else { return String::new() };
-                    let name = |oid: &Value| names::type_name(u32::try_from(oid.as_i64()?).ok()?);
+                    let name =
+                        |oid: &Value| names::type_name(self.catalog, u32::try_from(oid.as_i64()?).ok()?);
                     types.iter().filter_map(name).collect::<Vec<_>>().join(", ")
                 })
             }
             "pg_get_function_result" => self.signature(definitions::result, |row| {
                 let oid = row[18].as_i64().and_then(|oid| u32::try_from(oid).ok()).unwrap_or_default();
-                let name = names::type_name(oid).unwrap_or_default();
+                let name = names::type_name(self.catalog, oid).unwrap_or_default();
                 if row[13] == Value::Bool(true) { format!("SETOF {name}") } else { name }
             }),
             "pg_get_triggerdef" => text(super::triggers::trigger_text(catalog, args.oid(0), args.flag(1))),
@@ -200,7 +201,8 @@ impl Call<'_> {
             // With a modifier that says nothing, `character` is the type without one.
             Some(SqlType::Char(None)) if modifier.is_none() => "character".to_string(),
             Some(ty) => ty.pg_name(),
-            None => names::type_name(oid).unwrap_or_else(|| if oid == 0 { "-" } else { "???" }.to_string()),
+            None => names::type_name(self.catalog, oid)
+                .unwrap_or_else(|| if oid == 0 { "-" } else { "???" }.to_string()),
         };
         Value::text(&name)
     }
@@ -225,7 +227,7 @@ impl Call<'_> {
     fn signature(
         &self,
         own: fn(&verso_catalog::FunctionDef) -> String,
-        built_in: fn(&[Value]) -> String,
+        built_in: impl Fn(&[Value]) -> String,
     ) -> Value {
         if let Some(function) = definitions::function(self.catalog, self.args.oid(0)) {
             return Value::text(&own(function));
@@ -374,7 +376,10 @@ impl Call<'_> {
                 Some(function) => in_path(&function.schema),
                 None => fixed("pg_proc"),
             },
-            "pg_type_is_visible" => fixed("pg_type"),
+            "pg_type_is_visible" => match self.catalog.user_type(oid) {
+                Some(ty) => Value::Bool(self.catalog.is_visible_type(ty)),
+                None => fixed("pg_type"),
+            },
             "pg_operator_is_visible" => fixed("pg_operator"),
             "pg_opclass_is_visible" => fixed("pg_opclass"),
             "pg_opfamily_is_visible" => fixed("pg_opfamily"),

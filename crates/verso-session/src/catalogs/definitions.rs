@@ -70,7 +70,7 @@ pub(super) fn default_text(
 fn number_text(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, stored: &str) -> Option<String> {
     let parsed = verso_parser::parse_expression(stored).ok()?;
     let nothing = TableDef::new(Oid(0), "", "", verso_storage::ObjectId(0), Vec::new());
-    let bound = binder(views, catalog).conversion(&parsed, &nothing).ok()?;
+    let bound = binder(views, catalog).conversion(&parsed, &nothing, &verso_types::SqlType::Text).ok()?;
     match &bound.kind {
         ExprKind::Literal(_) if bound.ty.is_number() => Some(deparse::expression(&bound, &[], false)),
         ExprKind::Call { function, args } => match (function.operator, args.as_slice()) {

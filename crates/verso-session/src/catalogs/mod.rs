@@ -10,6 +10,7 @@
 //! | [`relations`] | `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`, `pg_sequence` |
 //! | [`constraints`] | `pg_constraint`, `pg_depend` |
 //! | [`triggers`] | `pg_trigger` |
+//! | [`types`] | users' rows of `pg_type`, `pg_enum` |
 //! | [`objects`] | schemas, databases, roles, functions of users, settings, time zones |
 //! | [`activity`] | sessions, locks, cursors, statistics |
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
@@ -30,6 +31,7 @@ mod objects;
 mod relations;
 mod statistics;
 mod triggers;
+mod types;
 
 use std::sync::Arc;
 
@@ -65,6 +67,8 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_constraint" => all(constraints::constraints(views, &catalog, &keys)),
         "pg_trigger" => all(triggers::triggers(&catalog, &keys)),
         "pg_depend" => all(constraints::depends(&catalog)),
+        "pg_type" => Box::new(fixed::rows("pg_type", &keys).chain(types::types(&catalog, &keys))),
+        "pg_enum" => all(types::labels(&catalog, &keys)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
         "pg_stats" => all(statistics::statistics(&catalog)),
         "pg_database" => all(objects::databases()),

@@ -105,8 +105,8 @@ pub(super) fn relation(catalog: &CatalogSnapshot, schema: Option<&str>, name: &s
 }
 
 /// The type of a name as SQL spells it.
-pub(super) fn type_named(text: &str) -> Option<SqlType> {
-    verso_parser::parse_type(text).ok()
+pub(super) fn type_named(catalog: &CatalogSnapshot, text: &str) -> Option<SqlType> {
+    catalog.resolve_type(&verso_parser::parse_type(text).ok()?).ok()
 }
 
 /// Rows of a fixed relation by the text in column 1.
@@ -126,9 +126,16 @@ fn fixed_row(relation: &str, oid: u32) -> Option<Vec<Value>> {
 }
 
 /// The name of a type by its number; that of what Verso does not know from its row.
-pub(super) fn type_name(oid: u32) -> Option<String> {
+pub(super) fn type_name(catalog: &CatalogSnapshot, oid: u32) -> Option<String> {
     if let Some(ty) = SqlType::from_pg_oid(oid, -1) {
         return Some(ty.pg_name());
+    }
+    if let Some(ty) = catalog.user_type(Oid(oid)) {
+        let name = match catalog.is_visible_type(ty) {
+            true => quote_ident(&ty.name),
+            false => format!("{}.{}", quote_ident(&ty.schema), quote_ident(&ty.name)),
+        };
+        return Some(if ty.oid.0 == oid { name } else { name + "[]" });
     }
     fixed_row("pg_type", oid).and_then(|row| row[1].as_str().map(quoted_type))
 }
@@ -139,9 +146,9 @@ fn quoted_type(name: &str) -> String {
 }
 
 /// `(integer, text)` of a vector of types.
-fn type_list(types: &Value) -> String {
+fn type_list(catalog: &CatalogSnapshot, types: &Value) -> String {
     let Value::Array(types) = types else { return "()".to_string() };
-    let names = types.iter().filter_map(|oid| type_name(u32::try_from(oid.as_i64()?).ok()?));
+    let names = types.iter().filter_map(|oid| type_name(catalog, u32::try_from(oid.as_i64()?).ok()?));
     format!("({})", names.collect::<Vec<_>>().join(","))
 }
 
@@ -165,7 +172,7 @@ impl SessionNames {
         let types: Option<Vec<u32>> = args
             .split(',')
             .filter(|arg| !arg.trim().is_empty())
-            .map(|arg| type_named(arg).map(|ty| ty.pg_oid()))
+            .map(|arg| type_named(&self.catalog, arg).map(|ty| ty.pg_oid()))
             .collect();
         let Some(types) = types else { return Ok(None) };
         let takes = |oid: &u32| match fixed_row("pg_proc", *oid) {
@@ -194,7 +201,7 @@ impl SessionNames {
             let own = row[1].as_str()?;
             let name = quote_ident(own);
             return Some(match arguments {
-                true => name + &type_list(&row[19]),
+                true => name + &type_list(&self.catalog, &row[19]),
                 false if self.functions(None, own).len() > 1 => format!("{PG_CATALOG}.{name}"),
                 false => name,
             });
@@ -230,7 +237,7 @@ impl ObjectNames for SessionNames {
                 let (schema, name) = path(text)?;
                 Ok(relation(&self.catalog, schema.as_deref(), &name))
             }
-            SystemType::Regtype => Ok(type_named(text).map(|ty| ty.pg_oid())),
+            SystemType::Regtype => Ok(type_named(&self.catalog, text).map(|ty| ty.pg_oid())),
             SystemType::Regnamespace => {
                 let (_, name) = path(text)?;
                 Ok(match name.as_str() {
@@ -262,7 +269,7 @@ impl ObjectNames for SessionNames {
                     .split(',')
                     .map(|arg| match arg.trim() {
                         "none" | "NONE" => Some(0),
-                        arg => type_named(arg).map(|ty| ty.pg_oid().into()),
+                        arg => type_named(&self.catalog, arg).map(|ty| ty.pg_oid().into()),
                     })
                     .collect();
                 let Some([left, right]) = types.and_then(|types| <[i64; 2]>::try_from(types).ok()) else {
@@ -285,7 +292,7 @@ impl ObjectNames for SessionNames {
     fn name(&self, ty: SystemType, oid: u32) -> Option<String> {
         match ty {
             SystemType::Regclass => relation_name(&self.catalog, Oid(oid)),
-            SystemType::Regtype => type_name(oid),
+            SystemType::Regtype => type_name(&self.catalog, oid),
             SystemType::Regnamespace => match oid {
                 INFORMATION_SCHEMA_OID => Some(INFORMATION_SCHEMA.to_string()),
                 oid => {
@@ -308,7 +315,10 @@ impl ObjectNames for SessionNames {
                 let row = fixed_row("pg_operator", oid)?;
                 let side = |value: &Value| match value.as_i64() {
                     Some(0) | None => "NONE".to_string(),
-                    Some(oid) => u32::try_from(oid).ok().and_then(type_name).unwrap_or_default(),
+                    Some(oid) => {
+                        let name = u32::try_from(oid).ok().and_then(|oid| type_name(&self.catalog, oid));
+                        name.unwrap_or_default()
+                    }
                 };
                 Some(format!("{}({},{})", row[1].as_str()?, side(&row[7]), side(&row[8])))
             }

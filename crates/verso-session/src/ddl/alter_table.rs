@@ -58,7 +58,8 @@ impl Schema<'_> {
                 return self.rewrite(name, &change, |_| Ok(None));
             }
             AlterAction::ColumnType { column, ty, using } => {
-                return self.column_type(&binder, name, &table, column, ty, using.as_ref());
+                let ty = binder.data_type(ty)?;
+                return self.column_type(&binder, name, &table, column, &ty, using.as_ref());
             }
             AlterAction::NotNull { column, not_null } => {
                 if *not_null {
@@ -146,7 +147,7 @@ impl Schema<'_> {
         let mut value = None;
         if let Some((expr, text)) = &column.generated {
             let scope = columns_in_scope(table);
-            let of = (&*column.name.text, &column.ty);
+            let of = (&*column.name.text, &new.ty);
             let bind = |binder: &Binder<'_>| binder.generation(expr, &table.name, &scope, of);
             let (text, bound) = binder.kept_text(expr, text, bind)?;
             new.default = Some(text.into());
@@ -154,7 +155,7 @@ impl Schema<'_> {
         }
         let default = column.default.as_ref();
         let default =
-            default.map(|(expr, _)| binder.default_value(expr, &column.name.text, &column.ty)).transpose()?;
+            default.map(|(expr, _)| binder.default_value(expr, &column.name.text, &new.ty)).transpose()?;
         self.rewrite(name, &TableChange::AddColumn(new), |_| Ok(value.or(default)))?;
         for constraint in &column.constraints {
             let action = AlterAction::AddConstraint(constraint.clone());
@@ -209,7 +210,7 @@ impl Schema<'_> {
             let value = binder.stored_generation(&other, table)?;
             return self.rewrite(name, &change, |_| Ok(Some(value)));
         }
-        let using = using.map(|using| binder.conversion(using, table)).transpose()?;
+        let using = using.map(|using| binder.conversion(using, table, ty)).transpose()?;
         self.rewrite(name, &change, |old| {
             let at = at.unwrap_or_default();
             let own = || TypedExpr::column(at, old.columns[at].ty.clone());

@@ -49,9 +49,10 @@ impl Schema<'_> {
                 let missing = || CatalogError::missing(ObjectKind::Schema, name.text.as_str());
                 Ok(CommentOn::Schema(schema.ok_or_else(missing)?.oid))
             }
-            Commented::Function(name, types) => {
-                Ok(CommentOn::Function(self.one_function(name, types.as_deref())?.oid))
-            }
+            Commented::Type(name) => Ok(CommentOn::Type(self.user_type(name)?.oid)),
+            Commented::Function(name, types) => Ok(CommentOn::Function(
+                self.one_function(name, self.data_types(types.as_deref())?.as_deref())?.oid,
+            )),
             Commented::Constraint { name, table } => {
                 let found = self.relation(table)?;
                 let Relation::Table(table) = &found else {

@@ -111,7 +111,8 @@ impl Schema<'_> {
         table: &str,
         column: &ColumnDefinition,
     ) -> Result<NewColumn, Failure> {
-        let mut new = NewColumn::new(column.name.text.as_str(), column.ty.clone());
+        let ty = binder.data_type(&column.ty)?;
+        let mut new = NewColumn::new(column.name.text.as_str(), ty.clone());
         new.not_null = column.not_null;
         new.serial = column.serial;
         if let Some((expr, _)) = &column.generated {
@@ -135,12 +136,12 @@ impl Schema<'_> {
                 let text = format!("multiple {both} specified for column \"{}\"", column.name.text);
                 return Err(SqlError::syntax(text).at(expr.at.start).into());
             }
-            let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.name.text, &column.ty);
+            let bind = |binder: &Binder<'_>| binder.default_value(expr, &column.name.text, &ty);
             let (text, _) = binder.kept_text(expr, text, bind)?;
             new.default = Some(text.into());
         }
         if let Some((identity, sequence)) = &column.identity {
-            if !column.ty.is_integer() {
+            if !ty.is_integer() {
                 let text = "identity column type must be smallint, integer, or bigint";
                 return Err(SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text).into());
             }

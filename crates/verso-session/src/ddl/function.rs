@@ -18,9 +18,10 @@ impl Schema<'_> {
     /// CREATE FUNCTION.
     pub(super) fn create_function(&self, create: &CreateFunction) -> Result<CommandTag, Failure> {
         let CreateFunction { name, or_replace, args, returns, language, body, volatility, strict } = create;
-        let arg = |(name, ty): &(Option<syntax::Name>, SqlType)| FunctionArg {
-            name: name.as_ref().map_or("", |name| name.text.as_str()).into(),
-            ty: ty.without_modifiers(),
+        let plain = |ty: &SqlType| Ok::<_, SqlError>(self.data_type(ty)?.without_modifiers());
+        let arg = |(name, ty): &(Option<syntax::Name>, SqlType)| {
+            let name = name.as_ref().map_or("", |name| name.text.as_str()).into();
+            Ok::<_, SqlError>(FunctionArg { name, ty: plain(ty)? })
         };
         for (n, (name, _)) in args.iter().enumerate() {
             if let Some(name) = name
@@ -47,8 +48,8 @@ impl Schema<'_> {
             }
             Returns::Trigger => FunctionReturn::Trigger,
             Returns::Type(SqlType::Void) => FunctionReturn::Void,
-            Returns::Type(ty) => FunctionReturn::Scalar(ty.without_modifiers()),
-            Returns::Set(ty) => FunctionReturn::Set(ty.without_modifiers()),
+            Returns::Type(ty) => FunctionReturn::Scalar(plain(ty)?),
+            Returns::Set(ty) => FunctionReturn::Set(plain(ty)?),
             Returns::Procedure(modes) => {
                 let mode = |mode: &syntax::ArgMode| match mode {
                     syntax::ArgMode::In => ArgMode::In,
@@ -60,14 +61,14 @@ impl Schema<'_> {
             Returns::Table(columns) => FunctionReturn::Table(
                 columns
                     .iter()
-                    .map(|(name, ty)| (name.text.as_str().into(), ty.without_modifiers()))
-                    .collect(),
+                    .map(|(name, ty)| Ok((name.text.as_str().into(), plain(ty)?)))
+                    .collect::<Result<_, SqlError>>()?,
             ),
         };
         let new = NewFunction {
             schema: Some(self.place(name)?),
             name: name.name.text.as_str().into(),
-            args: args.iter().map(arg).collect(),
+            args: args.iter().map(arg).collect::<Result<_, _>>()?,
             returns,
             language: match language.text.as_str() {
                 "sql" => FunctionLanguage::Sql,
@@ -118,6 +119,7 @@ impl Schema<'_> {
         let catalog = &self.frame.services.instance.catalog;
         let what = if drop.procedure { "procedure" } else { "function" };
         for (name, types) in &drop.functions {
+            let types = &self.data_types(types.as_deref())?;
             let known = self.frame.catalog.functions(name.schema_text(), &name.name.text);
             let known = known.iter().filter(|known| types.as_deref().is_none_or(|types| known.takes(types)));
             if let [only] = known.collect::<Vec<_>>().as_slice()

@@ -13,6 +13,7 @@
 //! | [`drop`] | DROP |
 //! | [`view`] | views |
 //! | [`temporary`] | temporary tables |
+//! | [`types`] | CREATE, ALTER, DROP TYPE |
 //! | [`comment`] | COMMENT ON |
 //! | [`truncate`] | TRUNCATE |
 //! | [`lock_table`] | LOCK TABLE |
@@ -35,6 +36,7 @@ mod table_as;
 mod temporary;
 mod trigger;
 mod truncate;
+mod types;
 mod view;
 
 pub(crate) use temporary::at_commit;
@@ -121,6 +123,7 @@ impl Schema<'_> {
             Statement::DropFunction(drop) => self.drop_function(drop),
             Statement::Role(role) => self.role(role),
             Statement::Schema(schema) => self.schema(schema),
+            Statement::Type(statement) => self.type_statement(statement),
             Statement::Comment(comment) => self.comment(comment),
             Statement::View(view) => self.view(binder, view),
             Statement::Truncate(truncate) => self.truncate(binder, truncate),

@@ -29,7 +29,11 @@ impl Schema<'_> {
         };
         let Rewrite { old, new } = &rewrite;
         let value = value(old)?;
-        let copy = self.copy_rows(old, new, value)?;
+        let changes = match change {
+            TableChange::ColumnType { column, .. } => Some(column),
+            _ => None,
+        };
+        let copy = self.copy_rows(old, new, value, changes)?;
         self.frame.inside_now(|frame| Schema { frame }.check_copy(old, &copy, new, change))?;
         Ok(catalog.finish_rewrite(&mut self.frame.txn.borrow_mut(), &rewrite)?)
     }
@@ -40,6 +44,7 @@ impl Schema<'_> {
         old: &Arc<TableDef>,
         new: &Arc<TableDef>,
         mut value: Option<TypedExpr>,
+        changes: Option<&Arc<str>>,
     ) -> Result<Arc<TableDef>, Failure> {
         let mut copy = (**new).clone();
         copy.columns.iter_mut().for_each(|column| column.not_null = false);
@@ -48,7 +53,8 @@ impl Schema<'_> {
             let before = old.columns.iter().position(|known| known.id == column.id);
             let changed = before.is_none_or(|before| {
                 let before = &old.columns[before];
-                before.ty != column.ty || before.generated && before.default != column.default
+                // The type may stay as it is, and USING changes the values all the same.
+                changes == Some(&column.name) || before.generated && before.default != column.default
             });
             values.push(match (changed, before) {
                 (false, Some(before)) => TypedExpr::column(before, column.ty.clone()),

@@ -71,7 +71,7 @@ impl Schema<'_> {
                 Ok(tag(word))
             }
             SchemaStatement::MoveFunction { name, args, to } => {
-                let function = self.one_function(name, args.as_deref())?;
+                let function = self.one_function(name, self.data_types(args.as_deref())?.as_deref())?;
                 catalog.set_function_schema(&mut txn.borrow_mut(), &function, &to.text)?;
                 Ok(tag("ALTER FUNCTION"))
             }

@@ -72,6 +72,8 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
         | (Value::Interval(_), SqlType::Interval)
         | (Value::Jsonb(_), SqlType::Jsonb)
         | (Value::Uuid(_), SqlType::Uuid) => true,
+        // Only places of labels are values of the type.
+        (Value::Int8(place), SqlType::Enum(ty)) => ty.at(*place).is_some(),
         // What an array without values is made of cannot be seen.
         (Value::Array(values), SqlType::Array(element)) => values.iter().all(|value| fits(value, element)),
         _ => type_of(value) == *ty,

@@ -2,7 +2,9 @@
 
 use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
-use verso_parser::syntax::{DropKind, RoleStatement, SchemaStatement, Statement, ViewStatement};
+use verso_parser::syntax::{
+    DropKind, RoleStatement, SchemaStatement, Statement, TypeStatement, ViewStatement,
+};
 
 /// The word for what a statement changes in the database; none for those that only read.
 pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
@@ -33,6 +35,11 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
             RoleStatement::Create { .. } => "CREATE ROLE",
             RoleStatement::Alter { .. } => "ALTER ROLE",
             RoleStatement::Drop { .. } => "DROP ROLE",
+        },
+        Statement::Type(statement) => match statement {
+            TypeStatement::CreateEnum { .. } => "CREATE TYPE",
+            TypeStatement::Drop { .. } => "DROP TYPE",
+            _ => "ALTER TYPE",
         },
         Statement::Schema(schema) => match schema {
             SchemaStatement::Create { .. } => "CREATE SCHEMA",

@@ -93,6 +93,7 @@ impl Session {
             | Statement::Copy(_)
             | Statement::Role(_)
             | Statement::Schema(_)
+            | Statement::Type(_)
             | Statement::Comment(_)
             | Statement::View(_)
             | Statement::CreateIndex(_)

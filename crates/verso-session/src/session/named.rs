@@ -20,7 +20,12 @@ impl Session {
         let name = &prepare.name.text;
         self.plans.named.check_free(name)?;
         let parsed = Some((*prepare.statement).clone());
-        let prepared = self.prepare_parsed(job.shown().into(), parsed, &prepare.types)?;
+        let types = self.with_catalog(|session, catalog, _| {
+            let binder = Binder::new(catalog, &session.services.settings.time_zone, &[]);
+            let one = |ty: &Option<_>| ty.as_ref().map(|ty| binder.data_type(ty)).transpose();
+            prepare.types.iter().map(one).collect::<Result<Vec<_>, SqlError>>()
+        })?;
+        let prepared = self.prepare_parsed(job.shown().into(), parsed, &types)?;
         self.keep_statement(name, Arc::new(prepared), true);
         Ok(tag("PREPARE"))
     }

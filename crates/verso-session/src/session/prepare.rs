@@ -13,7 +13,7 @@ use crate::plans::{
 use verso_parser::parse_script;
 use verso_parser::syntax::{Parsed, Statement};
 use verso_planner::bind::{Binder, Inference};
-use verso_planner::errors::SqlError;
+use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
     /// Parses and binds a text of one statement, or of none. Where `types` has no type for a parameter, or `None`, the
@@ -40,6 +40,23 @@ impl Session {
             return Err(SqlError::syntax(text));
         }
         self.prepare_parsed(sql.into(), parsed, types)
+    }
+
+    /// The type of a parameter that a client declares by its number; none is to be found out.
+    ///
+    /// # Errors
+    /// 42704 for a number without a type; those of reading the catalog.
+    pub fn parameter_type(&self, oid: u32) -> Result<Option<SqlType>, SqlError> {
+        if matches!(oid, 0 | 705) {
+            return Ok(None);
+        }
+        let known = match SqlType::from_pg_oid(oid, -1) {
+            Some(known) => Some(known),
+            None => self.with_catalog(|_, catalog, _| Ok(catalog.type_by_oid(oid, -1)))?,
+        };
+        known.map(Some).ok_or_else(|| {
+            SqlError::new(sqlstate::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist"))
+        })
     }
 
     /// Binds a statement to be executed later.

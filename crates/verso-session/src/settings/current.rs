@@ -167,13 +167,13 @@ mod tests {
 
     #[test]
     fn a_transaction_takes_its_changes_back_or_leaves_all_but_the_local_ones() {
-        for (committed, expected) in [(false, "1024kB"), (true, "2048kB")] {
+        for (committed, expected) in [(false, "1MB"), (true, "2MB")] {
             let mut settings = SessionSettings::default();
             settings.change_one("work_mem", Some("1MB"), false, None).expect("outside of one");
             let mut noted = None;
             settings.change_one("work_mem", Some("2MB"), false, Some(&mut noted)).expect("for good");
             settings.change_one("work_mem", Some("3MB"), true, Some(&mut noted)).expect("for now");
-            assert_eq!(work_memory(&settings), "3072kB");
+            assert_eq!(work_memory(&settings), "3MB");
             let epoch = settings.epoch();
             settings.end(noted.expect("it was noted"), committed);
             assert_eq!(work_memory(&settings), expected);
@@ -194,8 +194,8 @@ mod tests {
     #[test]
     fn what_is_asked_for_shows_at_once_and_holds_when_it_is_taken() {
         let settings = SessionSettings::default();
-        assert_eq!(settings.ask("work_mem", Some("2MB"), true).expect("known"), "2048kB");
-        assert_eq!(settings.show_asked("work_mem").as_deref(), Some("2048kB"));
+        assert_eq!(settings.ask("work_mem", Some("2MB"), true).expect("known"), "2MB");
+        assert_eq!(settings.show_asked("work_mem").as_deref(), Some("2MB"));
         assert_eq!(settings.show("work_mem"), Settings::default().show("work_mem"));
         let asked = settings.take_asked().expect("it was asked for");
         assert_eq!(asked.changes, [("work_mem".to_string(), Some("2MB".to_string()), true)]);
@@ -209,9 +209,9 @@ mod tests {
         settings.set_default("work_mem", "8MB").expect("known");
         settings.change_one("work_mem", Some("2MB"), false, None).expect("known");
         settings.change_one("work_mem", None, false, None).expect("known");
-        assert_eq!(work_memory(&settings), "8192kB");
+        assert_eq!(work_memory(&settings), "8MB");
         let before = settings.shared();
         settings.change_one("work_mem", Some("2MB"), false, None).expect("known");
-        assert!(settings.restore(before) && work_memory(&settings) == "8192kB");
+        assert!(settings.restore(before) && work_memory(&settings) == "8MB");
     }
 }

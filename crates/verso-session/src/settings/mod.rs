@@ -399,7 +399,7 @@ impl Settings {
             "idle_in_transaction_session_timeout" => duration(self.idle_in_transaction_timeout_ms),
             "transaction_timeout" => duration(self.transaction_timeout_ms),
             "verso_rules_off" => self.rules_off.clone(),
-            "work_mem" => format!("{}kB", self.work_memory_bytes >> 10),
+            "work_mem" => size_text(self.work_memory_bytes),
             "statement_memory_limit" => memory_text(self.statement_memory_bytes),
             "session_memory_limit" => memory_text(self.session_memory_bytes),
             "temp_file_limit" => memory_text(self.temp_file_bytes),
@@ -506,7 +506,7 @@ pub(crate) fn size_text(bytes: u64) -> String {
 
 /// A limit of memory or files as SHOW prints it; 0 is none.
 pub(crate) fn memory_text(bytes: u64) -> String {
-    if bytes == 0 { "0".to_string() } else { format!("{}kB", bytes >> 10) }
+    if bytes == 0 { "0".to_string() } else { size_text(bytes) }
 }
 
 /// `100`, `1.5s`, `2 min`: in milliseconds, rounded, as PostgreSQL reads timeouts; at most 2147483647.
@@ -556,7 +556,7 @@ mod tests {
         assert_eq!(settings.set("nosuch", Some("1")).expect_err("unknown").sqlstate, "42704");
         assert_eq!(settings.set("server_version", Some("1")).expect_err("fixed").sqlstate, "55P02");
         settings.set("work_mem", Some("4MB")).expect("memory");
-        assert_eq!(settings.show("work_mem").as_deref(), Some("4096kB"));
+        assert_eq!(settings.show("work_mem").as_deref(), Some("4MB"));
         assert!(settings.set("work_mem", Some("1 cow")).is_err());
     }
 

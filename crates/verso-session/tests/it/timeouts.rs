@@ -265,17 +265,17 @@ fn settings_roll_back_with_their_transaction() {
     let mut client = world.connect();
     client.run("SET work_mem = '1MB'");
     client.run("BEGIN; SET work_mem = '2MB'; ROLLBACK");
-    assert_eq!(client.value("SHOW work_mem"), "1024kB");
+    assert_eq!(client.value("SHOW work_mem"), "1MB");
     client.run("BEGIN; SET work_mem = '2MB'; SET LOCAL work_mem = '3MB'");
-    assert_eq!(client.value("SHOW work_mem"), "3072kB");
+    assert_eq!(client.value("SHOW work_mem"), "3MB");
     client.run("COMMIT");
-    assert_eq!(client.value("SHOW work_mem"), "2048kB");
+    assert_eq!(client.value("SHOW work_mem"), "2MB");
     client.run("BEGIN; SET work_mem = '4MB'; SAVEPOINT s; SET work_mem = '5MB'; ROLLBACK TO s");
-    assert_eq!(client.value("SHOW work_mem"), "4096kB");
+    assert_eq!(client.value("SHOW work_mem"), "4MB");
     client.run("COMMIT");
-    assert_eq!(client.value("SHOW work_mem"), "4096kB");
+    assert_eq!(client.value("SHOW work_mem"), "4MB");
     client.run("BEGIN; RESET work_mem; ROLLBACK");
-    assert_eq!(client.value("SHOW work_mem"), "4096kB");
+    assert_eq!(client.value("SHOW work_mem"), "4MB");
     client.run("RESET ALL");
-    assert_eq!(client.value("SHOW work_mem"), "262144kB");
+    assert_eq!(client.value("SHOW work_mem"), "256MB");
 }

@@ -114,7 +114,8 @@ pub(super) fn parse_vector(text: &str, element: &SqlType, tz: &TimeZone) -> Resu
 }
 
 /// Appends `(1,,"a b")`; a NULL is nothing at all.
-pub(super) fn format_record(values: &[Value], tz: &TimeZone, out: &mut String) {
+pub(super) fn format_record(values: &[Value], ty: &SqlType, tz: &TimeZone, out: &mut String) {
+    let types = ty.fields_of(values.len());
     let mut item = String::new();
     out.push('(');
     for (i, value) in values.iter().enumerate() {
@@ -125,7 +126,10 @@ pub(super) fn format_record(values: &[Value], tz: &TimeZone, out: &mut String) {
             continue;
         }
         item.clear();
-        format_text(value, &type_of(value), tz, &mut item);
+        match types {
+            Some(types) => format_text(value, &types[i].1, tz, &mut item),
+            None => format_text(value, &type_of(value), tz, &mut item),
+        }
         let special = |c: char| matches!(c, '(' | ')' | '"' | '\\' | ',') || is_blank(c);
         if item.is_empty() || item.contains(special) {
             put_quoted(&item, "\"", out);

@@ -58,6 +58,8 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeZone) -> Result<Value, Type
             Value::text(text)
         }
         SqlType::Jsonb => Value::Jsonb(Jsonb::parse(text)?),
+        SqlType::Enum(ty) => ty.parse(text)?,
+        SqlType::Named(name) => return Err(TypeError::unknown_type(name)),
         SqlType::Record | SqlType::Row(_) => {
             let message = "input of anonymous composite types is not implemented";
             return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
@@ -87,6 +89,7 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeZone, out: &mut String)
         Value::Int4(v) => format_i64((*v).into(), out),
         Value::Int8(v) => match ty {
             SqlType::System(system) if system.is_reference() => names::format_reference(*system, *v, out),
+            SqlType::Enum(ty) => ty.format(*v, out),
             _ => format_i64(*v, out),
         },
         Value::Float4(v) => format_f32(*v, out),
@@ -110,7 +113,7 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeZone, out: &mut String)
         Value::Uuid(v) => format_uuid(*v, out),
         Value::Array(v) if ty.vector_name().is_some() => array::format_vector(v, out),
         Value::Array(v) => array::format_array(v, ty, tz, out),
-        Value::Record(v) => array::format_record(v, tz, out),
+        Value::Record(v) => array::format_record(v, ty, tz, out),
         Value::Jsonb(v) => json::format_into(v.root(), out),
     }
 }

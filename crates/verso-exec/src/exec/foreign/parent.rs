@@ -100,5 +100,6 @@ pub(super) fn missing(table: &TableDef, constraint: &ConstraintDef, detail: Stri
 
 pub(super) fn key_text(cx: &ExecContext<'_>, table: &TableDef, columns: &[usize], key: &[Value]) -> String {
     let names: Vec<&str> = columns.iter().map(|column| &*table.columns[*column].name).collect();
-    format!("Key ({})=({})", names.join(", "), row_text(cx, key))
+    let types = columns.iter().map(|column| &table.columns[*column].ty);
+    format!("Key ({})=({})", names.join(", "), row_text(cx, key, types))
 }

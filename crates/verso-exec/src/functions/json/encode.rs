@@ -47,10 +47,8 @@ fn iso_text(value: &Value, ty: &SqlType, tz: &TimeZone) -> String {
 
 /// The field names and types of a record.
 fn fields(values: &[Value], ty: &SqlType) -> Vec<(String, SqlType)> {
-    if let SqlType::Row(row) = ty
-        && row.fields.len() == values.len()
-    {
-        return row.fields.iter().map(|(name, ty)| (name.to_string(), ty.clone())).collect();
+    if let Some(fields) = ty.fields_of(values.len()) {
+        return fields.iter().map(|(name, ty)| (name.to_string(), ty.clone())).collect();
     }
     values.iter().enumerate().map(|(n, value)| (format!("f{}", n + 1), type_of(value))).collect()
 }

@@ -60,8 +60,8 @@ impl Cursor<'_> {
 
     /// `s.t '…'`: the name of the type was read.
     pub(super) fn generic_literal(&mut self, parts: &[Name], start: Span) -> Result<Expr, SyntaxError> {
-        let name = parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".");
-        let ty = named_type(&name, start.start)?;
+        let parts: Vec<String> = parts.iter().map(|part| part.text.clone()).collect();
+        let ty = named_type(&parts, start.start)?;
         self.typed(ty, start)
     }
 

@@ -15,7 +15,7 @@ mod tokens;
 
 pub use condition::condition_code;
 
-use verso_types::{SqlType, sqlstate};
+use verso_types::SqlType;
 
 use self::condition::unknown_condition;
 use super::cursor::Cursor;
@@ -179,14 +179,10 @@ impl Body<'_> {
             None => {
                 let mut cursor = Cursor::new(self.source, ty.to_vec());
                 match cursor.data_type().and_then(|ty| cursor.finish().map(|()| ty)) {
+                    // A user's type, or a table's name, which is that of its rows' type: the catalog knows.
+                    Ok(named @ SqlType::Named(_)) => Ok((named, tokens(ty)?, PlAlike::Named)),
                     Ok(ty) => Ok((ty, Vec::new(), PlAlike::Type)),
-                    // A table's name is that of its rows' type.
-                    Err(error) => match tokens(ty) {
-                        Ok(like) if error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
-                            Ok((SqlType::Unknown, like, PlAlike::Named))
-                        }
-                        _ => Err(error),
-                    },
+                    Err(error) => Err(error),
                 }
             }
             Some(percent) => {

@@ -25,6 +25,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
         "schema" => return super::super::schema::alter_schema(cursor),
         "view" => return super::super::view::alter_view(cursor),
+        "type" => return super::super::user_type::alter_type(cursor),
         "function" => return super::super::schema::alter_function(cursor),
         _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
     };

@@ -177,11 +177,9 @@ impl Binder<'_> {
             row[index] = match &expr.kind {
                 ExprKind::Default => None,
                 _ if column.generated => return Err(refuse_generated(column)),
-                _ if column.identity == Some(Identity::Always) && overriding != Some(true) => {
-                    if overriding != Some(false) {
-                        return Err(refuse_identity(column));
-                    }
-                    None
+                _ if overriding == Some(false) && column.identity.is_some() => None,
+                _ if column.identity == Some(Identity::Always) && overriding.is_none() => {
+                    return Err(refuse_identity(column));
                 }
                 _ => {
                     let value = self.expr(expr, &mut cx)?;

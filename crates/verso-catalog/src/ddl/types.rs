@@ -1,0 +1,336 @@
+//! CREATE TYPE, ALTER TYPE, DROP TYPE.
+//!
+//! T1. A label keeps its place when others are added ([`EnumType`]), so nothing that is stored changes with its type.
+//! T2. Who makes, changes or drops a type has its name locked to the end of the transaction, and sees the newest catalog;
+//!     what is made meanwhile with the type in it fails if the type goes (`Conflict`: the statement begins anew).
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+use verso_types::enum_type::NewPlace;
+use verso_types::{EnumLabel, EnumType, SqlType};
+
+use super::claim::NameOf;
+use super::needing::{Lost, Needing, named, shown_type};
+use super::{refuse_if_needed, target_schema};
+use crate::catalog::Catalog;
+use crate::definition::{FunctionReturn, Oid, SchemaDef, TypeDef};
+use crate::error::{CatalogError, ObjectKind};
+use crate::request::NewEnum;
+use crate::snapshot::CatalogSnapshot;
+use crate::store;
+use crate::system::field::Name;
+use crate::system::row::{DescriptionRow, EnumRow, ProcRow, SystemRow, TypeRow};
+use crate::system::types::{enum_rows, label_row};
+
+/// Greatest length of a name, in bytes.
+const NAME_MAX: usize = 63;
+
+impl Catalog {
+    /// Makes an enum type.
+    ///
+    /// # Errors
+    /// `Exists`, `Missing` (the schema), `SystemObject`, `InvalidDefinition` (42602: a label that is too long, 23505: one that
+    /// comes twice); storage's.
+    pub fn create_enum(&self, txn: &mut Txn, new: &NewEnum) -> Result<Oid, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema = target_schema(&snapshot, Some(&new.schema))?;
+        new.labels.iter().try_for_each(|label| check_label(label))?;
+        self.hold_schema(txn, &schema)?;
+        self.take_type_name(txn, &snapshot, &schema, &new.name)?;
+        // As in PostgreSQL the array has the smaller number.
+        let (array, oid) = (self.new_oid()?, self.new_oid()?);
+        let mut labels: Vec<EnumLabel> = Vec::new();
+        for (index, name) in new.labels.iter().enumerate() {
+            if new.labels[..index].contains(name) {
+                return Err(duplicate_label(oid, name));
+            }
+            let place = EnumType::initial_place(index);
+            labels.push(EnumLabel { oid: self.new_oid()?.0, place, name: Arc::clone(name) });
+        }
+        let ty = EnumType {
+            oid: oid.0,
+            array: array.0,
+            schema: Arc::clone(&schema.name),
+            name: Arc::clone(&new.name),
+            labels,
+        };
+        let (types, labels) = enum_rows(&ty, &array_name(&new.name), schema.oid);
+        self.hold(txn, oid)?;
+        self.change(txn, |txn| {
+            store::insert(&self.engine, txn, &types)?;
+            store::insert(&self.engine, txn, &labels)
+        })?;
+        Ok(oid)
+    }
+
+    /// Adds a label to an enum type; `false` if it is there and `if_not_exists` allows it.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (42710: it is there, 22023: there is no such neighbour, 54000: no place is left); storage's.
+    pub fn add_label(
+        &self,
+        txn: &mut Txn,
+        ty: &EnumType,
+        label: &Arc<str>,
+        at: NewPlace<'_>,
+        if_not_exists: bool,
+    ) -> Result<bool, CatalogError> {
+        check_label(label)?;
+        self.lock_type(txn, ty)?;
+        if ty.label(label).is_some() {
+            let text = format!("enum label \"{label}\" already exists");
+            return if if_not_exists { Ok(false) } else { Err(CatalogError::invalid("42710", text)) };
+        }
+        if let NewPlace::Before(neighbour) | NewPlace::After(neighbour) = at
+            && ty.label(neighbour).is_none()
+        {
+            return Err(no_label(neighbour));
+        }
+        let Some(place) = ty.new_place(at) else {
+            let text = format!("no room for another enum label beside \"{label}\"");
+            return Err(CatalogError::invalid("54000", text));
+        };
+        let label = EnumLabel { oid: self.new_oid()?.0, place, name: Arc::clone(label) };
+        let row = label_row(Oid(ty.oid), &label);
+        self.change(txn, |txn| store::insert(&self.engine, txn, std::slice::from_ref(&row)))?;
+        Ok(true)
+    }
+
+    /// Gives a label another name.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (22023: there is no such label, 42710: the new name is one); storage's.
+    pub fn rename_label(
+        &self,
+        txn: &mut Txn,
+        ty: &EnumType,
+        from: &str,
+        to: &Arc<str>,
+    ) -> Result<(), CatalogError> {
+        check_label(to)?;
+        self.lock_type(txn, ty)?;
+        let Some(known) = ty.label(from) else { return Err(no_label(from)) };
+        if ty.label(to).is_some() {
+            return Err(CatalogError::invalid("42710", format!("enum label \"{to}\" already exists")));
+        }
+        self.change(txn, |txn| {
+            let is_it = |row: &EnumRow| row.oid.0 == known.oid;
+            store::update(&self.engine, txn, is_it, |row| row.enumlabel = Name(Arc::clone(to))).map(drop)
+        })
+    }
+
+    /// Gives a type another name, or moves it to another schema; its array goes along.
+    ///
+    /// # Errors
+    /// `Exists`, `Missing`, `SystemObject`; storage's.
+    pub fn move_type(
+        &self,
+        txn: &mut Txn,
+        ty: &TypeDef,
+        schema: Option<&str>,
+        name: &Arc<str>,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let schema: Arc<str> = schema.map_or_else(|| Arc::clone(&ty.schema), Arc::from);
+        let schema = target_schema(&snapshot, Some(&schema))?;
+        if schema.name == ty.schema && *name == ty.name {
+            let same = CatalogError::exists(ObjectKind::Type, &**name);
+            return if snapshot.type_named(Some(&schema.name), name).is_some() { Err(same) } else { Ok(()) };
+        }
+        self.hold_schema(txn, &schema)?;
+        self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
+        self.take_type_name(txn, &snapshot, &schema, name)?;
+        self.check_newest(txn, &snapshot)?;
+        self.change(txn, |txn| {
+            let own = |row: &TypeRow| row.oid == ty.oid;
+            store::update(&self.engine, txn, own, |row| {
+                row.typname = Name(Arc::clone(name));
+                row.typnamespace = schema.oid;
+            })?;
+            let its_array = |row: &TypeRow| row.oid == ty.array;
+            store::update(&self.engine, txn, its_array, |row| {
+                row.typname = Name(array_name(name));
+                row.typnamespace = schema.oid;
+            })?;
+            self.removes(txn, ty.oid)
+        })
+    }
+
+    /// Drops types; with `cascade` also the functions and views that need them. Columns of these types are the caller's to
+    /// drop first ([`TypeUses`]), as that copies rows.
+    ///
+    /// # Errors
+    /// `Needed`; storage's.
+    pub fn drop_types(
+        &self,
+        txn: &mut Txn,
+        types: &[Arc<TypeDef>],
+        cascade: bool,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        for ty in types {
+            let uses = TypeUses::of(&snapshot, ty);
+            if !(cascade && uses.columns.is_empty()) {
+                refuse_if_needed(format!("type {}", shown_type(&snapshot, ty)), uses.lines(&snapshot, ty))?;
+            }
+            self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
+            self.check_newest(txn, &snapshot)?;
+            self.change(txn, |txn| {
+                self.remove_needing(txn, &uses.needing(&snapshot, ty))?;
+                let goes = |row: &ProcRow| uses.functions.contains(&row.oid);
+                store::delete(&self.engine, txn, goes)?;
+                self.remove_type(txn, ty)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Removes a type's rows; the change has begun.
+    pub(super) fn remove_type(&self, txn: &mut Txn, ty: &TypeDef) -> Result<(), CatalogError> {
+        let engine = &self.engine;
+        let gone = store::delete(engine, txn, |row: &TypeRow| row.oid == ty.oid || row.oid == ty.array)?;
+        if gone.is_empty() {
+            return Err(CatalogError::missing(ObjectKind::Type, &*ty.name));
+        }
+        self.removes(txn, ty.oid)?;
+        store::delete(engine, txn, |row: &EnumRow| row.enumtypid == ty.oid)?;
+        store::delete(engine, txn, |row: &DescriptionRow| {
+            row.classoid == TypeRow::TABLE.oid && row.objoid == ty.oid
+        })?;
+        Ok(())
+    }
+
+    /// Locks an enum type that changes, if it still is as it was seen (T2).
+    fn lock_type(&self, txn: &mut Txn, ty: &EnumType) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        self.lock_name(txn, NameOf::Type, [&ty.schema, &ty.name])?;
+        self.check_newest(txn, &snapshot)
+    }
+
+    /// Takes the name of a type for a new one.
+    fn take_type_name(
+        &self,
+        txn: &mut Txn,
+        snapshot: &CatalogSnapshot,
+        schema: &SchemaDef,
+        name: &str,
+    ) -> Result<(), CatalogError> {
+        let exists = || Err(CatalogError::exists(ObjectKind::Type, name));
+        // A table or view has a type of its name.
+        let relation = snapshot.relation(Some(&schema.name), name);
+        let has_row_type = relation.is_some_and(|one| one.as_table().is_some() || one.as_view().is_some());
+        if has_row_type || snapshot.type_named(Some(&schema.name), name).is_some() {
+            return exists();
+        }
+        self.lock_name(txn, NameOf::Type, [&schema.name, name])?;
+        let newest = self.committed()?;
+        match newest.type_named(Some(&schema.name), name) {
+            Some(other) if !self.is_removed(txn, other.oid) => exists(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What needs a type.
+#[derive(Debug)]
+pub struct TypeUses {
+    /// Tables and the numbers of their columns.
+    pub columns: Vec<(Oid, u16)>,
+    functions: Vec<Oid>,
+}
+
+impl TypeUses {
+    /// Columns and functions of a type or its array.
+    pub fn of(snapshot: &CatalogSnapshot, ty: &TypeDef) -> TypeUses {
+        let is_it = |used: &SqlType| uses(used, ty.oid);
+        let mut columns = Vec::new();
+        for table in snapshot.tables() {
+            let using = table.columns.iter().filter(|column| is_it(&column.ty));
+            columns.extend(using.map(|column| (table.oid, column.id)));
+        }
+        let functions = snapshot.all_functions().filter(|function| {
+            let result = match &function.returns {
+                FunctionReturn::Scalar(ty) | FunctionReturn::Set(ty) => is_it(ty),
+                FunctionReturn::Table(columns) => columns.iter().any(|(_, ty)| is_it(ty)),
+                FunctionReturn::Void | FunctionReturn::Trigger | FunctionReturn::Procedure(_) => false,
+            };
+            result || function.args.iter().any(|arg| is_it(&arg.ty))
+        });
+        TypeUses { columns, functions: functions.map(|function| function.oid).collect() }
+    }
+
+    /// The views that need the type, its columns or its functions.
+    fn needing(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Needing {
+        let mut lost = vec![Lost::Type(ty.oid)];
+        lost.extend(self.columns.iter().map(|(table, column)| Lost::Column(*table, *column)));
+        lost.extend(self.functions.iter().map(|function| Lost::Function(*function)));
+        Needing::of(snapshot, &lost)
+    }
+
+    /// What goes along under CASCADE, in PostgreSQL's words.
+    pub fn names(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Vec<String> {
+        let mut names = self.own_names(snapshot);
+        names.extend(self.needing(snapshot, ty).names(snapshot));
+        names
+    }
+
+    fn own_names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
+        let columns =
+            self.columns.iter().map(|(table, column)| named(snapshot, Lost::Column(*table, *column)));
+        let functions = self.functions.iter().map(|function| named(snapshot, Lost::Function(*function)));
+        columns.chain(functions).collect()
+    }
+
+    /// Who needs what, as DETAIL lines.
+    fn lines(&self, snapshot: &CatalogSnapshot, ty: &TypeDef) -> Vec<String> {
+        let name = shown_type(snapshot, ty);
+        let is_array = |table: Oid, column: u16| {
+            let table = snapshot.table_by_oid(table);
+            let at = table.as_ref().and_then(|table| table.column_with_id(column));
+            table.zip(at).is_some_and(|(table, at)| matches!(table.columns[at].ty, SqlType::Array(_)))
+        };
+        let arrays = self.columns.iter().map(|(table, column)| is_array(*table, *column));
+        let arrays = arrays.chain(std::iter::repeat(false));
+        let line = |(one, array): (String, bool)| {
+            format!("{one} depends on type {name}{}", if array { "[]" } else { "" })
+        };
+        let mut lines: Vec<String> = self.own_names(snapshot).into_iter().zip(arrays).map(line).collect();
+        lines.extend(self.needing(snapshot, ty).lines(snapshot));
+        lines
+    }
+}
+
+/// Is a type this one, or made of it?
+pub(super) fn uses(used: &SqlType, oid: Oid) -> bool {
+    match used {
+        SqlType::Array(element) => uses(element, oid),
+        SqlType::Enum(ty) => ty.oid == oid.0,
+        _ => false,
+    }
+}
+
+/// The name of a type's array.
+fn array_name(name: &str) -> Arc<str> {
+    let end = name.floor_char_boundary(NAME_MAX - 1);
+    format!("_{}", &name[..end]).into()
+}
+
+fn check_label(label: &str) -> Result<(), CatalogError> {
+    if label.len() > NAME_MAX {
+        let text = format!("invalid enum label \"{label}\"");
+        let detail = Some(format!("Labels must be {NAME_MAX} bytes or less."));
+        return Err(CatalogError::InvalidDefinition { sqlstate: "42602", message: text, detail });
+    }
+    Ok(())
+}
+
+fn no_label(label: &str) -> CatalogError {
+    CatalogError::invalid("22023", format!("\"{label}\" is not an existing enum label"))
+}
+
+fn duplicate_label(ty: Oid, label: &str) -> CatalogError {
+    let message = "duplicate key value violates unique constraint \"pg_enum_typid_label_index\"".to_string();
+    let detail = Some(format!("Key (enumtypid, enumlabel)=({ty}, {label}) already exists."));
+    CatalogError::InvalidDefinition { sqlstate: "23505", message, detail }
+}

@@ -1,0 +1,78 @@
+//! CREATE TYPE, ALTER TYPE, DROP TYPE.
+
+use super::cursor::Cursor;
+use super::ddl::{cascade, if_not_exists};
+use super::lexer::Token;
+use super::string_literal;
+use crate::error::SyntaxError;
+use crate::syntax::{LabelPlace, Statement, TypeStatement};
+
+/// Behind CREATE.
+pub(super) fn create_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let name = cursor.qualified()?;
+    if !cursor.accept(&["as", "enum"]) {
+        let what = match cursor.peek() {
+            Token::LParen => "CREATE TYPE of a base type",
+            _ if cursor.is(&["as", "range"]) => "CREATE TYPE AS RANGE",
+            _ if cursor.is(&["as"]) => "CREATE TYPE of a composite type",
+            _ if cursor.word().is_none() => "CREATE TYPE without a definition",
+            _ => return Err(cursor.unexpected()),
+        };
+        return Err(cursor.unsupported(what));
+    }
+    cursor.expect_token(&Token::LParen)?;
+    let labels = match cursor.peek() {
+        Token::RParen => Vec::new(),
+        _ => cursor.list(label)?,
+    };
+    cursor.expect_token(&Token::RParen)?;
+    Ok(Statement::Type(TypeStatement::CreateEnum { name, labels }))
+}
+
+/// Behind ALTER.
+pub(super) fn alter_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let name = cursor.qualified()?;
+    if cursor.accept(&["add", "value"]) {
+        let if_not_exists = if_not_exists(cursor)?;
+        let new = label(cursor)?;
+        let place = if cursor.accept(&["before"]) {
+            LabelPlace::Before(label(cursor)?)
+        } else if cursor.accept(&["after"]) {
+            LabelPlace::After(label(cursor)?)
+        } else {
+            LabelPlace::Last
+        };
+        return Ok(Statement::Type(TypeStatement::AddValue { name, label: new, if_not_exists, place }));
+    }
+    if cursor.accept(&["rename", "value"]) {
+        let from = label(cursor)?;
+        cursor.expect(&["to"])?;
+        let to = label(cursor)?;
+        return Ok(Statement::Type(TypeStatement::RenameValue { name, from, to }));
+    }
+    if cursor.accept(&["rename", "to"]) {
+        return Ok(Statement::Type(TypeStatement::Rename { name, to: cursor.name()? }));
+    }
+    if cursor.accept(&["set", "schema"]) {
+        return Ok(Statement::Type(TypeStatement::Move { name, to: cursor.name()? }));
+    }
+    let what = ["attribute", "owner"].into_iter().find(|word| cursor.is(&[word]) || cursor.is_at(1, word));
+    match what {
+        Some(word) => Err(cursor.unsupported(&format!("ALTER TYPE … {}", word.to_uppercase()))),
+        None => Err(cursor.unexpected()),
+    }
+}
+
+/// Behind DROP.
+pub(super) fn drop_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.advance();
+    let if_exists = cursor.accept(&["if", "exists"]);
+    let names = cursor.list(Cursor::qualified)?;
+    Ok(Statement::Type(TypeStatement::Drop { names, if_exists, cascade: cascade(cursor) }))
+}
+
+fn label(cursor: &mut Cursor<'_>) -> Result<String, SyntaxError> {
+    Ok(string_literal(cursor)?.0)
+}

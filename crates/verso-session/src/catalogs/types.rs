@@ -1,0 +1,134 @@
+//! Rows of `pg_type` and `pg_enum` for the types that users have made.
+
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, TypeDef};
+use verso_types::{SqlType, Value};
+
+use super::keys::Keys;
+use super::relations::{OWNER, namespace};
+use super::{letter, number};
+
+/// The functions that read and write values of a type, by their numbers in `pg_proc`.
+struct Io {
+    input: u32,
+    output: u32,
+    receive: u32,
+    send: u32,
+    analyze: u32,
+    subscript: u32,
+}
+
+const ENUM: Io = Io { input: 3506, output: 3507, receive: 3532, send: 3533, analyze: 0, subscript: 0 };
+const ARRAY: Io = Io { input: 750, output: 751, receive: 2400, send: 2401, analyze: 3816, subscript: 6179 };
+
+/// What rows of `pg_type` differ in.
+struct Row<'a> {
+    oid: u32,
+    name: String,
+    length: i16,
+    by_value: bool,
+    kind: char,
+    category: char,
+    element: u32,
+    array: u32,
+    io: &'a Io,
+    storage: char,
+}
+
+impl Row<'_> {
+    fn values(self, namespace: Value) -> Vec<Value> {
+        let no = || Value::Bool(false);
+        vec![
+            number(self.oid),
+            Value::text(&self.name),
+            namespace,
+            number(OWNER),
+            Value::Int2(self.length),
+            Value::Bool(self.by_value),
+            letter(self.kind),
+            letter(self.category),
+            no(),
+            Value::Bool(true),
+            letter(','),
+            number(0),
+            number(self.io.subscript),
+            number(self.element),
+            number(self.array),
+            number(self.io.input),
+            number(self.io.output),
+            number(self.io.receive),
+            number(self.io.send),
+            number(0),
+            number(0),
+            number(self.io.analyze),
+            letter('i'),
+            letter(self.storage),
+            no(),
+            number(0),
+            Value::Int4(-1),
+            Value::Int4(0),
+            number(0),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+        ]
+    }
+}
+
+/// The users' rows of `pg_type`: each type and its array.
+pub(super) fn types(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let rows = catalog.types().flat_map(|ty| {
+        let of = |row: Row<'_>| row.values(namespace(catalog, &ty.schema));
+        [of(own_row(ty)), of(array_row(ty))]
+    });
+    rows.filter(|row| keys.fit(row)).collect()
+}
+
+fn own_row(ty: &TypeDef) -> Row<'static> {
+    Row {
+        oid: ty.oid.0,
+        name: ty.name.to_string(),
+        length: ty.ty.typlen(),
+        by_value: true,
+        kind: 'e',
+        category: 'E',
+        element: 0,
+        array: ty.array.0,
+        io: &ENUM,
+        storage: 'p',
+    }
+}
+
+fn array_row(ty: &TypeDef) -> Row<'static> {
+    Row {
+        oid: ty.array.0,
+        name: SqlType::Array(Box::new(ty.ty.clone())).internal_name(),
+        length: -1,
+        by_value: false,
+        kind: 'b',
+        category: 'A',
+        element: ty.oid.0,
+        array: 0,
+        io: &ARRAY,
+        storage: 'x',
+    }
+}
+
+/// The rows of `pg_enum`. The order is 1, 2, 3 …: the places that Verso keeps are not for clients.
+pub(super) fn labels(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for ty in catalog.types() {
+        let SqlType::Enum(of) = &ty.ty else { continue };
+        for (label, order) in of.labels.iter().zip(1u16..) {
+            rows.push(vec![
+                number(label.oid),
+                number(of.oid),
+                Value::Float4(order.into()),
+                Value::text(&label.name),
+            ]);
+        }
+    }
+    rows.retain(|row| keys.fit(row));
+    rows
+}

@@ -1,0 +1,210 @@
+//! CREATE TYPE, ALTER TYPE, DROP TYPE.
+
+use std::sync::Arc;
+
+use verso_catalog::{
+    CatalogError, ConstraintKind, NewEnum, ObjectKind, TableChange, TableDef, TypeDef, TypeUses, ViewDef,
+};
+use verso_types::enum_type::{EnumType, NewPlace};
+use verso_types::{SqlType, TypeError};
+
+use super::{Schema, text};
+use crate::client::{CommandTag, tag};
+use crate::failure::Failure;
+use verso_parser::syntax::{AlterAction, AlterTable, LabelPlace, Name, QualifiedName, Span, TypeStatement};
+use verso_planner::bind::Binder;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Schema<'_> {
+    /// Runs a statement about types.
+    pub(super) fn type_statement(&self, statement: &TypeStatement) -> Result<CommandTag, Failure> {
+        let catalog = &self.frame.services.instance.catalog;
+        let txn = &self.frame.txn;
+        match statement {
+            TypeStatement::CreateEnum { name, labels } => {
+                let new = NewEnum {
+                    schema: self.place(name)?,
+                    name: text(&name.name),
+                    labels: labels.iter().map(|label| label.as_str().into()).collect(),
+                };
+                catalog.create_enum(&mut txn.borrow_mut(), &new)?;
+                return Ok(tag("CREATE TYPE"));
+            }
+            TypeStatement::AddValue { name, label, if_not_exists, place } => {
+                let ty = self.enum_type(name)?;
+                let place = match place {
+                    LabelPlace::Last => NewPlace::Last,
+                    LabelPlace::Before(label) => NewPlace::Before(label),
+                    LabelPlace::After(label) => NewPlace::After(label),
+                };
+                let new = Arc::from(label.as_str());
+                if !catalog.add_label(&mut txn.borrow_mut(), &ty, &new, place, *if_not_exists)? {
+                    let text = format!("enum label \"{label}\" already exists, skipping");
+                    self.skip_known(sqlstate::DUPLICATE_OBJECT, text);
+                }
+            }
+            TypeStatement::RenameValue { name, from, to } => {
+                let ty = self.enum_type(name)?;
+                let defaults = self.defaults_naming(name, from, to)?;
+                catalog.rename_label(&mut txn.borrow_mut(), &ty, from, &Arc::from(to.as_str()))?;
+                for (table, change) in defaults {
+                    let txn = &mut txn.borrow_mut();
+                    catalog.alter_table(txn, Some(&table.schema), &table.name, &change)?;
+                }
+            }
+            TypeStatement::Rename { name, to } => {
+                let ty = self.user_type(name)?;
+                catalog.move_type(&mut txn.borrow_mut(), &ty, None, &text(to))?;
+            }
+            TypeStatement::Move { name, to } => {
+                let ty = self.user_type(name)?;
+                if *ty.schema != *to.text {
+                    catalog.move_type(&mut txn.borrow_mut(), &ty, Some(&to.text), &ty.name)?;
+                }
+            }
+            TypeStatement::Drop { names, if_exists, cascade } => {
+                self.drop_types(names, *if_exists, *cascade)?;
+                return Ok(tag("DROP TYPE"));
+            }
+        }
+        Ok(tag("ALTER TYPE"))
+    }
+
+    /// The defaults of columns of an enum type that are a label which gets another name, with that name: the catalog keeps
+    /// them as text. What else the catalog keeps as text and may name the label has to go first.
+    fn defaults_naming(
+        &self,
+        name: &QualifiedName,
+        from: &str,
+        to: &str,
+    ) -> Result<Vec<(Arc<TableDef>, TableChange)>, SqlError> {
+        let (catalog, ty) = (self.frame.catalog, self.user_type(name)?);
+        let quoted = |label: &str| format!("'{}'", label.replace('\'', "''"));
+        let label = quoted(from);
+        let refuse =
+            |what: String| Err(SqlError::unsupported(format!("renaming an enum label that {what} names")));
+        let mut changes = Vec::new();
+        for (table, column) in TypeUses::of(catalog, &ty).columns {
+            let Some(table) = catalog.table_by_oid(table) else { continue };
+            let Some(at) = table.column_with_id(column) else { continue };
+            let column = &table.columns[at];
+            match column.default.as_deref() {
+                Some(default) if default == label || default.strip_prefix(&*label).is_some_and(is_cast) => {
+                    let default = Some(quoted(to).into());
+                    let change = TableChange::Default { column: Arc::clone(&column.name), default };
+                    changes.push((Arc::clone(&table), change));
+                }
+                Some(default) if default.contains(&label) => {
+                    return refuse(format!("the default of column \"{}\"", column.name));
+                }
+                _ => {}
+            }
+            for constraint in &table.constraints {
+                if let ConstraintKind::Check { expression } = &constraint.kind
+                    && expression.contains(&label)
+                {
+                    return refuse(format!("constraint \"{}\"", constraint.name));
+                }
+            }
+            if let Some(view) =
+                catalog.views().find(|view| view.query.names(table.oid) && view.query.text.contains(&label))
+            {
+                return refuse(format!("view \"{}\"", view.name));
+            }
+        }
+        let casts = |view: &&Arc<ViewDef>| {
+            view.query.types.iter().any(|(_, used)| *used == ty.oid) && view.query.text.contains(&label)
+        };
+        if let Some(view) = catalog.views().find(casts) {
+            return refuse(format!("view \"{}\"", view.name));
+        }
+        Ok(changes)
+    }
+
+    fn drop_types(&self, names: &[QualifiedName], if_exists: bool, cascade: bool) -> Result<(), Failure> {
+        let mut types: Vec<Arc<TypeDef>> = Vec::new();
+        for name in names {
+            match self.user_type(name) {
+                Ok(found) if types.iter().any(|known| known.oid == found.oid) => {}
+                Ok(found) => types.push(found),
+                Err(error) if if_exists && error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
+                    self.skip(format!("type \"{name}\" does not exist, skipping"));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if cascade {
+            let catalog = self.frame.catalog;
+            let uses: Vec<TypeUses> = types.iter().map(|ty| TypeUses::of(catalog, ty)).collect();
+            let along = types.iter().zip(&uses).flat_map(|(ty, uses)| uses.names(catalog, ty));
+            self.tell_along(&along.collect::<Vec<_>>());
+            for (table, column) in uses.iter().flat_map(|uses| &uses.columns) {
+                let Some(table) = catalog.table_by_oid(*table) else { continue };
+                let Some(column) = table.column_with_id(*column) else { continue };
+                self.drop_column(&table.schema, &table.name, &table.columns[column].name)?;
+            }
+        }
+        // The columns are gone by now: what is left is seen anew.
+        self.frame.inside(|frame| {
+            let catalog = &frame.services.instance.catalog;
+            Ok(catalog.drop_types(&mut frame.txn.borrow_mut(), &types, cascade)?)
+        })
+    }
+
+    fn drop_column(&self, schema: &str, table: &str, column: &str) -> Result<(), Failure> {
+        let name = |text: &str| Name { text: text.to_string(), at: Span::default() };
+        let name_of_table = QualifiedName { schema: Some(name(schema)), name: name(table) };
+        let action = AlterAction::DropColumn { column: name(column), if_exists: false, cascade: true };
+        let alter = AlterTable { name: name_of_table, if_exists: false, actions: vec![action] };
+        self.frame.inside(|frame| Schema { frame }.alter_table(&alter).map(drop))
+    }
+
+    /// The type that a statement means.
+    pub(super) fn data_type(&self, ty: &SqlType) -> Result<SqlType, SqlError> {
+        Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]).data_type(ty)
+    }
+
+    /// The same of a list of argument types, where one is given.
+    pub(super) fn data_types(&self, types: Option<&[SqlType]>) -> Result<Option<Vec<SqlType>>, SqlError> {
+        types.map(|types| types.iter().map(|ty| self.data_type(ty)).collect()).transpose()
+    }
+
+    /// The user's type of that name.
+    pub(super) fn user_type(&self, name: &QualifiedName) -> Result<Arc<TypeDef>, SqlError> {
+        let catalog = self.frame.catalog;
+        if let Some(found) = catalog.type_named(name.schema_text(), &name.name.text) {
+            return Ok(Arc::clone(found));
+        }
+        if let Some(schema) = &name.schema
+            && catalog.schema(&schema.text).is_none()
+        {
+            return Err(CatalogError::missing(ObjectKind::Schema, schema.text.as_str()).into());
+        }
+        match verso_parser::parse_type(&name.to_string()) {
+            Ok(SqlType::Named(named)) => Err(TypeError::unknown_type(&named).into()),
+            Ok(known) => {
+                let text = format!(
+                    "cannot drop type {} because it is required by the database system",
+                    known.pg_name()
+                );
+                Err(SqlError::new("2BP01", text))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn enum_type(&self, name: &QualifiedName) -> Result<Arc<EnumType>, SqlError> {
+        match &self.user_type(name)?.ty {
+            SqlType::Enum(ty) => Ok(Arc::clone(ty)),
+            other => {
+                let text = format!("{other} is not an enum");
+                Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text))
+            }
+        }
+    }
+}
+
+/// Is it `::` and the name of a type?
+fn is_cast(text: &str) -> bool {
+    text.strip_prefix("::").is_some_and(|name| verso_parser::parse_type(name).is_ok())
+}
