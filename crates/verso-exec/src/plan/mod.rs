@@ -30,9 +30,9 @@ pub use query::{
     AggregateCall, GroupingSets, JoinKind, Plan, RowLock, SetCall, SetColumns, SetOperation, SortKey,
 };
 pub use routine::{
-    CommitWrite, LateBound, PlBlock, PlCondition, PlDeclaration, PlDiagnostic, PlDynamic, PlFunction,
-    PlHandler, PlInto, PlLater, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets, PlTrigger,
-    PlVariable, RaiseLevel, TriggerFact, Unbound,
+    CommitWrite, LateBound, Movement, PlBlock, PlCondition, PlCursor, PlDeclaration, PlDiagnostic, PlDynamic,
+    PlFunction, PlHandler, PlInto, PlLater, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
+    PlTrigger, PlVariable, RaiseLevel, TriggerFact, Unbound,
 };
 pub use statement::{
     Check, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict, Returning, RowRules,

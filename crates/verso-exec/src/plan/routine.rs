@@ -94,6 +94,8 @@ pub struct PlBlock {
     pub label: Option<Arc<str>>,
     /// Initial values, in order, each time the block is entered.
     pub declarations: Vec<PlDeclaration>,
+    /// Slots of the cursors declared here.
+    pub cursors: Vec<usize>,
     /// The statements.
     pub body: Vec<PlStatement>,
     /// With handlers the body runs under a savepoint of its own.
@@ -214,6 +216,8 @@ pub enum PlStatementKind {
         query: Box<Statement>,
         /// What takes the columns.
         targets: PlTargets,
+        /// It is the query of this cursor, which is open meanwhile.
+        cursor: Option<PlCursor>,
         /// The body.
         body: Vec<PlStatement>,
     },
@@ -325,6 +329,31 @@ pub enum PlStatementKind {
         /// What runs.
         text: PlDynamic,
     },
+    /// `OPEN`.
+    Open {
+        /// The cursor.
+        cursor: PlCursor,
+        /// Slots of its arguments and their values.
+        args: Vec<(usize, TypedExpr)>,
+        /// Its query.
+        query: Box<Statement>,
+        /// It moves forward only.
+        forward: bool,
+    },
+    /// `FETCH`, and without targets `MOVE`.
+    Fetch {
+        /// The cursor.
+        cursor: PlCursor,
+        /// Which row.
+        movement: Movement,
+        /// What takes its columns.
+        targets: Option<PlTargets>,
+    },
+    /// `CLOSE`.
+    Close {
+        /// The cursor.
+        cursor: PlCursor,
+    },
     /// `ASSERT`.
     Assert {
         /// What has to hold.
@@ -364,6 +393,28 @@ pub struct CommitWrite {
     pub wait: Option<bool>,
     /// BATCH (true), IMMEDIATE (false).
     pub batch: Option<bool>,
+}
+
+/// A cursor of a function.
+#[derive(Clone, Debug)]
+pub struct PlCursor {
+    /// The slot that it has among the variables; there is nothing in it.
+    pub slot: usize,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// Where FETCH and MOVE go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Movement {
+    /// So many rows on, or back if negative; to the end without a number.
+    Forward(Option<i64>),
+    /// The other way.
+    Backward(Option<i64>),
+    /// To the row of that number, from the end if negative.
+    Absolute(i64),
+    /// To the row that far ahead.
+    Relative(i64),
 }
 
 /// What takes the columns of a row.

@@ -14,6 +14,9 @@ const NOT_OTHERS: [&str; 2] = ["57014", "P0004"];
 
 /// Runs a block.
 pub(super) fn run_block(block: &mut Block, cx: &ExecContext<'_>, frame: &mut Frame) -> Result<Flow> {
+    for slot in &block.cursors {
+        frame.cursors.remove(slot);
+    }
     for (slot, default) in &block.declarations {
         let value = match default {
             Some(default) => frame.eval(cx, default)?,

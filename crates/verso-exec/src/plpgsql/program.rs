@@ -14,8 +14,8 @@ use crate::error::Result;
 use crate::exec::{Compiled, ExecContext, TriggerCall};
 use crate::expr::{Executor, RowExpr};
 use crate::plan::{
-    CommitWrite, PlBlock, PlCondition, PlDiagnostic, PlFunction, PlInto, PlPlace, PlStatement,
-    PlStatementKind, PlTargets, RaiseLevel, Statement, TypedExpr,
+    CommitWrite, Movement, PlBlock, PlCondition, PlCursor, PlDiagnostic, PlFunction, PlInto, PlPlace,
+    PlStatement, PlStatementKind, PlTargets, RaiseLevel, Statement, TypedExpr,
 };
 
 /// A compiled function. One run at a time: recursion takes another one.
@@ -28,6 +28,7 @@ pub(super) struct Block {
     pub label: Option<Arc<str>>,
     /// Slot and initial value.
     pub declarations: Vec<(usize, Option<RowExpr>)>,
+    pub cursors: Vec<usize>,
     pub body: Vec<Step>,
     pub handlers: Vec<Handler>,
     pub error_slots: Option<(usize, usize)>,
@@ -46,34 +47,120 @@ pub(super) struct Step {
 
 pub(super) enum StepKind {
     Block(Block),
-    Assign { slot: usize, value: BodyExpr },
-    AssignField { place: PlPlace, value: RowExpr },
+    Assign {
+        slot: usize,
+        value: BodyExpr,
+    },
+    AssignField {
+        place: PlPlace,
+        value: RowExpr,
+    },
     AssignRow(Box<RowAssignment>),
-    If { branches: Vec<(BodyExpr, Vec<Step>)>, otherwise: Vec<Step> },
-    Loop { label: Option<Arc<str>>, body: Vec<Step> },
-    While { label: Option<Arc<str>>, condition: BodyExpr, body: Vec<Step> },
+    If {
+        branches: Vec<(BodyExpr, Vec<Step>)>,
+        otherwise: Vec<Step>,
+    },
+    Loop {
+        label: Option<Arc<str>>,
+        body: Vec<Step>,
+    },
+    While {
+        label: Option<Arc<str>>,
+        condition: BodyExpr,
+        body: Vec<Step>,
+    },
     ForRange(Box<Range>),
-    ForQuery { label: Option<Arc<str>>, query: Embedded, targets: PlTargets, body: Vec<Step> },
-    Foreach { label: Option<Arc<str>>, target: PlPlace, array: RowExpr, element: SqlType, body: Vec<Step> },
-    Exit { label: Option<Arc<str>>, when: Option<BodyExpr> },
-    Continue { label: Option<Arc<str>>, when: Option<BodyExpr> },
-    Return { value: Option<RowExpr> },
-    ReturnRow { record: Option<usize> },
-    ReturnRowValue { value: RowExpr, types: Vec<SqlType> },
+    ForQuery {
+        label: Option<Arc<str>>,
+        query: Embedded,
+        targets: PlTargets,
+        cursor: Option<PlCursor>,
+        body: Vec<Step>,
+    },
+    Foreach {
+        label: Option<Arc<str>>,
+        target: PlPlace,
+        array: RowExpr,
+        element: SqlType,
+        body: Vec<Step>,
+    },
+    Exit {
+        label: Option<Arc<str>>,
+        when: Option<BodyExpr>,
+    },
+    Continue {
+        label: Option<Arc<str>>,
+        when: Option<BodyExpr>,
+    },
+    Return {
+        value: Option<RowExpr>,
+    },
+    ReturnRow {
+        record: Option<usize>,
+    },
+    ReturnRowValue {
+        value: RowExpr,
+        types: Vec<SqlType>,
+    },
     Later(Later),
-    ReturnNext { values: Vec<RowExpr> },
-    ReturnQuery { query: Embedded },
-    Sql { statement: Embedded, into: Option<PlInto> },
+    ReturnNext {
+        values: Vec<RowExpr>,
+    },
+    ReturnQuery {
+        query: Embedded,
+    },
+    Sql {
+        statement: Embedded,
+        into: Option<PlInto>,
+    },
     Raise(Box<Raise>),
     Reraise,
-    GetDiagnostics { items: Vec<(PlDiagnostic, PlPlace)> },
-    Execute { text: Dynamic, into: Option<PlInto> },
-    ForExecute { label: Option<Arc<str>>, text: Dynamic, targets: PlTargets, body: Vec<Step> },
-    ReturnExecute { text: Dynamic },
-    Assert { condition: RowExpr, message: Option<RowExpr> },
-    Call { function: Arc<FunctionDef>, args: Vec<RowExpr>, out: Vec<(usize, PlPlace)> },
-    Commit { chain: bool, write: CommitWrite },
-    Rollback { chain: bool },
+    GetDiagnostics {
+        items: Vec<(PlDiagnostic, PlPlace)>,
+    },
+    Execute {
+        text: Dynamic,
+        into: Option<PlInto>,
+    },
+    ForExecute {
+        label: Option<Arc<str>>,
+        text: Dynamic,
+        targets: PlTargets,
+        body: Vec<Step>,
+    },
+    ReturnExecute {
+        text: Dynamic,
+    },
+    Open {
+        cursor: PlCursor,
+        args: Vec<(usize, RowExpr)>,
+        query: Embedded,
+        forward: bool,
+    },
+    Fetch {
+        cursor: PlCursor,
+        movement: Movement,
+        targets: Option<PlTargets>,
+    },
+    Close {
+        cursor: PlCursor,
+    },
+    Assert {
+        condition: RowExpr,
+        message: Option<RowExpr>,
+    },
+    Call {
+        function: Arc<FunctionDef>,
+        args: Vec<RowExpr>,
+        out: Vec<(usize, PlPlace)>,
+    },
+    Commit {
+        chain: bool,
+        write: CommitWrite,
+    },
+    Rollback {
+        chain: bool,
+    },
     Nothing,
 }
 
@@ -130,6 +217,7 @@ fn block(block: &PlBlock, executor: Executor) -> Block {
             .iter()
             .map(|declaration| (declaration.slot, optional(declaration.default.as_ref())))
             .collect(),
+        cursors: block.cursors.clone(),
         body: steps(&block.body, executor),
         handlers: block
             .handlers
@@ -216,7 +304,8 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
                 body: steps(body, executor),
             }))
         }
-        PlStatementKind::ForQuery { label, query, targets, body } => StepKind::ForQuery {
+        PlStatementKind::ForQuery { label, query, targets, cursor, body } => StepKind::ForQuery {
+            cursor: cursor.clone(),
             label: label.clone(),
             query: embedded(query, executor),
             targets: targets.clone(),
@@ -270,6 +359,16 @@ pub(super) fn step(kind: &PlStatementKind, executor: Executor) -> StepKind {
             body: steps(body, executor),
         },
         PlStatementKind::ReturnExecute { text } => StepKind::ReturnExecute { text: Dynamic::compile(text) },
+        PlStatementKind::Open { cursor, args, query, forward } => StepKind::Open {
+            cursor: cursor.clone(),
+            args: args.iter().map(|(slot, value)| (*slot, RowExpr::compile(value))).collect(),
+            query: embedded(query, executor),
+            forward: *forward,
+        },
+        PlStatementKind::Fetch { cursor, movement, targets } => {
+            StepKind::Fetch { cursor: cursor.clone(), movement: *movement, targets: targets.clone() }
+        }
+        PlStatementKind::Close { cursor } => StepKind::Close { cursor: cursor.clone() },
         PlStatementKind::Assert { condition, message } => {
             StepKind::Assert { condition: RowExpr::compile(condition), message: optional(message.as_ref()) }
         }
@@ -294,6 +393,7 @@ impl StepKind {
             StepKind::Loop { .. } => "LOOP",
             StepKind::While { .. } => "WHILE",
             StepKind::ForRange(_) => "FOR with integer loop variable",
+            StepKind::ForQuery { cursor: Some(_), .. } => "FOR over cursor",
             StepKind::ForQuery { .. } => "FOR over SELECT rows",
             StepKind::Foreach { .. } => "FOREACH over array",
             StepKind::Exit { .. } => "EXIT",
@@ -310,6 +410,10 @@ impl StepKind {
             StepKind::Execute { .. } => "EXECUTE",
             StepKind::ForExecute { .. } => "FOR over EXECUTE statement",
             StepKind::ReturnExecute { .. } => "RETURN QUERY",
+            StepKind::Open { .. } => "OPEN",
+            StepKind::Fetch { targets: None, .. } => "MOVE",
+            StepKind::Fetch { .. } => "FETCH",
+            StepKind::Close { .. } => "CLOSE",
             StepKind::Assert { .. } => "ASSERT",
             StepKind::Call { .. } => "CALL",
             StepKind::Commit { .. } => "COMMIT",

@@ -1,11 +1,13 @@
 //! Runs the steps of a compiled function.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use verso_types::{Batch, RowType, SqlType, TypeError, Value};
 
 use super::block::{reraise, run_block};
 use super::call_procedure;
+use super::cursor::{CallCursor, begin_loop, close, end_loop, fetch, open};
 use super::diagnostics::diagnose;
 use super::dynamic::execute;
 use super::message::raise;
@@ -39,6 +41,8 @@ pub(crate) struct Frame {
     pub(super) row_count: i64,
     /// Savepoints open in this call.
     pub(super) savepoints: u32,
+    /// Cursors that were opened, by their slots.
+    pub(super) cursors: BTreeMap<usize, CallCursor>,
     /// Errors whose handlers run.
     pub(super) handled: Vec<ExecError>,
 }
@@ -66,6 +70,7 @@ impl Frame {
             row_types,
             row_count: 0,
             savepoints: 0,
+            cursors: BTreeMap::new(),
             handled: Vec::new(),
         }
     }
@@ -126,7 +131,7 @@ impl Frame {
         }
     }
 
-    fn counted(&mut self, rows: u64) {
+    pub(super) fn counted(&mut self, rows: u64) {
         self.row_count = i64::try_from(rows).unwrap_or(i64::MAX);
         self.set_found(rows > 0);
     }
@@ -351,7 +356,13 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
                 }
             }
         }
-        StepKind::ForQuery { label, query, targets, body } => {
+        StepKind::ForQuery { label, query, targets, cursor: Some(cursor), body } => {
+            begin_loop(cursor, frame)?;
+            let flow = run_for_query(label.as_ref(), query, None, targets, body, cx, frame);
+            end_loop(cursor, frame);
+            return flow;
+        }
+        StepKind::ForQuery { label, query, targets, cursor: None, body } => {
             return run_for_query(label.as_ref(), query, None, targets, body, cx, frame);
         }
         StepKind::Foreach { label, target, array, element, body } => {
@@ -422,6 +433,17 @@ pub(super) fn run_step(step: &mut Step, cx: &ExecContext<'_>, frame: &mut Frame)
             let rows = run_embedded(&mut query, Some(&params), cx, frame, Taken::Result)?;
             frame.counted(rows);
         }
+        StepKind::Open { cursor, args, query, forward } => {
+            for (slot, value) in args {
+                let value = frame.eval(cx, value)?;
+                frame.assign(*slot, value)?;
+            }
+            open(cursor, query, *forward, cx, frame)?;
+        }
+        StepKind::Fetch { cursor, movement, targets } => {
+            fetch(cursor, *movement, targets.as_ref(), cx, frame)?
+        }
+        StepKind::Close { cursor } => close(cursor, frame)?,
         StepKind::Assert { condition, message } => {
             if !frame.holds(cx, condition)? {
                 let message = message.as_ref().map(|message| frame.eval(cx, message)).transpose()?;

@@ -270,6 +270,7 @@ fn queries_fill_variables_and_loops() {
         PlStatementKind::ForQuery {
             label: None,
             query: select.clone(),
+            cursor: None,
             targets: PlTargets::Places(vec![place(1, SqlType::Int8)]),
             // adds to the table it reads: the loop still ends
             body: lines(vec![insert(cast(

@@ -131,7 +131,7 @@ fn ends(cursor: &Cursor<'_>, n: usize) -> bool {
     matches!(cursor.peek_at(n), Token::End)
 }
 
-fn direction(cursor: &mut Cursor<'_>) -> Result<Direction, SyntaxError> {
+pub(super) fn direction(cursor: &mut Cursor<'_>) -> Result<Direction, SyntaxError> {
     Ok(if cursor.accept(&["next"]) {
         Direction::Forward(Some(1))
     } else if cursor.accept(&["prior"]) {

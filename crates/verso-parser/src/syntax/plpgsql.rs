@@ -5,7 +5,7 @@
 use verso_types::SqlType;
 pub use verso_types::definition::PlDiagnostic;
 
-use super::{Call, CommitWrite, Expr, Name, Query, Statement, Step};
+use super::{Call, CommitWrite, Direction, Expr, Name, Query, Statement, Step};
 
 /// `[DECLARE …] BEGIN … [EXCEPTION …] END`.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,9 +37,25 @@ pub struct PlDeclaration {
     pub not_null: bool,
     /// Its first value.
     pub default: Option<Expr>,
+    /// It is a cursor of this query.
+    pub cursor: Option<Box<PlCursor>>,
     /// Its line.
     pub line: u32,
 }
+
+/// `[[NO] SCROLL] CURSOR [(a t, …)] FOR query`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlCursor {
+    /// NO SCROLL: it moves forward only.
+    pub forward: bool,
+    /// What OPEN gives it.
+    pub args: Vec<(Name, SqlType)>,
+    /// Its query, or a change with RETURNING.
+    pub statement: Statement,
+}
+
+/// An argument of OPEN, perhaps by name.
+pub type PlCursorArg = (Option<Name>, Expr);
 
 /// What a variable has the type of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +135,20 @@ pub enum PlStatementKind {
         statement: Box<Statement>,
         body: Vec<PlStatement>,
     },
+    /// `FOR r IN cursor [(…)] LOOP … END LOOP`.
+    ForCursor {
+        label: Option<Name>,
+        variable: Name,
+        cursor: Name,
+        args: Vec<PlCursorArg>,
+        body: Vec<PlStatement>,
+    },
+    /// `OPEN cursor [(…)]`.
+    Open { cursor: Name, args: Vec<PlCursorArg> },
+    /// `FETCH [direction FROM] cursor INTO a, b`, `MOVE [direction FROM] cursor`.
+    Fetch { cursor: Name, direction: Direction, into: Vec<PlTarget> },
+    /// `CLOSE cursor`.
+    Close(Name),
     /// `FOREACH a IN ARRAY e LOOP … END LOOP`.
     Foreach { label: Option<Name>, target: PlTarget, array: Expr, body: Vec<PlStatement> },
     /// `EXIT [label] [WHEN c]`.

@@ -9,12 +9,14 @@
 //! | [`dynamic`] | EXECUTE, GET DIAGNOSTICS |
 //! | [`trigger`] | functions of triggers |
 //! | [`target`] | what values are assigned to |
+//! | [`cursor`] | cursors |
 //! | [`later`] | statements that are bound when they are reached |
 //!
 //! As in PostgreSQL the statements and expressions of a body are bound when they are reached, at the latest: its tables may
 //! come later than the function. What PostgreSQL says when a function is created is said then: an unknown variable, a RETURN
 //! that does not fit ([`check_function`]).
 
+mod cursor;
 mod dynamic;
 mod later;
 mod raise;
@@ -40,6 +42,7 @@ use super::Binder;
 use super::context::{Clause, Context};
 use super::scope::{Scope, Variable};
 use crate::errors::{SqlError, sqlstate};
+use cursor::Declared;
 use verso_parser::syntax::{self, Expr, Name, PlAlike};
 
 pub use trigger::bind_trigger;
@@ -134,6 +137,8 @@ struct Body<'c> {
     weak: bool,
     /// RECORD variables: their fields are known when they are assigned.
     open: Vec<usize>,
+    /// Cursors in scope, innermost last.
+    cursors: Vec<Arc<Declared>>,
     /// What the function of a trigger is told.
     trigger: Option<PlTrigger>,
     /// The last error is one that PostgreSQL gives when it compiles the function: it is not put off.
@@ -155,6 +160,7 @@ impl<'c> Body<'c> {
             in_handler: false,
             weak: false,
             open: Vec::new(),
+            cursors: Vec::new(),
             trigger: None,
             refused: Cell::new(false),
             line: 1,
@@ -201,6 +207,8 @@ impl<'c> Body<'c> {
         let outer_label = Arc::clone(&self.block);
         // A label qualifies the variables of its own block only.
         self.block = block.label.as_ref().map_or("", |label| label.text.as_str()).into();
+        let outer_cursors = self.cursors.len();
+        let mut cursors = Vec::new();
         let (mut declarations, mut first) = (Vec::new(), Vec::new());
         for (n, declaration) in block.declarations.iter().enumerate() {
             self.line = declaration.line;
@@ -209,6 +217,10 @@ impl<'c> Body<'c> {
             if again {
                 let text = format!("duplicate declaration at or near \"{name}\"");
                 return Err(self.refuse(SqlError::syntax(text)));
+            }
+            if let Some(cursor) = &declaration.cursor {
+                cursors.push(self.declare_cursor(&declaration.name, cursor));
+                continue;
             }
             if declaration.alike == PlAlike::Alias {
                 self.alias(&declaration.name, &declaration.like)?;
@@ -240,9 +252,10 @@ impl<'c> Body<'c> {
         let (handlers, error_slots) = self.handlers(&block.handlers)?;
         self.labels.pop();
         self.binder.variables.truncate(outer);
+        self.cursors.truncate(outer_cursors);
         self.block = outer_label;
         let label = block.label.as_ref().map(|label| label.text.as_str().into());
-        Ok(PlBlock { label, declarations, body, handlers, error_slots })
+        Ok(PlBlock { label, declarations, cursors, body, handlers, error_slots })
     }
 
     /// The type of a variable, which may be that of another one or of a column.

@@ -7,6 +7,7 @@
 //! G2. Positions of errors count in the body; whoever holds the literal moves them.
 
 mod condition;
+mod cursors;
 mod diagnostics;
 mod dynamic;
 mod raise;
@@ -111,10 +112,21 @@ impl Body<'_> {
     fn declaration(&mut self) -> Result<PlDeclaration, SyntaxError> {
         let line = self.line();
         let name = self.name()?;
-        for what in ["cursor", "scroll", "refcursor"] {
-            if self.is(&[what]) {
-                return Err(self.unsupported(&what.to_uppercase()));
-            }
+        if self.is(&["refcursor"]) {
+            return Err(self.unsupported("type refcursor"));
+        }
+        if let Some(cursor) = self.cursor_declaration()? {
+            return Ok(PlDeclaration {
+                name,
+                ty: SqlType::Unknown,
+                like: Vec::new(),
+                alike: PlAlike::Type,
+                constant: false,
+                not_null: false,
+                default: None,
+                cursor: Some(Box::new(cursor)),
+                line,
+            });
         }
         if self.accept(&["alias", "for"]) {
             let like = self.target()?;
@@ -128,6 +140,7 @@ impl Body<'_> {
                 constant: false,
                 not_null: false,
                 default: None,
+                cursor: None,
                 line,
             });
         }
@@ -158,7 +171,7 @@ impl Body<'_> {
                 format!("variable \"{}\" must have a default value, since it's declared NOT NULL", name.text);
             return Err(SyntaxError::new("22004", text).at(name.at.start));
         }
-        Ok(PlDeclaration { name, ty, like, alike, constant, not_null, default, line })
+        Ok(PlDeclaration { name, ty, like, alike, constant, not_null, default, cursor: None, line })
     }
 
     /// A type, or what a variable has the type of.

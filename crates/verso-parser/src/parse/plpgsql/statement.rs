@@ -72,7 +72,10 @@ impl<'s> Body<'s> {
             "commit" | "rollback" => self.end_transaction(word == "commit")?,
             "execute" => self.execute()?,
             "assert" => self.assert()?,
-            "open" | "fetch" | "move" | "close" | "do" => {
+            "open" => self.open()?,
+            "fetch" | "move" => self.fetch(word == "move")?,
+            "close" => self.close()?,
+            "do" => {
                 return Err(self.unsupported(&format!("{} in PL/pgSQL", word.to_uppercase())));
             }
             _ => self.sql()?,
@@ -189,6 +192,17 @@ impl<'s> Body<'s> {
         let Some(dots) = dots else {
             if reverse {
                 return Err(self.unexpected());
+            }
+            if self.names_cursor(range) {
+                let [target] = targets.as_slice() else {
+                    let text = "cursor FOR loop must have only one target variable";
+                    return Err(SyntaxError::syntax(text).at(range[0].at.start));
+                };
+                let [variable] = target.as_slice() else { return Err(self.source.near(target[1].at.start)) };
+                self.at -= range.len();
+                let (cursor, args) = self.cursor_and_args()?;
+                let (variable, body) = (variable.clone(), self.loop_body(label.as_ref())?);
+                return Ok(PlStatementKind::ForCursor { label, variable, cursor, args, body });
             }
             let statement = self.rows(range)?;
             let body = self.loop_body(label.as_ref())?;

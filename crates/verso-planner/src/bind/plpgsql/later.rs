@@ -15,6 +15,7 @@ use super::super::Binder;
 use super::super::scope::{Record, Variable};
 use super::super::with::Cte;
 use super::Body;
+use super::cursor::Declared;
 use crate::errors::SqlError;
 use crate::rewrite::Rules;
 use verso_parser::syntax::PlStatementKind as Syntax;
@@ -25,6 +26,7 @@ struct Waiting {
     statement: Syntax,
     variables: Vec<PlVariable>,
     open: Vec<usize>,
+    cursors: Vec<Arc<Declared>>,
     constants: Vec<usize>,
     block: Arc<str>,
     returns: PlReturn,
@@ -45,11 +47,13 @@ impl Body<'_> {
     /// Binds a statement, or puts it off.
     pub(super) fn lazily(&mut self, statement: &Syntax) -> Result<PlStatementKind, SqlError> {
         let (names, labels, slots) = (self.binder.variables.len(), self.labels.len(), self.variables.len());
+        let cursors = self.cursors.len();
         let (block, in_handler, line) = (Arc::clone(&self.block), self.in_handler, self.line);
         match self.statement(statement) {
             Err(_) if !self.refused.get() => {
                 self.binder.variables.truncate(names);
                 self.labels.truncate(labels);
+                self.cursors.truncate(cursors);
                 self.variables.truncate(slots);
                 self.open.retain(|slot| *slot < slots);
                 self.constants.retain(|slot| *slot < slots);
@@ -67,6 +71,7 @@ impl Body<'_> {
             statement: statement.clone(),
             variables: self.variables.clone(),
             open: self.open.clone(),
+            cursors: self.cursors.clone(),
             constants: self.constants.clone(),
             block: Arc::clone(&self.block),
             returns: self.returns.clone(),
@@ -123,6 +128,7 @@ impl Unbound for Waiting {
         let mut body = Body {
             variables: self.variables.clone(),
             open: self.open.clone(),
+            cursors: self.cursors.clone(),
             constants: self.constants.clone(),
             returns: self.returns.clone(),
             result_slots: self.result_slots.clone(),
@@ -159,6 +165,11 @@ fn name_of(statement: &Syntax) -> &'static str {
         Syntax::ForInteger { .. } => "FOR with integer loop variable",
         Syntax::ForQuery { .. } => "FOR over SELECT rows",
         Syntax::ForExecute { .. } => "FOR over EXECUTE statement",
+        Syntax::ForCursor { .. } => "FOR over cursor",
+        Syntax::Open { .. } => "OPEN",
+        Syntax::Fetch { into, .. } if into.is_empty() => "MOVE",
+        Syntax::Fetch { .. } => "FETCH",
+        Syntax::Close(_) => "CLOSE",
         Syntax::Foreach { .. } => "FOREACH over array",
         Syntax::Exit { .. } => "EXIT",
         Syntax::Continue { .. } => "CONTINUE",

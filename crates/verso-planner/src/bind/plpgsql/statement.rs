@@ -92,8 +92,14 @@ impl Body<'_> {
                     ));
                 }
                 let body = self.loop_body(label, body)?;
-                PlStatementKind::ForQuery { label: text_of(label), query, targets, body }
+                PlStatementKind::ForQuery { label: text_of(label), query, targets, cursor: None, body }
             }
+            Syntax::ForCursor { label, variable, cursor, args, body } => {
+                self.cursor_loop(label, variable, (cursor, args), body)?
+            }
+            Syntax::Open { cursor, args } => self.open_cursor(cursor, args)?,
+            Syntax::Fetch { cursor, direction, into } => self.fetch_cursor(cursor, *direction, into)?,
+            Syntax::Close(cursor) => self.close_cursor(cursor)?,
             Syntax::Foreach { label, target, array, body } => {
                 let target = self.place(target)?;
                 let start = array.at.start;
@@ -212,7 +218,7 @@ impl Body<'_> {
         Ok((slot, body))
     }
 
-    fn loop_body(
+    pub(super) fn loop_body(
         &mut self,
         label: &Option<Name>,
         body: &[syntax::PlStatement],

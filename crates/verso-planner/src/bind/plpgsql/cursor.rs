@@ -1,0 +1,184 @@
+//! Cursors: declared with a query, opened, moved and closed.
+
+use std::sync::Arc;
+
+use verso_exec::plan::{
+    Movement, PlBlock, PlCursor, PlDeclaration, PlStatement, PlStatementKind, PlTargets, TypedExpr,
+};
+use verso_types::SqlType;
+
+use super::Body;
+use crate::bind::scope::Variable;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{self, Direction, Name, PlCursorArg, PlTarget};
+
+/// A cursor of a body.
+#[derive(Debug)]
+pub(super) struct Declared {
+    name: Arc<str>,
+    slot: usize,
+    cursor: syntax::PlCursor,
+    /// What its query may name: what is in scope where it is declared.
+    names: Vec<Variable>,
+}
+
+/// The arguments of a cursor, by slot, and its query.
+type Opened = (Vec<(usize, TypedExpr)>, Box<verso_exec::plan::Statement>);
+
+impl Body<'_> {
+    /// Declares a cursor; yields its slot.
+    pub(super) fn declare_cursor(&mut self, name: &Name, cursor: &syntax::PlCursor) -> usize {
+        let slot = self.declare("", SqlType::Unknown, false);
+        self.cursors.push(Arc::new(Declared {
+            name: name.text.as_str().into(),
+            slot,
+            cursor: cursor.clone(),
+            names: self.binder.variables.clone(),
+        }));
+        slot
+    }
+
+    fn declared(&self, name: &Name) -> Result<Arc<Declared>, SqlError> {
+        let found = self.cursors.iter().rev().find(|known| *known.name == *name.text);
+        if let Some(found) = found {
+            return Ok(Arc::clone(found));
+        }
+        let known = self.binder.variables.iter().any(|known| *known.name == *name.text);
+        Err(self.refuse(match known {
+            true => {
+                let text = format!("variable \"{}\" must be of type cursor or refcursor", name.text);
+                SqlError::new(sqlstate::DATATYPE_MISMATCH, text).at(name.at.start)
+            }
+            false => SqlError::syntax(format!("\"{}\" is not a known variable", name.text)).at(name.at.start),
+        }))
+    }
+
+    /// The values of a cursor's arguments, and its query, which reads them from slots of their own.
+    fn opened(&mut self, declared: &Declared, args: &[PlCursorArg]) -> Result<Opened, SqlError> {
+        let wanted = &declared.cursor.args;
+        let mut values: Vec<Option<&syntax::Expr>> = vec![None; wanted.len()];
+        let invalid = |text: String| self.refuse(SqlError::syntax(text));
+        let name = &declared.name;
+        for (n, (given, value)) in args.iter().enumerate() {
+            let at = match given {
+                Some(given) => {
+                    let at = wanted.iter().position(|(wanted, _)| wanted.text == given.text);
+                    at.ok_or_else(|| {
+                        invalid(format!("cursor \"{name}\" has no argument named \"{}\"", given.text))
+                    })?
+                }
+                None => n,
+            };
+            match values.get_mut(at) {
+                Some(place) if place.is_none() => *place = Some(value),
+                Some(_) => {
+                    let text = format!(
+                        "value for parameter \"{}\" of cursor \"{name}\" specified more than once",
+                        wanted[at].0.text
+                    );
+                    return Err(invalid(text));
+                }
+                None if wanted.is_empty() => {
+                    return Err(invalid(format!("cursor \"{name}\" has no arguments")));
+                }
+                None => return Err(invalid(format!("too many arguments for cursor \"{name}\""))),
+            }
+        }
+        if values.iter().any(Option::is_none) {
+            return Err(invalid(match args.is_empty() {
+                true => format!("cursor \"{name}\" has arguments"),
+                false => format!("not enough arguments for cursor \"{name}\""),
+            }));
+        }
+        let mut bound = Vec::new();
+        for (value, (name, ty)) in values.into_iter().flatten().zip(wanted) {
+            bound.push(self.value(value, &name.text, ty)?);
+        }
+        // Its query names what is in scope where it is declared, as it is here.
+        let shapes = self.shapes();
+        let here = std::mem::replace(&mut self.binder.variables, declared.names.clone());
+        self.set_shapes(&shapes);
+        let block = std::mem::replace(&mut self.block, Arc::clone(&declared.name));
+        let slots: Vec<usize> =
+            wanted.iter().map(|(name, ty)| self.declare(&name.text, ty.clone(), false)).collect();
+        let query = self.binder.statement(&declared.cursor.statement);
+        self.binder.variables = here;
+        self.block = block;
+        Ok((slots.into_iter().zip(bound).collect(), Box::new(query?)))
+    }
+
+    /// OPEN.
+    pub(super) fn open_cursor(
+        &mut self,
+        cursor: &Name,
+        args: &[PlCursorArg],
+    ) -> Result<PlStatementKind, SqlError> {
+        let declared = self.declared(cursor)?;
+        let (args, query) = self.opened(&declared, args)?;
+        let forward = declared.cursor.forward;
+        Ok(PlStatementKind::Open { cursor: declared.plan(), args, query, forward })
+    }
+
+    /// FETCH, MOVE.
+    pub(super) fn fetch_cursor(
+        &self,
+        cursor: &Name,
+        direction: Direction,
+        into: &[PlTarget],
+    ) -> Result<PlStatementKind, SqlError> {
+        let cursor = self.declared(cursor)?.plan();
+        let movement = match direction {
+            Direction::Forward(count) => Movement::Forward(count),
+            Direction::Backward(count) => Movement::Backward(count),
+            Direction::Absolute(number) => Movement::Absolute(number),
+            Direction::Relative(count) => Movement::Relative(count),
+        };
+        let targets = if into.is_empty() { None } else { Some(self.targets(into)?) };
+        Ok(PlStatementKind::Fetch { cursor, movement, targets })
+    }
+
+    /// CLOSE.
+    pub(super) fn close_cursor(&self, cursor: &Name) -> Result<PlStatementKind, SqlError> {
+        Ok(PlStatementKind::Close { cursor: self.declared(cursor)?.plan() })
+    }
+
+    /// FOR over a cursor: a block with a record of its own, and a loop over the cursor's rows.
+    pub(super) fn cursor_loop(
+        &mut self,
+        label: &Option<Name>,
+        variable: &Name,
+        (cursor, args): (&Name, &[PlCursorArg]),
+        body: &[syntax::PlStatement],
+    ) -> Result<PlStatementKind, SqlError> {
+        let declared = self.declared(cursor)?;
+        let (args, query) = self.opened(&declared, args)?;
+        let outer = self.binder.variables.len();
+        let outer_label =
+            std::mem::replace(&mut self.block, label.as_ref().map_or("", |label| label.text.as_str()).into());
+        let slot = self.declare(&variable.text, SqlType::Record, false);
+        self.open.push(slot);
+        self.block = outer_label;
+        let body = self.loop_body(label, body)?;
+        self.binder.variables.truncate(outer);
+        let line = self.line;
+        let mut steps: Vec<PlStatement> = args
+            .into_iter()
+            .map(|(slot, value)| PlStatement { line, kind: PlStatementKind::Assign { slot, value } })
+            .collect();
+        let label = label.as_ref().map(|label| Arc::from(label.text.as_str()));
+        let targets = PlTargets::Record { slot };
+        let cursor = Some(declared.plan());
+        steps.push(PlStatement {
+            line,
+            kind: PlStatementKind::ForQuery { label, query, targets, cursor, body },
+        });
+        let declarations = vec![PlDeclaration { slot, default: None }];
+        Ok(PlStatementKind::Block(PlBlock { declarations, body: steps, ..PlBlock::default() }))
+    }
+}
+
+impl Declared {
+    fn plan(&self) -> PlCursor {
+        PlCursor { slot: self.slot, name: Arc::clone(&self.name) }
+    }
+}
