@@ -229,12 +229,23 @@ impl SystemView {
                 ("oat_after", Int8),
                 ("ost_after", Int8),
                 ("next_after", Int8),
+                ("session", Int8),
             ],
             SystemView::Tip => &[("xid", Int8), ("state", Text)],
             SystemView::Settings => &[("name", Text), ("setting", Text), ("description", Text)],
-            SystemView::Progress => {
-                &[("session", Int8), ("operation", Text), ("done", Int8), ("total", Int8), ("unit", Text)]
-            }
+            SystemView::Progress => &[
+                ("session", Int8),
+                ("operation", Text),
+                ("table_name", Text),
+                ("phase", Text),
+                ("done", Int8),
+                ("total", Int8),
+                ("unit", Text),
+                ("workers", Int4),
+                ("held_bytes", Int8),
+                ("spilled_bytes", Int8),
+                ("seconds", Float8),
+            ],
             SystemView::PageWrites => {
                 &[("page_kind", Text), ("object", Int8), ("table_name", Text), ("writes", Int8)]
             }

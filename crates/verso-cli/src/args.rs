@@ -240,6 +240,9 @@ pub struct SweepArguments {
     /// The database
     #[command(flatten)]
     pub database: DatabaseArguments,
+    /// Threads that work; one for each processor without it
+    #[arg(long, value_name = "WORKERS", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub parallel: Option<u32>,
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
             let matches = matches.subcommand_matches("shell").expect("the subcommand is shell");
             run_shell::run(shell, matches)
         }
-        Task::Sweep(sweep) => tools::sweep(&sweep.database),
+        Task::Sweep(sweep) => tools::sweep(sweep),
         Task::Check(database) => tools::check(database),
         Task::Stat(stat) => match (&stat.database, &stat.server) {
             (_, Some(server)) => server_stat::run(server),

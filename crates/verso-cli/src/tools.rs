@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressStyle};
 use versodb::{Database, Error, Markers, SweepOptions};
 
-use crate::args::{DatabaseArguments, PageArguments};
+use crate::args::{DatabaseArguments, PageArguments, SweepArguments};
 use crate::interrupt::Interrupts;
 use crate::run_shell::{EXIT_SCRIPT, EXIT_USAGE, options};
 use crate::shell::{End, Lines, Output, Shell};
@@ -17,10 +17,10 @@ use crate::shell::{End, Lines, Output, Shell};
 const STATISTICS: &str = "\\x on\nSELECT * FROM verso_database;\n\\x off\nSELECT * FROM verso_table_space;\n";
 
 /// `verso sweep`: backs out the dead and moves OIT; prints the markers before and after.
-pub fn sweep(arguments: &DatabaseArguments) -> ExitCode {
-    with_database(arguments, |database, out| {
+pub fn sweep(arguments: &SweepArguments) -> ExitCode {
+    with_database(&arguments.database, |database, out| {
         let bar = progress_bar("pages");
-        let report = database.sweep(SweepOptions::default(), &mut |progress| {
+        let report = database.sweep(sweep_options(arguments), &mut |progress| {
             bar.set_length(progress.pages_total);
             bar.set_position(progress.pages_done);
             ControlFlow::Continue(())
@@ -30,8 +30,12 @@ pub fn sweep(arguments: &DatabaseArguments) -> ExitCode {
         let _ = writeln!(out, "after:  {}", markers(&report.after));
         let _ = writeln!(
             out,
-            "{} pages visited, {} skipped, {} pages backed out, {:.3} s",
-            report.pages_visited, report.pages_skipped, report.pages_backed_out, report.seconds
+            "{} pages visited, {} skipped, {} pages backed out, {:.3} s, {} workers",
+            report.pages_visited,
+            report.pages_skipped,
+            report.pages_backed_out,
+            report.seconds,
+            report.workers
         );
         for damaged in database.engine().damaged_pages() {
             let _ = writeln!(out, "{}", damaged.message);
@@ -42,6 +46,11 @@ pub fn sweep(arguments: &DatabaseArguments) -> ExitCode {
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+fn sweep_options(arguments: &SweepArguments) -> SweepOptions {
+    let workers = arguments.parallel.unwrap_or_else(|| verso_env::process::processors() as u32);
+    SweepOptions { workers, ..SweepOptions::default() }
 }
 
 fn markers(markers: &Markers) -> String {

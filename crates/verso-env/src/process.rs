@@ -24,6 +24,11 @@ pub fn machine_bytes() -> Option<u64> {
     linux::machine_bytes()
 }
 
+/// Processors that this process may use, at least 1.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// Page faults so far.
 pub fn fault_counters() -> Option<FaultCounters> {
     linux::fault_counters()

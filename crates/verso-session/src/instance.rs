@@ -10,10 +10,11 @@ use verso_catalog::{Catalog, NamesKey, Role};
 use verso_exec::memory::{Account, Scope};
 use verso_exec::plan::PlFunction;
 use verso_exec::spill::TempFiles;
-use verso_storage::{Engine, EngineOptions, Lsn, Markers};
+use verso_storage::{Engine, EngineOptions, Lsn, Markers, SweepReport};
 
 use crate::plans::StatementCache;
 use crate::registry::{Reason, Registry};
+use crate::services::EPOCH_MICROS;
 use crate::settings::{CommitLevel, flag, interval_ms, memory_bytes, unknown, wal_bytes};
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -56,10 +57,21 @@ pub(crate) struct DatabaseSettings {
     pub commit: CommitLevel,
     pub checkpoint_interval_ms: u64,
     pub max_wal_bytes: u64,
+    /// Most workers of a job.
+    pub workers_max: u32,
+    /// How long one without work stays.
+    pub worker_idle_ms: u64,
 }
 
 /// The setting that says of a database that a restore has begun and not ended.
 const UNFINISHED: &str = "verso.restore";
+/// Most workers of a job where nobody has said how many: more than a small machine has processors.
+fn default_workers_max() -> u32 {
+    (verso_env::process::processors() as u32).max(8)
+}
+
+/// How long a worker without work stays where nobody has said how long.
+const WORKER_IDLE_MS: u64 = 60_000;
 
 /// Half of the memory that the process may use; the other half is for the buffer pool and the rest of the machine.
 fn default_memory_bytes() -> u64 {
@@ -173,6 +185,25 @@ impl Instance {
                 self.set_checkpoints();
             }
             "colocate" => self.colocates.store(flag("colocate", value, true)?, Ordering::Relaxed),
+            "max_parallel_workers" => {
+                let wanted = match value {
+                    None => Some(default_workers_max()),
+                    Some(value) => value.trim().parse().ok().filter(|workers| (1..=1024).contains(workers)),
+                };
+                self.database.lock().workers_max =
+                    wanted.ok_or_else(|| invalid(name, value).with_hint("Between 1 and 1024."))?;
+                self.set_workers();
+            }
+            "worker_idle_timeout" => {
+                let wanted = match value {
+                    None => Some(WORKER_IDLE_MS),
+                    Some(value) => interval_ms(value).filter(|ms| *ms <= 86_400_000),
+                };
+                self.database.lock().worker_idle_ms = wanted.ok_or_else(|| {
+                    invalid(name, value).with_hint("At most 1d; a number alone counts seconds.")
+                })?;
+                self.set_workers();
+            }
             "auto_backout" => {
                 let on = flag("auto_backout", value, defaults.auto_backout)?;
                 self.engine.set_auto_backout(on);
@@ -187,6 +218,12 @@ impl Instance {
         Ok(())
     }
 
+    /// Tells the engine how many workers there may be.
+    fn set_workers(&self) {
+        let DatabaseSettings { workers_max, worker_idle_ms, .. } = *self.database.lock();
+        self.engine.set_workers(workers_max, Duration::from_millis(worker_idle_ms));
+    }
+
     /// Tells the engine when checkpoints are to be made.
     fn set_checkpoints(&self) {
         let DatabaseSettings { checkpoint_interval_ms, max_wal_bytes, .. } = *self.database.lock();
@@ -197,6 +234,7 @@ impl Instance {
         let &EngineOptions {
             sweep_interval, auto_backout, checkpoint_interval_ms, checkpoint_log_bytes, ..
         } = engine.options();
+        engine.set_workers(default_workers_max(), Duration::from_millis(WORKER_IDLE_MS));
         let vfs = Arc::clone(&engine.env().vfs);
         let temporary = Arc::new(TempFiles::new(vfs, engine.temporary_dir().to_path_buf()));
         Instance {
@@ -213,6 +251,8 @@ impl Instance {
                 commit: CommitLevel::default(),
                 checkpoint_interval_ms,
                 max_wal_bytes: checkpoint_log_bytes,
+                workers_max: default_workers_max(),
+                worker_idle_ms: WORKER_IDLE_MS,
             }),
             connections_max: AtomicUsize::new(0),
             colocates: AtomicBool::new(true),
@@ -317,9 +357,11 @@ fn invalid(name: &str, value: Option<&str>) -> SqlError {
     SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
 }
 
-/// A sweep that a statement asked for.
+/// A sweep that is done.
 #[derive(Clone, Debug)]
 pub struct SweepRecord {
+    /// The session that asked for it; none if it started by itself.
+    pub(crate) session: Option<u64>,
     pub(crate) started: i64,
     pub(crate) seconds: f64,
     pub(crate) workers: u32,
@@ -329,4 +371,22 @@ pub struct SweepRecord {
     pub(crate) pages_backed_out: u64,
     pub(crate) before: Markers,
     pub(crate) after: Markers,
+}
+
+impl SweepRecord {
+    /// One that started by itself.
+    pub(crate) fn automatic(report: &SweepReport) -> SweepRecord {
+        SweepRecord {
+            session: None,
+            started: report.started_unix_micros - EPOCH_MICROS,
+            seconds: report.seconds,
+            workers: report.workers,
+            table: None,
+            pages_visited: report.pages_visited,
+            pages_skipped: report.pages_skipped,
+            pages_backed_out: report.pages_backed_out,
+            before: report.before,
+            after: report.after,
+        }
+    }
 }

@@ -76,6 +76,11 @@ impl SessionMemory {
         Ok(Some(held))
     }
 
+    /// The session's temporary files, for the sorts of indexes.
+    pub(crate) fn temporary(&self) -> Arc<TempSpace> {
+        Arc::clone(&self.temporary)
+    }
+
     /// For rows that outlive their statement.
     pub(crate) fn keep(&self) -> KeptMemory {
         KeptMemory {

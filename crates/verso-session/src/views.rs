@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use verso_catalog::{SystemRowIter, SystemRows, SystemView, TableDef};
 use verso_exec::ExecError;
 use verso_exec::context::CatalogFunctions;
-use verso_storage::{DamagedPage, Isolation, LockInfo, LockTarget, ObjectId, TxnId, TxnState, WriteCount};
+use verso_storage::{
+    DamagedPage, Isolation, JobInfo, LockInfo, LockTarget, ObjectId, TxnId, TxnState, WorkerInfo, WriteCount,
+};
 use verso_types::Value;
 
 use crate::cursors::Cursors;
@@ -103,7 +105,7 @@ impl Views<'_> {
                 ]]
             }
             SystemView::TableSpace => self.table_space_rows(view),
-            SystemView::SweepHistory => self.services.instance.sweeps.lock().iter().map(sweep_row).collect(),
+            SystemView::SweepHistory => self.sweep_rows(),
             SystemView::Tip => self.tip_rows(args),
             SystemView::Settings => {
                 let row = |(name, description): &(&str, &str)| {
@@ -114,7 +116,7 @@ impl Views<'_> {
                 SETTINGS.iter().map(row).collect()
             }
             SystemView::Locks => self.lock_rows(),
-            SystemView::Progress => Vec::new(), // nothing runs in the background of a statement yet
+            SystemView::Progress => self.progress_rows(),
             SystemView::Relation(_) => Vec::new(),
             SystemView::Damage => {
                 let row = |damaged: DamagedPage| {
@@ -269,7 +271,54 @@ impl Views<'_> {
                 Value::Text(statement),
             ]
         };
-        self.services.instance.sessions.all().into_iter().map(row).collect()
+        let worker = |worker: WorkerInfo| {
+            let statement = worker.job.as_ref().map(|job| format!("{}: {}", job.what, job.phase));
+            vec![
+                // Others than those of clients: nobody cancels a worker, but its job.
+                Value::Int8(-i64::try_from(worker.number).unwrap_or(i64::MAX)),
+                Value::text("worker"),
+                Value::text(if worker.job.is_some() { "active" } else { "idle" }),
+                Value::Null,
+                Value::Null,
+                Value::Null,
+                statement.map_or(Value::Null, |statement| Value::text(&statement)),
+            ]
+        };
+        let instance = &self.services.instance;
+        let clients = instance.sessions.all().into_iter().map(row);
+        clients.chain(instance.engine.workers().into_iter().map(worker)).collect()
+    }
+
+    /// Sweeps of statements, and those that started by themselves, oldest first.
+    fn sweep_rows(&self) -> Vec<Vec<Value>> {
+        let instance = &self.services.instance;
+        let mut sweeps = instance.sweeps.lock().clone();
+        sweeps.extend(instance.engine.own_sweeps().iter().map(SweepRecord::automatic));
+        sweeps.sort_by_key(|sweep| sweep.started);
+        sweeps.iter().map(sweep_row).collect()
+    }
+
+    /// Jobs of maintenance under way.
+    fn progress_rows(&self) -> Vec<Vec<Value>> {
+        let engine = &self.services.instance.engine;
+        let now = engine.env().clock.monotonic_nanos();
+        let row = |job: JobInfo| {
+            let seconds = now.saturating_sub(job.started_nanos) as f64 / 1e9;
+            vec![
+                if job.session == 0 { Value::Null } else { int(job.session) },
+                Value::text(job.what),
+                job.table.and_then(|table| self.table_of(table)).map_or(Value::Null, |(name, _)| name),
+                Value::text(job.phase),
+                int(job.done),
+                if job.total == 0 { Value::Null } else { int(job.total) },
+                Value::text(job.unit),
+                Value::Int4(i32::try_from(job.workers).unwrap_or(i32::MAX)),
+                int(job.held_bytes),
+                int(job.spilled_bytes),
+                Value::Float8(seconds),
+            ]
+        };
+        engine.jobs().into_iter().map(row).collect()
     }
 
     fn table_space_rows(&self, view: SystemView) -> Vec<Vec<Value>> {
@@ -333,6 +382,7 @@ fn state_name(state: TxnState) -> &'static str {
 
 fn sweep_row(record: &SweepRecord) -> Vec<Value> {
     let SweepRecord {
+        session,
         started,
         seconds,
         workers,
@@ -355,5 +405,6 @@ fn sweep_row(record: &SweepRecord) -> Vec<Value> {
     for markers in [before, after] {
         row.extend([id(markers.oit), id(markers.oat), id(markers.ost), id(markers.next)]);
     }
+    row.push(session.map_or(Value::Null, int));
     row
 }

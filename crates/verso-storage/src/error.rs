@@ -109,6 +109,12 @@ pub enum StorageError {
         /// The setting that says so.
         setting: &'static str,
     },
+    /// The temporary files of a session have their greatest size.
+    #[error("temporary file size exceeds \"temp_file_limit\" ({}kB)", limit_bytes >> 10)]
+    NoTemporarySpace {
+        /// What they may have.
+        limit_bytes: u64,
+    },
     /// There is no object of that number (any more).
     #[error("{0} does not exist")]
     NoSuchObject(ObjectId),

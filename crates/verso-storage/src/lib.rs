@@ -22,13 +22,16 @@ pub mod txn;
 pub mod version;
 pub mod wal;
 pub mod work;
+pub mod workers;
 
 pub use buffer::{DamagedPage, WriteCount};
 pub use engine::{Engine, EngineOptions, EngineStatistics, SpaceReport, TableSpace};
 pub use engine_core::{CheckpointGate, Core, PageRedo, RedoTable};
 pub use error::StorageError;
 pub use heap::ColumnSpec;
-pub use index::{Index, IndexProgress, IndexScan, IndexScanSpec, IndexSpec, KeyPart, KeyRange};
+pub use index::{
+    Index, IndexProgress, IndexScan, IndexScanSpec, IndexSpec, KeyPart, KeyRange, TemporarySpace,
+};
 pub use lock::{
     AdvisoryKey, CancelHandle, LockInfo, LockManager, LockOwner, LockTarget, LockedRows, RecordLockMode,
     TableLockMode, WaitPolicy,
@@ -43,3 +46,4 @@ pub use txn::prepared::PreparedInfo;
 pub use txn::transaction::{CommitMode, HeldView, Isolation, MemoryGauge, Txn, TxnOptions, TxnStatistics};
 pub use txn::{Markers, ReadView, TxnState};
 pub use work::Work;
+pub use workers::{JobInfo, JobLimits, WorkerInfo};

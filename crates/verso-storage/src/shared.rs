@@ -1,6 +1,7 @@
 //! What every part of the running engine shares.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -14,6 +15,7 @@ use crate::heap::overflow::Incarnations;
 use crate::heap::{self, Heap};
 use crate::index::{self, Index};
 use crate::lock::LockManager;
+use crate::maintenance::sweep::SweepReport;
 use crate::page::{Lsn, ObjectId, PageId, TxnId};
 use crate::recovery::Store;
 use crate::space::SpaceMap;
@@ -22,6 +24,7 @@ use crate::txn::prepared::Prepared;
 use crate::txn::ssi::Ssi;
 use crate::txn::{Registration, Transactions};
 use crate::version::store::VersionStore;
+use crate::workers::WorkerPool;
 
 /// Redo functions of all page records.
 pub static REDO: RedoTable = RedoTable::new(&[
@@ -83,6 +86,14 @@ pub struct Shared {
     pub held_up: Mutex<std::collections::BTreeSet<TxnId>>,
     /// OST at the end of the last sweep that started by itself.
     pub swept_at: AtomicU64,
+    /// The last sweeps that started by themselves, oldest first.
+    pub own_sweeps: Mutex<VecDeque<SweepReport>>,
+    /// Threads for jobs of maintenance.
+    pub workers: WorkerPool,
+    /// The folder of temporary files.
+    pub temporary: PathBuf,
+    /// The next temporary file of a sort.
+    pub sort_files: Arc<AtomicU64>,
     /// Open transactions, by the order of their beginning.
     pub live: Mutex<std::collections::BTreeMap<u64, Arc<LiveTxn>>>,
 }

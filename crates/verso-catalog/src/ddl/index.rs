@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::{IndexSpec, KeyPart};
-use verso_storage::{ObjectId, StorageError, Txn};
+use verso_storage::{ObjectId, StorageError, TableLockMode, Txn};
 use verso_types::{KeyType, TimeZone, Value, format_text};
 
 use super::constraint::{Target, relying_on};
@@ -70,7 +70,8 @@ impl Catalog {
                 })?;
             parts.push(IndexPart { column: column.id, descending: *descending, nulls_first: *nulls_first });
         }
-        self.lock_out(txn, &table, &snapshot)?;
+        // Readers go on. Two builds of one table would wait for each other at the gate of its indexes anyhow.
+        self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareRowExclusive)?;
         if let Some(name) = &new.name
             && !self.take_name(txn, &schema.name, name)?
         {
@@ -174,10 +175,20 @@ impl Catalog {
         let table = find_table(&snapshot, schema, table)?;
         self.lock_out(txn, &table, &snapshot)?;
         self.change(txn, |txn| {
-            let wanted = |index: &&Arc<IndexDef>| only.is_none_or(|only| index.oid == only);
-            for index in table.indexes.iter().filter(wanted) {
-                // Another object, so that one half made when the power goes is freed whole, like any that is not committed.
-                self.rebuild_index(txn, &table, table.heap, index)?;
+            let is_wanted = |index: &&Arc<IndexDef>| only.is_none_or(|only| index.oid == only);
+            let wanted: Vec<&Arc<IndexDef>> = table.indexes.iter().filter(is_wanted).collect();
+            let specs = wanted.iter().map(|index| index_spec(table.heap, &table.columns, index));
+            let specs = specs.collect::<Result<Vec<_>, CatalogError>>()?;
+            // Other objects, so that one half made when the power goes is freed whole, like any that is not committed.
+            let built = self.engine.create_indexes(txn, specs, &mut |_| ControlFlow::Continue(()));
+            if matches!(built, Err(StorageError::Unique { .. })) {
+                // One after the other, they tell which of them it is.
+                wanted.iter().try_for_each(|index| {
+                    self.build_index(txn, table.heap, &table.columns, index).map(|_| ())
+                })?;
+            }
+            for (index, object) in wanted.iter().zip(built?) {
+                self.replace_index(txn, index, object)?;
             }
             Ok(())
         })
@@ -192,6 +203,11 @@ impl Catalog {
         index: &IndexDef,
     ) -> Result<(), CatalogError> {
         let object = self.build_index(txn, heap, &table.columns, index)?;
+        self.replace_index(txn, index, object)
+    }
+
+    /// Puts a new object into the place of an index's old one, which goes.
+    fn replace_index(&self, txn: &mut Txn, index: &IndexDef, object: ObjectId) -> Result<(), CatalogError> {
         let is_it = |row: &ClassRow| row.oid == index.oid;
         store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
         self.engine.drop_object(txn, index.object)?;
@@ -208,12 +224,7 @@ impl Catalog {
         columns: &[ColumnDef],
         index: &IndexDef,
     ) -> Result<ObjectId, CatalogError> {
-        let spec = IndexSpec {
-            table: heap,
-            parts: key_parts(columns, index)?,
-            unique: index.unique,
-            nulls_distinct: index.nulls_distinct,
-        };
+        let spec = index_spec(heap, columns, index)?;
         let built = self.engine.create_index(txn, spec, &mut |_| ControlFlow::Continue(()));
         built.map_err(|error| self.duplicates(txn, heap, columns, index, error))
     }
@@ -250,6 +261,12 @@ impl Catalog {
         });
         CatalogError::Duplicates { index: index.name.to_string(), detail }
     }
+}
+
+/// An index over a heap as storage knows it.
+fn index_spec(heap: ObjectId, columns: &[ColumnDef], index: &IndexDef) -> Result<IndexSpec, CatalogError> {
+    let (unique, nulls_distinct) = (index.unique, index.nulls_distinct);
+    Ok(IndexSpec { table: heap, parts: key_parts(columns, index)?, unique, nulls_distinct })
 }
 
 /// The parts of an index's key as storage knows them.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use verso_env::{OpenMode, Vfs, VfsFile};
+use verso_storage::{StorageError, TemporarySpace};
 use verso_types::Batch;
 
 use super::codec;
@@ -113,15 +114,33 @@ impl TempSpace {
     }
 
     fn charge(&self, bytes: u64) -> Result<()> {
+        self.count(bytes).map_err(|limit| {
+            let text = format!("temporary file size exceeds \"temp_file_limit\" ({}kB)", limit >> 10);
+            ExecError::raised("53400", text)
+        })
+    }
+
+    /// Counts bytes that are written; the limit where they are too many.
+    fn count(&self, bytes: u64) -> std::result::Result<(), u64> {
         let limit = self.limit.load(Ordering::Relaxed);
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if limit > 0 && used > limit {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
-            let text = format!("temporary file size exceeds \"temp_file_limit\" ({}kB)", limit >> 10);
-            return Err(ExecError::raised("53400", text));
+            return Err(limit);
         }
         self.written.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// Sorts of CREATE INDEX.
+impl TemporarySpace for TempSpace {
+    fn charge(&self, bytes: u64) -> std::result::Result<(), StorageError> {
+        self.count(bytes).map_err(|limit_bytes| StorageError::NoTemporarySpace { limit_bytes })
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 

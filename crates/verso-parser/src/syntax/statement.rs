@@ -60,6 +60,8 @@ pub enum Statement {
         index: bool,
         /// Which.
         name: QualifiedName,
+        /// (PARALLEL …).
+        parallel: Option<u32>,
     },
     /// LOCK TABLE.
     LockTable(LockTable),

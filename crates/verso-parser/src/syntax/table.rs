@@ -204,6 +204,8 @@ pub struct CreateIndex {
     pub table: QualifiedName,
     /// Column, DESC, NULLS FIRST.
     pub parts: Vec<(Name, bool, bool)>,
+    /// WITH (parallel_workers = …).
+    pub parallel: Option<u32>,
 }
 
 /// LOCK TABLE.

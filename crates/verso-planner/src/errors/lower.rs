@@ -89,6 +89,7 @@ impl From<StorageError> for SqlError {
                 let hint = format!("Raise {setting}.");
                 return SqlError::new(OUT_OF_MEMORY, message).with_hint(hint);
             }
+            StorageError::NoTemporarySpace { limit_bytes: _ } => "53400",
             StorageError::NoSuchObject(_) => INTERNAL_ERROR,
             StorageError::Full { what: _ } => DISK_FULL,
             StorageError::PoolExhausted { frames: _ } => OUT_OF_MEMORY,

@@ -13,6 +13,7 @@
 //! | [`types`] | users' rows of `pg_type`, `pg_enum` |
 //! | [`objects`] | schemas, databases, roles, functions of users, settings, time zones |
 //! | [`activity`] | sessions, locks, cursors, statistics |
+//! | [`progress`] | jobs of maintenance under way |
 //! | [`names`] | names of objects from and to numbers: `regclass` and its relatives |
 //! | [`definitions`] | definitions as text: `pg_get_constraintdef`, `pg_get_indexdef`, `pg_get_functiondef` |
 //! | [`calls`] | the functions over the catalogs, by name |
@@ -28,6 +29,7 @@ mod fixed;
 mod keys;
 mod names;
 mod objects;
+mod progress;
 mod relations;
 mod statistics;
 mod triggers;
@@ -84,6 +86,8 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_cursors" => all(views.cursors.rows()),
         "pg_prepared_statements" => all(views.named.rows()),
         "pg_stat_wal" => all(vec![views.pg_stat_wal_row()]),
+        "pg_stat_progress_create_index" => all(progress::create_index(views)),
+        "pg_stat_progress_vacuum" => all(progress::vacuum(views)),
         "pg_stat_database" => all(activity::databases(views)),
         "pg_stat_all_tables" => all(activity::tables(&catalog)),
         "pg_stat_all_indexes" => all(activity::indexes(&catalog)),

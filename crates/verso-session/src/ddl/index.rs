@@ -12,7 +12,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 impl Schema<'_> {
     /// CREATE INDEX.
     pub(super) fn create_index(&self, create: &CreateIndex) -> Result<CommandTag, Failure> {
-        let CreateIndex { name, if_not_exists, unique, nulls_distinct, table, parts } = create;
+        let CreateIndex { name, if_not_exists, unique, nulls_distinct, table, parts, parallel: _ } = create;
         let new = NewIndex {
             name: name.as_ref().map(text),
             schema: Some(self.home(table)),

@@ -44,7 +44,7 @@ pub(crate) use temporary::at_commit;
 use std::sync::Arc;
 
 use verso_catalog::TableOptions;
-use verso_storage::StorageError;
+use verso_storage::{JobLimits, StorageError};
 use verso_types::Value;
 
 use crate::client::{CommandTag, Notice};
@@ -61,7 +61,7 @@ pub(crate) fn define(
     binder: &Binder<'_>,
     statement: &Statement,
 ) -> Result<CommandTag, Failure> {
-    // An index is sorted in memory.
+    // What the sorting of an index holds.
     let mut held = frame.services.memory.lend().account.reserve("CREATE INDEX", u64::MAX);
     let gauge = move |bytes| {
         held.try_resize(bytes).map_err(|refused| StorageError::NoMemory {
@@ -70,6 +70,19 @@ pub(crate) fn define(
             setting: refused.scope.setting(),
         })
     };
+    let services = frame.services;
+    let asked = match statement {
+        Statement::CreateIndex(create) => create.parallel,
+        Statement::Reindex { parallel, .. } => *parallel,
+        _ => None,
+    };
+    let limits = JobLimits {
+        workers: services
+            .workers_of(asked, matches!(statement, Statement::CreateIndex(_) | Statement::Reindex { .. })),
+        memory_bytes: services.settings.job_memory_bytes(),
+    };
+    let temporary = services.memory.temporary();
+    frame.txn.borrow_mut().set_job_limits(limits, Some(temporary));
     frame.txn.borrow_mut().set_gauge(Some(Box::new(gauge)));
     let result = Schema { frame }.define_somewhere(binder, statement);
     frame.txn.borrow_mut().set_gauge(None);
@@ -130,7 +143,7 @@ impl Schema<'_> {
             Statement::CreateIndex(create) => self.create_index(create),
             Statement::AlterTable(alter) => self.alter_table(alter),
             Statement::Rename { kind, name, to, if_exists } => self.rename(*kind, name, to, *if_exists),
-            Statement::Reindex { index, name } => self.reindex(*index, name),
+            Statement::Reindex { index, name, parallel: _ } => self.reindex(*index, name),
             Statement::Analyze(analyze) => self.analyze(binder, analyze),
             Statement::LockTable(lock) => self.lock_table(binder, lock),
             Statement::SetConstraints(set) => set_constraints(self.frame, set),

@@ -10,6 +10,7 @@
 //! | [`position`] | where the cursor of WHERE CURRENT OF stands |
 //! | [`temporary`] | temporary tables |
 //! | [`signals`] | waiting, and cancelling others |
+//! | [`workers`] | how many workers a job of maintenance gets |
 //! | [`binding`] | what the catalog keeps as text, bound |
 
 mod binding;
@@ -22,6 +23,7 @@ mod sequences;
 mod shown;
 mod signals;
 mod temporary;
+mod workers;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

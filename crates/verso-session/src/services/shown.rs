@@ -31,6 +31,9 @@ impl Services {
             "checkpoint_interval" | "checkpoint_timeout" => {
                 Some(settings::duration(database.checkpoint_interval_ms))
             }
+            "parallel_workers" => Some(self.workers_wanted().to_string()),
+            "max_parallel_workers" => Some(database.workers_max.to_string()),
+            "worker_idle_timeout" => Some(settings::duration(database.worker_idle_ms)),
             "max_wal_size" => Some(settings::size_text(database.max_wal_bytes)),
             "memory_limit" => Some(settings::memory_text(self.instance.memory.limit_bytes())),
             "commit_wait" | "commit_logging" | "synchronous_commit" => {

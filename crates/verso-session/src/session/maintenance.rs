@@ -26,11 +26,7 @@ impl Session {
             let text = format!("{word} cannot run inside a transaction block");
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
         }
-        if parallel.is_some_and(|workers| workers > 1) {
-            self.services
-                .notices
-                .warn("01V10", "SWEEP runs with one worker: parallel sweep is not there yet");
-        }
+        let workers = self.services.workers_of(parallel, true);
         let engine = &self.services.instance.engine;
         let object = match table {
             None => None,
@@ -47,7 +43,9 @@ impl Session {
         let started = self.services.clocks.now();
         let info = Arc::clone(&self.services.info);
         let cancel = info.cancel_flag();
-        let report = engine.sweep(SweepOptions { table: object, verbose }, &mut |_| {
+        let session = info.number;
+        let options = SweepOptions { table: object, verbose, workers, session };
+        let report = engine.sweep(options, &mut |_| {
             if cancel.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if report.damaged > 0 {
@@ -66,21 +64,23 @@ impl Session {
         };
         if verbose {
             let message = format!(
-                "swept {} pages ({} skipped, {} backed out, {} version pages retired) in {:.3} s: {} before, {} after",
+                "swept {} pages ({} skipped, {} backed out, {} version pages retired) in {:.3} s with {} workers: {} before, {} after",
                 report.pages_visited,
                 report.pages_skipped,
                 report.pages_backed_out,
                 report.version_pages_retired,
                 report.seconds,
+                report.workers,
                 markers(&report.before),
                 markers(&report.after)
             );
             self.services.notices.tell(Notice { severity: "INFO", ..Notice::message(message) });
         }
         self.services.instance.remember_sweep(SweepRecord {
+            session: Some(session),
             started,
             seconds: report.seconds,
-            workers: 1,
+            workers: report.workers,
             table: table.map(ToString::to_string),
             pages_visited: report.pages_visited,
             pages_skipped: report.pages_skipped,

@@ -35,7 +35,6 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         "from_collapse_limit" | "join_collapse_limit" => "8",
         "log_min_duration_statement" => "-1",
         "log_statement" => "none",
-        "maintenance_work_mem" => "64MB",
         "max_parallel_workers_per_gather" => "2",
         "plan_cache_mode" => "auto",
         "quote_all_identifiers" | "default_with_oids" | "array_nulls" => "off",

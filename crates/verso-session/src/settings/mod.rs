@@ -38,8 +38,11 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("idle_in_transaction_session_timeout", "Ends a session whose transaction idles longer than this."),
     ("intervalstyle", "Sets the display format for interval values."),
     ("lock_timeout", "Ends a statement that waits longer than this for a lock."),
+    ("maintenance_memory", "Memory that sorting an index may take; beyond it temporary files are used."),
+    ("max_parallel_workers", "Most workers of a job of maintenance (ALTER DATABASE SET)."),
     ("max_wal_size", "Most log between checkpoints (ALTER SYSTEM SET)."),
     ("memory_limit", "Limits the memory of all statements of the database (ALTER DATABASE SET)."),
+    ("parallel_workers", "Workers of a job of maintenance: of CREATE INDEX, REINDEX and SWEEP."),
     (
         "procedure_commit",
         "When commits within a procedure wait: once at its end (deferred_wait), or each (wait).",
@@ -63,6 +66,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("transaction_timeout", "Ends a session whose transaction lasts longer than this."),
     ("verso_rules_off", "Switches rewrites of plans off, by name, to compare answers in tests."),
     ("work_mem", "Sets the maximum memory to be used for query workspaces."),
+    ("worker_idle_timeout", "How long a worker without work stays (ALTER DATABASE SET)."),
 ];
 
 /// The search path of a session that sets none.
@@ -98,6 +102,10 @@ pub struct Settings {
     pub application_name: String,
     /// What a sort, a grouping or a spool may use.
     pub work_memory_bytes: u64,
+    /// What sorting an index may use.
+    pub maintenance_memory_bytes: u64,
+    /// Workers of a job of maintenance, where the session says something about it.
+    pub parallel_workers: Option<u32>,
     /// What a statement may hold; 0 is as much as the session and the instance allow, here and below.
     pub statement_memory_bytes: u64,
     /// What a session may hold, with its portals and cursors.
@@ -142,6 +150,8 @@ impl Default for Settings {
             deferrable: false,
             application_name: String::new(),
             work_memory_bytes: 256 << 20,
+            maintenance_memory_bytes: 256 << 20,
+            parallel_workers: None,
             statement_memory_bytes: 0,
             session_memory_bytes: 0,
             temp_file_bytes: 0,
@@ -171,6 +181,13 @@ impl Settings {
             self.transaction_timeout_ms,
         ];
         timeouts.iter().any(|timeout| *timeout > 0)
+    }
+
+    /// What sorting an index may use, where a statement may not hold as much: what it holds besides has to fit, too.
+    pub(crate) fn job_memory_bytes(&self) -> u64 {
+        let limits = [self.statement_memory_bytes, self.session_memory_bytes];
+        let halves = limits.into_iter().filter(|limit| *limit > 0).map(|limit| limit / 2);
+        halves.fold(self.maintenance_memory_bytes, u64::min)
     }
 
     /// How long to wait for one lock.
@@ -256,6 +273,21 @@ impl Settings {
                 self.work_memory_bytes = bytes
                     .ok_or_else(|| invalid(value).with_hint("At least 64kB; units are kB, MB and GB."))?;
             }
+            ("maintenance_memory" | "maintenance_work_mem", None) => {
+                self.maintenance_memory_bytes = default.maintenance_memory_bytes;
+            }
+            ("maintenance_memory" | "maintenance_work_mem", Some(value)) => {
+                let bytes = memory_bytes(value).filter(|bytes| *bytes >= 64 << 10);
+                self.maintenance_memory_bytes = bytes
+                    .ok_or_else(|| invalid(value).with_hint("At least 64kB; units are kB, MB and GB."))?;
+            }
+            ("parallel_workers", value) => {
+                let workers = |value: &str| {
+                    let number = value.trim().parse().ok().filter(|number| (1..=1024).contains(number));
+                    number.ok_or_else(|| invalid(value).with_hint("Between 1 and 1024."))
+                };
+                self.parallel_workers = value.map(workers).transpose()?;
+            }
             ("verso_rules_off", value) => {
                 let list = value.unwrap_or_default();
                 self.rules = Rules::without(list).ok_or_else(|| {
@@ -280,7 +312,13 @@ impl Settings {
                 }
             }
             (
-                "colocate" | "memory_limit" | "max_wal_size" | "checkpoint_interval" | "checkpoint_timeout",
+                "colocate"
+                | "memory_limit"
+                | "max_wal_size"
+                | "checkpoint_interval"
+                | "checkpoint_timeout"
+                | "max_parallel_workers"
+                | "worker_idle_timeout",
                 _,
             ) => {
                 let text = format!("parameter \"{name}\" cannot be changed for a session");
@@ -400,6 +438,7 @@ impl Settings {
             "transaction_timeout" => duration(self.transaction_timeout_ms),
             "verso_rules_off" => self.rules_off.clone(),
             "work_mem" => size_text(self.work_memory_bytes),
+            "maintenance_memory" | "maintenance_work_mem" => size_text(self.maintenance_memory_bytes),
             "statement_memory_limit" => memory_text(self.statement_memory_bytes),
             "session_memory_limit" => memory_text(self.session_memory_bytes),
             "temp_file_limit" => memory_text(self.temp_file_bytes),

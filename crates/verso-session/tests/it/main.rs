@@ -6,6 +6,7 @@ mod cursors;
 mod direct;
 mod experiment;
 mod hints;
+mod maintenance;
 mod memory;
 mod paths;
 mod plans;

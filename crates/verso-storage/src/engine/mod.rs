@@ -15,7 +15,7 @@ pub use report::{EngineStatistics, SpaceReport, TableSpace};
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -43,6 +43,7 @@ use crate::space::ExtentKind;
 use crate::txn::transaction::{Txn, TxnOptions};
 use crate::txn::{Markers, Transactions, TxnState, prepared};
 use crate::wal::{RecordKind, WalProgress};
+use crate::workers::{JobInfo, WorkerInfo, WorkerPool};
 use options::store_options;
 use restore::{Restoring, restore_versions};
 
@@ -58,7 +59,6 @@ struct Inner {
     threads: Mutex<Vec<JoinHandle>>,
     checkpointer: Mutex<Option<Checkpointer>>,
     recovery: Option<RecoveryReport>,
-    temporary: PathBuf,
 }
 
 struct Target(std::sync::Weak<Shared>);
@@ -163,6 +163,10 @@ impl Engine {
             left_to_sweep: Mutex::new(left_to_sweep),
             held_up: Mutex::default(),
             swept_at: AtomicU64::new(0),
+            own_sweeps: Mutex::default(),
+            workers: WorkerPool::new(env.clone()),
+            temporary: temporary_dir(path),
+            sort_files: Arc::default(),
             live: Mutex::default(),
             env: env.clone(),
             options: options.clone(),
@@ -200,14 +204,13 @@ impl Engine {
                 threads: Mutex::new(threads),
                 checkpointer: Mutex::new(checkpointer),
                 recovery,
-                temporary: temporary_dir(path),
             }),
         })
     }
 
     /// The folder for temporary files of those above; it need not be there.
     pub fn temporary_dir(&self) -> &Path {
-        &self.inner.temporary
+        &self.shared().temporary
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -231,8 +234,9 @@ impl Engine {
         for thread in std::mem::take(&mut *self.inner.threads.lock()) {
             let _ = thread.join();
         }
+        shared.workers.close();
         shared.versions.close_idle(&shared.transactions);
-        retire::retire(shared)?;
+        retire::retire(shared, &shared.workers.alone(), &mut || Ok(()))?;
         shared.store.close(|| shared.collect())
     }
 
@@ -316,6 +320,26 @@ impl Engine {
     /// Open transactions.
     pub fn transactions(&self) -> Vec<crate::TxnInfo> {
         self.shared().live.lock().values().filter_map(|live| live.info()).collect()
+    }
+
+    /// The last sweeps that started by themselves, oldest first.
+    pub fn own_sweeps(&self) -> Vec<SweepReport> {
+        self.shared().own_sweeps.lock().iter().copied().collect()
+    }
+
+    /// Jobs of maintenance under way.
+    pub fn jobs(&self) -> Vec<JobInfo> {
+        self.shared().workers.jobs()
+    }
+
+    /// Threads for jobs of maintenance.
+    pub fn workers(&self) -> Vec<WorkerInfo> {
+        self.shared().workers.workers()
+    }
+
+    /// At most so many such threads from now on; one without work ends after this time.
+    pub fn set_workers(&self, most: u32, idle: Duration) {
+        self.shared().workers.configure(most, idle);
     }
 
     /// Sweeps.
@@ -418,5 +442,6 @@ impl Drop for Inner {
         for thread in std::mem::take(&mut *self.threads.lock()) {
             let _ = thread.join();
         }
+        self.shared.workers.close();
     }
 }

@@ -155,16 +155,37 @@ impl Engine {
         spec: IndexSpec,
         progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
     ) -> Result<ObjectId, StorageError> {
+        let made = self.create_indexes(txn, vec![spec], progress)?;
+        Ok(made[0])
+    }
+
+    /// As [`Engine::create_index`], several of one table from one scan; in the order of their specifications.
+    ///
+    /// # Errors
+    /// As [`Engine::create_index`].
+    pub fn create_indexes(
+        &self,
+        txn: &mut Txn,
+        specs: Vec<IndexSpec>,
+        progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<Vec<ObjectId>, StorageError> {
         let shared = Arc::clone(self.shared());
-        let heap = shared.heap(spec.table)?;
-        let object = ObjectId(shared.next_object.fetch_add(1, Ordering::AcqRel));
-        index::validate(&heap, object, &spec)?;
-        let mut body = Vec::new();
-        root::patch(&mut body, root::BODY, &spec.encode());
-        self.create_object(txn, object, root::INDEX, &[], Some(body))?;
-        let root = shared.roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
-        index::create(txn, &heap, object, root, spec, progress)?;
-        Ok(object)
+        let Some(table) = specs.first().map(|spec| spec.table) else { return Ok(Vec::new()) };
+        assert!(specs.iter().all(|spec| spec.table == table), "indexes of one table are built together");
+        let heap = shared.heap(table)?;
+        index::validate(&heap, &specs)?;
+        let mut new = Vec::with_capacity(specs.len());
+        for spec in specs {
+            let object = ObjectId(shared.next_object.fetch_add(1, Ordering::AcqRel));
+            let mut body = Vec::new();
+            root::patch(&mut body, root::BODY, &spec.encode());
+            self.create_object(txn, object, root::INDEX, &[], Some(body))?;
+            let root = shared.roots.lock().get(&object).copied().ok_or(StorageError::NoSuchObject(object))?;
+            new.push((object, root, spec));
+        }
+        let objects = new.iter().map(|(object, _, _)| *object).collect();
+        index::create(txn, &heap, new, progress)?;
+        Ok(objects)
     }
 
     /// The index with this number.

@@ -1,91 +1,119 @@
 //! Building indexes for what a table holds, bottom up; and taking them away.
 //!
+//! ```text
+//! scan    workers: ranges of pages ─► keys of all indexes asked for ─► sorted runs, in memory or in temporary files
+//! merge   workers: ranges of keys  ─► runs as one ─► unique? ─► leaves, full up to the fill factor
+//! caller  levels above ─► root page ─► old keys noted ─► the table's list
+//! ```
+//!
 //! Every version that anybody may still see is indexed, so a snapshot older than the index reads the same through it. Keys
 //! that only older versions have are noted for purge ([`stale`]).
 //! While an index is built the table's gate is closed: nothing is undone or purged that the new index should learn of.
+//!
+//! B1. One worker and many make the same entries, and tell the same error: of the first key, in order, that two records have.
+
+mod collect;
+mod load;
+mod merge;
+mod run;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::entries::Entries;
-use super::node::{self, CHILD, NewNode, SLOT};
-use super::shape::{self, count_pages, separator};
-use super::stale::{self, OldKeys};
+use super::entries::{Entries, RECORD};
+use super::node::{self, SLOT};
+use super::stale;
 use super::table::{Index, IndexProgress, IndexSpec, MAX_PARTS};
+use super::tree::Written;
 use super::unique::held_twice;
-use super::versions::Versions;
 use crate::StorageError;
-use crate::heap::layout::{PageLayout, SLOT_HIGH};
 use crate::heap::{Heap, root};
 use crate::mini::Mini;
-use crate::page::bytes::u16_at;
 use crate::page::{ObjectId, PageId, RecordId, TxnId};
 use crate::shared::Shared;
 use crate::txn::transaction::Txn;
 use crate::wal::RecordKind;
-
-/// Pages are filled to this share, in per cent.
-const FILL: usize = 90;
+use crate::workers::{Crew, Part, Ranges, Stop, Watch};
+pub use collect::TemporarySpace;
+use collect::{Collected, SortFiles};
+use load::{Behind, LeafWriter, Pages};
+use merge::Runs;
+use run::{FileRun, RunWriter};
 
 /// Tells how far a build is, and may end it.
 pub type Progress<'p> = &'p mut dyn FnMut(IndexProgress) -> ControlFlow<()>;
 
-/// Tests that an index of this kind can be made.
+/// Tests that indexes of these kinds can be made.
 ///
 /// # Errors
-/// `TooLarge` for too many parts; `Corrupt` for columns that the table does not have.
-pub(crate) fn validate(heap: &Heap, object: ObjectId, spec: &IndexSpec) -> Result<(), StorageError> {
-    if spec.parts.is_empty() || spec.parts.len() > MAX_PARTS {
-        let (size, limit) = (spec.parts.len() as u64, MAX_PARTS as u64);
-        return Err(StorageError::TooLarge { what: "the list of an index's columns".into(), size, limit });
+/// `TooLarge` for too many parts, or indexes; `Corrupt` for columns that the table does not have.
+pub(crate) fn validate(heap: &Heap, specs: &[IndexSpec]) -> Result<(), StorageError> {
+    for spec in specs {
+        if spec.parts.is_empty() || spec.parts.len() > MAX_PARTS {
+            let (size, limit) = (spec.parts.len() as u64, MAX_PARTS as u64);
+            return Err(StorageError::TooLarge {
+                what: "the list of an index's columns".into(),
+                size,
+                limit,
+            });
+        }
+        Index::new(ObjectId(0), heap.root, spec.clone(), heap.columns())?;
     }
-    if heap.indexes.list().len() >= root::MAX_INDEXES {
-        let limit = root::MAX_INDEXES as u64;
-        return Err(StorageError::TooLarge {
-            what: "the list of a table's indexes".into(),
-            size: limit + 1,
-            limit,
-        });
+    let (size, limit) = ((heap.indexes.list().len() + specs.len()) as u64, root::MAX_INDEXES as u64);
+    if size > limit {
+        return Err(StorageError::TooLarge { what: "the list of a table's indexes".into(), size, limit });
     }
-    Index::new(object, heap.root, spec.clone(), heap.columns()).map(|_| ())
+    Ok(())
 }
 
-/// Fills a new index object, whose root stands, and makes it the table's.
+/// An index that is to be built: its object, whose root stands there.
+pub(crate) type New = (ObjectId, PageId, IndexSpec);
+
+/// Fills new index objects from one scan of their table, and makes them the table's.
 pub(crate) fn create(
     txn: &mut Txn,
-    heap: &Heap,
-    object: ObjectId,
-    root_page: PageId,
-    spec: IndexSpec,
+    heap: &Arc<Heap>,
+    new: Vec<New>,
     progress: Progress<'_>,
 ) -> Result<(), StorageError> {
     let shared = Arc::clone(&txn.shared);
-    let index = Arc::new(Index::new(object, root_page, spec, heap.columns())?);
-    let mut gate = heap.indexes.close();
-    {
-        let mut mini = Mini::begin(shared.core(), txn.id);
-        let root = mini.write(root_page)?;
-        let tree = root::allocate_page(&mut mini, &shared.space, object, root)?;
-        assert_eq!(tree, index.tree(), "the first page of an object stands behind its root");
-        count_pages(&mut mini, root, 1)?;
-        let page = mini.create(tree)?;
-        shape::init(&mut mini, page, &empty(&index), &[])?;
-        txn.wrote(mini.commit()?);
+    let mut indexes = Vec::with_capacity(new.len());
+    for (object, root_page, spec) in new {
+        indexes.push(Arc::new(Index::new(object, root_page, spec, heap.columns())?));
     }
-    let mut old = Vec::new();
-    let entries = collect_for(txn, heap, &index, &mut old, progress)?;
-    check_unique(txn, heap, &index, &entries)?;
-    load(txn, &index, &entries)?;
-    for (page_index, keys) in old {
-        let mut mini = Mini::begin(shared.core(), txn.id);
-        stale::note(&shared, txn, &mut mini, heap, &index, page_index, &keys)?;
-        if !mini.is_empty() {
-            txn.wrote(mini.commit()?);
+    let Some(first) = indexes.first() else { return Ok(()) };
+    let listed = shared.workers.begin("CREATE INDEX", txn.owner.session());
+    listed.job().at(heap.object, Some(first.object()));
+    let crew = shared.workers.gather(listed.job(), txn.limits.workers);
+    let mut gate = heap.indexes.close();
+    for index in &indexes {
+        let mut written = Written::default();
+        load::begin(&shared, txn.id, index, &mut written)?;
+        txn.wrote(written.lsns());
+    }
+    let mut collected = collect_all(txn, heap, &indexes, &crew, progress)?;
+    for (at, index) in indexes.iter().enumerate() {
+        listed.job().at(heap.object, Some(index.object()));
+        let (mut runs, mut old) = (Runs { memory: Vec::new(), files: Vec::new() }, Vec::new());
+        for worker in &mut collected {
+            let Collected { entries, files, old: its, .. } = std::mem::take(&mut worker[at]);
+            runs.memory.push(entries);
+            runs.files.extend(files);
+            old.extend(its);
+        }
+        build(txn, heap, index, runs, &crew, progress)?;
+        old.sort_by_key(|(page_index, _)| *page_index);
+        for (page_index, keys) in old {
+            let mut mini = Mini::begin(shared.core(), txn.id);
+            stale::note(&shared, txn, &mut mini, heap, index, page_index, &keys)?;
+            if !mini.is_empty() {
+                txn.wrote(mini.commit()?);
+            }
         }
     }
     let mut list: Vec<Arc<Index>> = heap.indexes.list().to_vec();
-    list.push(index);
+    list.extend(indexes);
     let mut mini = Mini::begin(shared.core(), txn.id);
     let root = mini.write(heap.root)?;
     let objects: Vec<ObjectId> = list.iter().map(|index| index.object()).collect();
@@ -95,213 +123,232 @@ pub(crate) fn create(
     Ok(())
 }
 
-fn empty(index: &Index) -> NewNode<'static> {
-    NewNode { page: index.tree(), owner: index.object(), level: 0, next: PageId::NONE, low: &[], high: None }
-}
-
-/// The same for a transaction: it may be cancelled, and is told of the memory.
-fn collect_for(
+/// Asks whether a build is to go on: it may be cancelled, and its memory refused.
+fn watched<R>(
     txn: &mut Txn,
-    heap: &Heap,
-    index: &Index,
-    old: &mut Vec<(u32, OldKeys)>,
+    crew: &Crew,
+    pages_total: u64,
     progress: Progress<'_>,
-) -> Result<Entries, StorageError> {
-    let shared = Arc::clone(&txn.shared);
-    let cancel = Arc::clone(&txn.cancel);
-    let (gauge, mut refused, mut told) = (&mut txn.gauge, None, 0);
-    let result = collect(&shared, heap, index, old, &mut |done| {
+    work: impl FnOnce(Watch<'_>) -> R,
+) -> R {
+    let (cancel, gauge) = (Arc::clone(&txn.cancel), &mut txn.gauge);
+    let mut told = 0;
+    work(&mut || {
         if cancel.load(Ordering::Relaxed) {
-            return ControlFlow::Break(());
-        }
-        if let Some(gauge) = gauge
-            && std::mem::replace(&mut told, done.held_bytes) != done.held_bytes
-            && let Err(error) = gauge(done.held_bytes)
-        {
-            refused = Some(error);
-            return ControlFlow::Break(());
-        }
-        progress(done)
-    });
-    refused.map_or(result, Err)
-}
-
-/// The sorted entries that an index of this table has to have; `old` gets the keys that only older versions have, by page.
-pub(super) fn collect(
-    shared: &Shared,
-    heap: &Heap,
-    index: &Index,
-    old: &mut Vec<(u32, OldKeys)>,
-    progress: Progress<'_>,
-) -> Result<Entries, StorageError> {
-    let mut entries = Entries::default();
-    let pages_total = u64::from(heap.page_count());
-    for page_index in 0..heap.page_count() {
-        let Some(id) = heap.page_at(page_index)? else { break };
-        let page = shared.core().pool.read_for_scan(id)?;
-        let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
-        let _walking = shared.versions.walk();
-        let horizon = shared.transactions.horizon();
-        // The first old key of each record, then the second of those that have one, and so on: slots ascend in each.
-        let mut rounds: Vec<OldKeys> = Vec::new();
-        for slot in 0..u16_at(&page, SLOT_HIGH) {
-            let record = RecordId { page_index, slot };
-            let first = entries.len();
-            let versions = Versions::home(shared, heap, index, &page, &layout, page_index, slot);
-            versions.walk(horizon, |version, key, any_null| {
-                let known = entries.len() - first;
-                if (first..entries.len()).any(|other| entries.key(other) == key) {
-                    return Ok(());
-                }
-                entries.push(key, record, index.is_free(any_null));
-                if let Some(round) = known.checked_sub(1) {
-                    if round == rounds.len() {
-                        rounds.push(OldKeys::default());
-                    }
-                    rounds[round].push(heap, index, slot, &version.values()?);
-                }
-                Ok(())
-            })?;
-        }
-        drop(page);
-        old.extend(rounds.into_iter().map(|keys| (page_index, keys)));
-        if entries.is_full() {
-            let (size, limit) = (entries.heap_bytes() as u64, u64::from(u32::MAX));
-            return Err(StorageError::TooLarge { what: "the list of an index's keys".into(), size, limit });
-        }
-        let (pages_done, held_bytes) = (u64::from(page_index) + 1, entries.heap_bytes() as u64);
-        if progress(IndexProgress { pages_total, pages_done, held_bytes }).is_break() {
             return Err(StorageError::Cancelled);
         }
-    }
-    entries.sort();
-    Ok(entries)
+        let held_bytes = crew.job().held_bytes();
+        if let Some(gauge) = gauge
+            && std::mem::replace(&mut told, held_bytes) != held_bytes
+        {
+            gauge(held_bytes)?;
+        }
+        let pages_done = crew.job().done();
+        match progress(IndexProgress { pages_total, pages_done, held_bytes }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(StorageError::Cancelled),
+        }
+    })
 }
 
-fn check_unique(txn: &Txn, heap: &Heap, index: &Index, entries: &Entries) -> Result<(), StorageError> {
-    let limit = node::longest(txn.shared.page_size);
-    if entries.longest() > limit {
-        return Err(index.too_large(entries.longest(), limit));
-    }
-    if !index.spec().unique {
-        return Ok(());
-    }
-    let _walking = txn.shared.versions.walk();
-    let mut first = 0;
-    while first < entries.len() {
-        let key = entries.key(first);
-        let count = (first..entries.len()).take_while(|other| entries.key(*other) == key).count();
-        if count > 1 && !entries.is_free(first) {
-            let records = (first..first + count).map(|other| entries.record(other));
-            if let Some(record) = held_twice(txn, heap, index, key, records)? {
-                return Err(StorageError::Unique { index: index.object(), record });
+/// The keys of all indexes, in sorted runs: those of each worker, for each index.
+fn collect_all(
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    indexes: &[Arc<Index>],
+    crew: &Crew,
+    progress: Progress<'_>,
+) -> Result<Vec<Vec<Collected>>, StorageError> {
+    let shared = Arc::clone(&txn.shared);
+    let pages = u64::from(heap.page_count());
+    crew.job().enter("building index: scanning table", pages);
+    let share = txn.limits.memory_bytes / (crew.size() * indexes.len()) as u64;
+    let files = SortFiles {
+        directory: shared.temporary.clone(),
+        space: txn.temporary.clone(),
+        block_bytes: (share / 16).clamp(4 << 10, 64 << 10) as usize,
+        next: Arc::clone(&shared.sort_files),
+    };
+    let ranges = Ranges::new(pages, crew.size());
+    // Each worker reads the runs of all of them when they are merged.
+    let most_runs = (share as usize / (files.block_bytes * crew.size())).clamp(4, 256);
+    let (heap, indexes, job) = (Arc::clone(heap), indexes.to_vec(), Arc::clone(crew.job()));
+    watched(txn, crew, pages, progress, |watch| {
+        crew.run(Stop::All, watch, move |part| {
+            let mut all: Vec<Collected> = indexes.iter().map(|_| Collected::default()).collect();
+            while let Some(range) = ranges.take() {
+                for page_index in range {
+                    for (index, collected) in indexes.iter().zip(&mut all) {
+                        collected.page(&shared, &heap, index, page_index as u32)?;
+                        if collected.is_much(share) {
+                            collected.tell(&job);
+                            collected.spill(&shared, &files, &job)?;
+                        }
+                        collected.tell(&job);
+                    }
+                    job.advance(1);
+                    part.go_on()?;
+                }
             }
+            for collected in &mut all {
+                collected.sort();
+                part.go_on()?;
+                while collected.files.len() > most_runs {
+                    merge_runs(&shared, &files, collected, most_runs, part)?;
+                }
+                collected.tell(&job);
+            }
+            Ok(all)
+        })
+    })
+}
+
+/// Merges the first runs of a worker to one, so that the rest can be read at a time.
+fn merge_runs(
+    shared: &Shared,
+    files: &SortFiles,
+    collected: &mut Collected,
+    most_runs: usize,
+    part: &mut Part<'_>,
+) -> Result<(), StorageError> {
+    let runs = Runs { memory: Vec::new(), files: collected.files.drain(..most_runs).collect() };
+    let (mut run, mut writer) = (FileRun::create(shared, files)?, RunWriter::default());
+    let mut merge = runs.merge(&[], None)?;
+    while let Some((entry, free)) = merge.current() {
+        writer.add(&mut run, entry, free)?;
+        merge.advance()?;
+        if run.count.is_multiple_of(4096) {
+            part.go_on()?;
         }
-        first += count;
     }
+    writer.finish(&mut run)?;
+    collected.files.push(run);
     Ok(())
 }
 
-/// Writes a tree of sorted entries; its root page comes last, so the old tree stands until then.
-fn load(txn: &mut Txn, index: &Index, entries: &Entries) -> Result<(), StorageError> {
+/// Writes the tree of an index from its runs.
+fn build(
+    txn: &mut Txn,
+    heap: &Arc<Heap>,
+    index: &Arc<Index>,
+    runs: Runs,
+    crew: &Crew,
+    progress: Progress<'_>,
+) -> Result<(), StorageError> {
     let shared = Arc::clone(&txn.shared);
-    let mut level = 0;
-    let mut children: Vec<(PageId, Vec<u8>)> = Vec::new();
-    let mut count = entries.len();
-    loop {
-        let get = |at: usize| -> (Option<PageId>, &[u8]) {
-            match level {
-                0 => (None, entries.entry(at)),
-                _ => (Some(children[at].0), &children[at].1),
+    let id = txn.id;
+    let (count, bytes) = runs.size();
+    let mut written = Written::default();
+    if bytes + count * SLOT as u64 <= node::room_of_empty(shared.page_size, &[], None) as u64 {
+        let mut check = UniqueCheck::new(&shared, id, heap, index);
+        let mut all = Entries::default();
+        let mut merge = runs.merge(&[], None)?;
+        while let Some((entry, free)) = merge.current() {
+            check.next(entry, free)?;
+            all.push_entry(entry);
+            merge.advance()?;
+        }
+        check.finish()?;
+        load::load_root(&shared, id, index, 0, all.iter().map(|entry| (None, entry)), &mut written)?;
+        txn.wrote(written.lsns());
+        return Ok(());
+    }
+    let bounds = runs.bounds(crew.size());
+    // Each part knows the first page of the next one.
+    let mut firsts = Vec::with_capacity(bounds.len() + 1);
+    for low in std::iter::once(&Vec::new()).chain(&bounds) {
+        firsts.push((load::allocate(&shared, id, index, &mut written)?, low.clone()));
+    }
+    crew.job().enter_of("building index: loading tuples in tree", count, "keys");
+    let readers: u64 = runs.files.iter().map(FileRun::reader_bytes).sum();
+    crew.job().hold(0, readers * firsts.len() as u64);
+    let (heap, index, job) = (Arc::clone(heap), Arc::clone(index), Arc::clone(crew.job()));
+    let (its, its_index) = (Arc::clone(&shared), Arc::clone(&index));
+    let parts = watched(txn, crew, count, progress, |watch| {
+        crew.run(Stop::Behind, watch, move |part| -> Result<(Pages, Written), StorageError> {
+            let Some(first) = firsts.get(part.number) else { return Ok(Default::default()) };
+            let behind = match firsts.get(part.number + 1) {
+                Some((page, low)) => Behind { page: *page, low: Some(low.clone()) },
+                None => Behind { page: PageId::NONE, low: None },
+            };
+            let mut merge = runs.merge(&first.1, firsts.get(part.number + 1).map(|(_, low)| &**low))?;
+            let mut check = UniqueCheck::new(&its, id, &heap, &its_index);
+            let mut writer = LeafWriter::new(&its, id, &its_index, first.clone(), behind);
+            let mut done = 0;
+            while let Some((entry, free)) = merge.current() {
+                check.next(entry, free)?;
+                writer.push(entry)?;
+                merge.advance()?;
+                done += 1;
+                if done == 1024 {
+                    job.advance(std::mem::take(&mut done));
+                    part.go_on()?;
+                }
             }
-        };
-        let size: usize = (0..count).map(|at| SLOT + CHILD + get(at).1.len()).sum();
-        if size <= node::room_of_empty(shared.page_size, &[], None) {
-            let mut mini = Mini::begin(shared.core(), txn.id);
-            let page = mini.write(index.tree())?;
-            let top = NewNode { level, ..empty(index) };
-            mini.apply_with(page, RecordKind::INDEX_INIT, |out| top.encode(out, (0..count).map(get)))?;
-            txn.wrote(mini.commit()?);
+            check.finish()?;
+            writer.finish()
+        })
+    })?;
+    crew.job().hold(crew.job().held_bytes(), 0);
+    let mut children = Pages::new();
+    for (pages, its) in parts {
+        children.extend(pages);
+        if its.bytes > 0 {
+            txn.wrote(its.lsns());
+        }
+    }
+    load::load_above(&shared, id, &index, children, &mut written)?;
+    txn.wrote(written.lsns());
+    Ok(())
+}
+
+/// Looks at entries in their order for keys that two records have.
+struct UniqueCheck<'c> {
+    shared: &'c Shared,
+    txn: TxnId,
+    heap: &'c Heap,
+    index: &'c Index,
+    is_on: bool,
+    /// The key of the last entry, and who has it.
+    key: Vec<u8>,
+    records: Vec<RecordId>,
+}
+
+impl<'c> UniqueCheck<'c> {
+    fn new(shared: &'c Shared, txn: TxnId, heap: &'c Heap, index: &'c Index) -> UniqueCheck<'c> {
+        let is_on = index.spec().unique;
+        UniqueCheck { shared, txn, heap, index, is_on, key: Vec::new(), records: Vec::new() }
+    }
+
+    #[inline]
+    fn next(&mut self, entry: &[u8], free: bool) -> Result<(), StorageError> {
+        if !self.is_on || free {
             return Ok(());
         }
-        let above = load_level(txn, &shared, index, level, count, get)?;
-        children = above;
-        count = children.len();
-        level += 1;
+        let key = &entry[..entry.len().saturating_sub(RECORD)];
+        if self.key != key || self.records.is_empty() {
+            self.finish()?;
+            self.key.clear();
+            self.key.extend_from_slice(key);
+        }
+        self.records.push(super::entries::record_of(entry));
+        Ok(())
     }
-}
 
-/// Writes one level, from left to right; its pages with their low fences.
-fn load_level<'a>(
-    txn: &mut Txn,
-    shared: &Shared,
-    index: &Index,
-    level: u16,
-    count: usize,
-    get: impl Fn(usize) -> (Option<PageId>, &'a [u8]),
-) -> Result<Vec<(PageId, Vec<u8>)>, StorageError> {
-    let child = if level == 0 { 0 } else { CHILD };
-    let target = shared.page_size * FILL / 100;
-    let mut pages = Vec::new();
-    let mut low: Vec<u8> = Vec::new();
-    let mut page = allocate(txn, shared, index)?;
-    let mut first = 0;
-    while first < count {
-        // As many as fit if the page's strings have in common what its first and last one have.
-        let (mut end, mut bytes) = (first, 0);
-        while end < count {
-            let string = get(end).1;
-            bytes += SLOT + child + string.len();
-            let shared_bytes = node::prefix_of(&low, Some(string)) * (end + 1 - first);
-            if end > first && bytes + low.len() + string.len() > target + shared_bytes {
-                break;
+    /// No other record has the last key.
+    fn finish(&mut self) -> Result<(), StorageError> {
+        if self.records.len() > 1 {
+            let _walking = self.shared.versions.walk();
+            let records = self.records.iter().copied();
+            if let Some(record) =
+                held_twice(self.shared, self.txn, self.heap, self.index, &self.key, records)?
+            {
+                return Err(StorageError::Unique { index: self.index.object(), record });
             }
-            end += 1;
         }
-        let mut high;
-        loop {
-            high = (end < count).then(|| match level {
-                0 => separator(get(end - 1).1, get(end).1),
-                _ => get(end).1.to_vec(),
-            });
-            let prefix = node::prefix_of(&low, high.as_deref());
-            let size: usize = (first..end).map(|at| SLOT + child + get(at).1.len() - prefix).sum();
-            if size <= node::room_of_empty(shared.page_size, &low, high.as_deref()) {
-                break;
-            }
-            end -= ((end - first) / 8).max(1);
-        }
-        let mut mini = Mini::begin(shared.core(), txn.id);
-        let mut next = PageId::NONE;
-        if end < count {
-            let root = mini.write(index.root())?;
-            next = root::allocate_page(&mut mini, &shared.space, index.object(), root)?;
-            mini.use_reserve();
-            count_pages(&mut mini, root, 1)?;
-        }
-        let handle = mini.create(page)?;
-        let new = NewNode { page, owner: index.object(), level, next, low: &low, high: high.as_deref() };
-        mini.apply_with(handle, RecordKind::INDEX_INIT, |out| new.encode(out, (first..end).map(&get)))?;
-        txn.wrote(mini.commit()?);
-        pages.push((page, std::mem::take(&mut low)));
-        low = high.unwrap_or_default();
-        page = next;
-        first = end;
+        self.records.clear();
+        Ok(())
     }
-    Ok(pages)
-}
-
-fn allocate(txn: &mut Txn, shared: &Shared, index: &Index) -> Result<PageId, StorageError> {
-    let mut mini = Mini::begin(shared.core(), txn.id);
-    let root = mini.write(index.root())?;
-    let page = root::allocate_page(&mut mini, &shared.space, index.object(), root)?;
-    mini.use_reserve();
-    count_pages(&mut mini, root, 1)?;
-    // Initialised soon; until then nobody can name it.
-    let handle = mini.create(page)?;
-    shape::init(&mut mini, handle, &NewNode { page, ..empty(index) }, &[])?;
-    txn.wrote(mini.commit()?);
-    Ok(page)
 }
 
 /// Frees an index, and takes it from its table's list.

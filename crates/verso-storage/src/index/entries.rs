@@ -40,6 +40,7 @@ struct Item {
 pub struct Entries {
     bytes: Vec<u8>,
     items: Vec<Item>,
+    longest: u16,
 }
 
 impl Entries {
@@ -47,6 +48,7 @@ impl Entries {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.items.clear();
+        self.longest = 0;
     }
 
     /// Gives back memory beyond so many bytes.
@@ -115,6 +117,7 @@ impl Entries {
         let free = write(&mut self.bytes)?;
         self.bytes.extend_from_slice(&record_bytes(record));
         let length = u16::try_from(self.bytes.len()).unwrap_or(u16::MAX);
+        self.longest = length;
         self.items.push(Item { head: 0, start: 0, length, free });
         Ok(())
     }
@@ -125,6 +128,13 @@ impl Entries {
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(&record_bytes(record));
         self.close(start, free);
+    }
+
+    /// Adds an entry that is whole.
+    pub fn push_entry(&mut self, entry: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(entry);
+        self.close(start, false);
     }
 
     #[inline]
@@ -139,6 +149,7 @@ impl Entries {
             }
         };
         let length = u16::try_from(entry.len()).unwrap_or(u16::MAX);
+        self.longest = self.longest.max(length);
         self.items.push(Item { head, start: start as u32, length, free });
     }
 
@@ -185,6 +196,18 @@ impl Entries {
 
     /// The longest entry.
     pub fn longest(&self) -> usize {
-        self.items.iter().map(|item| usize::from(item.length)).max().unwrap_or(0)
+        usize::from(self.longest)
+    }
+
+    /// Bytes of all entries together.
+    pub fn total_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// How many of the sorted entries are less than a string.
+    pub fn place_of(&self, string: &[u8]) -> usize {
+        let bytes = &self.bytes;
+        let of = |item: &Item| &bytes[item.start as usize..][..usize::from(item.length)];
+        self.items.partition_point(|item| of(item) < string)
     }
 }

@@ -24,6 +24,7 @@ pub(crate) use set::ClosedGate;
 pub use set::IndexSet;
 pub use table::{Index, IndexProgress, IndexSpec, IndexStatistics};
 
+pub use build::TemporarySpace;
 pub(crate) use build::{create, free, validate};
 pub(crate) use check::check;
 

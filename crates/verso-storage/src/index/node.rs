@@ -253,6 +253,31 @@ impl<'a> Node<'a> {
         (low, high.min(self.count))
     }
 
+    /// As [`Node::find`] for a string behind all entries before `from`: quick if it stands soon behind them, as the next one of
+    /// a sorted list does. Steps that double, then halves: Bentley, Yao, "An almost optimal algorithm for unbounded
+    /// searching", 1976.
+    pub fn find_behind(&self, string: &[u8], from: usize) -> (usize, bool) {
+        let suffix = self.truncated(string);
+        let head = head(suffix);
+        let (mut low, mut high, mut step) = (from.min(self.count), self.count, 1);
+        while low < high {
+            // Beyond the end of the doubling steps by halves.
+            let middle = if step > 0 { (low + step - 1).min(high - 1) } else { usize::midpoint(low, high) };
+            match self.compare(middle, head, suffix) {
+                std::cmp::Ordering::Less => {
+                    low = middle + 1;
+                    step *= 2;
+                }
+                std::cmp::Ordering::Equal => return (middle, true),
+                std::cmp::Ordering::Greater => {
+                    high = middle;
+                    step = 0;
+                }
+            }
+        }
+        (low, false)
+    }
+
     /// As [`Node::find`], most quickly if the string is not there and belongs at `guess`.
     #[inline]
     pub fn find_near(&self, string: &[u8], guess: usize) -> (usize, bool) {

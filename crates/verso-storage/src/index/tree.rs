@@ -443,11 +443,14 @@ impl Index {
             let node = self.node(mini.page_id(handle), mini.page(handle))?;
             let mut gone: SmallVec<[u16; 16]> = SmallVec::new();
             let first = next;
+            // One behind the other: the next one is sought from the last one on.
+            let mut from = 0;
             while next < entries.len() && (next == first || node.covers(entries.entry(next))) {
                 let entry = entries.entry(next);
-                if let (index, true) = node.find(entry)
-                    && !kept(entry)
-                {
+                let (index, found) =
+                    if next == first { node.find(entry) } else { node.find_behind(entry, from) };
+                from = index;
+                if found && !kept(entry) {
                     gone.push(index as u16);
                 }
                 next += 1;

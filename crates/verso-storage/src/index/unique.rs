@@ -162,7 +162,8 @@ pub(crate) fn check_record(
 
 /// Whether a key is held by two of `records`, as far as is known without waiting; one of them.
 pub(super) fn held_twice(
-    txn: &Txn,
+    shared: &Shared,
+    own: TxnId,
     heap: &Heap,
     index: &Index,
     key: &[u8],
@@ -170,7 +171,7 @@ pub(super) fn held_twice(
 ) -> Result<Option<RecordId>, StorageError> {
     let mut held = false;
     for record in records {
-        let found = holder(&txn.shared, heap, index, key, record, txn.id)?;
+        let found = holder(shared, heap, index, key, record, own)?;
         if matches!(found, Holder::Current | Holder::Active(_)) {
             if held {
                 return Ok(Some(record));

@@ -50,6 +50,11 @@ pub(crate) struct OwnerCore {
 }
 
 impl OwnerCore {
+    /// The session's number, or 0.
+    pub(crate) fn session(&self) -> u64 {
+        self.session
+    }
+
     /// The running transaction got its number.
     pub(crate) fn begin(&self, txn: TxnId) {
         self.txn.store(txn.0, Ordering::Release);

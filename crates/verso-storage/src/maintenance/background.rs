@@ -1,7 +1,7 @@
 //! The housekeeping thread: back-out, retirement, sweeps that start by themselves.
 
-use std::sync::Weak;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::StorageError;
@@ -10,6 +10,8 @@ use crate::maintenance::{retire, sweep};
 use crate::shared::Shared;
 use crate::txn::Transactions;
 
+/// Sweeps remembered that started by themselves.
+const SWEEPS_KEPT: usize = 1000;
 /// From a call to the round for it.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -17,12 +19,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// What the steps report.
-pub fn round(shared: &Shared, pace: Pace) -> Result<(), StorageError> {
+pub fn round(shared: &Arc<Shared>, pace: Pace) -> Result<(), StorageError> {
     if shared.auto_backout.load(Ordering::Relaxed) {
-        backout::back_out_all(shared, false, pace)?;
+        backout::back_out_all(shared, false, pace, &shared.workers.alone(), &mut || Ok(()))?;
     }
     shared.versions.close_idle(&shared.transactions);
-    retire::retire(shared)?;
+    retire::retire(shared, &shared.workers.alone(), &mut || Ok(()))?;
     let interval = shared.sweep_interval.load(Ordering::Relaxed);
     let markers = shared.transactions.markers();
     // Where something dead cannot be backed out, another sweep finds no more than the last one did.
@@ -32,7 +34,13 @@ pub fn round(shared: &Shared, pace: Pace) -> Result<(), StorageError> {
         match sweep::sweep(shared, &sweep::SweepOptions::default(), go_on) {
             // Somebody has asked for one.
             Err(StorageError::SweepRunning) => {}
-            swept => drop(swept?),
+            swept => {
+                let mut own = shared.own_sweeps.lock();
+                if own.len() >= SWEEPS_KEPT {
+                    own.pop_front();
+                }
+                own.push_back(swept?);
+            }
         }
         if !shared.held_up.lock().is_empty() {
             shared.swept_at.store(markers.ost.0, Ordering::Relaxed);

@@ -4,6 +4,7 @@
 //! dead, and the next sweep or restart tries again.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::shared::Shared;
 use crate::version::entry::EntryKind;
 use crate::version::page as version_page;
 use crate::wal::RecordKind;
+use crate::workers::{Crew, Ranges, Stop, Watch};
 use crate::{ObjectId, StorageError};
 
 /// Data pages that are backed out between two rests.
@@ -35,7 +37,13 @@ pub enum Pace {
 ///
 /// # Errors
 /// `Corrupt`, `Io`, `Poisoned`.
-pub fn back_out(shared: &Shared, txn: TxnId, pace: Pace) -> Result<u64, StorageError> {
+pub fn back_out(
+    shared: &Arc<Shared>,
+    txn: TxnId,
+    pace: Pace,
+    crew: &Crew,
+    watch: Watch<'_>,
+) -> Result<u64, StorageError> {
     let mut pages: BTreeSet<(ObjectId, u32)> = BTreeSet::new();
     let mut created = Vec::new();
     let mut purges = Vec::new();
@@ -59,25 +67,15 @@ pub fn back_out(shared: &Shared, txn: TxnId, pace: Pace) -> Result<u64, StorageE
             }
         }
     }
-    let clock = &shared.env.clock;
-    let mut since = clock.monotonic_nanos();
-    for (count, (table, page_index)) in pages.iter().enumerate() {
-        let rests = pace == Pace::Resting && (count + 1) % PAGES_BETWEEN_RESTS == 0;
-        if rests && !shared.closed.load(Ordering::Acquire) {
-            let worked = Duration::from_nanos(clock.monotonic_nanos().saturating_sub(since));
-            clock.sleep(worked.min(Duration::from_millis(10)) * REST);
-            since = clock.monotonic_nanos();
-        }
-        if created.contains(table) {
-            continue;
-        }
-        if let Some(Some(heap)) = damage.steps_over(shared.heap_if_there(*table))? {
-            damage.steps_over(undo::back_out_page(shared, &heap, *page_index, txn))?;
-        }
+    pages.retain(|(table, _)| !created.contains(table));
+    let count = pages.len() as u64;
+    match pace {
+        Pace::Full => back_out_by(shared, txn, pages, crew, watch, &mut damage)?,
+        Pace::Resting => back_out_resting(shared, txn, &pages, &mut damage)?,
     }
     if damage.met {
         shared.held_up.lock().insert(txn);
-        return Ok(pages.len() as u64);
+        return Ok(count);
     }
     // Behind the undo, for which a void entry is one that a savepoint's undo left, and before anybody may purge.
     for (id, offset) in purges {
@@ -91,7 +89,7 @@ pub fn back_out(shared: &Shared, txn: TxnId, pace: Pace) -> Result<u64, StorageE
     }
     if damage.met {
         shared.held_up.lock().insert(txn);
-        return Ok(pages.len() as u64);
+        return Ok(count);
     }
     shared.held_up.lock().remove(&txn);
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
@@ -101,7 +99,60 @@ pub fn back_out(shared: &Shared, txn: TxnId, pace: Pace) -> Result<u64, StorageE
         shared.transactions.backed_out(txn);
     })?;
     shared.versions.ended(txn, &shared.transactions);
-    Ok(pages.len() as u64)
+    Ok(count)
+}
+
+/// Backs out pages, each worker some of them.
+fn back_out_by(
+    shared: &Arc<Shared>,
+    txn: TxnId,
+    pages: BTreeSet<(ObjectId, u32)>,
+    crew: &Crew,
+    watch: Watch<'_>,
+    damage: &mut Damage<'_>,
+) -> Result<(), StorageError> {
+    let pages: Vec<(ObjectId, u32)> = pages.into_iter().collect();
+    let ranges = Ranges::new(pages.len() as u64, crew.size());
+    crew.job().enter("backing out", pages.len() as u64);
+    let (shared, job) = (Arc::clone(shared), Arc::clone(crew.job()));
+    let met = crew.run(Stop::All, watch, move |part| {
+        let mut damage = Damage { shared: &shared, met: false };
+        while let Some(range) = ranges.take() {
+            for (table, page_index) in &pages[range.start as usize..range.end as usize] {
+                if let Some(Some(heap)) = damage.steps_over(shared.heap_if_there(*table))? {
+                    damage.steps_over(undo::back_out_page(&shared, &heap, *page_index, txn))?;
+                }
+                job.advance(1);
+                part.go_on()?;
+            }
+        }
+        Ok(damage.met)
+    })?;
+    damage.met |= met.contains(&true);
+    Ok(())
+}
+
+/// Backs out pages, and rests in between.
+fn back_out_resting(
+    shared: &Arc<Shared>,
+    txn: TxnId,
+    pages: &BTreeSet<(ObjectId, u32)>,
+    damage: &mut Damage<'_>,
+) -> Result<(), StorageError> {
+    let clock = &shared.env.clock;
+    let mut since = clock.monotonic_nanos();
+    for (count, (table, page_index)) in pages.iter().enumerate() {
+        let rests = (count + 1) % PAGES_BETWEEN_RESTS == 0;
+        if rests && !shared.closed.load(Ordering::Acquire) {
+            let worked = Duration::from_nanos(clock.monotonic_nanos().saturating_sub(since));
+            clock.sleep(worked.min(Duration::from_millis(10)) * REST);
+            since = clock.monotonic_nanos();
+        }
+        if let Some(Some(heap)) = damage.steps_over(shared.heap_if_there(*table))? {
+            damage.steps_over(undo::back_out_page(shared, &heap, *page_index, txn))?;
+        }
+    }
+    Ok(())
 }
 
 /// Damaged pages that were met on the way.
@@ -130,16 +181,22 @@ impl Damage<'_> {
 ///
 /// # Errors
 /// As [`back_out`].
-pub fn back_out_all(shared: &Shared, sweeping: bool, pace: Pace) -> Result<u64, StorageError> {
+pub fn back_out_all(
+    shared: &Arc<Shared>,
+    sweeping: bool,
+    pace: Pace,
+    crew: &Crew,
+    watch: Watch<'_>,
+) -> Result<u64, StorageError> {
     let mut pages = 0;
     for txn in shared.transactions.dead() {
         let left = || shared.left_to_sweep.lock().contains(&txn) || shared.held_up.lock().contains(&txn);
         if sweeping || !left() {
-            pages += match back_out(shared, txn, pace) {
+            pages += match back_out(shared, txn, pace, crew, watch) {
                 // A checkpoint gives log back.
                 Err(StorageError::Full { .. }) => {
                     shared.store.checkpoint(|| shared.collect())?;
-                    back_out(shared, txn, Pace::Full)?
+                    back_out(shared, txn, Pace::Full, crew, watch)?
                 }
                 done => done?,
             };

@@ -12,6 +12,7 @@
 //! retired.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::heap::apply;
 use crate::heap::layout::PageLayout;
@@ -28,6 +29,7 @@ use crate::shared::Shared;
 use crate::version::entry::{Entry, EntryKind};
 use crate::version::page as version_page;
 use crate::wal::RecordKind;
+use crate::workers::{Crew, Ranges, Stop, Watch};
 use crate::{ObjectId, StorageError};
 
 /// Version pages purged together at most.
@@ -63,7 +65,7 @@ impl HeldUp {
 ///
 /// # Errors
 /// `Corrupt`, `Io`, `Poisoned`.
-pub fn retire(shared: &Shared) -> Result<u64, StorageError> {
+pub fn retire(shared: &Arc<Shared>, crew: &Crew, watch: Watch<'_>) -> Result<u64, StorageError> {
     let mut retired = 0;
     loop {
         let ready = shared.versions.take_ready(shared.transactions.horizon(), TOGETHER);
@@ -73,7 +75,7 @@ pub fn retire(shared: &Shared) -> Result<u64, StorageError> {
         let mut taken = Taken { shared, pages: ready };
         let wanted = |purge: bool| (purge && !disabled(Rule::V5)) || disabled(Rule::V5Unread);
         let read = taken.pages.iter().filter(|(_, _, purge)| wanted(*purge)).map(|(_, page, _)| *page);
-        let held_up = purge_pages(shared, read)?;
+        let held_up = purge_pages(shared, read, crew, watch)?;
         held_up.0.values().for_each(|error| shared.core().pool.note_damage(error));
         taken.pages.retain(|(number, page, _)| {
             let held = held_up.0.contains_key(page);
@@ -108,7 +110,12 @@ impl Drop for Taken<'_> {
 }
 
 /// Executes the purge lists of pages: deleted slots, chains of old values, keys, dropped objects.
-fn purge_pages(shared: &Shared, pages: impl Iterator<Item = PageId>) -> Result<HeldUp, StorageError> {
+fn purge_pages(
+    shared: &Arc<Shared>,
+    pages: impl Iterator<Item = PageId>,
+    crew: &Crew,
+    watch: Watch<'_>,
+) -> Result<HeldUp, StorageError> {
     let mut tables: BTreeMap<ObjectId, Places> = BTreeMap::new();
     let (mut dropped, mut held_up) = (Vec::new(), HeldUp::default());
     for id in pages {
@@ -134,8 +141,9 @@ fn purge_pages(shared: &Shared, pages: impl Iterator<Item = PageId>) -> Result<H
         held_up.unless(id, shared.free_object(object))?;
     }
     for (table, places) in tables {
+        let places = Arc::new(places);
         let purged = match shared.heap_if_there(table) {
-            Ok(Some(heap)) => purge_table(shared, &heap, &places, &mut held_up),
+            Ok(Some(heap)) => purge_table(shared, &heap, &places, &mut held_up, crew, watch),
             // It was dropped meanwhile, with everything in it.
             Ok(None) => Ok(()),
             Err(error) => Err(error),
@@ -152,31 +160,65 @@ fn purge_pages(shared: &Shared, pages: impl Iterator<Item = PageId>) -> Result<H
     Ok(held_up)
 }
 
-/// Purges what entries say of one table.
+/// Purges what entries say of one table: first all keys go, then slots and values.
 fn purge_table(
-    shared: &Shared,
-    heap: &Heap,
-    places: &Places,
+    shared: &Arc<Shared>,
+    heap: &Arc<Heap>,
+    places: &Arc<Places>,
     held_up: &mut HeldUp,
+    crew: &Crew,
+    watch: Watch<'_>,
 ) -> Result<(), StorageError> {
+    // For all workers (W3).
     let gate = heap.indexes.enter();
-    let mut keys = KeyPurge::new(shared, heap, &gate);
-    if keys.any() {
-        for place in places {
-            let collected =
-                each_entry(shared, place, |_, entry| collect_keys(shared, heap, &mut keys, entry));
-            held_up.unless(place.0, collected)?;
-            keys.remove(true)?;
+    crew.job().at(heap.object, None);
+    if !gate.is_empty() {
+        crew.job().enter("removing old keys", places.len() as u64);
+        let (shared, heap, places) = (Arc::clone(shared), Arc::clone(heap), Arc::clone(places));
+        let (indexes, job) = (Arc::clone(&gate), Arc::clone(crew.job()));
+        let ranges = Ranges::new(places.len() as u64, crew.size());
+        let held = crew.run(Stop::All, watch, move |part| {
+            let mut held_up = HeldUp::default();
+            let mut keys = KeyPurge::new(&shared, &heap, &indexes);
+            if !keys.any() {
+                return Ok(held_up);
+            }
+            while let Some(range) = ranges.take() {
+                for place in &places[range.start as usize..range.end as usize] {
+                    let collected =
+                        each_entry(&shared, place, |_, entry| collect_keys(&shared, &heap, &mut keys, entry));
+                    held_up.unless(place.0, collected)?;
+                    keys.remove(true)?;
+                    job.advance(1);
+                    part.go_on()?;
+                }
+            }
+            keys.remove(false)?;
+            Ok(held_up)
+        })?;
+        held.into_iter().for_each(|held| held_up.0.extend(held.0));
+    }
+    let free: Vec<_> = places.iter().filter(|place| !held_up.0.contains_key(&place.0)).cloned().collect();
+    crew.job().enter("removing old versions", free.len() as u64);
+    let (shared, heap, job) = (Arc::clone(shared), Arc::clone(heap), Arc::clone(crew.job()));
+    let ranges = Ranges::new(free.len() as u64, crew.size());
+    let held = crew.run(Stop::All, watch, move |part| {
+        let mut held_up = HeldUp::default();
+        while let Some(range) = ranges.take() {
+            for place in &free[range.start as usize..range.end as usize] {
+                let freed = each_entry(&shared, place, |offset, entry| match entry.needs_purge() {
+                    true => free_entry(&shared, &heap, place.0, offset, entry),
+                    false => Ok(()),
+                });
+                held_up.unless(place.0, freed)?;
+                job.advance(1);
+                part.go_on()?;
+            }
         }
-        keys.remove(false)?;
-    }
-    for place in places.iter().filter(|place| !held_up.0.contains_key(&place.0)).collect::<Vec<_>>() {
-        let freed = each_entry(shared, place, |offset, entry| match entry.needs_purge() {
-            true => free_entry(shared, heap, place.0, offset, entry),
-            false => Ok(()),
-        });
-        held_up.unless(place.0, freed)?;
-    }
+        Ok(held_up)
+    })?;
+    held.into_iter().for_each(|held| held_up.0.extend(held.0));
+    drop(gate);
     Ok(())
 }
 

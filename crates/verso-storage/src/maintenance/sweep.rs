@@ -8,7 +8,9 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
+use crate::heap::Heap;
 use crate::heap::apply;
 use crate::heap::layout::{DELETED_COUNT, FLAG_ALL_VISIBLE, FLAG_SWEPT, PageLayout, SLOT_HIGH};
 use crate::heap::slots::Slots;
@@ -21,6 +23,7 @@ use crate::shared::Shared;
 use crate::txn::Markers;
 use crate::version::page as version_page;
 use crate::wal::RecordKind;
+use crate::workers::{Ranges, Stop};
 use crate::{ObjectId, StorageError};
 
 /// What to sweep.
@@ -30,6 +33,10 @@ pub struct SweepOptions {
     pub table: Option<ObjectId>,
     /// Report every table.
     pub verbose: bool,
+    /// Threads that may work, the caller's among them; 0 is as 1.
+    pub workers: u32,
+    /// The session that asks; 0 for housekeeping.
+    pub session: u64,
 }
 
 /// How far a sweep is.
@@ -62,6 +69,8 @@ pub struct SweepReport {
     pub damaged: u64,
     /// Threads that worked.
     pub workers: u32,
+    /// When it began, in microseconds since 1970.
+    pub started_unix_micros: i64,
 }
 
 /// Sweeps; `progress` may end it early, what is done stays done.
@@ -69,12 +78,13 @@ pub struct SweepReport {
 /// # Errors
 /// `Cancelled`; `SweepRunning` when another sweep is at work; `Corrupt`, `Io`.
 pub fn sweep(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     options: &SweepOptions,
     progress: &mut dyn FnMut(SweepProgress) -> ControlFlow<()>,
 ) -> Result<SweepReport, StorageError> {
     let Some(_running) = shared.sweeping.try_lock() else { return Err(StorageError::SweepRunning) };
     let started = shared.env.clock.monotonic_nanos();
+    let started_unix_micros = shared.env.clock.unix_micros();
     let before = shared.transactions.markers();
     tracing::info!(
         oit = before.oit.0,
@@ -83,10 +93,21 @@ pub fn sweep(
         next = before.next.0,
         "sweep starts"
     );
-    let pages_backed_out = backout::back_out_all(shared, true, backout::Pace::Full)?;
+    let listed = shared.workers.begin("SWEEP", options.session);
+    let crew = shared.workers.gather(listed.job(), options.workers);
+    let workers = crew.size() as u32;
+    let mut watch = |pages_total| {
+        let pages_done = if pages_total == 0 { 0 } else { listed.job().done() };
+        match progress(SweepProgress { pages_total, pages_done }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(StorageError::Cancelled),
+        }
+    };
+    let full = backout::Pace::Full;
+    let pages_backed_out = backout::back_out_all(shared, true, full, &crew, &mut || watch(0))?;
     shared.versions.close_idle(&shared.transactions);
     shared.versions.release_held();
-    let version_pages_retired = retire::retire(shared)?;
+    let version_pages_retired = retire::retire(shared, &crew, &mut || watch(0))?;
     // Below this everything is committed and needed by no snapshot in an older form.
     let now = shared.transactions.markers();
     let limit = now.oit.min(now.ost);
@@ -111,49 +132,28 @@ pub fn sweep(
             Err(error) => damage.note(error)?,
         }
     }
-    let pages_total = heaps.iter().map(|heap| u64::from(heap.page_count())).sum();
-    let (mut visited, mut skipped) = (0, 0);
-    for heap in &heaps {
-        for index in 0..heap.page_count() {
-            // A table whose pages are freed meanwhile has none any more.
-            let gate = heap.indexes.enter();
-            let Some(id) = heap.page_at(index)? else { break };
-            let Some(page) = damage.steps_over(shared.core().pool.read_for_scan(id))? else { continue };
-            let done = header::flags(&page) & FLAG_SWEPT != 0;
-            let settled = heap.indexes.any()
-                && waiting.as_ref().is_some_and(|waiting| !waiting.contains(&(heap.object, index)));
-            if done && settled {
-                shared.core().clean.insert(id);
-            }
-            if done {
-                heap.room.note(index, &page);
-            }
-            drop(page);
-            if done {
-                skipped += 1;
-            } else {
-                visited += 1;
-                let mut mini = Mini::begin(shared.core(), TxnId::NONE);
-                let home = mini.write(id)?;
-                if damage.steps_over(sweep_page(&mut mini, home, heap.object, limit))?.is_none() {
-                    continue;
-                }
-                heap.room.note(index, mini.page(home));
-                if !mini.is_empty() {
-                    // Still latched.
-                    let clean = settled && header::flags(mini.page(home)) & FLAG_SWEPT != 0;
-                    mini.commit_with(|_, _| {
-                        if clean {
-                            shared.core().clean.insert(id);
-                        }
-                    })?;
-                }
-            }
-            drop(gate);
-            if progress(SweepProgress { pages_total, pages_done: visited + skipped }).is_break() {
-                return Err(StorageError::Cancelled);
+    let tables = Tables::new(heaps);
+    let pages_total = tables.pages;
+    listed.job().enter("scanning heap", pages_total);
+    let ranges = Ranges::new(pages_total, crew.size());
+    let (its, job) = (Arc::clone(shared), Arc::clone(listed.job()));
+    let done = crew.run(Stop::All, &mut || watch(pages_total), move |part| {
+        let mut done = Done::default();
+        while let Some(range) = ranges.take() {
+            for number in range {
+                let (heap, index) = tables.find(number);
+                one_page(&its, heap, index, limit, waiting.as_ref(), &mut done)?;
+                job.advance(1);
+                part.go_on()?;
             }
         }
+        Ok(done)
+    })?;
+    let (mut visited, mut skipped) = (0, 0);
+    for part in done {
+        visited += part.visited;
+        skipped += part.skipped;
+        part.damage.into_iter().try_for_each(|error| damage.note(error))?;
     }
     let mut mini = Mini::begin(shared.core(), TxnId::NONE);
     mini.state(RecordKind::SWEPT, &limit.0.to_le_bytes())?;
@@ -162,7 +162,7 @@ pub fn sweep(
     let after = shared.transactions.markers();
     let seconds = (shared.env.clock.monotonic_nanos() - started) as f64 / 1e9;
     tracing::info!(
-        workers = 1,
+        workers,
         seconds,
         oit = after.oit.0,
         oat = after.oat.0,
@@ -182,8 +182,98 @@ pub fn sweep(
         version_pages_retired,
         seconds,
         damaged: damage.count,
-        workers: 1,
+        workers,
+        started_unix_micros,
     })
+}
+
+/// The tables of a sweep, with their pages numbered one behind the other.
+struct Tables {
+    /// Each with the number of its first page.
+    heaps: Vec<(u64, Arc<Heap>)>,
+    pages: u64,
+}
+
+impl Tables {
+    fn new(heaps: Vec<Arc<Heap>>) -> Tables {
+        let mut pages = 0;
+        let numbered = |heap: Arc<Heap>| {
+            let first = pages;
+            pages += u64::from(heap.page_count());
+            (first, heap)
+        };
+        let heaps = heaps.into_iter().map(numbered).collect();
+        Tables { heaps, pages }
+    }
+
+    /// The table of a page, and its index there.
+    fn find(&self, number: u64) -> (&Arc<Heap>, u32) {
+        let behind = self.heaps.partition_point(|(first, _)| *first <= number);
+        let (first, heap) = &self.heaps[behind - 1];
+        (heap, (number - first) as u32)
+    }
+}
+
+/// What a worker has done.
+#[derive(Default)]
+struct Done {
+    visited: u64,
+    skipped: u64,
+    damage: Vec<StorageError>,
+}
+
+/// Sweeps one page of a table, unless it is swept already.
+fn one_page(
+    shared: &Shared,
+    heap: &Heap,
+    index: u32,
+    limit: TxnId,
+    waiting: Option<&HashSet<(ObjectId, u32)>>,
+    done: &mut Done,
+) -> Result<(), StorageError> {
+    // A table whose pages are freed meanwhile has none any more.
+    let _gate = heap.indexes.enter();
+    let Some(id) = heap.page_at(index)? else { return Ok(()) };
+    let page = match shared.core().pool.read_for_scan(id) {
+        Err(error) if error.is_of_a_page() => {
+            done.damage.push(error);
+            return Ok(());
+        }
+        page => page?,
+    };
+    let is_swept = header::flags(&page) & FLAG_SWEPT != 0;
+    let settled =
+        heap.indexes.any() && waiting.is_some_and(|waiting| !waiting.contains(&(heap.object, index)));
+    if is_swept {
+        if settled {
+            shared.core().clean.insert(id);
+        }
+        heap.room.note(index, &page);
+        done.skipped += 1;
+        return Ok(());
+    }
+    drop(page);
+    done.visited += 1;
+    let mut mini = Mini::begin(shared.core(), TxnId::NONE);
+    let home = mini.write(id)?;
+    match sweep_page(&mut mini, home, heap.object, limit) {
+        Err(error) if error.is_of_a_page() => {
+            done.damage.push(error);
+            return Ok(());
+        }
+        swept => swept?,
+    }
+    heap.room.note(index, mini.page(home));
+    if !mini.is_empty() {
+        // Still latched.
+        let clean = settled && header::flags(mini.page(home)) & FLAG_SWEPT != 0;
+        mini.commit_with(|_, _| {
+            if clean {
+                shared.core().clean.insert(id);
+            }
+        })?;
+    }
+    Ok(())
 }
 
 /// What was stepped over.

@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 
 use crate::StorageError;
 use crate::heap::image;
+use crate::index::TemporarySpace;
 use crate::index::entries::Entries;
 use crate::index::unique::{self, Checked, UniqueChecks};
 use crate::lock::{CancelHandle, LockOwner, OwnerCore, Seen, TableLockMode, WaitPolicy};
@@ -33,6 +34,7 @@ use crate::txn::transaction::savepoint::UnopenedFrame;
 use crate::txn::{ReadView, Registration};
 use crate::version::entry::{EntryKind, NewEntry, VersionPointer};
 use crate::version::store::{Placement, WriterSlot};
+use crate::workers::JobLimits;
 
 /// What a transaction sees of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +163,10 @@ pub struct Txn {
     pub(crate) index_entries: Entries,
     /// Told how much memory an index takes while it is built.
     pub(crate) gauge: Option<MemoryGauge>,
+    /// What its jobs of maintenance may use.
+    pub(crate) limits: JobLimits,
+    /// Who counts their temporary files.
+    pub(crate) temporary: Option<Arc<dyn TemporarySpace>>,
 }
 
 /// Told how many bytes work of a transaction holds, each time that has become another number; its error ends the work.
@@ -211,12 +217,19 @@ impl Txn {
             unique: UniqueChecks::default(),
             index_entries: Entries::default(),
             gauge: None,
+            limits: JobLimits::default(),
+            temporary: None,
         }
     }
 
     /// Who is told how much memory the building of indexes takes.
     pub fn set_gauge(&mut self, gauge: Option<MemoryGauge>) {
         self.gauge = gauge;
+    }
+
+    /// What building indexes may use, and who counts its temporary files.
+    pub fn set_job_limits(&mut self, limits: JobLimits, temporary: Option<Arc<dyn TemporarySpace>>) {
+        (self.limits, self.temporary) = (limits, temporary);
     }
 
     /// Begins the next transaction of the same session, behind one that has ended by [`Txn::finish_commit`]: as new, with

@@ -3,6 +3,7 @@
 mod build;
 mod entries;
 mod keys_alone;
+mod parallel;
 mod unique;
 
 use std::ops::ControlFlow;

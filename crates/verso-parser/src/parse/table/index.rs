@@ -39,15 +39,26 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         return Err(cursor.unsupported("INCLUDE"));
     }
     let nulls_distinct = nulls_are_distinct(cursor);
+    let mut parallel = None;
     if cursor.accept(&["with"]) {
-        storage_parameters(cursor)?;
+        let given = storage_parameters(cursor)?;
+        let workers = given.iter().find(|(name, _)| name == "parallel_workers");
+        parallel = workers.and_then(|(_, value)| value.parse().ok());
     }
     for (word, what) in [("where", "a partial index (WHERE)"), ("tablespace", "TABLESPACE")] {
         if cursor.is(&[word]) {
             return Err(cursor.unsupported(what));
         }
     }
-    Ok(Statement::CreateIndex(CreateIndex { name, if_not_exists, unique, nulls_distinct, table, parts }))
+    Ok(Statement::CreateIndex(CreateIndex {
+        name,
+        if_not_exists,
+        unique,
+        nulls_distinct,
+        table,
+        parts,
+        parallel,
+    }))
 }
 
 fn index_part(cursor: &mut Cursor<'_>) -> Result<(Name, bool, bool), SyntaxError> {
@@ -82,6 +93,7 @@ fn index_part(cursor: &mut Cursor<'_>) -> Result<(Name, bool, bool), SyntaxError
 /// REINDEX.
 pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.expect(&["reindex"])?;
+    let parallel = reindex_options(cursor)?;
     let index = cursor.accept(&["index"]);
     if !index && !cursor.accept(&["table"]) {
         let what = cursor.word().unwrap_or_default().to_uppercase();
@@ -90,7 +102,34 @@ pub fn reindex(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.is(&["concurrently"]) {
         return Err(cursor.unsupported("REINDEX … CONCURRENTLY"));
     }
-    Ok(Statement::Reindex { index, name: cursor.qualified()? })
+    Ok(Statement::Reindex { index, name: cursor.qualified()?, parallel })
+}
+
+/// `(PARALLEL n, VERBOSE)`, behind REINDEX: the workers asked for.
+fn reindex_options(cursor: &mut Cursor<'_>) -> Result<Option<u32>, SyntaxError> {
+    let mut parallel = None;
+    if !cursor.accept_token(&Token::LParen) {
+        return Ok(parallel);
+    }
+    cursor.list(|cursor| {
+        let at = cursor.here().start;
+        if cursor.accept(&["parallel"]) {
+            let workers = cursor.integer()?;
+            let fits = u32::try_from(workers).ok().filter(|workers| (1..=1024).contains(workers));
+            let error = || SyntaxError::new("22023", "PARALLEL must be between 1 and 1024").at(at);
+            parallel = Some(fits.ok_or_else(error)?);
+            return Ok(());
+        }
+        match cursor.word().as_deref() {
+            Some(word @ ("verbose" | "concurrently" | "tablespace")) => {
+                Err(cursor.unsupported(&format!("REINDEX ({})", word.to_uppercase())))
+            }
+            Some(word) => Err(SyntaxError::syntax(format!("unrecognized REINDEX option \"{word}\"")).at(at)),
+            None => Err(cursor.unexpected()),
+        }
+    })?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(parallel)
 }
 
 /// `ANALYZE [(VERBOSE) | VERBOSE] [table [(column, …)], …]`.

@@ -201,8 +201,15 @@ fn check_parameter(name: &str, value: &str) -> Result<(), SyntaxError> {
         "autovacuum_enabled"
         | "autovacuum_vacuum_scale_factor"
         | "autovacuum_analyze_scale_factor"
-        | "toast_tuple_target"
-        | "parallel_workers" => Ok(()),
+        | "toast_tuple_target" => Ok(()),
+        "parallel_workers" => match value.parse::<i64>() {
+            Ok(0..=1024) => Ok(()),
+            Ok(_) => out_of_bounds("Valid values are between \"0\" and \"1024\".".to_string()),
+            Err(_) => {
+                let text = format!("invalid value for integer option \"{name}\": {value}");
+                Err(SyntaxError::new("22023", text))
+            }
+        },
         _ => Err(SyntaxError::new("22023", format!("unrecognized parameter \"{name}\""))),
     }
 }

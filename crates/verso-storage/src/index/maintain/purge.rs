@@ -14,7 +14,6 @@ use crate::heap::layout::PageLayout;
 use crate::heap::slice::ColumnSlice;
 use crate::index::entries::Entries;
 use crate::index::purging::UnderWay;
-use crate::index::set::IndexList;
 use crate::index::table::Index;
 use crate::index::versions::{Versions, slice_value};
 use crate::page::{Flaw, RecordId, TxnId, header};
@@ -25,7 +24,7 @@ use crate::version::entry::Entry;
 /// Keys collected, of all indexes of a table together, before they go; this many bytes of them.
 const BYTES_TOGETHER: usize = if cfg!(debug_assertions) { 16 << 10 } else { 32 << 20 };
 
-/// Keys of a table's indexes that are to go. The gate is passed for as long as it lives.
+/// Keys of a table's indexes that are to go. The gate stays passed for as long as it lives.
 pub(crate) struct KeyPurge<'p> {
     shared: &'p Shared,
     heap: &'p Heap,
@@ -41,15 +40,15 @@ struct OfIndex<'p> {
 }
 
 impl<'p> KeyPurge<'p> {
-    /// For a table whose gate is passed.
-    pub(crate) fn new(shared: &'p Shared, heap: &'p Heap, gate: &'p IndexList<'_>) -> KeyPurge<'p> {
+    /// For a table whose gate is passed by the thread, or by the one that it works for; these are its indexes.
+    pub(crate) fn new(shared: &'p Shared, heap: &'p Heap, indexes: &'p [Arc<Index>]) -> KeyPurge<'p> {
         let begin = |index: &'p Arc<Index>| OfIndex {
             index,
             under_way: index.purging.begin(),
             gone: Entries::default(),
         };
         let none = disabled(Rule::I3Purge);
-        let indexes = gate.iter().filter(|_| !none).map(begin).collect();
+        let indexes = indexes.iter().filter(|_| !none).map(begin).collect();
         KeyPurge { shared, heap, indexes, bytes: 0, key: Vec::new() }
     }
 

@@ -280,8 +280,10 @@ fn remove(page: &mut [u8], payload: &[u8]) -> Result<(), Flaw> {
             rest.next();
             continue;
         }
-        let from = SLOTS + index * SLOT;
-        page.copy_within(from..from + SLOT, SLOTS + kept * SLOT);
+        let (from, to) = (SLOTS + index * SLOT, SLOTS + kept * SLOT);
+        let mut slot = [0; SLOT];
+        slot.copy_from_slice(&page[from..from + SLOT]);
+        page[to..to + SLOT].copy_from_slice(&slot);
         kept += 1;
     }
     put_u16(page, COUNT, kept as u16);

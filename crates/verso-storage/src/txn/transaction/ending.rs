@@ -138,7 +138,7 @@ impl Txn {
             left.take_back();
         }
         self.leave(true);
-        if dropped && let Err(error) = retire::retire(&shared) {
+        if dropped && let Err(error) = retire::retire(&shared, &shared.workers.alone(), &mut || Ok(())) {
             tracing::warn!(%error, "pages of what was dropped are free only after the next housekeeping");
         }
         Ok(())

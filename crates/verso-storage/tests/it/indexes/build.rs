@@ -1,6 +1,7 @@
 //! Indexes made, half made and dropped.
 
 use verso_sim::{FaultPlan, World, seeds};
+use verso_storage::JobLimits;
 
 use super::*;
 
@@ -86,6 +87,12 @@ fn an_index_half_built_leaves_no_pages() {
                 let mut txn = engine.begin(TxnOptions::default());
                 let [first, _] = specs(object);
                 let old = engine.heap(object)?.indexes.list()[0].object();
+                // Some by several workers, with runs in files.
+                let workers = 1 + (seed % 2) as u32 * 2;
+                txn.set_job_limits(
+                    JobLimits { workers, memory_bytes: if workers > 1 { 64 << 10 } else { 64 << 20 } },
+                    None,
+                );
                 engine.create_index(&mut txn, first, &mut go_on)?;
                 engine.drop_object(&mut txn, old)?;
                 built += 1;

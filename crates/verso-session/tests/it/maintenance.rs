@@ -1,0 +1,128 @@
+//! Workers of maintenance: how many there are, who sees them, what readers do meanwhile.
+
+use super::World;
+
+#[test]
+fn workers_are_asked_for_bounded_and_shown() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("ALTER DATABASE SET max_parallel_workers = 3");
+    assert_eq!(client.value("SHOW max_parallel_workers"), "3");
+    assert_eq!(client.fails("SET max_parallel_workers = 4").0, "55P02");
+    assert_eq!(client.fails("ALTER DATABASE SET max_parallel_workers = 0").0, "22023");
+    assert_eq!(client.fails("SET parallel_workers = 0").0, "22023");
+    client.run("ALTER DATABASE SET worker_idle_timeout = '5min'");
+    assert_eq!(client.value("SHOW worker_idle_timeout"), "5min");
+    client.run("SET parallel_workers = 2");
+    assert_eq!(client.value("SHOW parallel_workers"), "2");
+    client.run("CREATE TABLE t (id int, name text)");
+    client.run("INSERT INTO t SELECT i, 'name ' || i FROM generate_series(1, 5000) AS s(i)");
+    client.run("CREATE INDEX one ON t (name)");
+    client.run("SWEEP");
+    assert_eq!(client.value("SELECT workers FROM verso_sweep_history ORDER BY started DESC LIMIT 1"), "2");
+    // Its statement says more than the session, and neither more than the database.
+    client.run("SWEEP (PARALLEL 3)");
+    assert_eq!(client.value("SELECT workers FROM verso_sweep_history ORDER BY started DESC LIMIT 1"), "3");
+    for sql in [
+        "SWEEP (PARALLEL 16)",
+        "VACUUM (PARALLEL 16)",
+        "CREATE INDEX two ON t (id) WITH (parallel_workers = 16)",
+        "REINDEX (PARALLEL 16) TABLE t",
+        "REINDEX (PARALLEL 16) INDEX one",
+    ] {
+        let lines = client.run(sql);
+        let wanted = "WARNING: 16 workers are more than max_parallel_workers allows: 3 work";
+        assert!(lines.iter().any(|line| line == wanted), "{sql}: {lines:?}");
+    }
+    assert_eq!(client.value("SELECT workers FROM verso_sweep_history ORDER BY started DESC LIMIT 1"), "3");
+    // The caller works, too.
+    let workers = "SELECT count(*) FROM verso_sessions WHERE kind = 'worker' AND state = 'idle' AND id < 0";
+    assert_eq!(client.value(workers), "2");
+    assert_eq!(client.value("SELECT count(*) FROM verso_progress"), "0");
+    assert_eq!(client.value("SELECT count(*) FROM t WHERE name = 'name 77' AND id = 77"), "1");
+    for (sql, code) in [
+        ("REINDEX (PARALLEL 0) TABLE t", "22023"),
+        ("REINDEX (NOSUCH) TABLE t", "42601"),
+        ("CREATE INDEX three ON t (id) WITH (parallel_workers = x)", "22023"),
+    ] {
+        assert_eq!(client.fails(sql).0, code, "{sql}");
+    }
+}
+
+#[test]
+fn readers_go_on_while_an_index_is_made_and_writers_wait() {
+    let world = World::new();
+    let (mut maker, mut reader) = (world.connect(), world.connect());
+    maker.run("CREATE TABLE t (id int, name text); INSERT INTO t VALUES (1, 'one')");
+    maker.run("BEGIN; CREATE INDEX i ON t (name)");
+    reader.run("SET lock_timeout = '10ms'");
+    assert_eq!(reader.value("SELECT name FROM t WHERE name = 'one'"), "one");
+    assert_eq!(reader.fails("INSERT INTO t VALUES (2, 'two')").0, "55P03");
+    assert_eq!(reader.fails("CREATE INDEX j ON t (id)").0, "55P03");
+    maker.run("COMMIT");
+    reader.run("INSERT INTO t VALUES (2, 'two')");
+    assert_eq!(reader.value("SELECT id FROM t WHERE name = 'two'"), "2");
+}
+
+/// Whoever looks sees a job, in Verso's words and in PostgreSQL's, and ends it.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a client of its own, in the real world")]
+fn jobs_are_seen_and_cancelled() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (id int, name text)");
+    client.run("INSERT INTO t SELECT i, 'name ' || i FROM generate_series(1, 4000) AS s(i)");
+    for (before, statement, operation, view) in [
+        ("SELECT 1", "REINDEX (PARALLEL 2) TABLE t", "CREATE INDEX", "pg_stat_progress_create_index"),
+        ("UPDATE t SET name = name || 'x'", "SWEEP (PARALLEL 2)", "SWEEP", "pg_stat_progress_vacuum"),
+    ] {
+        client.run("DROP INDEX IF EXISTS i; CREATE INDEX i ON t (name)");
+        let mut worker = world.connect();
+        let handle = worker.session.cancel_handle();
+        let work = std::thread::spawn(move || {
+            loop {
+                if let Err(error) = worker.try_run(before).and_then(|_| worker.try_run(statement)) {
+                    return error;
+                }
+            }
+        });
+        let shown = format!(
+            "SELECT count(*) FROM verso_progress WHERE operation = '{operation}' AND session > 0 AND workers = 2 AND phase <> ''"
+        );
+        let of_postgres =
+            format!("SELECT count(*) FROM {view} WHERE pid > 0 AND datname = 'verso' AND phase <> ''");
+        for query in [shown, of_postgres] {
+            while client.value(&query) == "0" {
+                assert!(!work.is_finished(), "{:?}", work.join());
+            }
+        }
+        handle.cancel();
+        while !work.is_finished() {
+            // One that came between two statements ends nothing.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            handle.cancel();
+        }
+        assert_eq!(work.join().expect("an error").sqlstate, "57014", "{statement}");
+        assert_eq!(client.value("SELECT count(*) FROM verso_progress"), "0");
+    }
+    assert_eq!(client.value("SELECT count(*) FROM t WHERE name LIKE 'name 77%' AND id = 77"), "1");
+}
+
+#[test]
+fn sweeps_that_start_by_themselves_are_remembered() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.run("CREATE TABLE t (id int); ALTER DATABASE SET sweep_interval = 5");
+    client.run("SET default_transaction_savepoints = off; BEGIN; INSERT INTO t VALUES (1); ROLLBACK");
+    client.run("SWEEP");
+    let own = "SELECT count(*) FROM verso_sweep_history WHERE session IS NULL AND workers = 1 AND oit_after > oit_before";
+    assert_eq!(client.value(own), "0");
+    client.run("BEGIN; INSERT INTO t VALUES (2); ROLLBACK");
+    for id in 10..20 {
+        client.run(&format!("INSERT INTO t VALUES ({id})"));
+    }
+    while client.value(own) == "0" {
+        client.run("INSERT INTO t VALUES (3)");
+    }
+    assert_eq!(client.value("SELECT count(*) FROM verso_sweep_history WHERE session IS NOT NULL"), "1");
+}

@@ -1,0 +1,163 @@
+//! The keys of a table's records: sorted runs, in memory or in temporary files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::run::FileRun;
+use crate::StorageError;
+use crate::heap::Heap;
+use crate::heap::layout::{PageLayout, SLOT_HIGH};
+use crate::index::entries::Entries;
+use crate::index::node;
+use crate::index::stale::OldKeys;
+use crate::index::table::Index;
+use crate::index::versions::Versions;
+use crate::page::bytes::u16_at;
+use crate::page::{RecordId, TxnId};
+use crate::shared::Shared;
+use crate::workers::Job;
+
+/// Who counts the temporary files of a job.
+pub trait TemporarySpace: Send + Sync {
+    /// So many more bytes are written.
+    ///
+    /// # Errors
+    /// `NoTemporarySpace`, with nothing counted.
+    fn charge(&self, bytes: u64) -> Result<(), StorageError>;
+
+    /// So many bytes have gone.
+    fn give_back(&self, bytes: u64);
+}
+
+/// Where the runs of a build are written.
+#[derive(Clone)]
+pub(in crate::index) struct SortFiles {
+    pub directory: PathBuf,
+    pub space: Option<Arc<dyn TemporarySpace>>,
+    /// Bytes of a block of a run, about.
+    pub block_bytes: usize,
+    pub next: Arc<AtomicU64>,
+}
+
+impl SortFiles {
+    /// A name that no other file of the directory has.
+    pub fn path(&self) -> PathBuf {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.directory().join(format!("sort.{number}"))
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+/// What one worker has collected for one index.
+#[derive(Default)]
+pub(in crate::index) struct Collected {
+    /// Not sorted before [`Collected::sort`].
+    pub entries: Entries,
+    pub files: Vec<FileRun>,
+    /// Keys that only older versions have, by page.
+    pub old: Vec<(u32, OldKeys)>,
+    /// What it has told the job that it holds.
+    told: u64,
+}
+
+impl Collected {
+    /// Adds the keys of a page's records: of every version that anybody may still see. `false` when there is no such page.
+    ///
+    /// # Errors
+    /// `TooLarge` for a key that no page has room for; `Corrupt`, `Io`.
+    pub fn page(
+        &mut self,
+        shared: &Shared,
+        heap: &Heap,
+        index: &Index,
+        page_index: u32,
+    ) -> Result<bool, StorageError> {
+        let Some(id) = heap.page_at(page_index)? else { return Ok(false) };
+        let page = shared.core().pool.read_for_scan(id)?;
+        let layout = PageLayout::of(&page).map_err(|flaw| StorageError::corrupt(id, heap.object, flaw))?;
+        let _walking = shared.versions.walk();
+        let horizon = shared.transactions.horizon();
+        // The first old key of each record, then the second of those that have one, and so on: slots ascend in each.
+        let mut rounds: Vec<OldKeys> = Vec::new();
+        let entries = &mut self.entries;
+        // Rows of one writer stand together.
+        let mut seen_by_all = TxnId::NONE;
+        for slot in 0..u16_at(&page, SLOT_HIGH) {
+            let record = RecordId { page_index, slot };
+            let mut versions = Versions::home(shared, heap, index, &page, &layout, page_index, slot);
+            let writer = versions.writer;
+            if writer == TxnId::NONE {
+                continue;
+            }
+            let first = entries.len();
+            entries.push_with(record, |out| versions.key(out).map(|any_null| index.is_free(any_null)))?;
+            if writer == seen_by_all {
+                continue;
+            }
+            if shared.transactions.commit_number(writer).is_some_and(|number| number <= horizon) {
+                seen_by_all = writer;
+                continue;
+            }
+            if !versions.older_writer()? {
+                continue;
+            }
+            versions.walk(horizon, |version, key, any_null| {
+                let known = entries.len() - first;
+                if (first..entries.len()).any(|other| entries.key(other) == key) {
+                    return Ok(());
+                }
+                entries.push(key, record, index.is_free(any_null));
+                if let Some(round) = known.checked_sub(1) {
+                    if round == rounds.len() {
+                        rounds.push(OldKeys::default());
+                    }
+                    rounds[round].push(heap, index, slot, &version.values()?);
+                }
+                Ok(())
+            })?;
+        }
+        drop(page);
+        self.old.extend(rounds.into_iter().map(|keys| (page_index, keys)));
+        let limit = node::longest(shared.page_size);
+        if self.entries.longest() > limit {
+            return Err(index.too_large(self.entries.longest(), limit));
+        }
+        Ok(true)
+    }
+
+    /// Whether a run is to be written: another one of this size would be too much for `bytes` of memory.
+    pub fn is_much(&self, bytes: u64) -> bool {
+        // An allocation that grows stands beside its old self for a moment.
+        !self.entries.is_empty() && (self.entries.heap_bytes() as u64 > bytes / 2 || self.entries.is_full())
+    }
+
+    /// Writes what there is as one run.
+    ///
+    /// # Errors
+    /// `Io`, `Full`, `NoTemporarySpace`.
+    pub fn spill(&mut self, shared: &Shared, files: &SortFiles, job: &Job) -> Result<(), StorageError> {
+        self.entries.sort();
+        let run = FileRun::write(shared, files, &self.entries)?;
+        job.spilled(run.file_bytes());
+        self.files.push(run);
+        self.entries.clear();
+        Ok(())
+    }
+
+    /// Brings what is in memory into order.
+    pub fn sort(&mut self) {
+        self.entries.sort();
+    }
+
+    /// Tells the job what it holds.
+    pub fn tell(&mut self, job: &Job) {
+        let files: u64 = self.files.iter().map(FileRun::held_bytes).sum();
+        let now = self.entries.heap_bytes() as u64 + files;
+        job.hold(self.told, now);
+        self.told = now;
+    }
+}

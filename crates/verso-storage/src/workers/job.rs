@@ -1,0 +1,190 @@
+//! A job of maintenance as others see it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use verso_env::sync::Mutex;
+
+use crate::page::ObjectId;
+
+/// One job: what it is, how far it is, and from which part on it is to stop.
+#[derive(Debug)]
+pub struct Job {
+    number: u64,
+    what: &'static str,
+    session: u64,
+    table: AtomicU32,
+    index: AtomicU32,
+    /// What it does, and what it counts.
+    phase: Mutex<(&'static str, &'static str)>,
+    done: AtomicU64,
+    total: AtomicU64,
+    pub(super) workers: AtomicU32,
+    held_bytes: AtomicU64,
+    spilled_bytes: AtomicU64,
+    started_nanos: u64,
+    /// Parts from this one on stop.
+    pub(super) stop: AtomicUsize,
+}
+
+/// What a list of jobs says of one.
+#[derive(Clone, Debug)]
+pub struct JobInfo {
+    /// Its number.
+    pub number: u64,
+    /// The statement's first words.
+    pub what: &'static str,
+    /// The session that asked for it; 0 for housekeeping.
+    pub session: u64,
+    /// The table it works at.
+    pub table: Option<ObjectId>,
+    /// The index that it makes.
+    pub index: Option<ObjectId>,
+    /// What it does now.
+    pub phase: &'static str,
+    /// What is counted.
+    pub unit: &'static str,
+    /// Pages done in this phase.
+    pub done: u64,
+    /// Pages of this phase; 0 where that is not known.
+    pub total: u64,
+    /// Threads that work.
+    pub workers: u32,
+    /// Memory held.
+    pub held_bytes: u64,
+    /// Bytes written to temporary files.
+    pub spilled_bytes: u64,
+    /// When it began, by the monotonic clock.
+    pub started_nanos: u64,
+}
+
+impl Job {
+    pub(super) fn new(number: u64, what: &'static str, session: u64, started_nanos: u64) -> Job {
+        Job {
+            number,
+            what,
+            session,
+            table: AtomicU32::new(0),
+            index: AtomicU32::new(0),
+            phase: Mutex::new(("initializing", "pages")),
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            workers: AtomicU32::new(1),
+            held_bytes: AtomicU64::new(0),
+            spilled_bytes: AtomicU64::new(0),
+            started_nanos,
+            stop: AtomicUsize::new(usize::MAX),
+        }
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// A new phase of so many pages.
+    pub fn enter(&self, phase: &'static str, total: u64) {
+        self.enter_of(phase, total, "pages");
+    }
+
+    /// A new phase of so many of something.
+    pub fn enter_of(&self, phase: &'static str, total: u64, unit: &'static str) {
+        *self.phase.lock() = (phase, unit);
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// It is at this table, and this index.
+    pub fn at(&self, table: ObjectId, index: Option<ObjectId>) {
+        self.table.store(table.0, Ordering::Relaxed);
+        self.index.store(index.map_or(0, |index| index.0), Ordering::Relaxed);
+    }
+
+    /// Pages are done.
+    #[inline]
+    pub fn advance(&self, pages: u64) {
+        self.done.fetch_add(pages, Ordering::Relaxed);
+    }
+
+    /// Pages done in this phase.
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// A worker holds `now` bytes and held `before`.
+    pub fn hold(&self, before: u64, now: u64) {
+        self.held_bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    /// Bytes that all its workers hold.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes were written to temporary files.
+    pub fn spilled(&self, bytes: u64) {
+        self.spilled_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn info(&self) -> JobInfo {
+        let (phase, unit) = *self.phase.lock();
+        let object = |of: &AtomicU32| Some(of.load(Ordering::Relaxed)).filter(|id| *id != 0).map(ObjectId);
+        JobInfo {
+            number: self.number,
+            what: self.what,
+            session: self.session,
+            table: object(&self.table),
+            index: object(&self.index),
+            phase,
+            unit,
+            done: self.done(),
+            total: self.total.load(Ordering::Relaxed),
+            workers: self.workers.load(Ordering::Relaxed),
+            held_bytes: self.held_bytes(),
+            spilled_bytes: self.spilled_bytes.load(Ordering::Relaxed),
+            started_nanos: self.started_nanos,
+        }
+    }
+}
+
+/// The jobs under way.
+#[derive(Debug, Default)]
+pub(super) struct Jobs {
+    list: Mutex<(u64, BTreeMap<u64, Arc<Job>>)>,
+}
+
+impl Jobs {
+    pub fn list(&self) -> Vec<JobInfo> {
+        self.list.lock().1.values().map(|job| job.info()).collect()
+    }
+
+    pub fn begin(self: &Arc<Self>, what: &'static str, session: u64, now: u64) -> Listed {
+        let mut list = self.list.lock();
+        list.0 += 1;
+        let number = list.0;
+        let job = Arc::new(Job::new(number, what, session, now));
+        list.1.insert(number, Arc::clone(&job));
+        Listed { jobs: Arc::clone(self), job }
+    }
+}
+
+/// A job in the list, which it leaves when this is dropped.
+#[derive(Debug)]
+pub struct Listed {
+    jobs: Arc<Jobs>,
+    job: Arc<Job>,
+}
+
+impl Listed {
+    /// The job.
+    #[must_use]
+    pub fn job(&self) -> &Arc<Job> {
+        &self.job
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.jobs.list.lock().1.remove(&self.job.number);
+    }
+}

@@ -1,0 +1,375 @@
+//! Threads that jobs share, and the crew of one job.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use verso_env::sync::{Condvar, Mutex};
+use verso_env::{Env, JoinHandle};
+
+use super::job::{Job, JobInfo, Jobs, Listed};
+use crate::StorageError;
+
+/// How often a caller that waits for its workers looks whether it is to go on.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Asked whether a job is to go on.
+pub type Watch<'w> = &'w mut (dyn FnMut() -> Result<(), StorageError> + 'w);
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A part of a round that nobody has begun.
+struct Waiting {
+    job: Arc<Job>,
+    work: Work,
+}
+
+/// A thread as others see it.
+#[derive(Clone, Debug)]
+pub struct WorkerInfo {
+    /// Its number.
+    pub number: u64,
+    /// What it works at: the job's first words and session.
+    pub job: Option<JobInfo>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    /// What each thread works at.
+    threads: BTreeMap<u64, Option<Arc<Job>>>,
+    /// Threads without work.
+    idle: usize,
+    /// Threads lent to crews.
+    lent: u32,
+    next: u64,
+    handles: Vec<JoinHandle>,
+    closed: bool,
+}
+
+struct Pool {
+    env: Env,
+    state: Mutex<State>,
+    called: Condvar,
+    /// Most threads at a time.
+    most: AtomicU32,
+    idle_millis: AtomicU64,
+}
+
+/// The threads of a database for jobs of maintenance. They come when a job wants them and go when none has for a while.
+#[derive(Clone)]
+pub struct WorkerPool {
+    pool: Arc<Pool>,
+    jobs: Arc<Jobs>,
+}
+
+impl WorkerPool {
+    /// Without a thread yet.
+    #[must_use]
+    pub fn new(env: Env) -> WorkerPool {
+        let pool = Pool {
+            env,
+            state: Mutex::default(),
+            called: Condvar::new(),
+            most: AtomicU32::new(8),
+            idle_millis: AtomicU64::new(60_000),
+        };
+        WorkerPool { pool: Arc::new(pool), jobs: Arc::default() }
+    }
+
+    /// At most so many threads from now on, those of the callers not among them; a thread without work ends after this time.
+    pub fn configure(&self, most: u32, idle: Duration) {
+        self.pool.most.store(most, Ordering::Relaxed);
+        self.pool.idle_millis.store(idle.as_millis() as u64, Ordering::Relaxed);
+        // Those that idle begin to wait anew.
+        let _state = self.pool.state.lock();
+        self.pool.called.notify_all();
+    }
+
+    /// Lists a job, which begins.
+    #[must_use]
+    pub fn begin(&self, what: &'static str, session: u64) -> Listed {
+        self.jobs.begin(what, session, self.pool.env.clock.monotonic_nanos())
+    }
+
+    /// The jobs under way.
+    pub fn jobs(&self) -> Vec<JobInfo> {
+        self.jobs.list()
+    }
+
+    /// The threads.
+    pub fn workers(&self) -> Vec<WorkerInfo> {
+        let jobs = self.jobs();
+        let at = |job: &Arc<Job>| jobs.iter().find(|info| info.number == job.number()).cloned();
+        let state = self.pool.state.lock();
+        let info = |(number, job): (&u64, &Option<Arc<Job>>)| WorkerInfo {
+            number: *number,
+            job: job.as_ref().and_then(at),
+        };
+        state.threads.iter().map(info).collect()
+    }
+
+    /// The caller alone, for a job that is not listed.
+    #[must_use]
+    pub fn alone(&self) -> Crew {
+        let job = Arc::new(Job::new(0, "", 0, 0));
+        Crew { pool: Arc::clone(&self.pool), job, lent: 0 }
+    }
+
+    /// As many workers for a job as it wants and there are, the caller among them.
+    #[must_use]
+    pub fn gather(&self, job: &Arc<Job>, wanted: u32) -> Crew {
+        let mut state = self.pool.state.lock();
+        let free = self.pool.most.load(Ordering::Relaxed).saturating_sub(state.lent);
+        let lent = if state.closed { 0 } else { wanted.saturating_sub(1).min(free) };
+        state.lent += lent;
+        job.workers.store(lent + 1, Ordering::Relaxed);
+        Crew { pool: Arc::clone(&self.pool), job: Arc::clone(job), lent }
+    }
+
+    /// Ends all threads; work that they have is done first.
+    pub fn close(&self) {
+        let handles = {
+            let mut state = self.pool.state.lock();
+            state.closed = true;
+            self.pool.called.notify_all();
+            std::mem::take(&mut state.handles)
+        };
+        for handle in handles {
+            let _ = handle.join();
+        }
+    }
+}
+
+/// What a thread does: work, as long as there is some.
+fn run_thread(pool: &Pool, number: u64) {
+    let mut state = pool.state.lock();
+    loop {
+        if let Some(Waiting { job, work }) = state.waiting.pop_front() {
+            state.threads.insert(number, Some(job));
+            drop(state);
+            work();
+            state = pool.state.lock();
+            state.threads.insert(number, None);
+            continue;
+        }
+        if state.closed {
+            break;
+        }
+        state.idle += 1;
+        let patience = Duration::from_millis(pool.idle_millis.load(Ordering::Relaxed));
+        let late = pool.called.wait_for(&mut state, patience);
+        state.idle -= 1;
+        if late && state.waiting.is_empty() {
+            break;
+        }
+    }
+    state.threads.remove(&number);
+}
+
+/// The workers of one job. Dropping it gives them back.
+pub struct Crew {
+    pool: Arc<Pool>,
+    job: Arc<Job>,
+    lent: u32,
+}
+
+/// Which parts stop when one has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// All.
+    All,
+    /// Those behind it (W4).
+    Behind,
+}
+
+/// A part of a round, as the one sees it that does it.
+pub struct Part<'p> {
+    /// Which one.
+    pub number: usize,
+    job: &'p Job,
+    watch: Option<Watch<'p>>,
+}
+
+impl Part<'_> {
+    /// Looks whether it is to go on; between two pages.
+    ///
+    /// # Errors
+    /// `Cancelled` when another part has failed; what the caller's watch says.
+    #[inline]
+    pub fn go_on(&mut self) -> Result<(), StorageError> {
+        if self.job.stop.load(Ordering::Relaxed) <= self.number {
+            return Err(StorageError::Cancelled);
+        }
+        match &mut self.watch {
+            None => Ok(()),
+            Some(watch) => watch(),
+        }
+    }
+}
+
+/// What has become of the parts of a round.
+struct Round<T> {
+    ends: Mutex<Ends<T>>,
+    changed: Condvar,
+}
+
+struct Ends<T> {
+    results: Vec<Option<Result<T, StorageError>>>,
+    /// Parts that others do and have not ended.
+    left: usize,
+}
+
+/// Notes the end of a part, also of one that panics.
+struct Ending<'r, T> {
+    round: &'r Round<T>,
+    number: usize,
+    result: Option<Result<T, StorageError>>,
+}
+
+impl<T> Drop for Ending<'_, T> {
+    fn drop(&mut self) {
+        let mut ends = self.round.ends.lock();
+        ends.results[self.number] = self.result.take();
+        ends.left -= 1;
+        self.round.changed.notify_all();
+    }
+}
+
+impl Crew {
+    /// Workers, the caller among them.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.lent as usize + 1
+    }
+
+    /// The job.
+    #[must_use]
+    pub fn job(&self) -> &Arc<Job> {
+        &self.job
+    }
+
+    /// Does a round: `body` once for each worker, at the same time. `watch` is asked by the caller's part between two pages,
+    /// and every few milliseconds while the caller waits for the others.
+    ///
+    /// # Errors
+    /// That of the first part that has failed, or what `watch` says.
+    ///
+    /// # Panics
+    /// When a part has.
+    pub fn run<T: Send + 'static>(
+        &self,
+        stop: Stop,
+        watch: &mut (dyn FnMut() -> Result<(), StorageError> + '_),
+        body: impl Fn(&mut Part<'_>) -> Result<T, StorageError> + Send + Sync + 'static,
+    ) -> Result<Vec<T>, StorageError> {
+        let parts = self.size();
+        self.job.stop.store(usize::MAX, Ordering::Relaxed);
+        let ends = Ends { results: (0..parts).map(|_| None).collect(), left: parts - 1 };
+        let round = Arc::new(Round { ends: Mutex::new(ends), changed: Condvar::new() });
+        let body = Arc::new(body);
+        for number in 1..parts {
+            let (round, body, job) = (Arc::clone(&round), Arc::clone(&body), Arc::clone(&self.job));
+            let work = move || {
+                let mut ending = Ending { round: &round, number, result: None };
+                let result = one(&job, number, stop, None, &*body);
+                // Before the round may end: what the job holds goes with the caller.
+                drop(body);
+                ending.result = Some(result);
+            };
+            self.hand_over(Box::new(work));
+        }
+        let mut refused = None;
+        let mut asked = || {
+            watch().inspect_err(|error| {
+                self.job.stop.store(0, Ordering::Relaxed);
+                refused.get_or_insert_with(|| error.clone());
+            })
+        };
+        let own = one(&self.job, 0, stop, Some(&mut asked), &*body);
+        // W2: parts that no thread has begun.
+        while let Some(work) = self.take_back() {
+            work();
+        }
+        loop {
+            {
+                let mut ends = round.ends.lock();
+                if ends.left > 0 {
+                    round.changed.wait_for(&mut ends, LOOK);
+                }
+                if ends.left == 0 {
+                    break;
+                }
+            }
+            // An error stops the others, who are waited for.
+            let _ = asked();
+        }
+        let results = std::mem::take(&mut round.ends.lock().results);
+        let results = std::iter::once(Some(own)).chain(results.into_iter().skip(1));
+        let mut values = Vec::with_capacity(parts);
+        let (mut first, mut stopped) = (refused, None);
+        for result in results {
+            match result.expect("a worker of a maintenance job panicked") {
+                Ok(value) => values.push(value),
+                Err(error @ StorageError::Cancelled) => stopped = stopped.or(Some(error)),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        first.or(stopped).map_or(Ok(values), Err)
+    }
+
+    /// Gives work to a thread that idles, or to a new one.
+    fn hand_over(&self, work: Work) {
+        let pool = &self.pool;
+        let mut state = pool.state.lock();
+        state.waiting.push_back(Waiting { job: Arc::clone(&self.job), work });
+        // One that has just ended its work comes back for more: there are never more threads than are lent.
+        let wanted = state.idle < state.waiting.len() && state.threads.len() < state.lent as usize;
+        if wanted && !state.closed {
+            state.next += 1;
+            let number = state.next;
+            state.threads.insert(number, None);
+            let its = Arc::clone(pool);
+            let body = Box::new(move || run_thread(&its, number));
+            match pool.env.threads.try_spawn(&format!("verso-worker-{number}"), body) {
+                Ok(handle) => {
+                    state.handles.retain(|handle| !handle.is_finished());
+                    state.handles.push(handle);
+                }
+                // The caller does it (W2).
+                Err(_) => drop(state.threads.remove(&number)),
+            }
+        }
+        pool.called.notify_one();
+    }
+
+    /// Work of this job that no thread has begun.
+    fn take_back(&self) -> Option<Work> {
+        let mut state = self.pool.state.lock();
+        let at = state.waiting.iter().position(|waiting| Arc::ptr_eq(&waiting.job, &self.job))?;
+        state.waiting.remove(at).map(|waiting| waiting.work)
+    }
+}
+
+/// Does one part.
+fn one<'p, T>(
+    job: &'p Job,
+    number: usize,
+    stop: Stop,
+    watch: Option<Watch<'p>>,
+    body: &impl Fn(&mut Part<'_>) -> Result<T, StorageError>,
+) -> Result<T, StorageError> {
+    let result = body(&mut Part { number, job, watch });
+    if result.is_err() {
+        let from = if stop == Stop::All { 0 } else { number + 1 };
+        job.stop.fetch_min(from, Ordering::Relaxed);
+    }
+    result
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.pool.state.lock().lent -= self.lent;
+    }
+}

@@ -1,0 +1,208 @@
+//! Builds and sweeps by several workers, in little memory: the same as by one with plenty.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use verso_sim::{World, seeds};
+use verso_storage::{JobLimits, TemporarySpace};
+
+use super::*;
+
+/// Counts temporary files, up to a limit.
+struct Counted {
+    used: AtomicU64,
+    limit: u64,
+}
+
+impl Counted {
+    fn new(limit: u64) -> Arc<Counted> {
+        Arc::new(Counted { used: AtomicU64::new(0), limit })
+    }
+}
+
+impl TemporarySpace for Counted {
+    fn charge(&self, bytes: u64) -> Result<(), StorageError> {
+        if self.used.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limit {
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(StorageError::NoTemporarySpace { limit_bytes: self.limit });
+        }
+        Ok(())
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+fn limits(workers: u32, memory_bytes: u64) -> JobLimits {
+    JobLimits { workers, memory_bytes }
+}
+
+const KIBIBYTE: u64 = 1 << 10;
+
+/// Rows with names that come again and again.
+fn named(count: i64) -> Vec<Row> {
+    (0..count).map(|id| (id, Some(format!("name {}", id * 7919 % 997)), (id % 3) as i32)).collect()
+}
+
+#[test]
+fn b1_workers_and_runs_in_files_make_the_index_that_one_worker_makes_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = Table::new(dir.path(), &named(6000), true);
+    // Versions that an old snapshot sees are indexed, too.
+    let old = table.begin();
+    let mut txn = table.begin();
+    for id in (0..6000).step_by(50) {
+        table.update(&mut txn, id, &(id, Some(format!("changed {id}")), 1), &[2]).unwrap();
+    }
+    txn.commit(CommitMode::Wait).unwrap();
+    for (workers, memory) in [(1, 64 << 20), (1, 32 * KIBIBYTE), (3, 64 << 20), (4, 32 * KIBIBYTE)] {
+        let space = Counted::new(u64::MAX);
+        let mut txn = table.begin();
+        txn.set_job_limits(limits(workers, memory), Some(Arc::clone(&space) as Arc<dyn TemporarySpace>));
+        let (mut most, mut spilled) = (0, 0);
+        let made = table.engine.create_indexes(&mut txn, specs(table.heap.object).to_vec(), &mut |done| {
+            most = most.max(done.held_bytes);
+            let jobs = table.engine.jobs();
+            assert_eq!((jobs.len(), jobs[0].workers), (1, workers));
+            spilled = spilled.max(jobs[0].spilled_bytes);
+            ControlFlow::Continue(())
+        });
+        let made = made.unwrap();
+        assert_eq!(spilled > 0, memory < 1 << 20, "{workers} workers");
+        // Some blocks of files besides, which are not smaller than 4 KiB.
+        assert!(memory > 1 << 20 || most < memory + 600 * KIBIBYTE, "{most} bytes were held");
+        assert_eq!(space.used.load(Ordering::Relaxed), 0);
+        assert!(table.engine.jobs().is_empty());
+        txn.commit(CommitMode::Wait).unwrap();
+        let problems = table.engine.check(&mut |_| ()).unwrap().problems;
+        assert!(problems.is_empty(), "{workers} workers: {problems:?}");
+        let mut txn = table.begin();
+        made.iter().for_each(|object| table.engine.drop_object(&mut txn, *object).unwrap());
+        txn.commit(CommitMode::Wait).unwrap();
+        table.engine.housekeeping().unwrap();
+    }
+    drop(old);
+    table.settled();
+}
+
+#[test]
+fn b1_workers_tell_the_error_that_one_tells() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = Table::new(dir.path(), &named(4000), true);
+    let by_name = IndexSpec {
+        parts: vec![KeyPart::ascending(2, KeyType::Bytes)],
+        ..specs(table.heap.object)[0].clone()
+    };
+    let mut errors = Vec::new();
+    for (workers, memory) in [(1, 64 << 20), (4, 64 << 20), (3, 32 * KIBIBYTE)] {
+        let mut txn = table.begin();
+        txn.set_job_limits(limits(workers, memory), None);
+        let error = table.engine.create_index(&mut txn, by_name.clone(), &mut go_on).unwrap_err();
+        let StorageError::Unique { record, .. } = error else { panic!("{error}") };
+        errors.push(record);
+        txn.rollback().unwrap();
+    }
+    assert!(errors.iter().all(|record| *record == errors[0]), "{errors:?}");
+    // Neither does a full disk of temporary files, or a cancel, leave anything.
+    let [_, second] = specs(table.heap.object);
+    for cancelled in [false, true] {
+        let space = Counted::new(if cancelled { u64::MAX } else { 20 * KIBIBYTE });
+        let mut txn = table.begin();
+        txn.set_job_limits(limits(3, 32 * KIBIBYTE), Some(Arc::clone(&space) as Arc<dyn TemporarySpace>));
+        let mut left = 20;
+        let error = table.engine.create_index(&mut txn, second.clone(), &mut |_| {
+            left -= i32::from(cancelled);
+            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        match error.unwrap_err() {
+            StorageError::NoTemporarySpace { limit_bytes } => assert!(!cancelled && limit_bytes > 0),
+            StorageError::Cancelled => assert!(cancelled),
+            error => panic!("{error}"),
+        }
+        assert_eq!(space.used.load(Ordering::Relaxed), 0);
+        txn.rollback().unwrap();
+    }
+    assert_eq!(table.heap.indexes.list().len(), 2);
+    table.settled();
+}
+
+/// Three workers back out, purge and sweep while a writer changes the table, in simulated schedules.
+#[test]
+fn workers_sweep_beside_a_writer() {
+    for seed in seeds(6) {
+        let world = World::new(seed);
+        let path = World::dir().join("t.verso");
+        world.run(|env| {
+            let engine = Engine::create(env.clone(), &path, options()).unwrap();
+            let mut txn = engine.begin(TxnOptions::default());
+            let object = engine.create_heap(&mut txn, &COLUMNS).unwrap();
+            for spec in specs(object) {
+                engine.create_index(&mut txn, spec, &mut go_on).unwrap();
+            }
+            let heap = engine.heap(object).unwrap();
+            heap.insert(&mut txn, &batch(&named(1500)), None).unwrap();
+            txn.commit(CommitMode::Wait).unwrap();
+            let change = |savepoints: bool, commit: bool| {
+                let mut txn = engine.begin(TxnOptions { savepoints, ..TxnOptions::default() });
+                txn.begin_statement().unwrap();
+                let mut found = ScanBatch::default();
+                let mut scan = heap.scan(&txn, ScanSpec { columns: &[1, 2, 3], pages: 0..u32::MAX });
+                let mut batches = Vec::new();
+                while scan.next(&mut found).unwrap() {
+                    batches.push(std::mem::take(&mut found));
+                }
+                for found in &batches {
+                    let mut new = Column::new(Physical::Bytes);
+                    for row in 0..found.batch.rows {
+                        let text = format!("new {row} {commit}");
+                        new.push_value(&Value::text(&text), &SqlType::Text).unwrap();
+                    }
+                    heap.update(&mut txn, found, None, &[2], &Batch::from_columns(vec![new])).unwrap();
+                }
+                txn.end_statement().unwrap();
+                match commit {
+                    true => txn.commit(CommitMode::Wait).unwrap(),
+                    false => txn.rollback().unwrap(),
+                }
+            };
+            change(true, true);
+            // Left to sweep.
+            change(false, false);
+            let writer = {
+                let engine = engine.clone();
+                env.spawn("writer", move || {
+                    let heap = engine.heap(object).unwrap();
+                    for id in 5000..5020 {
+                        let mut txn = engine.begin(TxnOptions::default());
+                        txn.begin_statement().unwrap();
+                        heap.insert(&mut txn, &batch(&[row(id)]), None).unwrap();
+                        txn.end_statement().unwrap();
+                        txn.commit(CommitMode::Wait).unwrap();
+                    }
+                })
+            };
+            let options = SweepOptions { workers: 3, session: 9, ..SweepOptions::default() };
+            let report = engine
+                .sweep(options, &mut |_| {
+                    assert_eq!(engine.jobs()[0].session, 9);
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+            assert_eq!(report.workers, 3);
+            assert!(report.pages_backed_out > 10, "seed {seed}: {report:?}");
+            writer.join().unwrap();
+            // A second one has what the first one could not yet.
+            engine
+                .sweep(SweepOptions { workers: 3, ..SweepOptions::default() }, &mut |_| {
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+            let problems = engine.check(&mut |_| ()).unwrap().problems;
+            assert!(problems.is_empty(), "seed {seed}: {problems:?}");
+            assert_eq!(engine.space().version_pages, 0, "seed {seed}");
+            let again = engine.sweep(SweepOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+            assert_eq!((again.pages_visited, again.workers), (0, 1), "seed {seed}");
+            engine.close().unwrap();
+        });
+    }
+}
