@@ -78,11 +78,15 @@ pub fn backup(
     options: &BackupOptions,
     job: &Arc<Job>,
 ) -> Result<BackupReport, BackupError> {
-    let mut snapshot = Snapshot::take(database, job)?;
-    let (definitions, tables) = snapshot.definitions(options, Dialect::Verso)?;
-    let written = write_archive(&snapshot, &definitions, &tables, out, options, job);
-    snapshot.end()?;
-    written
+    let whole = move || {
+        let mut snapshot = Snapshot::take(database, job)?;
+        let (definitions, tables) = snapshot.definitions(options, Dialect::Verso)?;
+        let written = write_archive(&snapshot, &definitions, &tables, out, options, job);
+        let ended = snapshot.end();
+        written.and_then(|report| ended.map(|()| report))
+    };
+    // Whatever statement a cancel has hit.
+    whole().map_err(|error| if job.is_cancelled() { BackupError::Cancelled } else { error })
 }
 
 /// Writes a backup to a file, which has its name only when it is complete.

@@ -1,4 +1,5 @@
 //! Backups of whole databases, and what becomes of them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod crash;
 mod damage;

@@ -168,8 +168,7 @@ impl Write for Memory {
 pub fn archive(database: &Database, options: &BackupOptions) -> Vec<u8> {
     let memory = Memory::default();
     verso_backup::backup(database, memory.clone(), options, &Arc::default()).unwrap();
-    let bytes = memory.0.lock().unwrap().clone();
-    bytes
+    memory.0.lock().unwrap().clone()
 }
 
 pub fn script(database: &Database) -> String {

@@ -9,8 +9,8 @@ use super::assemble::{CatalogRows, LANGUAGE_PLPGSQL, LANGUAGE_SQL, attribute_row
 use super::field::{Letter, Name};
 use super::row::{
     AttributeRow, AuthIdRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultRow, DependRow,
-    DescriptionRow, EnumRow, IndexRow, LanguageRow, NamespaceRow, ProcRow, RewriteRow, SequenceRow, StatisticRow,
-    SystemRow, TriggerRow, TypeRow,
+    DescriptionRow, EnumRow, IndexRow, LanguageRow, NamespaceRow, ProcRow, RewriteRow, SequenceRow,
+    StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::{
     KIND_SEQUENCE, KIND_TABLE, OID_SEQUENCE, OID_SEQUENCE_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::world::World;
 
@@ -102,8 +102,10 @@ fn interrupted(world: &World, arguments: &[&str], begun: &str) -> (i32, Vec<Stri
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    let start = Instant::now();
-    while !world.path().join(begun).exists() && start.elapsed() < Duration::from_secs(60) {
+    for _ in 0..60_000 {
+        if world.path().join(begun).exists() {
+            break;
+        }
         std::thread::sleep(Duration::from_millis(1));
     }
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");

@@ -137,10 +137,10 @@ fn signals_reload_and_end_the_server() {
         let mut client = server.connect().expect("connected");
         client.query_one("SELECT current_setting('work_mem')", &[]).expect("shown").get(0)
     };
-    assert_eq!(show(&server), "1024kB");
+    assert_eq!(show(&server), "1MB");
     world.file("verso.conf", "log_level = info\nwork_mem = '2MB'\n");
     server.signal("-HUP");
-    while show(&server) != "2048kB" {
+    while show(&server) != "2MB" {
         std::thread::yield_now();
     }
     let connection = format!("host=127.0.0.1 port={} user=verso", server.port);

@@ -163,7 +163,8 @@ impl RowChecks {
             (_, Some((_, _, Err(error)))) => Err(error),
             (_, Some((row, _, Ok(Broken { name, of_view: true })))) => {
                 let message = format!("new row violates check option for view \"{name}\"");
-                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row)));
+                let types = table.columns.iter().map(|column| &column.ty);
+                let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));
                 Err(TypeError::new("44000", message).with_detail(detail).into())
             }
             (_, Some((row, _, Ok(Broken { name, .. })))) => {

@@ -604,7 +604,8 @@ mod tests {
         let settings = Settings::default();
         for (name, _) in SETTINGS {
             let elsewhere = name.starts_with("transaction_")
-                || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name);
+                || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name)
+                || ["max_parallel_workers", "worker_idle_timeout"].contains(name);
             assert!(settings.show(name).is_some() || elsewhere, "{name}");
         }
     }

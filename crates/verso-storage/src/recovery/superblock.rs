@@ -19,9 +19,9 @@ use crate::rules::{Rule, disabled};
 use crate::wal::{DatabaseId, LogGap, LogGaps, SECTOR};
 
 /// Version of the database file.
-pub const FILE_FORMAT: u32 = 2;
-/// The oldest version that can be opened; it gets the newest one then.
-const FILE_FORMAT_OLDEST: u32 = 1;
+pub const FILE_FORMAT: u32 = 3;
+/// The oldest version that can be opened: before it the catalog had other columns.
+const FILE_FORMAT_OLDEST: u32 = 3;
 
 const MAGIC: &[u8; 8] = b"verso\0db";
 const OFFSETS: [u64; 2] = [0, 2048];
