@@ -44,6 +44,7 @@ pub(crate) struct Step {
 pub(crate) enum Kind {
     Role,
     Schema,
+    Type,
     Sequence,
     Function,
     Table,
@@ -79,6 +80,16 @@ pub(crate) struct ColumnOf {
     pub not_null: bool,
     /// Nothing but its expression sets it.
     pub generated: bool,
+    /// The labels of its enum type, and what its values hold for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<LabelOf>,
+}
+
+/// A label of an enum type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LabelOf {
+    pub name: String,
+    pub place: i64,
 }
 
 /// A line of the table of contents: a chunk.

@@ -12,6 +12,7 @@ use crate::archive::contents::{Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
 use crate::error::{BackupError, Part};
 use crate::job::{Event, Job};
+use crate::schema::labels_of;
 
 /// Rows sent at a time.
 const ROWS: usize = 1_024;
@@ -119,7 +120,10 @@ impl Target {
         let shown = connection.prepare(&format!("SELECT {} FROM {place}", all.join(", ")))?;
         let types: Vec<SqlType> =
             shown.columns().unwrap_or_default().iter().map(|column| column.ty.clone()).collect();
-        let fits = types.iter().zip(&table.columns).all(|(ty, column)| ty.physical() as u8 == column.layout);
+        let fits = types.iter().zip(&table.columns).all(|(ty, column)| {
+            let labels = labels_of(ty);
+            ty.physical() as u8 == column.layout && column.labels.iter().all(|label| labels.contains(label))
+        });
         if !fits {
             let text = format!("table {place} has columns of other types than the archive");
             return Err(BackupError::Refused(text));

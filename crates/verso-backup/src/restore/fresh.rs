@@ -19,6 +19,7 @@ use crate::archive::contents::{Kind, Step, TableOf};
 use crate::archive::reader::ArchiveReader;
 use crate::error::{BackupError, Part};
 use crate::job::{Event, Job};
+use crate::schema::labels_of;
 use crate::workers;
 
 /// Rows that are inserted together at most where values are long: storage looks at all of them for each page.
@@ -200,7 +201,9 @@ impl Target {
         let heap = engine.heap(found.heap)?;
         let same = found.columns.len() == table.columns.len()
             && found.columns.iter().zip(&table.columns).all(|(found, column)| {
-                *found.name == *column.name && found.ty.physical() as u8 == column.layout
+                *found.name == *column.name
+                    && found.ty.physical() as u8 == column.layout
+                    && labels_of(&found.ty) == column.labels
             });
         if !same || heap.columns().len() != found.columns.len() {
             return Err(mismatch(table, "has other columns than its rows"));

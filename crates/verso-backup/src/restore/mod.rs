@@ -176,7 +176,8 @@ impl Plan {
         let chosen = match &step.table {
             Some(table) => has(table) && step.other.as_ref().is_none_or(has),
             None => {
-                self.selection.is_all() || matches!(step.kind, Kind::Schema | Kind::Sequence | Kind::Function)
+                self.selection.is_all()
+                    || matches!(step.kind, Kind::Schema | Kind::Type | Kind::Sequence | Kind::Function)
             }
         };
         self.schema && chosen

@@ -1,7 +1,7 @@
 //! The definitions of all objects as statements, in an order in which they can be run.
 //!
 //! ```text
-//! before the rows:  roles, schemas, sequences, functions, tables, sequences of columns, defaults
+//! before the rows:  roles, schemas, types, sequences, functions, tables, sequences of columns, defaults
 //! after the rows:   numbers of sequences, keys, indexes, views, foreign keys, triggers, comments, settings
 //! ```
 //!
@@ -12,6 +12,7 @@
 
 mod order;
 mod parts;
+mod types;
 mod view_text;
 
 use std::collections::HashSet;
@@ -22,11 +23,14 @@ use verso_catalog::{
     TriggerEnabled, is_temporary,
 };
 use verso_storage::Engine;
+use verso_types::SqlType;
 use versodb::{Connection, Error, params};
 
 use crate::archive::contents::{ColumnOf, Definitions, Kind, Step, TableOf};
 use crate::error::BackupError;
 use parts::{bounds, comments, literal, name, qualified, role_steps, setting_steps, table_text};
+use types::type_steps;
+pub(crate) use types::{labels_of, type_text};
 
 /// For whom the statements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,10 +132,11 @@ fn is_user(table: &TableDef) -> bool {
 fn table_of(table: &TableDef) -> TableOf {
     let column = |column: &ColumnDef| ColumnOf {
         name: column.name.to_string(),
-        ty: column.ty.to_string(),
+        ty: type_text(&column.ty),
         layout: column.ty.physical() as u8,
         not_null: column.not_null,
         generated: column.generated,
+        labels: labels_of(&column.ty),
     };
     TableOf {
         schema: table.schema.to_string(),
@@ -169,6 +174,13 @@ impl Maker<'_, '_> {
             self.steps.append(&mut role_steps(&self.source.roles));
         }
         self.schemas(tables);
+        let element = |ty: &SqlType| match ty {
+            SqlType::Array(element) => (**element).clone(),
+            other => other.clone(),
+        };
+        let columns = tables.iter().flat_map(|table| &table.columns);
+        let needed: Vec<SqlType> = columns.map(|column| element(&column.ty)).collect();
+        self.steps.append(&mut type_steps(&catalog, self.source.selection, self.source.dialect, &needed)?);
         let free: Vec<_> = catalog
             .sequences()
             .filter(|sequence| {

@@ -11,6 +11,7 @@ use verso_catalog::{
 use verso_exec::functions::quote_ident;
 use verso_types::{Identity, SqlType, TimeZone, Value, format_text};
 
+use super::types::type_text;
 use super::{Dialect, owned};
 use crate::archive::contents::{Kind, Step};
 
@@ -29,7 +30,7 @@ pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-fn step(kind: Kind, sql: String) -> Step {
+pub(super) fn step(kind: Kind, sql: String) -> Step {
     Step { kind, table: None, other: None, sql }
 }
 
@@ -77,7 +78,7 @@ pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: D
 }
 
 fn column_text(catalog: &CatalogSnapshot, table: &TableDef, column: &ColumnDef) -> String {
-    let mut text = format!("{} {}", name(&column.name), column.ty);
+    let mut text = format!("{} {}", name(&column.name), type_text(&column.ty));
     if let Some(identity) = column.identity {
         let always = if identity == Identity::Always { "ALWAYS" } else { "BY DEFAULT" };
         text.push_str(&format!(" GENERATED {always} AS IDENTITY"));

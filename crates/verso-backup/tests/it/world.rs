@@ -43,6 +43,13 @@ CREATE TABLE every_type (
   t text, v varchar(3), c char(3), by bytea, d date, ti time, ts timestamp, tz timestamptz, iv interval, u uuid,
   j json, jb jsonb, ia integer[], ta text[], o oid, nm name
 );
+CREATE TYPE shop."Mood" AS ENUM ('sad', 'happy');
+ALTER TYPE shop."Mood" ADD VALUE 'it''s ok' BEFORE 'happy';
+ALTER TYPE shop."Mood" ADD VALUE 'great';
+CREATE TABLE feels (id integer PRIMARY KEY, mood shop."Mood" NOT NULL DEFAULT 'sad', moods shop."Mood"[]);
+INSERT INTO feels VALUES (1, 'happy', '{sad,great}'), (2, 'it''s ok', NULL), (3, 'great', '{happy,NULL}'), (4, 'sad', '{}');
+CREATE INDEX ON feels (mood);
+CREATE FUNCTION mood_of(n integer) RETURNS shop."Mood" LANGUAGE sql AS 'SELECT mood FROM feels WHERE id = n';
 CREATE TABLE nothing ();
 CREATE TABLE empty (x integer DEFAULT twice(21), y bigint DEFAULT nextval('free'));
 CREATE TABLE gone_column (a integer, b text, c integer);
@@ -99,6 +106,8 @@ CREATE TEMP TABLE temporary (x integer);
 
 /// What says whether two databases are the same.
 const QUESTIONS: &[&str] = &[
+    "SELECT id, mood, moods, mood > 'sad', mood_of(id) FROM feels ORDER BY mood, id",
+    "SELECT e.enumlabel FROM pg_enum e JOIN pg_type t ON t.oid = e.enumtypid ORDER BY t.typname, e.enumsortorder",
     "SELECT n.nspname, c.relname, c.relkind, c.reloptions FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
        WHERE c.oid >= 16384 AND n.nspname NOT LIKE 'pg_temp%' ORDER BY 1, 2",
     "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, pg_get_expr(d.adbin, d.adrelid)

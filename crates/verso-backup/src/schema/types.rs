@@ -1,0 +1,149 @@
+//! Enum types as statements, and how columns name them.
+//!
+//! T1. Rows hold the *places* of labels, so a type that is made again must give its labels the same ones. It is made empty, and
+//!     its labels are added in the order in which they were added before, each beside the same neighbour; what comes of that is
+//!     worked out when the archive is written, and a type for which it differs is refused.
+//! T2. A table in the archive says which labels it needs at which places; who puts its rows anywhere compares them.
+
+use verso_catalog::{CatalogSnapshot, TypeDef, is_temporary};
+use verso_types::{EnumLabel, EnumType, NewPlace, SqlType};
+
+use super::parts::{literal, qualified, step};
+use super::{Dialect, Selection};
+use crate::archive::contents::{Kind, LabelOf, Step};
+use crate::error::BackupError;
+
+/// The type of a column as SQL spells it; a user's with its schema.
+pub(crate) fn type_text(ty: &SqlType) -> String {
+    match ty {
+        SqlType::Enum(ty) => qualified(&ty.schema, &ty.name),
+        SqlType::Array(element) if matches!(**element, SqlType::Enum(_)) => {
+            format!("{}[]", type_text(element))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The labels of a column's type and their places; none for a type without.
+pub(crate) fn labels_of(ty: &SqlType) -> Vec<LabelOf> {
+    match ty {
+        SqlType::Enum(ty) => ty
+            .labels
+            .iter()
+            .map(|label| LabelOf { name: label.name.to_string(), place: label.place })
+            .collect(),
+        SqlType::Array(element) => labels_of(element),
+        _ => Vec::new(),
+    }
+}
+
+/// The statements that make all types of users; of all schemas, for functions may need them, too.
+///
+/// # Errors
+/// `Refused` for a type whose labels would get other places (T1).
+pub(super) fn type_steps(
+    catalog: &CatalogSnapshot,
+    selection: &Selection,
+    dialect: Dialect,
+    needed: &[SqlType],
+) -> Result<Vec<Step>, BackupError> {
+    let is_needed = |ty: &TypeDef| needed.contains(&ty.ty);
+    let mut types: Vec<_> = catalog
+        .types()
+        .filter(|ty| !is_temporary(&ty.schema) && (selection.is_all() || is_needed(ty)))
+        .collect();
+    types.sort_by_key(|ty| ty.oid);
+    let mut steps = Vec::new();
+    for ty in types {
+        let SqlType::Enum(known) = &ty.ty else { continue };
+        let texts = match dialect {
+            Dialect::Verso => grown(known)?,
+            Dialect::Postgres => {
+                let labels: Vec<String> = known.labels.iter().map(|label| literal(&label.name)).collect();
+                vec![format!(
+                    "CREATE TYPE {} AS ENUM ({})",
+                    qualified(&ty.schema, &ty.name),
+                    labels.join(", ")
+                )]
+            }
+        };
+        steps.extend(texts.into_iter().map(|sql| step(Kind::Type, sql)));
+    }
+    Ok(steps)
+}
+
+/// CREATE TYPE with the labels that it was made with, as far as that can be told, and ADD VALUE for the others (T1).
+fn grown(known: &EnumType) -> Result<Vec<String>, BackupError> {
+    let place = qualified(&known.schema, &known.name);
+    let mut by_age: Vec<&EnumLabel> = known.labels.iter().collect();
+    by_age.sort_by_key(|label| label.oid);
+    let mut made = EnumType {
+        oid: known.oid,
+        array: known.array,
+        schema: known.schema.clone(),
+        name: known.name.clone(),
+        labels: Vec::new(),
+    };
+    let first =
+        by_age.iter().enumerate().take_while(|(n, label)| label.place == EnumType::initial_place(*n)).count();
+    let names: Vec<String> = by_age[..first].iter().map(|label| literal(&label.name)).collect();
+    let mut texts = vec![format!("CREATE TYPE {place} AS ENUM ({})", names.join(", "))];
+    made.labels.extend(by_age[..first].iter().map(|label| (*label).clone()));
+    for label in &by_age[first..] {
+        let behind = made.labels.partition_point(|other| other.place < label.place);
+        let next = made.labels.get(behind).map(|label| label.name.clone());
+        let (at, text) = match &next {
+            Some(next) => (NewPlace::Before(next), format!(" BEFORE {}", literal(next))),
+            None => (NewPlace::Last, String::new()),
+        };
+        if made.new_place(at) != Some(label.place) {
+            let text =
+                format!("the labels of type {place} cannot be added again in the order that they have");
+            return Err(BackupError::Refused(text));
+        }
+        texts.push(format!("ALTER TYPE {place} ADD VALUE {}{text}", literal(&label.name)));
+        made.labels.insert(behind, (*label).clone());
+    }
+    Ok(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn label(oid: u32, place: i64, name: &str) -> EnumLabel {
+        EnumLabel { oid, place, name: name.into() }
+    }
+
+    fn mood(labels: Vec<EnumLabel>) -> EnumType {
+        EnumType { oid: 9, array: 8, schema: "s".into(), name: "Mood".into(), labels }
+    }
+
+    #[test]
+    fn labels_are_added_again_in_the_order_in_which_they_came() {
+        let (one, two) = (EnumType::initial_place(0), EnumType::initial_place(1));
+        let between = one + (two - one) / 2;
+        let first = one - EnumType::initial_place(0);
+        let texts = grown(&mood(vec![
+            label(14, first, "least"),
+            label(10, one, "sad"),
+            label(12, between, "it's ok"),
+            label(11, two, "happy"),
+            label(13, EnumType::initial_place(2), "great"),
+        ]));
+        assert_eq!(
+            texts.expect("statements"),
+            [
+                "CREATE TYPE s.\"Mood\" AS ENUM ('sad', 'happy')",
+                "ALTER TYPE s.\"Mood\" ADD VALUE 'it''s ok' BEFORE 'happy'",
+                "ALTER TYPE s.\"Mood\" ADD VALUE 'great'",
+                "ALTER TYPE s.\"Mood\" ADD VALUE 'least' BEFORE 'sad'",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_type_that_cannot_come_to_the_same_places_is_refused() {
+        assert!(grown(&mood(vec![label(10, EnumType::initial_place(0), "a"), label(11, 7, "b")])).is_err());
+    }
+}
