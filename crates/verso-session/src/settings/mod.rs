@@ -605,7 +605,7 @@ mod tests {
         for (name, _) in SETTINGS {
             let elsewhere = name.starts_with("transaction_")
                 || ["colocate", "memory_limit", "max_wal_size", "checkpoint_interval"].contains(name)
-                || ["max_parallel_workers", "worker_idle_timeout"].contains(name);
+                || ["parallel_workers", "max_parallel_workers", "worker_idle_timeout"].contains(name);
             assert!(settings.show(name).is_some() || elsewhere, "{name}");
         }
     }
