@@ -85,8 +85,7 @@ pub fn backup(
         let ended = snapshot.end();
         written.and_then(|report| ended.map(|()| report))
     };
-    // Whatever statement a cancel has hit.
-    whole().map_err(|error| if job.is_cancelled() { BackupError::Cancelled } else { error })
+    job.outcome(whole())
 }
 
 /// Writes a backup to a file, which has its name only when it is complete.

@@ -100,4 +100,9 @@ impl Job {
     pub(crate) fn check(&self) -> Result<(), BackupError> {
         if self.is_cancelled() { Err(BackupError::Cancelled) } else { Ok(()) }
     }
+
+    /// What the work ended with: whatever statement a cancel has hit, it was the cancel.
+    pub(crate) fn outcome<T>(&self, result: Result<T, BackupError>) -> Result<T, BackupError> {
+        result.map_err(|error| if self.is_cancelled() { BackupError::Cancelled } else { error })
+    }
 }

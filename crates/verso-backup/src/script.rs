@@ -35,6 +35,15 @@ pub fn script(
     options: &BackupOptions,
     job: &Arc<Job>,
 ) -> Result<BackupReport, BackupError> {
+    job.outcome(write_script(database, out, options, job))
+}
+
+fn write_script(
+    database: &Database,
+    out: impl Write,
+    options: &BackupOptions,
+    job: &Arc<Job>,
+) -> Result<BackupReport, BackupError> {
     let mut snapshot = Snapshot::take(database, job)?;
     let (definitions, tables) = snapshot.definitions(options, Dialect::Postgres)?;
     let mut script = Script { out, report: BackupReport::default() };

@@ -31,7 +31,7 @@ pub(super) fn restore(
     if let Err(error) = done {
         // The transaction ends with the session at the latest.
         let _ = connection.execute("ROLLBACK");
-        return Err(if job.is_cancelled() { BackupError::Cancelled } else { error });
+        return job.outcome(Err(error));
     }
     connection.execute("COMMIT")?;
     done

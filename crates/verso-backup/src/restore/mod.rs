@@ -289,8 +289,8 @@ fn run(connection: &mut versodb::Connection, step: &Step, job: &Job) -> Result<(
     job.tell(Event::Statement(&step.sql));
     let result = connection.execute(&step.sql).map(drop);
     job.tell(Event::Done(1));
-    result.map_err(|error| match job.is_cancelled() {
-        true => BackupError::Cancelled,
-        false => BackupError::Statement { error: Box::new(error), statement: shown(&step.sql) },
-    })
+    job.outcome(
+        result
+            .map_err(|error| BackupError::Statement { error: Box::new(error), statement: shown(&step.sql) }),
+    )
 }

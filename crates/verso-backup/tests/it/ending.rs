@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use verso_backup::{BackupError, BackupOptions, Event, Job, RestoreOptions, backup_to_file};
+use verso_backup::{BackupError, BackupOptions, Event, Job, RestoreOptions, backup_to_file, script_to_file};
 use versodb::{Database, Options};
 
 use crate::world::{archive, database, open, restore, restore_as};
@@ -46,6 +46,18 @@ fn a_cancelled_backup_leaves_no_file() {
     let error = backup_to_file(&saved, &path, false, &BackupOptions::default(), &Arc::default()).unwrap_err();
     assert!(error.to_string().contains("--replace"), "{error}");
     backup_to_file(&saved, &path, true, &BackupOptions::default(), &Arc::default()).unwrap();
+}
+
+#[test]
+fn a_cancelled_script_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = database(&folder.path().join("a.verso"), SCRIPT);
+    let before = names(&folder);
+    let job = cancelled_at(|event| matches!(event, Event::Phase { .. }));
+    let path = folder.path().join("a.sql");
+    let error = script_to_file(&saved, &path, false, &BackupOptions::default(), &job).unwrap_err();
+    assert!(matches!(error, BackupError::Cancelled), "{error}");
+    assert_eq!(names(&folder), before);
 }
 
 #[test]
