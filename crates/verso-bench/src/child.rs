@@ -12,6 +12,7 @@ use crate::e1::{self, Engine, Variant};
 use crate::e2::{self, E2Task};
 use crate::e4::{self, E4Task};
 use crate::keys::{self, KeysTask};
+use crate::tpch::{self, TpchTask};
 use crate::{BenchError, Measured, pagesize};
 
 /// The hidden subcommand of the binary that hands its argument to [`run_child`].
@@ -73,6 +74,7 @@ pub fn run_child(task: &str) -> Result<(), BenchError> {
         },
         AnyTask::E2(task) => serde_json::to_string(&e2::run_task(&env, &task)?),
         AnyTask::E4(task) => serde_json::to_string(&e4::run_task(&env, &task)?),
+        AnyTask::Tpch(task) => serde_json::to_string(&tpch::run_task(&env, &task)?),
         AnyTask::Keys(task) => serde_json::to_string(&keys::run_task(&env, &task)?),
     };
     println!("{}", json.map_err(|error| BenchError::Usage(error.to_string()))?);
@@ -86,6 +88,7 @@ enum AnyTask {
     E1(ChildTask),
     E2(E2Task),
     E4(E4Task),
+    Tpch(TpchTask),
     Keys(KeysTask),
 }
 

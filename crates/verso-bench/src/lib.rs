@@ -21,9 +21,11 @@ mod keys;
 mod machine;
 mod memory;
 mod pagesize;
+mod peers;
 mod plot;
 mod results;
 mod tpcc;
+mod tpch;
 mod wire;
 
 pub use child::{ChildTask, run_child};
@@ -37,6 +39,7 @@ pub use keys::{KeysFigures, KeysOptions, KeysTask};
 pub use pagesize::{PageSizeOptions, PageSizeReport, run as run_pagesize};
 pub use results::{Calibration, Measured, Report};
 pub use tpcc::{TpccFigures, TpccOptions, run as run_tpcc};
+pub use tpch::{TpchOptions, TpchTask, run as run_tpch};
 pub use wire::{WireOptions, run as run_wire};
 
 /// The workloads of `verso bench`.
@@ -61,6 +64,8 @@ pub enum Workload {
     Tpcc(TpccOptions),
     /// TPC-C with what one transaction writes together, and spread over shared pages
     E3(E3Options),
+    /// The 22 queries of TPC-H, with one worker and with all, beside peers
+    Tpch(TpchOptions),
     /// A billing batch that rewrites whole tables while users run TPC-C, beside peers
     E5(E5Options),
 }
@@ -80,6 +85,7 @@ pub fn run(workload: &Workload) -> Result<(), BenchError> {
         Workload::Wire(options) => run_wire(options),
         Workload::Tpcc(options) => run_tpcc(options),
         Workload::E3(options) => run_e3(options),
+        Workload::Tpch(options) => run_tpch(options),
         Workload::E5(options) => run_e5(options),
     }
 }

@@ -120,7 +120,9 @@ pub(crate) fn measure(env: &Env, task: &ChildTask, variant: Variant) -> Result<M
     match task.engine {
         Engine::Verso => measure::measure(env, &mut verso::Verso::open(task)?, task, variant),
         Engine::Sqlite => measure::measure(env, &mut sqlite::Sqlite::open(task)?, task, variant),
-        Engine::Duckdb => measure::measure(env, &mut duckdb::Duckdb::open(task)?, task, variant),
+        Engine::Duckdb => {
+            measure::measure(env, &mut crate::peers::duckdb::Duckdb::open(&task.database)?, task, variant)
+        }
         Engine::Postgres => measure::measure(env, &mut postgres::Postgres::open(task)?, task, variant),
     }
 }

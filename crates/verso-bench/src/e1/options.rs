@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::peers::Peer;
+
 /// What to measure and where the results go.
 #[derive(Clone, Debug, clap::Args)]
 pub struct E1Options {
@@ -35,40 +37,4 @@ pub struct E1Options {
     /// Leave the databases in that folder
     #[arg(long)]
     pub keep: bool,
-}
-
-/// An engine that may or may not be there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Peer {
-    /// Found by itself.
-    Duckdb,
-    /// A server, by its connection string.
-    Postgres(String),
-}
-
-impl std::str::FromStr for Peer {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Peer, String> {
-        match text.split_once('=') {
-            None if text == "duckdb" => Ok(Peer::Duckdb),
-            Some(("postgres", dsn)) => Ok(Peer::Postgres(dsn.to_owned())),
-            None if text == "postgres" => Err("postgres needs a connection string: postgres=DSN".to_owned()),
-            _ => Err(format!("no such peer: {text}; there are duckdb and postgres=DSN")),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Peer;
-
-    #[test]
-    fn peers_parse() {
-        assert_eq!("duckdb".parse(), Ok(Peer::Duckdb));
-        let dsn = "host=localhost user=me";
-        assert_eq!(format!("postgres={dsn}").parse(), Ok(Peer::Postgres(dsn.to_owned())));
-        assert!("postgres".parse::<Peer>().is_err());
-        assert!("oracle".parse::<Peer>().is_err());
-    }
 }

@@ -7,10 +7,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use verso_env::Env;
 
 use crate::child::{self, ChildTask, Step};
-use crate::e1::options::{E1Options, Peer};
-use crate::e1::{Engine, Variant, duckdb, postgres, table};
+use crate::e1::options::E1Options;
+use crate::e1::{Engine, Variant, postgres, table};
 use crate::folder::{WorkFolder, copy_database, remove_database};
 use crate::machine::Machine;
+use crate::peers::{Peer, duckdb};
 use crate::results::{self, Scan};
 use crate::{BenchError, Measured, Report, calibration, plot};
 
@@ -82,7 +83,7 @@ fn engines(options: &E1Options) -> (Engines, BTreeMap<String, String>) {
     let mut skipped = BTreeMap::new();
     for peer in &options.peers {
         match peer {
-            Peer::Duckdb if duckdb::find().is_some() => engines.push((Engine::Duckdb, None)),
+            Peer::Duckdb if duckdb::is_here() => engines.push((Engine::Duckdb, None)),
             Peer::Duckdb => {
                 let reason = "neither the program nor the Python package is here".to_owned();
                 skipped.insert("duckdb".to_owned(), reason);

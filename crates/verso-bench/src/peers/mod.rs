@@ -1,0 +1,39 @@
+//! Engines that are measured in the same run.
+
+pub(crate) mod duckdb;
+
+/// An engine that may or may not be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// Found by itself.
+    Duckdb,
+    /// A server, by its connection string.
+    Postgres(String),
+}
+
+impl std::str::FromStr for Peer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Peer, String> {
+        match text.split_once('=') {
+            None if text == "duckdb" => Ok(Peer::Duckdb),
+            Some(("postgres", dsn)) => Ok(Peer::Postgres(dsn.to_owned())),
+            None if text == "postgres" => Err("postgres needs a connection string: postgres=DSN".to_owned()),
+            _ => Err(format!("no such peer: {text}; there are duckdb and postgres=DSN")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Peer;
+
+    #[test]
+    fn peers_parse() {
+        assert_eq!("duckdb".parse(), Ok(Peer::Duckdb));
+        let dsn = "host=localhost user=me";
+        assert_eq!(format!("postgres={dsn}").parse(), Ok(Peer::Postgres(dsn.to_owned())));
+        assert!("postgres".parse::<Peer>().is_err());
+        assert!("oracle".parse::<Peer>().is_err());
+    }
+}
