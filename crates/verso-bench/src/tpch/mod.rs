@@ -64,7 +64,7 @@ pub struct TpchOptions {
 
 fn scale(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
-    if (0.001..=100.0).contains(&number) { Ok(number) } else { Err("from 0.001 to 100".to_owned()) }
+    if (0.01..=100.0).contains(&number) { Ok(number) } else { Err("from 0.01 to 100".to_owned()) }
 }
 
 /// What a child process measures.

@@ -1,4 +1,4 @@
-//! A thousandth of scale factor 1, without child processes.
+//! A hundredth of scale factor 1, without child processes.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn task(folder: &std::path::Path, tpch: Subject) -> TpchTask {
     TpchTask {
         tpch,
         folder: folder.to_owned(),
-        scale: 0.001,
+        scale: 0.01,
         runs: 1,
         only: Vec::new(),
         pool_bytes: 64 << 20,
@@ -24,7 +24,7 @@ fn all_queries_are_answered_measured_and_drawn() {
     let flags: Vec<&str> = found.answers[&1].iter().map(|row| row[0].as_str()).collect();
     assert_eq!(flags, ["A", "N", "N", "R"]);
     let options = TpchOptions {
-        sf: 0.001,
+        sf: 0.01,
         runs: 1,
         queries: Vec::new(),
         peers: Vec::new(),
@@ -53,7 +53,7 @@ fn duckdb_where_it_is_here_gives_the_same_answers() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    peers::write_files(folder.path(), 0.001).expect("written");
+    peers::write_files(folder.path(), 0.01).expect("written");
     let own = verso::run(&Env::real(), &task(folder.path(), Subject::Verso)).expect("runs");
     let its = peers::duckdb(&Env::real(), &task(folder.path(), Subject::Duckdb)).expect("runs");
     for (number, answer) in &own.answers {

@@ -18,7 +18,7 @@ use crate::plan::AggregateCall;
 /// What has been gathered so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Accumulator {
-    state: State,
+    pub(super) state: State,
     /// Values seen already, for DISTINCT.
     distinct: Option<HashSet<Key>>,
     /// Rows kept until their order is known.
@@ -30,7 +30,7 @@ pub(crate) struct Accumulator {
 }
 
 #[derive(Clone, Debug)]
-enum State {
+pub(super) enum State {
     Count(i64),
     /// sum of smallint and integer: bigint
     SumInteger {

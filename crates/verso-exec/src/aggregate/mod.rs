@@ -10,6 +10,8 @@ mod accumulator;
 mod float_sum;
 mod moments;
 mod ordered;
+mod places;
 
 pub(crate) use accumulator::Accumulator;
 pub(crate) use float_sum::FloatSum;
+pub(crate) use places::Places;

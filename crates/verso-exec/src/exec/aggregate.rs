@@ -4,7 +4,8 @@ use verso_types::{Batch, SqlType, Value};
 
 use super::ExecContext;
 use super::operator::Operator;
-use crate::aggregate::Accumulator;
+use crate::aggregate::{Accumulator, Places};
+use crate::context::EvalContext;
 use crate::error::Result;
 use crate::expr::{Executor, ExprList, Predicate, RowExpr};
 use crate::memory::Reservation;
@@ -28,7 +29,14 @@ pub(super) struct Call {
     column: Option<usize>,
     /// Arguments, then sort keys, then direct arguments.
     args: ExprList,
+    /// Values of the arguments, of their types.
     arg_batch: Batch,
+    /// Values where kernels could compute them all, numerics as scaled integers.
+    scaled_batch: Batch,
+    scaled_types: Vec<SqlType>,
+    /// Which of both the batch at hand has filled.
+    is_scaled: bool,
+    executor: Executor,
     /// How many of these are direct.
     direct: usize,
     filter: Option<Predicate>,
@@ -78,11 +86,16 @@ impl Call {
             _ => None,
         };
         let exprs = call.args.iter().chain(more).filter(|_| column.is_none());
-        let args = ExprList::compile(exprs, executor);
+        let args = ExprList::compile_scaled(exprs, executor);
+        let scaled_types = args.scaled_types();
         Self {
             call: call.clone(),
             column,
             arg_batch: Batch::of_types(args.types()),
+            scaled_batch: Batch::of_types(&scaled_types),
+            scaled_types,
+            is_scaled: false,
+            executor,
             args,
             direct: call.direct.len(),
             filter: call.filter.as_ref().map(|filter| Predicate::compile(filter, executor)),
@@ -103,15 +116,25 @@ impl Call {
                 return Err(error);
             }
             if self.column.is_none() && !self.args.types().is_empty() {
-                let kept = batch.gather(&self.selection);
-                let mut values = Batch::of_types(self.args.types());
-                self.args.eval(&eval, &kept, &mut values)?;
-                self.arg_batch = values;
+                self.compute(&eval, &batch.gather(&self.selection))?;
             }
         } else if self.column.is_none() && !self.args.types().is_empty() {
-            self.args.eval(&eval, batch, &mut self.arg_batch)?;
+            self.compute(&eval, batch)?;
         }
         Ok(())
+    }
+
+    fn compute(&mut self, eval: &EvalContext<'_>, batch: &Batch) -> Result<()> {
+        self.is_scaled = self.args.eval_scaled(eval, batch, &mut self.scaled_batch);
+        if self.is_scaled { Ok(()) } else { self.args.eval_rows(eval, batch, &mut self.arg_batch) }
+    }
+
+    /// The computed arguments of the batch at hand, with their types.
+    fn computed(&self) -> (&Batch, &[SqlType]) {
+        match self.is_scaled {
+            true => (&self.scaled_batch, &self.scaled_types),
+            false => (&self.arg_batch, self.args.types()),
+        }
     }
 
     /// The rows that count, of so many.
@@ -137,7 +160,10 @@ impl Call {
                     accumulator.add_column(&batch.columns[index].gather(&self.selection), ty)?
                 }
                 // evaluated for the rows that count
-                (None, _) => accumulator.add_column(&self.arg_batch.columns[0], ty)?,
+                (None, _) => {
+                    let (computed, types) = self.computed();
+                    accumulator.add_column(&computed.columns[0], &types[0])?
+                }
             };
             if taken {
                 return Ok(());
@@ -147,6 +173,53 @@ impl Call {
             self.add_row(accumulator, batch, row)?;
         }
         Ok(())
+    }
+
+    /// Feeds a batch to the accumulators of its rows' groups, of which this call has every `width`th from `at` on; rows of no
+    /// group are left out. False where [`Call::add_row`] must do it; nothing was fed then. What accumulators hold beside
+    /// themselves stays the same.
+    /// # Errors
+    /// 22003.
+    pub fn feed_groups(
+        &self,
+        slots: &mut [Accumulator],
+        (width, at): (usize, usize),
+        batch: &Batch,
+        group_of_row: &[u32],
+    ) -> Result<bool> {
+        if self.executor == Executor::Row
+            || self.call.distinct
+            || !self.call.order_by.is_empty()
+            || self.direct > 0
+        {
+            return Ok(false);
+        }
+        let filtered: Vec<u32>;
+        let groups = match self.filter {
+            Some(_) => {
+                filtered = self.selection.iter().map(|row| group_of_row[*row as usize]).collect();
+                &filtered[..]
+            }
+            None => group_of_row,
+        };
+        let places = Places { width, at, groups };
+        if self.call.args.is_empty() {
+            return Ok(places.add_rows(slots));
+        }
+        if self.call.args.len() > 1 {
+            return Ok(false);
+        }
+        let ty = &self.call.args[0].ty;
+        match (self.column, &self.filter) {
+            (Some(index), None) => places.add_column(slots, &batch.columns[index], ty),
+            (Some(index), Some(_)) => {
+                places.add_column(slots, &batch.columns[index].gather(&self.selection), ty)
+            }
+            (None, _) => {
+                let (computed, types) = self.computed();
+                places.add_column(slots, &computed.columns[0], &types[0])
+            }
+        }
     }
 
     /// Feeds one row of the input batch.
@@ -160,13 +233,9 @@ impl Call {
         } else {
             row
         };
-        let args: Vec<Value> = self
-            .arg_batch
-            .columns
-            .iter()
-            .zip(self.args.types())
-            .map(|(column, ty)| column.value(row, ty))
-            .collect();
+        let (computed, types) = self.computed();
+        let args: Vec<Value> =
+            computed.columns.iter().zip(types).map(|(column, ty)| column.value(row, ty)).collect();
         let (args, direct) = args.split_at(args.len() - self.direct);
         if self.direct > 0 && accumulator.wants_direct() {
             accumulator.take_direct(direct.to_vec());

@@ -20,7 +20,7 @@ use super::keys::{self, KeyTable};
 use super::operator::Operator;
 use super::passes::Passes;
 use super::{BATCH_BYTES, BATCH_ROWS, ExecContext, KEEP_BYTES, key};
-use crate::aggregate::Accumulator;
+use crate::aggregate::{Accumulator, Places};
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList};
 use crate::memory::{Refused, Reservation};
@@ -92,7 +92,7 @@ impl Groups {
 }
 
 /// A group of rows for a later pass.
-const LATER: u32 = u32::MAX;
+const LATER: u32 = Places::NONE;
 
 impl GroupOperator {
     pub fn new(
@@ -309,6 +309,9 @@ impl GroupOperator {
     fn feed_groups(&mut self, group_of_row: &[u32]) -> Result<()> {
         let width = self.calls.len();
         for (at, call) in self.calls.iter().enumerate() {
+            if call.feed_groups(&mut self.groups.accumulators, (width, at), &self.batch, group_of_row)? {
+                continue;
+            }
             for row in call.rows(group_of_row.len()) {
                 if group_of_row[row] == LATER {
                     continue;

@@ -89,6 +89,39 @@ impl ExprList {
         &self.types
     }
 
+    /// As [`ExprList::compile`], for [`ExprList::eval_scaled`].
+    #[must_use]
+    pub fn compile_scaled<'e>(exprs: impl IntoIterator<Item = &'e TypedExpr>, executor: Executor) -> Self {
+        let exprs: Vec<&TypedExpr> = exprs.into_iter().collect();
+        let mut list = Self::compile(exprs.iter().copied(), executor);
+        if !list.vectors.is_empty() {
+            list.vectors = exprs.iter().map(|expr| VectorExpr::compile_scaled(expr)).collect();
+        }
+        list
+    }
+
+    /// Types of the columns of [`ExprList::eval_scaled`]: those of the expressions, but numerics of a scale that is known have it.
+    pub fn scaled_types(&self) -> Vec<SqlType> {
+        match self.vectors.is_empty() {
+            true => self.types.clone(),
+            false => self.vectors.iter().map(|expr| expr.ty().clone()).collect(),
+        }
+    }
+
+    /// Replaces the rows of `out`, whose columns have the scaled types, by the results for `batch`. False where that takes
+    /// [`ExprList::eval_rows`]; `out` is of no use then.
+    pub fn eval_scaled(&mut self, cx: &EvalContext<'_>, batch: &Batch, out: &mut Batch) -> bool {
+        let few = self.executor == Executor::Auto && batch.rows < FEW_ROWS;
+        !few && !self.vectors.is_empty() && self.eval_columns(cx, batch, out).is_ok()
+    }
+
+    /// Replaces the rows of `out`, whose columns have the expressions' types, by the results for `batch`, row by row.
+    /// # Errors
+    /// Of the first row that fails; `out` is of no use then.
+    pub fn eval_rows(&mut self, cx: &EvalContext<'_>, batch: &Batch, out: &mut Batch) -> Result<()> {
+        self.push_rows(cx, batch, 0..batch.rows, usize::MAX, out).map_or(Ok(()), Err)
+    }
+
     /// Replaces the rows of `out`, whose columns have the expressions' types, by the results for `batch`.
     /// # Errors
     /// The one that evaluation row by row meets first (E1); `out` is of no use then.
@@ -111,6 +144,18 @@ impl ExprList {
         if whole && !few && !self.vectors.is_empty() && self.eval_columns(cx, batch, out).is_ok() {
             return None;
         }
+        self.push_rows(cx, batch, rows, max_bytes, out)
+    }
+
+    /// The closures' part of [`ExprList::eval_bounded`].
+    fn push_rows(
+        &self,
+        cx: &EvalContext<'_>,
+        batch: &Batch,
+        rows: Range<usize>,
+        max_bytes: usize,
+        out: &mut Batch,
+    ) -> Option<ExecError> {
         out.clear();
         let mut held: Option<Reservation> = None;
         let mut counted = VECTOR_BYTES;

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use verso_types::{Batch, CastKind, Decimal, Interval, NumericSpec, SqlType, Value};
 
 use super::{Executor, ExprList, Predicate};
+use crate::context::EvalContext;
 use crate::plan::{ExprKind, TypedExpr};
 use crate::testing::{TestSession, call, cast, column, literal};
 
@@ -255,6 +256,19 @@ fn outcome(list: &mut ExprList, batch: &Batch) -> String {
     }
 }
 
+/// The same where kernels compute all and leave numerics scaled.
+fn scaled_outcome(exprs: &[TypedExpr], batch: &Batch) -> Option<String> {
+    let session = TestSession::default();
+    let mut list = ExprList::compile_scaled(exprs, Executor::Vector);
+    let types = list.scaled_types();
+    let mut out = Batch::of_types(&types);
+    if !list.eval_scaled(&session.context(&session.services()), batch, &mut out) {
+        return None;
+    }
+    out.check().expect("a sound batch");
+    Some(format!("{:?}", (0..out.rows).map(|row| out.row(row, &types)).collect::<Vec<_>>()))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
@@ -270,7 +284,10 @@ proptest! {
             .collect();
         let by_rows = outcome(&mut ExprList::compile(&exprs, Executor::Row), &batch);
         let by_columns = outcome(&mut ExprList::compile(&exprs, Executor::Vector), &batch);
-        prop_assert_eq!(by_rows, by_columns, "{:?}", exprs);
+        prop_assert_eq!(&by_rows, &by_columns, "{:?}", exprs);
+        if let Some(scaled) = scaled_outcome(&exprs, &batch) {
+            prop_assert_eq!(by_rows, scaled, "{:?}", exprs);
+        }
     }
 
     #[test]
@@ -312,6 +329,99 @@ fn the_update_of_e1_is_vectorised() {
     let by_columns = outcome(&mut ExprList::compile(&exprs, Executor::Vector), &batch);
     assert_eq!(by_rows, by_columns);
     assert!(by_rows.contains("name 991"), "{by_rows}");
+}
+
+/// Sums and comparisons with computed constants, IN and CASE run as kernels; a product stays a scaled integer.
+#[test]
+fn conditions_of_reports_are_vectorised() {
+    let money = numeric(15, 2);
+    let cents = |cents: i128| literal(Value::Numeric(Decimal::new(cents, 2).unwrap()));
+    let list = TypedExpr::new(
+        ExprKind::InList {
+            arg: Box::new(column(1, SqlType::Text)),
+            list: vec![literal(Value::text("AIR")), literal(Value::text("MAIL"))],
+            negated: false,
+        },
+        SqlType::Bool,
+    );
+    let number = |number: i32| literal(Value::Int4(number));
+    let case = TypedExpr::new(
+        ExprKind::Case { branches: vec![(list.clone(), number(1))], otherwise: Some(Box::new(number(0))) },
+        SqlType::Int4,
+    );
+    let product = call("*", vec![column(0, money.clone()), column(0, money.clone())]);
+    let exprs = vec![
+        call(">=", vec![column(0, money.clone()), call("-", vec![cents(6), cents(1)])]),
+        list,
+        case,
+        product,
+    ];
+    exprs.iter().for_each(|expr| assert_eq!(super::vector::census(expr).1, 0, "{expr:?} falls back to rows"));
+    let types = [money, SqlType::Text];
+    let mut batch = Batch::of_types(&types);
+    for (cents, mode) in [(5, "AIR"), (4, "RAIL"), (6, "MAIL")] {
+        let row = [Value::Numeric(Decimal::new(cents, 2).unwrap()), Value::text(mode)];
+        batch.push_row(&row, &types).unwrap();
+    }
+    let by_rows = outcome(&mut ExprList::compile(&exprs, Executor::Row), &batch);
+    assert_eq!(Some(&by_rows), scaled_outcome(&exprs, &batch).as_ref());
+    let scaled = ExprList::compile_scaled(&exprs, Executor::Vector).scaled_types();
+    assert_eq!(scaled[3], numeric(38, 4));
+    assert!(by_rows.contains("0.0025"), "{by_rows}");
+}
+
+/// What is given with the statement is compared with a column's scaled integers, whatever its scale, and is a pattern once for a
+/// batch.
+#[test]
+fn parameters_are_compared_and_matched_by_kernels() {
+    let money = numeric(15, 2);
+    let types = [money.clone(), SqlType::Text];
+    let mut batch = Batch::of_types(&types);
+    for (cents, name) in [(2400, "green"), (2401, "red"), (2405, "a green one")] {
+        let row = [Value::Numeric(Decimal::new(cents, 2).unwrap()), Value::text(name)];
+        batch.push_row(&row, &types).unwrap();
+    }
+    let given = |n, ty| TypedExpr::new(ExprKind::Parameter(n), ty);
+    let less = call("<", vec![column(0, money), given(0, SqlType::Numeric(None))]);
+    let like = TypedExpr::new(
+        ExprKind::Like {
+            arg: Box::new(column(1, SqlType::Text)),
+            pattern: Box::new(given(1, SqlType::Text)),
+            escape: None,
+            negated: true,
+            case_insensitive: false,
+        },
+        SqlType::Bool,
+    );
+    for expr in [&less, &like] {
+        assert_eq!(super::vector::census(expr).1, 0, "{expr:?} falls back to rows");
+    }
+    let decimal = |unscaled, scale| Value::Numeric(Decimal::new(unscaled, scale).unwrap());
+    let pattern = Value::text("%green%");
+    for (limit, pattern, expected) in [
+        (decimal(24, 0), &pattern, "[false, false] [false, true] [false, false]"),
+        (decimal(240_100, 4), &pattern, "[true, false] [false, true] [false, false]"),
+        // Between two values of the column: rows decide.
+        (decimal(24_005, 3), &pattern, "[true, false] [false, true] [false, false]"),
+        (Value::Null, &Value::Null, "[NULL, NULL] [NULL, NULL] [NULL, NULL]"),
+    ] {
+        let session = TestSession::default();
+        let services = session.services();
+        let params = [limit, pattern.clone()];
+        let cx = EvalContext { params: &params, ..session.context(&services) };
+        for executor in [Executor::Row, Executor::Vector] {
+            let mut list = ExprList::compile([&less, &like], executor);
+            let mut out = Batch::of_types(list.types());
+            list.eval(&cx, &batch, &mut out).unwrap();
+            let shown = |value: &Value| value.as_bool().map_or("NULL".to_owned(), |value| value.to_string());
+            let row = |row| {
+                let values = out.row(row, &[SqlType::Bool, SqlType::Bool]);
+                format!("[{}]", values.iter().map(shown).collect::<Vec<_>>().join(", "))
+            };
+            let rows: Vec<String> = (0..out.rows).map(row).collect();
+            assert_eq!(rows.join(" "), expected, "{executor:?}");
+        }
+    }
 }
 
 /// `id + 1, qrt + 1, name || '1', CURRENT_TIMESTAMP`, bound as PostgreSQL binds them.

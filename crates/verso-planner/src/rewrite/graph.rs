@@ -30,6 +30,7 @@ use verso_env::recursion::check;
 const FLAT_MAX: usize = 16;
 
 /// One input of a tree of inner joins.
+#[derive(Clone)]
 pub(super) struct Leaf {
     pub plan: Plan,
     /// Its columns within those of the graph.
@@ -40,6 +41,7 @@ pub(super) struct Leaf {
 }
 
 /// Columns that are equal wherever all of their leaves are joined.
+#[derive(Clone)]
 pub(super) struct Class {
     /// Leaf and column of the graph.
     pub members: Vec<(usize, usize)>,
@@ -48,6 +50,7 @@ pub(super) struct Class {
 }
 
 /// A condition on several leaves.
+#[derive(Clone)]
 pub(super) struct Shared {
     /// Which, ascending.
     pub leaves: Vec<usize>,
@@ -55,7 +58,7 @@ pub(super) struct Shared {
 }
 
 /// A tree of inner joins, taken apart.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Graph {
     pub leaves: Vec<Leaf>,
     pub classes: Vec<Class>,
@@ -66,6 +69,8 @@ pub(super) struct Graph {
     /// Columns that were equal pairs already, and their type.
     equal: Vec<(usize, usize, SqlType)>,
     volatile: Vec<TypedExpr>,
+    /// Conditions on one leaf, which is named, that run a query for each row.
+    asking: Vec<(usize, TypedExpr)>,
 }
 
 /// What has been put together of a graph.
@@ -93,7 +98,7 @@ impl Rewriter<'_> {
             let plan = std::mem::replace(&mut leaf.plan, nothing());
             leaf.plan = self.push(plan, std::mem::take(&mut leaf.own))?;
         }
-        let part = self.connect(&mut graph)?;
+        let part = self.connect_all(&mut graph)?;
         let mut place = vec![0; part.columns.len()];
         part.columns.iter().enumerate().for_each(|(at, column)| place[*column] = at);
         let here = |mut expr: TypedExpr| {
@@ -152,6 +157,42 @@ impl Rewriter<'_> {
             }
             plan => Ok(graph.leaf(plan)),
         }
+    }
+
+    /// Puts the graph together. Conditions that run a query for each row are asked where the fewest rows are expected: of their
+    /// leaf's, or of all joined.
+    fn connect_all(&mut self, graph: &mut Graph) -> Result<Part, SqlError> {
+        if graph.asking.is_empty() {
+            return self.connect(graph);
+        }
+        let asking = std::mem::take(&mut graph.asking);
+        let of_leaves = asking.iter().map(|(leaf, _)| self.estimate.rows(&graph.leaves[*leaf].plan));
+        let least = of_leaves.fold(f64::INFINITY, f64::min);
+        let mut part = self.connect(&mut graph.clone())?;
+        if self.estimate.rows(&part.plan) <= least {
+            let above = asking.into_iter().map(|(_, mut condition)| {
+                map_columns(&mut condition, &mut |column| {
+                    part.columns.iter().position(|at| *at == column).unwrap_or(0)
+                });
+                condition
+            });
+            let above = above.collect();
+            part.plan = keep(part.plan, above);
+            return Ok(part);
+        }
+        for (leaf, mut condition) in asking {
+            let Leaf { plan, start, .. } = &mut graph.leaves[leaf];
+            map_columns(&mut condition, &mut |column| column - *start);
+            *plan = match std::mem::replace(plan, nothing()) {
+                Plan::TableScan { table, columns, filter } => {
+                    let mut all = filter.map(TypedExpr::conjuncts).unwrap_or_default();
+                    all.push(condition);
+                    Plan::TableScan { table, columns, filter: TypedExpr::conjunction(all) }
+                }
+                plan => keep(plan, vec![condition]),
+            };
+        }
+        self.connect(graph)
     }
 
     /// Puts the graph together.
@@ -221,6 +262,9 @@ impl Graph {
             self.unite(a, b, ty);
         }
         let common: Vec<TypedExpr> = self.conditions.iter().flat_map(in_all_branches).collect();
+        for condition in &self.conditions.clone() {
+            self.own_branches(condition, &common);
+        }
         self.conditions.extend(common);
         for condition in std::mem::take(&mut self.conditions) {
             let mut leaves: Vec<usize> =
@@ -233,7 +277,11 @@ impl Graph {
                     if equalities && let Some(column) = equals_constant(&condition) {
                         constants.push((column, condition.clone()));
                     }
-                    self.own(*one, condition);
+                    let asks = condition.any(&mut |part| matches!(part.kind, K::Subquery { .. }));
+                    match asks && self.leaves.len() > 1 {
+                        true => self.asking.push((*one, condition)),
+                        false => self.own(*one, condition),
+                    }
                 }
                 _ => match equal_columns(&condition) {
                     Some((a, b, ty)) if equalities => self.unite(a, b, ty),
@@ -243,6 +291,38 @@ impl Graph {
         }
         for class in 0..self.classes.len() {
             self.spread(class, &constants);
+        }
+    }
+
+    /// What the branches of an OR over several leaves say of one of them: `(a.x = 1 AND b.y = 2) OR (a.x = 3 AND b.y = 4)` says
+    /// `a.x = 1 OR a.x = 3`, which drops rows before the join. `known` is said by itself.
+    fn own_branches(&mut self, condition: &TypedExpr, known: &[TypedExpr]) {
+        let K::Or(branches) = &condition.kind else { return };
+        let leaves_of = |expr: &TypedExpr| {
+            let mut leaves: Vec<usize> =
+                columns_of(expr).into_iter().map(|column| self.leaf_of(column)).collect();
+            leaves.sort_unstable();
+            leaves.dedup();
+            leaves
+        };
+        let leaves = leaves_of(condition);
+        if leaves.len() < 2 {
+            return;
+        }
+        let of_leaf = |leaf: usize| {
+            let said = branches.iter().map(|branch| {
+                let its = branch.clone().conjuncts().into_iter().filter(|part| {
+                    is_plain(part)
+                        && leaves_of(part) == [leaf]
+                        && !known.iter().any(|known| same(part, known))
+                });
+                TypedExpr::conjunction(its.collect())
+            });
+            Some((leaf, TypedExpr::new(K::Or(said.collect::<Option<_>>()?), SqlType::Bool)))
+        };
+        let said: Vec<(usize, TypedExpr)> = leaves.into_iter().filter_map(of_leaf).collect();
+        for (leaf, condition) in said {
+            self.own(leaf, condition);
         }
     }
 

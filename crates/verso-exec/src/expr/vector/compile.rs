@@ -8,8 +8,11 @@ use crate::expr::depends_on_row;
 use crate::expr::like::LikePattern;
 use crate::expr::row::{RowExpr, cast_is_identity};
 use crate::functions::BuiltinFunction;
-use crate::functions::kernel::{Kernel, NumericOp};
+use crate::functions::kernel::{CompareOp, Kernel, NumericOp};
 use crate::plan::{ExprKind, TypedExpr};
+
+/// So many comparisons are quicker than looking each value up.
+const IN_LIST_MAX: usize = 16;
 
 /// The node of an expression and how its values stand in the column.
 pub(super) fn compile(expr: &TypedExpr) -> (Node, Repr) {
@@ -40,8 +43,27 @@ fn constant_repr(expr: &TypedExpr) -> Repr {
         (ExprKind::Cast { arg, .. }, SqlType::Numeric(None)) if matches!(arg.ty, SqlType::Numeric(_)) => {
             constant_repr(arg)
         }
+        (ExprKind::Call { function, args }, SqlType::Numeric(None)) => {
+            arithmetic_repr(function, args).unwrap_or_else(|| Repr::of_type(&expr.ty))
+        }
         (_, ty) => Repr::of_type(ty),
     }
+}
+
+/// How a sum, difference or product of constants stands.
+fn arithmetic_repr(function: &BuiltinFunction, args: &[TypedExpr]) -> Option<Repr> {
+    let Some(Kernel::Numeric(op)) = function.kernel else { return None };
+    let [left, right] = args else { return None };
+    if stack::check().is_err() {
+        return None;
+    }
+    let (left, right) = (constant_repr(left).scale()?, constant_repr(right).scale()?);
+    let scale = match op {
+        NumericOp::Add | NumericOp::Subtract => left.max(right),
+        NumericOp::Multiply => left.checked_add(right).filter(|scale| *scale <= 18)?,
+        _ => return None,
+    };
+    Some(Repr::Scaled64(scale))
 }
 
 /// `None` where no kernel fits.
@@ -68,11 +90,81 @@ fn with_kernel(expr: &TypedExpr) -> Option<(Node, Repr)> {
             boolean(Node::IsNull { arg: Box::new(compile(arg).0), negated: *negated })
         }
         ExprKind::Like { arg, pattern, escape, negated, case_insensitive } => {
-            let pattern = LikePattern::of_literals(pattern, escape.as_deref(), *case_insensitive)?.ok()?;
-            boolean(Node::Like { arg: Box::new(compile(arg).0), pattern, negated: *negated })
+            let escape = escape.as_deref();
+            let (of_text, negated) = (Box::new(compile(arg).0), *negated);
+            match LikePattern::of_literals(pattern, escape, *case_insensitive) {
+                Some(pattern) => boolean(Node::Like { arg: of_text, pattern: pattern.ok()?, negated }),
+                None if is_given(pattern) && escape.is_none_or(is_given) => {
+                    let (pattern, escape) = (RowExpr::compile(pattern), escape.map(RowExpr::compile));
+                    let fold = *case_insensitive;
+                    boolean(Node::LikeGiven { arg: of_text, pattern, escape, fold, negated })
+                }
+                None => None,
+            }
         }
+        ExprKind::InList { arg, list, negated } => {
+            let any = in_list(arg, list)?;
+            boolean(if *negated { Node::Not(Box::new(any)) } else { any })
+        }
+        ExprKind::Case { branches, otherwise } => case(branches, otherwise.as_deref(), &expr.ty),
         _ => None,
     }
+}
+
+/// `column IN (constants)` as comparisons.
+fn in_list(arg: &TypedExpr, list: &[TypedExpr]) -> Option<Node> {
+    let ExprKind::Column(_) = arg.kind else { return None };
+    if list.len() > IN_LIST_MAX || list.iter().any(depends_on_row) {
+        return None;
+    }
+    let equal = |constant: &TypedExpr| {
+        let ((left, a), (right, b)) = (compile(arg), compile(constant));
+        comparison(CompareOp::Equal, (left, &a), (right, &b))
+    };
+    let args = list.iter().map(equal).collect::<Option<Vec<Node>>>()?;
+    Some(Node::Connective { args, stop: true })
+}
+
+/// Results that all stand alike: a numeric of another scale in one of them would show.
+fn case(
+    branches: &[(TypedExpr, TypedExpr)],
+    otherwise: Option<&TypedExpr>,
+    ty: &SqlType,
+) -> Option<(Node, Repr)> {
+    let results: Vec<(Node, Repr, bool)> = branches
+        .iter()
+        .map(|(_, result)| result)
+        .chain(otherwise)
+        .map(|result| {
+            let (node, repr) = compile(result);
+            (node, repr, matches!(result.kind, ExprKind::Literal(Value::Null)))
+        })
+        .collect();
+    let repr = results
+        .iter()
+        .find(|(.., null)| !null)
+        .map_or_else(|| Repr::of_type(ty), |(_, repr, _)| repr.clone());
+    let alike = |other: &Repr| match (&repr, other) {
+        (Repr::Native(a), Repr::Native(b)) => a.physical() == b.physical(),
+        (a, b) => a == b,
+    };
+    if !results.iter().all(|(_, other, null)| *null || alike(other)) {
+        return None;
+    }
+    let null = TypedExpr::null(ty.clone());
+    let mut results: Vec<Node> = results
+        .into_iter()
+        .map(|(node, _, is_null)| match is_null {
+            true => Node::Constant { expr: RowExpr::compile(&null), repr: repr.clone() },
+            false => node,
+        })
+        .collect();
+    let otherwise = match otherwise {
+        Some(_) => results.pop()?,
+        None => Node::Constant { expr: RowExpr::compile(&null), repr: repr.clone() },
+    };
+    let branches = branches.iter().map(|(condition, _)| compile(condition).0).zip(results).collect();
+    Some((Node::Case { branches, otherwise: Box::new(otherwise), out: repr.physical() }, repr))
 }
 
 fn connective(args: &[TypedExpr], stop: bool) -> Node {
@@ -95,10 +187,35 @@ fn call(expr: &TypedExpr, function: &'static BuiltinFunction, args: &[TypedExpr]
         Kernel::Numeric(op) => numeric_call(op, nodes, &reprs),
         Kernel::Compare(op) => {
             let [left, right]: [Node; 2] = nodes.try_into().ok()?;
-            let (order, left, right) = compare::order_of((left, &reprs[0]), (right, &reprs[1]))?;
-            let node = Node::Compare { op, order, args: Box::new([left, right]) };
-            Some((node, Repr::Native(SqlType::Bool)))
+            Some((comparison(op, (left, &reprs[0]), (right, &reprs[1]))?, Repr::Native(SqlType::Bool)))
         }
+    }
+}
+
+/// Whether the value is the same for all rows of a batch.
+fn is_given(expr: &TypedExpr) -> bool {
+    !depends_on_row(expr) && !expr.is_volatile()
+}
+
+/// A comparison; `None` where only rows can be compared.
+fn comparison(op: CompareOp, (left, a): (Node, &Repr), (right, b): (Node, &Repr)) -> Option<Node> {
+    let (left, right) = (as_compared(left, b), as_compared(right, a));
+    let repr = |node: &Node, known: &Repr| match node {
+        Node::Compared { repr, .. } => repr.clone(),
+        _ => known.clone(),
+    };
+    let (a, b) = (repr(&left, a), repr(&right, b));
+    let (order, left, right) = compare::order_of((left, &a), (right, &b))?;
+    Some(Node::Compare { op, order, args: Box::new([left, right]) })
+}
+
+/// A numeric whose scale is known only when it is given, as the other side of a comparison stands.
+fn as_compared(node: Node, other: &Repr) -> Node {
+    match node {
+        Node::Constant { expr, repr: Repr::Native(SqlType::Numeric(None)) } if other.scale().is_some() => {
+            Node::Compared { expr, repr: other.clone() }
+        }
+        node => node,
     }
 }
 

@@ -3,13 +3,17 @@
 //! A strict node is NULL wherever one of its arguments is: their NULLs are united before its kernel fills the column. What
 //! depends on no column is one value until somebody needs it in every row.
 
+use std::cmp::Ordering;
+
+use verso_types::decimal::POW10;
 use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, Physical, Value};
 
 use super::scratch::{Scratch, Vector};
-use super::{Node, Repr, compare, logic, text};
+use super::{Node, Repr, case, compare, logic, text};
 use crate::context::EvalContext;
+use crate::expr::like::LikePattern;
 use crate::expr::list::VECTOR_BYTES;
-use crate::expr::row::RowInput;
+use crate::expr::row::{RowExpr, RowInput};
 use crate::functions::kernel::{Operand, Trap, unary};
 
 /// What a node is evaluated over.
@@ -29,6 +33,13 @@ impl Node {
             Node::Column(index) => Ok(Vector::Borrowed(&over.batch.columns[*index])),
             Node::Constant { expr, repr } => {
                 let value = expr.eval_constant(over.cx).map_err(|_| Trap)?;
+                constant(&value, repr, scratch).map(Vector::Constant)
+            }
+            Node::Compared { expr, repr } => {
+                let value = match (expr.eval_constant(over.cx).map_err(|_| Trap)?, repr.scale()) {
+                    (Value::Numeric(decimal), Some(scale)) => Value::Numeric(at_scale(&decimal, scale)?),
+                    (value, _) => value,
+                };
                 constant(&value, repr, scratch).map(Vector::Constant)
             }
             Node::Kernel { kernel, args, out } => {
@@ -59,10 +70,27 @@ impl Node {
                     unary::<u8, u8>(&[args[0].operand()], nulls, rows, out, |v| Ok(v ^ 1))
                 },
             ),
+            Node::Case { branches, otherwise, out } => case::case(branches, otherwise, *out, over, scratch),
             Node::IsNull { arg, negated } => logic::is_null(arg, *negated, over, scratch),
             Node::Like { arg, pattern, negated } => {
                 strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, rows, out| {
                     text::like(&args[0].operand(), pattern, *negated, rows, out)
+                })
+            }
+            Node::LikeGiven { arg, pattern, escape, fold, negated } => {
+                let given = |expr: &RowExpr| expr.eval_constant(over.cx).map_err(|_| Trap);
+                let escape = escape.as_ref().map(given).transpose()?;
+                let pattern = given(pattern)?;
+                if pattern.is_null() || escape.as_ref().is_some_and(Value::is_null) {
+                    let mut out = scratch.take(Physical::Bool);
+                    out.push_null();
+                    return Ok(Vector::Constant(out));
+                }
+                let escape = escape.as_ref().map_or(Some("\\"), Value::as_str).ok_or(Trap)?;
+                let pattern =
+                    LikePattern::new(pattern.as_str().ok_or(Trap)?, escape, *fold).map_err(|_| Trap)?;
+                strict(std::slice::from_ref(&**arg), Physical::Bool, over, scratch, |args, _, rows, out| {
+                    text::like(&args[0].operand(), &pattern, *negated, rows, out)
                 })
             }
             Node::Concat(args) => strict(args, Physical::Bytes, over, scratch, |args, _, rows, out| {
@@ -137,6 +165,24 @@ fn strict_args<'a>(
         vectors.push(vector);
     }
     Ok(if null { Strict::Null } else { Strict::Rows(vectors, nulls) })
+}
+
+/// The same number with so many digits behind the point.
+fn at_scale(decimal: &Decimal, scale: u8) -> Result<Decimal, Trap> {
+    let moved = match decimal.scale().cmp(&scale) {
+        Ordering::Equal => return Ok(*decimal),
+        Ordering::Less => {
+            decimal.unscaled().checked_mul(POW10[usize::from(scale - decimal.scale())]).ok_or(Trap)?
+        }
+        Ordering::Greater => {
+            let factor = POW10[usize::from(decimal.scale() - scale)];
+            if decimal.unscaled() % factor != 0 {
+                return Err(Trap);
+            }
+            decimal.unscaled() / factor
+        }
+    };
+    Decimal::new(moved, scale).map_err(|_| Trap)
 }
 
 /// A column of one value in the representation asked for.

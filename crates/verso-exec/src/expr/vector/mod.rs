@@ -13,12 +13,13 @@
 //! | [`compile`] | from a typed expression to nodes |
 //! | [`eval`] | nodes over a batch |
 //! | [`scratch`] | their results |
-//! | [`cast`], [`compare`], [`logic`], [`numeric`], [`text`] | kinds of nodes |
+//! | [`case`], [`cast`], [`compare`], [`logic`], [`numeric`], [`text`] | kinds of nodes |
 //!
 //! X1. A node either yields a column with the rows' right values or traps (rule K2); after a trap nothing of
 //!     the batch's results is used.
 //! X2. What has no kernel is a [`Node::Rows`]: its closure, called for each row.
 
+mod case;
 mod cast;
 mod compare;
 mod compile;
@@ -28,7 +29,7 @@ mod numeric;
 mod scratch;
 mod text;
 
-use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, Physical, SqlType};
+use verso_types::{Batch, Column, ColumnData, Decimal, NullMask, NumericSpec, Physical, SqlType};
 
 use super::row::RowExpr;
 use crate::context::EvalContext;
@@ -84,6 +85,8 @@ enum Node {
     Column(usize),
     /// Depends on no column: one value per batch.
     Constant { expr: RowExpr, repr: Repr },
+    /// The same for a comparison: a numeric of another scale is as good if none of its digits is lost.
+    Compared { expr: RowExpr, repr: Repr },
     /// A kernel of the registry.
     Kernel { kernel: KernelFn, args: Vec<Node>, out: Physical },
     /// A comparison.
@@ -98,8 +101,12 @@ enum Node {
     Not(Box<Node>),
     /// IS [NOT] NULL.
     IsNull { arg: Box<Node>, negated: bool },
+    /// CASE, all of whose results are computed for every row.
+    Case { branches: Vec<(Node, Node)>, otherwise: Box<Node>, out: Physical },
     /// LIKE with a pattern known when compiled.
     Like { arg: Box<Node>, pattern: LikePattern, negated: bool },
+    /// LIKE with a pattern that is the same for a batch.
+    LikeGiven { arg: Box<Node>, pattern: RowExpr, escape: Option<RowExpr>, fold: bool, negated: bool },
     /// Concatenation of texts.
     Concat(Vec<Node>),
     /// No kernel: the closure, row by row (X2).
@@ -124,6 +131,24 @@ impl VectorExpr {
     pub fn compile(expr: &TypedExpr) -> Self {
         let (root, repr) = compile::compile(expr);
         Self { root, repr, ty: expr.ty.clone() }
+    }
+
+    /// As [`VectorExpr::compile`], but numerics of a scale that is known stay scaled integers: [`VectorExpr::ty`] says of which
+    /// scale.
+    pub fn compile_scaled(expr: &TypedExpr) -> Self {
+        let mut compiled = Self::compile(expr);
+        let spec = match compiled.repr {
+            Repr::Scaled64(scale) => NumericSpec { precision: 18, scale },
+            Repr::Scaled128(scale) => NumericSpec { precision: NumericSpec::MAX_PRECISION, scale },
+            Repr::Native(_) => return compiled,
+        };
+        compiled.ty = SqlType::Numeric(Some(spec));
+        compiled
+    }
+
+    /// The type of the column that it fills.
+    pub fn ty(&self) -> &SqlType {
+        &self.ty
     }
 
     /// Whether nothing of it has a kernel, so that rows do as well.
@@ -244,13 +269,20 @@ fn repeat(one: &Column, rows: usize, out: &mut Column) {
 pub(crate) fn census(expr: &TypedExpr) -> (usize, usize) {
     fn count(node: &Node) -> (usize, usize) {
         let children: Vec<&Node> = match node {
-            Node::Column(_) | Node::Constant { .. } | Node::Rows { .. } => Vec::new(),
+            Node::Column(_) | Node::Constant { .. } | Node::Compared { .. } | Node::Rows { .. } => Vec::new(),
             Node::Kernel { args, .. }
             | Node::Numeric { args, .. }
             | Node::Connective { args, .. }
             | Node::Concat(args) => args.iter().collect(),
             Node::Compare { args, .. } => args.iter().collect(),
-            Node::Cast { arg, .. } | Node::Not(arg) | Node::IsNull { arg, .. } | Node::Like { arg, .. } => {
+            Node::Case { branches, otherwise, .. } => {
+                branches.iter().flat_map(|(a, b)| [a, b]).chain([&**otherwise]).collect()
+            }
+            Node::Cast { arg, .. }
+            | Node::Not(arg)
+            | Node::IsNull { arg, .. }
+            | Node::Like { arg, .. }
+            | Node::LikeGiven { arg, .. } => {
                 vec![&**arg]
             }
         };

@@ -1,0 +1,95 @@
+//! CASE over columns.
+
+use verso_types::{Column, ColumnData, Physical};
+
+use super::Node;
+use super::eval::Evaluation;
+use super::scratch::{Scratch, Vector};
+use crate::functions::kernel::Trap;
+
+/// The result of the first condition that is true, row by row.
+///
+/// All conditions and results are computed for all rows; an error that a row would not have met traps and is sorted out row by
+/// row.
+pub(super) fn case<'a>(
+    branches: &[(Node, Node)],
+    otherwise: &Node,
+    out: Physical,
+    over: &Evaluation<'a, '_>,
+    scratch: &mut Scratch,
+) -> Result<Vector<'a>, Trap> {
+    let rows = over.batch.rows;
+    // The result that each row takes; that of ELSE is the last one.
+    let last = u8::try_from(branches.len()).map_err(|_| Trap)?;
+    let mut taken = vec![last; rows];
+    for (number, (condition, _)) in (0..last).zip(branches) {
+        let vector = condition.eval(over, scratch)?;
+        match &vector {
+            Vector::Constant(column) => {
+                if !column.nulls.any() && column.data.bools().ok_or(Trap)?[0] != 0 {
+                    taken.iter_mut().filter(|taken| **taken == last).for_each(|taken| *taken = number);
+                }
+            }
+            Vector::Borrowed(column) => take(&mut taken, last, number, column)?,
+            Vector::Owned(column) => take(&mut taken, last, number, column)?,
+        }
+        scratch.drop_vector(vector);
+    }
+    let results = branches.iter().map(|(_, result)| result).chain([otherwise]);
+    let results = results.map(|result| result.eval(over, scratch)).collect::<Result<Vec<_>, Trap>>()?;
+    let mut column = scratch.take(out);
+    fill(&mut column, &taken, &results)?;
+    results.into_iter().for_each(|result| scratch.drop_vector(result));
+    Ok(Vector::Owned(column))
+}
+
+/// Rows that have taken nothing yet and for which the condition is true take this result.
+fn take(taken: &mut [u8], last: u8, number: u8, condition: &Column) -> Result<(), Trap> {
+    let values = condition.data.bools().ok_or(Trap)?;
+    for (row, (taken, value)) in taken.iter_mut().zip(values).enumerate() {
+        if *value != 0 && *taken == last && !condition.nulls.is_null(row) {
+            *taken = number;
+        }
+    }
+    Ok(())
+}
+
+fn fill(out: &mut Column, taken: &[u8], results: &[Vector<'_>]) -> Result<(), Trap> {
+    let columns: Vec<(&Column, bool)> = results
+        .iter()
+        .map(|result| match result {
+            Vector::Borrowed(column) => (*column, false),
+            Vector::Owned(column) => (column, false),
+            Vector::Constant(column) => (column, true),
+        })
+        .collect();
+    macro_rules! fixed {
+        ($($variant:ident),*) => {
+            match &mut out.data {
+                $(ColumnData::$variant(out) => {
+                    for (row, taken) in taken.iter().enumerate() {
+                        let (column, constant) = columns[usize::from(*taken)];
+                        let ColumnData::$variant(values) = &column.data else { return Err(Trap) };
+                        out.push(values[if constant { 0 } else { row }]);
+                    }
+                })*
+                ColumnData::Bytes(out) => {
+                    for (row, taken) in taken.iter().enumerate() {
+                        let (column, constant) = columns[usize::from(*taken)];
+                        out.push(column.data.bytes().ok_or(Trap)?.get(if constant { 0 } else { row }));
+                    }
+                }
+            }
+        };
+    }
+    fixed!(Bool, I16, I32, I64, I128, F32, F64);
+    if columns.iter().any(|(column, _)| column.nulls.any()) {
+        for (row, taken) in taken.iter().enumerate() {
+            let (column, constant) = columns[usize::from(*taken)];
+            if column.nulls.is_null(if constant { 0 } else { row }) {
+                out.nulls.set(row);
+            }
+        }
+    }
+    Ok(())
+}
