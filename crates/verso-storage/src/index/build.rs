@@ -183,6 +183,10 @@ fn collect_all(
                         if collected.is_much(share) {
                             collected.tell(&job);
                             collected.spill(&shared, &files, &job)?;
+                            // Each is an open file.
+                            if collected.files.len() > 2 * most_runs {
+                                merge_runs(&shared, &files, collected, most_runs, part)?;
+                            }
                         }
                         collected.tell(&job);
                     }

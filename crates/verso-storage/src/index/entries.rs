@@ -62,6 +62,11 @@ impl Entries {
         self.bytes.capacity() + self.items.capacity() * size_of::<Item>()
     }
 
+    /// Bytes that the entries take of it.
+    pub fn used_bytes(&self) -> usize {
+        self.bytes.len() + self.items.len() * size_of::<Item>()
+    }
+
     /// Whether there may be no room for the entries of another page: places are 32 bits wide.
     pub fn is_full(&self) -> bool {
         self.bytes.len() > u32::MAX as usize - (64 << 20)

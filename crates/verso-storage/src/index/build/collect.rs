@@ -129,10 +129,11 @@ impl Collected {
         Ok(true)
     }
 
-    /// Whether a run is to be written: another one of this size would be too much for `bytes` of memory.
+    /// Whether a run is to be written: more entries might take more than `bytes` of memory.
     pub fn is_much(&self, bytes: u64) -> bool {
-        // An allocation that grows stands beside its old self for a moment.
-        !self.entries.is_empty() && (self.entries.heap_bytes() as u64 > bytes / 2 || self.entries.is_full())
+        // An allocation that grows becomes twice as large, and stands beside its old self for a moment. What it holds is kept
+        // for the next run, so what counts is what is used of it.
+        !self.entries.is_empty() && (self.entries.used_bytes() as u64 > bytes / 3 || self.entries.is_full())
     }
 
     /// Writes what there is as one run.

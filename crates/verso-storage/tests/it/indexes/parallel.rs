@@ -10,12 +10,14 @@ use super::*;
 /// Counts temporary files, up to a limit.
 struct Counted {
     used: AtomicU64,
+    /// Files that have gone.
+    files: AtomicU64,
     limit: u64,
 }
 
 impl Counted {
     fn new(limit: u64) -> Arc<Counted> {
-        Arc::new(Counted { used: AtomicU64::new(0), limit })
+        Arc::new(Counted { used: AtomicU64::new(0), files: AtomicU64::new(0), limit })
     }
 }
 
@@ -30,6 +32,7 @@ impl TemporarySpace for Counted {
 
     fn give_back(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.files.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -82,6 +85,28 @@ fn b1_workers_and_runs_in_files_make_the_index_that_one_worker_makes_in_memory()
         table.engine.housekeeping().unwrap();
     }
     drop(old);
+    table.settled();
+}
+
+/// A run is written when its share of the memory is full, not sooner because one before it was.
+#[test]
+fn b1_runs_are_as_long_as_memory_allows() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = Table::new(dir.path(), &named(20_000), true);
+    let [_, second] = specs(table.heap.object);
+    let (memory, space) = (256 * KIBIBYTE, Counted::new(u64::MAX));
+    let mut txn = table.begin();
+    txn.set_job_limits(limits(1, memory), Some(Arc::clone(&space) as Arc<dyn TemporarySpace>));
+    let mut spilled = 0;
+    let made = table.engine.create_index(&mut txn, second, &mut |_| {
+        spilled = spilled.max(table.engine.jobs()[0].spilled_bytes);
+        ControlFlow::Continue(())
+    });
+    made.unwrap();
+    let files = space.files.load(Ordering::Relaxed);
+    // Of a third of the memory about half is the entries themselves.
+    assert!(spilled > memory && files <= 1 + 8 * spilled / memory, "{files} files of {spilled} bytes");
+    txn.rollback().unwrap();
     table.settled();
 }
 
