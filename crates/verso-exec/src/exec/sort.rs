@@ -194,7 +194,7 @@ impl Rows {
             if let Some(keys) = block.columns.last_mut().and_then(|column| column.data.bytes_mut()) {
                 keys.push(self.key(&entry));
             }
-            if block.heap_bytes() >= block_bytes {
+            if block.used_bytes() >= block_bytes {
                 cx.check_cancelled()?;
                 file.append(&mut run, &block)?;
                 block.recycle(2 * block_bytes);
@@ -447,7 +447,7 @@ impl SortOperator {
         let mut left = first;
         while left > 0 && merge.next(&mut block)? {
             left -= 1;
-            if block.heap_bytes() >= block_bytes {
+            if block.used_bytes() >= block_bytes {
                 cx.check_cancelled()?;
                 merge.file.append(&mut run, &block)?;
                 block.recycle(2 * block_bytes);

@@ -64,7 +64,7 @@ impl Partitions {
                 }
                 pending.rows += count;
                 left = &left[count..];
-                if pending.heap_bytes() >= self.block_bytes {
+                if pending.used_bytes() >= self.block_bytes {
                     self.file.append(&mut self.runs[part], pending)?;
                     pending.recycle(self.block_bytes * 2);
                 }

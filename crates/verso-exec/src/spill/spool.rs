@@ -159,7 +159,7 @@ impl Spilled {
     }
 
     fn flush(&mut self, max_bytes: usize) -> Result<()> {
-        if self.pending.heap_bytes() > max_bytes {
+        if self.pending.used_bytes() > max_bytes {
             self.file.append(&mut self.run, &self.pending)?;
             self.pending.recycle(2 * max_bytes);
         }

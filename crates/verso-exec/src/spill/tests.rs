@@ -83,6 +83,24 @@ fn the_limit_of_temporary_files_is_kept() {
     assert_eq!(space.used_bytes(), 0);
 }
 
+/// A block is written when it is full, not sooner because one before it was.
+#[test]
+fn blocks_are_as_long_as_they_may_be() {
+    let (_directory, space) = space(0);
+    let (types, batch) = rows();
+    let mut partitions = Partitions::new(&space, &types, 64 << 10).expect("a file");
+    for row in (0..130).cycle().take(130 * 40) {
+        partitions.push(&batch, std::iter::once((row, 0))).expect("written");
+    }
+    let (file, runs) = partitions.finish().expect("written");
+    let (mut blocks, mut reader, mut out) = (0, RunReader::default(), Batch::of_types(&types));
+    while reader.next(&file, &runs[0], &mut out).expect("read") {
+        blocks += 1;
+    }
+    let most = 2 + 40 * batch.used_bytes() / (4 << 10);
+    assert!((2..=most).contains(&blocks), "{blocks} blocks, {most} at most");
+}
+
 #[test]
 fn partitions_hold_every_row_once_in_its_order() {
     let (_directory, space) = space(0);

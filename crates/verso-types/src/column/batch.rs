@@ -122,6 +122,11 @@ impl Batch {
         self.clear();
     }
 
+    /// Bytes that the rows take of the memory held: what decides whether a batch that is filled again and again is full.
+    pub fn used_bytes(&self) -> usize {
+        self.columns.iter().map(Column::used_bytes).sum()
+    }
+
     /// Bytes of memory held.
     pub fn heap_bytes(&self) -> usize {
         self.columns.iter().map(|column| column.heap_bytes() + size_of::<Column>()).sum()

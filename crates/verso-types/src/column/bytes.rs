@@ -143,6 +143,11 @@ impl BytesColumn {
         self.bytes.reserve(bytes);
     }
 
+    /// Bytes of the values and their ends.
+    pub fn used_bytes(&self) -> usize {
+        self.ends.len() * 4 + self.bytes.len()
+    }
+
     /// Bytes of memory held.
     pub fn heap_bytes(&self) -> usize {
         self.ends.capacity() * 4 + self.bytes.capacity()

@@ -182,6 +182,12 @@ impl ColumnData {
         each!(self, v => v[i..=i].as_bytes(), b => b.get(i))
     }
 
+    /// Bytes of the values.
+    pub fn used_bytes(&self) -> usize {
+        let width = self.physical().width().unwrap_or(1);
+        each!(self, v => v.len() * width, b => b.used_bytes())
+    }
+
     /// Bytes of memory held.
     pub fn heap_bytes(&self) -> usize {
         let width = self.physical().width().unwrap_or(1);

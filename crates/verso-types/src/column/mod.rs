@@ -203,6 +203,11 @@ impl Column {
         self.nulls.append_range(start, &other.nulls, rows);
     }
 
+    /// Bytes that the values take of it.
+    pub fn used_bytes(&self) -> usize {
+        self.data.used_bytes() + self.nulls.used_bytes()
+    }
+
     /// Bytes of memory held.
     pub fn heap_bytes(&self) -> usize {
         self.data.heap_bytes() + self.nulls.heap_bytes()

@@ -193,6 +193,11 @@ impl NullMask {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
     }
 
+    /// Bytes of the words in use.
+    pub fn used_bytes(&self) -> usize {
+        self.words.len() * 8
+    }
+
     /// Bytes of memory held.
     pub fn heap_bytes(&self) -> usize {
         self.words.capacity() * 8
