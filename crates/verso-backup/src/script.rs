@@ -12,7 +12,7 @@ use verso_session::copy::layout::Layout;
 use verso_session::copy::writer::Writer;
 use verso_storage::CommitMode;
 use verso_storage::heap::{ScanBatch, ScanSpec};
-use verso_types::{SqlType, TimeZone};
+use verso_types::{SqlType, TimeStyle};
 use versodb::Database;
 
 use crate::archive::contents::Step;
@@ -118,7 +118,7 @@ impl<W: Write> Script<W> {
         let names: Vec<&str> = own().map(|column| &*column.name).collect();
         let types: Vec<SqlType> = own().map(|column| column.ty.clone()).collect();
         let layout = Layout::of(&CopyOptions::default(), &names, false)?;
-        let time_zone = TimeZone::UTC;
+        let time_zone = TimeStyle::UTC;
         let mut writer = Writer::new(&layout, &types, &time_zone);
         let mut txn = snapshot.txn()?;
         let heap = snapshot.heap(table)?;

@@ -43,8 +43,8 @@ pub fn value_bytes(ty: &SqlType) -> f64 {
         SqlType::Numeric(Some(spec)) if spec.precision > 18 => 16.0,
         SqlType::Int8
         | SqlType::Float8
-        | SqlType::Timestamp
-        | SqlType::Timestamptz
+        | SqlType::Timestamp(_)
+        | SqlType::Timestamptz(_)
         | SqlType::Numeric(Some(_)) => 8.0,
         SqlType::Char(Some(length)) => *length as f64 + 4.0,
         SqlType::Varchar(Some(length)) => (*length as f64 / 2.0).min(32.0) + 4.0,

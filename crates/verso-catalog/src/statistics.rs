@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use verso_storage::Txn;
 use verso_types::text::{format_text, parse_text};
-use verso_types::{SqlType, TimeZone, Value};
+use verso_types::{SqlType, TimeStyle, Value};
 
 use crate::catalog::Catalog;
 use crate::definition::{Oid, TableDef};
@@ -72,7 +72,7 @@ impl ColumnStatistics {
         let mut text = String::new();
         let mut put = |out: &mut Vec<u8>, value: &Value| {
             text.clear();
-            format_text(value, ty, &TimeZone::UTC, &mut text);
+            format_text(value, ty, &TimeStyle::UTC, &mut text);
             out.extend((text.len() as u32).to_le_bytes());
             out.extend(text.as_bytes());
         };
@@ -123,7 +123,7 @@ fn value(rest: &mut &[u8], ty: &SqlType) -> Option<Value> {
     let length = count(rest)?;
     let (bytes, left) = rest.split_at_checked(length)?;
     *rest = left;
-    parse_text(ty, std::str::from_utf8(bytes).ok()?, &TimeZone::UTC).ok()
+    parse_text(ty, std::str::from_utf8(bytes).ok()?, &TimeStyle::UTC).ok()
 }
 
 /// The rows of `pg_statistic` about one table.

@@ -176,7 +176,7 @@ impl SystemView {
                 ("isolation", Text),
                 ("savepoints", Bool),
                 ("read_only", Bool),
-                ("started", Timestamptz),
+                ("started", Timestamptz(None)),
                 ("snapshot", Int8),
                 ("undo_bitmap_bytes", Int8),
                 ("undo_image_bytes", Int8),
@@ -188,8 +188,8 @@ impl SystemView {
                 ("kind", Text),
                 ("state", Text),
                 ("xid", Int8),
-                ("connected", Timestamptz),
-                ("statement_started", Timestamptz),
+                ("connected", Timestamptz(None)),
+                ("statement_started", Timestamptz(None)),
                 ("statement", Text),
             ],
             SystemView::SessionStats => &[
@@ -214,7 +214,7 @@ impl SystemView {
                 ("bytes", Int8),
             ],
             SystemView::SweepHistory => &[
-                ("started", Timestamptz),
+                ("started", Timestamptz(None)),
                 ("seconds", Float8),
                 ("workers", Int4),
                 ("table_name", Text),

@@ -14,7 +14,7 @@ use verso_exec::functions::{
 use verso_exec::plan::{AggregateCall, CastKind, ExprKind, Plan, Statement, TypedExpr};
 use verso_exec::{ExecContext, ExecError, Sink, execute};
 use verso_storage::ObjectId;
-use verso_types::{Batch, Decimal, NumericSpec, SqlType, TimeZone, Value};
+use verso_types::{Batch, Decimal, NumericSpec, SqlType, TimeStyle, Value};
 
 mod session;
 
@@ -35,7 +35,7 @@ fn operator(symbol: &str, name: &str) -> &'static BuiltinFunction {
 
 fn main() {
     let env = Env::real();
-    let session = session::Session { zone: TimeZone::UTC };
+    let session = session::Session { zone: TimeStyle::UTC };
     let money = SqlType::Numeric(NumericSpec::new(18, 2));
     let name = SqlType::Varchar(Some(120));
     let types = [money.clone(), SqlType::Float8, name.clone()];
@@ -58,8 +58,8 @@ fn main() {
     let text = call(operator("||", "textcat"), vec![column(2), digit], SqlType::Text);
     let text = cast(text, name, CastKind::Assignment);
     let now = cast(
-        call(candidates("now")[0], vec![], SqlType::Timestamptz),
-        SqlType::Timestamp,
+        call(candidates("now")[0], vec![], SqlType::Timestamptz(_)),
+        SqlType::Timestamp(_),
         CastKind::Assignment,
     );
     let all = vec![id.clone(), qrt.clone(), text.clone(), now.clone()];

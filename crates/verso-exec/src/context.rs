@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef, TriggerDef};
-use verso_types::{SqlType, TimeZone, Value};
+use verso_types::{SqlType, TimeStyle, Value};
 
 pub use verso_storage::AdvisoryKey;
 
@@ -16,7 +16,7 @@ use crate::plan::{CommitWrite, PlFunction, Plan, RaiseLevel, RowRules, Statement
 #[derive(Clone, Copy)]
 pub struct Services<'a> {
     /// The session's time zone.
-    pub time_zone: &'a TimeZone,
+    pub time_zone: &'a TimeStyle,
     /// How much memory a statement may hold, and where rows go beyond.
     pub memory: Memory<'a>,
     /// Now, and when statement and transaction began.

@@ -12,7 +12,7 @@ use verso_env::sync::Mutex;
 use verso_catalog::{ColumnDef, ConstraintDef, IndexDef, Oid, SequenceDef, TableDef, TriggerDef};
 use verso_storage::index::KeyRange;
 use verso_storage::{ObjectId, RecordId, RecordLockMode, StorageError, WaitPolicy};
-use verso_types::{Batch, SqlType, TimeZone, Value};
+use verso_types::{Batch, SqlType, TimeStyle, Value};
 
 use crate::context::CatalogFunctions;
 use crate::context::{
@@ -35,7 +35,7 @@ pub(crate) const NOW: i64 = 762_525_045_678_901;
 
 /// A session of fixed time and seeded randomness.
 pub(crate) struct TestSession {
-    pub zone: TimeZone,
+    pub zone: TimeStyle,
     pub random: Cell<u64>,
     pub sequence: Cell<i64>,
     pub notices: RefCell<Vec<Notice>>,
@@ -51,7 +51,7 @@ pub(crate) struct TestSession {
 impl Default for TestSession {
     fn default() -> Self {
         Self {
-            zone: TimeZone::UTC,
+            zone: TimeStyle::UTC,
             random: Cell::new(0x9e37_79b9_7f4a_7c15),
             sequence: Cell::new(0),
             notices: RefCell::default(),

@@ -81,7 +81,14 @@ SELECT pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema
        CASE WHEN a.atttypid IN (20, 21, 23, 700, 701) THEN 2 WHEN a.atttypid = 1700 THEN 10 END AS numeric_precision_radix,
        CASE WHEN a.atttypid IN (20, 21, 23) THEN 0
             WHEN a.atttypid = 1700 AND a.atttypmod <> -1 THEN (a.atttypmod - 4) % 65536 END AS numeric_scale,
-       CASE WHEN a.atttypid = 1082 THEN 0 WHEN a.atttypid IN (1083, 1114, 1184, 1266, 1186) THEN 6 END AS datetime_precision,
+       CASE WHEN a.atttypid = 1082 THEN 0
+            WHEN a.atttypid IN (1083, 1114, 1184, 1266) THEN CASE WHEN a.atttypmod < 0 THEN 6 ELSE a.atttypmod END
+            WHEN a.atttypid = 1186
+            THEN CASE WHEN a.atttypmod < 0 OR a.atttypmod % 65536 = 65535 THEN 6 ELSE a.atttypmod % 65536 END
+            END AS datetime_precision,
+       CASE WHEN a.atttypid = 1186 AND a.atttypmod >= 0 AND a.atttypmod / 65536 <> 32767
+            THEN pg_catalog.upper(pg_catalog.substr(pg_catalog.format_type(a.atttypid, a.atttypmod), 10))
+            END AS interval_type,
        pg_catalog.current_database() AS udt_catalog, nt.nspname AS udt_schema, t.typname AS udt_name,
        a.attnum::text AS dtd_identifier, 'NO' AS is_self_referencing,
        CASE WHEN a.attidentity IN ('a', 'd') THEN 'YES' ELSE 'NO' END AS is_identity,

@@ -6,7 +6,7 @@
 
 use verso_env::stack;
 use verso_exec::plan::{CastKind, ExprKind, TypedExpr};
-use verso_types::{SqlType, TimeZone, Value, format_text};
+use verso_types::{SqlType, TimeStyle, Value, format_text};
 
 pub use verso_exec::functions::quote_ident as identifier;
 
@@ -193,7 +193,7 @@ impl Deparse<'_> {
 /// A value as its type writes it.
 fn shown(value: &Value, ty: &SqlType) -> String {
     let mut out = String::new();
-    format_text(value, ty, &TimeZone::UTC, &mut out);
+    format_text(value, ty, &TimeStyle::UTC, &mut out);
     out
 }
 

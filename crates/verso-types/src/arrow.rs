@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use crate::TimeStyle;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type,
     Int64Type, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
@@ -24,7 +25,6 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, IntervalMonthDayNano, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
-use jiff::tz::TimeZone;
 
 use crate::column::{Batch, BytesColumn, Column, ColumnData, NullMask};
 use crate::datetime::{UNIX_EPOCH_DAYS, UNIX_EPOCH_MICROS};
@@ -46,10 +46,10 @@ pub fn arrow_type(ty: &SqlType) -> DataType {
         SqlType::Numeric(Some(spec)) => DataType::Decimal128(spec.precision, spec.scale.cast_signed()),
         SqlType::Bytea => DataType::Binary,
         SqlType::Date => DataType::Date32,
-        SqlType::Time => DataType::Time64(TimeUnit::Microsecond),
-        SqlType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
-        SqlType::Timestamptz => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-        SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+        SqlType::Time(_) => DataType::Time64(TimeUnit::Microsecond),
+        SqlType::Timestamp(_) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        SqlType::Timestamptz(_) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        SqlType::Interval(_) => DataType::Interval(IntervalUnit::MonthDayNano),
         SqlType::Uuid => DataType::FixedSizeBinary(16),
         SqlType::Array(element) => DataType::List(list_field(element)),
         SqlType::System(system) if system.is_four_bytes() => DataType::UInt32,
@@ -188,12 +188,12 @@ impl Column {
             (ColumnData::I64(v), SqlType::System(system)) if system.is_four_bytes() => {
                 primitive::<UInt32Type>(v.into_iter().map(|v| v as u32).collect(), valid)
             }
-            (ColumnData::I64(v), SqlType::Time) => primitive::<Time64MicrosecondType>(v, valid),
-            (ColumnData::I64(v), SqlType::Timestamp) => timestamps(v, valid, None),
-            (ColumnData::I64(v), SqlType::Timestamptz) => timestamps(v, valid, Some("UTC")),
+            (ColumnData::I64(v), SqlType::Time(_)) => primitive::<Time64MicrosecondType>(v, valid),
+            (ColumnData::I64(v), SqlType::Timestamp(_)) => timestamps(v, valid, None),
+            (ColumnData::I64(v), SqlType::Timestamptz(_)) => timestamps(v, valid, Some("UTC")),
             (ColumnData::I64(v), _) => primitive::<Int64Type>(v, valid),
             (ColumnData::I128(v), SqlType::Numeric(Some(spec))) => decimals(v, *spec, valid),
-            (ColumnData::I128(v), SqlType::Interval) => intervals(&v, &self.nulls, valid)?,
+            (ColumnData::I128(v), SqlType::Interval(_)) => intervals(&v, &self.nulls, valid)?,
             (ColumnData::I128(v), _) => {
                 let bytes: Vec<u8> = v.iter().flat_map(|v| v.to_be_bytes()).collect();
                 Arc::new(FixedSizeBinaryArray::new(16, Buffer::from_vec(bytes), valid))
@@ -221,7 +221,7 @@ impl Column {
         let (mut texts, mut text) = (BytesColumn::default(), String::new());
         for i in 0..self.len() {
             text.clear();
-            format_text(&self.value(i, ty), ty, &TimeZone::UTC, &mut text);
+            format_text(&self.value(i, ty), ty, &TimeStyle::UTC, &mut text);
             texts.push(text.as_bytes());
         }
         strings(texts, valid)
@@ -290,9 +290,9 @@ mod tests {
             (SqlType::Numeric(None), number, "-1.50"),
             (SqlType::Text, Value::text("ä"), "ä"),
             (SqlType::Date, Value::Date(0), "2000-01-01"),
-            (SqlType::Time, Value::Time(1), "00:00:00.000001"),
-            (SqlType::Timestamp, Value::Timestamp(0), "2000-01-01T00:00:00"),
-            (SqlType::Timestamptz, Value::Timestamptz(0), "2000-01-01T00:00:00"),
+            (SqlType::Time(None), Value::Time(1), "00:00:00.000001"),
+            (SqlType::Timestamp(None), Value::Timestamp(0), "2000-01-01T00:00:00"),
+            (SqlType::Timestamptz(None), Value::Timestamptz(0), "2000-01-01T00:00:00"),
         ] {
             let array = column(&ty, &[Value::Null, value]).into_arrow(&ty).expect("an array");
             assert_eq!((array.data_type(), array.len()), (&arrow_type(&ty), 2), "{ty}");
@@ -313,12 +313,14 @@ mod tests {
         );
 
         let span = Interval { months: 1, days: -2, micros: 3 };
-        let array = column(&SqlType::Interval, &[Value::Interval(span)]).into_arrow(&SqlType::Interval);
+        let array =
+            column(&SqlType::Interval(None), &[Value::Interval(span)]).into_arrow(&SqlType::Interval(None));
         let array = array.expect("an array");
         let value = array.as_primitive::<arrow_array::types::IntervalMonthDayNanoType>().value(0);
         assert_eq!(value, IntervalMonthDayNano::new(1, -2, 3000));
         let long = Interval { micros: i64::MAX, ..span };
-        let error = column(&SqlType::Interval, &[Value::Interval(long)]).into_arrow(&SqlType::Interval);
+        let error =
+            column(&SqlType::Interval(None), &[Value::Interval(long)]).into_arrow(&SqlType::Interval(None));
         assert_eq!(error.map_err(|error| error.sqlstate).err(), Some("22015"));
 
         let array =

@@ -1,11 +1,14 @@
 //! Casts between types: which there are (PostgreSQL's `pg_cast` and its casts through text), and what they do.
 
-use jiff::tz::TimeZone;
+use std::sync::Arc;
+
+use crate::TimeStyle;
 
 use crate::datetime;
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
 use crate::json::{self, JsonRef, Jsonb};
+use crate::number::Number;
 use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
 use crate::text::{format_text, parse_text};
@@ -45,10 +48,11 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
         (T::Bool, T::Int4) | (T::Int4, T::Bool) => Explicit,
         (T::System(_), _) | (_, T::System(_)) => return system_cast_kind(from, to),
         // dates and times
-        (T::Date, T::Timestamp | T::Timestamptz) | (T::Timestamp, T::Timestamptz) => Implicit,
-        (T::Time, T::Interval) => Implicit,
-        (T::Timestamp, T::Date | T::Time) | (T::Timestamptz, T::Date | T::Time | T::Timestamp) => Assignment,
-        (T::Interval, T::Time) => Assignment,
+        (T::Date, T::Timestamp(_) | T::Timestamptz(_)) | (T::Timestamp(_), T::Timestamptz(_)) => Implicit,
+        (T::Time(_), T::Interval(_)) => Implicit,
+        (T::Timestamp(_), T::Date | T::Time(_))
+        | (T::Timestamptz(_), T::Date | T::Time(_) | T::Timestamp(_)) => Assignment,
+        (T::Interval(_), T::Time(_)) => Assignment,
         // the character types among themselves
         (T::Name, T::Varchar(_) | T::Char(_)) => Assignment,
         (from, to) if from.is_text() && to.is_text() => Implicit,
@@ -107,7 +111,7 @@ pub fn cast(
     from: &SqlType,
     to: &SqlType,
     kind: CastKind,
-    tz: &TimeZone,
+    tz: &TimeStyle,
 ) -> Result<Value, TypeError> {
     if value.is_null() {
         return Ok(Value::Null);
@@ -115,6 +119,24 @@ pub fn cast(
     if cast_kind(from, to).is_none() {
         return Err(no_cast(from, to));
     }
+    let whole = cast_whole(value, from, to, kind, tz)?;
+    Ok(match to {
+        SqlType::Time(Some(_))
+        | SqlType::Timestamp(Some(_))
+        | SqlType::Timestamptz(Some(_))
+        | SqlType::Interval(Some(_)) => limit_time(whole, to),
+        _ => whole,
+    })
+}
+
+/// As [`cast`], a value that is not NULL; times with all their digits.
+fn cast_whole(
+    value: &Value,
+    from: &SqlType,
+    to: &SqlType,
+    kind: CastKind,
+    tz: &TimeStyle,
+) -> Result<Value, TypeError> {
     match (value, to) {
         (Value::Text(text), SqlType::Int4) if *from == SqlType::System(SystemType::Char) => {
             Ok(Value::Int4(text.bytes().next().map_or(0, |byte| i32::from(byte.cast_signed()))))
@@ -144,6 +166,7 @@ pub fn cast(
             cast_integer(value.as_i64().expect("an integer"), to).unwrap_or_else(|| Err(no_cast(from, to)))
         }
         (Value::Numeric(v), _) => cast_numeric(*v, to).unwrap_or_else(|| Err(no_cast(from, to))),
+        (Value::Big(v), _) => cast_big(v, to).unwrap_or_else(|| Err(no_cast(from, to))),
         (Value::Float8(v), _) => cast_float(*v, None, to).unwrap_or_else(|| Err(no_cast(from, to))),
         (Value::Float4(v), _) => {
             cast_float((*v).into(), Some(*v), to).unwrap_or_else(|| Err(no_cast(from, to)))
@@ -231,6 +254,31 @@ pub fn limit_text<'a>(text: &'a str, ty: &SqlType, cut: bool) -> Result<&'a str,
     Ok(trim_char(limited, ty))
 }
 
+/// A time as a value of a type with modifiers: rounded to its digits, an interval without the fields that it has not.
+pub fn limit_time(value: Value, ty: &SqlType) -> Value {
+    let rounded = |micros: i64, digits: u8| {
+        // as in PostgreSQL, away from zero at the half
+        let unit = 10i64.pow(6u32.saturating_sub(digits.into()));
+        let half = if micros < 0 { -(unit / 2) } else { unit / 2 };
+        micros.checked_add(half).map_or(micros, |micros| micros / unit * unit)
+    };
+    let finite = |micros: i64, digits: u8| match micros {
+        i64::MIN | i64::MAX => micros,
+        _ => rounded(micros, digits),
+    };
+    match (value, ty) {
+        (Value::Time(v), SqlType::Time(Some(digits))) => Value::Time(rounded(v, *digits)),
+        (Value::Timestamp(v), SqlType::Timestamp(Some(digits))) => Value::Timestamp(finite(v, *digits)),
+        (Value::Timestamptz(v), SqlType::Timestamptz(Some(digits))) => Value::Timestamptz(finite(v, *digits)),
+        (Value::Interval(v), SqlType::Interval(Some(spec))) => {
+            let mut kept = datetime::cut_interval(v, *spec);
+            kept.micros = rounded(kept.micros, spec.digits());
+            Value::Interval(kept)
+        }
+        (value, _) => value,
+    }
+}
+
 /// Trailing blanks of char(n) mean nothing and are not stored.
 fn trim_char<'a>(text: &'a str, ty: &SqlType) -> &'a str {
     if matches!(ty, SqlType::Char(_)) { text.trim_end_matches(' ') } else { text }
@@ -274,9 +322,45 @@ fn cast_numeric(v: Decimal, to: &SqlType) -> Option<Result<Value, TypeError>> {
     })
 }
 
+/// A numeric of many digits to numbers.
+fn cast_big(v: &Arc<Number>, to: &SqlType) -> Option<Result<Value, TypeError>> {
+    let special = |name: &str| match **v {
+        Number::Finite { .. } => None,
+        Number::NaN => Some(format!("cannot convert NaN to {name}")),
+        _ => Some(format!("cannot convert infinity to {name}")),
+    };
+    let double = |single: bool| {
+        let number = v.to_f64();
+        let number = if single { f64::from(number as f32) } else { number };
+        match **v {
+            Number::Finite { .. } if number.is_infinite() => {
+                let name = if single { "real" } else { "double precision" };
+                let text = format!("\"{v}\" is out of range for type {name}");
+                Err(TypeError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, text))
+            }
+            _ => Ok(number),
+        }
+    };
+    Some(match to {
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => {
+            if let Some(text) = special(to.base_name()) {
+                return Some(Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)));
+            }
+            match v.to_i64() {
+                Some(integer) => cast_integer(integer, to)?,
+                None => Err(TypeError::out_of_range(to.base_name())),
+            }
+        }
+        SqlType::Float4 => double(true).map(|number| Value::Float4(number as f32)),
+        SqlType::Float8 => double(false).map(Value::Float8),
+        SqlType::Numeric(None) => Ok(Value::Big(Arc::clone(v))),
+        SqlType::Numeric(Some(spec)) => v.constrain(*spec).map(Value::Numeric),
+        _ => return None,
+    })
+}
+
 /// Floats to numbers; integers round half to even. `single` is the value where it came as a single.
 fn cast_float(v: f64, single: Option<f32>, to: &SqlType) -> Option<Result<Value, TypeError>> {
-    let decimal = || single.map_or_else(|| Decimal::from_f64(v), Decimal::from_f32);
     Some(match to {
         SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => {
             let rounded = v.round_ties_even();
@@ -288,8 +372,10 @@ fn cast_float(v: f64, single: Option<f32>, to: &SqlType) -> Option<Result<Value,
         }
         SqlType::Float4 => f64_to_f32(v).map(Value::Float4),
         SqlType::Float8 => Ok(Value::Float8(v)),
-        SqlType::Numeric(None) => decimal().map(Value::Numeric),
-        SqlType::Numeric(Some(spec)) => decimal().and_then(|v| v.constrain(*spec)).map(Value::Numeric),
+        SqlType::Numeric(None) => Number::value_of_float(v, single.is_some()),
+        SqlType::Numeric(Some(spec)) => Number::value_of_float(v, single.is_some())
+            .and_then(|value| Number::of(&value).ok_or_else(TypeError::numeric_overflow)?.constrain(*spec))
+            .map(Value::Numeric),
         _ => return None,
     })
 }
@@ -308,28 +394,30 @@ pub fn f64_to_f32(v: f64) -> Result<f32, TypeError> {
 }
 
 /// Dates, times and intervals; `None` where there is no cast.
-fn cast_time(value: &Value, to: &SqlType, tz: &TimeZone) -> Option<Result<Value, TypeError>> {
+fn cast_time(value: &Value, to: &SqlType, tz: &TimeStyle) -> Option<Result<Value, TypeError>> {
     let time_of = |micros: i64| match micros {
         i64::MIN | i64::MAX => Value::Null, // an infinity has no time of day
         _ => Value::Time(datetime::split_timestamp(micros).1),
     };
     Some(match (value, to) {
-        (Value::Date(v), SqlType::Timestamp) => datetime::date_to_timestamp(*v).map(Value::Timestamp),
-        (Value::Date(v), SqlType::Timestamptz) => {
+        (Value::Date(v), SqlType::Timestamp(_)) => datetime::date_to_timestamp(*v).map(Value::Timestamp),
+        (Value::Date(v), SqlType::Timestamptz(_)) => {
             datetime::date_to_timestamp(*v).and_then(|v| datetime::to_utc(v, tz)).map(Value::Timestamptz)
         }
         (Value::Timestamp(v), SqlType::Date) => Ok(Value::Date(datetime::timestamp_to_date(*v))),
-        (Value::Timestamp(v), SqlType::Time) => Ok(time_of(*v)),
-        (Value::Timestamp(v), SqlType::Timestamptz) => datetime::to_utc(*v, tz).map(Value::Timestamptz),
+        (Value::Timestamp(v), SqlType::Time(_)) => Ok(time_of(*v)),
+        (Value::Timestamp(v), SqlType::Timestamptz(_)) => datetime::to_utc(*v, tz).map(Value::Timestamptz),
         (Value::Timestamptz(v), SqlType::Date) => {
             Ok(Value::Date(datetime::timestamp_to_date(datetime::to_local(*v, tz))))
         }
-        (Value::Timestamptz(v), SqlType::Time) => Ok(time_of(datetime::to_local(*v, tz))),
-        (Value::Timestamptz(v), SqlType::Timestamp) => Ok(Value::Timestamp(datetime::to_local(*v, tz))),
-        (Value::Time(v), SqlType::Interval) => {
+        (Value::Timestamptz(v), SqlType::Time(_)) => Ok(time_of(datetime::to_local(*v, tz))),
+        (Value::Timestamptz(v), SqlType::Timestamp(_)) => Ok(Value::Timestamp(datetime::to_local(*v, tz))),
+        (Value::Time(v), SqlType::Interval(_)) => {
             Ok(Value::Interval(Interval { micros: *v, ..Interval::default() }))
         }
-        (Value::Interval(v), SqlType::Time) => Ok(Value::Time(v.micros.rem_euclid(datetime::MICROS_PER_DAY))),
+        (Value::Interval(v), SqlType::Time(_)) => {
+            Ok(Value::Time(v.micros.rem_euclid(datetime::MICROS_PER_DAY)))
+        }
         _ => return None,
     })
 }
@@ -374,10 +462,10 @@ mod tests {
             SqlType::Name,
             SqlType::Bytea,
             SqlType::Date,
-            SqlType::Time,
-            SqlType::Timestamp,
-            SqlType::Timestamptz,
-            SqlType::Interval,
+            SqlType::Time(None),
+            SqlType::Timestamp(None),
+            SqlType::Timestamptz(None),
+            SqlType::Interval(None),
             SqlType::Uuid,
             SqlType::Oid,
         ];
@@ -398,7 +486,7 @@ mod tests {
 
     #[test]
     fn a_cast_that_has_no_kind_is_refused_and_others_work() {
-        let tz = TimeZone::UTC;
+        let tz = TimeStyle::UTC;
         let samples = [
             "boolean",
             "smallint",
@@ -421,9 +509,11 @@ mod tests {
             "text[]",
         ];
         let value = |ty: &SqlType| match ty {
-            SqlType::Date | SqlType::Timestamp | SqlType::Timestamptz => parse_text(ty, "2021-03-04", &tz),
+            SqlType::Date | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => {
+                parse_text(ty, "2021-03-04", &tz)
+            }
             SqlType::Uuid => parse_text(ty, &"0".repeat(32), &tz),
-            SqlType::Time => parse_text(ty, "01:00", &tz),
+            SqlType::Time(_) => parse_text(ty, "01:00", &tz),
             SqlType::Array(_) => parse_text(ty, "{1}", &tz),
             _ => parse_text(ty, "1", &tz),
         };
@@ -439,7 +529,7 @@ mod tests {
     fn an_assignment_refuses_what_an_explicit_cast_cuts() {
         let to = SqlType::Varchar(Some(3));
         let assign =
-            |text: &str| cast(&Value::text(text), &SqlType::Text, &to, CastKind::Assignment, &TimeZone::UTC);
+            |text: &str| cast(&Value::text(text), &SqlType::Text, &to, CastKind::Assignment, &TimeStyle::UTC);
         assert_eq!(assign("äöü"), Ok(Value::text("äöü")));
         assert_eq!(assign("abc  "), Ok(Value::text("abc")));
         let error = assign("abcd").expect_err("too long");
@@ -447,7 +537,7 @@ mod tests {
             (error.sqlstate, error.message.as_str()),
             ("22001", "value too long for type character varying(3)")
         );
-        let explicit = cast(&Value::text("abcd"), &SqlType::Text, &to, CastKind::Explicit, &TimeZone::UTC);
+        let explicit = cast(&Value::text("abcd"), &SqlType::Text, &to, CastKind::Explicit, &TimeStyle::UTC);
         assert_eq!(explicit, Ok(Value::text("abc")));
     }
 }

@@ -25,6 +25,7 @@ use crate::column::Column;
 use crate::decimal::Decimal;
 use crate::error::TypeError;
 use crate::json;
+use crate::number::Number;
 use crate::sqltype::{Physical, SqlType};
 use crate::value::{Interval, Value};
 
@@ -95,7 +96,7 @@ impl KeyType {
     pub fn of(ty: &SqlType) -> Option<KeyType> {
         Some(match ty {
             SqlType::Uuid => KeyType::Uuid,
-            SqlType::Interval => KeyType::Interval,
+            SqlType::Interval(_) => KeyType::Interval,
             SqlType::Numeric(None) => KeyType::Decimal,
             SqlType::Char(_) => KeyType::PaddedBytes,
             SqlType::Jsonb => KeyType::Jsonb,
@@ -216,7 +217,10 @@ impl KeyOrder {
                 let length = raw.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
                 encode_bytes(&raw[..length], out);
             }
-            KeyType::Decimal => encode_decimal(&Decimal::from_bytes(raw)?, out),
+            KeyType::Decimal => match Number::value_from_bytes(raw)? {
+                Value::Numeric(number) => encode_decimal(&number, out),
+                other => encode_big(&Number::of(&other).ok_or_else(corrupt)?, out),
+            },
             KeyType::Jsonb => json::encode_key(json::JsonRef::read(raw), out),
         }
         if self.descending {
@@ -247,6 +251,9 @@ impl KeyOrder {
                 let SqlType::Numeric(Some(spec)) = ty else { return Err(mismatch()) };
                 let number = match value {
                     Value::Numeric(number) => *number,
+                    Value::Big(number) => {
+                        number.normalize().to_decimal().ok_or_else(TypeError::numeric_overflow)?
+                    }
                     other => Decimal::from(other.as_i64().ok_or_else(mismatch)?),
                 };
                 let scaled = number.rescale(spec.scale)?;
@@ -346,6 +353,38 @@ pub(crate) fn encode_bytes(mut raw: &[u8], out: &mut Vec<u8>) {
     }
     out.extend_from_slice(raw);
     out.extend_from_slice(&[0, 0]);
+}
+
+/// As [`encode_decimal`]; what has more digits in front of the point than fit its exponent stands behind a byte of its
+/// own, as do NaN and the infinities.
+fn encode_big(number: &Number, out: &mut Vec<u8>) {
+    let Some((negative, exponent, mut digits)) = number.key_parts() else {
+        out.extend_from_slice(match number {
+            Number::NegativeInfinity => &[0, 0],
+            Number::Infinity => &[4, 1],
+            Number::NaN => &[4, 2],
+            Number::Finite { .. } => &[2],
+        });
+        return;
+    };
+    let narrow = i16::try_from(exponent).ok();
+    out.extend_from_slice(match (narrow.is_some(), negative) {
+        (true, true) => &[1],
+        (true, false) => &[3],
+        (false, true) => &[0, 1],
+        (false, false) => &[4, 0],
+    });
+    let start = out.len();
+    match narrow {
+        Some(narrow) => out.extend_from_slice(&(narrow.cast_unsigned() ^ 1 << 15).to_be_bytes()),
+        None => out.extend_from_slice(&exponent.to_be_bytes()),
+    }
+    digits.resize(digits.len().next_multiple_of(2), 0);
+    out.extend(digits.chunks_exact(2).map(|pair| pair[0] * 10 + pair[1] + 1));
+    out.push(0);
+    if negative {
+        out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
 }
 
 pub(crate) fn encode_decimal(number: &Decimal, out: &mut Vec<u8>) {

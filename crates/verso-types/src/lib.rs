@@ -6,6 +6,8 @@
 //! | [`value`] | one SQL value, SQL order, equality and hash |
 //! | [`mod@array`] | arrays: their elements, dimensions and bounds |
 //! | [`decimal`] | exact decimal numbers of up to 38 digits, PostgreSQL's result scales |
+//! | [`time_style`] | a session's zone, DateStyle, IntervalStyle and clock |
+//! | [`number`] | numbers beyond those: any number of digits, NaN, infinities |
 //! | [`datetime`] | calendar, time zones, text and arithmetic of dates, times and intervals |
 //! | [`text`] | values from and to text, PostgreSQL's input and output syntax |
 //! | [`cast`](mod@cast) | which casts there are and what they do |
@@ -37,11 +39,13 @@ pub mod json;
 pub mod key;
 pub mod keyword;
 pub mod names;
+pub mod number;
 pub mod row;
 pub mod sqlstate;
 pub mod sqltype;
 pub mod system_type;
 pub mod text;
+pub mod time_style;
 pub mod value;
 pub mod wire;
 
@@ -53,13 +57,14 @@ pub use decimal::Decimal;
 pub use definition::{Identity, ReferentialAction};
 pub use enum_type::{EnumLabel, EnumType, NewPlace};
 pub use error::TypeError;
-/// The session's time zone, as `SET TimeZone` chose it.
 pub use jiff::tz::TimeZone;
 pub use json::Jsonb;
 pub use key::{KeyOrder, KeyType};
+pub use number::Number;
 pub use row::{decode_row, encode_row};
-pub use sqltype::{NamedType, NumericSpec, Physical, RowType, SqlType};
+pub use sqltype::{IntervalSpec, NamedType, NumericSpec, Physical, RowType, SqlType};
 pub use system_type::SystemType;
 pub use text::{format_text, parse_text};
+pub use time_style::{DateOrder, DateStyle, IntervalStyle, TimeStyle};
 pub use value::{Interval, Value, cmp_sql, eq_sql, hash_sql};
 pub use wire::{format_binary, parse_binary};

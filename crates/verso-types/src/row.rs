@@ -22,6 +22,7 @@ use crate::array::{Array, DIMENSIONS_MAX, Dimension};
 use crate::decimal::Decimal;
 use crate::error::TypeError;
 use crate::json::Jsonb;
+use crate::number::Number;
 use crate::value::{Interval, Value};
 
 const MAX_DEPTH: u32 = 64;
@@ -68,6 +69,11 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
         Value::Text(v) => put_bytes(10, v.as_bytes(), out),
         Value::Bytes(v) => put_bytes(15, v, out),
         Value::Jsonb(v) => put_bytes(21, v.bytes(), out),
+        Value::Big(v) => {
+            let mut bytes = Vec::new();
+            v.to_bytes(&mut bytes);
+            put_bytes(22, &bytes, out);
+        }
         Value::Interval(v) => put_tagged(16, &v.pack().to_le_bytes(), out),
         Value::Uuid(v) => put_tagged(17, &v.to_le_bytes(), out),
         Value::Array(v) => {
@@ -194,6 +200,7 @@ impl<'a> Reader<'a> {
                     std::str::from_utf8(self.bytes()?).map_err(|_| TypeError::corrupt("text in a row"))?;
                 Value::Text(text.into())
             }
+            22 => Number::value_from_bytes(self.bytes()?)?,
             11 => Value::Date(self.narrow()?),
             12 => Value::Time(self.number()?),
             13 => Value::Timestamp(self.number()?),

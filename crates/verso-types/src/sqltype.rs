@@ -50,6 +50,79 @@ impl NumericSpec {
     }
 }
 
+/// Which fields an interval keeps, and how many digits of its seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IntervalSpec {
+    /// The bits of the fields as PostgreSQL numbers them, [`IntervalSpec::ALL`] without.
+    pub range: u16,
+    /// Digits behind the point, [`IntervalSpec::FULL`] without.
+    pub precision: u16,
+}
+
+impl IntervalSpec {
+    /// `INTERVAL_FULL_RANGE`.
+    pub const ALL: u16 = 0x7fff;
+    /// `INTERVAL_FULL_PRECISION`.
+    pub const FULL: u16 = 0xffff;
+    /// The fields, the largest first, each with its bit.
+    const FIELDS: [(&str, u16); 6] = [
+        ("year", 1 << 2),
+        ("month", 1 << 1),
+        ("day", 1 << 3),
+        ("hour", 1 << 10),
+        ("minute", 1 << 11),
+        ("second", 1 << 12),
+    ];
+
+    /// The fields from the one number `first` to the one number `last` (0 is the year, 5 the second), all of them
+    /// without; so many digits of a second.
+    pub fn new(fields: Option<(usize, usize)>, precision: Option<u8>) -> Option<IntervalSpec> {
+        let range = match fields {
+            None => Self::ALL,
+            Some((first, last)) => Self::FIELDS.get(first..=last)?.iter().map(|(_, bit)| bit).sum(),
+        };
+        let precision = precision.map_or(Self::FULL, |digits| digits.min(6).into());
+        (range != Self::ALL || precision != Self::FULL).then_some(IntervalSpec { range, precision })
+    }
+
+    /// The numbers of the first and the last field; `None` where all are kept.
+    pub fn fields(self) -> Option<(usize, usize)> {
+        let has = |(_, bit): &(&str, u16)| self.range & bit != 0;
+        match self.range {
+            Self::ALL => None,
+            _ => Some((Self::FIELDS.iter().position(has)?, Self::FIELDS.iter().rposition(has)?)),
+        }
+    }
+
+    /// Digits of a second.
+    pub fn digits(self) -> u8 {
+        u8::try_from(self.precision).unwrap_or(6).min(6)
+    }
+
+    fn typmod(self) -> i32 {
+        i32::from(self.range) << 16 | i32::from(self.precision)
+    }
+
+    fn of_typmod(typmod: i32) -> Option<IntervalSpec> {
+        let typmod = u32::try_from(typmod).ok()?;
+        let spec = IntervalSpec { range: (typmod >> 16) as u16, precision: typmod as u16 };
+        (spec.range != Self::ALL || spec.precision != Self::FULL).then_some(spec)
+    }
+
+    /// `day to second(3)`, as `information_schema` calls it too; without fields `(3)`.
+    pub fn name(self) -> String {
+        let mut name = match self.fields() {
+            None => String::new(),
+            Some((first, last)) if first == last => Self::FIELDS[first].0.to_string(),
+            Some((first, last)) => format!("{} to {}", Self::FIELDS[first].0, Self::FIELDS[last].0),
+        };
+        if self.precision != Self::FULL {
+            name += &format!("({})", self.precision);
+        }
+        name
+    }
+}
+
 /// The columns of a row.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct RowType {
@@ -119,14 +192,14 @@ pub enum SqlType {
     Bytea,
     /// `date`
     Date,
-    /// `time without time zone`
-    Time,
+    /// `time without time zone`, with so many digits of a second (6 without)
+    Time(Option<u8>),
     /// `timestamp without time zone`
-    Timestamp,
+    Timestamp(Option<u8>),
     /// `timestamp with time zone`
-    Timestamptz,
-    /// `interval`
-    Interval,
+    Timestamptz(Option<u8>),
+    /// `interval`, `interval day to second(3)`
+    Interval(Option<IntervalSpec>),
     /// `uuid`
     Uuid,
     /// `oid`
@@ -214,11 +287,11 @@ impl SqlType {
             SqlType::Int2 => Physical::I16,
             SqlType::Int4 | SqlType::Date => Physical::I32,
             SqlType::Int8 | SqlType::Oid | SqlType::Enum(_) => Physical::I64,
-            SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => Physical::I64,
+            SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => Physical::I64,
             SqlType::Float4 => Physical::F32,
             SqlType::Float8 => Physical::F64,
             SqlType::Numeric(Some(spec)) if spec.is_small() => Physical::I64,
-            SqlType::Numeric(Some(_)) | SqlType::Interval | SqlType::Uuid => Physical::I128,
+            SqlType::Numeric(Some(_)) | SqlType::Interval(_) | SqlType::Uuid => Physical::I128,
             SqlType::System(system) => system.physical(),
             SqlType::Numeric(None)
             | SqlType::Text
@@ -268,10 +341,10 @@ impl SqlType {
             SqlType::Char(_) => (1042, 1014),
             SqlType::Bytea => (17, 1001),
             SqlType::Date => (1082, 1182),
-            SqlType::Time => (1083, 1183),
-            SqlType::Timestamp => (1114, 1115),
-            SqlType::Timestamptz => (1184, 1185),
-            SqlType::Interval => (1186, 1187),
+            SqlType::Time(_) => (1083, 1183),
+            SqlType::Timestamp(_) => (1114, 1115),
+            SqlType::Timestamptz(_) => (1184, 1185),
+            SqlType::Interval(_) => (1186, 1187),
             SqlType::Uuid => (2950, 2951),
             SqlType::Oid => (26, 1028),
             SqlType::Name => (19, 1003),
@@ -302,10 +375,10 @@ impl SqlType {
             SqlType::Char(None),
             SqlType::Bytea,
             SqlType::Date,
-            SqlType::Time,
-            SqlType::Timestamp,
-            SqlType::Timestamptz,
-            SqlType::Interval,
+            SqlType::Time(None),
+            SqlType::Timestamp(None),
+            SqlType::Timestamptz(None),
+            SqlType::Interval(None),
             SqlType::Uuid,
             SqlType::Oid,
             SqlType::Name,
@@ -317,6 +390,7 @@ impl SqlType {
         ];
         let plain = PLAIN.iter().find(|t| oid != 0 && (t.oids().0 == oid || t.oids().1 == oid));
         let Some(found) = plain else { return SqlType::system_from_oid(oid) };
+        let digits = u8::try_from(typmod).ok();
         let length = typmod.checked_sub(4).and_then(|n| u32::try_from(n).ok());
         let element =
             match found {
@@ -325,6 +399,10 @@ impl SqlType {
                 })),
                 SqlType::Varchar(_) => SqlType::Varchar(length),
                 SqlType::Char(_) => SqlType::Char(length),
+                SqlType::Time(_) => SqlType::Time(digits),
+                SqlType::Timestamp(_) => SqlType::Timestamp(digits),
+                SqlType::Timestamptz(_) => SqlType::Timestamptz(digits),
+                SqlType::Interval(_) => SqlType::Interval(IntervalSpec::of_typmod(typmod)),
                 other => other.clone(),
             };
         Some(if found.oids().0 == oid { element } else { SqlType::Array(Box::new(element)) })
@@ -359,6 +437,10 @@ impl SqlType {
     pub fn typmod(&self) -> i32 {
         match self {
             SqlType::Numeric(Some(spec)) => (i32::from(spec.precision) << 16 | i32::from(spec.scale)) + 4,
+            SqlType::Time(Some(digits))
+            | SqlType::Timestamp(Some(digits))
+            | SqlType::Timestamptz(Some(digits)) => i32::from(*digits),
+            SqlType::Interval(Some(spec)) => spec.typmod(),
             SqlType::Varchar(Some(n)) | SqlType::Char(Some(n)) => {
                 i32::try_from(*n).map_or(-1, |n| n.saturating_add(4))
             }
@@ -375,8 +457,8 @@ impl SqlType {
             SqlType::Int4 | SqlType::Float4 | SqlType::Date | SqlType::Oid | SqlType::Void => 4,
             SqlType::Enum(_) => 4,
             SqlType::Int8 | SqlType::Float8 => 8,
-            SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => 8,
-            SqlType::Interval | SqlType::Uuid => 16,
+            SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => 8,
+            SqlType::Interval(_) | SqlType::Uuid => 16,
             SqlType::Name => 64,
             SqlType::Unknown => -2,
             SqlType::System(system) => system.typlen(),
@@ -404,10 +486,10 @@ impl SqlType {
             SqlType::Char(_) => "character",
             SqlType::Bytea => "bytea",
             SqlType::Date => "date",
-            SqlType::Time => "time without time zone",
-            SqlType::Timestamp => "timestamp without time zone",
-            SqlType::Timestamptz => "timestamp with time zone",
-            SqlType::Interval => "interval",
+            SqlType::Time(_) => "time without time zone",
+            SqlType::Timestamp(_) => "timestamp without time zone",
+            SqlType::Timestamptz(_) => "timestamp with time zone",
+            SqlType::Interval(_) => "interval",
             SqlType::Uuid => "uuid",
             SqlType::Oid => "oid",
             SqlType::Name => "name",
@@ -435,9 +517,9 @@ impl SqlType {
             SqlType::Float8 => "float8",
             SqlType::Varchar(_) => "varchar",
             SqlType::Char(_) => "bpchar",
-            SqlType::Time => "time",
-            SqlType::Timestamp => "timestamp",
-            SqlType::Timestamptz => "timestamptz",
+            SqlType::Time(_) => "time",
+            SqlType::Timestamp(_) => "timestamp",
+            SqlType::Timestamptz(_) => "timestamptz",
             SqlType::Array(element) => {
                 let vector = self.vector_name().map(str::to_string);
                 return vector.unwrap_or_else(|| format!("_{}", element.internal_name()));
@@ -471,6 +553,15 @@ impl SqlType {
         matches!(self, SqlType::Record | SqlType::Row(_))
     }
 
+    /// Is it a date or time of day, or an array of them: may its text depend on when it is read?
+    pub fn has_times(&self) -> bool {
+        match self {
+            SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => true,
+            SqlType::Array(element) => element.has_times(),
+            _ => false,
+        }
+    }
+
     /// Is it one of the number types?
     pub fn is_number(&self) -> bool {
         matches!(self, SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_)) || self.is_integer()
@@ -487,6 +578,10 @@ impl SqlType {
             SqlType::Numeric(_) => SqlType::Numeric(None),
             SqlType::Varchar(_) => SqlType::Varchar(None),
             SqlType::Char(_) => SqlType::Char(None),
+            SqlType::Time(_) => SqlType::Time(None),
+            SqlType::Timestamp(_) => SqlType::Timestamp(None),
+            SqlType::Timestamptz(_) => SqlType::Timestamptz(None),
+            SqlType::Interval(_) => SqlType::Interval(None),
             SqlType::Array(element) => SqlType::Array(Box::new(element.without_modifiers())),
             other => other.clone(),
         }
@@ -509,6 +604,13 @@ impl fmt::Display for SqlType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SqlType::Numeric(Some(spec)) => write!(f, "numeric({},{})", spec.precision, spec.scale),
+            SqlType::Time(Some(digits)) => write!(f, "time({digits}) without time zone"),
+            SqlType::Timestamp(Some(digits)) => write!(f, "timestamp({digits}) without time zone"),
+            SqlType::Timestamptz(Some(digits)) => write!(f, "timestamp({digits}) with time zone"),
+            SqlType::Interval(Some(spec)) => match spec.fields() {
+                None => write!(f, "interval{}", spec.name()),
+                Some(_) => write!(f, "interval {}", spec.name()),
+            },
             SqlType::Varchar(Some(n)) => write!(f, "character varying({n})"),
             SqlType::Char(Some(n)) => write!(f, "character({n})"),
             SqlType::Char(None) => f.write_str("bpchar"),
@@ -535,7 +637,7 @@ mod tests {
         assert_eq!(SqlType::Varchar(Some(120)).typmod(), 124);
         assert_eq!(SqlType::Array(Box::new(SqlType::Int4)).pg_name(), "integer[]");
         assert_eq!(SqlType::Array(Box::new(SqlType::Int4)).internal_name(), "_int4");
-        assert_eq!(SqlType::Timestamptz.pg_name(), "timestamp with time zone");
+        assert_eq!(SqlType::Timestamptz(None).pg_name(), "timestamp with time zone");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::array::Array;
 use crate::decimal::Decimal;
 use crate::json::{self, Jsonb};
+use crate::number::Number;
 
 /// A PostgreSQL interval: the three parts are kept apart, as months and days differ in length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -91,6 +92,8 @@ pub enum Value {
     Record(Arc<[Value]>),
     /// `jsonb`
     Jsonb(Jsonb),
+    /// `numeric` that no [`Decimal`] holds
+    Big(Arc<Number>),
 }
 
 impl Value {
@@ -125,6 +128,7 @@ impl Value {
             Value::Float4(v) => Some(v.into()),
             Value::Float8(v) => Some(v),
             Value::Numeric(v) => Some(v.to_f64()),
+            Value::Big(ref v) => Some(v.to_f64()),
             _ => self.as_i64().map(|v| v as f64),
         }
     }
@@ -158,7 +162,7 @@ impl Value {
         match self {
             Value::Bool(_) => 1,
             Value::Int2(_) | Value::Int4(_) | Value::Int8(_) => 2,
-            Value::Float4(_) | Value::Float8(_) | Value::Numeric(_) => 2,
+            Value::Float4(_) | Value::Float8(_) | Value::Numeric(_) | Value::Big(_) => 2,
             Value::Text(_) => 3,
             Value::Bytes(_) => 4,
             Value::Date(_) => 5,
@@ -213,6 +217,15 @@ pub fn cmp_sql(a: &Value, b: &Value) -> Ordering {
         (Value::Array(a), Value::Array(b)) => a.compare(b),
         (Value::Record(a), Value::Record(b)) => cmp_lists(a, b),
         (Value::Jsonb(a), Value::Jsonb(b)) => json::compare(a.root(), b.root()),
+        (Value::Big(_), _) | (_, Value::Big(_)) => cmp_big(a, b),
+        _ => cmp_mixed(a, b),
+    }
+}
+
+/// Where at least one is a numeric of many digits.
+fn cmp_big(a: &Value, b: &Value) -> Ordering {
+    match (Number::of(a), Number::of(b)) {
+        (Some(a), Some(b)) => a.compare(&b),
         _ => cmp_mixed(a, b),
     }
 }
@@ -247,6 +260,7 @@ pub fn hash_sql<H: Hasher>(value: &Value, state: &mut H) {
         Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Numeric(_) => {
             value.as_decimal().expect("an exact number").hash_number(state);
         }
+        Value::Big(v) => v.hash_number(state),
         Value::Float4(v) => state.write_u64(hash_bits_f64(f64::from(*v))),
         Value::Float8(v) => state.write_u64(hash_bits_f64(*v)),
         Value::Text(v) => v.hash(state),

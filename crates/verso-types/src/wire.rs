@@ -9,7 +9,7 @@
 //!
 //! Source: the `*send` and `*recv` functions of PostgreSQL.
 
-use jiff::tz::TimeZone;
+use crate::TimeStyle;
 
 use crate::array::{Array, Dimension, element_count};
 use crate::column::{Column, ColumnData};
@@ -17,6 +17,7 @@ use crate::datetime::{is_date, is_timestamp};
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
 use crate::json::{self, Jsonb};
+use crate::number::Number;
 use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
 use crate::text::{format_text, type_of};
@@ -40,7 +41,7 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Int4(v) | Value::Date(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Int8(v) if matches!(ty, SqlType::Enum(_)) => {
             let mut label = String::new();
-            format_text(&Value::Int8(*v), ty, &TimeZone::UTC, &mut label);
+            format_text(&Value::Int8(*v), ty, &TimeStyle::UTC, &mut label);
             out.extend_from_slice(label.as_bytes());
         }
         Value::Int8(v) if is_four_bytes(ty) => out.extend_from_slice(&(*v as u32).to_be_bytes()),
@@ -50,6 +51,7 @@ pub fn format_binary(value: &Value, ty: &SqlType, out: &mut Vec<u8>) {
         Value::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Value::Numeric(v) => put_numeric(v, out),
+        Value::Big(v) => v.put_binary(out),
         Value::Text(v) => {
             out.extend_from_slice(v.as_bytes());
             pad(v, ty, out);
@@ -181,7 +183,7 @@ pub fn parse_binary(ty: &SqlType, bytes: &[u8]) -> Result<Value, TypeError> {
     match (&value, ty) {
         (_, SqlType::Numeric(Some(_)) | SqlType::Varchar(Some(_)) | SqlType::Char(_)) => {
             let plain = ty.without_modifiers();
-            crate::cast::cast(&value, &plain, ty, crate::cast::CastKind::Assignment, &TimeZone::UTC)
+            crate::cast::cast(&value, &plain, ty, crate::cast::CastKind::Assignment, &TimeStyle::UTC)
         }
         _ => Ok(value),
     }
@@ -251,7 +253,7 @@ impl<'b> Reader<'b> {
             SqlType::Oid => Value::Int8(self.array().map(u32::from_be_bytes)?.into()),
             SqlType::Float4 => Value::Float4(self.array().map(f32::from_be_bytes)?),
             SqlType::Float8 => Value::Float8(self.array().map(f64::from_be_bytes)?),
-            SqlType::Numeric(_) => Value::Numeric(self.numeric()?),
+            SqlType::Numeric(_) => self.numeric()?,
             SqlType::Text | SqlType::Varchar(_) | SqlType::Name | SqlType::Unknown => self.text()?,
             SqlType::Char(_) => self.text()?,
             SqlType::Void => Value::text(""),
@@ -263,16 +265,16 @@ impl<'b> Reader<'b> {
                 }
                 Value::Date(days)
             }
-            SqlType::Time => {
+            SqlType::Time(_) => {
                 let micros = self.i64()?;
                 if !(0..=86_400_000_000).contains(&micros) {
                     return Err(TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, "time out of range"));
                 }
                 Value::Time(micros)
             }
-            SqlType::Timestamp => Value::Timestamp(self.timestamp()?),
-            SqlType::Timestamptz => Value::Timestamptz(self.timestamp()?),
-            SqlType::Interval => {
+            SqlType::Timestamp(_) => Value::Timestamp(self.timestamp()?),
+            SqlType::Timestamptz(_) => Value::Timestamptz(self.timestamp()?),
+            SqlType::Interval(_) => {
                 let (micros, days, months) = (self.i64()?, self.i32()?, self.i32()?);
                 // PostgreSQL sends infinity and -infinity so.
                 if (micros, days, months) == (i64::MAX, i32::MAX, i32::MAX)
@@ -402,44 +404,31 @@ impl<'b> Reader<'b> {
         Ok(Value::Record(values.into()))
     }
 
-    fn numeric(&mut self) -> Result<Decimal, TypeError> {
+    fn numeric(&mut self) -> Result<Value, TypeError> {
         let (count, weight, sign, scale) = (self.u16()?, self.u16()?, self.u16()?, self.u16()?);
         let weight = i32::from(weight.cast_signed());
-        match sign {
-            0 | NUMERIC_NEGATIVE => {}
-            0xC000 | 0xD000 | 0xF000 => {
-                let message = "NaN and infinity are not supported in type numeric";
-                return Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, message));
-            }
+        let special = match sign {
+            0 | NUMERIC_NEGATIVE => None,
+            0xC000 => Some(Number::NaN),
+            0xD000 => Some(Number::Infinity),
+            0xF000 => Some(Number::NegativeInfinity),
             _ => return Err(malformed("invalid sign in external \"numeric\" value")),
+        };
+        if let Some(special) = special {
+            return special.value();
         }
-        let scale = u8::try_from(scale)
-            .ok()
-            .filter(|scale| *scale <= Decimal::MAX_SCALE)
-            .ok_or_else(TypeError::numeric_overflow)?;
-        let overflow = TypeError::numeric_overflow;
-        let mut value = 0i128;
-        for i in 0..i32::from(count) {
-            let digit = i128::from(self.u16()?);
-            if digit >= BASE {
+        if usize::from(scale) > crate::number::SCALE_MAX {
+            return Err(malformed("invalid scale in external \"numeric\" value"));
+        }
+        let mut digits = Vec::new();
+        for _ in 0..count {
+            let digit = self.u16()?;
+            if i128::from(digit) >= BASE {
                 return Err(malformed("invalid digit in external \"numeric\" value"));
             }
-            // The place of the digit's last decimal, counted from the end of the result.
-            let place = (weight - i) * BASE_DIGITS + i32::from(scale);
-            if place >= 0 {
-                if digit != 0 {
-                    let power =
-                        crate::decimal::POW10.get(place.unsigned_abs() as usize).ok_or_else(overflow)?;
-                    let part = digit.checked_mul(*power).ok_or_else(overflow)?;
-                    value = value.checked_add(part).ok_or_else(overflow)?;
-                }
-            } else if place > -BASE_DIGITS {
-                // Decimals behind the display scale are cut, as PostgreSQL cuts them.
-                value = value.checked_add(digit / 10i128.pow(place.unsigned_abs())).ok_or_else(overflow)?;
-            }
+            digits.push(digit);
         }
-        let value = if sign == NUMERIC_NEGATIVE { -value } else { value };
-        Ok(Decimal::new(value, scale)?)
+        Number::of_base_digits(&digits, weight, sign == NUMERIC_NEGATIVE, usize::from(scale)).value()
     }
 }
 
@@ -454,7 +443,7 @@ impl Column {
                 out.extend_from_slice(&4i32.to_be_bytes());
                 out.extend_from_slice(&data[i].to_be_bytes());
             }
-            (ColumnData::I64(data), SqlType::Int8 | SqlType::Timestamp | SqlType::Timestamptz) => {
+            (ColumnData::I64(data), SqlType::Int8 | SqlType::Timestamp(_) | SqlType::Timestamptz(_)) => {
                 out.extend_from_slice(&8i32.to_be_bytes());
                 out.extend_from_slice(&data[i].to_be_bytes());
             }
@@ -469,7 +458,7 @@ impl Column {
     }
 
     /// Appends value `i` of type `ty` as text, its length in front; NULL has length -1.
-    pub fn put_text(&self, i: usize, ty: &SqlType, tz: &TimeZone, out: &mut Vec<u8>) {
+    pub fn put_text(&self, i: usize, ty: &SqlType, tz: &TimeStyle, out: &mut Vec<u8>) {
         if self.is_null(i) {
             return out.extend_from_slice(&(-1i32).to_be_bytes());
         }
@@ -477,7 +466,7 @@ impl Column {
     }
 
     /// Appends value `i` of type `ty` as text; NULL appends nothing.
-    pub fn append_text(&self, i: usize, ty: &SqlType, tz: &TimeZone, out: &mut Vec<u8>) {
+    pub fn append_text(&self, i: usize, ty: &SqlType, tz: &TimeStyle, out: &mut Vec<u8>) {
         if self.is_null(i) {
             return;
         }

@@ -10,7 +10,7 @@ use verso_session::{
     CancelHandle, CommandTag, Notice, OutputColumn, Session, StatementSink, StatementStatistics,
     TransactionStatus,
 };
-use verso_types::{Batch, SqlType, TimeZone, Value, arrow_schema};
+use verso_types::{Batch, SqlType, TimeStyle, Value, arrow_schema};
 
 use crate::{Appender, Error, Rows, Statement, Transaction, TxOptions};
 
@@ -134,7 +134,7 @@ impl Connection {
     }
 
     /// The time zone of the session.
-    pub fn timezone(&self) -> verso_types::TimeZone {
+    pub fn timezone(&self) -> verso_types::TimeStyle {
         self.session().timezone().clone()
     }
 
@@ -267,7 +267,7 @@ impl Collector {
         Collector { counting: true, ..Collector::default() }
     }
 
-    pub(crate) fn into_rows(self, time_zone: TimeZone) -> Rows {
+    pub(crate) fn into_rows(self, time_zone: TimeStyle) -> Rows {
         Rows::new(self.columns, self.batches, time_zone)
     }
 }

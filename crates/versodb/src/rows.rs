@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use verso_session::OutputColumn;
-use verso_types::{Batch, TimeZone, Value, format_text};
+use verso_types::{Batch, TimeStyle, Value, format_text};
 
 use crate::Error;
 use crate::convert::{FromValue, read};
@@ -25,11 +25,11 @@ pub struct Rows {
 #[derive(Debug)]
 struct Head {
     columns: Vec<OutputColumn>,
-    timezone: TimeZone,
+    timezone: TimeStyle,
 }
 
 impl Rows {
-    pub(crate) fn new(columns: Vec<OutputColumn>, batches: Vec<Batch>, timezone: TimeZone) -> Rows {
+    pub(crate) fn new(columns: Vec<OutputColumn>, batches: Vec<Batch>, timezone: TimeStyle) -> Rows {
         let remaining = batches.iter().map(|batch| batch.rows).sum();
         Rows { head: Arc::new(Head { columns, timezone }), batches: batches.into(), next: 0, remaining }
     }
@@ -151,7 +151,7 @@ mod tests {
             Batch::from_columns(vec![ids, names])
         };
         let batches = vec![batch(&[(1, Some("a")), (2, None)]), batch(&[]), batch(&[(3, Some("c"))])];
-        Rows::new(columns, batches, TimeZone::UTC)
+        Rows::new(columns, batches, TimeStyle::UTC)
     }
 
     #[test]

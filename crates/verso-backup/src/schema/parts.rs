@@ -9,7 +9,7 @@ use verso_catalog::{
     SequenceBounds, TableDef, is_temporary,
 };
 use verso_exec::functions::quote_ident;
-use verso_types::{Identity, SqlType, TimeZone, Value, format_text};
+use verso_types::{Identity, SqlType, TimeStyle, Value, format_text};
 
 use super::types::type_text;
 use super::{Dialect, owned};
@@ -118,7 +118,7 @@ pub(super) fn role_steps(roles: &[Role]) -> Vec<Step> {
         }
         if let Some(until) = role.valid_until {
             let mut shown = String::new();
-            format_text(&Value::Timestamptz(until), &SqlType::Timestamptz, &TimeZone::UTC, &mut shown);
+            format_text(&Value::Timestamptz(until), &SqlType::Timestamptz(None), &TimeStyle::UTC, &mut shown);
             text.push_str(&format!(" VALID UNTIL {}", literal(&shown)));
         }
         text

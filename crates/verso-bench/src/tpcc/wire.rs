@@ -6,7 +6,7 @@ use std::io::Write;
 
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, NoTls, Statement};
-use verso_types::{TimeZone, format_binary, format_text, parse_binary};
+use verso_types::{TimeStyle, format_binary, format_text, parse_binary};
 use versodb::{SqlType, Value};
 
 use super::rows::Row;
@@ -49,7 +49,7 @@ fn type_of(ty: &Type) -> Option<SqlType> {
         Type::INT4 => SqlType::Int4,
         Type::INT8 => SqlType::Int8,
         Type::NUMERIC => SqlType::Numeric(None),
-        Type::TIMESTAMP => SqlType::Timestamp,
+        Type::TIMESTAMP => SqlType::Timestamp(None),
         Type::TEXT => SqlType::Text,
         Type::VARCHAR => SqlType::Varchar(None),
         Type::BPCHAR => SqlType::Char(None),
@@ -212,7 +212,7 @@ fn put_line(row: &[Value], out: &mut Vec<u8>) {
         text.clear();
         match value {
             Value::Null => text.push_str("\\N"),
-            value => format_text(value, &text_type(value), &TimeZone::UTC, &mut text),
+            value => format_text(value, &text_type(value), &TimeStyle::UTC, &mut text),
         }
         out.extend_from_slice(text.as_bytes());
     }
@@ -221,7 +221,7 @@ fn put_line(row: &[Value], out: &mut Vec<u8>) {
 
 fn text_type(value: &Value) -> SqlType {
     match value {
-        Value::Timestamp(_) => SqlType::Timestamp,
+        Value::Timestamp(_) => SqlType::Timestamp(None),
         Value::Numeric(_) => SqlType::Numeric(None),
         Value::Int4(_) => SqlType::Int4,
         _ => SqlType::Text,

@@ -466,10 +466,11 @@ fn check_types(
 /// order of the referenced one, or turns the referencing value into it unasked.
 fn is_comparable(own: &SqlType, referenced: &SqlType) -> bool {
     use SqlType::{Date, Float4, Float8, Timestamp, Timestamptz};
-    let among = |family: &[SqlType]| family.contains(own) && family.contains(referenced);
+    let is_in = |family: &[SqlType], ty: &SqlType| family.iter().any(|known| known.same_base(ty));
+    let among = |family: &[SqlType]| is_in(family, own) && is_in(family, referenced);
     cast_kind(own, referenced) == Some(CastKind::Implicit)
         || (own.is_integer() && referenced.is_integer())
         || among(&[Float4, Float8])
-        || among(&[Date, Timestamp, Timestamptz])
+        || among(&[Date, Timestamp(None), Timestamptz(None)])
         || (*own == SqlType::Name && matches!(referenced, SqlType::Varchar(_)))
 }

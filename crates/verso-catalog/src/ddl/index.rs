@@ -6,7 +6,7 @@ use std::sync::Arc;
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::{IndexSpec, KeyPart};
 use verso_storage::{ObjectId, StorageError, TableLockMode, Txn};
-use verso_types::{KeyType, TimeZone, Value, format_text};
+use verso_types::{KeyType, TimeStyle, Value, format_text};
 
 use super::constraint::{Target, relying_on};
 use super::names::Names;
@@ -254,7 +254,7 @@ impl Catalog {
                 }
                 match column.value(0, &definition.ty) {
                     Value::Null => values.push_str("null"),
-                    value => format_text(&value, &definition.ty, &TimeZone::UTC, &mut values),
+                    value => format_text(&value, &definition.ty, &TimeStyle::UTC, &mut values),
                 }
             }
             format!("Key ({})=({values}) is duplicated.", names.join(", "))

@@ -105,7 +105,7 @@ impl Field for Bytes {
 
 impl Field for Moment {
     fn sql_type() -> SqlType {
-        SqlType::Timestamptz
+        SqlType::Timestamptz(None)
     }
     fn to_value(&self) -> Value {
         Value::Timestamptz(self.0)

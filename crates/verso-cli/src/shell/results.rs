@@ -1,6 +1,6 @@
 //! From the library to the screen: results become tables, errors and notices reports, statistics figures.
 
-use verso_types::{Batch, TimeZone, format_text};
+use verso_types::{Batch, TimeStyle, format_text};
 use versodb::{CommandTag, CopyLayout, Error, Notice, OutputColumn, StatementSink, StatementStatistics};
 
 use crate::shell::figures::Figures;
@@ -15,7 +15,7 @@ pub struct ResultSink<'s, 'w> {
     expanded: bool,
     place: Option<&'s str>,
     statement: &'s str,
-    time_zone: TimeZone,
+    time_zone: TimeStyle,
     columns: Vec<OutputColumn>,
     table: Option<Table>,
     /// Where the data of COPY FROM STDIN come from: the lines behind the statement.
@@ -33,7 +33,7 @@ impl<'s, 'w> ResultSink<'s, 'w> {
         expanded: bool,
         place: Option<&'s str>,
         statement: &'s str,
-        time_zone: TimeZone,
+        time_zone: TimeStyle,
     ) -> ResultSink<'s, 'w> {
         ResultSink {
             output,

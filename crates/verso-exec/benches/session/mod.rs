@@ -15,10 +15,10 @@ use verso_exec::context::{
 use verso_exec::plan::{PlFunction, Plan, Statement, SubqueryTest};
 use verso_exec::plan::{RowRules, TypedExpr};
 use verso_exec::{EvalContext, ExecError, Notice, Runtime, Services};
-use verso_types::{SqlType, TimeZone, Value};
+use verso_types::{SqlType, TimeStyle, Value};
 
 pub struct Session {
-    pub zone: TimeZone,
+    pub zone: TimeStyle,
 }
 
 impl Session {

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
 use verso_types::{
-    Array, Column, ColumnData, Decimal, Interval, SqlType, TypeError, Value, cmp_sql, eq_sql, hash_sql,
+    Array, Column, ColumnData, Decimal, Interval, Number, SqlType, TypeError, Value, cmp_sql, eq_sql,
+    hash_sql,
 };
 
 use super::FloatSum;
@@ -48,6 +49,12 @@ pub(super) enum State {
         count: i64,
         average: bool,
     },
+    /// A sum that has outgrown decimals
+    Big {
+        sum: Number,
+        count: i64,
+        average: bool,
+    },
     Float {
         sum: FloatSum,
         average: bool,
@@ -60,6 +67,7 @@ pub(super) enum State {
     Interval {
         sum: Interval,
         count: i64,
+        average: bool,
     },
     Extreme {
         best: Value,
@@ -129,7 +137,7 @@ impl Accumulator {
                 }
                 SqlType::Numeric(_) => State::Numeric { sum: Decimal::ZERO, count: 0, average },
                 SqlType::Float4 if !average => State::Float4 { sum: 0.0, count: 0 },
-                SqlType::Interval => State::Interval { sum: Interval::default(), count: 0 },
+                SqlType::Interval(_) => State::Interval { sum: Interval::default(), count: 0, average },
                 _ => State::Float { sum: FloatSum::default(), average },
             },
             AggregateKind::Min => State::Extreme { best: Value::Null, largest: false },
@@ -192,6 +200,12 @@ impl Accumulator {
                     *count -= 1;
                 }
             }
+            State::Big { sum, count, .. } => {
+                if let Some(value) = Number::of(first) {
+                    *sum = sum.minus(&value);
+                    *count -= 1;
+                }
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -225,7 +239,18 @@ impl Accumulator {
             }
             self.payload += payload(first);
         }
+        if let State::Numeric { sum, count, average } = self.state
+            && outgrows(&sum, first)
+        {
+            self.state = State::Big { sum: Number::from(sum), count, average };
+        }
         match &mut self.state {
+            State::Big { sum, count, .. } => {
+                if let Some(value) = Number::of(first) {
+                    *sum = sum.plus(&value);
+                    *count += 1;
+                }
+            }
             State::Count(count) => *count += 1,
             State::SumInteger { sum, count } | State::Integers { sum, count, .. } => {
                 *sum += i128::from(first.as_i64().unwrap_or(0));
@@ -242,7 +267,7 @@ impl Accumulator {
                 *sum += first.as_f64().unwrap_or(0.0) as f32;
                 *count += 1;
             }
-            State::Interval { sum, count } => {
+            State::Interval { sum, count, .. } => {
                 if let Value::Interval(value) = first {
                     *sum = sum.checked_add(*value)?;
                     *count += 1;
@@ -299,6 +324,10 @@ impl Accumulator {
             }
             State::Exact { moments, .. } => match first {
                 Value::Numeric(value) => moments.add(value),
+                Value::Big(_) => {
+                    let what = "variance of a numeric with more than 38 digits or NaN is not supported";
+                    return Err(TypeError::new("0A000", what).into());
+                }
                 other => moments.add(&Decimal::from(other.as_i64().unwrap_or(0))),
             },
             State::Moments { moments, .. } => match (first.as_f64(), args.get(1)) {
@@ -443,15 +472,18 @@ impl Accumulator {
             }
             State::Integers { sum, count, average } => {
                 let sum = Decimal::new(sum, 0).map_err(TypeError::from)?;
-                Value::Numeric(quotient(sum, count, average)?)
+                quotient(sum, count, average)?
             }
-            State::Numeric { sum, count, average } => Value::Numeric(quotient(sum, count, average)?),
+            State::Numeric { sum, count, average } => quotient(sum, count, average)?,
+            State::Big { count: 0, .. } => Value::Null,
+            State::Big { sum, count, average } => quotient_of(&sum, count, average)?,
             State::Float { sum, .. } if sum.count() == 0 => Value::Null,
             State::Float { sum, average } => {
                 let total = sum.total();
                 Value::Float8(if average { total / sum.count() as f64 } else { total })
             }
             State::Float4 { sum, .. } => Value::Float4(sum),
+            State::Interval { sum, count, average: true } => Value::Interval(sum.checked_div(count as f64)?),
             State::Interval { sum, .. } => Value::Interval(sum),
             State::Extreme { best, .. } => best,
             State::Bool { value, .. } => value.map_or(Value::Null, Value::Bool),
@@ -501,9 +533,10 @@ impl Accumulator {
                 vec![wide(sum), int(count)]
             }
             State::Numeric { sum, count, .. } => vec![Value::Numeric(sum), int(count)],
+            State::Big { sum, count, .. } => vec![sum.value().unwrap_or(Value::Null), int(count)],
             State::Float { sum, .. } => sum.save().map(|part| int(part.to_bits().cast_signed())).to_vec(),
             State::Float4 { sum, count } => vec![int(i64::from(sum.to_bits())), int(count)],
-            State::Interval { sum, count } => vec![Value::Interval(sum), int(count)],
+            State::Interval { sum, count, .. } => vec![Value::Interval(sum), int(count)],
             State::Extreme { best, .. } => vec![best],
             State::Bool { value, .. } => vec![value.map_or(Value::Null, Value::Bool)],
             State::Text { value } => vec![value.map_or(Value::Null, |text| Value::Text(text.into()))],
@@ -531,17 +564,20 @@ impl Accumulator {
         let mut saved = saved.into_iter();
         let mut next = || saved.next().unwrap_or(Value::Null);
         let number = |value: Value| value.as_i64().unwrap_or(0);
+        if let State::Numeric { average, .. } = new.state {
+            let (saved, count) = (next(), number(next()));
+            new.state = match saved {
+                Value::Numeric(sum) => State::Numeric { sum, count, average },
+                other => State::Big { sum: Number::of(&other).unwrap_or(Number::NaN), count, average },
+            };
+        }
         match &mut new.state {
+            // taken above
+            State::Numeric { .. } | State::Big { .. } => {}
             State::Count(count) => *count = number(next()),
             State::SumInteger { sum, count } | State::Integers { sum, count, .. } => {
                 if let Value::Uuid(saved) = next() {
                     *sum = saved.cast_signed();
-                }
-                *count = number(next());
-            }
-            State::Numeric { sum, count, .. } => {
-                if let Value::Numeric(saved) = next() {
-                    *sum = saved;
                 }
                 *count = number(next());
             }
@@ -553,7 +589,7 @@ impl Accumulator {
                 *sum = f32::from_bits(number(next()) as u32);
                 *count = number(next());
             }
-            State::Interval { sum, count } => {
+            State::Interval { sum, count, .. } => {
                 if let Value::Interval(saved) = next() {
                     *sum = saved;
                 }
@@ -610,6 +646,7 @@ fn payload(value: &Value) -> usize {
         Value::Text(text) => text.len() + 16,
         Value::Bytes(bytes) => bytes.len() + 16,
         Value::Jsonb(value) => value.bytes().len() + 16,
+        Value::Big(value) => value.heap_bytes(),
         Value::Array(values) => payload_of_all(values),
         Value::Record(values) => payload_of_all(values),
         _ => 0,
@@ -620,11 +657,27 @@ fn payload_of_all(values: &[Value]) -> usize {
     16 + values.iter().map(|value| size_of::<Value>() + payload(value)).sum::<usize>()
 }
 
-fn quotient(sum: Decimal, count: i64, average: bool) -> Result<Decimal> {
-    if !average {
-        return Ok(sum);
+/// Whether a sum of decimals is none any more with this value.
+fn outgrows(sum: &Decimal, value: &Value) -> bool {
+    match value {
+        Value::Numeric(value) => sum.checked_add(value).is_err(),
+        value => matches!(value, Value::Big(_)),
     }
-    Ok(Decimal::average(sum, count).map_err(TypeError::from)?)
+}
+
+fn quotient(sum: Decimal, count: i64, average: bool) -> Result<Value> {
+    if !average {
+        return Ok(Value::Numeric(sum));
+    }
+    match Decimal::average(sum, count) {
+        Ok(average) => Ok(Value::Numeric(average)),
+        Err(_) => quotient_of(&Number::from(sum), count, average),
+    }
+}
+
+fn quotient_of(sum: &Number, count: i64, average: bool) -> Result<Value> {
+    let result = if average { sum.divide(&Number::from(Decimal::from(count)))? } else { sum.clone() };
+    Ok(result.value()?)
 }
 
 fn take_extreme(best: &mut Value, value: &Value, largest: bool) {
@@ -644,7 +697,7 @@ fn extreme_row(
 ) -> Option<usize> {
     if matches!(
         ty,
-        SqlType::Interval
+        SqlType::Interval(_)
             | SqlType::Uuid
             | SqlType::Array(_)
             | SqlType::Record

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
 use verso_storage::index::key::{KeyPart, KeyRange, encode_into};
-use verso_types::{Decimal, KeyOrder, KeyType, SqlType, Value};
+use verso_types::{Decimal, KeyOrder, KeyType, Number, SqlType, Value};
 
 use super::ExecContext;
 use crate::context::EvalContext;
@@ -113,9 +113,26 @@ fn fit(value: &Value, from: &SqlType, to: &SqlType) -> Fit {
         }
         SqlType::Numeric(Some(spec)) => match value {
             Value::Numeric(decimal) => fit_decimal(decimal, spec.precision, spec.scale),
+            Value::Big(number) => fit_big(number, spec.precision, spec.scale),
             _ => Fit::Same,
         },
         _ => Fit::Same,
+    }
+}
+
+/// A number of many digits, or none at all, is never one of the column's, but for zeros at its end.
+fn fit_big(number: &Number, precision: u8, scale: u8) -> Fit {
+    if let Some(decimal) = number.normalize().to_decimal() {
+        return fit_decimal(&decimal, precision, scale);
+    }
+    match number.trunc(i32::from(scale)).to_decimal() {
+        Some(part) => {
+            // the one before it, where cutting has gone up
+            let unscaled = part.unscaled() - i128::from(number.is_negative());
+            Decimal::new(unscaled, scale).map_or(Fit::Below, |floor| Fit::Behind(Value::Numeric(floor)))
+        }
+        _ if number.is_negative() => Fit::Below,
+        _ => Fit::Above,
     }
 }
 

@@ -34,7 +34,7 @@ fn encode_value(column: &Column, ty: &SqlType, row: usize, out: &mut Vec<u8>) {
         ColumnData::I16(v) => out.extend_from_slice(&v[row].to_le_bytes()),
         ColumnData::I32(v) => out.extend_from_slice(&v[row].to_le_bytes()),
         ColumnData::I64(v) => out.extend_from_slice(&v[row].to_le_bytes()),
-        ColumnData::I128(v) if *ty == SqlType::Interval => {
+        ColumnData::I128(v) if *ty == SqlType::Interval(None) => {
             out.extend_from_slice(&Interval::unpack(v[row]).span().to_le_bytes());
         }
         ColumnData::I128(v) => out.extend_from_slice(&v[row].to_le_bytes()),
@@ -64,6 +64,7 @@ fn encode_value(column: &Column, ty: &SqlType, row: usize, out: &mut Vec<u8>) {
 fn normal(value: Value) -> Value {
     match value {
         Value::Numeric(decimal) => Value::Numeric(decimal.normalize()),
+        Value::Big(number) => number.normalize().value().unwrap_or(Value::Null),
         Value::Float4(v) => Value::Int8(hash_bits_f64(f64::from(v)).cast_signed()),
         Value::Float8(v) => Value::Int8(hash_bits_f64(v).cast_signed()),
         Value::Interval(v) => Value::Numeric(Decimal::new(v.span(), 0).unwrap_or(Decimal::ZERO)),

@@ -73,6 +73,11 @@ fn encode_value(value: &Value, out: &mut Vec<u8>) -> Result<(), TypeError> {
             number.to_bytes(&mut raw);
             plain(2, KeyType::Decimal, &raw, out)
         }
+        Value::Big(number) => {
+            let mut raw = Vec::new();
+            number.to_bytes(&mut raw);
+            plain(2, KeyType::Decimal, &raw, out)
+        }
         Value::Float4(v) => plain(3, KeyType::F64, &f64::from(*v).to_le_bytes(), out),
         Value::Float8(v) => plain(3, KeyType::F64, &v.to_le_bytes(), out),
         Value::Text(v) => plain(4, KeyType::Bytes, v.as_bytes(), out),

@@ -1,7 +1,7 @@
 //! Expressions as closures over one row.
 
 use verso_env::stack;
-use verso_types::{Array, Batch, CastKind, Column, SqlType, TimeZone, Value, cast, cmp_sql, eq_sql};
+use verso_types::{Array, Batch, CastKind, Column, SqlType, TimeStyle, Value, cast, cmp_sql, eq_sql};
 
 use super::like::{LikePattern, Work};
 use crate::context::EvalContext;
@@ -268,6 +268,10 @@ pub(super) fn cast_is_identity(from: &SqlType, to: &SqlType) -> bool {
             (from, to),
             (SqlType::Numeric(_), SqlType::Numeric(None))
                 | (SqlType::Varchar(_) | SqlType::Text, SqlType::Text | SqlType::Varchar(None))
+                | (SqlType::Time(_), SqlType::Time(None))
+                | (SqlType::Timestamp(_), SqlType::Timestamp(None))
+                | (SqlType::Timestamptz(_), SqlType::Timestamptz(None))
+                | (SqlType::Interval(_), SqlType::Interval(None))
                 | (SqlType::Row(_), SqlType::Record)
         )
 }
@@ -290,7 +294,7 @@ fn cast_to(arg: &TypedExpr, to: &SqlType, kind: CastKind) -> Closure {
         && zone_does_not_matter(&from)
         && zone_does_not_matter(&to)
         // an error is one of the rows, if there are any
-        && let Ok(folded) = cast(value, &from, &to, kind, &TimeZone::UTC)
+        && let Ok(folded) = cast(value, &from, &to, kind, &TimeStyle::UTC)
     {
         return Box::new(move |_, _| Ok(folded.clone()));
     }

@@ -48,8 +48,8 @@ fn types() -> Vec<SqlType> {
         SqlType::Text,
         SqlType::Varchar(Some(8)),
         SqlType::Date,
-        SqlType::Timestamp,
-        SqlType::Interval,
+        SqlType::Timestamp(None),
+        SqlType::Interval(None),
         SqlType::Uuid,
         SqlType::Float4,
     ]
@@ -84,8 +84,8 @@ fn value(dice: &mut Dice, ty: &SqlType) -> Value {
             Value::text(dice.word(&["", "a", "abc", "ABC", "äöü", "12", "%x_", "abcdefgh"]))
         }
         SqlType::Date => Value::Date(*dice.pick(&[0, 366, -1, 9000])),
-        SqlType::Timestamp => Value::Timestamp(*dice.pick(&[0, 1, 86_400_000_000, -1])),
-        SqlType::Interval => Value::Interval(*dice.pick(&[
+        SqlType::Timestamp(_) => Value::Timestamp(*dice.pick(&[0, 1, 86_400_000_000, -1])),
+        SqlType::Interval(_) => Value::Interval(*dice.pick(&[
             Interval { months: 1, days: 0, micros: 0 },
             Interval { months: 0, days: 30, micros: 0 },
             Interval { months: 0, days: 0, micros: -5 },
@@ -176,9 +176,9 @@ fn expr(dice: &mut Dice, ty: &SqlType, depth: usize) -> TypedExpr {
             _ => arithmetic(dice, &["||"], &SqlType::Text),
         },
         SqlType::Date => call("+", vec![of(dice, ty), literal(Value::Int4(3))]),
-        SqlType::Timestamp => match dice.roll(2) {
-            0 => cast(of(dice, &SqlType::Date), SqlType::Timestamp, CastKind::Implicit),
-            _ => call("+", vec![of(dice, ty), of(dice, &SqlType::Interval)]),
+        SqlType::Timestamp(_) => match dice.roll(2) {
+            0 => cast(of(dice, &SqlType::Date), SqlType::Timestamp(None), CastKind::Implicit),
+            _ => call("+", vec![of(dice, ty), of(dice, &SqlType::Interval(None))]),
         },
         other => leaf(dice, other),
     }
@@ -439,7 +439,7 @@ pub(crate) fn e1_assignments(money: &SqlType, name: &SqlType) -> Vec<TypedExpr> 
             name.clone(),
             CastKind::Assignment,
         ),
-        cast(call("now", vec![]), SqlType::Timestamp, CastKind::Assignment),
+        cast(call("now", vec![]), SqlType::Timestamp(None), CastKind::Assignment),
     ]
 }
 

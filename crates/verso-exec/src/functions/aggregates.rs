@@ -35,13 +35,14 @@ pub(super) static AGGREGATES: &[AggregateFunction] = aggregates! {
     "sum" Sum [exact(SqlType::Numeric(None))] fixed(SqlType::Numeric(None));
     "sum" Sum [exact(SqlType::Float4)] fixed(SqlType::Float4);
     "sum" Sum [exact(SqlType::Float8)] fixed(SqlType::Float8);
-    "sum" Sum [exact(SqlType::Interval)] fixed(SqlType::Interval);
+    "sum" Sum [exact(SqlType::Interval(None))] fixed(SqlType::Interval(None));
     "avg" Avg [exact(SqlType::Int2)] fixed(SqlType::Numeric(None));
     "avg" Avg [exact(SqlType::Int4)] fixed(SqlType::Numeric(None));
     "avg" Avg [exact(SqlType::Int8)] fixed(SqlType::Numeric(None));
     "avg" Avg [exact(SqlType::Numeric(None))] fixed(SqlType::Numeric(None));
     "avg" Avg [exact(SqlType::Float4)] fixed(SqlType::Float8);
     "avg" Avg [exact(SqlType::Float8)] fixed(SqlType::Float8);
+    "avg" Avg [exact(SqlType::Interval(None))] fixed(SqlType::Interval(None));
     "min" Min [ArgType::AnyElement] ResultType::SameAs(0);
     "max" Max [ArgType::AnyElement] ResultType::SameAs(0);
     "bool_and" BoolAnd [exact(SqlType::Bool)] fixed(SqlType::Bool);
@@ -110,7 +111,7 @@ pub(super) static AGGREGATES: &[AggregateFunction] = aggregates! {
     "regr_syy" RegrSyy [exact(SqlType::Float8), exact(SqlType::Float8)] fixed(SqlType::Float8);
     "regr_count" RegrCount [exact(SqlType::Float8), exact(SqlType::Float8)] fixed(SqlType::Int8);
     "percentile_cont" PercentileCont 1 within [exact(SqlType::Float8), exact(SqlType::Float8)] fixed(SqlType::Float8);
-    "percentile_cont" PercentileCont 1 within [exact(SqlType::Float8), exact(SqlType::Interval)] fixed(SqlType::Interval);
+    "percentile_cont" PercentileCont 1 within [exact(SqlType::Float8), exact(SqlType::Interval(None))] fixed(SqlType::Interval(None));
     "percentile_disc" PercentileDisc 1 within [exact(SqlType::Float8), ArgType::AnyElement] ResultType::SameAs(1);
     "mode" Mode [ArgType::AnyElement] ResultType::SameAs(0);
     "rank" Rank [] fixed(SqlType::Int8);

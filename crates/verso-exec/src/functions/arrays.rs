@@ -349,6 +349,13 @@ fn array_to_string(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> R
 }
 
 /// The parts of a text: without a separator its characters. A part like the third argument is NULL.
+fn string_to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
+    match string_to_array(cx, args)? {
+        Value::Array(parts) => Ok(Box::new(parts.to_vec().into_iter())),
+        _ => Ok(Box::new(std::iter::empty())),
+    }
+}
+
 fn string_to_array(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Text(text), separator, null @ ..] = args else { return Ok(Value::Null) };
     let null = null.first().and_then(Value::as_str);
@@ -452,6 +459,15 @@ static ARRAYS: &[BuiltinFunction] = &[
     array_function!("string_to_array" [TEXT, TEXT] => ResultType::ArrayOf(0), strict false, string_to_array),
     array_function!("string_to_array" [TEXT, TEXT, TEXT] => ResultType::ArrayOf(0),
         strict false, string_to_array),
+    BuiltinFunction {
+        body: Body::Set(string_to_table),
+        ..array_function!("string_to_table" [TEXT, TEXT] => ResultType::SameAs(0), strict false, string_to_array)
+    },
+    BuiltinFunction {
+        body: Body::Set(string_to_table),
+        ..array_function!("string_to_table" [TEXT, TEXT, TEXT] => ResultType::SameAs(0),
+            strict false, string_to_array)
+    },
 ];
 
 fn count_nulls(args: &[Value]) -> usize {

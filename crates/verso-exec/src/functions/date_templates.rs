@@ -473,7 +473,7 @@ fn to_timestamp(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     match parts.offset {
         Some(offset) => Ok(Value::Timestamptz(local - offset * MICROS_PER_SECOND)),
         None => {
-            let (from, to) = (SqlType::Timestamp, SqlType::Timestamptz);
+            let (from, to) = (SqlType::Timestamp(None), SqlType::Timestamptz(None));
             Ok(cast(&Value::Timestamp(local), &from, &to, CastKind::Implicit, cx.services.time_zone)?)
         }
     }

@@ -2,7 +2,7 @@
 
 use verso_types::datetime::{self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use verso_types::error::sqlstate;
-use verso_types::{Decimal, Interval, SqlType, TypeError, Value};
+use verso_types::{Decimal, Interval, Number, SqlType, TypeError, Value};
 
 use super::define::{entry, optional, pattern, sql_type, unexpected};
 use super::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
@@ -181,6 +181,9 @@ enum Unit {
     IsoYear,
     Epoch,
     Julian,
+    Zone,
+    ZoneHour,
+    ZoneMinute,
 }
 
 fn unit_of(name: &str, ty: &str) -> Result<Unit> {
@@ -204,6 +207,9 @@ fn unit_of(name: &str, ty: &str) -> Result<Unit> {
         "isoyear" => Unit::IsoYear,
         "epoch" => Unit::Epoch,
         "julian" => Unit::Julian,
+        "timezone" => Unit::Zone,
+        "timezone_hour" | "timezone_h" => Unit::ZoneHour,
+        "timezone_minute" | "timezone_m" => Unit::ZoneMinute,
         _ => {
             let message = format!("unit \"{name}\" not recognized for type {ty}");
             return Err(TypeError::new(sqlstate::INVALID_PARAMETER_VALUE, message).into());
@@ -412,6 +418,13 @@ fn finite_field(cx: &EvalContext<'_>, args: &[Value]) -> Result<Option<Decimal>>
             timestamp_field(unit, *a, epoch(*a), "timestamp without time zone")
         }
         [Value::Text(unit), Value::Timestamptz(a)] => {
+            let seconds = i128::from(datetime::offset_at_utc(*a, cx.services.time_zone));
+            match unit_of(unit, "timestamp with time zone")? {
+                Unit::Zone => return field(seconds, 0),
+                Unit::ZoneHour => return field(seconds / 3600, 0),
+                Unit::ZoneMinute => return field(seconds / 60 % 60, 0),
+                _ => {}
+            }
             timestamp_field(unit, local(cx, *a), epoch(*a), "timestamp with time zone")
         }
         [Value::Text(unit), Value::Date(a)] => {
@@ -443,9 +456,8 @@ fn finite_field(cx: &EvalContext<'_>, args: &[Value]) -> Result<Option<Decimal>>
 fn extract_numeric(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     match extract(cx, args)? {
         Field::Known(field) => Ok(field.map_or(Value::Null, Value::Numeric)),
-        Field::Infinite(_) => {
-            let text = "an infinite numeric is not supported: date_part() yields double precision";
-            Err(TypeError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).into())
+        Field::Infinite(negative) => {
+            Ok(if negative { Number::NegativeInfinity } else { Number::Infinity }.value()?)
         }
     }
 }
@@ -476,7 +488,7 @@ macro_rules! fields {
         BuiltinFunction {
             name: $name,
             operator: None,
-            args: &[ArgType::Exact(SqlType::Text), ArgType::Exact(SqlType::$ty)],
+            args: &[ArgType::Exact(SqlType::Text), ArgType::Exact(sql_type!($ty))],
             variadic: false,
             result: ResultType::Fixed(sql_type!($res)),
             strict: true,

@@ -73,6 +73,18 @@ macro_rules! sql_type {
     (Numeric) => {
         SqlType::Numeric(None)
     };
+    (Time) => {
+        SqlType::Time(None)
+    };
+    (Timestamp) => {
+        SqlType::Timestamp(None)
+    };
+    (Timestamptz) => {
+        SqlType::Timestamptz(None)
+    };
+    (Interval) => {
+        SqlType::Interval(None)
+    };
     ($name:ident) => {
         SqlType::$name
     };

@@ -24,6 +24,7 @@ mod locks;
 mod number_templates;
 mod numerics;
 mod patterns;
+mod periods;
 mod quoting;
 pub mod records;
 mod registry;
@@ -31,6 +32,7 @@ mod samples;
 mod session;
 mod sets;
 mod similar;
+mod sizes;
 pub mod subscripts;
 mod templates;
 #[cfg(test)]
@@ -45,6 +47,7 @@ pub use registry::{
     TypedSetFn, Volatility, aggregate_candidates, all_functions, candidates, operator_candidates,
 };
 pub(crate) use session::void;
+pub use texts::WITH_BLANKS;
 pub use windows::{WindowEntry, WindowKind, window_candidates};
 
 /// Every table of functions.
@@ -64,6 +67,7 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &date_templates::TABLES,
     &uuids::TABLES,
     &patterns::TABLES,
+    &periods::TABLES,
     &similar::TABLES,
     &number_templates::TABLES,
     &datetimes::TABLES,
@@ -72,4 +76,5 @@ static TABLES: &[&[&[BuiltinFunction]]] = &[
     &catalogs::TABLES,
     &samples::TABLES,
     &sets::TABLES,
+    &sizes::TABLES,
 ];

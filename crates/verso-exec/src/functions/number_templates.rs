@@ -553,6 +553,13 @@ fn to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     }
     let number = match number {
         Value::Numeric(number) => *number,
+        Value::Big(number) => match number.round(10).to_decimal() {
+            Some(number) => number,
+            None => {
+                let what = "to_char of a numeric with more than 38 digits or NaN is not supported";
+                return Err(TypeError::new("0A000", what).into());
+            }
+        },
         Value::Float8(v) if v.is_finite() => rounded_float(*v, template)?,
         Value::Float4(v) if v.is_finite() => rounded_float((*v).into(), template)?,
         Value::Float4(_) | Value::Float8(_) => {

@@ -1,6 +1,6 @@
 //! Set-returning functions.
 
-use verso_types::{Decimal, Interval, SqlType, TypeError, Value};
+use verso_types::{Decimal, Interval, Number, SqlType, TypeError, Value};
 
 use super::define::unexpected;
 use super::{ArgType, Body, BuiltinFunction, ResultType, SetFn, Volatility};
@@ -44,11 +44,48 @@ fn series_int8(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     }
 }
 
+/// Of numbers of which at least one has many digits, or is none.
+fn series_number(args: &[Value]) -> Result<Rows> {
+    let mut numbers = Vec::new();
+    for (value, name) in args.iter().zip(["start", "stop", "step"]) {
+        let number = Number::of(value).ok_or_else(|| unexpected("generate_series", args))?;
+        let what = match number {
+            Number::Finite { .. } => {
+                numbers.push(number);
+                continue;
+            }
+            Number::NaN => "NaN",
+            _ => "infinity",
+        };
+        let what = if name == "step" {
+            format!("step size cannot be {what}")
+        } else {
+            format!("{name} value cannot be {what}")
+        };
+        return Err(TypeError::new("22023", what).into());
+    }
+    let step = numbers.get(2).cloned().unwrap_or_else(|| Number::from(Decimal::ONE));
+    let (Some(start), Some(stop)) = (numbers.first().cloned(), numbers.get(1).cloned()) else {
+        return Err(unexpected("generate_series", args));
+    };
+    if step.is_zero() {
+        return Err(zero_step().into());
+    }
+    let inside = move |at: &Number| {
+        let order = at.compare(&stop);
+        if step.is_negative() { order.is_ge() } else { order.is_le() }
+    };
+    let step = numbers.get(2).cloned().unwrap_or_else(|| Number::from(Decimal::ONE));
+    let begin = Some(start).filter(|at| inside(at));
+    let next = move |at: &Number| Some(at.plus(&step)).filter(|at| inside(at));
+    Ok(Box::new(std::iter::successors(begin, next).map(|number| number.value().unwrap_or(Value::Null))))
+}
+
 fn series_numeric(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
     let (start, stop, step) = match args {
         [Value::Numeric(a), Value::Numeric(b)] => (*a, *b, Decimal::ONE),
         [Value::Numeric(a), Value::Numeric(b), Value::Numeric(step)] => (*a, *b, *step),
-        _ => return Err(unexpected("generate_series", args)),
+        _ => return series_number(args),
     };
     if step.is_zero() {
         return Err(zero_step().into());
@@ -145,11 +182,11 @@ static SETS: &[BuiltinFunction] = &[
     series!(SqlType::Numeric(None), series_numeric; SqlType::Numeric(None), SqlType::Numeric(None)),
     series!(SqlType::Numeric(None), series_numeric;
         SqlType::Numeric(None), SqlType::Numeric(None), SqlType::Numeric(None)),
-    series!(SqlType::Timestamp, series_timestamp; SqlType::Timestamp, SqlType::Timestamp, SqlType::Interval),
+    series!(SqlType::Timestamp(None), series_timestamp; SqlType::Timestamp(None), SqlType::Timestamp(None), SqlType::Interval(None)),
     BuiltinFunction {
         volatility: Volatility::Stable,
-        ..series!(SqlType::Timestamptz, series_timestamptz;
-            SqlType::Timestamptz, SqlType::Timestamptz, SqlType::Interval)
+        ..series!(SqlType::Timestamptz(None), series_timestamptz;
+            SqlType::Timestamptz(None), SqlType::Timestamptz(None), SqlType::Interval(None))
     },
     set_function!("generate_subscripts" [ArgType::AnyArray, ArgType::Exact(SqlType::Int4)]
         => ResultType::Fixed(SqlType::Int4), generate_subscripts),

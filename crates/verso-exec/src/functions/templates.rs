@@ -1,4 +1,4 @@
-//! `to_char` of timestamps: PostgreSQL's template patterns.
+//! `to_char` of timestamps and intervals: PostgreSQL's template patterns.
 //!
 //! A template is read piece by piece: modifiers (`FM`, `TM`), the longest pattern that fits, a suffix (`TH`); all else,
 //! and what stands in double quotes, is copied.
@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 use verso_types::datetime::{self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
-use verso_types::{SqlType, TimeZone, Value};
+use verso_types::error::sqlstate;
+use verso_types::{SqlType, TimeStyle, TypeError, Value};
 
 use super::datetimes::{is_finite, iso_week, local, monday_based};
 use super::define::unexpected;
@@ -107,7 +108,12 @@ pub(super) fn ordinal(digits: &str) -> &'static str {
 }
 
 impl Fields<'_> {
-    /// The number that a pattern shows, and how many digits it has at least.
+    fn is_morning(&self) -> bool {
+        self.micros < MICROS_PER_DAY / 2
+    }
+}
+
+impl Pieces for Fields<'_> {
     fn number(&self, name: &str) -> Option<(i64, usize)> {
         let time = self.micros;
         // 1 BC is year 0 here
@@ -157,19 +163,7 @@ impl Fields<'_> {
         })
     }
 
-    /// What stands for a pattern, without its suffix. `fill`: blanks and zeros fill it up to its usual width.
-    fn piece(&self, name: &str, case: Case, fill: bool, translated: bool, out: &mut String) {
-        if let Some((number, digits)) = self.number(name) {
-            let keeps = name.starts_with("FF") || matches!(name, "MS" | "US");
-            let width = match () {
-                () if !fill && !keeps => 0,
-                () if number < 0 => digits + 1,
-                () => digits,
-            };
-            // writing to a String cannot fail
-            let _ = write!(out, "{number:0width$}");
-            return;
-        }
+    fn word(&self, name: &str, case: Case, fill: bool, translated: bool, out: &mut String) -> Result<()> {
         let width = |width: usize| if fill && !translated { width } else { 0 };
         let weekday = DAYS[monday_based(self.day) as usize];
         let month = MONTHS[usize::from(self.civil.month) - 1];
@@ -202,13 +196,41 @@ impl Fields<'_> {
             // FX says how to read, not how to write
             _ => Ok(()),
         };
+        Ok(())
+    }
+}
+
+/// What patterns stand for.
+pub(super) trait Pieces {
+    /// The number that a pattern shows, and how many digits it has at least.
+    fn number(&self, name: &str) -> Option<(i64, usize)>;
+    /// Appends what stands for a pattern that is no number.
+    ///
+    /// # Errors
+    /// 22007 where it means nothing.
+    fn word(&self, name: &str, case: Case, fill: bool, translated: bool, out: &mut String) -> Result<()>;
+
+    /// Appends what stands for a pattern, without its suffix. `fill`: blanks and zeros fill it up to its usual width.
+    fn piece(&self, name: &str, case: Case, fill: bool, translated: bool, out: &mut String) -> Result<()> {
+        let Some((number, digits)) = self.number(name) else {
+            return self.word(name, case, fill, translated, out);
+        };
+        let keeps = name.starts_with("FF") || matches!(name, "MS" | "US");
+        let width = match () {
+            () if !fill && !keeps => 0,
+            () if number < 0 => digits + 1,
+            () => digits,
+        };
+        // writing to a String cannot fail
+        let _ = write!(out, "{number:0width$}");
+        Ok(())
     }
 
-    fn is_morning(&self) -> bool {
-        self.micros < MICROS_PER_DAY / 2
-    }
-
-    fn format(&self, template: &str) -> String {
+    /// The template with what its patterns stand for.
+    ///
+    /// # Errors
+    /// Those of the words.
+    fn format(&self, template: &str) -> Result<String> {
         let (mut rest, mut out) = (template, String::new());
         while !rest.is_empty() {
             let (mut fill, mut translated, mut at) = (true, false, rest);
@@ -226,7 +248,7 @@ impl Fields<'_> {
                 continue;
             };
             let start = out.len();
-            self.piece(name, case, fill, translated, &mut out);
+            self.piece(name, case, fill, translated, &mut out)?;
             rest = &at[name.len()..];
             if let Some(next) = behind(rest, &["TH", "th"]) {
                 if name == "Y,YYY" || self.number(name).is_some() {
@@ -238,7 +260,7 @@ impl Fields<'_> {
                 rest = next;
             }
         }
-        out
+        Ok(out)
     }
 }
 
@@ -263,18 +285,18 @@ fn copy<'t>(text: &'t str, out: &mut String) -> &'t str {
 }
 
 /// A local timestamp by a template; infinities and the empty template are NULL.
-fn shown(micros: i64, template: &str, offset: i32, zone: &str) -> Value {
+fn shown(micros: i64, template: &str, offset: i32, zone: &str) -> Result<Value> {
     if template.is_empty() || !is_finite(micros) {
-        return Value::Null;
+        return Ok(Value::Null);
     }
     let (day, time) = datetime::split_timestamp(micros);
     let fields = Fields { day, micros: time, civil: datetime::civil_from_days(day), offset, zone };
-    Value::text(&fields.format(template))
+    Ok(Value::text(&fields.format(template)?))
 }
 
 fn timestamp_to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     match args {
-        [Value::Timestamp(micros), Value::Text(template)] => Ok(shown(*micros, template, 0, "")),
+        [Value::Timestamp(micros), Value::Text(template)] => shown(*micros, template, 0, ""),
         _ => Err(unexpected("to_char", args)),
     }
 }
@@ -283,7 +305,7 @@ fn timestamptz_to_char(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Timestamptz(micros), Value::Text(template)] = args else {
         return Err(unexpected("to_char", args));
     };
-    let zone: &TimeZone = cx.services.time_zone;
+    let zone: &TimeStyle = cx.services.time_zone;
     if !is_finite(*micros) {
         return Ok(Value::Null);
     }
@@ -291,7 +313,7 @@ fn timestamptz_to_char(cx: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let name = jiff::Timestamp::from_microsecond(unix)
         .map(|at| zone.to_offset_info(at).abbreviation().to_owned())
         .unwrap_or_default();
-    Ok(shown(local(cx, *micros), template, datetime::offset_at_utc(*micros, zone), &name))
+    shown(local(cx, *micros), template, datetime::offset_at_utc(*micros, zone), &name)
 }
 
 macro_rules! to_char {
@@ -299,7 +321,7 @@ macro_rules! to_char {
         BuiltinFunction {
             name: "to_char",
             operator: None,
-            args: &[ArgType::Exact(SqlType::$ty), ArgType::Exact(SqlType::Text)],
+            args: &[ArgType::Exact(super::define::sql_type!($ty)), ArgType::Exact(SqlType::Text)],
             variadic: false,
             result: ResultType::Fixed(SqlType::Text),
             strict: true,
@@ -310,8 +332,102 @@ macro_rules! to_char {
     };
 }
 
-static TEMPLATES: &[BuiltinFunction] =
-    &[to_char!(Timestamp Immutable timestamp_to_char), to_char!(Timestamptz Stable timestamptz_to_char)];
+/// The fields of an interval, each with its sign.
+struct Lengths {
+    years: i64,
+    months: i64,
+    days: i64,
+    micros: i64,
+}
+
+impl Lengths {
+    /// Of days in months of thirty.
+    fn all_days(&self) -> i64 {
+        (self.years * 12 + self.months) * 30 + self.days
+    }
+}
+
+impl Pieces for Lengths {
+    fn number(&self, name: &str) -> Option<(i64, usize)> {
+        let fraction = self.micros % MICROS_PER_SECOND;
+        let hour = self.micros / MICROS_PER_HOUR;
+        Some(match name {
+            "HH" | "HH12" => (if hour % 12 == 0 { 12 } else { hour % 12 }, 2),
+            "HH24" => (hour, 2),
+            "MI" => (self.micros / MICROS_PER_MINUTE % 60, 2),
+            "SS" => (self.micros / MICROS_PER_SECOND % 60, 2),
+            "SSSS" | "SSSSS" => (self.micros / MICROS_PER_SECOND, 1),
+            "MM" => (self.months, 2),
+            // the sign is no place of its own here
+            "DD" => (self.days, if self.days < 0 { 1 } else { 2 }),
+            "DDD" => (self.all_days(), 3),
+            "WW" => ((self.all_days() - 1) / 7 + 1, 2),
+            "W" => ((self.days - 1) / 7 + 1, 1),
+            "Q" if self.months != 0 => ((self.months - 1) / 3 + 1, 1),
+            "CC" => (self.years / 100, 2),
+            "YYYY" | "IYYY" => (self.years, 4),
+            "YYY" | "IYY" => (self.years % 1000, 3),
+            "YY" | "IY" => (self.years % 100, 2),
+            "Y" | "I" => (self.years % 10, 1),
+            "J" => {
+                let months = self.years * 12 + self.months - 1;
+                let year = i32::try_from(months.div_euclid(12)).ok()?;
+                let month = u8::try_from(months.rem_euclid(12) + 1).ok()?;
+                (datetime::days_from_civil(year, month, 1) + self.days - 1 + 2_451_545, 1)
+            }
+            "FF1" => (fraction / 100_000, 1),
+            "FF2" => (fraction / 10_000, 2),
+            "FF3" | "MS" => (fraction / 1000, 3),
+            "FF4" => (fraction / 100, 4),
+            "FF5" => (fraction / 10, 5),
+            "FF6" | "US" => (fraction, 6),
+            _ => return None,
+        })
+    }
+
+    fn word(&self, name: &str, case: Case, fill: bool, _: bool, out: &mut String) -> Result<()> {
+        let morning = self.micros / MICROS_PER_HOUR % 24 < 12;
+        let _ = match name {
+            "AM" | "PM" => write!(out, "{}", case.write(if morning { "AM" } else { "PM" })),
+            "A.M." | "P.M." => write!(out, "{}", case.write(if morning { "A.M." } else { "P.M." })),
+            "Y,YYY" => write!(out, "{},{:03}", self.years / 1000, self.years % 1000),
+            "RM" if self.months != 0 || self.years != 0 => {
+                let roman = case.write(ROMAN[(self.months - 1).rem_euclid(12) as usize]);
+                write!(out, "{roman:0$}", if fill { 4 } else { 0 })
+            }
+            "RM" | "Q" | "FX" => Ok(()),
+            _ => {
+                let text = "invalid format specification for an interval value";
+                let hint = "Intervals are not tied to specific calendar dates.";
+                let error = TypeError::new(sqlstate::INVALID_DATETIME_FORMAT, text).with_hint(hint);
+                return Err(error.into());
+            }
+        };
+        Ok(())
+    }
+}
+
+fn interval_to_char(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
+    let [Value::Interval(value), Value::Text(template)] = args else {
+        return Err(unexpected("to_char", args));
+    };
+    if template.is_empty() {
+        return Ok(Value::Null);
+    }
+    let lengths = Lengths {
+        years: (value.months / 12).into(),
+        months: (value.months % 12).into(),
+        days: value.days.into(),
+        micros: value.micros,
+    };
+    Ok(Value::text(&lengths.format(template)?))
+}
+
+static TEMPLATES: &[BuiltinFunction] = &[
+    to_char!(Timestamp Immutable timestamp_to_char),
+    to_char!(Timestamptz Stable timestamptz_to_char),
+    to_char!(Interval Immutable interval_to_char),
+];
 
 /// The tables of this module.
 pub(super) static TABLES: [&[BuiltinFunction]; 1] = [TEMPLATES];

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use verso_types::{CastKind, Decimal, SqlType, TimeZone, Value, format_text, parse_text};
+use verso_types::{CastKind, Decimal, SqlType, TimeStyle, Value, format_text, parse_text};
 
 use super::{Body, all_functions};
 use crate::context::{Described, EvalContext};
@@ -24,7 +24,7 @@ fn show(expr: &TypedExpr) -> String {
         Ok(Value::Null) => "NULL".to_owned(),
         Ok(value) => {
             let mut out = String::new();
-            format_text(&value, &expr.ty, &TimeZone::UTC, &mut out);
+            format_text(&value, &expr.ty, &TimeStyle::UTC, &mut out);
             out
         }
         Err(error) => error,
@@ -45,17 +45,17 @@ fn lit(text: &str) -> TypedExpr {
         "text" => SqlType::Text,
         "bytea" => SqlType::Bytea,
         "date" => SqlType::Date,
-        "time" => SqlType::Time,
-        "timestamp" => SqlType::Timestamp,
-        "timestamptz" => SqlType::Timestamptz,
-        "interval" => SqlType::Interval,
+        "time" => SqlType::Time(None),
+        "timestamp" => SqlType::Timestamp(None),
+        "timestamptz" => SqlType::Timestamptz(None),
+        "interval" => SqlType::Interval(None),
         "int4[]" => SqlType::Array(Box::new(SqlType::Int4)),
         other => panic!("no type {other}"),
     };
     if text == "NULL" {
         return TypedExpr::null(ty);
     }
-    TypedExpr::literal(parse_text(&ty, text, &TimeZone::UTC).expect("a literal of the type"), ty)
+    TypedExpr::literal(parse_text(&ty, text, &TimeStyle::UTC).expect("a literal of the type"), ty)
 }
 
 fn check(cases: &[(&str, &[&str], &str)]) {

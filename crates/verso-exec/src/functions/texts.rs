@@ -316,7 +316,8 @@ pub(super) fn output(cx: &EvalContext<'_>, value: &Value, out: &mut Bytes<'_>) -
 /// Whether only the type tells how its values are written: their own representation is that of another type.
 fn is_named(ty: &SqlType) -> bool {
     match ty {
-        SqlType::Enum(_) => true,
+        // with its blanks
+        SqlType::Enum(_) | SqlType::Char(Some(_)) => true,
         SqlType::System(system) => system.is_reference(),
         SqlType::Array(element) => is_named(element),
         SqlType::Row(row) => row.fields.iter().any(|(_, ty)| is_named(ty)),
@@ -451,6 +452,19 @@ static ANY: &[BuiltinFunction] = &[
     any_function!("concat" () [ArgType::Any] variadic true strict false concat),
     any_function!("concat_ws" () [ArgType::Exact(SqlType::Text), ArgType::Any] variadic true strict false concat_ws),
 ];
+
+/// `char(n)` as text with its blanks, for what sees them.
+pub static WITH_BLANKS: BuiltinFunction = BuiltinFunction {
+    name: "",
+    operator: None,
+    args: &[ArgType::Any],
+    variadic: false,
+    result: ResultType::Fixed(SqlType::Text),
+    strict: true,
+    volatility: Volatility::Immutable,
+    body: Body::Typed(|cx, args, types| Ok(shown(cx, args, types).first().cloned().unwrap_or(Value::Null))),
+    kernel: None,
+};
 
 /// The tables of this module.
 pub(super) static TABLES: [&[BuiltinFunction]; 2] = [TEXTS, ANY];

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef};
 pub use verso_types::definition::PlDiagnostic;
-use verso_types::{RowType, SqlType, TimeZone};
+use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::{Statement, TypedExpr};
 use crate::error::Raised;
@@ -468,7 +468,7 @@ pub trait Unbound: std::fmt::Debug + Send + Sync {
         &self,
         shapes: &[Option<Arc<RowType>>],
         catalog: &Arc<CatalogSnapshot>,
-        time_zone: &TimeZone,
+        time_zone: &TimeStyle,
     ) -> Result<LateBound, Box<Raised>>;
 }
 

@@ -14,7 +14,7 @@ fn space(limit_bytes: u64) -> (tempfile::TempDir, Arc<TempSpace>) {
 }
 
 fn rows() -> (Vec<SqlType>, Batch) {
-    let types = vec![SqlType::Int4, SqlType::Text, SqlType::Bool, SqlType::Interval];
+    let types = vec![SqlType::Int4, SqlType::Text, SqlType::Bool, SqlType::Interval(None)];
     let mut batch = Batch::of_types(&types);
     for i in 0..130 {
         let text = if i % 3 == 0 { Value::Null } else { Value::text(&"é".repeat(i as usize)) };

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use verso_types::{NamedType, NumericSpec, SqlType, SystemType, sqlstate};
+use verso_types::{IntervalSpec, NamedType, NumericSpec, SqlType, SystemType, sqlstate};
 
 use super::cursor::Cursor;
 use super::lexer::{Class, Token};
@@ -74,15 +74,11 @@ impl Cursor<'_> {
             "time" | "timestamp" | "timetz" | "timestamptz" => self.time(start, &word),
             "interval" => {
                 self.advance();
-                let (fields, _) = self.interval_fields()?;
-                let precise = self.peek() == Token::LParen;
-                if fields.is_none() && !precise {
-                    return Ok(SqlType::Interval);
+                if self.peek() == Token::LParen {
+                    let digits = self.precision()?;
+                    return Ok(SqlType::Interval(IntervalSpec::new(None, Some(digits))));
                 }
-                if precise {
-                    self.precision()?;
-                }
-                Err(self.type_unsupported(start))
+                Ok(SqlType::Interval(self.interval_fields()?))
             }
             _ => self.generic_type(at),
         }
@@ -198,13 +194,9 @@ impl Cursor<'_> {
             }
         }
         if word.starts_with("timestamp") {
-            if precision.is_some_and(|precision| precision != 6) {
-                let what = "a precision of timestamp other than 6";
-                return Err(SyntaxError::unsupported(what).at(start.start));
-            }
-            return Ok(if zone { SqlType::Timestamptz } else { SqlType::Timestamp });
+            return Ok(if zone { SqlType::Timestamptz(precision) } else { SqlType::Timestamp(precision) });
         }
-        if zone || precision.is_some() { Err(self.type_unsupported(start)) } else { Ok(SqlType::Time) }
+        if zone { Err(self.type_unsupported(start)) } else { Ok(SqlType::Time(precision)) }
     }
 }
 
@@ -243,10 +235,10 @@ pub(super) fn named_type(parts: &[String], at: u32) -> Result<SqlType, SyntaxErr
         "name" => SqlType::Name,
         "bytea" | "blob" => SqlType::Bytea,
         "date" => SqlType::Date,
-        "time" => SqlType::Time,
-        "timestamp" => SqlType::Timestamp,
-        "timestamptz" => SqlType::Timestamptz,
-        "interval" => SqlType::Interval,
+        "time" => SqlType::Time(None),
+        "timestamp" => SqlType::Timestamp(None),
+        "timestamptz" => SqlType::Timestamptz(None),
+        "interval" => SqlType::Interval(None),
         "uuid" => SqlType::Uuid,
         "json" => SqlType::Json,
         "jsonb" => SqlType::Jsonb,

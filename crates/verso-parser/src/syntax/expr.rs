@@ -85,8 +85,6 @@ pub enum ExprKind {
     Collate { arg: Box<Expr>, collation: QualifiedName },
     /// `a IS [NOT] JSON [VALUE | OBJECT | ARRAY | SCALAR] [WITH UNIQUE KEYS]`.
     IsJson { arg: Box<Expr>, kind: JsonKind, unique_keys: bool, negated: bool },
-    /// `INTERVAL '90' DAY`, `INTERVAL(3) '1.5 s'`; without fields and precision it is a cast.
-    Interval { text: String, fields: Option<IntervalFields>, precision: Option<u32> },
     /// `DEFAULT`, only as a value to store.
     Default,
 }
@@ -111,27 +109,6 @@ pub enum JsonKind {
     Array,
     /// SCALAR.
     Scalar,
-}
-
-/// `YEAR TO MONTH`; both are the same where one is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IntervalFields {
-    /// The first, the largest.
-    pub first: IntervalField,
-    /// The last, the smallest: the unit of a number without one.
-    pub last: IntervalField,
-}
-
-/// A unit of an interval, the largest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the words of the language")]
-pub enum IntervalField {
-    Year,
-    Month,
-    Day,
-    Hour,
-    Minute,
-    Second,
 }
 
 /// A call as written; keyword forms (`EXTRACT(… FROM …)`) arrive as calls of the function behind them.

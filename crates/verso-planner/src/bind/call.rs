@@ -15,7 +15,7 @@ use super::resolve::{Declared, Resolution, function_error, resolve, result_type}
 use super::scope::Scope;
 use super::unbound;
 use crate::errors::{SqlError, sqlstate};
-use verso_parser::syntax::{Call, Expr};
+use verso_parser::syntax::{Call, Expr, ExprKind, Literal};
 
 impl Binder<'_> {
     pub(super) fn call(&self, call: &Call, expr: &Expr, cx: &mut Context<'_>) -> Result<TypedExpr, SqlError> {
@@ -270,11 +270,23 @@ impl Binder<'_> {
             "current_timestamp" | "current_date" | "current_time" | "localtimestamp" | "localtime"
                 if call.keyword || call.args.len() == 1 =>
             {
-                if !call.keyword {
-                    return Err(SqlError::unsupported(format!("{}(precision)", name.to_uppercase()))
-                        .at(expr.at.start));
+                let moment = self.moment(name, expr.at.start)?;
+                match call.args.first() {
+                    None => moment,
+                    Some(digits) => {
+                        let ExprKind::Literal(Literal::Number(text)) = &digits.kind else {
+                            let text = format!("syntax error in the precision of {}", name.to_uppercase());
+                            return Err(SqlError::syntax(text).at(digits.at.start));
+                        };
+                        let digits = Some(text.parse().map_or(6, |digits: u8| digits.min(6)));
+                        let ty = match moment.ty {
+                            SqlType::Timestamptz(_) => SqlType::Timestamptz(digits),
+                            SqlType::Timestamp(_) => SqlType::Timestamp(digits),
+                            _ => SqlType::Time(digits),
+                        };
+                        self.coerce(moment, expr.at.start, &ty, CastKind::Explicit)?
+                    }
                 }
-                self.moment(name, expr.at.start)?
             }
             "current_user" | "session_user" | "current_role" | "user" | "current_catalog"
             | "current_schema"
@@ -299,8 +311,8 @@ impl Binder<'_> {
         let now = self.nullary("now", at)?;
         let ty = match name {
             "current_date" => SqlType::Date,
-            "localtimestamp" => SqlType::Timestamp,
-            "localtime" => SqlType::Time,
+            "localtimestamp" => SqlType::Timestamp(None),
+            "localtime" => SqlType::Time(None),
             "current_time" => return Err(SqlError::unsupported("CURRENT_TIME (type timetz)").at(at)),
             _ => return Ok(now),
         };

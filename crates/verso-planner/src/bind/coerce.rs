@@ -1,6 +1,7 @@
 //! Casts, constants and common types.
 
 use verso_exec::plan::{ExprKind, TypedExpr};
+use verso_types::datetime::heeds_clock;
 use verso_types::{CastKind, SqlType, Value, cast, cast_kind, parse_text};
 
 use super::Binder;
@@ -30,6 +31,7 @@ impl Binder<'_> {
         if let ExprKind::Literal(value) = &expr.kind {
             let value = match (value, &expr.ty) {
                 (Value::Null, _) => Some(Ok(Value::Null)),
+                (Value::Text(text), SqlType::Unknown) if to.has_times() && heeds_clock(text) => None,
                 (Value::Text(text), SqlType::Unknown) => Some(self.constant(text, to, kind)),
                 (value, from) if cast_kind(from, to).is_some_and(|weakest| weakest <= kind) => {
                     Some(cast(value, from, to, kind, self.time_zone))
@@ -46,6 +48,12 @@ impl Binder<'_> {
             }
         }
         if expr.ty == SqlType::Unknown {
+            if let ExprKind::Literal(Value::Text(_)) = expr.kind {
+                // `today` and the like: what it means is known when the statement runs
+                let text = TypedExpr::new(expr.kind, SqlType::Text);
+                let cast = ExprKind::Cast { arg: Box::new(text), kind: CastKind::Explicit };
+                return Ok(TypedExpr::new(cast, to.clone()));
+            }
             if let (Some(inference), ExprKind::Parameter(index)) = (self.inference, &expr.kind) {
                 let ty = to.without_modifiers();
                 inference.decide(*index, &ty).map_err(|error| error.at(at))?;
@@ -70,6 +78,9 @@ impl Binder<'_> {
 
     /// An untyped literal's value: read without the modifier, then cast to it, so that `'abc'::varchar(2)` cuts.
     fn constant(&self, text: &str, to: &SqlType, kind: CastKind) -> Result<Value, verso_types::TypeError> {
+        if let SqlType::Interval(Some(_)) = to {
+            return parse_text(to, text, self.time_zone); // its fields say what a number without a unit is
+        }
         let plain = to.without_modifiers();
         let value = parse_text(&plain, text, self.time_zone)?;
         if plain == *to { Ok(value) } else { cast(&value, &plain, to, kind, self.time_zone) }

@@ -1,12 +1,12 @@
 //! Expressions.
 
 use verso_env::recursion;
-use verso_exec::functions::{BuiltinFunction, operator_candidates};
+use verso_exec::functions::{BuiltinFunction, WITH_BLANKS, operator_candidates};
 use verso_exec::plan::{ExprKind as K, TypedExpr};
 use verso_types::{CastKind, SqlType, Value, cast_kind};
 
 use super::Binder;
-use super::context::Context;
+use super::context::{Clause, Context};
 use super::once::once;
 use super::resolve::{self, Declared, Resolution, operator_error, resolve, result_type, shown};
 use super::scope::Meaning;
@@ -126,7 +126,8 @@ impl Binder<'_> {
                 if !types.iter().all(fits) {
                     return Err(operator_error(op, &types, &Resolution::None).at(expr.point));
                 }
-                let value = self.coerce(value, arg.at.start, &SqlType::Text, CastKind::Implicit)?;
+                let value =
+                    self.coerce(with_blanks(value), arg.at.start, &SqlType::Text, CastKind::Implicit)?;
                 let like = self.coerce(like, pattern.at.start, &SqlType::Text, CastKind::Implicit)?;
                 let escape = match escape {
                     Some(escape) => {
@@ -187,9 +188,6 @@ impl Binder<'_> {
                 let bound = self.expr(arg, cx)?;
                 self.is_json(bound, arg.at.start, *kind, *unique_keys, *negated)
             }
-            ExprKind::Interval { text, fields, precision } => {
-                self.interval(text, *fields, *precision, expr.at.start)
-            }
             ExprKind::Default => {
                 Err(SqlError::syntax("DEFAULT is not allowed in this context").at(expr.at.start))
             }
@@ -219,6 +217,11 @@ impl Binder<'_> {
         parts: &[verso_parser::syntax::Name],
         cx: &mut Context<'_>,
     ) -> Result<TypedExpr, SqlError> {
+        if cx.clause == Clause::Default && self.variables.is_empty() {
+            let at = parts.first().map_or(0, |part| part.at.start);
+            let text = "cannot use column reference in DEFAULT expression";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text).at(at));
+        }
         let meaning = match (cx.scope.find(parts, &self.variables), self.outer) {
             (Err(error), _) if error.sqlstate == sqlstate::UNDEFINED_COLUMN && cx.scope.is_table(parts) => {
                 return Ok(self.whole_row(parts, cx));
@@ -232,9 +235,16 @@ impl Binder<'_> {
                 {
                     return Ok(found);
                 }
-                if around.is_none() && parts.last().is_some_and(|part| part.text == "*") {
+                // `t.*` as a value is the whole row
+                if around.is_none()
+                    && let Some((star, table)) = parts.split_last()
+                    && star.text == "*"
+                {
+                    if cx.scope.is_table(table) {
+                        return Ok(self.whole_row(table, cx));
+                    }
                     let at = parts.first().map_or(0, |part| part.at.start);
-                    return Err(SqlError::unsupported("t.* within an expression").at(at));
+                    return Err(SqlError::unsupported("t.* of another query within an expression").at(at));
                 }
                 return around.ok_or(error);
             }
@@ -336,10 +346,17 @@ impl Binder<'_> {
         args: Vec<(TypedExpr, u32)>,
         to: &[SqlType],
     ) -> Result<TypedExpr, SqlError> {
+        // PostgreSQL has these for char(n) itself, whose blanks they see
+        let sees_blanks = matches!(function.operator, Some("~" | "~*" | "!~" | "!~*"))
+            || matches!(function.name, "octet_length");
         let args = args
             .into_iter()
             .zip(to)
-            .map(|((arg, at), to)| self.coerce(arg, at, to, CastKind::Implicit))
+            .enumerate()
+            .map(|(n, ((arg, at), to))| match n {
+                0 if sees_blanks => self.coerce(with_blanks(arg), at, to, CastKind::Implicit),
+                _ => self.coerce(arg, at, to, CastKind::Implicit),
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let types: Vec<SqlType> = args.iter().map(|arg| arg.ty.clone()).collect();
         let ty = result_type(&function.result, &types);
@@ -472,6 +489,16 @@ impl Binder<'_> {
             return Err(SqlError::new(sqlstate::CANNOT_COERCE, text).at(at_type));
         }
         self.coerce(bound, arg.at.start, ty, CastKind::Explicit)
+    }
+}
+
+/// A char(n) as a text with its blanks at the end, for what sees them: LIKE, regular expressions, `octet_length`.
+pub(super) fn with_blanks(expr: TypedExpr) -> TypedExpr {
+    match expr.ty {
+        SqlType::Char(Some(_)) => {
+            TypedExpr::new(K::Call { function: &WITH_BLANKS, args: vec![expr] }, SqlType::Text)
+        }
+        _ => expr,
     }
 }
 

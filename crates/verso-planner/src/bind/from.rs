@@ -231,6 +231,15 @@ impl Binder<'_> {
         {
             own.relation = Some(table.oid.0);
         }
+        if let (
+            FromSource::Function(..),
+            [_],
+            Plan::FunctionScan { call: SetCall::Builtin { function, .. }, .. },
+            Some(own),
+        ) = (&item.source, scope.columns.as_slice(), &plan, scope.tables.first_mut())
+        {
+            own.scalar = !matches!(function.result, verso_exec::functions::ResultType::Columns(_));
+        }
         if let (Plan::SystemScan { view: SystemView::Relation(id), .. }, Some(own)) =
             (&plan, scope.tables.first_mut())
         {
@@ -478,6 +487,10 @@ impl Binder<'_> {
                             OutputColumn::new(Arc::clone(name), ty.clone())
                         };
                         (row.fields.iter().map(column).collect(), false)
+                    }
+                    // the one OUT parameter has a name, which an alias of the function leaves as it is
+                    _ if function.name.contains("_array_elements") => {
+                        (vec![OutputColumn::new("value", ty)], false)
                     }
                     _ => (vec![OutputColumn::new(name, ty)], true),
                 };

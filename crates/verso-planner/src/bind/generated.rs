@@ -92,16 +92,22 @@ pub fn is_immutable(expr: &TypedExpr) -> bool {
 /// Casts that depend on a setting: the time zone, or how dates are written.
 fn is_immutable_cast(from: &SqlType, to: &SqlType) -> bool {
     use SqlType as T;
-    let moment = |ty: &T| matches!(ty, T::Date | T::Timestamp | T::Timestamptz | T::Time);
+    let moment = |ty: &T| matches!(ty, T::Date | T::Timestamp(_) | T::Timestamptz(_) | T::Time(_));
     if moment(from) && moment(to) {
-        return from == to || (*from != T::Timestamptz && *to != T::Timestamptz);
+        return from == to || (*from != T::Timestamptz(None) && *to != T::Timestamptz(None));
     }
     let written = |ty: &T| {
         matches!(
             ty,
-            T::Date | T::Timestamp | T::Timestamptz | T::Array(_) | T::Record | T::Row(_) | T::System(_)
+            T::Date
+                | T::Timestamp(_)
+                | T::Timestamptz(_)
+                | T::Array(_)
+                | T::Record
+                | T::Row(_)
+                | T::System(_)
         )
     };
-    let read = |ty: &T| written(ty) || matches!(ty, T::Time | T::Interval);
+    let read = |ty: &T| written(ty) || matches!(ty, T::Time(_) | T::Interval(_));
     !(to.is_text() && written(from) || from.is_text() && read(to))
 }

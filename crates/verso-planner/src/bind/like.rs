@@ -5,6 +5,7 @@ use verso_exec::plan::{ExprKind as K, OutputColumn, Plan, SetCall, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
 use super::Binder;
+use super::expr::with_blanks;
 use super::resolve::{self, Resolution, operator_error};
 use crate::errors::{SqlError, sqlstate};
 
@@ -44,7 +45,7 @@ impl Binder<'_> {
         }
         let text = |(expr, at): &Located| self.coerce(expr.clone(), *at, &SqlType::Text, CastKind::Implicit);
         let kind = K::Like {
-            arg: Box::new(text(left)?),
+            arg: Box::new(text(&(with_blanks(left.0.clone()), left.1))?),
             pattern: Box::new(text(right)?),
             escape: None,
             negated: op.starts_with('!'),

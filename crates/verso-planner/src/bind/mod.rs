@@ -52,7 +52,6 @@ mod expr;
 mod from;
 mod generated;
 mod grouping;
-mod interval;
 mod json;
 mod like;
 mod lock;
@@ -97,7 +96,7 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, ColumnDef, Oid, StoredQuery, TableDef};
 use verso_exec::plan::{Statement, TypedExpr};
-use verso_types::{CastKind, SqlType, TimeZone};
+use verso_types::{CastKind, SqlType, TimeStyle};
 
 use crate::errors::SqlError;
 use crate::estimate::Estimate;
@@ -123,7 +122,7 @@ pub struct Binder<'c> {
     /// Tables, sequences and functions.
     pub catalog: &'c Arc<CatalogSnapshot>,
     /// For constants such as `'2020-01-01'::timestamptz`.
-    pub time_zone: &'c TimeZone,
+    pub time_zone: &'c TimeStyle,
     /// Types of `$1` …; `Unknown` for a NULL without a type.
     pub parameters: &'c [SqlType],
     /// Instead of `parameters`: types are found out while binding.
@@ -156,7 +155,7 @@ impl<'c> Binder<'c> {
     /// For statements outside of PL/pgSQL.
     pub fn new(
         catalog: &'c Arc<CatalogSnapshot>,
-        time_zone: &'c TimeZone,
+        time_zone: &'c TimeStyle,
         parameters: &'c [SqlType],
     ) -> Binder<'c> {
         Binder {
@@ -198,7 +197,7 @@ impl<'c> Binder<'c> {
     /// For statements to be prepared: parameters get the types that their contexts want.
     pub fn inferring(
         catalog: &'c Arc<CatalogSnapshot>,
-        time_zone: &'c TimeZone,
+        time_zone: &'c TimeStyle,
         inference: &'c Inference,
     ) -> Binder<'c> {
         Binder { inference: Some(inference), ..Binder::new(catalog, time_zone, &[]) }

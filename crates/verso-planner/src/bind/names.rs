@@ -40,7 +40,6 @@ fn figure(expr: &Expr) -> Option<(String, u8)> {
         ExprKind::Slice { array, .. } => figure(array),
         ExprKind::Collate { arg, .. } => figure(arg),
         ExprKind::Row(_) => Some(("row".to_string(), 2)),
-        ExprKind::Interval { .. } => Some(("interval".to_string(), 1)),
         ExprKind::InSubquery { .. }
         | ExprKind::QuantifiedSubquery { .. }
         | ExprKind::SimilarTo { .. }

@@ -36,7 +36,7 @@ use verso_exec::plan::{
     ExprKind, PlBlock, PlCondition, PlDeclaration, PlFunction, PlHandler, PlReturn, PlStatement, PlTrigger,
     PlVariable, TypedExpr,
 };
-use verso_types::{CastKind, RowType, SqlType, TimeZone};
+use verso_types::{CastKind, RowType, SqlType, TimeStyle};
 
 use super::Binder;
 use super::context::{Clause, Context};
@@ -55,7 +55,7 @@ pub fn bind_function(
     function: &FunctionDef,
     block: &syntax::PlBlock,
     catalog: &Arc<CatalogSnapshot>,
-    time_zone: &TimeZone,
+    time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
     let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.clone()).collect();
     if function.returns == FunctionReturn::Trigger {
@@ -88,7 +88,7 @@ pub fn bind_function(
 pub fn check_function(
     function: &FunctionDef,
     catalog: &Arc<CatalogSnapshot>,
-    time_zone: &TimeZone,
+    time_zone: &TimeStyle,
 ) -> Result<(), SqlError> {
     match (function.language, &function.returns) {
         (FunctionLanguage::Sql, _) => {
@@ -114,7 +114,7 @@ pub(super) fn not_assigned(name: &str) -> SqlError {
 pub fn bind_block(
     block: &syntax::PlBlock,
     catalog: &Arc<CatalogSnapshot>,
-    time_zone: &TimeZone,
+    time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
     let body = Body::new(Binder::new(catalog, time_zone, &[]), "inline_code_block".into());
     body.finish("inline_code_block".into(), 0, block)

@@ -366,7 +366,7 @@ impl<'v, 'q> Walk<'v, 'q> {
     fn expr(&mut self, expr: &'q Expr) -> Result<(), SqlError> {
         recursion::check()?;
         match &expr.kind {
-            K::Column(_) | K::Literal(_) | K::Parameter(_) | K::Interval { .. } | K::Default => Ok(()),
+            K::Column(_) | K::Literal(_) | K::Parameter(_) | K::Default => Ok(()),
             K::Unary { arg, .. }
             | K::Not(arg)
             | K::IsNull { arg, .. }

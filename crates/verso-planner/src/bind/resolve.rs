@@ -32,8 +32,8 @@ pub fn category(ty: &SqlType) -> char {
         SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => 'N',
         SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) | SqlType::Oid => 'N',
         SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => 'S',
-        SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz => 'D',
-        SqlType::Interval => 'T',
+        SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => 'D',
+        SqlType::Interval(_) => 'T',
         SqlType::Bytea | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => 'U',
         SqlType::Array(_) => 'A',
         SqlType::Unknown => 'X',
@@ -52,8 +52,8 @@ fn preferred(ty: &SqlType) -> bool {
             | SqlType::Float8
             | SqlType::Oid
             | SqlType::Text
-            | SqlType::Timestamptz
-            | SqlType::Interval
+            | SqlType::Timestamptz(_)
+            | SqlType::Interval(_)
     )
 }
 

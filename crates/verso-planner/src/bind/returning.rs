@@ -103,6 +103,7 @@ impl Binder<'_> {
                 hidden: None,
                 columns: at..at + 1,
                 relation: None,
+                scalar: false,
                 merged: Vec::new(),
             });
         }
@@ -147,7 +148,14 @@ fn add(scope: &mut Scope, table: &TableDef, alias: Option<&Name>, word: &str) ->
     scope.columns.extend(columns);
     if name.is_some() {
         let columns = first..scope.columns.len();
-        scope.tables.push(ScopeTable { name, hidden: None, columns, relation: None, merged: Vec::new() });
+        scope.tables.push(ScopeTable {
+            name,
+            hidden: None,
+            columns,
+            relation: None,
+            scalar: false,
+            merged: Vec::new(),
+        });
     }
     Ok(())
 }

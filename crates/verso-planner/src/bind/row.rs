@@ -103,6 +103,12 @@ impl Binder<'_> {
         let at = parts.first().map_or(0, |part| part.at.start);
         let range =
             parts.first().and_then(|name| cx.scope.table(&name.text)).map(|table| table.columns.clone());
+        let scalar = parts.first().and_then(|name| cx.scope.table(&name.text)).is_some_and(|one| one.scalar);
+        if let (true, Some(index)) = (scalar, range.as_ref().and_then(|range| range.clone().next())) {
+            let column = TypedExpr::column(index, cx.scope.columns[index].1.clone());
+            cx.uses(&column, at);
+            return column;
+        }
         let (mut values, mut fields) = (Vec::new(), Vec::new());
         for index in range.unwrap_or_default() {
             let (name, ty) = cx.scope.columns[index].clone();

@@ -40,6 +40,8 @@ pub struct ScopeTable {
     pub columns: Range<usize>,
     /// The oid of the table that it is; none for queries and functions.
     pub relation: Option<u32>,
+    /// A function that yields one value a row: its name means that, not a row of it.
+    pub scalar: bool,
     /// Of an alias of a join or of its USING: what it names, instead of columns of the input.
     pub merged: Vec<(Arc<str>, TypedExpr)>,
 }
@@ -143,6 +145,7 @@ impl Scope {
             hidden: None,
             columns: own..2 * own,
             relation: None,
+            scalar: false,
             merged: Vec::new(),
         });
         self
@@ -162,6 +165,7 @@ impl Scope {
             hidden,
             columns: columns_of_it,
             relation: None,
+            scalar: false,
             merged: Vec::new(),
         }];
         Scope { tables, columns, visible, closed: Vec::new(), repeats: None, recursive: false }
@@ -184,7 +188,14 @@ impl Scope {
         }
         let merged = self.visible.iter().take(columns).cloned().collect();
         let name = Some(alias.text.as_str().into());
-        self.tables.push(ScopeTable { name, hidden: None, columns: 0..0, relation: None, merged });
+        self.tables.push(ScopeTable {
+            name,
+            hidden: None,
+            columns: 0..0,
+            relation: None,
+            scalar: false,
+            merged,
+        });
         Ok(())
     }
 

@@ -363,9 +363,11 @@ impl Binder<'_> {
             SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => SqlType::Int8,
             SqlType::Float4 | SqlType::Float8 => SqlType::Float8,
             SqlType::Numeric(_) => SqlType::Numeric(None),
-            SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::Timestamptz | SqlType::Interval => {
-                SqlType::Interval
-            }
+            SqlType::Date
+            | SqlType::Time(_)
+            | SqlType::Timestamp(_)
+            | SqlType::Timestamptz(_)
+            | SqlType::Interval(_) => SqlType::Interval(None),
             other => {
                 let text = format!(
                     "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verso_env::stack;
 use verso_exec::plan::{ExprKind, Plan, SubqueryTest, TypedExpr};
-use verso_types::{SqlType, TimeZone, Value, format_text};
+use verso_types::{SqlType, TimeStyle, Value, format_text};
 
 /// What is visible where an expression stands.
 #[derive(Clone, Copy)]
@@ -59,7 +59,7 @@ pub(super) fn text(expr: &TypedExpr, names: Scope<'_>) -> String {
         ExprKind::Literal(Value::Null) => "NULL".to_string(),
         ExprKind::Literal(value) => {
             let mut out = String::new();
-            format_text(value, &expr.ty, &TimeZone::UTC, &mut out);
+            format_text(value, &expr.ty, &TimeStyle::UTC, &mut out);
             if expr.ty.is_number() || expr.ty == SqlType::Bool {
                 out
             } else {

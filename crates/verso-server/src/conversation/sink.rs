@@ -4,7 +4,7 @@ use std::io::Write;
 
 use verso_session::errors::sqlstate;
 use verso_session::{CommandTag, CopyLayout, Notice, OutputColumn, SqlError, StatementSink};
-use verso_types::{Batch, TimeZone};
+use verso_types::{Batch, TimeStyle};
 
 use super::wire::Wire;
 use crate::protocol::backend::Output;
@@ -40,7 +40,7 @@ impl ResultFormats {
 pub struct WireSink<'c> {
     wire: &'c mut Wire,
     formats: &'c ResultFormats,
-    time_zone: TimeZone,
+    time_zone: TimeStyle,
     /// Simple protocol: columns are described, and each statement's end is said, as it comes.
     simple: bool,
     copies: bool,
@@ -52,19 +52,19 @@ pub struct WireSink<'c> {
 
 impl<'c> WireSink<'c> {
     /// For the simple protocol.
-    pub fn simple(wire: &'c mut Wire, time_zone: TimeZone) -> WireSink<'c> {
+    pub fn simple(wire: &'c mut Wire, time_zone: TimeStyle) -> WireSink<'c> {
         WireSink::new(wire, &ResultFormats::Text, time_zone, true)
     }
 
     /// For a portal.
-    pub fn portal(wire: &'c mut Wire, formats: &'c ResultFormats, time_zone: TimeZone) -> WireSink<'c> {
+    pub fn portal(wire: &'c mut Wire, formats: &'c ResultFormats, time_zone: TimeStyle) -> WireSink<'c> {
         WireSink::new(wire, formats, time_zone, false)
     }
 
     fn new(
         wire: &'c mut Wire,
         formats: &'c ResultFormats,
-        time_zone: TimeZone,
+        time_zone: TimeStyle,
         simple: bool,
     ) -> WireSink<'c> {
         WireSink { wire, formats, time_zone, simple, copies: false, binary: false, completed: 0 }
@@ -129,7 +129,7 @@ impl StatementSink for WireSink<'_> {
         Ok(())
     }
 
-    fn time_zone(&mut self, time_zone: &TimeZone) {
+    fn time_zone(&mut self, time_zone: &TimeStyle) {
         self.time_zone = time_zone.clone();
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use verso_catalog::{RelationId, SystemRowIter, snapshot::PG_CATALOG};
 use verso_exec::functions::{aggregate_candidates, candidates, operator_candidates, window_candidates};
-use verso_types::{SqlType, TimeZone, Value, parse_text};
+use verso_types::{SqlType, TimeStyle, Value, parse_text};
 
 use super::keys::Keys;
 
@@ -120,7 +120,7 @@ fn value(field: &str, ty: &SqlType) -> Option<Value> {
     let text = if field.contains('\\') { unescaped(field) } else { field.to_string() };
     match ty {
         SqlType::System(system) if system.is_reference() => text.parse().ok().map(Value::Int8),
-        ty => parse_text(ty, &text, &TimeZone::UTC).ok(),
+        ty => parse_text(ty, &text, &TimeStyle::UTC).ok(),
     }
 }
 

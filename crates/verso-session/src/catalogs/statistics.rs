@@ -1,7 +1,7 @@
 //! Rows of `pg_stats`.
 
 use verso_catalog::{CatalogSnapshot, Relation, TableDef};
-use verso_types::{SqlType, TimeZone, Value, text::format_text};
+use verso_types::{SqlType, TimeStyle, Value, text::format_text};
 
 /// What ANALYZE has found out about the columns of users' tables.
 pub(super) fn statistics(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
@@ -49,7 +49,7 @@ fn array_text(values: &[&Value], ty: &SqlType) -> String {
     for (n, value) in values.iter().enumerate() {
         out.push_str(if n > 0 { "," } else { "" });
         one.clear();
-        format_text(value, ty, &TimeZone::UTC, &mut one);
+        format_text(value, ty, &TimeStyle::UTC, &mut one);
         let plain = !one.is_empty()
             && !one.eq_ignore_ascii_case("null")
             && !one.contains(|c: char| matches!(c, '{' | '}' | ',' | '"' | '\\') || c.is_whitespace());

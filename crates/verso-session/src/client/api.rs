@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_types::{Batch, TimeZone};
+use verso_types::{Batch, TimeStyle};
 
 pub use verso_exec::plan::OutputColumn;
 
@@ -35,7 +35,7 @@ pub trait StatementSink {
     fn notice(&mut self, notice: &Notice) -> Result<(), SqlError>;
 
     /// The session's time zone has changed; rows from now on are to be shown in this one.
-    fn time_zone(&mut self, _time_zone: &TimeZone) {}
+    fn time_zone(&mut self, _time_zone: &TimeStyle) {}
 
     /// COPY TO STDOUT begins.
     ///

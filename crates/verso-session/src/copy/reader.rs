@@ -1,7 +1,7 @@
 //! The data of a COPY to rows.
 
 use verso_types::wire::utf8;
-use verso_types::{Batch, Column, ColumnData, SqlType, TimeZone, Value, parse_binary, parse_text};
+use verso_types::{Batch, Column, ColumnData, SqlType, TimeStyle, Value, parse_binary, parse_text};
 
 use super::SIGNATURE;
 use verso_parser::syntax::{CopyFormat, Header, LogVerbosity, OnError};
@@ -20,7 +20,7 @@ pub struct Reader {
     table: String,
     names: Vec<String>,
     types: Vec<SqlType>,
-    time_zone: TimeZone,
+    time_zone: TimeStyle,
     records: Records,
     fields: Fields,
     /// The header was read.
@@ -44,7 +44,7 @@ pub enum Progress {
 
 impl Reader {
     /// For rows of these columns of a table.
-    pub fn new(layout: Layout, table: &str, columns: &[(String, SqlType)], time_zone: TimeZone) -> Reader {
+    pub fn new(layout: Layout, table: &str, columns: &[(String, SqlType)], time_zone: TimeStyle) -> Reader {
         Reader {
             layout,
             table: table.to_owned(),
@@ -286,7 +286,7 @@ impl Reader {
 }
 
 /// Reads a value and appends it.
-fn push_text(column: &mut Column, ty: &SqlType, bytes: &[u8], time_zone: &TimeZone) -> Result<(), SqlError> {
+fn push_text(column: &mut Column, ty: &SqlType, bytes: &[u8], time_zone: &TimeStyle) -> Result<(), SqlError> {
     let text = utf8(bytes)?;
     match (&mut column.data, ty) {
         (ColumnData::Bytes(data), SqlType::Text | SqlType::Varchar(None)) => data.push(bytes),

@@ -1,4 +1,4 @@
-use verso_types::{Batch, SqlType, TimeZone, Value};
+use verso_types::{Batch, SqlType, TimeStyle, Value};
 
 use verso_parser::syntax::{Columns, CopyFormat, CopyOptions, Header};
 
@@ -22,7 +22,7 @@ fn write(options: &CopyOptions, rows: &[(Value, Value)]) -> Vec<u8> {
     for (a, b) in rows {
         batch.push_row(&[a.clone(), b.clone()], &types).unwrap();
     }
-    let time_zone = TimeZone::UTC;
+    let time_zone = TimeStyle::UTC;
     let mut writer = Writer::new(&layout, &types, &time_zone);
     let mut out = Vec::new();
     writer.begin(&["a", "b"], &mut out);
@@ -35,7 +35,7 @@ fn write(options: &CopyOptions, rows: &[(Value, Value)]) -> Vec<u8> {
 fn read(options: &CopyOptions, data: &[u8], piece: usize) -> Result<Vec<(Value, Value)>, SqlError> {
     let layout = Layout::of(options, &["a", "b"], true)?;
     let types = types();
-    let mut reader = Reader::new(layout, "t", &columns(), TimeZone::UTC);
+    let mut reader = Reader::new(layout, "t", &columns(), TimeStyle::UTC);
     let mut batch = Batch::of_types(&types);
     let mut pieces = data.chunks(piece);
     let mut at_end = false;

@@ -1,6 +1,6 @@
 //! Rows to the data of a COPY.
 
-use verso_types::{Batch, SqlType, TimeZone};
+use verso_types::{Batch, SqlType, TimeStyle};
 
 use super::SIGNATURE;
 use verso_parser::syntax::{CopyFormat, Header};
@@ -12,13 +12,13 @@ use super::layout::Layout;
 pub struct Writer<'l> {
     layout: &'l Layout,
     types: &'l [SqlType],
-    time_zone: &'l TimeZone,
+    time_zone: &'l TimeStyle,
     value: Vec<u8>,
 }
 
 impl<'l> Writer<'l> {
     /// For rows of these types.
-    pub fn new(layout: &'l Layout, types: &'l [SqlType], time_zone: &'l TimeZone) -> Writer<'l> {
+    pub fn new(layout: &'l Layout, types: &'l [SqlType], time_zone: &'l TimeStyle) -> Writer<'l> {
         Writer { layout, types, time_zone, value: Vec::new() }
     }
 

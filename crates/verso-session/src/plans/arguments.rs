@@ -1,7 +1,7 @@
 //! Values for the parameters of prepared statements.
 
 use verso_types::text::type_of;
-use verso_types::{CastKind, SqlType, TimeZone, Value, cast, cast_kind, parse_text};
+use verso_types::{CastKind, SqlType, TimeStyle, Value, cast, cast_kind, parse_text};
 
 use crate::plans::Prepared;
 use verso_planner::errors::{SqlError, sqlstate};
@@ -23,7 +23,7 @@ impl Prepared {
     pub(crate) fn arguments(
         &self,
         mut values: Vec<Value>,
-        time_zone: &TimeZone,
+        time_zone: &TimeStyle,
     ) -> Result<Vec<Value>, SqlError> {
         if values.len() != self.params.len() {
             let text = format!(
@@ -41,7 +41,7 @@ impl Prepared {
     pub(crate) fn read_arguments(
         &self,
         values: &mut [Value],
-        time_zone: &TimeZone,
+        time_zone: &TimeStyle,
     ) -> Result<(), (usize, SqlError)> {
         for (index, (value, to)) in values.iter_mut().zip(&self.params).enumerate() {
             if !fits(value, to) {
@@ -66,10 +66,10 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
         | (Value::Text(_), SqlType::Text | SqlType::Varchar(None))
         | (Value::Bytes(_), SqlType::Bytea)
         | (Value::Date(_), SqlType::Date)
-        | (Value::Time(_), SqlType::Time)
-        | (Value::Timestamp(_), SqlType::Timestamp)
-        | (Value::Timestamptz(_), SqlType::Timestamptz)
-        | (Value::Interval(_), SqlType::Interval)
+        | (Value::Time(_), SqlType::Time(_))
+        | (Value::Timestamp(_), SqlType::Timestamp(_))
+        | (Value::Timestamptz(_), SqlType::Timestamptz(_))
+        | (Value::Interval(_), SqlType::Interval(_))
         | (Value::Jsonb(_), SqlType::Jsonb)
         | (Value::Uuid(_), SqlType::Uuid) => true,
         // Only places of labels are values of the type.
@@ -80,7 +80,7 @@ fn fits(value: &Value, ty: &SqlType) -> bool {
     }
 }
 
-fn convert(value: &Value, to: &SqlType, time_zone: &TimeZone, index: usize) -> Result<Value, SqlError> {
+fn convert(value: &Value, to: &SqlType, time_zone: &TimeStyle, index: usize) -> Result<Value, SqlError> {
     let from = type_of(value);
     let converted = match value {
         Value::Text(text) => parse_text(to, text, time_zone),

@@ -11,7 +11,7 @@
 //!     functions and casts are found by the same rules.
 //! M3. Behind ORDER or GROUP integers stay, as they may be numbers of columns.
 
-use verso_types::{SqlType, TimeZone, Value, parse_text};
+use verso_types::{SqlType, TimeStyle, Value, parse_text};
 
 /// Longer texts are executed as they are.
 const TEXT_BYTES_MAX: usize = 4_096;
@@ -232,7 +232,7 @@ fn number(digits: &str, whole: bool) -> Option<Value> {
             return Some(Value::Int8(value));
         }
     }
-    parse_text(&SqlType::Numeric(None), digits, &TimeZone::UTC).ok()
+    parse_text(&SqlType::Numeric(None), digits, &TimeStyle::UTC).ok()
 }
 
 #[cfg(test)]

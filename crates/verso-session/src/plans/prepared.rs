@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use verso_catalog::{CatalogSnapshot, NamesKey};
 use verso_exec::memory::Reservation;
 use verso_exec::plan::{Plan, Statement as Bound};
-use verso_types::{SqlType, TimeZone};
+use verso_types::{SqlType, TimeStyle};
 
 use crate::client::OutputColumn;
 use crate::plans::{calls_users, ends_transaction};
@@ -51,7 +51,7 @@ pub(crate) struct Planned {
     /// The catalog's version, and the search path.
     pub version: NamesKey,
     /// Constants were read in this zone.
-    pub time_zone: TimeZone,
+    pub time_zone: TimeStyle,
     pub bound: Bound,
     /// What it yields.
     pub columns: Arc<[OutputColumn]>,
@@ -69,7 +69,7 @@ impl Planned {
         Planned { told, ..self }
     }
 
-    pub(crate) fn new(bound: Bound, version: NamesKey, time_zone: &TimeZone) -> Planned {
+    pub(crate) fn new(bound: Bound, version: NamesKey, time_zone: &TimeStyle) -> Planned {
         let columns: Arc<[OutputColumn]> = bound.output().into();
         Planned {
             version,
@@ -147,7 +147,7 @@ impl Prepared {
     pub(crate) fn bind(
         self,
         catalog: &Arc<CatalogSnapshot>,
-        time_zone: &TimeZone,
+        time_zone: &TimeStyle,
         types: &[Option<SqlType>],
         keep: bool,
     ) -> Result<Prepared, SqlError> {
@@ -229,7 +229,7 @@ impl Prepared {
     pub(crate) fn plan(
         &self,
         catalog: &Arc<CatalogSnapshot>,
-        time_zone: &TimeZone,
+        time_zone: &TimeStyle,
         keep: bool,
     ) -> Result<Arc<Planned>, SqlError> {
         let mut plan = self.plan.lock();

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use verso_env::Clock;
 
@@ -11,7 +12,8 @@ pub(crate) const EPOCH_MICROS: i64 = 946_684_800_000_000;
 /// The clock of a session. Moments are microseconds since 2000.
 pub(crate) struct Clocks {
     clock: Arc<dyn Clock>,
-    transaction_started: Cell<i64>,
+    /// Shared with the settings, which read `now` in texts.
+    transaction_started: Arc<AtomicI64>,
     statement_started: Cell<i64>,
 }
 
@@ -19,7 +21,22 @@ impl Clocks {
     /// Of a session that begins.
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Clocks {
         let now = clock.unix_micros() - EPOCH_MICROS;
-        Clocks { clock, transaction_started: Cell::new(now), statement_started: Cell::new(now) }
+        Clocks {
+            clock,
+            transaction_started: Arc::new(AtomicI64::new(now)),
+            statement_started: Cell::new(now),
+        }
+    }
+
+    /// When the transaction began.
+    #[inline]
+    pub(crate) fn transaction_started(&self) -> i64 {
+        self.transaction_started.load(Ordering::Relaxed)
+    }
+
+    /// The same, for what outlives a call.
+    pub(crate) fn transaction_clock(&self) -> Arc<AtomicI64> {
+        Arc::clone(&self.transaction_started)
     }
 
     /// The moment.
@@ -47,7 +64,7 @@ impl Clocks {
     /// A statement begins now; when that is. Roughly, where nobody will ask for the time, but not before its transaction.
     #[inline]
     pub(crate) fn start_statement(&self, rough: bool) -> i64 {
-        let now = if rough { self.now_rough().max(self.transaction_started.get()) } else { self.now() };
+        let now = if rough { self.now_rough().max(self.transaction_started()) } else { self.now() };
         self.statement_started.set(now);
         now
     }
@@ -60,13 +77,13 @@ impl Clocks {
 
     /// A transaction begins with the statement.
     pub(crate) fn start_transaction(&self) {
-        self.transaction_started.set(self.statement_started.get());
+        self.transaction_started.store(self.statement_started.get(), Ordering::Relaxed);
     }
 
     /// A transaction begins within the statement, behind another one; when that is, roughly.
     pub(crate) fn restart_transaction(&self) -> i64 {
-        let now = self.now_rough().max(self.transaction_started.get());
-        self.transaction_started.set(now);
+        let now = self.now_rough().max(self.transaction_started());
+        self.transaction_started.store(now, Ordering::Relaxed);
         now
     }
 
@@ -79,7 +96,7 @@ impl Clocks {
 
 impl verso_exec::context::Clock for Clocks {
     fn transaction_timestamp(&self) -> i64 {
-        self.transaction_started.get()
+        self.transaction_started()
     }
 
     fn statement_timestamp(&self) -> i64 {

@@ -106,7 +106,8 @@ impl Services {
         let number = instance.sessions.number();
         let owner = instance.engine.lock_owner(number);
         let info = instance.sessions.add(number, clocks.statement_started(), owner.cancel_handle());
-        let settings = SessionSettings::default();
+        let mut settings = SessionSettings::default();
+        settings.set_clock(&clocks.transaction_clock());
         Services {
             memory: SessionMemory::new(&instance, &settings),
             instance,

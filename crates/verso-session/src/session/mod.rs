@@ -42,7 +42,7 @@ mod texts;
 
 use std::sync::Arc;
 
-use verso_types::{TimeZone, Value};
+use verso_types::{TimeStyle, Value};
 
 use crate::client::{StatementSink, StatementStatistics};
 use crate::cursors::Cursors;
@@ -236,7 +236,7 @@ impl Session {
     }
 
     /// The session's time zone.
-    pub fn timezone(&self) -> &TimeZone {
+    pub fn timezone(&self) -> &TimeStyle {
         &self.services.settings.time_zone
     }
 

@@ -111,7 +111,13 @@ impl Session {
         sink: &mut dyn StatementSink,
     ) -> Result<CommandTag, SqlError> {
         let value = self.services.show(name).ok_or_else(|| unknown(name))?;
-        send_texts(sink, &[name], &[vec![value]])
+        let title = match name {
+            "timezone" => "TimeZone",
+            "datestyle" => "DateStyle",
+            "intervalstyle" => "IntervalStyle",
+            name => name,
+        };
+        send_texts(sink, &[title], &[vec![value]])
     }
 
     /// SHOW ALL.

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use super::Settings;
 use verso_planner::errors::SqlError;
@@ -54,6 +55,13 @@ impl SessionSettings {
     #[inline]
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Says when transactions begin: what `now` in the text of a time means.
+    pub(crate) fn set_clock(&mut self, clock: &Arc<AtomicI64>) {
+        for settings in [&mut self.now, &mut self.defaults] {
+            Arc::make_mut(settings).time_zone.clock = Some(Arc::clone(clock));
+        }
     }
 
     /// Those of now, to come back to.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use verso_exec::Executor;
-use verso_types::TimeZone;
+use verso_types::{DateOrder, DateStyle, IntervalStyle, TimeStyle, TimeZone};
 
 use verso_parser::syntax::IsolationLevel;
 use verso_planner::Rules;
@@ -86,8 +86,8 @@ pub(crate) struct ShownModes {
 pub struct Settings {
     /// The zone's name as given.
     pub time_zone_name: String,
-    /// The zone.
-    pub time_zone: TimeZone,
+    /// The zone, and the styles of dates and intervals.
+    pub time_zone: TimeStyle,
     /// Which executor runs statements.
     pub executor: Executor,
     /// Level of new transactions.
@@ -142,7 +142,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             time_zone_name: "UTC".to_string(),
-            time_zone: TimeZone::UTC,
+            time_zone: TimeStyle::UTC,
             executor: Executor::Auto,
             isolation: IsolationLevel::ReadCommitted,
             read_only: false,
@@ -227,16 +227,22 @@ impl Settings {
     pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         let default = Settings::default();
         let invalid = |value: &str| {
-            let text = format!("invalid value for parameter \"{name}\": \"{value}\"");
+            let shown = match name {
+                "timezone" => "TimeZone",
+                "datestyle" => "DateStyle",
+                "intervalstyle" => "IntervalStyle",
+                name => name,
+            };
+            let text = format!("invalid value for parameter \"{shown}\": \"{value}\"");
             SqlError::new(sqlstate::INVALID_PARAMETER_VALUE, text)
         };
         match (name, value) {
             ("timezone", None) => {
                 self.time_zone_name = default.time_zone_name;
-                self.time_zone = default.time_zone;
+                self.time_zone.zone = default.time_zone.zone;
             }
             ("timezone", Some(value)) => {
-                self.time_zone = time_zone(value).ok_or_else(|| invalid(value))?;
+                self.time_zone.zone = time_zone(value).ok_or_else(|| invalid(value))?;
                 self.time_zone_name = value.to_string();
             }
             ("executor", value) => {
@@ -363,14 +369,23 @@ impl Settings {
             ("client_encoding", Some(value)) if !matches!(encoding(value).as_str(), "utf8" | "unicode") => {
                 return Err(invalid(value));
             }
-            ("datestyle", Some(value)) if !is_date_style(value) => return Err(invalid(value)),
+            ("datestyle", None) => {
+                (self.time_zone.date, self.time_zone.order) = (DateStyle::Iso, DateOrder::Mdy);
+            }
+            ("datestyle", Some(value)) => {
+                self.time_zone.set_date_style(value).map_err(|detail| invalid(value).with_detail(detail))?;
+            }
             ("standard_conforming_strings", value) => {
                 if !flag(name, value, true)? {
                     return Err(invalid("off"));
                 }
             }
-            ("intervalstyle", Some(value)) if !value.eq_ignore_ascii_case("postgres") => {
-                return Err(invalid(value));
+            ("intervalstyle", None) => self.time_zone.interval = IntervalStyle::Postgres,
+            ("intervalstyle", Some(value)) => {
+                if !self.time_zone.set_interval_style(value) {
+                    return Err(invalid(value)
+                        .with_hint("Available values: postgres, postgres_verbose, sql_standard, iso_8601."));
+                }
             }
             // Floating point is always written such that it can be read back.
             ("extra_float_digits", Some(value)) if !matches!(value, "1" | "2" | "3") => {
@@ -378,7 +393,7 @@ impl Settings {
                     invalid(value).with_hint("Floating point is always exact: 1, 2 and 3 are the same.")
                 );
             }
-            ("client_encoding" | "datestyle" | "intervalstyle" | "extra_float_digits", _) => {}
+            ("client_encoding" | "extra_float_digits", _) => {}
             ("search_path", value) => {
                 let value = value.unwrap_or(DEFAULT_PATH);
                 self.search_path = path::names(value)
@@ -443,8 +458,8 @@ impl Settings {
             "session_memory_limit" => memory_text(self.session_memory_bytes),
             "temp_file_limit" => memory_text(self.temp_file_bytes),
             "client_encoding" | "server_encoding" => "UTF8".to_string(),
-            "datestyle" => "ISO, MDY".to_string(),
-            "intervalstyle" => "postgres".to_string(),
+            "datestyle" => self.time_zone.date_style(),
+            "intervalstyle" => self.time_zone.interval_style().to_string(),
             "standard_conforming_strings" => "on".to_string(),
             "search_path" => self.search_path_text.clone(),
             "extra_float_digits" => "1".to_string(),
@@ -461,12 +476,6 @@ impl Settings {
 /// A boolean as SHOW prints it.
 pub fn on(value: bool) -> String {
     if value { "on" } else { "off" }.to_string()
-}
-
-/// Whether dates are written and read as they always are: ISO, the month first.
-fn is_date_style(value: &str) -> bool {
-    let mut words = value.split(',').map(|word| word.trim().to_ascii_lowercase());
-    words.all(|word| matches!(&*word, "iso" | "mdy" | "us" | "noneuro" | "noneuropean"))
 }
 
 /// `42704` for a setting that does not exist.

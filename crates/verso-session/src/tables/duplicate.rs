@@ -5,7 +5,7 @@ use verso_exec::error::ExecError;
 use verso_storage::heap::ScanBatch;
 use verso_storage::index::key;
 use verso_storage::{Engine, ObjectId, RecordId, StorageError, Txn};
-use verso_types::{Batch, Column, SqlType, TimeZone, Value, format_text};
+use verso_types::{Batch, Column, SqlType, TimeStyle, Value, format_text};
 
 use super::EngineTables;
 
@@ -67,7 +67,7 @@ fn newest_key(
 }
 
 /// The error of a key that is there twice.
-fn duplicate(table: &TableDef, index: &IndexDef, key: Option<&[Value]>, time_zone: &TimeZone) -> ExecError {
+fn duplicate(table: &TableDef, index: &IndexDef, key: Option<&[Value]>, time_zone: &TimeStyle) -> ExecError {
     let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
     let detail = key.map(|key| {
         let columns: Vec<_> = index
@@ -96,7 +96,7 @@ pub(crate) fn explain_unique(
     catalog: &CatalogSnapshot,
     engine: &Engine,
     txn: &Txn,
-    time_zone: &TimeZone,
+    time_zone: &TimeStyle,
     error: StorageError,
 ) -> ExecError {
     let StorageError::Unique { index, record } = error else { return error.into() };

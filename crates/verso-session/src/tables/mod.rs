@@ -36,7 +36,7 @@ use verso_storage::{
     Engine, Isolation, ObjectId, RecordId, RecordLockMode, StorageError, TableLockMode, Txn, TxnId,
     WaitPolicy,
 };
-use verso_types::{Batch, TimeZone, Value};
+use verso_types::{Batch, TimeStyle, Value};
 
 use cursor::{Changer, Ranges, Reader, Rows};
 pub(crate) use deferred::{ConstraintModes, Deferred};
@@ -64,7 +64,7 @@ pub(crate) struct EngineTables<'t> {
     /// Whether tables without an option of their own place together what one transaction writes.
     pub colocates: bool,
     /// For values in the details of errors.
-    pub time_zone: &'t TimeZone,
+    pub time_zone: &'t TimeStyle,
 }
 
 impl EngineTables<'_> {

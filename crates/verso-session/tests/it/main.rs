@@ -24,7 +24,7 @@ use std::sync::Arc;
 use verso_env::Env;
 use verso_session::{CommandTag, Instance, Notice, OutputColumn, Session, SqlError, StatementSink};
 use verso_storage::{Engine, EngineOptions};
-use verso_types::{Batch, TimeZone, Value, format_text};
+use verso_types::{Batch, TimeStyle, Value, format_text};
 
 /// A database in a folder that goes away with it.
 struct World {
@@ -105,7 +105,7 @@ impl StatementSink for Lines {
                 let mut text = String::new();
                 match values.value(row, &column.ty) {
                     Value::Null => text.push_str("NULL"),
-                    value => format_text(&value, &column.ty, &TimeZone::UTC, &mut text),
+                    value => format_text(&value, &column.ty, &TimeStyle::UTC, &mut text),
                 }
                 text
             });

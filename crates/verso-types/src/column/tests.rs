@@ -17,11 +17,11 @@ fn typed_values() -> impl Strategy<Value = (SqlType, Vec<Value>, Vec<Value>)> {
         (SqlType::Int4, any::<i32>().prop_map(Value::Int4).boxed()),
         (SqlType::Date, any::<i32>().prop_map(Value::Date).boxed()),
         (SqlType::Int8, any::<i64>().prop_map(Value::Int8).boxed()),
-        (SqlType::Timestamptz, any::<i64>().prop_map(Value::Timestamptz).boxed()),
+        (SqlType::Timestamptz(None), any::<i64>().prop_map(Value::Timestamptz).boxed()),
         (small, (-999_999i64..999_999).prop_map(|v| Value::Numeric(Decimal::from_scaled_i64(v, 2))).boxed()),
         (wide, any::<i64>().prop_map(|v| Value::Numeric(Decimal::from_scaled_i64(v, 4))).boxed()),
         (
-            SqlType::Interval,
+            SqlType::Interval(None),
             any::<(i32, i32, i64)>()
                 .prop_map(|(months, days, micros)| Value::Interval(Interval { months, days, micros }))
                 .boxed(),

@@ -4,6 +4,7 @@ use super::{Batch, BytesColumn, Column, ColumnData};
 use crate::decimal::{Decimal, DecimalError, POW10};
 use crate::error::{TypeError, sqlstate};
 use crate::json::Jsonb;
+use crate::number::Number;
 use crate::row;
 use crate::sqltype::{NumericSpec, SqlType};
 use crate::value::{Interval, Value};
@@ -20,6 +21,7 @@ impl Column {
             (ColumnData::I32(data), Value::Int4(v) | Value::Date(v)) => data.push(*v),
             (ColumnData::I64(data), Value::Int8(v) | Value::Time(v)) => data.push(*v),
             (ColumnData::I64(data), Value::Timestamp(v) | Value::Timestamptz(v)) => data.push(*v),
+            (ColumnData::Bytes(data), Value::Big(v)) => data.push_with(|out| v.to_bytes(out)),
             (ColumnData::I64(data), Value::Numeric(v)) => {
                 let scaled = scale_to(v, ty).map_err(TypeError::from)?;
                 data.push(scaled.try_into().map_err(|_| TypeError::numeric_overflow())?);
@@ -62,16 +64,16 @@ impl Column {
             ColumnData::I32(data) => Value::Int4(data[i]),
             ColumnData::I64(data) => match ty {
                 SqlType::Numeric(spec) => Value::Numeric(Decimal::from_scaled_i64(data[i], scale_of(*spec))),
-                SqlType::Time => Value::Time(data[i]),
-                SqlType::Timestamp => Value::Timestamp(data[i]),
-                SqlType::Timestamptz => Value::Timestamptz(data[i]),
+                SqlType::Time(_) => Value::Time(data[i]),
+                SqlType::Timestamp(_) => Value::Timestamp(data[i]),
+                SqlType::Timestamptz(_) => Value::Timestamptz(data[i]),
                 _ => Value::Int8(data[i]),
             },
             ColumnData::I128(data) => match ty {
                 SqlType::Numeric(spec) => {
                     Decimal::new(data[i], scale_of(*spec)).map_or(Value::Null, Value::Numeric)
                 }
-                SqlType::Interval => Value::Interval(Interval::unpack(data[i])),
+                SqlType::Interval(_) => Value::Interval(Interval::unpack(data[i])),
                 _ => Value::Uuid(data[i].cast_unsigned()),
             },
             ColumnData::F32(data) => Value::Float4(data[i]),
@@ -160,7 +162,7 @@ fn scale_to(value: &Decimal, ty: &SqlType) -> Result<i128, DecimalError> {
 fn value_of_bytes(bytes: &[u8], ty: &SqlType) -> Value {
     match ty {
         SqlType::Bytea => Value::Bytes(bytes.into()),
-        SqlType::Numeric(_) => Decimal::from_bytes(bytes).map_or(Value::Null, Value::Numeric),
+        SqlType::Numeric(_) => Number::value_from_bytes(bytes).unwrap_or(Value::Null),
         SqlType::Jsonb => Value::Jsonb(Jsonb::from_bytes(bytes)),
         SqlType::Array(_) | SqlType::Record | SqlType::Row(_) => {
             row::decode_value(bytes).unwrap_or(Value::Null)

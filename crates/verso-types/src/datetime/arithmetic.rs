@@ -205,29 +205,37 @@ mod tests {
     use crate::text::tests::{named_type, new_york, show};
     use crate::value::Value;
 
-    fn compute(operator: &str, a: &Value, b: &str, tz: &TimeZone) -> Result<(Value, SqlType), TypeError> {
+    fn compute(
+        operator: &str,
+        a: &Value,
+        b: &str,
+        tz: &crate::TimeStyle,
+    ) -> Result<(Value, SqlType), TypeError> {
         let same = |ty: SqlType| parse_text(&ty, b, tz).expect("a value");
-        let interval = || match same(SqlType::Interval) {
+        let interval = || match same(SqlType::Interval(None)) {
             Value::Interval(interval) => interval,
             other => panic!("{other:?}"),
         };
         Ok(match (a, operator) {
             (Value::Timestamp(a), "+") => {
-                (Value::Timestamp(timestamp_plus_interval(*a, interval())?), SqlType::Timestamp)
+                (Value::Timestamp(timestamp_plus_interval(*a, interval())?), SqlType::Timestamp(None))
             }
-            (Value::Timestamptz(a), "+") => {
-                (Value::Timestamptz(timestamptz_plus_interval(*a, interval(), tz)?), SqlType::Timestamptz)
+            (Value::Timestamptz(a), "+") => (
+                Value::Timestamptz(timestamptz_plus_interval(*a, interval(), tz)?),
+                SqlType::Timestamptz(None),
+            ),
+            (Value::Time(a), "+") => (Value::Time(time_plus_interval(*a, interval())), SqlType::Time(None)),
+            (Value::Interval(a), "+") => {
+                (Value::Interval(a.checked_add(interval())?), SqlType::Interval(None))
             }
-            (Value::Time(a), "+") => (Value::Time(time_plus_interval(*a, interval())), SqlType::Time),
-            (Value::Interval(a), "+") => (Value::Interval(a.checked_add(interval())?), SqlType::Interval),
             (Value::Interval(a), "*") => {
-                (Value::Interval(a.checked_mul(b.parse().expect("a number"))?), SqlType::Interval)
+                (Value::Interval(a.checked_mul(b.parse().expect("a number"))?), SqlType::Interval(None))
             }
             (Value::Interval(a), "/") => {
-                (Value::Interval(a.checked_div(b.parse().expect("a number"))?), SqlType::Interval)
+                (Value::Interval(a.checked_div(b.parse().expect("a number"))?), SqlType::Interval(None))
             }
-            (Value::Timestamp(a), "-") => match same(SqlType::Timestamp) {
-                Value::Timestamp(b) => (Value::Interval(timestamp_minus(*a, b)?), SqlType::Interval),
+            (Value::Timestamp(a), "-") => match same(SqlType::Timestamp(None)) {
+                Value::Timestamp(b) => (Value::Interval(timestamp_minus(*a, b)?), SqlType::Interval(None)),
                 other => panic!("{other:?}"),
             },
             (Value::Date(a), "-") => match same(SqlType::Date) {

@@ -33,7 +33,7 @@ fn put_civil(days: i32, out: &mut String) -> bool {
 }
 
 /// Appends a fraction of a second without its trailing zeros.
-fn put_fraction(micros: u64, out: &mut String) {
+pub(super) fn put_fraction(micros: u64, out: &mut String) {
     if micros != 0 {
         out.push('.');
         put_number(micros, 6, out);
@@ -102,20 +102,25 @@ pub fn format_timestamptz(micros: i64, tz: &TimeZone, out: &mut String) {
     }
     let offset = offset_at_utc(micros, tz);
     let mut zone = String::with_capacity(9);
-    zone.push(if offset < 0 { '-' } else { '+' });
+    put_offset(offset, &mut zone);
+    let local = micros.saturating_add(i64::from(offset) * MICROS_PER_SECOND);
+    if put_local(local, &zone, out) {
+        out.push_str(" BC");
+    }
+}
+
+/// Appends the seconds by which a zone is ahead of UTC: `+01`, `-03:30`.
+pub(super) fn put_offset(offset: i32, out: &mut String) {
+    out.push(if offset < 0 { '-' } else { '+' });
     let (size, parts) = (u64::from(offset.unsigned_abs()), [3600, 60, 1]);
     for (i, unit) in parts.into_iter().enumerate() {
         // minutes and seconds only where they are not zero, as PostgreSQL's EncodeTimezone
         if i == 0 || size % parts[i - 1] != 0 {
             if i > 0 {
-                zone.push(':');
+                out.push(':');
             }
-            put_number(size / unit % if i == 0 { 100 } else { 60 }, 2, &mut zone);
+            put_number(size / unit % if i == 0 { 100 } else { 60 }, 2, out);
         }
-    }
-    let local = micros.saturating_add(i64::from(offset) * MICROS_PER_SECOND);
-    if put_local(local, &zone, out) {
-        out.push_str(" BC");
     }
 }
 

@@ -4,6 +4,8 @@ use super::arithmetic::interval_overflow;
 use super::fraction_micros;
 use super::{MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use crate::error::{TypeError, sqlstate};
+use crate::sqltype::IntervalSpec;
+use crate::time_style::{IntervalStyle, TimeStyle};
 use crate::value::Interval;
 
 /// Why a text is no interval.
@@ -21,6 +23,9 @@ enum Flaw {
 pub fn parse_interval(text: &str) -> Result<Interval, TypeError> {
     let trimmed = text.trim();
     let parsed = match trimmed.strip_prefix(['P', 'p']) {
+        Some(body) if body.contains(['-', ':']) && !body.contains(|c: char| "YyMmWwDdHhSs".contains(c)) => {
+            parse_iso_alternative(body)
+        }
         Some(body) => parse_iso(body),
         None => parse_verbose(trimmed),
     };
@@ -34,6 +39,80 @@ pub fn parse_interval(text: &str) -> Result<Interval, TypeError> {
         ),
         Flaw::Total => interval_overflow(),
     })
+}
+
+/// Reads an interval of which only some fields are kept: a number without a unit has that of the last field. In the
+/// SQL standard's style a leading minus holds for all that follows without a sign.
+/// # Errors
+/// 22007, 22008, 22015.
+pub fn parse_interval_as(
+    text: &str,
+    style: &TimeStyle,
+    spec: Option<&IntervalSpec>,
+) -> Result<Interval, TypeError> {
+    let fields = spec.and_then(|spec| spec.fields());
+    let Some((first, last)) = fields else {
+        return match style.interval {
+            IntervalStyle::SqlStandard => parse_interval(&with_signs(text)),
+            _ => parse_interval(text),
+        };
+    };
+    parse_interval(&with_units(text.trim(), first, last)).map_err(|mut error| {
+        error.message = error.message.replace(&with_units(text.trim(), first, last), text);
+        error
+    })
+}
+
+/// `-1-2 3 4:05:06` as `-1-2 -3 -4:05:06`, unless another sign stands in it.
+fn with_signs(text: &str) -> String {
+    let signed = |part: &str| part.starts_with(['+', '-']);
+    let parts: Vec<&str> = text.split_whitespace().collect();
+    if !parts.first().is_some_and(|part| part.starts_with('-'))
+        || parts.iter().skip(1).any(|part| signed(part))
+    {
+        return text.to_string();
+    }
+    let negative = |part: &str| match part.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("-{part}"),
+        false => part.to_string(),
+    };
+    parts.iter().map(|part| negative(part)).collect::<Vec<_>>().join(" ")
+}
+
+/// The text with the units that the fields give it; 0 is the year, 5 the second.
+fn with_units(text: &str, first: usize, last: usize) -> String {
+    let number = |text: &str| {
+        let digits = text.trim_start_matches(['+', '-']);
+        !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+    };
+    let unit = ["years", "months", "days", "hours", "minutes", "seconds"][last.min(5)];
+    let parts: Vec<&str> = text.split_whitespace().collect();
+    match parts.as_slice() {
+        [one] if number(one) => format!("{one} {unit}"),
+        [days, hours] if first == 2 && number(days) && number(hours) => {
+            format!("{days} days {hours} {unit}")
+        }
+        // `mm:ss`, where it would be hours and minutes.
+        [time] if first == 4 && time.matches(':').count() == 1 => match time.strip_prefix('-') {
+            Some(rest) => format!("-00:{rest}"),
+            None => format!("00:{time}"),
+        },
+        _ => text.to_string(),
+    }
+}
+
+/// Drops what is smaller than the last field.
+pub(crate) fn cut_interval(interval: Interval, spec: IntervalSpec) -> Interval {
+    let Interval { months, days, micros } = interval;
+    let whole = |unit: i64| Interval { months, days, micros: micros / unit * unit };
+    match spec.fields() {
+        None | Some((_, 5..)) => interval,
+        Some((_, 0)) => Interval { months: months / 12 * 12, days: 0, micros: 0 },
+        Some((_, 1)) => Interval { months, days: 0, micros: 0 },
+        Some((_, 2)) => Interval { months, days, micros: 0 },
+        Some((_, 3)) => whole(MICROS_PER_HOUR),
+        Some((_, 4)) => whole(MICROS_PER_MINUTE),
+    }
 }
 
 /// A unit: so many months, days or microseconds each.
@@ -242,6 +321,30 @@ fn add_clock(sum: &mut Sum, hours: &Number, text: &str) -> Result<(), Flaw> {
     let micros = micros.ok_or(Flaw::Range)? * hours.sign();
     sum.micros = sum.micros.checked_add(micros).ok_or(Flaw::Range)?;
     Ok(())
+}
+
+/// `0001-02-03T04:05:06`, behind the P.
+fn parse_iso_alternative(text: &str) -> Result<Sum, Flaw> {
+    let mut sum = Sum::default();
+    let (date, time) = text.split_once(['T', 't']).unwrap_or((text, ""));
+    let units = [Unit::Months(12), Unit::Months(1), Unit::Days(1)];
+    let parts: Vec<&str> = if date.is_empty() { Vec::new() } else { date.split('-').collect() };
+    if parts.len() > units.len() || parts.is_empty() && time.is_empty() {
+        return Err(Flaw::Syntax);
+    }
+    for (part, unit) in parts.into_iter().zip(units) {
+        let (number, "") = take_number(part)? else { return Err(Flaw::Syntax) };
+        sum.add(&number, unit)?;
+    }
+    if !time.is_empty() {
+        let (hours, rest) = take_number(time)?;
+        match rest.strip_prefix(':') {
+            Some(rest) => add_clock(&mut sum, &hours, rest)?,
+            None if rest.is_empty() => sum.add(&hours, Unit::Micros(MICROS_PER_HOUR))?,
+            None => return Err(Flaw::Syntax),
+        }
+    }
+    Ok(sum)
 }
 
 /// `1Y2M3DT4H5M6.7S`, behind the P.

@@ -8,6 +8,7 @@ mod calendar;
 mod format;
 mod interval;
 mod parse;
+mod styles;
 mod zone;
 
 pub use arithmetic::*;
@@ -15,6 +16,7 @@ pub use calendar::*;
 pub use format::*;
 pub use interval::*;
 pub use parse::*;
+pub use styles::*;
 pub use zone::*;
 
 use crate::error::{TypeError, sqlstate};

@@ -1,15 +1,14 @@
-//! Input of dates, times and timestamps: ISO 8601 and the other spellings PostgreSQL reads under `DateStyle = ISO, MDY`.
-//!
-//! Words that need a clock (`now`, `today`, …) are not known here; the statement's time is the caller's.
+//! Input of dates, times and timestamps: ISO 8601 and the other spellings PostgreSQL reads under any DateStyle; the words that need a clock.
 
 use jiff::tz::TimeZone;
 
 use super::{
     MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, UNIX_EPOCH_MICROS,
-    abbreviation_offset, checked_timestamp, days_from_civil, days_in_month, is_date, offset_at_local,
-    time_zone,
+    abbreviation_offset, checked_timestamp, civil_from_days, days_from_civil, days_in_month, is_date,
+    offset_at_local, offset_at_utc, split_timestamp, time_zone,
 };
 use crate::error::{TypeError, sqlstate};
+use crate::time_style::{DateOrder, TimeStyle};
 
 /// Why a text is no date or time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +67,9 @@ struct Fields {
     before_christ: Option<bool>,
     zone: Option<Zone>,
     epoch: bool,
+    order: DateOrder,
+    /// The start of the transaction by the session's clocks, and their seconds ahead of UTC.
+    now: Option<(i64, i32)>,
 }
 
 const MONTHS: [&str; 12] = [
@@ -106,11 +108,11 @@ fn infinity(text: &str) -> Option<bool> {
 /// Reads a date.
 /// # Errors
 /// 22007, 22008.
-pub fn parse_date(text: &str) -> Result<i32, TypeError> {
+pub fn parse_date(text: &str, style: &TimeStyle) -> Result<i32, TypeError> {
     if let Some(positive) = infinity(text) {
         return Ok(if positive { i32::MAX } else { i32::MIN });
     }
-    let fields = Fields::scan(text, false).map_err(|flaw| flaw.error("date", text))?;
+    let fields = Fields::scan(text, false, style).map_err(|flaw| flaw.error("date", text))?;
     let days = match fields.epoch {
         true => -i64::from(super::UNIX_EPOCH_DAYS),
         false => fields.date().map_err(|flaw| flaw.error("date", text))?,
@@ -124,8 +126,8 @@ pub fn parse_date(text: &str) -> Result<i32, TypeError> {
 /// Reads a time of day; a date and a zone beside it are read and dropped.
 /// # Errors
 /// 22007, 22008.
-pub fn parse_time(text: &str) -> Result<i64, TypeError> {
-    let time = Fields::scan(text, true).and_then(|fields| match fields.time {
+pub fn parse_time(text: &str, style: &TimeStyle) -> Result<i64, TypeError> {
+    let time = Fields::scan(text, true, style).and_then(|fields| match fields.time {
         Some(_) => fields.time_of_day(),
         None => Err(Flaw::Syntax),
     });
@@ -135,15 +137,15 @@ pub fn parse_time(text: &str) -> Result<i64, TypeError> {
 /// Reads a timestamp without time zone; a zone in the text is read and dropped, as in PostgreSQL.
 /// # Errors
 /// 22007, 22008.
-pub fn parse_timestamp(text: &str) -> Result<i64, TypeError> {
-    Ok(scan_timestamp(text, "timestamp")?.0)
+pub fn parse_timestamp(text: &str, style: &TimeStyle) -> Result<i64, TypeError> {
+    Ok(scan_timestamp(text, "timestamp", style)?.0)
 }
 
 /// Reads a timestamp with time zone; without a zone in the text the session's holds.
 /// # Errors
 /// 22007, 22008, 22009.
-pub fn parse_timestamptz(text: &str, tz: &TimeZone) -> Result<i64, TypeError> {
-    let (local, zone) = scan_timestamp(text, "timestamp with time zone")?;
+pub fn parse_timestamptz(text: &str, tz: &TimeStyle) -> Result<i64, TypeError> {
+    let (local, zone) = scan_timestamp(text, "timestamp with time zone", tz)?;
     if matches!(local, i64::MIN | i64::MAX) {
         return Ok(local);
     }
@@ -160,12 +162,12 @@ fn timestamp_out_of_range(text: &str) -> TypeError {
     TypeError::new(sqlstate::DATETIME_FIELD_OVERFLOW, format!("timestamp out of range: \"{text}\""))
 }
 
-fn scan_timestamp(text: &str, type_name: &str) -> Result<(i64, Option<Zone>), TypeError> {
+fn scan_timestamp(text: &str, type_name: &str, style: &TimeStyle) -> Result<(i64, Option<Zone>), TypeError> {
     if let Some(positive) = infinity(text) {
         return Ok((if positive { i64::MAX } else { i64::MIN }, None));
     }
     let parse = || {
-        let fields = Fields::scan(text, false)?;
+        let fields = Fields::scan(text, false, style)?;
         if fields.epoch {
             return Ok((i128::from(-UNIX_EPOCH_MICROS), Some(Zone::Offset(0))));
         }
@@ -175,6 +177,13 @@ fn scan_timestamp(text: &str, type_name: &str) -> Result<(i64, Option<Zone>), Ty
     let (micros, zone) = parse().map_err(|flaw: Flaw| flaw.error(type_name, text))?;
     let micros = checked_timestamp(micros).map_err(|_| timestamp_out_of_range(text))?;
     Ok((micros, zone))
+}
+
+/// Whether what a text means as a date or time depends on when that is asked.
+pub fn heeds_clock(text: &str) -> bool {
+    let words = text.split(|c: char| !c.is_ascii_alphabetic());
+    let known = ["now", "today", "tomorrow", "yesterday"];
+    words.into_iter().any(|word| known.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }
 
 /// A run of bytes at the front that fulfil `test`.
@@ -201,8 +210,12 @@ pub(super) fn fraction_micros(digits: &str) -> i64 {
 
 impl Fields {
     /// Reads all of the text; a lone number is a time of day for `time_only`.
-    fn scan(text: &str, time_only: bool) -> Result<Fields, Flaw> {
-        let mut fields = Fields::default();
+    fn scan(text: &str, time_only: bool, style: &TimeStyle) -> Result<Fields, Flaw> {
+        let now = style.now().map(|moment| {
+            let offset = offset_at_utc(moment, style);
+            (moment.saturating_add(i64::from(offset) * MICROS_PER_SECOND), offset)
+        });
+        let mut fields = Fields { order: style.order, now, ..Fields::default() };
         let mut rest = text.trim();
         while let Some(first) = rest.bytes().next() {
             let used = match first {
@@ -283,7 +296,11 @@ impl Fields {
         } else if first.len() > 2 {
             (first, number(middle)?, number(last)?)
         } else {
-            (last, number(first)?, number(middle)?)
+            match self.order {
+                DateOrder::Mdy => (last, number(first)?, number(middle)?),
+                DateOrder::Dmy => (last, number(middle)?, number(first)?),
+                DateOrder::Ymd => (first, number(middle)?, number(last)?),
+            }
         };
         self.set_date(year, month, day)?;
         Ok(used)
@@ -353,6 +370,7 @@ impl Fields {
         match word.as_str() {
             "t" if text[1..].starts_with(|c: char| c.is_ascii_digit()) => {}
             "epoch" => self.epoch = true,
+            "now" | "today" | "tomorrow" | "yesterday" => self.relative(&word)?,
             "allballs" if self.time.is_none() => (self.time, self.zone) = (Some(0), Some(Zone::Offset(0))),
             "am" | "pm" if self.afternoon.is_none() => self.afternoon = Some(word == "pm"),
             "bc" | "ad" if self.before_christ.is_none() => self.before_christ = Some(word == "bc"),
@@ -375,6 +393,31 @@ impl Fields {
             },
         }
         Ok(token.len())
+    }
+
+    /// The day before, of or after the transaction's start; for `now` its time of day, too.
+    fn relative(&mut self, word: &str) -> Result<(), Flaw> {
+        let (now, offset) = self.now.ok_or(Flaw::Syntax)?;
+        if self.year.is_some() || self.month.is_some() || self.day.is_some() {
+            return Err(Flaw::Syntax);
+        }
+        let (today, time) = split_timestamp(now);
+        let day = match word {
+            "yesterday" => today - 1,
+            "tomorrow" => today + 1,
+            _ => today,
+        };
+        let civil = civil_from_days(day);
+        // four digits: no century is guessed
+        (self.year, self.month) = (Some((civil.year, 4)), Some(civil.month.into()));
+        self.day = Some(civil.day.into());
+        if word == "now" {
+            if self.time.is_some() || self.zone.is_some() {
+                return Err(Flaw::Syntax);
+            }
+            (self.time, self.zone) = (Some(time), Some(Zone::Offset(offset)));
+        }
+        Ok(())
     }
 
     /// Days since 2000-01-01.

@@ -43,6 +43,13 @@ pub fn offset_at_local(micros: i64, tz: &TimeZone) -> i32 {
     }
 }
 
+/// What a zone's clocks are called at a moment: `CET`, or `+03` where they have no name.
+pub fn zone_abbreviation(micros: i64, tz: &TimeZone) -> String {
+    let unix = within_library(micros).saturating_add(UNIX_EPOCH_MICROS);
+    let moment = jiff::Timestamp::from_microsecond(unix);
+    moment.map_or_else(|_| String::new(), |moment| tz.to_offset_info(moment).abbreviation().to_string())
+}
+
 /// Timestamptz to local timestamp; infinities stay.
 pub fn to_local(micros: i64, tz: &TimeZone) -> i64 {
     match micros {

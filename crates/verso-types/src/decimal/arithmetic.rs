@@ -28,7 +28,7 @@ impl Decimal {
         Decimal::new(a.checked_sub(b).ok_or(DecimalError::Overflow)?, scale)
     }
 
-    /// `self × other`, rounded only where the scale would exceed 38.
+    /// `self × other`.
     /// # Errors
     /// `Overflow`.
     pub fn checked_mul(&self, other: &Decimal) -> Result<Decimal, DecimalError> {
@@ -39,10 +39,8 @@ impl Decimal {
                 scale,
             );
         }
-        let product = Wide::product(self.unscaled.unsigned_abs(), other.unscaled.unsigned_abs());
-        let excess = POW10[usize::from(scale - Self::MAX_SCALE)].unsigned_abs();
-        let size = product.divide_round(excess).ok_or(DecimalError::Overflow)?;
-        signed(size, self.is_negative() != other.is_negative(), Self::MAX_SCALE)
+        // exact as a `Number`
+        Err(DecimalError::Overflow)
     }
 
     /// `self / other`, rounded half away from zero at PostgreSQL's scale.
@@ -52,7 +50,7 @@ impl Decimal {
         if other.is_zero() {
             return Err(DecimalError::DivisionByZero);
         }
-        let scale = self.quotient_scale(other);
+        let scale = self.quotient_scale(other).ok_or(DecimalError::Overflow)?;
         // scale ≥ self.scale(), so the dividend moves left
         let shift = usize::from(scale + other.scale() - self.scale());
         let (first, second) = (shift.min(38), shift - shift.min(38));
@@ -130,13 +128,16 @@ impl Decimal {
         })
     }
 
-    /// Rounding at `places` behind, or when negative in front of, the point. More than 38 places count as 38.
+    /// Rounding at `places` behind, or when negative in front of, the point.
     fn cut(
         &self,
         places: i32,
         rescale: impl Fn(i128, u8, u8) -> Result<i128, DecimalError>,
     ) -> Result<Decimal, DecimalError> {
-        if let Ok(places) = u8::try_from(places.min(38)) {
+        if places > i32::from(Self::MAX_SCALE) {
+            return Err(DecimalError::Overflow);
+        }
+        if let Ok(places) = u8::try_from(places) {
             return Decimal::new(rescale(self.unscaled, self.scale(), places)?, places);
         }
         // in front of the point: as if the point stood further right by that many places
@@ -172,12 +173,13 @@ impl Decimal {
     }
 
     /// PostgreSQL's `select_div_scale`: enough digits for 16 significant ones, at least those of both sides.
-    fn quotient_scale(&self, other: &Decimal) -> u8 {
+    /// `None` beyond 38.
+    fn quotient_scale(&self, other: &Decimal) -> Option<u8> {
         let ((weight1, first1), (weight2, first2)) = (self.leading_group(), other.leading_group());
         let quotient_weight = weight1 - weight2 - i32::from(first1 <= first2);
         let scale = MIN_QUOTIENT_DIGITS - quotient_weight * GROUP_DIGITS;
         let least = self.scale().max(other.scale());
-        u8::try_from(scale.clamp(i32::from(least), i32::from(Self::MAX_SCALE))).expect("clamped")
+        u8::try_from(scale.max(i32::from(least))).ok().filter(|scale| *scale <= Self::MAX_SCALE)
     }
 
     /// The first group of four digits, aligned at the point, and its weight: 123456.7 is 12·10⁴ + …, so (1, 12).

@@ -7,10 +7,9 @@
 //! 1. |unscaled| < 10^38 and scale ≤ 38, by construction.
 //! 2. The scale is part of what is shown (1.0, 1.00) and of the result scale of an operation, as in PostgreSQL; it is
 //!    no part of the number: `compare` and `hash_number` ignore it. Derived equality is structural.
-//! 3. Results that need more digits are an error (22003), never rounded silently. Only a *scale* beyond 38 is cut, with
-//!    rounding, as PostgreSQL cuts its own beyond 16383.
+//! 3. Results that need more digits, in front of the point or behind it, are an error: a `Number` holds them.
 //!
-//! NaN and infinities of PostgreSQL's numeric do not exist here; conversions from them are refused.
+//! NaN, infinities and numbers of more digits are [`Number`](crate::Number)s.
 
 mod arithmetic;
 mod scale;

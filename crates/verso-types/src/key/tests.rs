@@ -45,7 +45,7 @@ fn kinds() -> Vec<(SqlType, BoxedStrategy<Value>)> {
         (SqlType::Int4, any::<i32>().prop_map(Value::Int4).boxed()),
         (SqlType::Date, any::<i32>().prop_map(Value::Date).boxed()),
         (SqlType::Int8, prop_oneof![any::<i64>(), narrow].prop_map(Value::Int8).boxed()),
-        (SqlType::Timestamp, any::<i64>().prop_map(Value::Timestamp).boxed()),
+        (SqlType::Timestamp(None), any::<i64>().prop_map(Value::Timestamp).boxed()),
         (SqlType::Uuid, any::<u128>().prop_map(Value::Uuid).boxed()),
         (SqlType::Float4, floats().prop_map(|v| Value::Float4(v as f32)).boxed()),
         (SqlType::Float8, floats().prop_map(Value::Float8).boxed()),
@@ -53,7 +53,7 @@ fn kinds() -> Vec<(SqlType, BoxedStrategy<Value>)> {
         (wide, any::<i64>().prop_map(|v| Value::Numeric(Decimal::from_scaled_i64(v, 4))).boxed()),
         (SqlType::Numeric(None), decimals.boxed()),
         (
-            SqlType::Interval,
+            SqlType::Interval(None),
             (-3i32..3, -40i32..40, prop_oneof![-9i64..9, (-3i64..3).prop_map(|days| days * 86_400_000_000)])
                 .prop_map(|(months, days, micros)| Value::Interval(Interval { months, days, micros }))
                 .boxed(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use jiff::tz::TimeZone;
+use crate::TimeStyle;
 
 use super::{format_text, parse_text};
 use crate::array::{Array, DIMENSIONS_MAX, Dimension, too_large};
@@ -20,14 +20,14 @@ pub fn type_of(value: &Value) -> SqlType {
         Value::Int8(_) => SqlType::Int8,
         Value::Float4(_) => SqlType::Float4,
         Value::Float8(_) => SqlType::Float8,
-        Value::Numeric(_) => SqlType::Numeric(None),
+        Value::Numeric(_) | Value::Big(_) => SqlType::Numeric(None),
         Value::Text(_) => SqlType::Text,
         Value::Bytes(_) => SqlType::Bytea,
         Value::Date(_) => SqlType::Date,
-        Value::Time(_) => SqlType::Time,
-        Value::Timestamp(_) => SqlType::Timestamp,
-        Value::Timestamptz(_) => SqlType::Timestamptz,
-        Value::Interval(_) => SqlType::Interval,
+        Value::Time(_) => SqlType::Time(None),
+        Value::Timestamp(_) => SqlType::Timestamp(None),
+        Value::Timestamptz(_) => SqlType::Timestamptz(None),
+        Value::Interval(_) => SqlType::Interval(None),
         Value::Uuid(_) => SqlType::Uuid,
         Value::Array(values) => {
             let element = values.iter().find(|value| !value.is_null());
@@ -39,7 +39,7 @@ pub fn type_of(value: &Value) -> SqlType {
 }
 
 /// Appends `{1,NULL,"a b"}`, `{{1,2},{3,4}}`, and the bounds where they are not from 1: `[0:1]={1,2}`.
-pub(super) fn format_array(array: &Array, ty: &SqlType, tz: &TimeZone, out: &mut String) {
+pub(super) fn format_array(array: &Array, ty: &SqlType, tz: &TimeStyle, out: &mut String) {
     let dimensions = array.dimensions();
     if dimensions.is_empty() {
         return out.push_str("{}");
@@ -79,7 +79,7 @@ fn braces(dimensions: &[Dimension], at: usize, brace: char, out: &mut String) {
     }
 }
 
-fn put_element(value: &Value, ty: &SqlType, tz: &TimeZone, item: &mut String, out: &mut String) {
+fn put_element(value: &Value, ty: &SqlType, tz: &TimeStyle, item: &mut String, out: &mut String) {
     if value.is_null() {
         return out.push_str("NULL");
     }
@@ -102,19 +102,19 @@ pub(super) fn format_vector(values: &[Value], out: &mut String) {
         if i > 0 {
             out.push(' ');
         }
-        format_text(value, &type_of(value), &TimeZone::UTC, out);
+        format_text(value, &type_of(value), &TimeStyle::UTC, out);
     }
 }
 
 /// Reads `1 2 3`.
-pub(super) fn parse_vector(text: &str, element: &SqlType, tz: &TimeZone) -> Result<Value, TypeError> {
+pub(super) fn parse_vector(text: &str, element: &SqlType, tz: &TimeStyle) -> Result<Value, TypeError> {
     let values: Result<Vec<Value>, TypeError> =
         text.split_ascii_whitespace().map(|item| parse_text(element, item, tz)).collect();
     Ok(Value::Array(Array::vector(values?)))
 }
 
 /// Appends `(1,,"a b")`; a NULL is nothing at all.
-pub(super) fn format_record(values: &[Value], ty: &SqlType, tz: &TimeZone, out: &mut String) {
+pub(super) fn format_record(values: &[Value], ty: &SqlType, tz: &TimeStyle, out: &mut String) {
     let types = ty.fields_of(values.len());
     let mut item = String::new();
     out.push('(');
@@ -159,7 +159,7 @@ fn is_blank(c: char) -> bool {
 }
 
 /// Reads an array: its bounds, if they are given, and what stands in braces.
-pub(super) fn parse_array(text: &str, element: &SqlType, tz: &TimeZone) -> Result<Value, TypeError> {
+pub(super) fn parse_array(text: &str, element: &SqlType, tz: &TimeStyle) -> Result<Value, TypeError> {
     let mut input = ArrayText { text, rest: text };
     input.blanks();
     let mut dimensions = input.bounds()?;
@@ -280,7 +280,7 @@ impl ArrayText<'_> {
         &mut self,
         dimensions: &mut Vec<Dimension>,
         element: &SqlType,
-        tz: &TimeZone,
+        tz: &TimeStyle,
     ) -> Result<Vec<Value>, TypeError> {
         let given = !dimensions.is_empty();
         let mut lengths: Vec<Option<i32>> =

@@ -7,7 +7,9 @@ mod number;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use jiff::tz::TimeZone;
+use std::fmt::Write as _;
+
+use crate::TimeStyle;
 
 pub use array::type_of;
 pub use binary::{format_bytea, format_uuid, parse_bytea, parse_uuid};
@@ -16,12 +18,12 @@ pub(crate) use number::parse_oid;
 pub(crate) use number::spelled_out;
 pub use number::{format_i64, parse_bool, parse_integer};
 
-use crate::cast::limit_text;
+use crate::cast::{limit_text, limit_time};
 use crate::datetime;
-use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
 use crate::json::{self, Jsonb};
 use crate::names;
+use crate::number::Number;
 use crate::sqltype::SqlType;
 use crate::system_type::SystemType;
 use crate::value::Value;
@@ -29,7 +31,7 @@ use crate::value::Value;
 /// Reads a value of type `ty`, as PostgreSQL's input function with the type's modifiers. Local times are of zone `tz`.
 /// # Errors
 /// 22P02, 22003, 22001, 22007, 22008 and more, with PostgreSQL's messages; 0A000 for types without input.
-pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeZone) -> Result<Value, TypeError> {
+pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeStyle) -> Result<Value, TypeError> {
     Ok(match ty {
         SqlType::Bool => Value::Bool(parse_bool(text)?),
         SqlType::Int2 => Value::Int2(parse_integer(text, "smallint")?),
@@ -38,16 +40,22 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeZone) -> Result<Value, Type
         SqlType::Oid => Value::Int8(number::parse_oid(text)?),
         SqlType::Float4 => Value::Float4(parse_f32(text)?),
         SqlType::Float8 => Value::Float8(parse_f64(text)?),
-        SqlType::Numeric(None) => Value::Numeric(Decimal::parse(text)?),
-        SqlType::Numeric(Some(spec)) => Value::Numeric(Decimal::parse(text)?.constrain(*spec)?),
+        SqlType::Numeric(None) => Number::parse_value(text)?,
+        SqlType::Numeric(Some(spec)) => match Number::parse_value(text)? {
+            Value::Big(number) => Value::Numeric(number.constrain(*spec)?),
+            Value::Numeric(number) => Value::Numeric(number.constrain(*spec)?),
+            other => other,
+        },
         SqlType::Text | SqlType::Unknown => Value::text(text),
         SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => Value::text(limit_text(text, ty, false)?),
         SqlType::Bytea => Value::Bytes(parse_bytea(text)?.into()),
-        SqlType::Date => Value::Date(datetime::parse_date(text)?),
-        SqlType::Time => Value::Time(datetime::parse_time(text)?),
-        SqlType::Timestamp => Value::Timestamp(datetime::parse_timestamp(text)?),
-        SqlType::Timestamptz => Value::Timestamptz(datetime::parse_timestamptz(text, tz)?),
-        SqlType::Interval => Value::Interval(datetime::parse_interval(text)?),
+        SqlType::Date => Value::Date(datetime::parse_date(text, tz)?),
+        SqlType::Time(_) => limit_time(Value::Time(datetime::parse_time(text, tz)?), ty),
+        SqlType::Timestamp(_) => limit_time(Value::Timestamp(datetime::parse_timestamp(text, tz)?), ty),
+        SqlType::Timestamptz(_) => limit_time(Value::Timestamptz(datetime::parse_timestamptz(text, tz)?), ty),
+        SqlType::Interval(spec) => {
+            limit_time(Value::Interval(datetime::parse_interval_as(text, tz, spec.as_ref())?), ty)
+        }
         SqlType::Uuid => Value::Uuid(parse_uuid(text)?),
         SqlType::Array(element) if ty.vector_name().is_some() => array::parse_vector(text, element, tz)?,
         SqlType::Array(element) => array::parse_array(text, element, tz)?,
@@ -81,7 +89,7 @@ fn parse_system(ty: SystemType, text: &str) -> Result<Value, TypeError> {
 
 /// Appends the text of a value of type `ty`, as PostgreSQL's output function. NULL appends nothing: how it is shown is
 /// the caller's affair.
-pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeZone, out: &mut String) {
+pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeStyle, out: &mut String) {
     match value {
         Value::Null => {}
         Value::Bool(v) => out.push(if *v { 't' } else { 'f' }),
@@ -97,6 +105,9 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeZone, out: &mut String)
         Value::Numeric(v) => {
             crate::decimal::write_scaled(v.unscaled(), v.scale(), out).expect("a String takes everything");
         }
+        Value::Big(v) => {
+            let _ = write!(out, "{v}");
+        }
         Value::Text(v) => {
             out.push_str(v);
             if let SqlType::Char(Some(length)) = ty {
@@ -105,11 +116,11 @@ pub fn format_text(value: &Value, ty: &SqlType, tz: &TimeZone, out: &mut String)
             }
         }
         Value::Bytes(v) => format_bytea(v, out),
-        Value::Date(v) => datetime::format_date(*v, out),
+        Value::Date(v) => datetime::show_date(*v, tz, out),
         Value::Time(v) => datetime::format_time(*v, out),
-        Value::Timestamp(v) => datetime::format_timestamp(*v, out),
-        Value::Timestamptz(v) => datetime::format_timestamptz(*v, tz, out),
-        Value::Interval(v) => datetime::format_interval(*v, out),
+        Value::Timestamp(v) => datetime::show_timestamp(*v, tz, out),
+        Value::Timestamptz(v) => datetime::show_timestamptz(*v, tz, out),
+        Value::Interval(v) => datetime::show_interval(*v, tz, out),
         Value::Uuid(v) => format_uuid(*v, out),
         Value::Array(v) if ty.vector_name().is_some() => array::format_vector(v, out),
         Value::Array(v) => array::format_array(v, ty, tz, out),

@@ -1,4 +1,4 @@
-//! Text against what PostgreSQL 15 answered, settings named as by 18 (DateStyle ISO, MDY; TimeZone America/New_York), and round trips.
+//! Text against what PostgreSQL 15 answered, settings named as by 18 (DateStyle ISO, MDY; TimeStyle America/New_York), and round trips.
 
 use proptest::prelude::*;
 
@@ -8,8 +8,8 @@ use crate::datetime::{END_TIMESTAMP, MAX_DATE, MICROS_PER_DAY, MIN_DATE, MIN_TIM
 use crate::sqltype::NumericSpec;
 use crate::value::{Interval, eq_sql};
 
-pub(crate) fn new_york() -> TimeZone {
-    time_zone("America/New_York").expect("known")
+pub(crate) fn new_york() -> TimeStyle {
+    TimeStyle::of_zone(time_zone("America/New_York").expect("known"))
 }
 
 pub(crate) fn named_type(name: &str) -> SqlType {
@@ -30,10 +30,10 @@ pub(crate) fn named_type(name: &str) -> SqlType {
         "bytea" => SqlType::Bytea,
         "uuid" => SqlType::Uuid,
         "date" => SqlType::Date,
-        "time" => SqlType::Time,
-        "timestamp" => SqlType::Timestamp,
-        "timestamptz" => SqlType::Timestamptz,
-        "interval" => SqlType::Interval,
+        "time" => SqlType::Time(None),
+        "timestamp" => SqlType::Timestamp(None),
+        "timestamptz" => SqlType::Timestamptz(None),
+        "interval" => SqlType::Interval(None),
         "varchar(2)" => SqlType::Varchar(Some(2)),
         "varchar(3)" => SqlType::Varchar(Some(3)),
         "char(3)" => SqlType::Char(Some(3)),
@@ -45,7 +45,7 @@ pub(crate) fn named_type(name: &str) -> SqlType {
 }
 
 /// The value cast to text, or the error in one line.
-pub(crate) fn show(result: Result<Value, TypeError>, ty: &SqlType, tz: &TimeZone) -> String {
+pub(crate) fn show(result: Result<Value, TypeError>, ty: &SqlType, tz: &TimeStyle) -> String {
     let mut out = String::new();
     match result {
         Ok(value) => {
@@ -95,8 +95,8 @@ proptest! {
     fn floats_round_trip(bits in any::<u64>(), short in any::<u32>()) {
         for (ty, value) in [(SqlType::Float8, Value::Float8(f64::from_bits(bits))), (SqlType::Float4, Value::Float4(f32::from_bits(short)))] {
             let mut text = String::new();
-            format_text(&value, &ty, &TimeZone::UTC, &mut text);
-            prop_assert!(eq_sql(&parse_text(&ty, &text, &TimeZone::UTC).expect("our own output"), &value), "{text}");
+            format_text(&value, &ty, &TimeStyle::UTC, &mut text);
+            prop_assert!(eq_sql(&parse_text(&ty, &text, &TimeStyle::UTC).expect("our own output"), &value), "{text}");
         }
     }
 
@@ -111,10 +111,10 @@ proptest! {
         let moment = crate::datetime::to_utc(local, &tz).unwrap_or(0);
         for (ty, value) in [
             (SqlType::Date, Value::Date(days)),
-            (SqlType::Timestamp, Value::Timestamp(micros)),
-            (SqlType::Timestamptz, Value::Timestamptz(moment)),
-            (SqlType::Time, Value::Time(time)),
-            (SqlType::Interval, Value::Interval(Interval { months, days: part, micros: span.max(-i64::MAX) })),
+            (SqlType::Timestamp(None), Value::Timestamp(micros)),
+            (SqlType::Timestamptz(None), Value::Timestamptz(moment)),
+            (SqlType::Time(None), Value::Time(time)),
+            (SqlType::Interval(None), Value::Interval(Interval { months, days: part, micros: span.max(-i64::MAX) })),
         ] {
             let mut text = String::new();
             format_text(&value, &ty, &tz, &mut text);
@@ -134,8 +134,8 @@ proptest! {
             (named_type("text[]"), Value::Array(texts)),
         ] {
             let mut text = String::new();
-            format_text(&value, &ty, &TimeZone::UTC, &mut text);
-            prop_assert_eq!(parse_text(&ty, &text, &TimeZone::UTC), Ok(value), "{}", text);
+            format_text(&value, &ty, &TimeStyle::UTC, &mut text);
+            prop_assert_eq!(parse_text(&ty, &text, &TimeStyle::UTC), Ok(value), "{}", text);
         }
     }
 }
@@ -144,7 +144,7 @@ proptest! {
 fn output_depends_on_the_type() {
     let text = |value: &Value, ty: &SqlType| {
         let mut out = String::new();
-        format_text(value, ty, &TimeZone::UTC, &mut out);
+        format_text(value, ty, &TimeStyle::UTC, &mut out);
         out
     };
     assert_eq!(text(&Value::Bool(true), &SqlType::Bool), "t");
@@ -153,6 +153,9 @@ fn output_depends_on_the_type() {
         [Value::Int4(1), Value::Null, Value::text("a \"b\\"), Value::Bool(false), Value::text("")].into(),
     );
     assert_eq!(text(&row, &SqlType::Record), "(1,,\"a \"\"b\\\\\",f,\"\")");
-    assert_eq!(parse_text(&SqlType::Record, "(1)", &TimeZone::UTC).map_err(|e| e.sqlstate), Err("0A000"));
-    assert_eq!(parse_text(&SqlType::Name, &"x".repeat(70), &TimeZone::UTC), Ok(Value::text(&"x".repeat(63))));
+    assert_eq!(parse_text(&SqlType::Record, "(1)", &TimeStyle::UTC).map_err(|e| e.sqlstate), Err("0A000"));
+    assert_eq!(
+        parse_text(&SqlType::Name, &"x".repeat(70), &TimeStyle::UTC),
+        Ok(Value::text(&"x".repeat(63)))
+    );
 }

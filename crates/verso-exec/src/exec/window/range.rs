@@ -6,7 +6,7 @@ use verso_types::datetime::{
     date_to_timestamp, time_plus_interval, timestamp_plus_interval, timestamptz_plus_interval,
 };
 use verso_types::value::cmp_f64;
-use verso_types::{Interval, Value, cmp_sql};
+use verso_types::{Interval, Number, Value, cmp_sql};
 
 use super::super::ExecContext;
 use crate::error::{ExecError, Result};
@@ -58,6 +58,18 @@ fn order(
                 return Err(negative());
             }
             number(value).cmp(&if subtract { number(base) - offset } else { number(base) + offset })
+        }
+        (value, base, offset)
+            if [value, base, offset].into_iter().any(|one| matches!(one, Value::Big(_)))
+                && let (Some(value), Some(base), Some(offset)) =
+                    (Number::of(value), Number::of(base), Number::of(offset)) =>
+        {
+            if offset.is_negative() || offset.is_nan() {
+                return Err(negative());
+            }
+            // as in PostgreSQL, infinity is as far from itself as anything
+            let sum = if subtract { base.minus(&offset) } else { base.plus(&offset) };
+            if sum.is_nan() && !base.is_nan() { beyond.reverse() } else { value.compare(&sum) }
         }
         (Value::Numeric(value), Value::Numeric(base), Value::Numeric(offset)) => {
             if offset.is_negative() {

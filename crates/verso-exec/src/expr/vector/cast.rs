@@ -62,7 +62,7 @@ pub(super) fn find(from: &Repr, to: &SqlType, kind: CastKind) -> Option<(CastKer
             let _ = kind;
             CastKernel::Length(*limit)
         }
-        (Repr::Native(SqlType::Date), SqlType::Timestamp) => CastKernel::DateToTimestamp,
+        (Repr::Native(SqlType::Date), SqlType::Timestamp(_)) => CastKernel::DateToTimestamp,
         _ => return None,
     };
     Some((kernel, result))

@@ -40,7 +40,7 @@ fn native(ty: &SqlType) -> Option<Order> {
     Some(match (ty, ty.physical()) {
         (SqlType::Numeric(_) | SqlType::Array(_) | SqlType::Record, _) => return None,
         (SqlType::Row(_) | SqlType::Jsonb, _) => return None,
-        (SqlType::Interval, _) => Order::Interval,
+        (SqlType::Interval(_), _) => Order::Interval,
         (SqlType::Uuid, _) => Order::Unsigned128,
         (_, Physical::Bool) => Order::Bool,
         (_, Physical::I16) => Order::I16,

@@ -8,7 +8,7 @@
 
 use verso_types::json::{self, Node};
 use verso_types::text::type_of;
-use verso_types::{Array, Decimal, SqlType, TimeZone, TypeError, Value, format_text};
+use verso_types::{Array, Decimal, SqlType, TimeStyle, TypeError, Value, format_text};
 
 use super::types::{AS_JSON, AS_JSONB, TEXTS};
 use super::{encoded, invalid, json_function};
@@ -19,15 +19,17 @@ use crate::functions::{ArgType, Body, BuiltinFunction, ResultType, Volatility};
 
 /// What a value is written as.
 struct Encoder<'a> {
-    tz: &'a TimeZone,
+    tz: &'a TimeStyle,
     /// Between the elements of an array and the fields of a row of the outermost level.
     between: &'static str,
 }
 
 /// A date or time as ISO 8601 has it: `T` between date and time, a zone with minutes.
-fn iso_text(value: &Value, ty: &SqlType, tz: &TimeZone) -> String {
+fn iso_text(value: &Value, ty: &SqlType, tz: &TimeStyle) -> String {
     let mut text = String::new();
-    format_text(value, ty, tz, &mut text);
+    let iso = tz.iso();
+    let style = if matches!(value, Value::Interval(_)) { tz } else { &iso };
+    format_text(value, ty, style, &mut text);
     if !matches!(value, Value::Timestamp(_) | Value::Timestamptz(_)) || text.ends_with("infinity") {
         return text;
     }
@@ -350,6 +352,26 @@ fn agg_end(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Text(out.into()))
 }
 
+/// The elements that `json_agg(DISTINCT x)` has gathered; an empty or missing array is NULL, as of any aggregate.
+fn agg_of(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
+    let [Value::Array(items)] = args else { return Err(unexpected("json_agg", args)) };
+    let types = [element_type(type_at(types, 0)).cloned().unwrap_or(SqlType::Text)];
+    let one = |item: &Value| agg_item(cx, std::slice::from_ref(item), &types);
+    let items: Vec<Value> = items.iter().map(one).collect::<Result<_>>()?;
+    agg_end(cx, &[Value::Array(items.into())])
+}
+
+fn agg_of_b(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> Result<Value> {
+    let [Value::Array(items)] = args else { return Err(unexpected("jsonb_agg", args)) };
+    let types = [element_type(type_at(types, 0)).cloned().unwrap_or(SqlType::Text)];
+    let one = |item: &Value| match item {
+        Value::Null => Ok(Value::Null),
+        item => to_jsonb(cx, std::slice::from_ref(item), &types),
+    };
+    let items: Vec<Value> = items.iter().map(one).collect::<Result<_>>()?;
+    agg_end_b(cx, &[Value::Array(items.into())])
+}
+
 fn agg_end_b(_: &EvalContext<'_>, args: &[Value]) -> Result<Value> {
     let [Value::Array(items)] = args else { return Err(unexpected("jsonb_agg", args)) };
     let node = |item: &Value| match item {
@@ -447,6 +469,8 @@ pub(super) static FUNCTIONS: &[BuiltinFunction] = &[
     typed!("json_agg_item" [ANY] => AS_JSON, strict false, agg_item),
     json_function!("json_agg_end" [ArgType::ArrayOf(SqlType::Json)] => AS_JSON, agg_end),
     json_function!("jsonb_agg_end" [ArgType::ArrayOf(SqlType::Jsonb)] => AS_JSONB, agg_end_b),
+    typed!("json_agg_of" [ANY] => AS_JSON, strict true, agg_of),
+    typed!("jsonb_agg_of" [ANY] => AS_JSONB, strict true, agg_of_b),
     typed!("json_agg_key" [ANY] => AS_TEXT, strict false, agg_key),
     typed!("jsonb_agg_key" [ANY] => AS_TEXT, strict false, agg_key_b),
     json_function!("json_object_agg_end" [ArgType::ArrayOf(SqlType::Record)] => AS_JSON, object_agg_end),

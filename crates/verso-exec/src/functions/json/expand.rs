@@ -1,7 +1,7 @@
 //! Rows from JSON: `json_each`, `json_array_elements`, `json_object_keys`.
 
 use verso_types::json::{self, JsonRef, Jsonb};
-use verso_types::{Array, SqlType, TimeZone, TypeError, Value, parse_text};
+use verso_types::{Array, SqlType, TimeStyle, TypeError, Value, parse_text};
 
 use super::types::{JSON, JSONB};
 use super::{as_text, invalid, json_function, jsonb, text_of};
@@ -102,7 +102,7 @@ fn object_keys(_: &EvalContext<'_>, args: &[Value]) -> Result<Rows> {
 }
 
 /// A JSON value, as its text, as a value of a type: what a column of `json_to_record` gets.
-fn column_value(raw: &str, ty: &SqlType, tz: &TimeZone) -> Result<Value> {
+fn column_value(raw: &str, ty: &SqlType, tz: &TimeStyle) -> Result<Value> {
     let raw = raw.trim();
     match ty {
         SqlType::Json => return Ok(Value::text(raw)),
@@ -130,7 +130,7 @@ fn column_value(raw: &str, ty: &SqlType, tz: &TimeZone) -> Result<Value> {
 }
 
 /// The record that an object stands for, in columns of these names and types.
-fn record_of(raw: &str, names: &[Value], types: &[SqlType], tz: &TimeZone) -> Result<Value> {
+fn record_of(raw: &str, names: &[Value], types: &[SqlType], tz: &TimeStyle) -> Result<Value> {
     let Some(fields) = json::fields(raw)? else {
         let what = if json::elements(raw)?.is_some() { "an array" } else { "a scalar" };
         return Err(invalid(format!("cannot call populate_composite on {what}")));

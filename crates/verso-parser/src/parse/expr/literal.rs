@@ -1,13 +1,13 @@
 //! Constants with a type in front: `DATE '…'`, `INTERVAL '90' DAY`, `double precision '1'`.
 
-use verso_types::SqlType;
+use verso_types::{IntervalSpec, SqlType};
 
 use super::super::cursor::Cursor;
 use super::super::lexer::Token;
 use super::super::types::named_type;
 use super::node;
 use crate::error::SyntaxError;
-use crate::syntax::{Expr, ExprKind, IntervalField, IntervalFields, Literal, Name, Span};
+use crate::syntax::{Expr, ExprKind, Literal, Name, Span};
 
 /// Types whose names are more than a word, or have something in parentheses.
 const LONG_TYPES: &[&str] = &[
@@ -89,46 +89,33 @@ impl Cursor<'_> {
             self.back(mark);
             return Ok(None);
         }
-        let arg = self.string_operand()?;
-        let mut fields = None;
-        if precision.is_none() {
-            (fields, precision) = self.interval_fields()?;
-        }
-        let at = self.since(start);
-        let kind = match (fields, precision, arg.kind) {
-            (None, None, kind) => {
-                let arg = Box::new(Expr { kind, ..arg });
-                ExprKind::Cast { arg, ty: SqlType::Interval, at_type: start.start }
-            }
-            (fields, precision, ExprKind::Literal(Literal::String(text))) => {
-                ExprKind::Interval { text, fields, precision }
-            }
-            _ => return Err(self.unexpected()),
+        let arg = Box::new(self.string_operand()?);
+        let spec = match precision {
+            Some(_) => IntervalSpec::new(None, precision),
+            None => self.interval_fields()?,
         };
-        Ok(Some(node(kind, at, start.start)))
+        let kind = ExprKind::Cast { arg, ty: SqlType::Interval(spec), at_type: start.start };
+        Ok(Some(node(kind, self.since(start), start.start)))
     }
 
-    /// `(p)`.
-    pub(in crate::parse) fn precision(&mut self) -> Result<u32, SyntaxError> {
+    /// `(p)`: digits of a second; more than six are six, as in PostgreSQL.
+    pub(in crate::parse) fn precision(&mut self) -> Result<u8, SyntaxError> {
         self.expect_token(&Token::LParen)?;
         let at = self.here().start;
         let precision = u32::try_from(self.integer()?).map_err(|_| self.source().near(at))?;
         self.expect_token(&Token::RParen)?;
-        Ok(precision)
+        Ok(precision.min(6) as u8)
     }
 
     /// `YEAR`, `DAY TO SECOND(3)`: fields of an interval and the digits of its seconds.
-    pub(in crate::parse) fn interval_fields(
-        &mut self,
-    ) -> Result<(Option<IntervalFields>, Option<u32>), SyntaxError> {
-        let Some(first) = self.interval_field() else { return Ok((None, None)) };
+    pub(in crate::parse) fn interval_fields(&mut self) -> Result<Option<IntervalSpec>, SyntaxError> {
+        let Some(first) = self.interval_field() else { return Ok(None) };
+        let (year, month, second) = (0, 1, 5);
         let mut last = first;
         let to = self.mark();
-        if first != IntervalField::Second && self.accept(&["to"]) {
+        if first != second && self.accept(&["to"]) {
             match self.interval_field() {
-                Some(field)
-                    if field > first && (first != IntervalField::Year || field == IntervalField::Month) =>
-                {
+                Some(field) if field > first && (first > month || (first, field) == (year, month)) => {
                     last = field;
                 }
                 _ => {
@@ -138,23 +125,15 @@ impl Cursor<'_> {
             }
         }
         let mut precision = None;
-        if last == IntervalField::Second && self.peek() == Token::LParen {
+        if last == second && self.peek() == Token::LParen {
             precision = Some(self.precision()?);
         }
-        Ok((Some(IntervalFields { first, last }), precision))
+        Ok(IntervalSpec::new(Some((first, last)), precision))
     }
 
-    fn interval_field(&mut self) -> Option<IntervalField> {
-        [
-            ("year", IntervalField::Year),
-            ("month", IntervalField::Month),
-            ("day", IntervalField::Day),
-            ("hour", IntervalField::Hour),
-            ("minute", IntervalField::Minute),
-            ("second", IntervalField::Second),
-        ]
-        .into_iter()
-        .find(|(word, _)| self.accept(&[word]))
-        .map(|(_, field)| field)
+    /// The number of a field: 0 is the year, 5 the second.
+    fn interval_field(&mut self) -> Option<usize> {
+        let words = ["year", "month", "day", "hour", "minute", "second"];
+        words.iter().position(|word| self.accept(&[word]))
     }
 }

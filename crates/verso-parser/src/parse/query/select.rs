@@ -21,6 +21,9 @@ impl Cursor<'_> {
         } else {
             self.accept(&["all"]);
         }
+        if distinct && self.ends_list() {
+            return Err(self.unexpected());
+        }
         let items = if self.ends_list() { Vec::new() } else { self.select_items()? };
         if self.is(&["into"]) {
             self.select_into()?;

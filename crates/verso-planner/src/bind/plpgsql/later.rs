@@ -9,7 +9,7 @@ use std::sync::Arc;
 use verso_catalog::CatalogSnapshot;
 use verso_exec::Raised;
 use verso_exec::plan::{LateBound, PlLater, PlReturn, PlStatementKind, PlTrigger, PlVariable, Unbound};
-use verso_types::{RowType, SqlType, TimeZone};
+use verso_types::{RowType, SqlType, TimeStyle};
 
 use super::super::Binder;
 use super::super::scope::{Record, Variable};
@@ -119,7 +119,7 @@ impl Unbound for Waiting {
         &self,
         shapes: &[Option<Arc<RowType>>],
         catalog: &Arc<CatalogSnapshot>,
-        time_zone: &TimeZone,
+        time_zone: &TimeStyle,
     ) -> Result<LateBound, Box<Raised>> {
         let mut binder = Binder::new(catalog, time_zone, &self.parameters).with_rules(self.rules);
         binder.variables = self.names.clone();

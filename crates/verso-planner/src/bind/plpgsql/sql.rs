@@ -7,7 +7,7 @@ use verso_exec::plan::{
     ExprKind, PlBlock, PlFunction, PlInto, PlPlace, PlReturn, PlStatement, PlStatementKind, PlTargets,
     Statement as Bound, TypedExpr,
 };
-use verso_types::{SqlType, TimeZone};
+use verso_types::{SqlType, TimeStyle};
 
 use super::Body;
 use super::statement::planned;
@@ -23,7 +23,7 @@ pub fn bind_sql_function(
     function: &FunctionDef,
     statements: &[Parsed],
     catalog: &Arc<CatalogSnapshot>,
-    time_zone: &TimeZone,
+    time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
     let types: Vec<SqlType> = function.args.iter().map(|arg| arg.ty.clone()).collect();
     let mut body = Body::new(Binder::new(catalog, time_zone, &types), Arc::clone(&function.name));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use verso_catalog::{CatalogSnapshot, FunctionDef, TableDef, TriggerDef};
 use verso_exec::plan::{OutputColumn, PlFunction, PlReturn, PlStatementKind, PlTrigger, TriggerFact};
-use verso_types::{SqlType, TimeZone};
+use verso_types::{SqlType, TimeStyle};
 
 use super::super::scope::Record;
 use super::super::trigger::{columns, record_names};
@@ -23,7 +23,7 @@ pub fn bind_trigger(
     table: &TableDef,
     block: &syntax::PlBlock,
     catalog: &Arc<CatalogSnapshot>,
-    time_zone: &TimeZone,
+    time_zone: &TimeStyle,
 ) -> Result<PlFunction, SqlError> {
     let (name, signature) = match function {
         Some(function) => (Arc::clone(&function.name), function.signature()),

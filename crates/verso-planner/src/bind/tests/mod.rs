@@ -18,12 +18,12 @@ fn catalog() -> Arc<CatalogSnapshot> {
         ("name", SqlType::Varchar(Some(120))),
         ("cnt", SqlType::Int4),
         ("qrt", SqlType::Float8),
-        ("ts", SqlType::Timestamp),
+        ("ts", SqlType::Timestamp(None)),
         ("notes", SqlType::Bytea),
         ("flag", SqlType::Bool),
         ("d", SqlType::Date),
-        ("tz", SqlType::Timestamptz),
-        ("iv", SqlType::Interval),
+        ("tz", SqlType::Timestamptz(None)),
+        ("iv", SqlType::Interval(None)),
         ("c", SqlType::Char(Some(5))),
         ("u", SqlType::Uuid),
         ("i2", SqlType::Int2),
@@ -72,7 +72,7 @@ END
 fn bind(text: &str) -> Result<Statement, SqlError> {
     let parsed = parse_script(text)?;
     let catalog = catalog();
-    Binder::new(&catalog, &TimeZone::UTC, &[]).statement(&parsed[0].statement)
+    Binder::new(&catalog, &TimeStyle::UTC, &[]).statement(&parsed[0].statement)
 }
 
 fn plan(text: &str) -> Plan {
@@ -227,7 +227,7 @@ fn the_experiment_s_function_binds() {
     let catalog = catalog();
     let function = catalog.functions(None, "insertrecs")[0].clone();
     let block = parse_body(&function.body).expect("parses");
-    let bound = bind_function(&function, &block, &catalog, &TimeZone::UTC).expect("binds");
+    let bound = bind_function(&function, &block, &catalog, &TimeStyle::UTC).expect("binds");
     assert_eq!(bound.signature.as_ref(), "insertrecs(integer)");
     let names: Vec<&str> = bound.variables.iter().map(|variable| &*variable.name).collect();
     assert_eq!(names, ["how_many", "records", "found", "n", "i"]);
@@ -249,7 +249,7 @@ fn bodies_are_checked() {
         ("DECLARE a int; a int; BEGIN END", "42601", "duplicate declaration at or near \"a\""),
     ] {
         let block = parse_body(body).unwrap_or_else(|error| panic!("{body}: {error}"));
-        let error = bind_block(&block, &catalog, &TimeZone::UTC).expect_err(body);
+        let error = bind_block(&block, &catalog, &TimeStyle::UTC).expect_err(body);
         assert_eq!((error.sqlstate, error.message.as_str()), (code, message), "{body}");
         let context = error.context.as_deref();
         assert_eq!(
@@ -266,9 +266,9 @@ fn bodies_are_checked() {
         ("DECLARE r record; BEGIN PERFORM r.a; END", "55000", "record \"r\" is not assigned yet"),
     ] {
         let block = parse_body(body).unwrap_or_else(|error| panic!("{body}: {error}"));
-        let bound = bind_block(&block, &catalog, &TimeZone::UTC).expect(body);
+        let bound = bind_block(&block, &catalog, &TimeStyle::UTC).expect(body);
         let PlStatementKind::Later(later) = &bound.body.body[0].kind else { panic!("{body}: not put off") };
-        let error = later.unbound.bind(&[None], &catalog, &TimeZone::UTC).expect_err(body);
+        let error = later.unbound.bind(&[None], &catalog, &TimeStyle::UTC).expect_err(body);
         assert_eq!((&*error.sqlstate, error.message.as_str()), (code, message), "{body}");
     }
     let good = "<<outer>> DECLARE a int := 1; b text; BEGIN
@@ -280,5 +280,5 @@ fn bodies_are_checked() {
         WHILE a < 10 LOOP a := a + 1.5; END LOOP;
     EXCEPTION WHEN division_by_zero OR SQLSTATE '22003' THEN RAISE; WHEN OTHERS THEN RAISE WARNING '%', SQLERRM; END";
     let block = parse_body(good).expect("parses");
-    bind_block(&block, &catalog, &TimeZone::UTC).expect("binds");
+    bind_block(&block, &catalog, &TimeStyle::UTC).expect("binds");
 }
