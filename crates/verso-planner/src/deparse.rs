@@ -45,7 +45,7 @@ impl Deparse<'_> {
     fn top(&self, expr: &TypedExpr) -> String {
         match &expr.kind {
             ExprKind::Cast { arg, kind } if *kind != CastKind::Explicit => self.top(arg),
-            ExprKind::Literal(value @ Value::Numeric(_)) => shown(value, &expr.ty),
+            ExprKind::Literal(value @ (Value::Numeric(_) | Value::Big(_))) => shown(value, &expr.ty),
             _ => self.text(expr, Around::Nothing),
         }
     }
@@ -208,12 +208,14 @@ fn constant(value: &Value, ty: &SqlType, operand: bool, pretty: bool) -> String 
         | Value::Int4(_)
         | Value::Int8(_)
         | Value::Numeric(_)
+        | Value::Big(_)
         | Value::Float4(_)
         | Value::Float8(_)
             if ty.is_number() =>
         {
             let whole = text.bytes().all(|byte| byte.is_ascii_digit());
-            let plain = ty.is_integer() || matches!(ty, SqlType::Numeric(_)) && !whole;
+            let plain =
+                ty.is_integer() || matches!(ty, SqlType::Numeric(_) | SqlType::LongNumeric(_)) && !whole;
             match (text.starts_with('-'), plain) {
                 (true, _) => format!(
                     "'{text}'::{}",

@@ -59,6 +59,7 @@ pub fn arrow_type(ty: &SqlType) -> DataType {
             _ => DataType::Utf8,
         },
         SqlType::Numeric(None)
+        | SqlType::LongNumeric(_)
         | SqlType::Text
         | SqlType::Varchar(_)
         | SqlType::Char(_)
@@ -165,7 +166,12 @@ impl Column {
         let valid = null_buffer(&self.nulls, rows);
         if matches!(
             ty,
-            SqlType::Numeric(None) | SqlType::Record | SqlType::Row(_) | SqlType::Jsonb | SqlType::Enum(_)
+            SqlType::Numeric(None)
+                | SqlType::LongNumeric(_)
+                | SqlType::Record
+                | SqlType::Row(_)
+                | SqlType::Jsonb
+                | SqlType::Enum(_)
         ) {
             return self.into_strings(ty, valid);
         }

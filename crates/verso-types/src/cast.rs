@@ -9,7 +9,7 @@ use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
 use crate::json::{self, JsonRef, Jsonb};
 use crate::number::Number;
-use crate::sqltype::SqlType;
+use crate::sqltype::{LongSpec, SqlType};
 use crate::system_type::SystemType;
 use crate::text::{format_text, parse_text};
 use crate::value::{Interval, Value};
@@ -32,6 +32,9 @@ pub fn cast_kind(from: &SqlType, to: &SqlType) -> Option<CastKind> {
     if from.same_base(to) {
         return Some(Implicit);
     }
+    let plain = |ty: &SqlType| matches!(ty, T::LongNumeric(_)).then_some(T::Numeric(None));
+    let (plain_from, plain_to) = (plain(from), plain(to));
+    let (from, to) = (plain_from.as_ref().unwrap_or(from), plain_to.as_ref().unwrap_or(to));
     Some(match (from, to) {
         (T::Void | T::Named(_), _) | (_, T::Void | T::Named(_)) => return None,
         (T::Unknown, _) => Implicit,
@@ -279,6 +282,11 @@ pub fn limit_time(value: Value, ty: &SqlType) -> Value {
     }
 }
 
+/// A numeric as a value of a numeric(p,s) of many digits.
+pub(crate) fn constrain_long(value: Value, spec: LongSpec) -> Result<Value, TypeError> {
+    Number::of(&value).ok_or_else(TypeError::numeric_overflow)?.constrain_long(spec)
+}
+
 /// Trailing blanks of char(n) mean nothing and are not stored.
 fn trim_char<'a>(text: &'a str, ty: &SqlType) -> &'a str {
     if matches!(ty, SqlType::Char(_)) { text.trim_end_matches(' ') } else { text }
@@ -301,6 +309,7 @@ fn cast_integer(v: i64, to: &SqlType) -> Option<Result<Value, TypeError>> {
         SqlType::Float4 => Ok(Value::Float4(v as f32)),
         SqlType::Float8 => Ok(Value::Float8(v as f64)),
         SqlType::Numeric(None) => Ok(Value::Numeric(v.into())),
+        SqlType::LongNumeric(spec) => constrain_long(Value::Numeric(v.into()), *spec),
         SqlType::Numeric(Some(spec)) => Decimal::from(v).constrain(*spec).map(Value::Numeric),
         SqlType::Bool => Ok(Value::Bool(v != 0)),
         _ => return None,
@@ -317,6 +326,7 @@ fn cast_numeric(v: Decimal, to: &SqlType) -> Option<Result<Value, TypeError>> {
         SqlType::Float4 => Ok(Value::Float4(v.to_string().parse().expect("a decimal is a float literal"))),
         SqlType::Float8 => Ok(Value::Float8(v.to_f64())),
         SqlType::Numeric(None) => Ok(Value::Numeric(v)),
+        SqlType::LongNumeric(spec) => constrain_long(Value::Numeric(v), *spec),
         SqlType::Numeric(Some(spec)) => v.constrain(*spec).map(Value::Numeric),
         _ => return None,
     })
@@ -354,6 +364,7 @@ fn cast_big(v: &Arc<Number>, to: &SqlType) -> Option<Result<Value, TypeError>> {
         SqlType::Float4 => double(true).map(|number| Value::Float4(number as f32)),
         SqlType::Float8 => double(false).map(Value::Float8),
         SqlType::Numeric(None) => Ok(Value::Big(Arc::clone(v))),
+        SqlType::LongNumeric(spec) => v.constrain_long(*spec),
         SqlType::Numeric(Some(spec)) => v.constrain(*spec).map(Value::Numeric),
         _ => return None,
     })
@@ -373,6 +384,9 @@ fn cast_float(v: f64, single: Option<f32>, to: &SqlType) -> Option<Result<Value,
         SqlType::Float4 => f64_to_f32(v).map(Value::Float4),
         SqlType::Float8 => Ok(Value::Float8(v)),
         SqlType::Numeric(None) => Number::value_of_float(v, single.is_some()),
+        SqlType::LongNumeric(spec) => {
+            Number::value_of_float(v, single.is_some()).and_then(|value| constrain_long(value, *spec))
+        }
         SqlType::Numeric(Some(spec)) => Number::value_of_float(v, single.is_some())
             .and_then(|value| Number::of(&value).ok_or_else(TypeError::numeric_overflow)?.constrain(*spec))
             .map(Value::Numeric),

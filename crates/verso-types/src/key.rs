@@ -97,7 +97,7 @@ impl KeyType {
         Some(match ty {
             SqlType::Uuid => KeyType::Uuid,
             SqlType::Interval(_) => KeyType::Interval,
-            SqlType::Numeric(None) => KeyType::Decimal,
+            SqlType::Numeric(None) | SqlType::LongNumeric(_) => KeyType::Decimal,
             SqlType::Char(_) => KeyType::PaddedBytes,
             SqlType::Jsonb => KeyType::Jsonb,
             SqlType::Void | SqlType::Unknown | SqlType::Array(_) | SqlType::Record => return None,

@@ -62,7 +62,7 @@ pub use json::Jsonb;
 pub use key::{KeyOrder, KeyType};
 pub use number::Number;
 pub use row::{decode_row, encode_row};
-pub use sqltype::{IntervalSpec, NamedType, NumericSpec, Physical, RowType, SqlType};
+pub use sqltype::{IntervalSpec, LongSpec, NamedType, NumericSpec, Physical, RowType, SqlType};
 pub use system_type::SystemType;
 pub use text::{format_text, parse_text};
 pub use time_style::{DateOrder, DateStyle, IntervalStyle, TimeStyle};

@@ -50,6 +50,16 @@ impl NumericSpec {
     }
 }
 
+/// Precision and scale of a numeric that is no [`NumericSpec`]: of more than 38 digits, with a scale below zero, or above
+/// the precision. Its columns are those of `numeric`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LongSpec {
+    /// Total digits, 1 ..= 1000.
+    pub precision: u16,
+    /// Digits behind the point, -1000 ..= 1000.
+    pub scale: i16,
+}
+
 /// Which fields an interval keeps, and how many digits of its seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IntervalSpec {
@@ -182,6 +192,8 @@ pub enum SqlType {
     Float8,
     /// `numeric`, `numeric(p,s)`
     Numeric(Option<NumericSpec>),
+    /// `numeric(p,s)` beyond what [`NumericSpec`] has
+    LongNumeric(LongSpec),
     /// `text`
     Text,
     /// `character varying`, `character varying(n)`
@@ -294,6 +306,7 @@ impl SqlType {
             SqlType::Numeric(Some(_)) | SqlType::Interval(_) | SqlType::Uuid => Physical::I128,
             SqlType::System(system) => system.physical(),
             SqlType::Numeric(None)
+            | SqlType::LongNumeric(_)
             | SqlType::Text
             | SqlType::Varchar(_)
             | SqlType::Char(_)
@@ -335,7 +348,7 @@ impl SqlType {
             SqlType::Int8 => (20, 1016),
             SqlType::Float4 => (700, 1021),
             SqlType::Float8 => (701, 1022),
-            SqlType::Numeric(_) => (1700, 1231),
+            SqlType::Numeric(_) | SqlType::LongNumeric(_) => (1700, 1231),
             SqlType::Text => (25, 1009),
             SqlType::Varchar(_) => (1043, 1015),
             SqlType::Char(_) => (1042, 1014),
@@ -392,19 +405,16 @@ impl SqlType {
         let Some(found) = plain else { return SqlType::system_from_oid(oid) };
         let digits = u8::try_from(typmod).ok();
         let length = typmod.checked_sub(4).and_then(|n| u32::try_from(n).ok());
-        let element =
-            match found {
-                SqlType::Numeric(_) => SqlType::Numeric(length.and_then(|n| {
-                    NumericSpec::new((n >> 16).try_into().ok()?, (n & 0xffff).try_into().ok()?)
-                })),
-                SqlType::Varchar(_) => SqlType::Varchar(length),
-                SqlType::Char(_) => SqlType::Char(length),
-                SqlType::Time(_) => SqlType::Time(digits),
-                SqlType::Timestamp(_) => SqlType::Timestamp(digits),
-                SqlType::Timestamptz(_) => SqlType::Timestamptz(digits),
-                SqlType::Interval(_) => SqlType::Interval(IntervalSpec::of_typmod(typmod)),
-                other => other.clone(),
-            };
+        let element = match found {
+            SqlType::Numeric(_) => length.map_or(SqlType::Numeric(None), numeric_of),
+            SqlType::Varchar(_) => SqlType::Varchar(length),
+            SqlType::Char(_) => SqlType::Char(length),
+            SqlType::Time(_) => SqlType::Time(digits),
+            SqlType::Timestamp(_) => SqlType::Timestamp(digits),
+            SqlType::Timestamptz(_) => SqlType::Timestamptz(digits),
+            SqlType::Interval(_) => SqlType::Interval(IntervalSpec::of_typmod(typmod)),
+            other => other.clone(),
+        };
         Some(if found.oids().0 == oid { element } else { SqlType::Array(Box::new(element)) })
     }
 
@@ -441,6 +451,9 @@ impl SqlType {
             | SqlType::Timestamp(Some(digits))
             | SqlType::Timestamptz(Some(digits)) => i32::from(*digits),
             SqlType::Interval(Some(spec)) => spec.typmod(),
+            SqlType::LongNumeric(spec) => {
+                (i32::from(spec.precision) << 16 | i32::from(spec.scale) & 0x7ff) + 4
+            }
             SqlType::Varchar(Some(n)) | SqlType::Char(Some(n)) => {
                 i32::try_from(*n).map_or(-1, |n| n.saturating_add(4))
             }
@@ -480,7 +493,7 @@ impl SqlType {
             SqlType::Int8 => "bigint",
             SqlType::Float4 => "real",
             SqlType::Float8 => "double precision",
-            SqlType::Numeric(_) => "numeric",
+            SqlType::Numeric(_) | SqlType::LongNumeric(_) => "numeric",
             SqlType::Text => "text",
             SqlType::Varchar(_) => "character varying",
             SqlType::Char(_) => "character",
@@ -564,7 +577,8 @@ impl SqlType {
 
     /// Is it one of the number types?
     pub fn is_number(&self) -> bool {
-        matches!(self, SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_)) || self.is_integer()
+        let inexact = matches!(self, SqlType::Float4 | SqlType::Float8);
+        inexact || matches!(self, SqlType::Numeric(_) | SqlType::LongNumeric(_)) || self.is_integer()
     }
 
     /// Is it `smallint`, `integer` or `bigint`?
@@ -575,7 +589,7 @@ impl SqlType {
     /// The type without modifiers: `numeric(18,2)` becomes `numeric`.
     pub fn without_modifiers(&self) -> SqlType {
         match self {
-            SqlType::Numeric(_) => SqlType::Numeric(None),
+            SqlType::Numeric(_) | SqlType::LongNumeric(_) => SqlType::Numeric(None),
             SqlType::Varchar(_) => SqlType::Varchar(None),
             SqlType::Char(_) => SqlType::Char(None),
             SqlType::Time(_) => SqlType::Time(None),
@@ -594,9 +608,23 @@ impl SqlType {
             (SqlType::System(a), SqlType::System(b)) => a == b,
             (SqlType::Enum(a), SqlType::Enum(b)) => a.oid == b.oid,
             (SqlType::Named(a), SqlType::Named(b)) => a == b,
+            (SqlType::Numeric(_), SqlType::LongNumeric(_))
+            | (SqlType::LongNumeric(_), SqlType::Numeric(_)) => true,
             (SqlType::Row(_), SqlType::Record) | (SqlType::Record, SqlType::Row(_)) => true,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
+    }
+}
+
+/// The numeric of a precision and a scale, as PostgreSQL packs them.
+fn numeric_of(packed: u32) -> SqlType {
+    let (precision, low) = (packed >> 16, (packed & 0x7ff) as i16);
+    let scale = (low ^ 0x400) - 0x400;
+    let short = || NumericSpec::new(precision.try_into().ok()?, scale.try_into().ok()?);
+    match (short(), u16::try_from(precision)) {
+        (Some(spec), _) => SqlType::Numeric(Some(spec)),
+        (None, Ok(precision @ 1..=1000)) => SqlType::LongNumeric(LongSpec { precision, scale }),
+        (None, _) => SqlType::Numeric(None),
     }
 }
 
@@ -611,6 +639,7 @@ impl fmt::Display for SqlType {
                 None => write!(f, "interval{}", spec.name()),
                 Some(_) => write!(f, "interval {}", spec.name()),
             },
+            SqlType::LongNumeric(spec) => write!(f, "numeric({},{})", spec.precision, spec.scale),
             SqlType::Varchar(Some(n)) => write!(f, "character varying({n})"),
             SqlType::Char(Some(n)) => write!(f, "character({n})"),
             SqlType::Char(None) => f.write_str("bpchar"),
@@ -644,6 +673,9 @@ mod tests {
     fn oids_lead_back_to_the_type() {
         for ty in [
             SqlType::Numeric(NumericSpec::new(38, 10)),
+            SqlType::LongNumeric(LongSpec { precision: 65, scale: 30 }),
+            SqlType::LongNumeric(LongSpec { precision: 5, scale: -2 }),
+            SqlType::LongNumeric(LongSpec { precision: 2, scale: 1000 }),
             SqlType::Numeric(None),
             SqlType::Varchar(Some(7)),
             SqlType::Char(Some(1)),

@@ -181,7 +181,17 @@ pub fn parse_binary(ty: &SqlType, bytes: &[u8]) -> Result<Value, TypeError> {
     let value = reader.value(ty, 0)?;
     reader.finish()?;
     match (&value, ty) {
-        (_, SqlType::Numeric(Some(_)) | SqlType::Varchar(Some(_)) | SqlType::Char(_)) => {
+        (
+            _,
+            SqlType::Numeric(Some(_))
+            | SqlType::LongNumeric(_)
+            | SqlType::Varchar(Some(_))
+            | SqlType::Char(_)
+            | SqlType::Time(Some(_))
+            | SqlType::Timestamp(Some(_))
+            | SqlType::Timestamptz(Some(_))
+            | SqlType::Interval(Some(_)),
+        ) => {
             let plain = ty.without_modifiers();
             crate::cast::cast(&value, &plain, ty, crate::cast::CastKind::Assignment, &TimeStyle::UTC)
         }
@@ -253,7 +263,7 @@ impl<'b> Reader<'b> {
             SqlType::Oid => Value::Int8(self.array().map(u32::from_be_bytes)?.into()),
             SqlType::Float4 => Value::Float4(self.array().map(f32::from_be_bytes)?),
             SqlType::Float8 => Value::Float8(self.array().map(f64::from_be_bytes)?),
-            SqlType::Numeric(_) => self.numeric()?,
+            SqlType::Numeric(_) | SqlType::LongNumeric(_) => self.numeric()?,
             SqlType::Text | SqlType::Varchar(_) | SqlType::Name | SqlType::Unknown => self.text()?,
             SqlType::Char(_) => self.text()?,
             SqlType::Void => Value::text(""),

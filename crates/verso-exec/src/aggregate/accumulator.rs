@@ -704,6 +704,7 @@ fn extreme_row(
             | SqlType::Row(_)
             | SqlType::Jsonb
             | SqlType::Numeric(None)
+            | SqlType::LongNumeric(_)
     ) {
         return None;
     }

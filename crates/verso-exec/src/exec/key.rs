@@ -46,7 +46,11 @@ fn encode_value(column: &Column, ty: &SqlType, row: usize, out: &mut Vec<u8>) {
                 json::encode_key(JsonRef::read(bytes.get(row)), out);
                 put_length(out, start);
             }
-            SqlType::Numeric(_) | SqlType::Array(_) | SqlType::Record | SqlType::Row(_) => {
+            SqlType::Numeric(_)
+            | SqlType::LongNumeric(_)
+            | SqlType::Array(_)
+            | SqlType::Record
+            | SqlType::Row(_) => {
                 let start = reserve_length(out);
                 encode_row(&[normal(column.value(row, ty))], out);
                 put_length(out, start);

@@ -266,7 +266,7 @@ pub(super) fn cast_is_identity(from: &SqlType, to: &SqlType) -> bool {
     from == to
         || matches!(
             (from, to),
-            (SqlType::Numeric(_), SqlType::Numeric(None))
+            (SqlType::Numeric(_) | SqlType::LongNumeric(_), SqlType::Numeric(None))
                 | (SqlType::Varchar(_) | SqlType::Text, SqlType::Text | SqlType::Varchar(None))
                 | (SqlType::Time(_), SqlType::Time(None))
                 | (SqlType::Timestamp(_), SqlType::Timestamp(None))

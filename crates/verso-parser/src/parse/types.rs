@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use verso_types::{IntervalSpec, NamedType, NumericSpec, SqlType, SystemType, sqlstate};
+use verso_types::{IntervalSpec, LongSpec, NamedType, NumericSpec, SqlType, SystemType, sqlstate};
 
 use super::cursor::Cursor;
 use super::lexer::{Class, Token};
@@ -146,9 +146,7 @@ impl Cursor<'_> {
         let spec = u8::try_from(precision).ok().zip(u8::try_from(scale).ok());
         match spec.and_then(|(precision, scale)| NumericSpec::new(precision, scale)) {
             Some(spec) => Ok(SqlType::Numeric(Some(spec))),
-            None => Err(SyntaxError::unsupported(format!("numeric({precision},{scale})"))
-                .with_detail("A declared numeric has at most 38 digits and a scale from 0 to its precision.")
-                .at(at)),
+            None => Ok(SqlType::LongNumeric(LongSpec { precision: precision as u16, scale: scale as i16 })),
         }
     }
 

@@ -30,7 +30,9 @@ pub fn category(ty: &SqlType) -> char {
     match ty {
         SqlType::Bool => 'B',
         SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => 'N',
-        SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) | SqlType::Oid => 'N',
+        SqlType::Float4 | SqlType::Float8 | SqlType::Numeric(_) | SqlType::LongNumeric(_) | SqlType::Oid => {
+            'N'
+        }
         SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Name => 'S',
         SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::Timestamptz(_) => 'D',
         SqlType::Interval(_) => 'T',

@@ -362,7 +362,7 @@ impl Binder<'_> {
         let wanted = match &key {
             SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => SqlType::Int8,
             SqlType::Float4 | SqlType::Float8 => SqlType::Float8,
-            SqlType::Numeric(_) => SqlType::Numeric(None),
+            SqlType::Numeric(_) | SqlType::LongNumeric(_) => SqlType::Numeric(None),
             SqlType::Date
             | SqlType::Time(_)
             | SqlType::Timestamp(_)

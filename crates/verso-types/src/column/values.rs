@@ -162,7 +162,9 @@ fn scale_to(value: &Decimal, ty: &SqlType) -> Result<i128, DecimalError> {
 fn value_of_bytes(bytes: &[u8], ty: &SqlType) -> Value {
     match ty {
         SqlType::Bytea => Value::Bytes(bytes.into()),
-        SqlType::Numeric(_) => Number::value_from_bytes(bytes).unwrap_or(Value::Null),
+        SqlType::Numeric(_) | SqlType::LongNumeric(_) => {
+            Number::value_from_bytes(bytes).unwrap_or(Value::Null)
+        }
         SqlType::Jsonb => Value::Jsonb(Jsonb::from_bytes(bytes)),
         SqlType::Array(_) | SqlType::Record | SqlType::Row(_) => {
             row::decode_value(bytes).unwrap_or(Value::Null)

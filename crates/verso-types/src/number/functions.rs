@@ -10,6 +10,9 @@ use super::arithmetic::{DISPLAY_SCALE_MAX, SIGNIFICANT_DIGITS};
 use super::{Number, WHOLE_DIGITS_MAX, divide_rounded, shift_right, ten_to};
 use crate::error::TypeError;
 
+/// PostgreSQL's log₁₀ e, with its digits: where a scale changes depends on them.
+#[expect(clippy::approx_constant, reason = "as in numeric.c")]
+const LOG10_E: f64 = 0.434_294_481_903_252;
 /// Digits beyond those shown.
 const GUARD: usize = 12;
 /// SQLSTATEs: of powers, and of logarithms.
@@ -172,7 +175,7 @@ impl Number {
             Number::NegativeInfinity => return Ok(whole(0)),
             Number::Finite { .. } => {}
         }
-        let weight = (self.to_f64() * 0.434_294_481_903_252).clamp(-2000.0, 2000.0) as i64;
+        let weight = (self.to_f64() * LOG10_E).clamp(-2000.0, 2000.0) as i64;
         self.exp_at(shown_scale(SIGNIFICANT_DIGITS - weight, self.scale()))
     }
 
@@ -186,7 +189,7 @@ impl Number {
             };
         }
         // an error of the last digit grows with the size of the result
-        let whole_digits = (value * 0.4343).max(0.0) as usize + 10;
+        let whole_digits = (value * LOG10_E).max(0.0) as usize + 10;
         let digits = scale + whole_digits + GUARD;
         Ok(shown(&exp_fixed(&fixed(self, digits), digits), digits, scale))
     }
@@ -286,7 +289,7 @@ impl Number {
                 false => Ok(Number::finite(0.into(), DISPLAY_SCALE_MAX as usize)),
             };
         }
-        let places = (value * 0.434_294_481_903_252) as i64;
+        let places = (value * LOG10_E) as i64;
         let scale = shown_scale(SIGNIFICANT_DIGITS - places, base.scale().max(exponent.scale()));
         let long = exponent.leading_group().0.max(0) as usize * 4 + 4;
         let digits = (scale as i64 + places.max(0)) as usize + long + GUARD;

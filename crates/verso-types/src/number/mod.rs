@@ -19,7 +19,7 @@ use num_bigint::{BigInt, Sign};
 
 use crate::decimal::Decimal;
 use crate::error::{TypeError, sqlstate};
-use crate::sqltype::NumericSpec;
+use crate::sqltype::{LongSpec, NumericSpec};
 use crate::value::Value;
 
 pub use functions::factorial;
@@ -224,6 +224,33 @@ impl Number {
                 Err(TypeError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow")
                     .with_detail(detail))
             }
+        }
+    }
+
+    /// As a value of a numeric(p,s) that holds more than a [`Decimal`]; NaN is one.
+    ///
+    /// # Errors
+    /// 22003 beyond the precision, or of an infinity.
+    pub fn constrain_long(&self, spec: LongSpec) -> Result<Value, TypeError> {
+        let LongSpec { precision, scale } = spec;
+        let overflow = |detail: String| {
+            let text = "numeric field overflow";
+            Err(TypeError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, text).with_detail(detail))
+        };
+        let field = format!("A field with precision {precision}, scale {scale}");
+        match self.round(i32::from(scale)) {
+            Number::NaN => Number::NaN.value(),
+            Number::Finite { unscaled, scale: own } => {
+                let whole = i32::from(precision) - i32::from(scale);
+                // digits that stand before the place where the first one may
+                let digits = digits_of(&unscaled) as i32 - i32::from(own);
+                if digits > whole && unscaled.sign() != Sign::NoSign {
+                    let limit = if whole == 0 { "1".to_string() } else { format!("10^{whole}") };
+                    return overflow(format!("{field} must round to an absolute value less than {limit}."));
+                }
+                Number::Finite { unscaled, scale: own }.value()
+            }
+            _ => overflow(format!("{field} cannot hold an infinite value.")),
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) use number::parse_oid;
 pub(crate) use number::spelled_out;
 pub use number::{format_i64, parse_bool, parse_integer};
 
-use crate::cast::{limit_text, limit_time};
+use crate::cast::{constrain_long, limit_text, limit_time};
 use crate::datetime;
 use crate::error::{TypeError, sqlstate};
 use crate::json::{self, Jsonb};
@@ -41,6 +41,7 @@ pub fn parse_text(ty: &SqlType, text: &str, tz: &TimeStyle) -> Result<Value, Typ
         SqlType::Float4 => Value::Float4(parse_f32(text)?),
         SqlType::Float8 => Value::Float8(parse_f64(text)?),
         SqlType::Numeric(None) => Number::parse_value(text)?,
+        SqlType::LongNumeric(spec) => constrain_long(Number::parse_value(text)?, *spec)?,
         SqlType::Numeric(Some(spec)) => match Number::parse_value(text)? {
             Value::Big(number) => Value::Numeric(number.constrain(*spec)?),
             Value::Numeric(number) => Value::Numeric(number.constrain(*spec)?),

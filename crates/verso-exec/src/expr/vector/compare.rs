@@ -38,7 +38,9 @@ pub(super) fn order_of((left, a): (Node, &Repr), (right, b): (Node, &Repr)) -> O
 
 fn native(ty: &SqlType) -> Option<Order> {
     Some(match (ty, ty.physical()) {
-        (SqlType::Numeric(_) | SqlType::Array(_) | SqlType::Record, _) => return None,
+        (SqlType::Numeric(_) | SqlType::LongNumeric(_) | SqlType::Array(_) | SqlType::Record, _) => {
+            return None;
+        }
         (SqlType::Row(_) | SqlType::Jsonb, _) => return None,
         (SqlType::Interval(_), _) => Order::Interval,
         (SqlType::Uuid, _) => Order::Unsigned128,
