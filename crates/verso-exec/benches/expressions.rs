@@ -58,8 +58,8 @@ fn main() {
     let text = call(operator("||", "textcat"), vec![column(2), digit], SqlType::Text);
     let text = cast(text, name, CastKind::Assignment);
     let now = cast(
-        call(candidates("now")[0], vec![], SqlType::Timestamptz(_)),
-        SqlType::Timestamp(_),
+        call(candidates("now")[0], vec![], SqlType::Timestamptz(None)),
+        SqlType::Timestamp(None),
         CastKind::Assignment,
     );
     let all = vec![id.clone(), qrt.clone(), text.clone(), now.clone()];

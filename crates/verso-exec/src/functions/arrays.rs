@@ -351,7 +351,7 @@ fn array_to_string(cx: &EvalContext<'_>, args: &[Value], types: &[SqlType]) -> R
 /// The parts of a text: without a separator its characters. A part like the third argument is NULL.
 fn string_to_table(cx: &EvalContext<'_>, args: &[Value]) -> Result<Box<dyn Iterator<Item = Value> + Send>> {
     match string_to_array(cx, args)? {
-        Value::Array(parts) => Ok(Box::new(parts.to_vec().into_iter())),
+        Value::Array(parts) => Ok(Box::new(parts.iter().cloned().collect::<Vec<_>>().into_iter())),
         _ => Ok(Box::new(std::iter::empty())),
     }
 }

@@ -16,7 +16,7 @@ fn numeric(value: &Decimal) -> usize {
         rest = rest.saturating_mul(10);
         scale += 1;
     }
-    while rest != 0 && rest % 10_000 == 0 {
+    while rest != 0 && rest.is_multiple_of(10_000) {
         rest /= 10_000;
     }
     let mut groups = 0;

@@ -33,6 +33,7 @@ impl Binder<'_> {
                 (Value::Null, _) => Some(Ok(Value::Null)),
                 (Value::Text(text), SqlType::Unknown) if to.has_times() && heeds_clock(text) => None,
                 (Value::Text(text), SqlType::Unknown) => Some(self.constant(text, to, kind)),
+                (Value::Text(text), from) if from.is_text() && to.has_times() && heeds_clock(text) => None,
                 (value, from) if cast_kind(from, to).is_some_and(|weakest| weakest <= kind) => {
                     Some(cast(value, from, to, kind, self.time_zone))
                 }
