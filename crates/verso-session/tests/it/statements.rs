@@ -24,7 +24,6 @@ fn settings_are_shown_set_and_reset() {
     assert_eq!(client.value("SHOW executor"), "auto");
     assert_eq!(client.fails("SHOW nosuch").0, "42704");
     client.run("SET datestyle = 'ISO, MDY'; SET datestyle TO iso");
-    // Days before months would be read wrongly.
     assert_eq!(client.fails("SET datestyle = 'ISO, foo'").0, "22023");
     client.run("ALTER DATABASE SET sweep_interval = 20000");
     assert_eq!(client.value("SHOW sweep_interval"), "20000");
