@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use verso_catalog::authority;
 use verso_env::{OpenMode, VfsFile};
 use verso_exec::error::ExecError;
 use verso_exec::plan::{OutputColumn, Statement as Bound};
@@ -58,7 +59,8 @@ impl Transfer<'_> {
         copy: &Copy,
         results: &mut Results<'_>,
     ) -> Result<CommandTag, Failure> {
-        if matches!(copy.place, CopyPlace::File(_)) && !self.frame.services.identity.superuser {
+        let wanted = if copy.from { authority::READ_FILES } else { authority::WRITE_FILES };
+        if matches!(copy.place, CopyPlace::File(_)) && !self.frame.services.has_role(wanted) {
             let text = "permission denied to COPY to or from a file";
             return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).into());
         }
@@ -74,7 +76,9 @@ impl Transfer<'_> {
             CopyWhat::Table { name, columns } => {
                 let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
                 let plan = binder.copy_to(name, &names)?;
-                self.copy_to(copy, &Bound::Query(plan), results)?
+                let mut bound = Bound::Query(plan);
+                binder.planned(&mut bound)?;
+                self.copy_to(copy, &bound, results)?
             }
             CopyWhat::Query(query) => {
                 let bound = binder.statement(&Statement::Query((**query).clone()))?;
