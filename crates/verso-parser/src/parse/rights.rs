@@ -339,5 +339,5 @@ pub(super) fn act_as(cursor: &mut Cursor<'_>) -> Result<Option<Statement>, Synta
         Some(cursor.name()?)
     };
     let who = if session { ActAs::Session(name) } else { ActAs::Role(name) };
-    Ok(Some(Statement::ActAs { who, local }))
+    Ok(Some(Statement::ActAs { who, local, reset: false }))
 }

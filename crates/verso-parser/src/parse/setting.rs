@@ -105,10 +105,10 @@ pub(super) fn reset(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         return Ok(Statement::ResetAll);
     }
     if cursor.accept(&["role"]) {
-        return Ok(Statement::ActAs { who: ActAs::Role(None), local: false });
+        return Ok(Statement::ActAs { who: ActAs::Role(None), local: false, reset: true });
     }
     if cursor.accept(&["session", "authorization"]) {
-        return Ok(Statement::ActAs { who: ActAs::Session(None), local: false });
+        return Ok(Statement::ActAs { who: ActAs::Session(None), local: false, reset: true });
     }
     Ok(Statement::Reset(setting_name(cursor)?))
 }

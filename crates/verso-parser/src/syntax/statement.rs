@@ -207,6 +207,8 @@ pub enum Statement {
         who: ActAs,
         /// SET LOCAL.
         local: bool,
+        /// RESET.
+        reset: bool,
     },
     /// DECLARE CURSOR.
     Declare(Cursor),

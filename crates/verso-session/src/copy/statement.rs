@@ -61,8 +61,16 @@ impl Transfer<'_> {
     ) -> Result<CommandTag, Failure> {
         let wanted = if copy.from { authority::READ_FILES } else { authority::WRITE_FILES };
         if matches!(copy.place, CopyPlace::File(_)) && !self.frame.services.has_role(wanted) {
-            let text = "permission denied to COPY to or from a file";
-            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).into());
+            let (way, role) = match copy.from {
+                true => ("from", "pg_read_server_files"),
+                false => ("to", "pg_write_server_files"),
+            };
+            let text = format!("permission denied to COPY {way} a file");
+            let detail = format!("Only roles with privileges of the \"{role}\" role may COPY {way} a file.");
+            let hint =
+                "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.";
+            let error = SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text);
+            return Err(error.with_detail(detail).with_hint(hint).into());
         }
         let rows = match &copy.what {
             CopyWhat::Table { name, columns } if copy.from => {

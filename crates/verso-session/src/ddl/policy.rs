@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Oid, PolicyDef, PolicyFor, TableDef};
+use verso_catalog::{Object, Oid, PolicyDef, PolicyFor, TableDef};
 
 use super::{Schema, text};
 use crate::client::{CommandTag, tag};
@@ -13,10 +13,10 @@ use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
     /// The table of a policy, which has to be the role's own.
-    fn policy_table(&self, name: &QualifiedName) -> Result<Arc<TableDef>, Failure> {
+    fn policy_table(&self, name: &QualifiedName, word: &str) -> Result<Arc<TableDef>, Failure> {
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
         let table = binder.target(name)?;
-        self.own_named(name)?;
+        self.own(Object::Relation(table.oid), word, &table.name)?;
         Ok(table)
     }
 
@@ -49,7 +49,7 @@ impl Schema<'_> {
 
     /// CREATE POLICY.
     pub(super) fn create_policy(&self, policy: &Policy) -> Result<CommandTag, Failure> {
-        let table = self.policy_table(&policy.table)?;
+        let table = self.policy_table(&policy.table, "table")?;
         let command = match policy.command.as_str() {
             "select" => PolicyFor::Select,
             "insert" => PolicyFor::Insert,
@@ -80,7 +80,7 @@ impl Schema<'_> {
 
     /// ALTER POLICY.
     pub(super) fn alter_policy(&self, policy: &Policy) -> Result<CommandTag, Failure> {
-        let table = self.policy_table(&policy.table)?;
+        let table = self.policy_table(&policy.table, "table")?;
         let mut new = PolicyDef::clone(&*self.known_policy(&table, &policy.name)?);
         check_parts(new.command, policy)?;
         if let Some(roles) = &policy.roles {
@@ -103,7 +103,7 @@ impl Schema<'_> {
         table: &QualifiedName,
         to: &Name,
     ) -> Result<CommandTag, Failure> {
-        let table = self.policy_table(table)?;
+        let table = self.policy_table(table, "table")?;
         let known = self.known_policy(&table, name)?;
         self.put_policy(&table, &PolicyDef { name: text(to), ..PolicyDef::clone(&*known) })?;
         Ok(tag("ALTER POLICY"))
@@ -126,13 +126,21 @@ impl Schema<'_> {
             self.skip(format!("relation \"{table}\" does not exist, skipping"));
             return Ok(tag("DROP POLICY"));
         }
-        let table = self.policy_table(table)?;
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        let table = binder.target(table)?;
         match self.known_policy(&table, name) {
             Ok(policy) => {
+                self.own(Object::Relation(table.oid), "relation", &table.name)?;
                 let store = &self.frame.services.instance.catalog;
                 store.drop_policy(&mut self.frame.txn.borrow_mut(), &table, policy.oid)?;
             }
-            Err(error) if if_exists => self.skip(format!("{}, skipping", error.message)),
+            Err(_) if if_exists => {
+                let text = format!(
+                    "policy \"{}\" for relation \"{}\" does not exist, skipping",
+                    name.text, table.name
+                );
+                self.skip(text);
+            }
             Err(error) => return Err(error.into()),
         }
         Ok(tag("DROP POLICY"))

@@ -220,9 +220,8 @@ impl Schema<'_> {
             }
         }
         for (name, of) in &grant.rights {
-            let right = Rights::named(&name.text).ok_or_else(|| {
-                SqlError::syntax(format!("unrecognized privilege type \"{}\"", name.text)).at(name.at.start)
-            })?;
+            let right = Rights::named(&name.text)
+                .ok_or_else(|| SqlError::syntax(format!("unrecognized privilege type \"{}\"", name.text)))?;
             let allowed = if of.is_empty() { kind.all() } else { RightsOf::Column.all() };
             if !allowed.has(right) {
                 let of = if of.is_empty() { kind.word() } else { "column" };
@@ -297,9 +296,8 @@ impl Schema<'_> {
             }
             let may = may.among(rights);
             if may.is_empty() {
-                let none = catalog.rights(self.current(), object).among(rights).is_empty();
-                let all = grant.rights.is_empty();
-                if none && !(all && !catalog.rights(self.current(), object).is_empty()) {
+                // Whoever has any right on it is told so only.
+                if catalog.rights(self.current(), object).is_empty() {
                     return Err(denied(word, name).into());
                 }
             }
@@ -375,7 +373,8 @@ impl Schema<'_> {
                     if relation.oid().is_system() {
                         return Err(SqlError::unsupported("GRANT on a system catalog").into());
                     }
-                    let word = kind_word(&relation);
+                    // As PostgreSQL says it of views, too.
+                    let word = if relation.as_view().is_some() { "table" } else { kind_word(&relation) };
                     all.push((Object::Relation(relation.oid()), word, relation.name().to_string()));
                 }
             }
@@ -583,9 +582,8 @@ impl Schema<'_> {
         }
         let mut rights = Rights::NONE;
         for (name, columns) in &grant.rights {
-            let right = Rights::named(&name.text).ok_or_else(|| {
-                SqlError::syntax(format!("unrecognized privilege type \"{}\"", name.text)).at(name.at.start)
-            })?;
+            let right = Rights::named(&name.text)
+                .ok_or_else(|| SqlError::syntax(format!("unrecognized privilege type \"{}\"", name.text)))?;
             if !columns.is_empty() {
                 let text = "default privileges cannot be set for columns";
                 return Err(SqlError::new("0LP01", text).into());
@@ -796,6 +794,16 @@ impl Schema<'_> {
                 Ok(store.set_default_acl(&mut frame.txn.borrow_mut(), frame.catalog, of, None)?)
             })?;
         }
+        let named = catalog.default_acls().iter().filter(|one| roles.iter().any(|role| one.acl.names(*role)));
+        for default in named.filter(|one| !roles.contains(&one.role)) {
+            let of = (default.role, default.schema, default.kind);
+            let mut acl = default.acl.clone();
+            acl.0.retain(|item| !roles.contains(&item.grantee));
+            let kept = Some(&acl).filter(|acl| !acl.0.is_empty());
+            self.frame.inside(|frame| {
+                Ok(store.set_default_acl(&mut frame.txn.borrow_mut(), frame.catalog, of, kept)?)
+            })?;
+        }
         let mut owned: Vec<Object> =
             catalog.owned().filter(|(_, owner)| roles.contains(owner)).map(|(object, _)| object).collect();
         owned.sort_unstable();
@@ -898,8 +906,10 @@ impl Schema<'_> {
         Some(match object {
             Object::Relation(oid) => match catalog.relation_by_oid(oid)? {
                 Relation::Index(_) => return None,
-                Relation::Sequence(sequence) if sequence.owned_by.is_some() => return None,
-                relation => format!("{} {}", kind_word(relation), relation.name()),
+                relation if catalog.is_visible(relation) => {
+                    format!("{} {}", kind_word(relation), relation.name())
+                }
+                relation => format!("{} {}.{}", kind_word(relation), relation.schema(), relation.name()),
             },
             Object::Column(oid, column) => {
                 let table = catalog.table_by_oid(oid)?;

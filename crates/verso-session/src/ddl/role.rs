@@ -114,6 +114,10 @@ impl Schema<'_> {
         // Everybody may change the own password.
         if role != self.current() || *options != only_password || rename.is_some() {
             let doing = if rename.is_some() { "rename" } else { "alter" };
+            if options.superuser.is_some() && self.limited().is_some() {
+                let detail = "Only roles with the SUPERUSER attribute may change the SUPERUSER attribute.";
+                return Err(refused("alter role").with_detail(detail).into());
+            }
             self.may_alter(&known, doing)?;
             if rename.is_none() {
                 self.may_give(options, "alter")?;

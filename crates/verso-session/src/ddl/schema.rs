@@ -117,7 +117,7 @@ impl Schema<'_> {
                 })?
             }
         };
-        self.may_create_in(&place).map_err(|error| error.at(name.at().start))?;
+        self.may_create_in(&place)?;
         Ok(place)
     }
 

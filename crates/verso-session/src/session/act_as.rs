@@ -13,7 +13,7 @@ use verso_planner::errors::{SqlError, sqlstate};
 
 impl Session {
     /// Runs one of them.
-    pub(crate) fn act_as(&mut self, who: &ActAs, local: bool) -> Result<CommandTag, SqlError> {
+    pub(crate) fn act_as(&mut self, who: &ActAs, local: bool, reset: bool) -> Result<CommandTag, SqlError> {
         if local && self.transaction.state().is_none_or(|state| state.block == Block::Statement) {
             let text = "SET LOCAL can only be used in transaction blocks";
             self.services.notices.warn(sqlstate::NO_ACTIVE_TRANSACTION, text);
@@ -36,7 +36,6 @@ impl Session {
             if may { Ok(Some(found)) } else { Err(refused(&format!("{what} \"{}\"", name.text))) }
         })?;
         let is_session = matches!(who, ActAs::Session(_));
-        let reset = name.is_none() && !local;
         self.change_settings(local, |settings| {
             settings.role = if is_session { None } else { known.clone() };
             if is_session {
@@ -44,9 +43,8 @@ impl Session {
             }
             Ok(())
         })?;
-        let _ = reset;
         self.services.names_path.forget();
-        Ok(tag("SET"))
+        Ok(tag(if reset { "RESET" } else { "SET" }))
     }
 }
 

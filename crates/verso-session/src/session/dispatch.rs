@@ -74,7 +74,7 @@ impl Session {
             Statement::DiscardAll => self.discard_all(),
             Statement::Listen(_) | Statement::Notify(..) => Err(SqlError::unsupported("LISTEN and NOTIFY")),
             Statement::Unlisten(_) => Ok(tag("UNLISTEN")),
-            Statement::ActAs { who, local } => self.act_as(who, *local),
+            Statement::ActAs { who, local, reset } => self.act_as(who, *local, *reset),
             Statement::Declare(cursor) => self.declare(job, cursor, sink),
             Statement::Fetch(fetch) => self.fetch(fetch, sink),
             Statement::Close(name) => self.close_cursor(name.as_ref()),

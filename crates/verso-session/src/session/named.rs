@@ -130,7 +130,7 @@ impl Session {
         if self.services.temporary.take_used() {
             self.drop_temporary()?;
         }
-        self.act_as(&ActAs::Session(None), false)?;
+        self.act_as(&ActAs::Session(None), false, true)?;
         self.reset_all()?;
         Ok(tag("DISCARD ALL"))
     }
