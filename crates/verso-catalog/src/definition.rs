@@ -375,6 +375,8 @@ pub struct FunctionDef {
     pub volatility: Volatility,
     /// NULL for a NULL argument, without a call (`STRICT`)?
     pub strict: bool,
+    /// Does it run with the rights of its owner (`SECURITY DEFINER`)?
+    pub security_definer: bool,
 }
 
 impl FunctionDef {

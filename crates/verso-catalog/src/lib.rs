@@ -8,6 +8,7 @@
 //! | `catalog` | which version of the catalog a statement sees, and who may change it |
 //! | `ddl` | schema changes |
 //! | [`role`] | who may connect |
+//! | [`rights`], [`authority`] | who may do what: lists of rights; roles, owners and policies of one version |
 //! | `setting` | settings that outlive a restart |
 //! | [`definition`] | what is known of a table, sequence or function |
 //! | [`trigger`] | what is known of a trigger |
@@ -23,6 +24,7 @@
 //! | [`error`] | the one error type |
 #![forbid(unsafe_code)]
 
+pub mod authority;
 mod catalog;
 mod ddl;
 pub mod definition;
@@ -30,6 +32,7 @@ pub mod error;
 pub mod path;
 pub mod relations;
 pub mod request;
+pub mod rights;
 pub mod role;
 pub mod sequence;
 mod setting;
@@ -43,8 +46,9 @@ pub mod trigger;
 mod versions;
 pub mod view;
 
+pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
-pub use ddl::{CommentOn, Rewrite, TypeUses};
+pub use ddl::{CommentOn, MembershipChange, Rewrite, TypeUses};
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction,
@@ -57,7 +61,8 @@ pub use request::{
     NewColumn, NewConstraint, NewConstraintKind, NewEnum, NewFunction, NewIndex, NewSequence, NewTable,
     NewView, TableChange, TriggersOf,
 };
-pub use role::{OWNER, Role, RoleChange};
+pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
+pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};
 pub use sequence::{SequenceBounds, SequenceRequest};
 pub use size::value_bytes;
 pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder};

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::definition::Oid;
 use crate::snapshot::{PG_CATALOG, PUBLIC};
 
 /// What the names of temporary schemas begin with.
@@ -38,11 +39,15 @@ pub struct WantedPath {
     pub schemas: Vec<Arc<str>>,
     /// The session's temporary schema, once it has one.
     pub temporary: Option<Arc<str>>,
+    /// The role whose rights count, where they are limited at all.
+    pub role: Option<Oid>,
+    /// Whether policies are to decide which rows it sees; else that is an error.
+    pub row_security: bool,
 }
 
 impl Default for WantedPath {
     fn default() -> WantedPath {
-        WantedPath { schemas: vec![PUBLIC.into()], temporary: None }
+        WantedPath { schemas: vec![PUBLIC.into()], temporary: None, role: None, row_security: true }
     }
 }
 
@@ -55,6 +60,8 @@ pub struct SearchPath {
     /// How many of the first ones the setting does not name.
     implicit: usize,
     temporary: Option<Arc<str>>,
+    role: Option<Oid>,
+    row_security: bool,
 }
 
 impl Default for SearchPath {
@@ -85,7 +92,9 @@ impl SearchPath {
         }
         let implicit = searched.len();
         searched.append(&mut named);
-        SearchPath { number: number_of(&searched), searched, implicit, temporary }
+        let (role, row_security) = (wanted.role, wanted.row_security);
+        let number = number_of(&searched);
+        SearchPath { number, searched, implicit, temporary, role, row_security }
     }
 
     /// Unlike that of any path that searches other schemas (P3); 0 for `pg_catalog` and then `public`.
@@ -101,6 +110,21 @@ impl SearchPath {
     /// Those of them that the setting names.
     pub fn named(&self) -> &[Arc<str>] {
         &self.searched[self.implicit..]
+    }
+
+    /// The role whose rights count, where they are limited at all.
+    pub fn role(&self) -> Option<Oid> {
+        self.role
+    }
+
+    /// Whether policies are to decide which rows it sees; else that is an error.
+    pub fn row_security(&self) -> bool {
+        self.row_security
+    }
+
+    /// The same for another role.
+    pub(crate) fn of_role(&self, role: Option<Oid>) -> SearchPath {
+        SearchPath { role, ..self.clone() }
     }
 
     /// The session's temporary schema, if it is there.
@@ -143,7 +167,7 @@ mod tests {
 
     fn path(schemas: &[&str], temporary: Option<&str>) -> SearchPath {
         let schemas = schemas.iter().map(|name| Arc::from(*name)).collect();
-        let wanted = WantedPath { schemas, temporary: temporary.map(Arc::from) };
+        let wanted = WantedPath { schemas, temporary: temporary.map(Arc::from), ..WantedPath::default() };
         SearchPath::new(&wanted, |name| name != "nowhere")
     }
 

@@ -299,4 +299,6 @@ pub struct NewFunction {
     pub volatility: Volatility,
     /// `STRICT`?
     pub strict: bool,
+    /// `SECURITY DEFINER`?
+    pub security_definer: bool,
 }

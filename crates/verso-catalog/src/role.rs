@@ -1,5 +1,5 @@
-//! Roles: who may connect. Rows of `pg_authid`, read when somebody connects or asks for them; no statement is bound to
-//! them, so they are not part of catalog snapshots.
+//! Roles: who may connect, and what that role may do with roles and the database. Rows of `pg_authid`; a snapshot of the
+//! catalog has them, too ([`crate::authority`]), as rights on all else are looked up there.
 
 use std::sync::Arc;
 
@@ -17,6 +17,8 @@ use crate::system::row::AuthIdRow;
 
 /// The role that every database begins with; it owns everything.
 pub const OWNER: &str = "verso";
+/// Its number.
+pub const OWNER_ROLE: Oid = OWNER_OID;
 
 /// Who may connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +31,18 @@ pub struct Role {
     pub superuser: bool,
     /// It may change roles.
     pub create_role: bool,
+    /// It may create databases.
+    pub create_db: bool,
+    /// What it is granted from now on it has without SET ROLE.
+    pub inherit: bool,
     /// It may connect.
     pub login: bool,
+    /// REPLICATION was said of it.
+    pub replication: bool,
+    /// Policies do not hold for it.
+    pub bypass_rls: bool,
+    /// How many connections it may have at a time; -1 is any number.
+    pub connection_limit: i32,
     /// The verifier of its password.
     pub password: Option<Arc<str>>,
     /// When its password ends to be good, in microseconds since 2000-01-01 UTC.
@@ -44,8 +56,18 @@ pub struct RoleChange {
     pub superuser: Option<bool>,
     /// CREATEROLE.
     pub create_role: Option<bool>,
+    /// CREATEDB.
+    pub create_db: Option<bool>,
+    /// INHERIT.
+    pub inherit: Option<bool>,
     /// LOGIN.
     pub login: Option<bool>,
+    /// REPLICATION.
+    pub replication: Option<bool>,
+    /// BYPASSRLS.
+    pub bypass_rls: Option<bool>,
+    /// CONNECTION LIMIT.
+    pub connection_limit: Option<i32>,
     /// PASSWORD, as a verifier; `Some(None)` takes it away.
     pub password: Option<Option<Arc<str>>>,
     /// VALID UNTIL.
@@ -56,10 +78,15 @@ pub struct RoleChange {
 
 impl RoleChange {
     fn apply(&self, row: &mut AuthIdRow) {
-        let RoleChange { superuser, create_role, login, password, valid_until, name } = self;
-        row.rolsuper = superuser.unwrap_or(row.rolsuper);
-        row.rolcreaterole = create_role.unwrap_or(row.rolcreaterole);
-        row.rolcanlogin = login.unwrap_or(row.rolcanlogin);
+        let RoleChange { password, valid_until, name, .. } = self;
+        row.rolsuper = self.superuser.unwrap_or(row.rolsuper);
+        row.rolcreaterole = self.create_role.unwrap_or(row.rolcreaterole);
+        row.rolcreatedb = self.create_db.unwrap_or(row.rolcreatedb);
+        row.rolinherit = self.inherit.unwrap_or(row.rolinherit);
+        row.rolcanlogin = self.login.unwrap_or(row.rolcanlogin);
+        row.rolreplication = self.replication.unwrap_or(row.rolreplication);
+        row.rolbypassrls = self.bypass_rls.unwrap_or(row.rolbypassrls);
+        row.rolconnlimit = self.connection_limit.unwrap_or(row.rolconnlimit);
         if let Some(password) = password {
             row.rolpassword.clone_from(password);
         }
@@ -175,6 +202,7 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             self.removes(txn, found.oid)?;
+            self.remove_role_rows(txn, found.oid)?;
             store::delete(&self.engine, txn, |row: &AuthIdRow| row.oid == found.oid).map(drop)
         })
     }
@@ -204,33 +232,48 @@ impl Catalog {
     }
 }
 
-fn role(row: AuthIdRow) -> Role {
+pub(crate) fn role(row: AuthIdRow) -> Role {
     Role {
         oid: row.oid,
         name: row.rolname.0,
         superuser: row.rolsuper,
         create_role: row.rolcreaterole,
+        create_db: row.rolcreatedb,
+        inherit: row.rolinherit,
         login: row.rolcanlogin,
+        replication: row.rolreplication,
+        bypass_rls: row.rolbypassrls,
+        connection_limit: row.rolconnlimit,
         password: row.rolpassword,
         valid_until: row.rolvaliduntil.map(|moment| moment.0),
     }
 }
 
 impl Role {
+    /// A role that has nothing but a name.
+    pub(crate) fn plain(oid: Oid, name: Arc<str>) -> Role {
+        role(plain(oid, &name))
+    }
+
+    /// Is it one that every database has, and that has no row?
+    pub fn is_predefined(&self) -> bool {
+        self.oid.is_system() && self.oid != OWNER_OID
+    }
+
     /// The row of `pg_roles`: its password is not shown.
     pub fn to_values(&self) -> Vec<Value> {
         vec![
             Value::Text(Arc::clone(&self.name)),
             Value::Bool(self.superuser),
-            Value::Bool(true),
+            Value::Bool(self.inherit),
             Value::Bool(self.create_role),
-            Value::Bool(self.superuser),
+            Value::Bool(self.create_db),
             Value::Bool(self.login),
-            Value::Bool(false),
-            Value::Int4(-1),
+            Value::Bool(self.replication),
+            Value::Int4(self.connection_limit),
             Value::text("********"),
             self.valid_until.map_or(Value::Null, Value::Timestamptz),
-            Value::Bool(self.superuser),
+            Value::Bool(self.bypass_rls),
             Value::Int8(self.oid.0.into()),
         ]
     }

@@ -12,7 +12,7 @@ use crate::store;
 use crate::system::row::DbRoleSettingRow;
 
 /// The row's database: there is one.
-const DATABASE: Oid = Oid(1);
+pub(crate) const DATABASE: Oid = Oid(1);
 /// For every role.
 const EVERYBODY: Oid = Oid(0);
 

@@ -17,10 +17,12 @@ use std::sync::Arc;
 use verso_storage::Engine;
 use verso_types::{NamedType, SqlType};
 
+use crate::authority::Authority;
 use crate::definition::{FunctionDef, IndexDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::ObjectKind;
-use crate::path::{PG_TEMP, SearchPath, WantedPath};
+use crate::path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 use crate::relations::{INFORMATION_SCHEMA, RelationId};
+use crate::rights::{Object, Rights};
 use crate::size::Sizes;
 use crate::statistics::{Kept, TableStatistics};
 use crate::system::row::StatisticRow;
@@ -120,7 +122,7 @@ pub struct CatalogSnapshot {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Contents {
+pub(crate) struct Contents {
     schemas: BTreeMap<Arc<str>, Schema>,
     relations_by_oid: HashMap<Oid, Relation>,
     /// Users' types, also by the number of their arrays.
@@ -129,6 +131,8 @@ struct Contents {
     comments: HashMap<(Oid, Oid, i32), Arc<str>>,
     /// By table.
     statistics: HashMap<Oid, Arc<Kept>>,
+    /// Who may do what.
+    pub(crate) authority: Authority,
 }
 
 /// What names mean to a snapshot: plans may be kept under it.
@@ -138,16 +142,40 @@ pub struct NamesKey {
     pub version: u64,
     /// The number of the search path.
     pub path: u64,
+    /// The role whose rights count.
+    pub role: Option<Oid>,
+    /// Whether policies decide which rows it sees.
+    pub row_security: bool,
 }
 
 impl CatalogSnapshot {
     /// The same definitions along another search path.
     pub fn with_path(self: &Arc<Self>, wanted: &WantedPath) -> Arc<CatalogSnapshot> {
-        let path = SearchPath::new(wanted, |name| self.contents.schemas.contains_key(name));
+        // Schemas that the role may not use are passed over.
+        let usable = |schema: &Schema| {
+            let object = Object::Schema(schema.definition.oid);
+            wanted.role.is_none_or(|role| {
+                is_temporary(&schema.definition.name) || self.rights(role, object).has(Rights::USAGE)
+            })
+        };
+        let path = SearchPath::new(wanted, |name| self.contents.schemas.get(name).is_some_and(usable));
         if path == *self.path {
             return Arc::clone(self);
         }
         Arc::new(CatalogSnapshot { path: Arc::new(path), ..CatalogSnapshot::clone(self) })
+    }
+
+    /// The same definitions for another role.
+    pub fn with_role(self: &Arc<Self>, role: Option<Oid>) -> Arc<CatalogSnapshot> {
+        if self.path.role() == role {
+            return Arc::clone(self);
+        }
+        let path = Arc::new(self.path.of_role(role));
+        Arc::new(CatalogSnapshot { path, ..CatalogSnapshot::clone(self) })
+    }
+
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.contents
     }
 
     /// The search path.
@@ -157,7 +185,12 @@ impl CatalogSnapshot {
 
     /// What a plan that is made over this snapshot may be kept under.
     pub fn key(&self) -> NamesKey {
-        NamesKey { version: self.version, path: self.path.number() }
+        NamesKey {
+            version: self.version,
+            path: self.path.number(),
+            role: self.path.role(),
+            row_security: self.path.row_security(),
+        }
     }
 
     /// The comment on an object of that system table, or on one of its columns.
@@ -475,6 +508,11 @@ impl SnapshotBuilder {
         self
     }
 
+    /// Says who may do what.
+    pub(crate) fn set_authority(&mut self, authority: Authority) {
+        self.contents.authority = authority;
+    }
+
     /// Adds a row of `pg_statistic`.
     pub(crate) fn add_statistics(&mut self, row: StatisticRow) {
         let kept = self.contents.statistics.entry(row.starelid).or_default();
@@ -553,6 +591,7 @@ mod tests {
             body: "".into(),
             volatility: Volatility::Volatile,
             strict: false,
+            security_definer: false,
         }
     }
 
@@ -581,7 +620,7 @@ mod tests {
         let snapshot = builder.build();
         let found = |schemas: &[&str], temporary: Option<&str>, name: &str| {
             let schemas = schemas.iter().map(|name| Arc::from(*name)).collect();
-            let wanted = WantedPath { schemas, temporary: temporary.map(Arc::from) };
+            let wanted = WantedPath { schemas, temporary: temporary.map(Arc::from), ..WantedPath::default() };
             snapshot.with_path(&wanted).table(None, name).map(|table| table.oid.0)
         };
         assert_eq!(found(&[PUBLIC, "a"], None, "t"), Some(1));
@@ -589,7 +628,8 @@ mod tests {
         assert_eq!(found(&["a"], Some("pg_temp_1"), "t"), Some(3));
         assert_eq!(found(&["a", PG_TEMP], Some("pg_temp_1"), "t"), Some(2));
         assert_eq!(found(&[PUBLIC], None, "own"), None);
-        let own = WantedPath { schemas: Vec::new(), temporary: Some("pg_temp_1".into()) };
+        let own =
+            WantedPath { schemas: Vec::new(), temporary: Some("pg_temp_1".into()), ..WantedPath::default() };
         let own = snapshot.with_path(&own);
         assert_eq!(own.table(Some(PG_TEMP), "own").map(|table| table.oid.0), Some(4));
         assert!(own.creation_schema().is_none());

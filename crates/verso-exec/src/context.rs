@@ -3,8 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+<<<<<<< HEAD
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef, TriggerDef};
 use verso_types::{SqlType, TimeStyle, Value};
+=======
+use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, Oid, SystemRows, TableDef, TriggerDef};
+use verso_types::{SqlType, TimeZone, Value};
+>>>>>>> h/rights
 
 pub use verso_storage::AdvisoryKey;
 
@@ -93,8 +98,12 @@ pub trait NoticeSink {
 
 /// Who a session belongs to, and whose it is.
 pub trait Identity {
-    /// The name of the session's user.
+    /// The name of the role that statements run as.
     fn user_name(&self) -> Arc<str>;
+    /// The name of the role that the session belongs to.
+    fn session_user(&self) -> Arc<str>;
+    /// Statements run as this role until it is said again; which one it was before.
+    fn act_as(&self, role: Option<Oid>) -> Option<Oid>;
     /// The session's number.
     fn backend_id(&self) -> i32;
     /// The name of the database.

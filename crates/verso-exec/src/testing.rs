@@ -169,6 +169,12 @@ impl Identity for TestSession {
     fn user_name(&self) -> Arc<str> {
         "tester".into()
     }
+    fn session_user(&self) -> Arc<str> {
+        self.user_name()
+    }
+    fn act_as(&self, _: Option<verso_catalog::Oid>) -> Option<verso_catalog::Oid> {
+        None
+    }
     fn backend_id(&self) -> i32 {
         0
     }

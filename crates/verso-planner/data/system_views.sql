@@ -243,19 +243,6 @@ SELECT pg_catalog.current_database() AS collation_catalog, 'pg_catalog' AS colla
        'NO PAD' AS pad_attribute
 FROM pg_catalog.pg_collation
 
--- view information_schema.enabled_roles
-SELECT rolname AS role_name FROM pg_catalog.pg_roles WHERE rolname = current_user
-
--- view information_schema.table_privileges
-SELECT pg_catalog.pg_get_userbyid(c.relowner) AS grantor, pg_catalog.pg_get_userbyid(c.relowner) AS grantee,
-       pg_catalog.current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
-       r.privilege AS privilege_type, 'YES' AS is_grantable,
-       CASE WHEN r.privilege = 'SELECT' THEN 'YES' ELSE 'NO' END AS with_hierarchy
-FROM pg_catalog.pg_class c
-  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-  CROSS JOIN (VALUES ('INSERT'), ('SELECT'), ('UPDATE'), ('DELETE'), ('TRUNCATE'), ('REFERENCES'), ('TRIGGER')) AS r(privilege)
-WHERE c.relkind IN ('r', 'v', 'p')
-
 -- view information_schema.views
 SELECT pg_catalog.current_database() AS table_catalog, nc.nspname AS table_schema, c.relname AS table_name,
        pg_catalog.pg_get_viewdef(c.oid) AS view_definition,

@@ -81,6 +81,7 @@ fn inline_block(frame: &Frame<'_>, text: &str) -> Result<(), Failure> {
         body: text.into(),
         volatility: Volatility::Volatile,
         strict: false,
+        security_definer: false,
     });
     inside(frame, &[], |cx| run_procedure(cx, &function, Vec::new())).map(drop)
 }

@@ -24,6 +24,7 @@ pub(crate) enum NameOf {
     Function,
     Role,
     Type,
+    Rights,
 }
 
 /// The number by which a name is locked (FNV-1a).

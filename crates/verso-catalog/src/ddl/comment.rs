@@ -66,6 +66,7 @@ impl Catalog {
     /// Takes away the comments on a relation and its columns; the change has begun.
     pub(super) fn remove_comments(&self, txn: &mut Txn, relation: Oid) -> Result<(), CatalogError> {
         let class = ClassRow::TABLE.oid;
+        self.remove_rights_of_relation(txn, relation)?;
         let is_its = |row: &DescriptionRow| row.classoid == class && row.objoid == relation;
         store::delete(&self.engine, txn, is_its).map(drop)
     }

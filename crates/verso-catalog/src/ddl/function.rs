@@ -12,6 +12,7 @@ use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, Oid};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewFunction;
+use crate::rights::Object;
 use crate::store;
 use crate::system::assemble::proc_row;
 use crate::system::row::ProcRow;
@@ -62,6 +63,7 @@ impl Catalog {
             body: Arc::clone(&new.body),
             volatility: new.volatility,
             strict: new.strict,
+            security_definer: new.security_definer,
         };
         let row = proc_row(&definition, schema.oid);
         self.hold_schema(txn, &schema)?;
@@ -78,7 +80,8 @@ impl Catalog {
         }
         self.change(txn, |txn| {
             if existing.is_some() {
-                store::update(&self.engine, txn, |old: &ProcRow| old.oid == oid, |old| *old = row.clone())?;
+                let replace = |old: &mut ProcRow| *old = ProcRow { proowner: old.proowner, ..row.clone() };
+                store::update(&self.engine, txn, |old: &ProcRow| old.oid == oid, replace)?;
                 return Ok(());
             }
             store::insert(&self.engine, txn, std::slice::from_ref(&row))
@@ -107,6 +110,7 @@ impl Catalog {
         let mut dropped = self.release_triggers(txn, &snapshot, function, cascade)?;
         self.change(txn, |txn| {
             self.remove_needing(txn, &needing)?;
+            self.remove_rights(txn, &[Object::Function(oid)])?;
             store::delete(&self.engine, txn, |row: &ProcRow| row.oid == oid)
         })?;
         dropped.extend(needing.names(&snapshot));

@@ -19,6 +19,7 @@
 //! | [`types`] | CREATE TYPE, ALTER TYPE, DROP TYPE |
 //! | [`comment`] | COMMENT ON |
 //! | [`schema`] | CREATE SCHEMA, DROP SCHEMA |
+//! | [`rights`], [`policy`] | owners, lists of rights, memberships; policies |
 
 mod alter;
 pub(crate) mod claim;
@@ -28,6 +29,8 @@ mod function;
 mod index;
 mod names;
 mod needing;
+mod policy;
+mod rights;
 mod schema;
 mod sequence;
 mod table;
@@ -38,6 +41,7 @@ mod view;
 pub use alter::Rewrite;
 pub(crate) use alter::mentions;
 pub use comment::CommentOn;
+pub use rights::MembershipChange;
 pub use types::TypeUses;
 
 use std::sync::Arc;

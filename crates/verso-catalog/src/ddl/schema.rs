@@ -11,6 +11,7 @@ use crate::catalog::Catalog;
 use crate::definition::{FunctionDef, Oid, SchemaDef, SequenceDef, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::path::is_temporary;
+use crate::rights::Object;
 use crate::snapshot::{CatalogSnapshot, PG_CATALOG, Relation};
 use crate::store;
 use crate::system::OWNER_OID;
@@ -314,6 +315,9 @@ impl Catalog {
         }
         store::delete(&self.engine, txn, |row: &ProcRow| row.pronamespace == schema.oid)?;
         contents.types.iter().try_for_each(|ty| self.remove_type(txn, ty))?;
+        let functions = contents.functions.iter().map(|one| Object::Function(one.oid));
+        let gone: Vec<Object> = functions.chain([Object::Schema(schema.oid)]).collect();
+        self.remove_rights(txn, &gone)?;
         store::delete(&self.engine, txn, |row: &NamespaceRow| row.oid == schema.oid)?;
         self.removes(txn, schema.oid)
     }

@@ -194,6 +194,7 @@ impl Catalog {
             return Err(CatalogError::missing(ObjectKind::Type, &*ty.name));
         }
         self.removes(txn, ty.oid)?;
+        self.remove_rights(txn, &[crate::rights::Object::Type(ty.oid)])?;
         store::delete(engine, txn, |row: &EnumRow| row.enumtypid == ty.oid)?;
         store::delete(engine, txn, |row: &DescriptionRow| {
             row.classoid == TypeRow::TABLE.oid && row.objoid == ty.oid

@@ -8,8 +8,9 @@ use verso_types::SqlType;
 
 use super::field::{Bytes, Letter, Name};
 use super::row::{
-    AttributeRow, ClassRow, ConstraintRow, DefaultRow, DependRow, DescriptionRow, EnumRow, IndexRow,
-    NamespaceRow, ProcRow, RewriteRow, SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
+    AclRow, AttributeRow, AuthIdRow, AuthMemberRow, ClassRow, ConstraintRow, DbRoleSettingRow, DefaultAclRow,
+    DefaultRow, DependRow, DescriptionRow, EnumRow, IndexRow, NamespaceRow, PolicyRow, ProcRow, RewriteRow,
+    SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::types::UserTypes;
 use super::{DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_SEQUENCE, KIND_TABLE, KIND_VIEW, OWNER_OID};
@@ -50,6 +51,12 @@ pub(crate) struct CatalogRows {
     pub statistics: Vec<StatisticRow>,
     pub types: Vec<TypeRow>,
     pub labels: Vec<EnumRow>,
+    pub roles: Vec<AuthIdRow>,
+    pub members: Vec<AuthMemberRow>,
+    pub acls: Vec<AclRow>,
+    pub default_acls: Vec<DefaultAclRow>,
+    pub policies: Vec<PolicyRow>,
+    pub settings: Vec<DbRoleSettingRow>,
 }
 
 impl CatalogRows {
@@ -77,6 +84,8 @@ impl CatalogRows {
             builder.add_comment((row.classoid, row.objoid, row.objsubid), row.description);
         }
         std::mem::take(&mut self.statistics).into_iter().for_each(|row| builder.add_statistics(row));
+        let authority = super::authority::authority(&mut self)?;
+        builder.set_authority(authority);
         let types =
             UserTypes::of(std::mem::take(&mut self.types), std::mem::take(&mut self.labels), &schema_of)?;
         for one in types.definitions() {
@@ -598,6 +607,7 @@ fn definition(
             _ => return Err(flaw("an unknown volatility")),
         },
         strict: row.proisstrict,
+        security_definer: row.prosecdef,
     })
 }
 
@@ -620,6 +630,8 @@ pub(crate) fn class_row(
         relpersistence: Letter('p'),
         relnatts: i16::try_from(columns).expect("the number of columns was checked"),
         reloptions: None,
+        relrowsecurity: false,
+        relforcerowsecurity: false,
     }
 }
 
@@ -714,6 +726,7 @@ pub(crate) fn proc_row(function: &FunctionDef, schema: Oid) -> ProcRow {
         proargmodes: modes,
         proargnames: names.iter().any(|name| !name.is_empty()).then_some(names),
         prosrc: Arc::clone(&function.body),
+        prosecdef: function.security_definer,
     }
 }
 

@@ -19,6 +19,7 @@ fn function(oid: u32, returns: FunctionReturn) -> FunctionDef {
         body: "BEGIN END".into(),
         volatility: Volatility::Stable,
         strict: true,
+        security_definer: false,
     }
 }
 

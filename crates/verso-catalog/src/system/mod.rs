@@ -20,9 +20,11 @@
 //! | [`field`] | how a field of such a structure is stored |
 //! | [`assemble`] | rows to a snapshot, and definitions to rows |
 //! | [`types`] | the same of users' types |
+//! | [`authority`] | the same of roles, owners, rights and policies |
 //! | [`initial`] | the rows that every new database has |
 
 pub(crate) mod assemble;
+pub(crate) mod authority;
 pub(crate) mod field;
 pub(crate) mod initial;
 pub(crate) mod row;

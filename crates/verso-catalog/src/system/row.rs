@@ -144,6 +144,8 @@ system_row! {
         relnatts: i16,
         /// Storage parameters, `name=value`.
         reloptions: Option<Vec<Arc<str>>>,
+        relrowsecurity: bool,
+        relforcerowsecurity: bool,
     }
 }
 
@@ -226,6 +228,7 @@ system_row! {
         proargmodes: Option<Vec<Letter>>,
         proargnames: Option<Vec<Arc<str>>>,
         prosrc: Arc<str>,
+        prosecdef: bool,
     }
 }
 
@@ -370,6 +373,58 @@ system_row! {
 }
 
 system_row! {
+    /// Members of roles.
+    AuthMemberRow, 1261, 32, "pg_auth_members" {
+        oid: Oid,
+        roleid: Oid,
+        member: Oid,
+        grantor: Oid,
+        admin_option: bool,
+        inherit_option: bool,
+        set_option: bool,
+    }
+}
+
+system_row! {
+    /// Rights on objects: the columns that PostgreSQL calls `relacl` and the like.
+    AclRow, 9002, 33, "verso_acl" {
+        classoid: Oid,
+        objoid: Oid,
+        /// A column's number; 0 for a whole object.
+        objsubid: i32,
+        /// Whose the database is; of others that stands in their own rows.
+        owner: Oid,
+        /// As [`crate::rights::Acl`] writes it.
+        acl: Option<Vec<Arc<str>>>,
+    }
+}
+
+system_row! {
+    /// Rights on what is to be made.
+    DefaultAclRow, 826, 34, "pg_default_acl" {
+        oid: Oid,
+        defaclrole: Oid,
+        defaclnamespace: Oid,
+        defaclobjtype: Letter,
+        defaclacl: Vec<Arc<str>>,
+    }
+}
+
+system_row! {
+    /// Policies.
+    PolicyRow, 3256, 35, "pg_policy" {
+        oid: Oid,
+        polname: Name,
+        polrelid: Oid,
+        polcmd: Letter,
+        polpermissive: bool,
+        polroles: Vec<Oid>,
+        polqual: Option<Arc<str>>,
+        polwithcheck: Option<Arc<str>>,
+    }
+}
+
+system_row! {
     /// Settings of the database.
     DbRoleSettingRow, 2964, 31, "pg_db_role_setting" {
         /// Of this database, or of all.
@@ -404,6 +459,7 @@ mod tests {
                 proargmodes: Some(vec![Letter('i'), Letter('t')]),
                 proargnames: None,
                 prosrc: "SELECT 1".into(),
+                prosecdef: false,
             };
             2
         ];

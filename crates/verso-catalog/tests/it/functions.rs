@@ -19,6 +19,7 @@ fn function(types: &[SqlType]) -> NewFunction {
         body: "BEGIN RETURN 'first'; END".into(),
         volatility: Volatility::Volatile,
         strict: false,
+        security_definer: false,
     }
 }
 

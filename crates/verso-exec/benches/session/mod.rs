@@ -150,6 +150,12 @@ impl Identity for Session {
     fn user_name(&self) -> Arc<str> {
         "".into()
     }
+    fn session_user(&self) -> Arc<str> {
+        self.user_name()
+    }
+    fn act_as(&self, _: Option<verso_catalog::Oid>) -> Option<verso_catalog::Oid> {
+        None
+    }
     fn backend_id(&self) -> i32 {
         0
     }

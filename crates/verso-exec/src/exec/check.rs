@@ -13,7 +13,7 @@ use verso_types::{Batch, SqlType, TypeError, Value, format_text};
 use super::ExecContext;
 use crate::error::{ExecError, Result};
 use crate::expr::{Executor, ExprList, Predicate};
-use crate::plan::{Check, ExprKind, RowRules, TypedExpr};
+use crate::plan::{Check, CheckOf, ExprKind, RowRules, TypedExpr};
 
 /// The checks of a statement, compiled.
 pub(crate) struct RowChecks {
@@ -30,7 +30,7 @@ pub(crate) struct RowChecks {
 #[derive(Clone)]
 struct Broken {
     name: Arc<str>,
-    of_view: bool,
+    of: CheckOf,
 }
 
 /// The generated columns of a statement, compiled.
@@ -65,10 +65,11 @@ impl RowChecks {
         let broken = |check: &Check| {
             let arg = Box::new(check.condition.clone());
             let ty = check.condition.ty.clone();
-            let of_view = check.of_view;
-            let broken = ExprKind::IsBool { arg, value: Some(of_view), negated: of_view };
+            let of = check.of;
+            let strict = of != CheckOf::Table;
+            let broken = ExprKind::IsBool { arg, value: Some(strict), negated: strict };
             let broken = Predicate::compile(&TypedExpr::new(broken, ty), executor);
-            (Broken { name: Arc::clone(&check.name), of_view }, broken)
+            (Broken { name: Arc::clone(&check.name), of }, broken)
         };
         Self {
             table: Arc::clone(table),
@@ -161,7 +162,12 @@ impl RowChecks {
                 })
             }
             (_, Some((_, _, Err(error)))) => Err(error),
-            (_, Some((row, _, Ok(Broken { name, of_view: true })))) => {
+            (_, Some((_, _, Ok(Broken { name, of: CheckOf::Policy })))) => {
+                // The row is not shown: the role may not see it.
+                let message = format!("new row violates row-level security policy for table \"{name}\"");
+                Err(TypeError::new("42501", message).into())
+            }
+            (_, Some((row, _, Ok(Broken { name, of: CheckOf::View })))) => {
                 let message = format!("new row violates check option for view \"{name}\"");
                 let types = table.columns.iter().map(|column| &column.ty);
                 let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));

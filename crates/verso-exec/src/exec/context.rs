@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use verso_catalog::{CatalogError, CatalogSnapshot, FunctionDef, ObjectKind, SequenceDef};
+use verso_catalog::{
+    CatalogError, CatalogSnapshot, FunctionDef, Object, ObjectKind, Oid, Rights, SequenceDef,
+};
 use verso_types::{Batch, Value};
 
 use super::Tables;
@@ -165,6 +167,32 @@ impl<'a> ExecContext<'a> {
         }
     }
 
+    /// The same with the rights of another role: `catalog` is what it sees.
+    pub(crate) fn of_role<'b>(&'b self, catalog: &'b Arc<CatalogSnapshot>) -> ExecContext<'b> {
+        // Its programs are bound for that role.
+        let (programs, state, ends) = (OnceCell::new(), self.state, self.ends);
+        ExecContext { catalog, programs, state, ends, ..self.with_params(self.params) }
+    }
+
+    /// Refuses a sequence of which the role may do none of this.
+    fn check_sequence(&self, sequence: &SequenceDef, any_of: Rights) -> Result<()> {
+        let Some(role) = self.catalog.acting_role() else { return Ok(()) };
+        let rights = self.catalog.rights(role, Object::Relation(sequence.oid));
+        if !rights.among(any_of).is_empty() || self.is_of_identity(sequence, role) {
+            return Ok(());
+        }
+        Err(denied("sequence", &sequence.name))
+    }
+
+    /// Whether it numbers an identity column, whose rows the role may add: then the right to that is enough.
+    fn is_of_identity(&self, sequence: &SequenceDef, role: Oid) -> bool {
+        let Some(owner) = sequence.owned_by else { return false };
+        let Some(table) = self.catalog.table_by_oid(owner.table) else { return false };
+        let column = table.column_with_id(owner.column).map(|at| &table.columns[at]);
+        column.is_some_and(|column| column.identity.is_some())
+            && self.catalog.may_columns(role, table.oid, Rights::INSERT, &[])
+    }
+
     /// The same for a call of a trigger, which may read these rows of its statement.
     pub(crate) fn with_transitions<'b>(&'b self, transitions: Option<&'b Transitions>) -> ExecContext<'b> {
         self.programs(); // one pool for all calls
@@ -218,6 +246,11 @@ impl<'a> ExecContext<'a> {
     }
 }
 
+/// `42501` for an object.
+pub(crate) fn denied(kind: &str, name: &str) -> ExecError {
+    ExecError::raised("42501", format!("permission denied for {kind} {name}"))
+}
+
 /// Parts of a possibly qualified, possibly quoted name.
 fn split_name(name: &str) -> (Option<String>, String) {
     let mut parts = vec![String::new()];
@@ -251,11 +284,13 @@ impl Runtime for ExecContext<'_> {
 
     fn next_value(&self, sequence: &str) -> Result<(u32, i64)> {
         let sequence = self.sequence(sequence)?;
+        self.check_sequence(&sequence, Rights::USAGE.with(Rights::UPDATE))?;
         Ok((sequence.oid.0, self.tables.next_value(&sequence)?))
     }
 
     fn set_value(&self, sequence: &str, value: i64, is_called: bool) -> Result<u32> {
         let sequence = self.sequence(sequence)?;
+        self.check_sequence(&sequence, Rights::UPDATE)?;
         self.tables.set_value(&sequence, value, is_called)?;
         Ok(sequence.oid.0)
     }
@@ -273,7 +308,9 @@ impl Runtime for ExecContext<'_> {
     }
 
     fn sequence_oid(&self, sequence: &str) -> Result<u32> {
-        Ok(self.sequence(sequence)?.oid.0)
+        let sequence = self.sequence(sequence)?;
+        self.check_sequence(&sequence, Rights::USAGE.with(Rights::SELECT))?;
+        Ok(sequence.oid.0)
     }
 
     fn subquery(

@@ -55,6 +55,7 @@ mod window;
 mod with;
 
 pub use access::reads_whole;
+pub(crate) use context::denied;
 pub use context::{ExecContext, ExternalRows};
 pub use foreign::{
     check_deferred_key, check_foreign_key, keep_others, key_columns_read, rules_over, set_generated,

@@ -179,6 +179,10 @@ fn user(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
     Ok(Value::Text(cx.services.identity.user_name()))
 }
 
+fn session_user(cx: &EvalContext<'_>, _: &[Value]) -> Result<Value> {
+    Ok(Value::Text(cx.services.identity.session_user()))
+}
+
 fn signal(cx: &EvalContext<'_>, args: &[Value], terminate: bool) -> Result<Value> {
     match args {
         [Value::Int4(id)] => cx.services.signals.signal_backend(*id, terminate).map(Value::Bool),
@@ -235,7 +239,7 @@ static SESSION: &[BuiltinFunction] = &[
     session_function!("setseed" Volatile [Float8] => Void = setseed),
     session_function!("version" Stable [] => Text = |cx, _| Ok(Value::Text(cx.services.identity.version()))),
     session_function!("current_user" Stable [] => Name = user),
-    session_function!("session_user" Stable [] => Name = user),
+    session_function!("session_user" Stable [] => Name = session_user),
     session_function!("current_database" Stable [] => Name =
         |cx, _| Ok(Value::Text(cx.services.identity.database_name()))),
     session_function!("pg_backend_pid" Stable [] => Int4 = |cx, _| Ok(Value::Int4(cx.services.identity.backend_id()))),

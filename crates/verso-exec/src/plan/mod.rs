@@ -35,8 +35,8 @@ pub use routine::{
     PlTrigger, PlVariable, RaiseLevel, TriggerFact, Unbound,
 };
 pub use statement::{
-    Check, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict, Returning, RowRules,
-    Statement, Update,
+    Check, CheckOf, ConflictUpdate, Delete, Generated, Insert, Merge, MergeAction, OnConflict, Returning,
+    RowRules, Statement, Update,
 };
 pub use verso_types::CastKind;
 pub use window::{FrameBound, FrameExclusion, FrameUnit, WindowCall, WindowFrame, WindowFunction};

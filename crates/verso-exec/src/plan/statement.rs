@@ -67,10 +67,21 @@ pub struct Generated {
 pub struct Check {
     /// Its name.
     pub name: Arc<str>,
-    /// What must not be false; of a view, what must be true.
+    /// What must not be false; of a view or of policies, what must be true.
     pub condition: TypedExpr,
-    /// Is it the CHECK OPTION of a view of that name?
-    pub of_view: bool,
+    /// Whose condition it is.
+    pub of: CheckOf,
+}
+
+/// Whose condition a check is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckOf {
+    /// A constraint's.
+    Table,
+    /// The CHECK OPTION of a view.
+    View,
+    /// That of the policies of a table.
+    Policy,
 }
 
 /// What happens to a row whose key is there already.

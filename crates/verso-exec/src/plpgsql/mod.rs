@@ -24,11 +24,11 @@ mod trigger;
 
 use std::sync::Arc;
 
-use verso_catalog::{FunctionDef, FunctionReturn};
+use verso_catalog::{FunctionDef, FunctionReturn, Object, Rights};
 use verso_types::{Batch, SqlType, Value};
 
 use crate::error::{ExecError, Result};
-use crate::exec::ExecContext;
+use crate::exec::{ExecContext, denied};
 use crate::expr::RowExpr;
 use crate::functions::void;
 use crate::plan::{PlReturn, TypedExpr};
@@ -43,10 +43,11 @@ pub(crate) fn call_scalar(
     function: &Arc<FunctionDef>,
     args: Vec<Value>,
 ) -> Result<Value> {
+    check_right(cx, function)?;
     if function.strict && args.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
-    let frame = call(cx, function, args, Vec::new())?;
+    let frame = as_definer(cx, function, |cx| call(cx, function, args, Vec::new()))?;
     Ok(if function.returns == FunctionReturn::Void { void() } else { frame.value })
 }
 
@@ -59,12 +60,15 @@ pub(crate) fn call_rows(
 ) -> Result<Spool> {
     let strict_null = function.strict && args.iter().any(Value::is_null);
     if function.returns.is_set() {
+        check_right(cx, function)?;
         return if strict_null {
             Ok(Spool::default())
         } else {
-            let mut frame = call(cx, function, args, types.to_vec())?;
-            frame.flush(cx)?;
-            Ok(frame.rows)
+            as_definer(cx, function, |cx| {
+                let mut frame = call(cx, function, args, types.to_vec())?;
+                frame.flush(cx)?;
+                Ok(frame.rows)
+            })
         };
     }
     let value = call_scalar(cx, function, args)?;
@@ -95,15 +99,47 @@ pub(crate) fn call_procedure(
     args: Vec<Value>,
     guarded: bool,
 ) -> Result<Vec<Value>> {
-    let count = args.len();
-    let nested = cx.nested_call(guarded)?;
-    let mut program = cx.programs().take(cx, function)?;
-    let mut frame = Frame::new(&program, args, Vec::new());
-    let result = program.run(&nested, &mut frame);
-    cx.programs().give(function.oid, program);
-    result?;
-    frame.slots.truncate(count);
-    Ok(frame.slots)
+    check_right(cx, function)?;
+    as_definer(cx, function, |cx| {
+        let count = args.len();
+        let nested = cx.nested_call(guarded)?;
+        let mut program = cx.programs().take(cx, function)?;
+        let mut frame = Frame::new(&program, args, Vec::new());
+        let result = program.run(&nested, &mut frame);
+        cx.programs().give(function.oid, program);
+        result?;
+        frame.slots.truncate(count);
+        Ok(frame.slots)
+    })
+}
+
+/// Refuses a function that the role may not call; a block is nobody's.
+fn check_right(cx: &ExecContext<'_>, function: &FunctionDef) -> Result<()> {
+    let Some(role) = cx.catalog.acting_role().filter(|_| function.oid.0 != 0) else { return Ok(()) };
+    if cx.catalog.rights(role, Object::Function(function.oid)).has(Rights::EXECUTE) {
+        return Ok(());
+    }
+    let kind = if function.procedure().is_some() { "procedure" } else { "function" };
+    Err(denied(kind, &function.name))
+}
+
+/// Calls a function with the rights of its owner where it says so (SECURITY DEFINER).
+pub(crate) fn as_definer<T>(
+    cx: &ExecContext<'_>,
+    function: &FunctionDef,
+    call: impl FnOnce(&ExecContext<'_>) -> Result<T>,
+) -> Result<T> {
+    if !function.security_definer {
+        return call(cx);
+    }
+    let owner = cx.catalog.owner_of(Object::Function(function.oid));
+    let limited = Some(owner).filter(|owner| !cx.catalog.is_superuser(*owner));
+    let catalog = cx.catalog.with_role(limited);
+    let identity = cx.services.identity;
+    let before = identity.act_as(Some(owner));
+    let result = call(&cx.of_role(&catalog));
+    identity.act_as(before);
+    result
 }
 
 /// The value of an expression that stands for itself: an argument of CALL.

@@ -53,6 +53,7 @@ fn definition(name: &str, returns: FunctionReturn, strict: bool) -> Arc<Function
         body: "".into(),
         volatility: Volatility::Volatile,
         strict,
+        security_definer: false,
     })
 }
 

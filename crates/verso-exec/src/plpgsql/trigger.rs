@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use verso_types::{Array, Dimension, Value};
 
+use super::as_definer;
 use super::run::Frame;
 use crate::error::{ExecError, Result};
 use crate::exec::{ExecContext, TriggerCall};
@@ -11,6 +12,13 @@ use crate::plan::{PlTrigger, TriggerFact};
 
 /// Calls the function of a trigger; yields the row that it returns.
 pub(crate) fn call_trigger(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>>> {
+    match call.function {
+        Some(function) => as_definer(cx, function, |cx| run(cx, call)),
+        None => run(cx, call),
+    }
+}
+
+fn run(cx: &ExecContext<'_>, call: &TriggerCall<'_>) -> Result<Option<Vec<Value>>> {
     let nested = cx.nested()?;
     let mut program = cx.programs().take_trigger(cx, call)?;
     let mut frame = Frame::new(&program, Vec::new(), Vec::new());

@@ -14,8 +14,8 @@ use verso_types::sqlstate;
 
 /// First words of statements that PostgreSQL or the experiments have and Verso has not, yet.
 const KNOWN: &[&str] = &[
-    "cluster", "copy", "grant", "import", "listen", "load", "notify", "prepare", "reassign", "refresh",
-    "revoke", "security", "unlisten", "unload", "prewarm", "backup", "connect",
+    "cluster", "copy", "import", "load", "prepare", "refresh", "security", "unload", "prewarm", "backup",
+    "connect",
 ];
 
 /// Parses a statement that begins with `word`.
@@ -49,7 +49,14 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
         "alter" if cursor.is(&["alter", "database"]) || cursor.is(&["alter", "system"]) => {
             alter_database(cursor)
         }
+        "alter" if cursor.is(&["alter", "default", "privileges"]) => super::rights::default_rights(cursor),
+        "alter" if cursor.is(&["alter", "policy"]) => {
+            cursor.advance();
+            super::rights::policy(cursor, true)
+        }
         "alter" => super::table::alter(cursor),
+        "grant" | "revoke" => super::rights::grant(cursor),
+        "reassign" => super::rights::reassign(cursor),
         "lock" => super::table::lock_table(cursor),
         "reindex" => super::table::reindex(cursor),
         "analyze" | "analyse" => super::table::analyze(cursor),

@@ -48,9 +48,10 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
             }
         }
         "schema" => super::schema::create_schema(cursor),
+        "policy" => super::rights::policy(cursor, false),
         "type" => super::user_type::create_type(cursor),
         "aggregate" | "cast" | "collation" | "conversion" | "database" | "domain" | "event" | "extension"
-        | "foreign" | "global" | "group" | "language" | "local" | "materialized" | "operator" | "policy"
+        | "foreign" | "global" | "group" | "language" | "local" | "materialized" | "operator"
         | "publication" | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace"
         | "temp" | "temporary" | "text" | "unique" | "unlogged" | "user" | "view" | "constraint"
         | "access" | "transform" => {
@@ -223,6 +224,7 @@ fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statemen
         returns = Some(function_returns(cursor)?);
     }
     let (mut language, mut body, mut volatility, mut strict) = (None, None, None, None);
+    let mut definer: Option<bool> = None;
     while let Some(word) = cursor.word() {
         let at = cursor.here().start;
         let twice = match word.as_str() {
@@ -286,10 +288,16 @@ fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statemen
                 cursor.integer()?;
                 false
             }
-            "security" if cursor.accept(&["security", "invoker"]) => false,
-            "security" => return Err(cursor.unsupported("SECURITY DEFINER")),
-            "window" | "leakproof" | "support" | "transform" | "set" | "return" | "begin" | "external"
-            | "not" => {
+            "security" | "external" if cursor.is_any(&["security", "external"]) => {
+                cursor.accept(&["external"]);
+                cursor.expect(&["security"])?;
+                let is_definer = cursor.accept(&["definer"]);
+                if !is_definer {
+                    cursor.expect(&["invoker"])?;
+                }
+                definer.replace(is_definer).is_some()
+            }
+            "window" | "leakproof" | "support" | "transform" | "set" | "return" | "begin" | "not" => {
                 return Err(cursor.unsupported(&format!("CREATE FUNCTION … {}", word.to_uppercase())));
             }
             _ => return Err(cursor.unexpected()),
@@ -321,6 +329,7 @@ fn create_function(cursor: &mut Cursor<'_>, or_replace: bool) -> Result<Statemen
         body: if is_sql { sql_body(text, at, start)? } else { function_body(text, at, start)? },
         volatility: volatility.unwrap_or(Volatility::Volatile),
         strict: strict.unwrap_or(false),
+        security_definer: definer.unwrap_or(false),
     }))
 }
 
@@ -408,9 +417,10 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
         "schema" => return super::schema::drop_schema(cursor),
         "type" => return super::user_type::drop_type(cursor),
-        "database" | "role" | "user" | "domain" | "extension" | "aggregate" | "materialized" | "policy"
-        | "rule" | "operator" | "cast" | "collation" | "owned" | "routine" | "tablespace" | "publication"
-        | "subscription" => {
+        "policy" => return super::rights::drop_policy(cursor),
+        "owned" => return super::rights::drop_owned(cursor),
+        "database" | "role" | "user" | "domain" | "extension" | "aggregate" | "materialized" | "rule"
+        | "operator" | "cast" | "collation" | "routine" | "tablespace" | "publication" | "subscription" => {
             return Err(SyntaxError::unsupported(format!("DROP {}", word.to_uppercase())).at(start));
         }
         _ => return Err(cursor.unexpected()),

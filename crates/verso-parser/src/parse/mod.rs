@@ -27,6 +27,7 @@ mod numbers;
 mod operators;
 mod plpgsql;
 mod query;
+mod rights;
 mod role;
 mod schema;
 mod session;

@@ -1,9 +1,11 @@
 //! CREATE, ALTER and DROP of roles; USER is a role that may log in.
 
 use super::cursor::Cursor;
+use super::schema::role_name;
+use super::setting::{assigned_setting, name_list, setting_name, setting_value};
 use super::string_literal;
 use crate::error::SyntaxError;
-use crate::syntax::{RoleOptions, RoleStatement, Statement};
+use crate::syntax::{GrantRole, Name, RightsStatement, RoleOptions, RoleStatement, Statement};
 
 /// Whether the statement that begins here is about a role.
 pub fn is_next(cursor: &Cursor<'_>) -> bool {
@@ -15,6 +17,7 @@ pub fn is_next(cursor: &Cursor<'_>) -> bool {
 pub fn statement(cursor: &mut Cursor<'_>, verb: &str) -> Result<Statement, SyntaxError> {
     cursor.advance();
     let is_user = cursor.is(&["user"]);
+    let is_group = cursor.is(&["group"]);
     cursor.advance();
     Ok(Statement::Role(match verb {
         "create" => {
@@ -25,10 +28,18 @@ pub fn statement(cursor: &mut Cursor<'_>, verb: &str) -> Result<Statement, Synta
             RoleStatement::Create { name, options }
         }
         "alter" => {
+            if is_group && (cursor.is_at(1, "add") || cursor.is_at(1, "drop")) {
+                return group(cursor);
+            }
             let name = match cursor.word().as_deref() {
                 Some("current_user" | "current_role" | "session_user") => {
                     cursor.advance();
                     None
+                }
+                Some("all") => {
+                    let at = cursor.here();
+                    cursor.advance();
+                    Some(Name { text: String::new(), at })
                 }
                 _ => Some(cursor.name()?),
             };
@@ -40,8 +51,8 @@ pub fn statement(cursor: &mut Cursor<'_>, verb: &str) -> Result<Statement, Synta
                     rename: Some(new),
                 }));
             }
-            if cursor.is(&["set"]) || cursor.is(&["reset"]) || cursor.is(&["in"]) {
-                return Err(cursor.unsupported("ALTER ROLE … SET"));
+            if cursor.is(&["set"]) || cursor.is(&["reset"]) || cursor.is(&["in", "database"]) {
+                return role_setting(cursor, name);
             }
             cursor.accept(&["with"]);
             let mut options = RoleOptions::default();
@@ -55,6 +66,35 @@ pub fn statement(cursor: &mut Cursor<'_>, verb: &str) -> Result<Statement, Synta
     }))
 }
 
+/// `group ADD | DROP USER roles`: GRANT and REVOKE by older names.
+fn group(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let name = cursor.name()?;
+    let revoke = cursor.is(&["drop"]);
+    cursor.advance();
+    cursor.expect(&["user"])?;
+    let to = cursor.list(role_name)?;
+    let (admin, inherit, set) = (None, None, None);
+    let grant = GrantRole { revoke, roles: vec![name], to, admin, inherit, set, by: None, cascade: false };
+    Ok(Statement::Rights(RightsStatement::GrantRole(grant)))
+}
+
+/// `[IN DATABASE name] SET setting = value | RESET setting | RESET ALL`.
+fn role_setting(cursor: &mut Cursor<'_>, name: Option<Name>) -> Result<Statement, SyntaxError> {
+    let database = if cursor.accept(&["in", "database"]) { Some(cursor.name()?) } else { None };
+    let (mut setting, mut value) = (None, None);
+    if cursor.accept(&["reset"]) {
+        if !cursor.accept(&["all"]) {
+            setting = Some(setting_name(cursor)?);
+        }
+    } else {
+        cursor.expect(&["set"])?;
+        let assigned = assigned_setting(cursor)?;
+        value = if assigned.text == "search_path" { name_list(cursor)? } else { setting_value(cursor)? };
+        setting = Some(assigned);
+    }
+    Ok(Statement::Role(RoleStatement::Setting { name, database, setting, value }))
+}
+
 /// One option; false if there is none.
 fn option(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<bool, SyntaxError> {
     let Some(word) = cursor.word() else { return Ok(false) };
@@ -65,8 +105,36 @@ fn option(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<bool, Sy
         "nocreaterole" => options.create_role = Some(false),
         "login" => options.login = Some(true),
         "nologin" => options.login = Some(false),
-        // There is one database, no membership, no replication and no row security: these change nothing.
-        "createdb" | "nocreatedb" | "inherit" | "noinherit" | "noreplication" | "nobypassrls" => {}
+        "createdb" => options.create_db = Some(true),
+        "nocreatedb" => options.create_db = Some(false),
+        "inherit" => options.inherit = Some(true),
+        "noinherit" => options.inherit = Some(false),
+        "replication" => options.replication = Some(true),
+        "noreplication" => options.replication = Some(false),
+        "bypassrls" => options.bypass_rls = Some(true),
+        "nobypassrls" => options.bypass_rls = Some(false),
+        "in" => {
+            if !cursor.accept(&["in", "role"]) {
+                cursor.expect(&["in", "group"])?;
+            }
+            options.in_roles = cursor.list(Cursor::name)?;
+            return Ok(true);
+        }
+        "role" | "user" => {
+            cursor.advance();
+            options.members = cursor.list(Cursor::name)?;
+            return Ok(true);
+        }
+        "admin" => {
+            cursor.advance();
+            options.admins = cursor.list(Cursor::name)?;
+            return Ok(true);
+        }
+        "sysid" => {
+            cursor.advance();
+            cursor.integer()?; // PostgreSQL ignores it, too
+            return Ok(true);
+        }
         "encrypted" | "password" => {
             if word == "encrypted" {
                 cursor.advance();
@@ -86,10 +154,11 @@ fn option(cursor: &mut Cursor<'_>, options: &mut RoleOptions) -> Result<bool, Sy
             if !cursor.accept(&["connection", "limit"]) {
                 return Err(cursor.unexpected());
             }
-            return match cursor.integer()? {
-                -1 => Ok(true),
-                _ => Err(cursor.unsupported("CONNECTION LIMIT")),
-            };
+            let limit = cursor.integer()?;
+            let fits = i32::try_from(limit).ok().filter(|limit| *limit >= -1);
+            let error = || SyntaxError::new("22023", format!("invalid connection limit: {limit}"));
+            options.connection_limit = Some(fits.ok_or_else(error)?);
+            return Ok(true);
         }
         _ => return Err(cursor.unsupported(&format!("role option {}", word.to_uppercase()))),
     }

@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::ddl::{cascade, function_reference, if_not_exists};
 use crate::error::SyntaxError;
-use crate::syntax::{DropKind, QualifiedName, RoleName, SchemaStatement, Statement};
+use crate::syntax::{DropKind, Owned, QualifiedName, RoleName, SchemaStatement, Statement};
 
 /// Behind CREATE.
 pub(super) fn create_schema(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -55,12 +55,17 @@ pub(super) fn set_schema(
     Ok(Some(Statement::Schema(SchemaStatement::Move { kind, name: name.clone(), to, if_exists })))
 }
 
-/// ALTER FUNCTION, of which there is SET SCHEMA only.
+/// ALTER FUNCTION, of which there are OWNER TO and SET SCHEMA.
 pub(super) fn alter_function(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    let procedure = cursor.is(&["procedure"]);
     cursor.advance();
     let (name, args) = function_reference(cursor)?;
+    let of = || Owned::Function(procedure, name.clone(), args.clone());
+    if let Some(statement) = super::rights::owner(cursor, of, false)? {
+        return Ok(statement);
+    }
     if !cursor.accept(&["set", "schema"]) {
-        return Err(cursor.unsupported("ALTER FUNCTION other than SET SCHEMA"));
+        return Err(cursor.unsupported("ALTER FUNCTION other than OWNER TO and SET SCHEMA"));
     }
     let to = cursor.name()?;
     Ok(Statement::Schema(SchemaStatement::MoveFunction { name, args, to }))
@@ -68,10 +73,11 @@ pub(super) fn alter_function(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
 
 /// A role: its name, or a word for the user.
 pub(super) fn role_name(cursor: &mut Cursor<'_>) -> Result<RoleName, SyntaxError> {
-    for word in ["current_user", "current_role", "session_user"] {
-        if cursor.accept(&[word]) {
-            return Ok(RoleName::Current);
-        }
+    if cursor.accept(&["current_user"]) || cursor.accept(&["current_role"]) {
+        return Ok(RoleName::Current);
+    }
+    if cursor.accept(&["session_user"]) {
+        return Ok(RoleName::Session);
     }
     cursor.name().map(RoleName::Named)
 }

@@ -1,4 +1,4 @@
-//! PREPARE, EXECUTE, DEALLOCATE, DISCARD, UNLISTEN; DECLARE, FETCH, MOVE, CLOSE.
+//! PREPARE, EXECUTE, DEALLOCATE, DISCARD; LISTEN, NOTIFY, UNLISTEN; DECLARE, FETCH, MOVE, CLOSE.
 
 use super::lexer::Token;
 
@@ -46,10 +46,19 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Option<Statement
         }
         "unlisten" => {
             cursor.advance();
-            if !cursor.accept_token(&Token::Mul) {
-                cursor.name()?;
-            }
-            Statement::Unlisten
+            let all = cursor.accept_token(&Token::Mul);
+            Statement::Unlisten(if all { None } else { Some(cursor.name()?) })
+        }
+        "listen" => {
+            cursor.advance();
+            Statement::Listen(cursor.name()?)
+        }
+        "notify" => {
+            cursor.advance();
+            let channel = cursor.name()?;
+            let comma = cursor.accept_token(&Token::Comma);
+            let payload = if comma { super::string_literal(cursor)?.0 } else { String::new() };
+            Statement::Notify(channel, payload)
         }
         "close" => {
             cursor.advance();

@@ -6,7 +6,7 @@ use super::cursor::Cursor;
 use super::string_literal;
 use super::transaction::some_modes;
 use crate::error::SyntaxError;
-use crate::syntax::{Name, Statement, TransactionModes};
+use crate::syntax::{ActAs, Name, Owned, Statement, TransactionModes};
 
 /// SET, of a setting or of a transaction.
 pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -24,12 +24,10 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.is(&["constraints"]) {
         return super::table::set_constraints(cursor);
     }
-    for (words, what) in [
-        (&["role"][..], "SET ROLE"),
-        (&["session", "authorization"], "SET SESSION AUTHORIZATION"),
-        (&["isolation"], "SET ISOLATION"),
-        (&["lock", "mode"], "SET LOCK MODE"),
-    ] {
+    if let Some(statement) = super::rights::act_as(cursor)? {
+        return Ok(statement);
+    }
+    for (words, what) in [(&["isolation"][..], "SET ISOLATION"), (&["lock", "mode"], "SET LOCK MODE")] {
         if cursor.is(words) {
             return Err(cursor.unsupported(what));
         }
@@ -62,7 +60,7 @@ pub(super) fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
 }
 
 /// The value of a setting that is a list of names: each as it has to be quoted to be read again.
-fn name_list(cursor: &mut Cursor<'_>) -> Result<Option<String>, SyntaxError> {
+pub(super) fn name_list(cursor: &mut Cursor<'_>) -> Result<Option<String>, SyntaxError> {
     if cursor.accept(&["default"]) {
         return Ok(None);
     }
@@ -106,11 +104,17 @@ pub(super) fn reset(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     if cursor.accept(&["all"]) {
         return Ok(Statement::ResetAll);
     }
+    if cursor.accept(&["role"]) {
+        return Ok(Statement::ActAs { who: ActAs::Role(None), local: false, reset: true });
+    }
+    if cursor.accept(&["session", "authorization"]) {
+        return Ok(Statement::ActAs { who: ActAs::Session(None), local: false, reset: true });
+    }
     Ok(Statement::Reset(setting_name(cursor)?))
 }
 
 /// A setting's name with the `=` or TO behind it.
-fn assigned_setting(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
+pub(super) fn assigned_setting(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
     let name = setting_name(cursor)?;
     if !cursor.accept_token(&Token::Eq) {
         cursor.expect(&["to"])?;
@@ -119,7 +123,7 @@ fn assigned_setting(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
 }
 
 /// A setting's name; `a.b` is one name.
-fn setting_name(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
+pub(super) fn setting_name(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
     let mut name = cursor.name()?;
     while cursor.accept_token(&Token::Period) {
         let part = cursor.name()?;
@@ -130,7 +134,7 @@ fn setting_name(cursor: &mut Cursor<'_>) -> Result<Name, SyntaxError> {
 }
 
 /// A setting's value; `None` is DEFAULT. Several values become one text with commas.
-fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, SyntaxError> {
+pub(super) fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, SyntaxError> {
     if cursor.accept(&["default"]) {
         return Ok(None);
     }
@@ -161,7 +165,10 @@ pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
     let system = cursor.is(&["alter", "system"]);
     cursor.expect(&["alter", if system { "system" } else { "database" }])?;
     if !system && !cursor.is(&["set"]) && !cursor.is(&["reset"]) {
-        cursor.name()?; // there is one database; its name may be given
+        let name = cursor.name()?; // there is one database; its name may be given
+        if let Some(statement) = super::rights::owner(cursor, || Owned::Database(Some(name)), false)? {
+            return Ok(statement);
+        }
     }
     if cursor.accept(&["reset"]) {
         return Ok(Statement::AlterDatabase { system, name: setting_name(cursor)?, value: None });
@@ -171,5 +178,6 @@ pub(super) fn alter_database(cursor: &mut Cursor<'_>) -> Result<Statement, Synta
             .unsupported(&format!("ALTER {} other than SET", if system { "SYSTEM" } else { "DATABASE" })));
     }
     let name = assigned_setting(cursor)?;
-    Ok(Statement::AlterDatabase { system, name, value: setting_value(cursor)? })
+    let value = if name.text == "search_path" { name_list(cursor)? } else { setting_value(cursor)? };
+    Ok(Statement::AlterDatabase { system, name, value })
 }

@@ -5,7 +5,7 @@ use super::ddl::{cascade, if_not_exists};
 use super::lexer::Token;
 use super::string_literal;
 use crate::error::SyntaxError;
-use crate::syntax::{LabelPlace, Statement, TypeStatement};
+use crate::syntax::{LabelPlace, Owned, Statement, TypeStatement};
 
 /// Behind CREATE.
 pub(super) fn create_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -57,6 +57,9 @@ pub(super) fn alter_type(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
     }
     if cursor.accept(&["set", "schema"]) {
         return Ok(Statement::Type(TypeStatement::Move { name, to: cursor.name()? }));
+    }
+    if let Some(statement) = super::rights::owner(cursor, || Owned::Type(name.clone()), false)? {
+        return Ok(statement);
     }
     let what = ["attribute", "owner"].into_iter().find(|word| cursor.is(&[word]) || cursor.is_at(1, word));
     match what {

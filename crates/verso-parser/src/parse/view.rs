@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::lexer::Token;
 use super::schema::set_schema;
 use crate::error::SyntaxError;
-use crate::syntax::{CreateView, DropKind, Name, QualifiedName, Span, Statement, ViewStatement};
+use crate::syntax::{CreateView, DropKind, Name, Owned, QualifiedName, Span, Statement, ViewStatement};
 
 /// Whether `[TEMP | TEMPORARY] [RECURSIVE] VIEW` comes next.
 pub(super) fn is_next(cursor: &Cursor<'_>) -> bool {
@@ -121,6 +121,10 @@ pub(super) fn alter_view(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
     if let Some(statement) = set_schema(cursor, DropKind::View, &name, if_exists)? {
         return Ok(statement);
     }
+    let of = || Owned::Relation(DropKind::View, name.clone());
+    if let Some(statement) = super::rights::owner(cursor, of, if_exists)? {
+        return Ok(statement);
+    }
     if cursor.accept(&["rename", "to"]) {
         let to = cursor.name()?;
         return Ok(Statement::Rename { kind: DropKind::View, name, to, if_exists });
@@ -137,7 +141,7 @@ pub(super) fn alter_view(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxErr
         };
         return Ok(Statement::View(ViewStatement::Options { name, options, if_exists }));
     }
-    Err(cursor.unsupported("ALTER VIEW other than RENAME, SET SCHEMA and SET (…)"))
+    Err(cursor.unsupported("ALTER VIEW other than RENAME, OWNER TO, SET SCHEMA and SET (…)"))
 }
 
 /// Behind RENAME.

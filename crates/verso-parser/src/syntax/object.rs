@@ -59,6 +59,8 @@ pub struct CreateFunction {
     pub volatility: Volatility,
     /// NULL in, NULL out.
     pub strict: bool,
+    /// SECURITY DEFINER.
+    pub security_definer: bool,
 }
 
 /// RETURNS.

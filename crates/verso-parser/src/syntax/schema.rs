@@ -66,6 +66,8 @@ pub enum SchemaStatement {
 pub enum RoleName {
     /// By its name.
     Named(Name),
-    /// CURRENT_USER, CURRENT_ROLE, SESSION_USER.
+    /// CURRENT_USER, CURRENT_ROLE.
     Current,
+    /// SESSION_USER.
+    Session,
 }

@@ -59,6 +59,17 @@ pub enum RoleStatement {
         /// RENAME TO.
         rename: Option<Name>,
     },
+    /// ALTER ROLE … SET, RESET.
+    Setting {
+        /// Whose; none is the session's own, `ALL` is an empty name.
+        name: Option<Name>,
+        /// IN DATABASE.
+        database: Option<Name>,
+        /// The setting; none is RESET ALL.
+        setting: Option<Name>,
+        /// Its text; none takes it back.
+        value: Option<String>,
+    },
     /// DROP.
     Drop {
         /// Which.
@@ -69,14 +80,30 @@ pub enum RoleStatement {
 }
 
 /// Options of a role as they are written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoleOptions {
     /// SUPERUSER.
     pub superuser: Option<bool>,
     /// CREATEROLE.
     pub create_role: Option<bool>,
+    /// CREATEDB.
+    pub create_db: Option<bool>,
+    /// INHERIT.
+    pub inherit: Option<bool>,
     /// LOGIN.
     pub login: Option<bool>,
+    /// REPLICATION.
+    pub replication: Option<bool>,
+    /// BYPASSRLS.
+    pub bypass_rls: Option<bool>,
+    /// CONNECTION LIMIT.
+    pub connection_limit: Option<i32>,
+    /// IN ROLE: what it is a member of.
+    pub in_roles: Vec<Name>,
+    /// ROLE: its members.
+    pub members: Vec<Name>,
+    /// ADMIN: members that may grant it.
+    pub admins: Vec<Name>,
     /// PASSWORD; `Some(None)` is NULL.
     pub password: Option<Option<String>>,
     /// VALID UNTIL.

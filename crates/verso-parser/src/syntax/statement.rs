@@ -1,11 +1,11 @@
 //! Statements: one variant each; what has more than a few parts is a struct of a module beside this one.
 
 use super::{
-    AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction, CreateIndex, CreateSequence, CreateTable,
-    CreateTableAs, CreateTrigger, Cursor, Delete, Drop, DropFunction, DropKind, DropTrigger, Expr, Fetch,
-    FunctionBody, Insert, LockTable, Merge, Name, Prepare, QualifiedName, Query, RenameTrigger,
-    RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate, TypeStatement, Update,
-    ViewStatement,
+    ActAs, AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction, CreateIndex, CreateSequence,
+    CreateTable, CreateTableAs, CreateTrigger, Cursor, Delete, Drop, DropFunction, DropKind, DropTrigger,
+    Expr, Fetch, FunctionBody, Insert, LockTable, Merge, Name, Prepare, QualifiedName, Query, RenameTrigger,
+    RightsStatement, RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate,
+    TypeStatement, Update, ViewStatement,
 };
 
 /// A statement and its place in the script.
@@ -152,7 +152,7 @@ pub enum Statement {
     Reset(Name),
     /// RESET ALL.
     ResetAll,
-    /// ALTER DATABASE SET name = value; `None` is DEFAULT.
+    /// ALTER DATABASE SET name = value; `None` is DEFAULT. No name is RESET ALL.
     AlterDatabase {
         /// ALTER SYSTEM, which is the same.
         system: bool,
@@ -178,6 +178,8 @@ pub enum Statement {
     Copy(Copy),
     /// CREATE, ALTER, DROP ROLE.
     Role(RoleStatement),
+    /// GRANT, REVOKE, owners, policies.
+    Rights(RightsStatement),
     /// CHECKPOINT.
     Checkpoint,
     /// PREPARE.
@@ -193,8 +195,21 @@ pub enum Statement {
     Deallocate(Option<Name>),
     /// DISCARD ALL.
     DiscardAll,
-    /// UNLISTEN: drivers say it when they reset a session, and nobody can listen.
-    Unlisten,
+    /// LISTEN.
+    Listen(Name),
+    /// NOTIFY, with its payload.
+    Notify(Name, String),
+    /// UNLISTEN; none is `*`.
+    Unlisten(Option<Name>),
+    /// SET ROLE, SET SESSION AUTHORIZATION.
+    ActAs {
+        /// As whom.
+        who: ActAs,
+        /// SET LOCAL.
+        local: bool,
+        /// RESET.
+        reset: bool,
+    },
     /// DECLARE CURSOR.
     Declare(Cursor),
     /// FETCH, MOVE.

@@ -161,6 +161,8 @@ pub struct AlterTable {
 pub enum AlterAction {
     /// `ADD COLUMN [IF NOT EXISTS] column`.
     AddColumn { column: ColumnDefinition, if_not_exists: bool },
+    /// `ENABLE | DISABLE | [NO] FORCE ROW LEVEL SECURITY`: what is not given stays.
+    RowSecurity { enabled: Option<bool>, forced: Option<bool> },
     /// `DROP COLUMN [IF EXISTS] column [CASCADE]`.
     DropColumn { column: Name, if_exists: bool, cascade: bool },
     /// `ALTER COLUMN column TYPE ty [USING using]`.

@@ -18,7 +18,7 @@ mod found;
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
+use verso_catalog::{Rights, TableDef};
 use verso_exec::exec::{
     TriggerEvent, keep_others, key_columns_read, rules_over, set_generated, triggers_change_rows,
 };
@@ -37,7 +37,11 @@ use verso_types::SqlType;
 impl Binder<'_> {
     /// UPDATE.
     pub(super) fn update(&self, update: &syntax::Update) -> Result<Update, SqlError> {
-        let (changed, scope) = self.target_scope(&update.table, Change::Update)?;
+        let (mut changed, scope) = self.target_scope(&update.table, Change::Update)?;
+        if update.filter.is_some() || update.from.is_some() || !update.returning.is_empty() {
+            self.reads_changed(&mut changed, Change::Update)?;
+        }
+        let changed = changed;
         changed.check_assigned(&update.assignments)?;
         refuse_current(&changed, update.current.as_ref())?;
         let table = &changed.table;
@@ -63,6 +67,7 @@ impl Binder<'_> {
         let mut filter = changed.filtered(self.filter(update.filter.as_ref(), scope)?);
         let mut rows = Vec::new();
         let mut assignments = self.assignments(&update.assignments, &table, scope, Some(&mut rows))?;
+        changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         let rules = changed.rules(self)?;
         set_generated(&mut assignments, &rules);
         // RETURNING sees the new values: of assigned columns those assigned, of others those read.
@@ -136,6 +141,7 @@ impl Binder<'_> {
         let mut sources = Vec::new();
         let mut assignments =
             self.assignments(&update.assignments, &table, &found.scope, Some(&mut sources))?;
+        changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         let rules = changed.rules(self)?;
         set_generated(&mut assignments, &rules);
         let named = assignments.len();
@@ -182,7 +188,12 @@ impl Binder<'_> {
 
     /// DELETE.
     pub(super) fn delete(&self, delete: &syntax::Delete) -> Result<Delete, SqlError> {
-        let (changed, scope) = self.target_scope(&delete.table, Change::Delete)?;
+        let (mut changed, scope) = self.target_scope(&delete.table, Change::Delete)?;
+        changed.needs(Rights::DELETE);
+        if delete.filter.is_some() || delete.using.is_some() || !delete.returning.is_empty() {
+            self.reads_changed(&mut changed, Change::Delete)?;
+        }
+        let changed = changed;
         refuse_current(&changed, delete.current.as_ref())?;
         let table = Arc::clone(&changed.seen);
         if delete.using.is_none()

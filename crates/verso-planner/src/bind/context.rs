@@ -164,6 +164,7 @@ impl<'s> Context<'s> {
 
     /// Notes the columns of an expression as used at a place, unless an aggregate is around them.
     pub(super) fn uses(&mut self, expr: &TypedExpr, at: u32) {
+        self.scope.used(expr);
         if self.inside == Inside::Aggregate {
             return;
         }

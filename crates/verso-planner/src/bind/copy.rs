@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, TableDef};
+use verso_catalog::{ColumnDef, PolicyFor, Rights, TableDef};
 use verso_exec::plan::{Insert, OutputColumn, Plan, TypedExpr};
 use verso_types::SqlType;
 
@@ -26,6 +26,7 @@ impl Binder<'_> {
     ) -> Result<(Insert, Vec<NamedType>), SqlError> {
         let table = self.target(name)?;
         let chosen = choose(&table, columns)?;
+        self.require(&table, Rights::INSERT, &chosen)?;
         let types: Vec<NamedType> = chosen
             .iter()
             .map(|index| &table.columns[*index])
@@ -58,6 +59,12 @@ impl Binder<'_> {
             let input = Box::new(Plan::Project { input: Box::new(source), exprs, names });
             source = Plan::Filter { input, predicate };
         }
+        if self.policy_checks(&table, PolicyFor::Insert)?.is_some() {
+            // As in PostgreSQL.
+            let text = "COPY FROM not supported with row-level security";
+            return Err(SqlError::new(sqlstate::FEATURE_NOT_SUPPORTED, text)
+                .with_hint("Use INSERT statements instead."));
+        }
         let rules = self.row_rules(&table)?;
         Ok((Insert { rules, ..Insert::plain(table, source, values) }, types))
     }
@@ -66,7 +73,8 @@ impl Binder<'_> {
     pub fn copy_to(&self, name: &QualifiedName, columns: &[&str]) -> Result<Plan, SqlError> {
         let table = self.table(name)?;
         let columns = choose(&table, columns)?;
-        Ok(Plan::TableScan { table: Arc::clone(&table), columns, filter: None })
+        self.require(&table, Rights::SELECT, &columns)?;
+        self.secured(Plan::TableScan { table, columns, filter: None }, PolicyFor::Select)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, TableDef};
+use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, Rights, TableDef};
 use verso_exec::exec::{TriggerEvent, keep_others, set_generated, triggers_change_rows};
 use verso_exec::plan::{
-    Check, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, RowRules, SetCall, TypedExpr,
+    Check, CheckOf, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, RowRules, SetCall, TypedExpr,
 };
 use verso_types::SqlType;
 
@@ -24,9 +24,17 @@ impl Binder<'_> {
     // ── INSERT ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     pub(super) fn insert(&self, insert: &syntax::Insert) -> Result<Insert, SqlError> {
-        let changed = self.changed(&insert.table, Change::Insert)?;
+        let mut changed = self.changed(&insert.table, Change::Insert)?;
+        if !insert.returning.is_empty() {
+            self.reads_changed(&mut changed, Change::Insert)?;
+        }
+        if insert.on_conflict.is_some() && changed.is_secured() {
+            return Err(SqlError::unsupported("ON CONFLICT for a table with row-level security"));
+        }
+        let changed = changed;
         let table = Arc::clone(&changed.seen);
         let columns = changed.insert_columns(&insert.columns)?;
+        changed.changes(Rights::INSERT, columns.clone());
         let (source, given) = match &insert.source {
             None => (Plan::Values { rows: vec![Vec::new()], columns: Vec::new() }, 0),
             Some(query) => match &query.body {
@@ -61,7 +69,7 @@ impl Binder<'_> {
         let rules = changed.rules(self)?;
         let on_conflict = match &insert.on_conflict {
             Some(clause) => {
-                Some(Box::new(self.on_conflict(clause, &table, &rules, insert.alias.as_ref())?))
+                Some(Box::new(self.on_conflict(clause, &changed, &rules, insert.alias.as_ref())?))
             }
             None => None,
         };
@@ -96,7 +104,7 @@ impl Binder<'_> {
                 Some(condition.map(|condition| Check {
                     name: Arc::clone(&constraint.name),
                     condition,
-                    of_view: false,
+                    of: CheckOf::Table,
                 }))
             }
             ConstraintKind::Unique { .. } | ConstraintKind::Foreign(_) => None,
@@ -109,10 +117,11 @@ impl Binder<'_> {
     fn on_conflict(
         &self,
         clause: &syntax::OnConflict,
-        table: &Arc<TableDef>,
+        changed: &Changed,
         rules: &RowRules,
         alias: Option<&Name>,
     ) -> Result<OnConflict, SqlError> {
+        let table = &changed.seen;
         let unique = || table.indexes.iter().filter(|index| index.unique);
         let indexes: Vec<Arc<IndexDef>> = match &clause.target {
             None if clause.update.is_some() => {
@@ -146,6 +155,10 @@ impl Binder<'_> {
                 unique().filter(|index| index.constraint == Some(constraint.oid)).cloned().collect()
             }
         };
+        if clause.target.is_some() {
+            let ids = indexes.iter().flat_map(|index| &index.parts).map(|part| part.column);
+            ids.filter_map(|id| table.column_with_id(id)).for_each(|column| changed.selects(column));
+        }
         if let Some(index) = indexes.iter().find(|index| index.deferrable) {
             let text = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as \
                         arbiters";
@@ -157,9 +170,11 @@ impl Binder<'_> {
             return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text));
         }
         let Some(update) = &clause.update else { return Ok(OnConflict { indexes, update: None }) };
-        let scope = table_scope(table, alias).with_second("excluded");
+        let mut scope = table_scope(table, alias).with_second("excluded");
+        changed.note(&mut scope);
         let filter = self.filter(update.filter.as_ref(), &scope)?;
         let mut assignments = self.assignments(&update.assignments, table, &scope, None)?;
+        changed.changes(Rights::UPDATE, assignments.iter().map(|(column, _)| *column).collect::<Vec<_>>());
         set_generated(&mut assignments, rules);
         let named = assignments.len();
         if triggers_change_rows(table, TriggerEvent::Update) {

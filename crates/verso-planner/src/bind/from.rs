@@ -8,9 +8,10 @@
 //! out columns that nothing uses.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{FunctionReturn, Relation, SystemView, TableDef};
+use verso_catalog::{FunctionReturn, PolicyFor, Relation, Rights, SystemView, TableDef};
 use verso_env::recursion;
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr, With};
@@ -21,6 +22,7 @@ use super::call::Found;
 use super::context::{Clause, Context};
 use super::lock::{self, Locking, Mark, Wanted};
 use super::resolve::{Resolution, function_error, resolve, result_type};
+use super::rights::Need;
 use super::scope::{Correlation, Scope};
 use super::unbound;
 use crate::errors::{SqlError, sqlstate};
@@ -39,6 +41,7 @@ pub(super) struct Input {
 impl Binder<'_> {
     /// Finds a table to read or write.
     pub fn table(&self, name: &QualifiedName) -> Result<Arc<TableDef>, SqlError> {
+        self.check_schema(name)?;
         let schema = name.schema_text();
         let found = self.relation_named(name);
         let at = name.at().start;
@@ -90,6 +93,7 @@ impl Binder<'_> {
         // Names of columns where they are not the plan's own.
         let mut named: Option<Vec<Arc<str>>> = None;
         let own_name;
+        let mut need = None;
         let (plan, own, single) = match &item.source {
             FromSource::Join(join) => {
                 let mut input = self.join(join, locks)?;
@@ -103,12 +107,19 @@ impl Binder<'_> {
                 if let Some(view) = self.view_named(name)? {
                     let wanted = wanted(Some(own));
                     let columns = self.view_columns(name.at().start, &view);
+                    let numbers = view.columns.iter().take(columns.len()).map(|column| vec![column.id]);
+                    let need = self.need_view(&view, numbers.collect(), true);
+                    if let (Some(need), Some(_)) = (&need, &wanted) {
+                        need.changes(Rights::UPDATE, []);
+                    }
                     let (plan, inside) = self.view_locked(&view, wanted.as_ref(), columns.len())?;
                     if let Some(wanted) = wanted {
                         marks = inside;
                         marks.push(wanted.whole());
                     }
-                    return self.named_item(item, plan, Some(own), Some(columns), marks, false);
+                    let mut input = self.named_item(item, plan, Some(own), Some(columns), marks, false)?;
+                    note(&mut input.scope, need);
+                    return Ok(input);
                 }
                 let mut plan = self.relation(name)?;
                 if let Plan::TableScan { table, columns, .. } = &mut plan
@@ -117,11 +128,23 @@ impl Binder<'_> {
                     *columns = known.iter().map(|(at, _)| *at).collect();
                     named = Some(known.into_iter().map(|(_, name)| name).collect());
                 }
+                if let Plan::TableScan { table, columns, .. } = &plan {
+                    need = self.need_table(table, columns.iter().copied(), true);
+                }
+                let mut command = PolicyFor::Select;
                 if let Some(wanted) = wanted(Some(own)) {
+                    if let Some(need) = &need {
+                        need.changes(Rights::UPDATE, []);
+                    }
+                    command = PolicyFor::Update;
                     if let Some(sample) = &item.sample {
                         return Err(SqlError::unsupported("locks on a sample").at(sample.at));
                     }
                     marks.extend(wanted.relation(&mut plan)?);
+                }
+                plan = self.secured(plan, PolicyFor::Select)?;
+                if command == PolicyFor::Update {
+                    plan = self.secured(plan, command)?;
                 }
                 if let Some(sample) = &item.sample {
                     plan = self.sampled(plan, sample)?;
@@ -184,7 +207,9 @@ impl Binder<'_> {
                 (plan, None, false)
             }
         };
-        self.named_item(item, plan, own, named, marks, single)
+        let mut input = self.named_item(item, plan, own, named, marks, single)?;
+        note(&mut input.scope, need);
+        Ok(input)
     }
 
     /// What an item of FROM yields, with its names.
@@ -335,7 +360,10 @@ impl Binder<'_> {
             let side = |scope: &Scope, word: &str| -> Result<TypedExpr, SqlError> {
                 let mut fits = scope.visible.iter().filter(|(column, _)| **column == **name);
                 match (fits.next(), fits.next()) {
-                    (Some((_, expr)), None) => Ok(expr.clone()),
+                    (Some((_, expr)), None) => {
+                        scope.used(expr);
+                        Ok(expr.clone())
+                    }
                     (None, _) => {
                         let text = format!(
                             "column \"{name}\" specified in USING clause does not exist in {word} table"
@@ -387,6 +415,9 @@ impl Binder<'_> {
             if !view.arguments().is_empty() {
                 let text = format!("{name} is a function: give it its arguments");
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(name.at().start));
+            }
+            if let SystemView::Relation(relation) = view {
+                self.check_system(relation.get().name, relation.get().kind)?;
             }
             if let SystemView::Relation(relation) = view
                 && let Some(plan) = self.system_query(relation.get())?
@@ -563,6 +594,11 @@ fn unnests_several(call: &Call) -> bool {
     call.args.len() > 1 && call.name.schema.is_none() && call.name.name.text == "unnest"
 }
 
+/// Adds what is noted when columns of a relation are used.
+fn note(scope: &mut Scope, need: Option<Rc<Need>>) {
+    scope.noted.extend(need.map(|need| (0..scope.columns.len(), need)));
+}
+
 /// The columns of both, those of `right` behind.
 pub(super) fn both(left: &Scope, right: &Scope) -> Scope {
     let width = left.columns.len();
@@ -577,6 +613,8 @@ pub(super) fn both(left: &Scope, right: &Scope) -> Scope {
         }
         scope.tables.push(table);
     }
+    let noted = right.noted.iter();
+    scope.noted.extend(noted.map(|(range, need)| (range.start + width..range.end + width, Rc::clone(need))));
     for (name, expr) in &right.visible {
         let mut expr = expr.clone();
         super::walk::map_columns(&mut expr, &mut |column| column + width);

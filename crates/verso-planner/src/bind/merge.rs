@@ -47,7 +47,10 @@ impl Binder<'_> {
         if changed.view().is_some() {
             return Err(SqlError::unsupported("MERGE INTO a view"));
         }
-        let table = changed.table;
+        if changed.is_secured() {
+            return Err(SqlError::unsupported("MERGE INTO a table with row-level security"));
+        }
+        let table = Arc::clone(&changed.table);
         let source = self.from(Some(&merge.source), &[])?;
         let named = target.tables.iter().filter_map(|item| item.name.as_deref());
         if let Some(name) = named.into_iter().find(|name| source.scope.table(name).is_some()) {
@@ -61,6 +64,9 @@ impl Binder<'_> {
         let on = self.boolean(on, merge.on.at.start, "JOIN/ON")?;
         check_reachable(&merge.clauses)?;
         let whens = self.whens(&merge.clauses, &table, &scope)?;
+        for action in whens.iter().filter_map(|when| when.action.as_ref()) {
+            action.needs(&changed);
+        }
         let joined = join(&table, source.plan, on, &merge.clauses);
         let mut found = found(joined, &table, &scope, &whens);
         let mut actions: Vec<Action> = whens.into_iter().filter_map(|when| when.action).collect();

@@ -27,6 +27,7 @@
 //! | [`generated`] | generated columns, and what they may depend on |
 //! | [`dml`], [`change`], [`merge`] | INSERT; UPDATE, DELETE; MERGE |
 //! | [`returning`] | RETURNING |
+//! | [`rights`] | which rights a statement needs; policies |
 //! | [`start`] | queries of an INSERT over its own table |
 //! | [`stored`] | texts that the catalog keeps: what their names meant when they were made |
 //! | [`view`], [`shown`] | views; those whose rows change |
@@ -67,6 +68,7 @@ mod query;
 mod recursive;
 mod resolve;
 mod returning;
+pub mod rights;
 mod row;
 mod row_variable;
 mod sample;
@@ -145,6 +147,10 @@ pub struct Binder<'c> {
     stored: Option<&'c StoredQuery>,
     /// The views around it.
     expanding: Vec<Oid>,
+    /// The role whose rights count, where they are limited.
+    acting: Option<Oid>,
+    /// What the query that is bound needs of relations.
+    needs: Option<rights::Needs>,
     /// Which rewrites are on.
     pub(crate) rules: Rules,
     /// What comments ask of the plan.
@@ -172,6 +178,8 @@ impl<'c> Binder<'c> {
             noting: None,
             stored: None,
             expanding: Vec::new(),
+            acting: catalog.acting_role().and_then(|role| rights::limited(catalog, role)),
+            needs: None,
             rules: Rules::ALL,
             hints: Rc::default(),
         }
@@ -210,11 +218,19 @@ impl<'c> Binder<'c> {
         Ok(bound)
     }
 
+    /// Chooses the access paths of what was bound in parts.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub fn planned(&self, bound: &mut Statement) -> Result<(), SqlError> {
+        crate::plan::choose(bound, self.planning())
+    }
+
     fn unplanned(&self, statement: &syntax::Statement) -> Result<Statement, SqlError> {
-        match self.with_changes(statement)? {
+        self.watched(|binder| match binder.with_changes(statement)? {
             Some(bound) => Ok(bound),
-            None => self.plain(statement),
-        }
+            None => binder.plain(statement),
+        })
     }
 
     /// A statement without changes in its WITH.

@@ -30,7 +30,8 @@ impl Binder<'_> {
 
     /// A query whose WITH is bound already.
     pub(super) fn query_behind_with(&self, query: &Query) -> Result<Plan, SqlError> {
-        Ok(self.body(query, &[], Locking { places: query.places, ..Locking::default() })?.0)
+        let locking = Locking { places: query.places, ..Locking::default() };
+        Ok(self.watched(|binder| binder.body(query, &[], locking))?.0)
     }
 
     /// The same with locks that a query around it asks for.
@@ -41,10 +42,10 @@ impl Binder<'_> {
         around: Locking<'_>,
     ) -> Result<(Plan, Vec<Mark>), SqlError> {
         recursion::check()?;
-        if query.with.is_empty() {
-            return self.body(query, targets, around);
-        }
-        self.with(&query.with)?.body(query, targets, around)
+        self.watched(|binder| match query.with.is_empty() {
+            true => binder.body(query, targets, around),
+            false => binder.with(&query.with)?.body(query, targets, around),
+        })
     }
 
     /// A query without its WITH, and the places of the records it reads that a query around it locks.

@@ -8,6 +8,7 @@ use verso_catalog::{Oid, SystemRelation};
 use verso_exec::plan::{AggregateCall, ExprKind, TypedExpr};
 use verso_types::{SqlType, Value};
 
+use super::rights::Noted;
 use super::walk::{columns_of, same};
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::Name;
@@ -27,6 +28,8 @@ pub struct Scope {
     pub repeats: Option<usize>,
     /// A recursive query reads itself here.
     pub recursive: bool,
+    /// Which relations columns are of: where they are used, that is noted.
+    pub noted: Noted,
 }
 
 /// A FROM item.
@@ -168,7 +171,15 @@ impl Scope {
             scalar: false,
             merged: Vec::new(),
         }];
-        Scope { tables, columns, visible, closed: Vec::new(), repeats: None, recursive: false }
+        Scope {
+            tables,
+            columns,
+            visible,
+            closed: Vec::new(),
+            repeats: None,
+            recursive: false,
+            noted: Vec::new(),
+        }
     }
 
     /// The same where items with some of the columns may not be used.
@@ -226,6 +237,26 @@ impl Scope {
 
     /// Finds what a name with or without a qualifier means. `variables` are searched from the end, innermost first.
     pub fn find(&self, parts: &[Name], variables: &[Variable]) -> Result<Meaning, SqlError> {
+        let found = self.find_named(parts, variables)?;
+        if let Meaning::Column(expr) = &found {
+            self.used(expr);
+        }
+        Ok(found)
+    }
+
+    /// Notes that the columns of an expression are read.
+    pub fn used(&self, expr: &TypedExpr) {
+        if self.noted.is_empty() {
+            return;
+        }
+        for column in columns_of(expr) {
+            for (range, need) in self.noted.iter().filter(|(range, _)| range.contains(&column)) {
+                need.selects(column - range.start);
+            }
+        }
+    }
+
+    fn find_named(&self, parts: &[Name], variables: &[Variable]) -> Result<Meaning, SqlError> {
         let at = parts.first().map_or(0, |part| part.at.start);
         match parts {
             [name] => self.find_plain(name, variables),

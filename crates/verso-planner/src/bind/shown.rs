@@ -7,16 +7,18 @@
 //! U3. Rows that the view does not show are not changed. Under WITH CHECK OPTION none is made (44000): CASCADED holds for the
 //!     views below, too.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{Relation, TableDef, ViewDef};
+use verso_catalog::{PolicyFor, Relation, Rights, TableDef, ViewDef};
 use verso_env::recursion;
-use verso_exec::plan::{Check, ExprKind as K, RowRules, TypedExpr};
+use verso_exec::plan::{Check, CheckOf, ExprKind as K, RowRules, TypedExpr};
 use verso_types::SqlType;
 
 use super::Binder;
 use super::context::{AGGREGATE_BASE, Clause, Context, SET_BASE, WINDOW_BASE};
 use super::dml::{insert_columns, table_scope};
+use super::rights::Need;
 use super::scope::Scope;
 use super::view::parsed;
 use super::walk::columns_of;
@@ -38,6 +40,12 @@ pub(super) struct Changed {
     /// The same by the names that the statement knows: the view's, where it names a view.
     pub seen: Arc<TableDef>,
     view: Option<Shown>,
+    /// What the role needs for it: of the view and those below it, of the table.
+    needs: Vec<Rc<Need>>,
+    /// Which rows policies show.
+    shown: Option<TypedExpr>,
+    /// What policies demand of new rows.
+    demanded: Vec<Check>,
 }
 
 /// What a view shows of its table; expressions are over the table's columns.
@@ -51,7 +59,34 @@ struct Shown {
 
 impl Changed {
     fn of(table: Arc<TableDef>) -> Changed {
-        Changed { seen: Arc::clone(&table), table, view: None }
+        let seen = Arc::clone(&table);
+        Changed { seen, table, view: None, needs: Vec::new(), shown: None, demanded: Vec::new() }
+    }
+
+    /// Notes that it takes a right on these columns.
+    pub fn changes(&self, right: Rights, columns: impl IntoIterator<Item = usize> + Clone) {
+        self.needs.iter().for_each(|need| need.changes(right, columns.clone()));
+    }
+
+    /// Notes that it takes a right on the whole of it.
+    pub fn needs(&self, right: Rights) {
+        self.needs.iter().for_each(|need| need.needs(right));
+    }
+
+    /// Notes that a column is read.
+    pub fn selects(&self, column: usize) {
+        self.needs.iter().for_each(|need| need.selects(column));
+    }
+
+    /// Adds to a scope over its columns what is noted when they are used.
+    pub fn note(&self, scope: &mut Scope) {
+        let count = self.table.columns.len();
+        scope.noted.extend(self.needs.iter().map(|need| (0..count, Rc::clone(need))));
+    }
+
+    /// Whether policies decide about its rows.
+    pub fn is_secured(&self) -> bool {
+        self.shown.is_some() || !self.demanded.is_empty()
     }
 
     /// The view that the statement names.
@@ -68,6 +103,7 @@ impl Changed {
             scope.tables[0].merged.clone_from(&view.columns);
             scope.visible.clone_from(&view.columns);
         }
+        self.note(&mut scope);
         scope
     }
 
@@ -107,8 +143,8 @@ impl Changed {
 
     /// Which rows of the table the view shows.
     pub fn filter(&self) -> Option<TypedExpr> {
-        let view = self.view.as_ref()?;
-        TypedExpr::conjunction(view.filters.iter().map(|(_, filter)| filter.clone()).collect())
+        let filters = self.view.iter().flat_map(|view| &view.filters).map(|(_, filter)| filter.clone());
+        TypedExpr::conjunction(self.shown.iter().cloned().chain(filters).collect())
     }
 
     /// The same besides another condition.
@@ -122,6 +158,7 @@ impl Changed {
     pub fn rules(&self, binder: &Binder<'_>) -> Result<RowRules, SqlError> {
         let mut rules = binder.row_rules(&self.table)?;
         rules.checks.extend(self.view.iter().flat_map(|view| view.checks.iter().cloned()));
+        rules.checks.extend(self.demanded.iter().cloned());
         Ok(rules)
     }
 }
@@ -131,8 +168,43 @@ impl Binder<'_> {
     pub(super) fn changed(&self, name: &QualifiedName, change: Change) -> Result<Changed, SqlError> {
         match self.relation_named(name) {
             Some(Relation::View(view)) => self.view_changed(&view, change),
-            _ => self.target(name).map(Changed::of),
+            _ => {
+                let table = self.target(name)?;
+                self.table_changed(table, change)
+            }
         }
+    }
+
+    /// A table whose rows change, with what that takes and what policies say.
+    fn table_changed(&self, table: Arc<TableDef>, change: Change) -> Result<Changed, SqlError> {
+        let mut changed = Changed::of(Arc::clone(&table));
+        changed.needs.extend(self.need_table(&table, 0..table.columns.len(), false));
+        let command = match change {
+            Change::Insert => PolicyFor::Insert,
+            Change::Update => PolicyFor::Update,
+            Change::Delete => PolicyFor::Delete,
+        };
+        if change != Change::Insert {
+            changed.shown = self.policy_filter(&table, command)?;
+        }
+        if change != Change::Delete {
+            changed.demanded.extend(self.policy_checks(&table, command)?);
+        }
+        Ok(changed)
+    }
+
+    /// A change that reads rows, or gives them back, sees those only that a query sees; so are the new ones to be.
+    pub(super) fn reads_changed(&self, changed: &mut Changed, change: Change) -> Result<(), SqlError> {
+        let Some(read) = self.policy_filter(&changed.table, PolicyFor::Select)? else { return Ok(()) };
+        if change != Change::Delete {
+            let (name, condition) = (Arc::clone(&changed.table.name), read.clone());
+            changed.demanded.push(Check { name, condition, of: CheckOf::Policy });
+        }
+        if change != Change::Insert {
+            let both = changed.shown.take().into_iter().chain([read]).collect();
+            changed.shown = TypedExpr::conjunction(both);
+        }
+        Ok(())
     }
 
     /// Whether rows of a view can be changed.
@@ -157,12 +229,13 @@ impl Binder<'_> {
         let (select, item, name) = simple(&query).map_err(|why| refused(view, change, why))?;
         let source = match inside.relation_named(name) {
             Some(Relation::View(other)) => inside.view_changed(&other, change)?,
-            Some(Relation::Table(table)) if !table.is_system() => Changed::of(table),
+            Some(Relation::Table(table)) if !table.is_system() => inside.table_changed(table, change)?,
             _ => return Err(refused(view, change, NOT_ONE_TABLE)),
         };
         // Positions in the view's text mean nothing to the statement.
         let unplaced = |error: SqlError| SqlError { position: None, ..error };
-        let scope = inside.shown_scope(&source, item, name);
+        let mut scope = inside.shown_scope(&source, item, name);
+        source.note(&mut scope);
         let mut columns = Vec::new();
         for expr in inside.shown_columns(select, &scope).map_err(unplaced)? {
             if let Some(why) = columns_of(&expr).into_iter().find_map(not_of_row) {
@@ -185,7 +258,11 @@ impl Binder<'_> {
         let known = checks.len();
         for (name, condition) in checked {
             if !checks[..known].iter().any(|check: &Check| check.name == *name) {
-                checks.push(Check { name: Arc::clone(name), condition: condition.clone(), of_view: true });
+                checks.push(Check {
+                    name: Arc::clone(name),
+                    condition: condition.clone(),
+                    of: CheckOf::View,
+                });
             }
         }
         filters.extend(own);
@@ -195,8 +272,17 @@ impl Binder<'_> {
             let shown = columns.iter().find(|(_, expr)| plain(expr) == Some(at));
             column.name = shown.map_or_else(|| hidden(at), |(name, _)| Arc::clone(name));
         }
+        let numbers = (0..source.table.columns.len()).map(|at| {
+            let uses = |(_, (_, expr)): &(usize, &(Arc<str>, TypedExpr))| columns_of(expr).contains(&at);
+            let own = columns.iter().enumerate().filter(uses);
+            own.filter_map(|(n, _)| view.columns.get(n)).map(|column| column.id).collect()
+        });
+        let mut needs = source.needs;
+        needs.extend(self.need_view(view, numbers.collect(), false));
         let shown = Shown { name: Arc::clone(&view.name), columns, filters, checks };
-        Ok(Changed { table: source.table, seen: Arc::new(seen), view: Some(shown) })
+        let (policy, demanded) = (source.shown, source.demanded);
+        let (table, seen) = (source.table, Arc::new(seen));
+        Ok(Changed { table, seen, view: Some(shown), needs, shown: policy, demanded })
     }
 
     /// The columns that a view's query sees, over those of the table.

@@ -42,7 +42,9 @@ impl Binder<'_> {
         let Statement::Query(query) = &statement.statement else {
             return Err(SqlError::internal("a view that is no query"));
         };
-        let binder = Binder::new(self.catalog, self.time_zone, &[]).with_rules(self.rules);
+        // Whoever may read the view may read what it is made of.
+        let catalog = self.catalog.with_role(None);
+        let binder = Binder::new(&catalog, self.time_zone, &[]).with_rules(self.rules);
         let plan = binder.query(query).map_err(broken)?;
         let output = plan.output();
         if let Some(stray) = output.iter().find(|own| relation.column(&own.name).is_none()) {

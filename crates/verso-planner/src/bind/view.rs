@@ -67,7 +67,7 @@ impl Binder<'_> {
     pub fn view_query(&self, text: &str) -> Result<(StoredQuery, ViewColumns), SqlError> {
         let noting = Noting::default();
         let query = parsed(text)?;
-        let plan = Binder { noting: Some(&noting), ..self.clone() }.query(&query)?;
+        let plan = Binder { noting: Some(&noting), acting: None, ..self.clone() }.query(&query)?;
         let columns = plan.output().into_iter().map(|column| (column.name, column.ty)).collect();
         let used = used_columns(plan)?;
         let mut relations = noting.relations.into_inner();
@@ -85,6 +85,7 @@ impl Binder<'_> {
         if schema.is_none() && self.is_with_query(&name.name) {
             return Ok(None);
         }
+        self.check_schema(name)?;
         Ok(match self.relation_named(name) {
             Some(Relation::View(view)) => {
                 if let Some(noting) = self.noting {
@@ -179,6 +180,7 @@ impl Binder<'_> {
             noting: None,
             stored: Some(&view.query),
             expanding,
+            acting: self.acting_within(view),
             ..self.clone()
         })
     }

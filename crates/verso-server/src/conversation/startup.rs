@@ -234,6 +234,7 @@ fn log_in(
     let mut session = shared.session();
     session.identify(Identity {
         user: role.name.clone(),
+        role: role.oid,
         superuser: role.superuser,
         client: Some(peer.to_string()),
     });
@@ -247,7 +248,13 @@ fn log_in(
         let backend = Arc::clone(&backend);
         Arc::new(move || backend.finish())
     });
-    for (name, value) in shared.config().session_defaults.iter().chain(&settings) {
+    session.check_connect()?;
+    for (name, value) in &shared.config().session_defaults {
+        session.set_default(name, value)?;
+    }
+    // What the database and the role begin with; what the client asks for counts more.
+    session.apply_kept_settings(role.oid)?;
+    for (name, value) in &settings {
         session.set_default(name, value)?;
     }
     wire.patience = shared.patience(session.id());

@@ -7,7 +7,7 @@ use verso_catalog::{CatalogSnapshot, TableDef};
 use verso_storage::{AdvisoryKey, LockInfo, LockTarget, TxnId};
 use verso_types::Value;
 
-use super::objects::{DATABASE_OID, all_roles};
+use super::objects::DATABASE_OID;
 use super::{number, oid};
 use crate::registry::{SessionInfo, backend_id};
 use crate::services::{DATABASE, EPOCH_MICROS};
@@ -24,7 +24,8 @@ fn count(value: u64) -> Value {
 
 /// The rows of `pg_stat_activity`.
 pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
-    let roles = all_roles(views);
+    let services = views.services;
+    let sees_all = services.has_role(verso_catalog::authority::READ_ALL_STATS);
     let moment = |value: &AtomicI64| match value.load(Ordering::Relaxed) {
         0 => Value::Null,
         moment => Value::Timestamptz(moment),
@@ -33,14 +34,18 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
         let identity = info.identity.lock().clone();
         let address: Option<std::net::SocketAddr> =
             identity.client.as_deref().and_then(|client| client.parse().ok());
-        let role = roles.iter().find(|role| role.name == identity.user);
+        let hidden = !sees_all && !services.has_role(identity.role);
+        let text = match hidden {
+            true => Value::text("<insufficient privilege>"),
+            false => Value::Text(Arc::clone(&info.statement.lock())),
+        };
         let idle = info.activity().name() == "idle";
         vec![
             number(DATABASE_OID),
             Value::text(DATABASE),
             Value::Int4(backend_id(info.number)),
             Value::Null,
-            role.map_or(Value::Null, |role| oid(role.oid)),
+            oid(identity.role),
             Value::Text(identity.user),
             Value::Text(Arc::clone(&info.application.lock())),
             address.map_or(Value::Null, |address| Value::text(&address.ip().to_string())),
@@ -56,7 +61,7 @@ pub(super) fn sessions(views: &Views<'_>) -> Vec<Vec<Value>> {
             Value::Null,
             Value::Null,
             Value::Null,
-            Value::Text(Arc::clone(&info.statement.lock())),
+            text,
             Value::text("client backend"),
         ]
     };

@@ -7,9 +7,8 @@ use verso_catalog::{CatalogSnapshot, Oid, Relation, SystemRelation, TableDef};
 use verso_exec::ExecError;
 use verso_types::{SqlType, SystemType, Value, names as references};
 
-use super::objects::{DATABASE_OID, UTF8, all_roles};
+use super::objects::UTF8;
 use super::{definitions, fixed, names};
-use crate::services::DATABASE;
 use crate::views::Views;
 
 type Result<T> = std::result::Result<T, ExecError>;
@@ -49,7 +48,7 @@ pub(crate) fn call(views: &Views<'_>, function: &'static str, args: &[Value]) ->
     let Some(catalog) = catalog else { return Err(ExecError::raised("XX000", "no statement is running")) };
     let call = Call { views, catalog: &catalog, args: Args(args) };
     if let Some(kind) = function.strip_prefix("has_").and_then(|name| name.strip_suffix("_privilege")) {
-        return call.privilege(kind);
+        return super::rights::has_right(views, &catalog, kind, args);
     }
     if function.ends_with("_is_visible") {
         return Ok(call.is_visible(function));
@@ -104,13 +103,10 @@ impl Call<'_> {
             | "pg_get_statisticsobjdef_columns"
             | "pg_get_partkeydef"
             | "pg_get_partition_constraintdef" => Value::Null,
-            "pg_get_userbyid" => {
-                let role = all_roles(self.views).into_iter().find(|role| role.oid == args.oid(0));
-                match role {
-                    Some(role) => Value::Text(role.name),
-                    None => Value::text(&format!("unknown (OID={})", args.oid(0))),
-                }
-            }
+            "pg_get_userbyid" => match catalog.role_by_oid(args.oid(0)) {
+                Some(role) => Value::Text(Arc::clone(&role.name)),
+                None => Value::text(&format!("unknown (OID={})", args.oid(0))),
+            },
             "pg_get_serial_sequence" => self.serial_sequence()?,
             "obj_description" | "shobj_description" | "col_description" => self.description(function),
             "pg_relation_size" | "pg_table_size" | "pg_indexes_size" | "pg_total_relation_size" => {
@@ -178,8 +174,8 @@ impl Call<'_> {
                 "can_exclude" | "can_include" => Value::Bool(false),
                 _ => Value::Null,
             },
-            "pg_has_role" => Value::Bool(true),
-            "acldefault" => self.default_rights(),
+            "pg_has_role" => super::rights::has_role(self.views, catalog, self.args.0)?,
+            "acldefault" => super::rights::default_rights(catalog, args.text(0), args.oid(1)),
             "current_schemas" => {
                 let path = catalog.search_path();
                 let schemas = if args.flag(0) { path.searched() } else { path.named() };
@@ -396,65 +392,6 @@ impl Call<'_> {
             // What is ambiguous or no name is not found.
             Err(_) => Ok(Value::Null),
         }
-    }
-
-    /// `has_*_privilege`. There is no GRANT yet: whoever is let in may use everything that there is.
-    fn privilege(&self, kind: &str) -> Result<Value> {
-        let values = self.args.0;
-        let object = match (kind, values.len()) {
-            ("column", 4) | (_, 3) if kind != "column" || values.len() == 4 => &values[1],
-            _ => &values[0],
-        };
-        let oid = match object {
-            Value::Text(name) => match kind {
-                "table" | "any_column" | "column" | "sequence" => {
-                    references::parse_reference(SystemType::Regclass, name)?
-                }
-                "schema" => references::parse_reference(SystemType::Regnamespace, name)?,
-                "function" => references::parse_reference(SystemType::Regprocedure, name)?,
-                "database" if &**name != DATABASE => {
-                    return Err(ExecError::raised("3D000", format!("database \"{name}\" does not exist")));
-                }
-                _ => return Ok(Value::Bool(true)),
-            },
-            other => other.as_i64().unwrap_or_default(),
-        };
-        let oid = Oid(u32::try_from(oid).unwrap_or_default());
-        let exists = match kind {
-            "table" | "any_column" | "column" | "sequence" => {
-                self.catalog.relation_by_oid(oid).is_some() || SystemRelation::by_oid(oid).is_some()
-            }
-            "schema" => {
-                oid.0 == super::relations::INFORMATION_SCHEMA_OID
-                    || self.catalog.schemas().any(|schema| schema.oid == oid)
-            }
-            "database" => oid.0 == DATABASE_OID,
-            _ => true,
-        };
-        Ok(if exists { Value::Bool(true) } else { Value::Null })
-    }
-
-    /// `acldefault(kind, owner)`: the rights of something for which nothing was granted.
-    fn default_rights(&self) -> Value {
-        let owner = self.args.oid(1);
-        let roles = all_roles(self.views);
-        let Some(role) = roles.iter().find(|role| role.oid == owner) else {
-            return Value::Array([].into());
-        };
-        let name = verso_exec::functions::quote_ident(&role.name);
-        let (own, public) = match self.args.text(0) {
-            "c" => return Value::Array([].into()),
-            "r" => ("arwdDxtm", ""),
-            "s" | "S" => ("rwU", ""),
-            "d" => ("CTc", "Tc"),
-            "f" => ("X", "X"),
-            "l" | "T" => ("U", "U"),
-            "n" => ("UC", ""),
-            "t" => ("C", ""),
-            _ => ("U", ""),
-        };
-        let public = (!public.is_empty()).then(|| Value::text(&format!("={public}/{name}")));
-        Value::Array(public.into_iter().chain([Value::text(&format!("{name}={own}/{name}"))]).collect())
     }
 }
 

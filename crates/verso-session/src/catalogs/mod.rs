@@ -10,6 +10,7 @@
 //! | [`relations`] | `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`, `pg_sequence` |
 //! | [`constraints`] | `pg_constraint`, `pg_depend` |
 //! | [`triggers`] | `pg_trigger` |
+//! | [`rights`] | rights, members of roles, policies; `has_…_privilege` |
 //! | [`types`] | users' rows of `pg_type`, `pg_enum` |
 //! | [`objects`] | schemas, databases, roles, functions of users, settings, time zones |
 //! | [`activity`] | sessions, locks, cursors, statistics |
@@ -31,6 +32,7 @@ mod names;
 mod objects;
 mod progress;
 mod relations;
+mod rights;
 mod statistics;
 mod triggers;
 mod types;
@@ -56,10 +58,10 @@ fn all(rows: Vec<Vec<Value>>) -> SystemRowIter {
 /// The rows of a relation, as far as they can have these values in these columns.
 pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Value)]) -> SystemRowIter {
     let keys = Keys { relation: relation.get(), keys };
-    if relation.get().schema != verso_catalog::snapshot::PG_CATALOG {
-        return all(Vec::new());
-    }
     let Some(catalog) = views.services.catalog.borrow().clone() else { return all(Vec::new()) };
+    if relation.get().schema != verso_catalog::snapshot::PG_CATALOG {
+        return all(rights::standard(&catalog, relation.get().name).unwrap_or_default());
+    }
     match relation.get().name {
         "pg_class" => relations::classes(views, &catalog, &keys),
         "pg_attribute" => relations::attributes(&catalog, &keys),
@@ -73,10 +75,15 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_enum" => all(types::labels(&catalog, &keys)),
         "pg_namespace" => all(objects::namespaces(&catalog)),
         "pg_stats" => all(statistics::statistics(&catalog)),
-        "pg_database" => all(objects::databases()),
+        "pg_database" => all(objects::databases(&catalog)),
+        "pg_auth_members" => all(rights::members(&catalog)),
+        "pg_default_acl" => all(rights::defaults(&catalog)),
+        "pg_policy" => all(rights::policies(&catalog)),
+        "pg_policies" => all(rights::policy_view(&catalog)),
+        "pg_db_role_setting" => all(rights::settings(&catalog)),
         "pg_tablespace" => all(objects::tablespaces()),
-        "pg_authid" => all(objects::authids(views)),
-        "pg_roles" => all(objects::roles(views)),
+        "pg_authid" => all(objects::authids(&catalog)),
+        "pg_roles" => all(objects::roles(&catalog)),
         "pg_proc" => Box::new(fixed::rows("pg_proc", &keys).chain(objects::functions(&catalog))),
         "pg_settings" => all(objects::settings(views)),
         "pg_timezone_names" => all(objects::time_zones(views)),

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ArgMode, CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Role, Volatility,
+    ArgMode, CatalogSnapshot, FunctionDef, FunctionLanguage, FunctionReturn, Object, Oid, Role, Volatility,
 };
 use verso_types::{Interval, SqlType, Value};
 
 use super::relations::{INFORMATION_SCHEMA_OID, OWNER, namespace};
-use super::{letter, number, oid, short};
+use super::{letter, number, oid, rights, short};
 use crate::services::DATABASE;
 use crate::settings::SETTINGS;
 use crate::views::Views;
@@ -22,17 +22,20 @@ pub(super) const UTF8: i32 = 6;
 
 /// The rows of `pg_namespace`.
 pub(super) fn namespaces(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
-    let row = |oid: Value, name: &str| vec![oid, Value::text(name), number(OWNER), Value::Null];
-    let own = catalog.schemas().map(|schema| row(oid(schema.oid), &schema.name));
-    own.chain([row(number(INFORMATION_SCHEMA_OID), verso_catalog::INFORMATION_SCHEMA)]).collect()
+    let row = |number: Oid, name: &str| {
+        let object = Object::Schema(number);
+        vec![oid(number), Value::text(name), rights::owner(catalog, object), rights::own_acl(catalog, object)]
+    };
+    let own = catalog.schemas().map(|schema| row(schema.oid, &schema.name));
+    own.chain([row(Oid(INFORMATION_SCHEMA_OID), verso_catalog::INFORMATION_SCHEMA)]).collect()
 }
 
 /// The row of `pg_database`.
-pub(super) fn databases() -> Vec<Vec<Value>> {
+pub(super) fn databases(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
     vec![vec![
         number(DATABASE_OID),
         Value::text(DATABASE),
-        number(OWNER),
+        rights::owner(catalog, Object::Database),
         Value::Int4(UTF8),
         letter('c'),
         Value::Bool(false),
@@ -47,7 +50,7 @@ pub(super) fn databases() -> Vec<Vec<Value>> {
         Value::Null,
         Value::Null,
         Value::Null,
-        Value::Null,
+        rights::own_acl(catalog, Object::Database),
     ]]
 }
 
@@ -56,44 +59,37 @@ pub(super) fn tablespaces() -> Vec<Vec<Value>> {
     vec![vec![number(DEFAULT_TABLESPACE), Value::text("pg_default"), number(OWNER), Value::Null, Value::Null]]
 }
 
-/// All roles. A catalog that cannot be read has told so to the statement that looked for a table.
-pub(super) fn all_roles(views: &Views<'_>) -> Vec<Role> {
-    views.services.instance.roles().unwrap_or_default()
-}
-
-/// The rows of `pg_authid`, of which only a superuser sees the passwords.
-pub(super) fn authids(views: &Views<'_>) -> Vec<Vec<Value>> {
-    let superuser = views.services.identity.superuser;
-    let row = |role: &Role| {
-        let password = role.password.as_ref().filter(|_| superuser);
+/// The rows of `pg_authid`.
+pub(super) fn authids(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let row = |role: &Arc<Role>| {
         vec![
             oid(role.oid),
             Value::Text(Arc::clone(&role.name)),
             Value::Bool(role.superuser),
-            Value::Bool(true),
-            Value::Bool(role.create_role || role.superuser),
-            Value::Bool(role.superuser),
+            Value::Bool(role.inherit),
+            Value::Bool(role.create_role),
+            Value::Bool(role.create_db),
             Value::Bool(role.login),
-            Value::Bool(false),
-            Value::Bool(role.superuser),
-            Value::Int4(-1),
-            password.map_or(Value::Null, |password| Value::Text(Arc::clone(password))),
+            Value::Bool(role.replication),
+            Value::Bool(role.bypass_rls),
+            Value::Int4(role.connection_limit),
+            role.password.as_ref().map_or(Value::Null, |password| Value::Text(Arc::clone(password))),
             role.valid_until.map_or(Value::Null, Value::Timestamptz),
         ]
     };
-    all_roles(views).iter().map(row).collect()
+    catalog.all_roles().map(row).collect()
 }
 
 /// The rows of `pg_roles`, without the passwords.
-pub(super) fn roles(views: &Views<'_>) -> Vec<Vec<Value>> {
-    let row = |role: &Role| {
+pub(super) fn roles(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let row = |role: &Arc<Role>| {
         let mut row = role.to_values();
         // PostgreSQL's newer column `rolconfig` stands in front of the number.
         let oid = row.pop().unwrap_or(Value::Null);
-        row.extend([Value::Null, oid]);
+        row.extend([rights::role_settings(catalog, role), oid]);
         row
     };
-    all_roles(views).iter().map(row).collect()
+    catalog.all_roles().map(row).collect()
 }
 
 /// The number of a language.
@@ -145,14 +141,14 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         oid(function.oid),
         Value::Text(Arc::clone(&function.name)),
         namespace(catalog, &function.schema),
-        number(OWNER),
+        rights::owner(catalog, Object::Function(function.oid)),
         language(function.language),
         Value::Float4(100.0),
         Value::Float4(if function.returns.is_set() { 1000.0 } else { 0.0 }),
         number(0),
         number(0),
         letter(if function.procedure().is_some() { 'p' } else { 'f' }),
-        Value::Bool(false),
+        Value::Bool(function.security_definer),
         Value::Bool(false),
         Value::Bool(function.strict),
         Value::Bool(function.returns.is_set()),
@@ -178,7 +174,7 @@ fn function_row(catalog: &CatalogSnapshot, function: &FunctionDef) -> Vec<Value>
         Value::Null,
         Value::Null,
         Value::Null,
-        Value::Null,
+        rights::own_acl(catalog, Object::Function(function.oid)),
     ]
 }
 

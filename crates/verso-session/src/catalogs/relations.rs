@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use verso_catalog::snapshot::PG_CATALOG;
 use verso_catalog::{
-    CatalogSnapshot, ColumnDef, ConstraintKind, Identity, IndexDef, Oid, Relation, SequenceDef,
+    CatalogSnapshot, ColumnDef, ConstraintKind, Identity, IndexDef, Object, Oid, Relation, SequenceDef,
     SystemRelation, SystemRowIter, TableOptions,
 };
 use verso_types::{SqlType, Value};
 
 use super::fixed::{default_class, type_facts};
 use super::keys::Keys;
-use super::{attnum, letter, number, oid, short, vector};
+use super::{attnum, letter, number, oid, rights, short, vector};
 use crate::views::Views;
 
 /// The owner of what the system has made.
@@ -74,6 +74,9 @@ struct Class {
     has_index: bool,
     has_triggers: bool,
     options: Value,
+    owner: Value,
+    acl: Value,
+    secured: (bool, bool),
 }
 
 impl Class {
@@ -86,7 +89,7 @@ impl Class {
             self.namespace,
             number(self.row_type),
             number(0),
-            number(OWNER),
+            self.owner,
             number(self.method),
             number(self.file),
             number(0),
@@ -104,15 +107,15 @@ impl Class {
             no(),
             Value::Bool(self.has_triggers),
             no(),
-            no(),
-            no(),
+            Value::Bool(self.secured.0),
+            Value::Bool(self.secured.1),
             Value::Bool(true),
             letter(if stored { 'd' } else { 'n' }),
             no(),
             number(0),
             number(0),
             number(0),
-            Value::Null,
+            self.acl,
             self.options,
             Value::Null,
         ]
@@ -121,7 +124,8 @@ impl Class {
 
 /// The rows of `pg_class`.
 pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> SystemRowIter {
-    let system = of_system(keys, "oid", Some("relname")).into_iter().map(|relation| {
+    let known = Arc::clone(catalog);
+    let system = of_system(keys, "oid", Some("relname")).into_iter().map(move |relation| {
         let schema = if relation.schema == PG_CATALOG { 11 } else { INFORMATION_SCHEMA_OID };
         let class = Class {
             oid: oid(relation.oid),
@@ -139,6 +143,9 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             has_index: false,
             has_triggers: false,
             options: Value::Null,
+            owner: number(OWNER),
+            acl: rights::own_acl(&known, Object::Relation(relation.oid)),
+            secured: (false, false),
         };
         class.row()
     });
@@ -162,6 +169,9 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
             has_index: false,
             has_triggers: false,
             options: Value::Null,
+            owner: rights::owner(&catalog, Object::Relation(relation.oid())),
+            acl: rights::own_acl(&catalog, Object::Relation(relation.oid())),
+            secured: catalog.row_security(relation.oid()),
         };
         let class = match &relation {
             Relation::Table(table) => {
@@ -226,6 +236,7 @@ struct Attribute<'a> {
     has_default: bool,
     identity: &'static str,
     generated: &'static str,
+    acl: Value,
 }
 
 impl Attribute<'_> {
@@ -256,14 +267,14 @@ impl Attribute<'_> {
             Value::Int2(0),
             fact(|facts| &facts.collation, Value::Int8(0)),
             Value::Null,
-            Value::Null,
+            self.acl,
             Value::Null,
             Value::Null,
             Value::Null,
         ]
     }
 
-    fn of_column<'a>(relation: Oid, column: &'a ColumnDef) -> Attribute<'a> {
+    fn of_column<'a>(catalog: &CatalogSnapshot, relation: Oid, column: &'a ColumnDef) -> Attribute<'a> {
         Attribute {
             relation,
             name: &column.name,
@@ -278,6 +289,7 @@ impl Attribute<'_> {
                 None => "",
             },
             generated: if column.generated { "s" } else { "" },
+            acl: rights::own_acl(catalog, Object::Column(relation, column.id)),
         }
     }
 }
@@ -295,6 +307,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
                 has_default: false,
                 identity: "",
                 generated: "",
+                acl: Value::Null,
             };
             attribute.row()
         };
@@ -304,13 +317,13 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
     let catalog = Arc::clone(catalog);
     let users = users.into_iter().flat_map(move |relation| match &relation {
         Relation::Table(table) => {
-            let attribute = |column: &ColumnDef| Attribute::of_column(table.oid, column).row();
+            let attribute = |column: &ColumnDef| Attribute::of_column(&catalog, table.oid, column).row();
             table.columns.iter().map(attribute).collect::<Vec<_>>()
         }
         Relation::Index(index) => of_index(&catalog, index),
         Relation::Sequence(sequence) => of_sequence(sequence),
         Relation::View(view) => {
-            let attribute = |column: &ColumnDef| Attribute::of_column(view.oid, column).row();
+            let attribute = |column: &ColumnDef| Attribute::of_column(&catalog, view.oid, column).row();
             view.columns.iter().map(attribute).collect()
         }
     });
@@ -333,6 +346,7 @@ fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
             has_default: false,
             identity: "",
             generated: "",
+            acl: Value::Null,
         };
         rows.push(attribute.row());
     }
@@ -352,6 +366,7 @@ fn of_sequence(sequence: &SequenceDef) -> Vec<Vec<Value>> {
             has_default: false,
             identity: "",
             generated: "",
+            acl: Value::Null,
         };
         attribute.row()
     };

@@ -1,7 +1,12 @@
 //! Rows of `pg_stats`.
 
+<<<<<<< HEAD
 use verso_catalog::{CatalogSnapshot, Relation, TableDef};
 use verso_types::{SqlType, TimeStyle, Value, text::format_text};
+=======
+use verso_catalog::{CatalogSnapshot, Relation, Rights, TableDef};
+use verso_types::{SqlType, TimeZone, Value, text::format_text};
+>>>>>>> h/rights
 
 /// What ANALYZE has found out about the columns of users' tables.
 pub(super) fn statistics(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
@@ -9,13 +14,17 @@ pub(super) fn statistics(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
         Relation::Table(table) if !table.oid.is_system() => Some(table),
         _ => None,
     });
-    tables.flat_map(|table| columns(catalog, table)).collect()
+    let sees = |table: &TableDef, column: u16| {
+        let may = |role| catalog.may_columns(role, table.oid, Rights::SELECT, &[column]);
+        catalog.acting_role().is_none_or(|role| may(role) && !catalog.is_secured_for(table.oid, role))
+    };
+    tables.flat_map(|table| columns(catalog, table, |column| sees(table, column))).collect()
 }
 
-fn columns(catalog: &CatalogSnapshot, table: &TableDef) -> Vec<Vec<Value>> {
+fn columns(catalog: &CatalogSnapshot, table: &TableDef, sees: impl Fn(u16) -> bool) -> Vec<Vec<Value>> {
     let Some(known) = catalog.statistics(table) else { return Vec::new() };
     let row = |column: &verso_catalog::ColumnDef| {
-        let own = known.columns.get(&column.id)?;
+        let own = known.columns.get(&column.id).filter(|_| sees(column.id))?;
         let values = |values: Vec<&Value>| match values.is_empty() {
             true => Value::Null,
             false => Value::text(&array_text(&values, &column.ty)),

@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use verso_catalog::authority;
 use verso_env::{OpenMode, VfsFile};
 use verso_exec::error::ExecError;
 use verso_exec::plan::{OutputColumn, Statement as Bound};
@@ -58,9 +59,18 @@ impl Transfer<'_> {
         copy: &Copy,
         results: &mut Results<'_>,
     ) -> Result<CommandTag, Failure> {
-        if matches!(copy.place, CopyPlace::File(_)) && !self.frame.services.identity.superuser {
-            let text = "permission denied to COPY to or from a file";
-            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).into());
+        let wanted = if copy.from { authority::READ_FILES } else { authority::WRITE_FILES };
+        if matches!(copy.place, CopyPlace::File(_)) && !self.frame.services.has_role(wanted) {
+            let (way, role) = match copy.from {
+                true => ("from", "pg_read_server_files"),
+                false => ("to", "pg_write_server_files"),
+            };
+            let text = format!("permission denied to COPY {way} a file");
+            let detail = format!("Only roles with privileges of the \"{role}\" role may COPY {way} a file.");
+            let hint =
+                "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.";
+            let error = SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text);
+            return Err(error.with_detail(detail).with_hint(hint).into());
         }
         let rows = match &copy.what {
             CopyWhat::Table { name, columns } if copy.from => {
@@ -74,7 +84,9 @@ impl Transfer<'_> {
             CopyWhat::Table { name, columns } => {
                 let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
                 let plan = binder.copy_to(name, &names)?;
-                self.copy_to(copy, &Bound::Query(plan), results)?
+                let mut bound = Bound::Query(plan);
+                binder.planned(&mut bound)?;
+                self.copy_to(copy, &bound, results)?
             }
             CopyWhat::Query(query) => {
                 let bound = binder.statement(&Statement::Query((**query).clone()))?;

@@ -33,6 +33,9 @@ impl Schema<'_> {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
             return Ok(tag("ALTER TABLE"));
         }
+        if let Some(relation) = relation {
+            self.own_relation(relation)?;
+        }
         for action in &alter.actions {
             self.frame.inside(|frame| Schema { frame }.alter_action(&name, action))?;
             if let AlterAction::Rename(to) = action {
@@ -117,6 +120,11 @@ impl Schema<'_> {
                 TableChange::Triggers { which, enabled }
             }
             AlterAction::Options(given) => TableChange::Options(options(given)),
+            AlterAction::RowSecurity { enabled, forced } => {
+                let catalog = &self.frame.services.instance.catalog;
+                let txn = &mut self.frame.txn.borrow_mut();
+                return Ok(catalog.set_row_security(txn, &table, *enabled, *forced)?);
+            }
         };
         self.alter(name, &change)
     }
@@ -240,6 +248,7 @@ impl Schema<'_> {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
             return Ok(tag(word));
         }
+        self.own_named(name)?;
         let txn = &mut self.frame.txn.borrow_mut();
         catalog.rename(txn, kind, Some(&home), &name.name.text, &text(to))?;
         Ok(tag(word))

@@ -1,6 +1,6 @@
 //! COMMENT ON.
 
-use verso_catalog::{CatalogError, CommentOn, ObjectKind, Relation};
+use verso_catalog::{CatalogError, CommentOn, Object, ObjectKind, Relation};
 
 use super::drop::kind_of;
 use super::{Schema, text};
@@ -28,6 +28,7 @@ impl Schema<'_> {
                 if relation.kind() != kind {
                     return Err(CatalogError::WrongKind { kind, name: name.name.text.clone() }.into());
                 }
+                self.own_relation(&relation)?;
                 Ok(CommentOn::Relation(relation.oid()))
             }
             Commented::Column { relation, column } => {
@@ -41,18 +42,27 @@ impl Schema<'_> {
                     }
                 };
                 let at = columns.iter().find(|known| *known.name == *column.text);
+                self.own_relation(&found)?;
                 let missing = || missing_column(relation, column);
                 Ok(CommentOn::Column(found.oid(), at.ok_or_else(missing)?.id))
             }
             Commented::Schema(name) => {
                 let schema = self.frame.catalog.schema(&name.text);
                 let missing = || CatalogError::missing(ObjectKind::Schema, name.text.as_str());
-                Ok(CommentOn::Schema(schema.ok_or_else(missing)?.oid))
+                let schema = schema.ok_or_else(missing)?;
+                self.own(Object::Schema(schema.oid), "schema", &schema.name)?;
+                Ok(CommentOn::Schema(schema.oid))
             }
-            Commented::Type(name) => Ok(CommentOn::Type(self.user_type(name)?.oid)),
-            Commented::Function(name, types) => Ok(CommentOn::Function(
-                self.one_function(name, self.data_types(types.as_deref())?.as_deref())?.oid,
-            )),
+            Commented::Type(name) => {
+                let ty = self.user_type(name)?;
+                self.own(Object::Type(ty.oid), "type", &ty.name)?;
+                Ok(CommentOn::Type(ty.oid))
+            }
+            Commented::Function(name, types) => {
+                let function = self.one_function(name, self.data_types(types.as_deref())?.as_deref())?;
+                self.own(Object::Function(function.oid), "function", &function.name)?;
+                Ok(CommentOn::Function(function.oid))
+            }
             Commented::Constraint { name, table } => {
                 let found = self.relation(table)?;
                 let Relation::Table(table) = &found else {
@@ -65,6 +75,7 @@ impl Schema<'_> {
                         format!("constraint \"{}\" for table \"{}\" does not exist", name.text, table.name);
                     SqlError::new(sqlstate::UNDEFINED_OBJECT, text)
                 })?;
+                self.own(Object::Relation(table.oid), "table", &table.name)?;
                 Ok(CommentOn::Constraint(constraint.oid))
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{NewColumn, NewConstraint, NewConstraintKind, NewIndex, NewTable};
+use verso_catalog::{NewColumn, NewConstraint, NewConstraintKind, NewIndex, NewTable, Object, Rights};
 use verso_types::SqlType;
 
 use super::like::{copy_columns, copy_constraints, plain_indexes};
@@ -47,6 +47,7 @@ impl Schema<'_> {
                 TableElement::Constraint(constraint) => constraints.push(constraint),
                 TableElement::Like { table, defaults, constraints, indexes, identity, generated } => {
                     let table = binder.table(table)?;
+                    binder.require(&table, Rights::SELECT, &[])?;
                     copy_columns(&table, &mut new, *defaults, *identity, *generated);
                     copy_constraints(&table, &mut new, *constraints, *indexes);
                     if *indexes {
@@ -70,6 +71,9 @@ impl Schema<'_> {
             return Ok(tag("CREATE TABLE"));
         }
         self.note_temporary(made, create.temporary);
+        if let Some(oid) = made {
+            self.made(Object::Relation(oid), Some(&place))?;
+        }
         for index in &copied_indexes {
             self.frame
                 .inside(|_| Ok(catalog.create_index(&mut self.frame.txn.borrow_mut(), index, false)?))?;
@@ -192,6 +196,10 @@ impl Schema<'_> {
                 columns: texts(columns),
                 schema: {
                     let home = self.referenced_home(table, own);
+                    if let Some(known) = self.frame.catalog.table(Some(&home), &table.name.text) {
+                        let columns = referenced.iter().filter_map(|name| known.column(&name.text));
+                        binder.require(&known, Rights::REFERENCES, &columns.collect::<Vec<_>>())?;
+                    }
                     self.check_persistence(own.0, &home)?;
                     Some(home)
                 },

@@ -1,6 +1,6 @@
 //! DROP TABLE, DROP VIEW, DROP SEQUENCE, DROP INDEX.
 
-use verso_catalog::{CatalogError, ObjectKind, Relation};
+use verso_catalog::{CatalogError, Object, ObjectKind, Relation};
 
 use super::Schema;
 use crate::client::CommandTag;
@@ -17,7 +17,12 @@ impl Schema<'_> {
         for name in &drop.names {
             match self.dropped(kind, name)? {
                 Some(relation) if found.iter().any(|known| known.oid() == relation.oid()) => {}
-                Some(relation) => found.push(relation),
+                Some(relation) => {
+                    let (object, kind) =
+                        (Object::Relation(relation.oid()), super::rights::kind_word(&relation));
+                    self.own_to_drop(object, relation.schema(), kind, relation.name())?;
+                    found.push(relation);
+                }
                 None if drop.if_exists => {
                     let missing = name.schema.as_ref();
                     let missing = missing.filter(|schema| self.frame.catalog.schema(&schema.text).is_none());

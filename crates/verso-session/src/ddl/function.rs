@@ -1,8 +1,8 @@
 //! CREATE FUNCTION, DROP FUNCTION.
 
 use verso_catalog::{
-    ArgMode, CatalogError, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, NewFunction, Oid,
-    Volatility,
+    ArgMode, CatalogError, FunctionArg, FunctionDef, FunctionLanguage, FunctionReturn, NewFunction, Object,
+    Oid, Volatility,
 };
 use verso_types::SqlType;
 
@@ -17,7 +17,8 @@ use verso_planner::errors::{SqlError, sqlstate};
 impl Schema<'_> {
     /// CREATE FUNCTION.
     pub(super) fn create_function(&self, create: &CreateFunction) -> Result<CommandTag, Failure> {
-        let CreateFunction { name, or_replace, args, returns, language, body, volatility, strict } = create;
+        let CreateFunction { name, or_replace, args, returns, language, body, volatility, strict, .. } =
+            create;
         let plain = |ty: &SqlType| Ok::<_, SqlError>(self.data_type(ty)?.without_modifiers());
         let arg = |(name, ty): &(Option<syntax::Name>, SqlType)| {
             let name = name.as_ref().map_or("", |name| name.text.as_str()).into();
@@ -81,6 +82,7 @@ impl Schema<'_> {
                 syntax::Volatility::Volatile => Volatility::Volatile,
             },
             strict: *strict,
+            security_definer: create.security_definer,
         };
         let procedure = matches!(new.returns, FunctionReturn::Procedure(_));
         let types: Vec<SqlType> = new.args.iter().map(|arg| arg.ty.clone()).collect();
@@ -95,8 +97,17 @@ impl Schema<'_> {
                 .with_detail(format!("\"{}\" is a {is}.", new.name))
                 .into());
         }
+        let known = overloads.iter().find(|known| known.takes(&types));
+        if let (Some(known), true) = (known, *or_replace) {
+            self.own(Object::Function(known.oid), "function", &known.name)?;
+        }
+        let is_new = known.is_none();
         let services = self.frame.services;
-        services.instance.catalog.create_function(&mut self.frame.txn.borrow_mut(), &new, *or_replace)?;
+        let store = &services.instance.catalog;
+        let oid = store.create_function(&mut self.frame.txn.borrow_mut(), &new, *or_replace)?;
+        if is_new {
+            self.made(Object::Function(oid), new.schema.as_deref())?;
+        }
         if services.settings.checks_bodies() {
             let checked = FunctionDef {
                 oid: Oid(0),
@@ -108,8 +119,11 @@ impl Schema<'_> {
                 body: new.body,
                 volatility: new.volatility,
                 strict: new.strict,
+                security_definer: new.security_definer,
             };
-            check_function(&checked, self.frame.catalog, &services.settings.time_zone)?;
+            // What the body takes is looked at when it runs.
+            let catalog = self.frame.catalog.with_role(None);
+            check_function(&checked, &catalog, &services.settings.time_zone)?;
         }
         Ok(tag(if procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" }))
     }
@@ -128,6 +142,9 @@ impl Schema<'_> {
                 let is = if drop.procedure { "procedure" } else { "function" };
                 let text = format!("{} is not a {is}", only.signature());
                 return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).into());
+            }
+            if let Ok(function) = self.one_function(name, types.as_deref()) {
+                self.own_to_drop(Object::Function(function.oid), &function.schema, what, &function.name)?;
             }
             let txn = &mut self.frame.txn.borrow_mut();
             // Where it is not found, the catalog says how.

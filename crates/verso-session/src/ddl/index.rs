@@ -1,6 +1,6 @@
 //! CREATE INDEX, REINDEX.
 
-use verso_catalog::{CatalogError, NewIndex, ObjectKind};
+use verso_catalog::{CatalogError, NewIndex, Object, ObjectKind, Relation, Rights};
 
 use super::{Schema, text};
 use crate::client::CommandTag;
@@ -24,6 +24,7 @@ impl Schema<'_> {
             unique: *unique,
             nulls_distinct: *nulls_distinct,
         };
+        self.own_named(table)?;
         let catalog = &self.frame.services.instance.catalog;
         if catalog.create_index(&mut self.frame.txn.borrow_mut(), &new, *if_not_exists)?.is_none() {
             let name = name.as_ref().map_or("", |name| &name.text);
@@ -33,8 +34,20 @@ impl Schema<'_> {
         Ok(tag("CREATE INDEX"))
     }
 
+    fn may_maintain(&self, relation: &Relation) -> Result<(), SqlError> {
+        let table = match relation {
+            Relation::Index(index) => index.table,
+            relation => relation.oid(),
+        };
+        let word = super::rights::kind_word(relation);
+        self.needs(Object::Relation(table), Rights::MAINTAIN, word, relation.name())
+    }
+
     /// REINDEX, of one index or of all of a table.
     pub(super) fn reindex(&self, index: bool, name: &QualifiedName) -> Result<CommandTag, Failure> {
+        if let Some(relation) = self.frame.catalog.relation(name.schema_text(), &name.name.text) {
+            self.may_maintain(relation)?;
+        }
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         let home = self.home(name);

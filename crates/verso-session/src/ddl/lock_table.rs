@@ -1,5 +1,6 @@
 //! LOCK TABLE.
 
+use verso_catalog::Rights;
 use verso_storage::{StorageError, TableLockMode, WaitPolicy};
 
 use super::Schema;
@@ -26,6 +27,13 @@ impl Schema<'_> {
         let engine = &self.frame.services.instance.engine;
         for name in &lock.tables {
             let table = binder.table(name)?;
+            let changes = Rights::UPDATE.with(Rights::DELETE).with(Rights::TRUNCATE).with(Rights::MAINTAIN);
+            let enough = match lock.mode {
+                Asked::AccessShare => changes.with(Rights::SELECT).with(Rights::INSERT),
+                Asked::RowShare | Asked::RowExclusive => changes.with(Rights::INSERT),
+                _ => changes,
+            };
+            self.needs_any(&table, enough)?;
             let locked = engine.lock_table(&mut self.frame.txn.borrow_mut(), table.heap, mode, policy);
             if matches!(locked, Ok(false) | Err(StorageError::LockNotAvailable)) {
                 let text = format!("could not obtain lock on relation \"{}\"", table.name);

@@ -9,6 +9,8 @@
 //! | [`index`] | CREATE INDEX, REINDEX |
 //! | [`schema`] | schemas, and in which one a name is |
 //! | [`sequence`], [`function`], [`role`] | the same of sequences, functions and roles |
+//! | [`rights`] | GRANT, REVOKE, owners; what statements of the schema take |
+//! | [`policy`] | policies |
 //! | [`trigger`] | CREATE, ALTER, DROP TRIGGER |
 //! | [`drop`] | DROP |
 //! | [`view`] | views |
@@ -28,7 +30,9 @@ mod function;
 mod index;
 mod like;
 mod lock_table;
+mod policy;
 mod rewrite;
+mod rights;
 mod role;
 mod schema;
 mod sequence;
@@ -135,6 +139,7 @@ impl Schema<'_> {
             Statement::Drop(drop) => self.drop(drop),
             Statement::DropFunction(drop) => self.drop_function(drop),
             Statement::Role(role) => self.role(role),
+            Statement::Rights(statement) => self.rights_statement(statement),
             Statement::Schema(schema) => self.schema(schema),
             Statement::Type(statement) => self.type_statement(statement),
             Statement::Comment(comment) => self.comment(comment),

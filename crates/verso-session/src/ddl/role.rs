@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, ObjectKind, RoleChange};
+use verso_catalog::{CatalogError, MembershipChange, ObjectKind, Oid, Role, RoleChange};
 use verso_types::datetime::parse_timestamptz;
 
 use super::Schema;
@@ -10,69 +10,233 @@ use crate::client::tag;
 use crate::client::{CommandTag, Notice};
 use crate::failure::Failure;
 use crate::scram::Verifier;
-use verso_parser::syntax::{RoleOptions, RoleStatement};
+use crate::services::refused;
+use verso_parser::syntax::{Name, RoleOptions, RoleStatement};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
     /// Runs a statement about roles.
     pub(super) fn role(&self, statement: &RoleStatement) -> Result<CommandTag, Failure> {
-        let catalog = &self.frame.services.instance.catalog;
-        let txn = &mut self.frame.txn.borrow_mut();
         match statement {
-            RoleStatement::Create { name, options } => {
-                self.allow("create role")?;
-                catalog.create_role(txn, &name.text.as_str().into(), &self.change(options)?)?;
-                Ok(tag("CREATE ROLE"))
-            }
+            RoleStatement::Create { name, options } => self.create_role(name, options),
             RoleStatement::Alter { name, options, rename } => {
-                let own = Arc::clone(&self.frame.services.identity.user);
-                let name = name.as_ref().map_or(own.clone(), |name| name.text.as_str().into());
-                // Everybody may change the own password.
-                let only_password =
-                    RoleOptions { password: options.password.clone(), ..RoleOptions::default() };
-                if name != own || *options != only_password || rename.is_some() {
-                    self.allow("alter role")?;
-                }
-                let mut change = self.change(options)?;
-                change.name = rename.as_ref().map(|name| name.text.as_str().into());
-                catalog.alter_role(txn, &name, &change)?;
-                Ok(tag("ALTER ROLE"))
+                self.alter_role(name.as_ref(), options, rename.as_ref())
             }
-            RoleStatement::Drop { names, if_exists } => {
-                self.allow("drop role")?;
-                for name in names {
-                    if *name.text == *self.frame.services.identity.user {
-                        let error = SqlError::new(sqlstate::OBJECT_IN_USE, "current user cannot be dropped");
-                        return Err(error.into());
-                    }
-                    match catalog.drop_role(txn, &name.text) {
-                        Err(CatalogError::Missing { kind: ObjectKind::Role, name }) if *if_exists => {
-                            let text = format!("role \"{name}\" does not exist, skipping");
-                            self.frame.services.notices.tell(Notice::message(text));
-                        }
-                        result => result?,
-                    }
-                }
-                Ok(tag("DROP ROLE"))
+            RoleStatement::Setting { name, database, setting, value } => {
+                self.role_setting(name.as_ref(), database.is_some(), setting.as_ref(), value.as_deref())
             }
+            RoleStatement::Drop { names, if_exists } => self.drop_roles(names, *if_exists),
         }
     }
 
-    fn allow(&self, what: &str) -> Result<(), SqlError> {
-        if self.frame.services.identity.superuser {
+    fn create_role(&self, name: &Name, options: &RoleOptions) -> Result<CommandTag, Failure> {
+        self.may_give(options, "create")?;
+        let change = self.change(options)?;
+        let catalog = &self.frame.services.instance.catalog;
+        let role =
+            catalog.create_role(&mut self.frame.txn.borrow_mut(), &name.text.as_str().into(), &change)?;
+        let limited = self.limited();
+        let member = |role: Oid, member: Oid, admin: bool, plain: bool| {
+            self.frame.inside(|frame| {
+                let change = MembershipChange::Grant {
+                    admin: Some(admin),
+                    inherit: plain.then_some(false),
+                    set: plain.then_some(false),
+                };
+                let of = (role, member, verso_catalog::OWNER_ROLE);
+                catalog.change_membership(&mut frame.txn.borrow_mut(), frame.catalog, of, change)?;
+                Ok(())
+            })
+        };
+        // Who makes a role may grant it.
+        if let Some(own) = limited {
+            member(role, own, true, true)?;
+        }
+        for of in &options.in_roles {
+            let of = self.role_called(&of.text)?;
+            self.may_administer(of, "grant")?;
+            member(of, role, false, false)?;
+        }
+        for (names, admin) in [(&options.members, false), (&options.admins, true)] {
+            for name in names {
+                member(role, self.role_called(&name.text)?, admin, false)?;
+            }
+        }
+        Ok(tag("CREATE ROLE"))
+    }
+
+    /// Refuses options that the session's role may not give.
+    fn may_give(&self, options: &RoleOptions, doing: &str) -> Result<(), SqlError> {
+        let Some(own) = self.limited() else { return Ok(()) };
+        let Some(role) = self.frame.catalog.role_by_oid(own) else {
+            return Err(refused(&format!("{doing} role")));
+        };
+        let error = refused(&format!("{doing} role"));
+        if !role.create_role {
+            let detail = format!("Only roles with the CREATEROLE attribute may {doing} roles.");
+            return Err(error.with_detail(detail));
+        }
+        let asks = [
+            (options.superuser == Some(true), false, "SUPERUSER"),
+            (options.create_db == Some(true), role.create_db, "CREATEDB"),
+            (options.replication == Some(true), role.replication, "REPLICATION"),
+            (options.bypass_rls == Some(true), role.bypass_rls, "BYPASSRLS"),
+        ];
+        match asks.into_iter().find(|(asked, has, _)| *asked && !has) {
+            Some((.., word)) if doing == "create" => Err(error.with_detail(format!(
+                "Only roles with the {word} attribute may create roles with the {word} attribute."
+            ))),
+            Some((.., word)) => Err(error.with_detail(format!(
+                "Only roles with the {word} attribute may change the {word} attribute."
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn alter_role(
+        &self,
+        name: Option<&Name>,
+        options: &RoleOptions,
+        rename: Option<&Name>,
+    ) -> Result<CommandTag, Failure> {
+        let snapshot = self.frame.catalog;
+        let role = match name {
+            Some(name) => self.role_called(&name.text)?,
+            None => self.current(),
+        };
+        let known = snapshot.role_by_oid(role).cloned();
+        let Some(known) = known else { return Err(SqlError::internal("no such role").into()) };
+        if known.is_predefined() {
+            let text = format!("role name \"{}\" is reserved", known.name);
+            return Err(SqlError::new("42939", text).into());
+        }
+        let only_password = RoleOptions { password: options.password.clone(), ..RoleOptions::default() };
+        // Everybody may change the own password.
+        if role != self.current() || *options != only_password || rename.is_some() {
+            let doing = if rename.is_some() { "rename" } else { "alter" };
+            if options.superuser.is_some() && self.limited().is_some() {
+                let detail = "Only roles with the SUPERUSER attribute may change the SUPERUSER attribute.";
+                return Err(refused("alter role").with_detail(detail).into());
+            }
+            self.may_alter(&known, doing)?;
+            if rename.is_none() {
+                self.may_give(options, "alter")?;
+            }
+        }
+        let mut change = self.change(options)?;
+        if role == verso_catalog::OWNER_ROLE && change.superuser == Some(false) {
+            let text = "permission denied to alter role";
+            let detail = "The bootstrap superuser must have the SUPERUSER attribute.";
+            return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).with_detail(detail).into());
+        }
+        if rename.is_some() && role == self.frame.services.session_role() {
+            return Err(SqlError::unsupported("session user cannot be renamed").into());
+        }
+        change.name = rename.map(|name| name.text.as_str().into());
+        let catalog = &self.frame.services.instance.catalog;
+        catalog.alter_role(&mut self.frame.txn.borrow_mut(), &known.name, &change)?;
+        Ok(tag("ALTER ROLE"))
+    }
+
+    /// Refuses a role that the session's may not change.
+    fn may_alter(&self, role: &Role, doing: &str) -> Result<(), SqlError> {
+        let Some(own) = self.limited() else { return Ok(()) };
+        let catalog = self.frame.catalog;
+        let error = refused(&format!("{doing} role"));
+        if role.superuser {
+            let text = format!(
+                "Only roles with the SUPERUSER attribute may {doing} roles with the SUPERUSER attribute."
+            );
+            return Err(error.with_detail(text));
+        }
+        let creates = catalog.role_by_oid(own).is_some_and(|own| own.create_role);
+        if creates && catalog.administers(own, role.oid) {
             return Ok(());
         }
-        let text = format!("permission denied to {what}");
-        Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text))
+        Err(error.with_detail(format!(
+            "Only roles with the CREATEROLE attribute and the ADMIN option on role \"{}\" may {doing} this role.",
+            role.name
+        )))
+    }
+
+    fn drop_roles(&self, names: &[Name], if_exists: bool) -> Result<CommandTag, Failure> {
+        let (snapshot, services) = (self.frame.catalog, self.frame.services);
+        if let Some(own) = self.limited()
+            && !snapshot.role_by_oid(own).is_some_and(|own| own.create_role)
+        {
+            let detail = "Only roles with the CREATEROLE attribute and the ADMIN option on the target roles may \
+                          drop roles.";
+            return Err(refused("drop role").with_detail(detail).into());
+        }
+        for name in names {
+            let Some(role) = snapshot.role_named(&name.text) else {
+                let missing = CatalogError::missing(ObjectKind::Role, name.text.as_str());
+                if if_exists {
+                    services.notices.tell(Notice::message(format!("{missing}, skipping")));
+                    continue;
+                }
+                return Err(missing.into());
+            };
+            for (own, word) in [(self.current(), "current"), (services.session_role(), "session")] {
+                if role.oid == own {
+                    let text = format!("{word} user cannot be dropped");
+                    return Err(SqlError::new(sqlstate::OBJECT_IN_USE, text).into());
+                }
+            }
+            self.may_alter(role, "drop")?;
+            let needed = self.needed_role(role.oid);
+            if !needed.is_empty() {
+                let text =
+                    format!("role \"{}\" cannot be dropped because some objects depend on it", role.name);
+                return Err(SqlError::new("2BP01", text).with_detail(needed.join("\n")).into());
+            }
+            let catalog = &services.instance.catalog;
+            catalog.drop_role(&mut self.frame.txn.borrow_mut(), &name.text)?;
+        }
+        Ok(tag("DROP ROLE"))
+    }
+
+    /// ALTER ROLE … SET: what sessions of the role begin with.
+    fn role_setting(
+        &self,
+        name: Option<&Name>,
+        here: bool,
+        setting: Option<&Name>,
+        value: Option<&str>,
+    ) -> Result<CommandTag, Failure> {
+        let role = match name {
+            Some(name) if name.text.is_empty() => return Err(SqlError::unsupported("ALTER ROLE ALL").into()),
+            Some(name) => self.role_called(&name.text)?,
+            None => self.current(),
+        };
+        if role != self.current()
+            && let Some(known) = self.frame.catalog.role_by_oid(role)
+        {
+            self.may_alter(known, "alter")?;
+        }
+        let setting = setting.map(|name| name.text.to_ascii_lowercase());
+        if let (Some(name), Some(value)) = (&setting, value) {
+            // It has to be one, and to take the value.
+            crate::settings::Settings::default().set(name, Some(value))?;
+        }
+        let catalog = &self.frame.services.instance.catalog;
+        let txn = &mut self.frame.txn.borrow_mut();
+        catalog.set_role_setting(txn, role, here, setting.as_deref(), value)?;
+        Ok(tag("ALTER ROLE"))
     }
 
     fn change(&self, options: &RoleOptions) -> Result<RoleChange, SqlError> {
-        let RoleOptions { superuser, create_role, login, password, valid_until } = options;
+        let RoleOptions { password, valid_until, .. } = options;
         let until = |text: &String| parse_timestamptz(text, &self.frame.services.settings.time_zone);
         Ok(RoleChange {
-            superuser: *superuser,
-            create_role: *create_role,
-            login: *login,
+            superuser: options.superuser,
+            create_role: options.create_role,
+            create_db: options.create_db,
+            inherit: options.inherit,
+            login: options.login,
+            replication: options.replication,
+            bypass_rls: options.bypass_rls,
+            connection_limit: options.connection_limit,
             password: password
                 .as_ref()
                 .map(|password| password.as_deref().and_then(|text| self.verifier(text))),

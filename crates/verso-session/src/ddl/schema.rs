@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, FunctionDef, ObjectKind};
+use verso_catalog::{CatalogError, FunctionDef, Object, ObjectKind, Rights};
 use verso_types::SqlType;
 
 use super::alter_table::altered;
@@ -11,7 +11,7 @@ use super::{Schema, text};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use verso_parser::syntax::{QualifiedName, RoleName, SchemaStatement};
+use verso_parser::syntax::{Name, QualifiedName, SchemaStatement};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// No schema has this name, so nothing is found in it.
@@ -24,12 +24,19 @@ impl Schema<'_> {
         let txn = &self.frame.txn;
         match statement {
             SchemaStatement::Create { name, owner, if_not_exists } => {
-                let owner = owner.as_ref().map(|owner| self.role_name(owner));
-                let user = || Arc::clone(&self.frame.services.identity.user);
-                let name = name.as_ref().map(text).or_else(|| owner.clone()).unwrap_or_else(user);
-                let owner = owner.or_else(|| self.known_user());
+                self.needs(Object::Database, Rights::CREATE, "database", crate::services::DATABASE)?;
+                let owner = owner.as_ref().map(|owner| self.role_name(owner)).transpose()?;
+                let user = self.frame.services.current_name();
+                let name = name.as_ref().map(text).or_else(|| owner.clone()).unwrap_or_else(|| user.clone());
+                let owner = owner.unwrap_or(user);
+                if let (Some(role), Ok(of)) = (self.limited(), self.role_called(&owner))
+                    && !self.frame.catalog.may_become(role, of)
+                {
+                    let text = format!("must be able to SET ROLE \"{owner}\"");
+                    return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).into());
+                }
                 let made =
-                    catalog.create_schema(&mut txn.borrow_mut(), &name, owner.as_deref(), *if_not_exists)?;
+                    catalog.create_schema(&mut txn.borrow_mut(), &name, Some(&owner), *if_not_exists)?;
                 if made.is_none() {
                     let text = format!("schema \"{name}\" already exists, skipping");
                     self.skip_known("42P06", text);
@@ -37,12 +44,17 @@ impl Schema<'_> {
                 Ok(tag("CREATE SCHEMA"))
             }
             SchemaStatement::Rename { name, to } => {
+                self.own_schema(name)?;
+                self.needs(Object::Database, Rights::CREATE, "database", crate::services::DATABASE)?;
                 catalog.rename_schema(&mut txn.borrow_mut(), &name.text, &text(to))?;
                 Ok(tag("ALTER SCHEMA"))
             }
             SchemaStatement::Owner { name, owner } => {
-                let owner = self.role_name(owner);
-                catalog.set_schema_owner(&mut txn.borrow_mut(), &name.text, &owner)?;
+                let known = self.frame.catalog.schema(&name.text);
+                let missing = || CatalogError::missing(ObjectKind::Schema, name.text.as_str());
+                let schema = Object::Schema(known.ok_or_else(missing)?.oid);
+                self.own_schema(name)?;
+                self.give(schema, self.role_number(owner)?, None)?;
                 Ok(tag("ALTER SCHEMA"))
             }
             SchemaStatement::Drop { names, if_exists, cascade } => {
@@ -51,6 +63,7 @@ impl Schema<'_> {
                         self.skip(format!("schema \"{}\" does not exist, skipping", name.text));
                         continue;
                     }
+                    self.own_schema(name)?;
                     let along = catalog.drop_schema(&mut txn.borrow_mut(), &name.text, *cascade)?;
                     self.tell_along(&along);
                 }
@@ -63,6 +76,8 @@ impl Schema<'_> {
                     self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
                     return Ok(tag(word));
                 }
+                self.own_named(name)?;
+                self.may_create_in(&to.text)?;
                 let place = (Some(&*home), name.name.text.as_str());
                 // `pg_temp` is the session's own.
                 let target = self.frame.catalog.schema(&to.text);
@@ -72,38 +87,38 @@ impl Schema<'_> {
             }
             SchemaStatement::MoveFunction { name, args, to } => {
                 let function = self.one_function(name, self.data_types(args.as_deref())?.as_deref())?;
+                self.own(Object::Function(function.oid), "function", &function.name)?;
+                self.may_create_in(&to.text)?;
                 catalog.set_function_schema(&mut txn.borrow_mut(), &function, &to.text)?;
                 Ok(tag("ALTER FUNCTION"))
             }
         }
     }
 
-    /// The session's user, where it is one of the database's roles.
-    fn known_user(&self) -> Option<Arc<str>> {
-        let services = self.frame.services;
-        let known = services.instance.role(&services.identity.user);
-        known.ok().flatten().map(|role| role.name)
-    }
-
-    fn role_name(&self, role: &RoleName) -> Arc<str> {
-        match role {
-            RoleName::Named(name) => text(name),
-            RoleName::Current => Arc::clone(&self.frame.services.identity.user),
+    fn own_schema(&self, name: &Name) -> Result<(), SqlError> {
+        match self.frame.catalog.schema(&name.text) {
+            Some(schema) => self.own(Object::Schema(schema.oid), "schema", &name.text),
+            None => Ok(()),
         }
     }
 
     /// The schema in which something of this name is made.
     pub(super) fn place(&self, name: &QualifiedName) -> Result<Arc<str>, SqlError> {
         let catalog = self.frame.catalog;
-        match &name.schema {
-            Some(schema) => Ok(catalog
+        let place: Arc<str> = match &name.schema {
+            Some(schema) => catalog
                 .schema(&schema.text)
-                .map_or_else(|| schema.text.as_str().into(), |schema| Arc::clone(&schema.name))),
-            None => catalog.creation_schema().map(|schema| Arc::clone(&schema.name)).ok_or_else(|| {
-                let text = "no schema has been selected to create in";
-                SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text).at(name.at().start)
-            }),
-        }
+                .map_or_else(|| schema.text.as_str().into(), |schema| Arc::clone(&schema.name)),
+            None => {
+                let found = catalog.creation_schema().map(|schema| Arc::clone(&schema.name));
+                found.ok_or_else(|| {
+                    let text = "no schema has been selected to create in";
+                    SqlError::new(sqlstate::INVALID_SCHEMA_NAME, text).at(name.at().start)
+                })?
+            }
+        };
+        self.may_create_in(&place)?;
+        Ok(place)
     }
 
     /// The schema in which a relation of this name is; where there is none of it, one in which there is nothing.

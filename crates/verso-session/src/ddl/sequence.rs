@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, NewSequence, SequenceBounds, SequenceRequest};
+use verso_catalog::{CatalogError, NewSequence, Object, SequenceBounds, SequenceRequest};
 
 use super::{Schema, text};
 use crate::client::CommandTag;
@@ -43,9 +43,13 @@ impl Schema<'_> {
                 .transpose()?,
         };
         let catalog = &self.frame.services.instance.catalog;
-        if catalog.create_sequence(&mut self.frame.txn.borrow_mut(), &new, create.if_not_exists)?.is_none() {
-            let text = format!("relation \"{}\" already exists, skipping", create.name.name.text);
-            self.skip_known(sqlstate::DUPLICATE_TABLE, text);
+        let made = catalog.create_sequence(&mut self.frame.txn.borrow_mut(), &new, create.if_not_exists)?;
+        match made {
+            Some(oid) => self.made(Object::Relation(oid), new.schema.as_deref())?,
+            None => {
+                let text = format!("relation \"{}\" already exists, skipping", create.name.name.text);
+                self.skip_known(sqlstate::DUPLICATE_TABLE, text);
+            }
         }
         Ok(tag("CREATE SEQUENCE"))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{NewColumn, NewTable};
+use verso_catalog::{NewColumn, NewTable, Object};
 use verso_exec::plan::{Insert, Statement as Bound, TypedExpr};
 use verso_types::Value;
 
@@ -54,6 +54,9 @@ impl Schema<'_> {
         let catalog = &self.frame.services.instance.catalog;
         let made = catalog.create_table(&mut self.frame.txn.borrow_mut(), &new, false)?;
         self.note_temporary(made, create.temporary);
+        if let Some(oid) = made {
+            self.made(Object::Relation(oid), Some(&place))?;
+        }
         if !create.with_data {
             return Ok(tag("CREATE TABLE AS"));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Oid, is_temporary};
+use verso_catalog::{Object, Oid, Rights, is_temporary};
 
 use super::Schema;
 use crate::failure::Failure;
@@ -35,6 +35,11 @@ impl Schema<'_> {
     /// The schema in which a temporary relation of this name is made.
     pub(super) fn temporary_place(&self, name: &QualifiedName) -> Result<Arc<str>, SqlError> {
         let own = self.frame.services.temporary_schema();
+        let database = crate::services::DATABASE;
+        if let Err(error) = self.needs(Object::Database, Rights::TEMPORARY, "database", database) {
+            let message = format!("permission denied to create temporary tables in database \"{database}\"");
+            return Err(SqlError { message, ..error });
+        }
         match &name.schema {
             Some(schema) if schema.text != "pg_temp" && *schema.text != *own => {
                 let text = "cannot create temporary relation in non-temporary schema";

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    FunctionReturn, Oid, TableDef, TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements, TriggersOf,
+    FunctionReturn, Object, Oid, Rights, TableDef, TriggerDef, TriggerEnabled, TriggerKind,
+    TriggerStatements, TriggersOf,
 };
 
 use super::{Schema, text};
@@ -35,6 +36,7 @@ impl Schema<'_> {
         create: &CreateTrigger,
     ) -> Result<CommandTag, Failure> {
         let table = binder.target(&create.table)?;
+        self.needs(Object::Relation(table.oid), Rights::TRIGGER, "table", &table.name)?;
         let kind = kind_of(create);
         check_kind(create, &table)?;
         let columns = columns_of(create, &table)?;
@@ -100,6 +102,7 @@ impl Schema<'_> {
         if function.returns != FunctionReturn::Trigger {
             return Err(invalid(&format!("function {name} must return type trigger")));
         }
+        self.needs(Object::Function(function.oid), Rights::EXECUTE, "function", &function.name)?;
         Ok(function.oid)
     }
 
@@ -136,6 +139,7 @@ impl Schema<'_> {
             self.skip(text);
             return Ok(tag("DROP TRIGGER"));
         }
+        self.own(Object::Relation(table.oid), "relation", &table.name)?;
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         catalog.drop_trigger(txn, Some(&table.schema), &table.name, name)?;
@@ -160,6 +164,7 @@ impl Schema<'_> {
         rename: &RenameTrigger,
     ) -> Result<CommandTag, Failure> {
         let table = binder.target(&rename.table)?;
+        self.own(Object::Relation(table.oid), "table", &table.name)?;
         let catalog = &self.frame.services.instance.catalog;
         let txn = &mut self.frame.txn.borrow_mut();
         let (schema, to) = (Some(&*table.schema), text(&rename.to));

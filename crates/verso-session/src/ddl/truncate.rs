@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::TableDef;
+use verso_catalog::{Object, Rights, TableDef};
 use verso_exec::exec::{TriggerEvent, fire_statement};
 
 use super::Schema;
@@ -18,7 +18,9 @@ impl Schema<'_> {
     pub(super) fn truncate(&self, binder: &Binder<'_>, truncate: &Truncate) -> Result<CommandTag, Failure> {
         let mut tables = Vec::new();
         for name in &truncate.tables {
-            tables.push(binder.target(name)?);
+            let table = binder.target(name)?;
+            self.needs(Object::Relation(table.oid), Rights::TRUNCATE, "table", &table.name)?;
+            tables.push(table);
         }
         let mut next = 0;
         while let Some(table) = tables.get(next).cloned() {
@@ -39,6 +41,7 @@ impl Schema<'_> {
                         .into());
                 }
                 self.skip(format!("truncate cascades to table \"{}\"", other.name));
+                self.needs(Object::Relation(other.oid), Rights::TRUNCATE, "table", &other.name)?;
                 tables.push(other);
             }
         }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ConstraintKind, NewEnum, ObjectKind, TableChange, TableDef, TypeDef, TypeUses, ViewDef,
+    CatalogError, ConstraintKind, NewEnum, Object, ObjectKind, TableChange, TableDef, TypeDef, TypeUses,
+    ViewDef,
 };
 use verso_types::enum_type::{EnumType, NewPlace};
 use verso_types::{SqlType, TypeError};
@@ -27,7 +28,8 @@ impl Schema<'_> {
                     name: text(&name.name),
                     labels: labels.iter().map(|label| label.as_str().into()).collect(),
                 };
-                catalog.create_enum(&mut txn.borrow_mut(), &new)?;
+                let oid = catalog.create_enum(&mut txn.borrow_mut(), &new)?;
+                self.made(Object::Type(oid), Some(&new.schema))?;
                 return Ok(tag("CREATE TYPE"));
             }
             TypeStatement::AddValue { name, label, if_not_exists, place } => {
@@ -53,11 +55,12 @@ impl Schema<'_> {
                 }
             }
             TypeStatement::Rename { name, to } => {
-                let ty = self.user_type(name)?;
+                let ty = self.own_type(name)?;
                 catalog.move_type(&mut txn.borrow_mut(), &ty, None, &text(to))?;
             }
             TypeStatement::Move { name, to } => {
-                let ty = self.user_type(name)?;
+                let ty = self.own_type(name)?;
+                self.may_create_in(&to.text)?;
                 if *ty.schema != *to.text {
                     catalog.move_type(&mut txn.borrow_mut(), &ty, Some(&to.text), &ty.name)?;
                 }
@@ -126,7 +129,10 @@ impl Schema<'_> {
         for name in names {
             match self.user_type(name) {
                 Ok(found) if types.iter().any(|known| known.oid == found.oid) => {}
-                Ok(found) => types.push(found),
+                Ok(found) => {
+                    self.own_to_drop(Object::Type(found.oid), &found.schema, "type", &found.name)?;
+                    types.push(found);
+                }
                 Err(error) if if_exists && error.sqlstate == sqlstate::UNDEFINED_OBJECT => {
                     self.skip(format!("type \"{name}\" does not exist, skipping"));
                 }
@@ -193,8 +199,14 @@ impl Schema<'_> {
         }
     }
 
+    fn own_type(&self, name: &QualifiedName) -> Result<Arc<TypeDef>, SqlError> {
+        let ty = self.user_type(name)?;
+        self.own(Object::Type(ty.oid), "type", &ty.name)?;
+        Ok(ty)
+    }
+
     fn enum_type(&self, name: &QualifiedName) -> Result<Arc<EnumType>, SqlError> {
-        match &self.user_type(name)?.ty {
+        match &self.own_type(name)?.ty {
             SqlType::Enum(ty) => Ok(Arc::clone(ty)),
             other => {
                 let text = format!("{other} is not an enum");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, NewView, ObjectKind, Oid, Relation, TableOptions, ViewDef, is_temporary,
+    CatalogError, ColumnDef, NewView, Object, ObjectKind, Oid, Relation, TableOptions, ViewDef, is_temporary,
 };
 use verso_types::SqlType;
 
@@ -48,7 +48,10 @@ impl Schema<'_> {
     fn create_view(&self, binder: &Binder<'_>, create: &CreateView) -> Result<CommandTag, Failure> {
         let CreateView { name, or_replace, columns: given, query, text, .. } = create;
         // For errors with their places; then by itself, with places in its own text.
-        binder.statement(&Statement::Query(query.clone()))?;
+        // What it reads is looked at when the view is read.
+        let catalog = self.frame.catalog.with_role(None);
+        let free = Binder::new(&catalog, &self.frame.services.settings.time_zone, &[]);
+        free.statement(&Statement::Query(query.clone()))?;
         let (query, output) = binder.view_query(text)?;
         let over_temporary = query.relations.iter().any(|relation| {
             let found = self.frame.catalog.relation_by_oid(relation.relation);
@@ -85,7 +88,15 @@ impl Schema<'_> {
         };
         let checked = new.options.get("check_option").is_some();
         let catalog = &self.frame.services.instance.catalog;
+        let known = self.frame.catalog.relation(Some(&new.schema), &new.name);
+        if let (Some(known), true) = (known, *or_replace) {
+            self.own_relation(known)?;
+        }
+        let is_new = known.is_none();
         let oid = catalog.create_view(&mut self.frame.txn.borrow_mut(), &new, *or_replace)?;
+        if is_new {
+            self.made(Object::Relation(oid), Some(&new.schema))?;
+        }
         if checked {
             self.frame.inside(|frame| Schema { frame }.require_updatable(oid))?;
         }
@@ -110,7 +121,10 @@ impl Schema<'_> {
     fn view_to_change(&self, name: &QualifiedName, if_exists: bool) -> Result<Option<Arc<ViewDef>>, Failure> {
         let shown = &name.name.text;
         match self.frame.catalog.relation(name.schema_text(), shown) {
-            Some(Relation::View(view)) => Ok(Some(Arc::clone(view))),
+            Some(relation @ Relation::View(view)) => {
+                self.own_relation(relation)?;
+                Ok(Some(Arc::clone(view)))
+            }
             Some(_) => Err(CatalogError::WrongKind { kind: ObjectKind::View, name: shown.clone() }.into()),
             None if if_exists => {
                 self.skip(format!("relation \"{shown}\" does not exist, skipping"));

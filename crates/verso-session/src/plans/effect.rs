@@ -3,7 +3,7 @@
 use verso_exec::plan::{Plan, SetCall, TypedExpr};
 
 use verso_parser::syntax::{
-    DropKind, RoleStatement, SchemaStatement, Statement, TypeStatement, ViewStatement,
+    DropKind, RightsStatement, RoleStatement, SchemaStatement, Statement, TypeStatement, ViewStatement,
 };
 
 /// The word for what a statement changes in the database; none for those that only read.
@@ -33,9 +33,23 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::Copy(copy) if copy.from => "COPY FROM",
         Statement::Role(role) => match role {
             RoleStatement::Create { .. } => "CREATE ROLE",
-            RoleStatement::Alter { .. } => "ALTER ROLE",
+            RoleStatement::Alter { .. } | RoleStatement::Setting { .. } => "ALTER ROLE",
             RoleStatement::Drop { .. } => "DROP ROLE",
         },
+        Statement::Rights(statement) => match statement {
+            RightsStatement::Grant(grant) if grant.revoke => "REVOKE",
+            RightsStatement::Grant(_) => "GRANT",
+            RightsStatement::GrantRole(grant) if grant.revoke => "REVOKE ROLE",
+            RightsStatement::GrantRole(_) => "GRANT ROLE",
+            RightsStatement::Default { .. } => "ALTER DEFAULT PRIVILEGES",
+            RightsStatement::Owner { .. } => "ALTER OWNER",
+            RightsStatement::Reassign { .. } => "REASSIGN OWNED",
+            RightsStatement::DropOwned { .. } => "DROP OWNED",
+            RightsStatement::CreatePolicy(_) => "CREATE POLICY",
+            RightsStatement::AlterPolicy(_) | RightsStatement::RenamePolicy { .. } => "ALTER POLICY",
+            RightsStatement::DropPolicy { .. } => "DROP POLICY",
+        },
+        Statement::Notify(..) => "NOTIFY",
         Statement::Type(statement) => match statement {
             TypeStatement::CreateEnum { .. } => "CREATE TYPE",
             TypeStatement::Drop { .. } => "DROP TYPE",
@@ -87,7 +101,9 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         | Statement::Execute { .. } // what it executes is asked about by itself
         | Statement::Deallocate(_)
         | Statement::DiscardAll
-        | Statement::Unlisten
+        | Statement::Unlisten(_)
+        | Statement::Listen(_)
+        | Statement::ActAs { .. }
         | Statement::Declare(_)
         | Statement::Fetch(_)
         | Statement::Close(_) => return None,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use verso_catalog::Oid;
+
 /// Ends a session from another thread.
 pub type Terminate = Arc<dyn Fn() + Send + Sync>;
 
@@ -10,6 +12,8 @@ pub type Terminate = Arc<dyn Fn() + Send + Sync>;
 pub struct Identity {
     /// The role.
     pub user: Arc<str>,
+    /// Its number.
+    pub role: Oid,
     /// It may do everything.
     pub superuser: bool,
     /// Where its client is; none within the program.
@@ -18,7 +22,8 @@ pub struct Identity {
 
 impl Default for Identity {
     fn default() -> Identity {
-        Identity { user: verso_catalog::OWNER.into(), superuser: true, client: None }
+        let (user, role) = (verso_catalog::OWNER.into(), verso_catalog::OWNER_ROLE);
+        Identity { user, role, superuser: true, client: None }
     }
 }
 

@@ -6,6 +6,7 @@
 //! | [`clocks`] | now, and when statement and transaction began |
 //! | [`random`], [`sequences`], [`notices`] | random numbers, last values of sequences, messages |
 //! | [`names`] | the catalog along the search path |
+//! | [`roles`] | whom statements run as |
 //! | [`shown`] | settings by name |
 //! | [`position`] | where the cursor of WHERE CURRENT OF stands |
 //! | [`temporary`] | temporary tables |
@@ -19,6 +20,7 @@ mod names;
 mod notices;
 mod position;
 mod random;
+mod roles;
 mod sequences;
 mod shown;
 mod signals;
@@ -29,7 +31,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use verso_catalog::{CatalogSnapshot, TableDef};
+use verso_catalog::{CatalogSnapshot, Oid, TableDef};
 use verso_env::Env;
 use verso_exec::context::CursorPlaces;
 use verso_exec::error::ExecError;
@@ -42,6 +44,7 @@ use names::NamesPath;
 use notices::Notices;
 pub(crate) use position::Position;
 use random::RandomNumbers;
+pub(crate) use roles::refused;
 use sequences::SequenceValues;
 
 use temporary::Temporary;
@@ -95,6 +98,8 @@ pub(crate) struct Services {
     pub(crate) has_ended: Cell<bool>,
     /// What commits of the running statement have left to wait for.
     pub(crate) owed: OwedWait,
+    /// The owner of the function that runs with its owner's rights.
+    pub(crate) acting: Cell<Option<Oid>>,
     /// Where the cursor of WHERE CURRENT OF stands.
     pub(crate) position: RefCell<Option<Position>>,
 }
@@ -131,6 +136,7 @@ impl Services {
             may_end: Cell::new(false),
             has_ended: Cell::new(false),
             owed: OwedWait::default(),
+            acting: Cell::new(None),
             position: RefCell::default(),
         }
     }
@@ -188,7 +194,15 @@ impl Services {
 
 impl verso_exec::context::Identity for Services {
     fn user_name(&self) -> Arc<str> {
-        Arc::clone(&self.identity.user)
+        self.current_name()
+    }
+
+    fn session_user(&self) -> Arc<str> {
+        self.session_name()
+    }
+
+    fn act_as(&self, role: Option<Oid>) -> Option<Oid> {
+        self.acting.replace(role)
     }
 
     fn backend_id(&self) -> i32 {

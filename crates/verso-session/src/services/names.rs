@@ -36,10 +36,13 @@ impl Services {
         if let Some(known) = known.as_ref().filter(|known| known.epoch == epoch) {
             return Arc::clone(&known.path);
         }
-        let user = &self.identity.user;
-        let of_user = |name: &Arc<str>| if **name == *"$user" { Arc::clone(user) } else { Arc::clone(name) };
+        let user = self.current_name();
+        let of_user = |name: &Arc<str>| if **name == *"$user" { Arc::clone(&user) } else { Arc::clone(name) };
         let schemas = self.settings.search_path.iter().map(of_user).collect();
-        let path = Arc::new(WantedPath { schemas, temporary: Some(self.temporary_schema()) });
+        let role = Some(self.current_role()).filter(|role| *role != verso_catalog::OWNER_ROLE);
+        let row_security = self.settings.row_security;
+        let path =
+            Arc::new(WantedPath { schemas, temporary: Some(self.temporary_schema()), role, row_security });
         *known = Some(Known { epoch, path: Arc::clone(&path) });
         // What was seen along another path is seen anew.
         self.catalog.take();

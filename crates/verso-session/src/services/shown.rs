@@ -39,6 +39,12 @@ impl Services {
             "commit_wait" | "commit_logging" | "synchronous_commit" => {
                 self.settings.commit.show(name, database.commit).map(str::to_string)
             }
+            "role" => Some(
+                self.settings
+                    .role
+                    .as_ref()
+                    .map_or_else(|| "none".into(), |_| self.current_name().to_string()),
+            ),
             name => fixed_setting(self, name).or_else(|| self.settings.show_asked(name)),
         }
     }
@@ -58,10 +64,9 @@ impl SettingAccess for Services {
 /// Settings that a client sees but nobody can change: some drivers and tools ask for them.
 fn fixed_setting(services: &Services, name: &str) -> Option<String> {
     let on = |value: bool| Some(settings::on(value));
-    let identity = &services.identity;
     let text = match name {
-        "is_superuser" => return on(identity.superuser),
-        "session_authorization" => &*identity.user,
+        "is_superuser" => return on(services.is_superuser()),
+        "session_authorization" => return Some(services.session_name().to_string()),
         "in_hot_standby" => return on(false),
         "integer_datetimes" | "data_checksums" | "fsync" => return on(true),
         "block_size" => return Some(services.instance.engine.space().page_size.to_string()),

@@ -11,7 +11,11 @@ impl Signals for Services {
         let id = u64::try_from(id).unwrap_or(0);
         let Some(other) = self.instance.sessions.find(id) else { return Ok(false) };
         let owner = other.identity.lock().clone();
-        if !self.identity.superuser && (owner.superuser || owner.user != self.identity.user) {
+        let of_superuser = owner.superuser || owner.role == verso_catalog::OWNER_ROLE;
+        let may = self.is_superuser()
+            || !of_superuser
+                && (self.has_role(owner.role) || self.has_role(verso_catalog::authority::SIGNAL_BACKEND));
+        if !may {
             let what = if terminate { "terminate process" } else { "cancel query" };
             return Err(ExecError::raised(
                 sqlstate::INSUFFICIENT_PRIVILEGE,

@@ -59,6 +59,12 @@ impl Session {
                 done
             }
             Statement::Checkpoint => {
+                if !self.services.has_role(verso_catalog::authority::CHECKPOINT) {
+                    let detail =
+                        "Only roles with privileges of the \"pg_checkpoint\" role may execute this command.";
+                    let text = "permission denied to execute CHECKPOINT command";
+                    return Err(SqlError::new("42501", text).with_detail(detail));
+                }
                 self.services.instance.engine.checkpoint()?;
                 Ok(tag("CHECKPOINT"))
             }
@@ -66,7 +72,9 @@ impl Session {
             Statement::Execute { name, args } => return self.execute_named(name, args, job, sink),
             Statement::Deallocate(name) => self.deallocate(name.as_ref()),
             Statement::DiscardAll => self.discard_all(),
-            Statement::Unlisten => Ok(tag("UNLISTEN")),
+            Statement::Listen(_) | Statement::Notify(..) => Err(SqlError::unsupported("LISTEN and NOTIFY")),
+            Statement::Unlisten(_) => Ok(tag("UNLISTEN")),
+            Statement::ActAs { who, local, reset } => self.act_as(who, *local, *reset),
             Statement::Declare(cursor) => self.declare(job, cursor, sink),
             Statement::Fetch(fetch) => self.fetch(fetch, sink),
             Statement::Close(name) => self.close_cursor(name.as_ref()),
@@ -92,6 +100,7 @@ impl Session {
             | Statement::DropFunction(_)
             | Statement::Copy(_)
             | Statement::Role(_)
+            | Statement::Rights(_)
             | Statement::Schema(_)
             | Statement::Type(_)
             | Statement::Comment(_)

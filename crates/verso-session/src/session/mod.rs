@@ -11,8 +11,9 @@
 //! | [`portals`], [`set_aside`] | executions in portions, and what becomes of them meanwhile |
 //! | [`cursors`] | DECLARE, FETCH, MOVE, CLOSE |
 //! | [`begin`], [`savepoint`], [`ending`] | BEGIN, SET TRANSACTION; SAVEPOINT, ROLLBACK TO; COMMIT, ROLLBACK |
+//! | [`login`] | what a session begins with |
 //! | [`settle`] | commits whose wait for the disk is left to others |
-//! | [`set`] | SET, RESET, SHOW |
+//! | [`set`], [`act_as`] | SET, RESET, SHOW; SET ROLE, SET SESSION AUTHORIZATION |
 //! | [`maintenance`] | SWEEP, CHECKPOINT, ALTER DATABASE |
 //! | [`measure`] | what a statement cost |
 //!
@@ -22,11 +23,13 @@
 //!     client sees the results of the last run only.
 //! S3. Every statement ends its frame, whatever happens in it.
 
+mod act_as;
 mod begin;
 mod cursors;
 mod direct;
 mod dispatch;
 mod ending;
+mod login;
 mod maintenance;
 mod measure;
 mod named;

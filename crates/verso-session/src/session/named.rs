@@ -8,7 +8,7 @@ use verso_types::Value;
 use super::Session;
 use crate::client::{Collect, CommandTag, Nowhere, OutputColumn, Results, StatementSink, tag};
 use crate::plans::{Done, Job, Prepared};
-use verso_parser::syntax::{Expr, Name, Prepare};
+use verso_parser::syntax::{ActAs, Expr, Name, Prepare};
 use verso_planner::bind::Binder;
 use verso_planner::errors::{SqlError, sqlstate};
 
@@ -130,6 +130,7 @@ impl Session {
         if self.services.temporary.take_used() {
             self.drop_temporary()?;
         }
+        self.act_as(&ActAs::Session(None), false, true)?;
         self.reset_all()?;
         Ok(tag("DISCARD ALL"))
     }

@@ -90,6 +90,7 @@ impl Session {
     pub(crate) fn begin_work(&mut self, job: &Job<'_>) -> Result<(), SqlError> {
         self.check_ending()?;
         self.settle()?;
+        self.services.acting.set(None);
         let services = &mut self.services;
         services.memory.begin_statement(&services.settings);
         let services = &self.services;

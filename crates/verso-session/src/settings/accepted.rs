@@ -21,7 +21,6 @@ pub(crate) fn default(name: &str) -> Option<&'static str> {
         | "escape_string_warning"
         | "geqo"
         | "jit"
-        | "row_security"
         | "synchronize_seqscans" => "on",
         "client_min_messages" => "notice",
         "constraint_exclusion" => "partition",

@@ -113,7 +113,9 @@ impl SessionSettings {
     ) -> Result<(), SqlError> {
         let defaults = Arc::clone(&self.defaults);
         self.change(false, noted, |settings| {
-            *settings = Settings::clone(&defaults);
+            // As in PostgreSQL they stay.
+            let (role, session_role) = (settings.role.take(), settings.session_role.take());
+            *settings = Settings { role, session_role, ..Settings::clone(&defaults) };
             Ok(())
         })
     }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use verso_catalog::Oid;
 use verso_exec::Executor;
 use verso_types::{DateOrder, DateStyle, IntervalStyle, TimeStyle, TimeZone};
 
@@ -134,6 +135,12 @@ pub struct Settings {
     pub search_path: Vec<Arc<str>>,
     /// The setting that says so.
     pub search_path_text: String,
+    /// SET ROLE: the role that statements run as, and its name.
+    pub role: Option<(Oid, Arc<str>)>,
+    /// SET SESSION AUTHORIZATION: the role that the session belongs to from then on.
+    pub session_role: Option<(Oid, Arc<str>)>,
+    /// Policies decide which rows are seen; else that they would is an error.
+    pub row_security: bool,
     /// Of the client's own making: names with a period.
     pub custom: BTreeMap<String, String>,
 }
@@ -166,6 +173,9 @@ impl Default for Settings {
             rules_off: String::new(),
             search_path: path::names(DEFAULT_PATH).unwrap_or_default(),
             search_path_text: DEFAULT_PATH.to_string(),
+            role: None,
+            session_role: None,
+            row_security: true,
             custom: BTreeMap::new(),
         }
     }
@@ -393,7 +403,12 @@ impl Settings {
                     invalid(value).with_hint("Floating point is always exact: 1, 2 and 3 are the same.")
                 );
             }
+<<<<<<< HEAD
             ("client_encoding" | "extra_float_digits", _) => {}
+=======
+            ("client_encoding" | "datestyle" | "intervalstyle" | "extra_float_digits", _) => {}
+            ("row_security", value) => self.row_security = flag(name, value, true)?,
+>>>>>>> h/rights
             ("search_path", value) => {
                 let value = value.unwrap_or(DEFAULT_PATH);
                 self.search_path = path::names(value)
@@ -462,6 +477,7 @@ impl Settings {
             "intervalstyle" => self.time_zone.interval_style().to_string(),
             "standard_conforming_strings" => "on".to_string(),
             "search_path" => self.search_path_text.clone(),
+            "row_security" => on(self.row_security),
             "extra_float_digits" => "1".to_string(),
             "server_version_num" => "180000".to_string(),
             "server_version" => format!("18.0 (Verso {})", env!("CARGO_PKG_VERSION")),

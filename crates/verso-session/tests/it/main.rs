@@ -11,6 +11,7 @@ mod memory;
 mod paths;
 mod plans;
 mod prepared;
+mod rights;
 mod statements;
 mod statistics;
 mod temporary;

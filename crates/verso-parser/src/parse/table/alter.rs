@@ -8,7 +8,7 @@ use super::column::{collate, column_definition, expression, generation};
 use super::constraint::table_constraint;
 use super::{check_parameter, storage_parameters};
 use crate::error::SyntaxError;
-use crate::syntax::{AlterAction, AlterTable, DropKind, Name, Statement};
+use crate::syntax::{AlterAction, AlterTable, DropKind, Name, Owned, Statement};
 
 /// ALTER TABLE, and ALTER INDEX or SEQUENCE … RENAME.
 pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -26,7 +26,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "schema" => return super::super::schema::alter_schema(cursor),
         "view" => return super::super::view::alter_view(cursor),
         "type" => return super::super::user_type::alter_type(cursor),
-        "function" => return super::super::schema::alter_function(cursor),
+        "function" | "procedure" => return super::super::schema::alter_function(cursor),
         _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
     };
     cursor.advance();
@@ -39,10 +39,17 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     {
         return Ok(statement);
     }
+    if let Some(statement) =
+        super::super::rights::owner(cursor, || Owned::Relation(moved, name.clone()), if_exists)?
+    {
+        return Ok(statement);
+    }
     if let Some(kind) = kind {
         if !cursor.accept(&["rename", "to"]) {
-            return Err(cursor
-                .unsupported(&format!("ALTER {} other than RENAME and SET SCHEMA", word.to_uppercase())));
+            return Err(cursor.unsupported(&format!(
+                "ALTER {} other than RENAME, OWNER TO and SET SCHEMA",
+                word.to_uppercase()
+            )));
         }
         let to = cursor.name()?;
         return Ok(Statement::Rename { kind, name, to, if_exists });
@@ -111,6 +118,17 @@ fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {
         }
         "enable" | "disable" if cursor.is_at(1, "trigger") || cursor.is_at(2, "trigger") => {
             super::super::trigger::trigger_action(cursor)?.ok_or_else(|| cursor.unexpected())
+        }
+        "enable" | "disable" if cursor.is_at(1, "row") => {
+            let enabled = cursor.is(&["enable"]);
+            cursor.advance();
+            cursor.expect(&["row", "level", "security"])?;
+            Ok(AlterAction::RowSecurity { enabled: Some(enabled), forced: None })
+        }
+        "force" | "no" if cursor.is(&["force", "row"]) || cursor.is(&["no", "force"]) => {
+            let forced = !cursor.accept(&["no"]);
+            cursor.expect(&["force", "row", "level", "security"])?;
+            Ok(AlterAction::RowSecurity { enabled: None, forced: Some(forced) })
         }
         "alter" => {
             cursor.advance();

@@ -121,7 +121,7 @@ fn serial(word: &str) -> Option<SqlType> {
 }
 
 /// The default of a column and its text.
-pub(super) fn expression(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
+pub(in crate::parse) fn expression(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
     let start = cursor.here().start;
     let expr = cursor.restricted_expr()?;
     let end = cursor.last().end;

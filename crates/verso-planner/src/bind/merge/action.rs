@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{Identity, TableDef};
+use verso_catalog::{Identity, Rights, TableDef};
 use verso_exec::exec::{TriggerEvent, keep_others, rules_over, set_generated, triggers_change_rows};
 use verso_exec::plan::{Delete, Insert, MergeAction, Plan, Returning, TypedExpr, Update};
 use verso_types::{SqlType, Value};
@@ -13,6 +13,7 @@ use crate::bind::context::{Clause, Context};
 use crate::bind::dml::{insert_columns, refuse_generated, refuse_identity};
 use crate::bind::returning::{BoundReturning, Returned};
 use crate::bind::scope::Scope;
+use crate::bind::shown::Changed;
 use crate::errors::SqlError;
 use verso_parser::syntax::{self, Expr, ExprKind, MergeClause, MergeRows, Name};
 
@@ -47,6 +48,15 @@ enum Kind {
 impl Action {
     fn new(kind: Kind, values: Vec<TypedExpr>) -> Action {
         Action { kind, named: values.len(), count: values.len(), values, first: 0 }
+    }
+
+    /// Notes which rights it takes.
+    pub(super) fn needs(&self, changed: &Changed) {
+        match &self.kind {
+            Kind::Update(columns) => changed.changes(Rights::UPDATE, columns[..self.named].to_vec()),
+            Kind::Delete => changed.needs(Rights::DELETE),
+            Kind::Insert => changed.changes(Rights::INSERT, 0..changed.table.columns.len()),
+        }
     }
 
     /// The values, to be computed with the rows.

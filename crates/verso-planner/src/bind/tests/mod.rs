@@ -52,6 +52,7 @@ fn catalog() -> Arc<CatalogSnapshot> {
         body: BODY.into(),
         volatility: Volatility::Volatile,
         strict: false,
+        security_definer: false,
     });
     builder.build()
 }

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use verso_catalog::{Relation, TableDef, TableStatistics};
+use verso_catalog::{Object, Relation, Rights, TableDef, TableStatistics};
 use verso_exec::ExecError;
 use verso_exec::memory::Reservation;
 use verso_storage::heap::{ScanBatch, ScanSpec};
@@ -46,13 +46,20 @@ impl Schema<'_> {
         let mut wanted: Vec<(Arc<TableDef>, Vec<usize>)> = Vec::new();
         for (name, columns) in &analyze.tables {
             if let Some(table) = self.analyzed(binder, name)? {
+                if !self.may_analyze(&table) {
+                    let text = format!("permission denied to analyze \"{}\", skipping it", table.name);
+                    self.frame.services.notices.warn("01000", &text);
+                    continue;
+                }
                 let columns = chosen(&table, name, columns)?;
                 wanted.push((table, columns));
             }
         }
         if analyze.tables.is_empty() {
             let tables = self.frame.catalog.relations().filter_map(|relation| match relation {
-                Relation::Table(table) if !table.oid.is_system() => Some(Arc::clone(table)),
+                Relation::Table(table) if !table.oid.is_system() && self.may_analyze(table) => {
+                    Some(Arc::clone(table))
+                }
                 _ => None,
             });
             wanted.extend(tables.map(|table| {
@@ -64,6 +71,11 @@ impl Schema<'_> {
             self.analyze_table(&table, &columns, analyze.verbose)?;
         }
         Ok(tag("ANALYZE"))
+    }
+
+    fn may_analyze(&self, table: &TableDef) -> bool {
+        let rights = |role| self.frame.catalog.rights(role, Object::Relation(table.oid));
+        self.limited().is_none_or(|role| rights(role).has(Rights::MAINTAIN))
     }
 
     /// The table of that name; what is none is told and left alone, as in PostgreSQL.

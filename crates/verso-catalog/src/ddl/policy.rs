@@ -1,0 +1,84 @@
+//! CREATE, ALTER, DROP POLICY; ROW LEVEL SECURITY.
+
+use std::sync::Arc;
+
+use verso_storage::Txn;
+
+use crate::authority::PolicyDef;
+use crate::catalog::Catalog;
+use crate::definition::{Oid, TableDef};
+use crate::error::CatalogError;
+use crate::store;
+use crate::system::field::{Letter, Name};
+use crate::system::row::{ClassRow, PolicyRow};
+
+impl Catalog {
+    /// Makes a policy, or gives the one of that number other parts.
+    ///
+    /// # Errors
+    /// `InvalidDefinition` (42710: there is one of that name); storage's.
+    pub fn put_policy(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        policy: &PolicyDef,
+    ) -> Result<Oid, CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let same = |known: &&Arc<PolicyDef>| known.name == policy.name && known.oid != policy.oid;
+        if snapshot.policies(table.oid).iter().any(|known| same(&known)) {
+            let text = format!("policy \"{}\" for table \"{}\" already exists", policy.name, table.name);
+            return Err(CatalogError::invalid("42710", text));
+        }
+        self.lock_out(txn, table, &snapshot)?;
+        let oid = if policy.oid.0 == 0 { self.new_oid()? } else { policy.oid };
+        let row = PolicyRow {
+            oid,
+            polname: Name(Arc::clone(&policy.name)),
+            polrelid: table.oid,
+            polcmd: Letter(policy.command.letter()),
+            polpermissive: policy.permissive,
+            polroles: policy.roles.clone(),
+            polqual: policy.using.clone(),
+            polwithcheck: policy.check.clone(),
+        };
+        self.change(txn, |txn| {
+            store::delete(&self.engine, txn, |row: &PolicyRow| row.oid == oid)?;
+            store::insert(&self.engine, txn, &[row])
+        })?;
+        Ok(oid)
+    }
+
+    /// Drops a policy.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn drop_policy(&self, txn: &mut Txn, table: &TableDef, policy: Oid) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        self.lock_out(txn, table, &snapshot)?;
+        self.change(txn, |txn| {
+            store::delete(&self.engine, txn, |row: &PolicyRow| row.oid == policy).map(drop)
+        })
+    }
+
+    /// ENABLE, DISABLE, FORCE, NO FORCE ROW LEVEL SECURITY; what is not given stays as it is.
+    ///
+    /// # Errors
+    /// Storage's.
+    pub fn set_row_security(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        enabled: Option<bool>,
+        forced: Option<bool>,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        self.lock_out(txn, table, &snapshot)?;
+        self.change(txn, |txn| {
+            let change = |row: &mut ClassRow| {
+                row.relrowsecurity = enabled.unwrap_or(row.relrowsecurity);
+                row.relforcerowsecurity = forced.unwrap_or(row.relforcerowsecurity);
+            };
+            store::update(&self.engine, txn, |row: &ClassRow| row.oid == table.oid, change).map(drop)
+        })
+    }
+}

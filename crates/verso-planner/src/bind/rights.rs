@@ -1,0 +1,356 @@
+//! Which rights a statement needs, and whether the role has them: of relations and columns, by name.
+//!
+//! G1. Each query, and each change of rows, notes what its own FROM and target are used for ([`Need`]), and checks it when all
+//!     of it is bound: only then it is known which columns it names.
+//! G2. A plan is kept under the version of the catalog and the role ([`NamesKey`](verso_catalog::NamesKey)), so what was
+//!     checked when it was bound still holds when it runs.
+//! G3. What a view reads is checked for the view's owner, unless it says `security_invoker`.
+//! G4. Policies stand between a table and everything that a statement asks of its rows; of several permissive ones one has
+//!     to hold, of restrictive ones all.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use verso_catalog::{CatalogSnapshot, Object, Oid, PolicyDef, PolicyFor, Rights, TableDef, ViewDef};
+use verso_env::recursion;
+use verso_exec::plan::{Check, CheckOf, ExprKind as K, Plan, TypedExpr};
+use verso_types::{SqlType, Value};
+
+use super::Binder;
+use super::context::{Clause, Context};
+use super::scope::Scope;
+use super::walk::map_columns;
+use crate::errors::{SqlError, sqlstate};
+use verso_parser::syntax::{Expr, QualifiedName};
+
+/// What is done with a relation and its columns.
+#[derive(Debug)]
+pub(super) struct Need {
+    relation: Oid,
+    name: Arc<str>,
+    word: &'static str,
+    /// Who does it.
+    role: Oid,
+    /// Numbers of the relation's columns that each column of a FROM item or target is.
+    columns: Vec<Vec<u16>>,
+    /// On the relation as a whole.
+    whole: Cell<Rights>,
+    /// SELECT even where no column is named.
+    reads: bool,
+    selected: RefCell<BTreeSet<u16>>,
+    /// The right to change these columns: none where nothing is changed, empty for any of them.
+    changed: RefCell<Vec<(Rights, BTreeSet<u16>)>>,
+}
+
+/// Needs by the columns of a scope that they are about.
+pub(super) type Noted = Vec<(Range<usize>, Rc<Need>)>;
+
+/// The needs of one query or change.
+pub(super) type Needs = Rc<RefCell<Vec<Rc<Need>>>>;
+
+impl Need {
+    /// A column is read.
+    pub(super) fn selects(&self, column: usize) {
+        if let Some(columns) = self.columns.get(column) {
+            self.selected.borrow_mut().extend(columns);
+        }
+    }
+
+    /// Columns are set.
+    pub(super) fn changes(&self, right: Rights, columns: impl IntoIterator<Item = usize>) {
+        let numbers = columns.into_iter().filter_map(|column| self.columns.get(column)).flatten();
+        self.changed.borrow_mut().push((right, numbers.copied().collect()));
+    }
+
+    /// Rights on the whole of it.
+    pub(super) fn needs(&self, rights: Rights) {
+        self.whole.set(self.whole.get().with(rights));
+    }
+
+    fn holds(&self, catalog: &CatalogSnapshot) -> bool {
+        let may = |rights: Rights, columns: &BTreeSet<u16>| {
+            let columns: Vec<u16> = columns.iter().copied().collect();
+            catalog.may_columns(self.role, self.relation, rights, &columns)
+        };
+        let selected = self.selected.borrow();
+        catalog.rights(self.role, Object::Relation(self.relation)).has(self.whole.get())
+            && (!self.reads && selected.is_empty() || may(Rights::SELECT, &selected))
+            && self.changed.borrow().iter().all(|(right, columns)| may(*right, columns))
+    }
+}
+
+/// `42501` for an object.
+#[must_use]
+pub fn denied(kind: &str, name: &str) -> SqlError {
+    SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, format!("permission denied for {kind} {name}"))
+}
+
+impl Binder<'_> {
+    /// Binds a query or a change, then checks what it needs (G1).
+    pub(super) fn watched<T>(&self, bind: impl FnOnce(&Self) -> Result<T, SqlError>) -> Result<T, SqlError> {
+        if self.acting.is_none() && self.needs.is_none() {
+            return bind(self);
+        }
+        let needs = Needs::default();
+        let bound = bind(&Binder { needs: Some(Rc::clone(&needs)), ..self.clone() })?;
+        let needs = needs.borrow();
+        match needs.iter().find(|need| !need.holds(self.catalog)) {
+            Some(need) => Err(denied(need.word, &need.name)),
+            None => Ok(bound),
+        }
+    }
+
+    fn note(&self, need: Need) -> Rc<Need> {
+        let need = Rc::new(need);
+        if let Some(needs) = &self.needs {
+            needs.borrow_mut().push(Rc::clone(&need));
+        }
+        need
+    }
+
+    /// Notes that a table is read or changed, by these of its columns.
+    pub(super) fn need_table(
+        &self,
+        table: &TableDef,
+        columns: impl Iterator<Item = usize>,
+        reads: bool,
+    ) -> Option<Rc<Need>> {
+        let role = self.acting?;
+        let columns = columns.map(|at| table.columns.get(at).map(|column| column.id).into_iter().collect());
+        Some(self.note(Need {
+            relation: table.oid,
+            name: Arc::clone(&table.name),
+            word: "table",
+            role,
+            columns: columns.collect(),
+            whole: Cell::default(),
+            reads,
+            selected: RefCell::default(),
+            changed: RefCell::default(),
+        }))
+    }
+
+    /// The same of a view: which of its columns each column stands for.
+    pub(super) fn need_view(&self, view: &ViewDef, columns: Vec<Vec<u16>>, reads: bool) -> Option<Rc<Need>> {
+        let role = self.acting?;
+        Some(self.note(Need {
+            relation: view.oid,
+            name: Arc::clone(&view.name),
+            word: "view",
+            role,
+            columns,
+            whole: Cell::default(),
+            reads,
+            selected: RefCell::default(),
+            changed: RefCell::default(),
+        }))
+    }
+
+    /// The role whose rights count inside of a view (G3).
+    pub(super) fn acting_within(&self, view: &ViewDef) -> Option<Oid> {
+        let invoker = view.options.get("security_invoker").map(str::to_ascii_lowercase);
+        if matches!(invoker.as_deref(), Some("true" | "on" | "yes" | "1")) {
+            return self.acting;
+        }
+        limited(self.catalog, self.catalog.owner_of(Object::Relation(view.oid)))
+    }
+
+    /// Refuses a schema that the role may not look into.
+    pub(super) fn check_schema(&self, name: &QualifiedName) -> Result<(), SqlError> {
+        let (Some(role), Some(schema), None) = (self.acting, &name.schema, self.stored) else {
+            return Ok(());
+        };
+        let Some(known) = self.catalog.schema(&schema.text) else { return Ok(()) };
+        if self.catalog.rights(role, Object::Schema(known.oid)).has(Rights::USAGE) {
+            return Ok(());
+        }
+        Err(denied("schema", &known.name).at(name.at().start))
+    }
+
+    /// Refuses a relation of which the role may not do this with these columns; with any of them where none are given.
+    ///
+    /// # Errors
+    /// 42501.
+    pub fn require(&self, table: &TableDef, rights: Rights, columns: &[usize]) -> Result<(), SqlError> {
+        let Some(role) = self.acting else { return Ok(()) };
+        let columns: Vec<u16> = columns.iter().map(|at| table.columns[*at].id).collect();
+        if self.catalog.may_columns(role, table.oid, rights, &columns) {
+            return Ok(());
+        }
+        Err(denied("table", &table.name))
+    }
+
+    /// Refuses a system relation that is not for everybody.
+    pub(super) fn check_system(&self, name: &str, kind: char) -> Result<(), SqlError> {
+        const SECRET: [&str; 6] = [
+            "pg_authid",
+            "pg_shadow",
+            "pg_statistic",
+            "pg_user_mapping",
+            "pg_largeobject",
+            "pg_subscription",
+        ];
+        if self.acting.is_none() || !SECRET.contains(&name) {
+            return Ok(());
+        }
+        Err(denied(if kind == 'v' { "view" } else { "table" }, name))
+    }
+
+    // ── policies ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Which rows of a table the role sees for a command; none where that is all of them.
+    pub(super) fn policy_filter(
+        &self,
+        table: &Arc<TableDef>,
+        command: PolicyFor,
+    ) -> Result<Option<TypedExpr>, SqlError> {
+        let Some(role) = self.secured_for(table)? else { return Ok(None) };
+        let using = |policy: &PolicyDef| policy.using.clone();
+        self.policy_combined(table, role, command, &using).map(Some)
+    }
+
+    /// What new rows have to keep; none where anything goes. Without WITH CHECK the condition of USING counts.
+    pub(super) fn policy_checks(
+        &self,
+        table: &Arc<TableDef>,
+        command: PolicyFor,
+    ) -> Result<Option<Check>, SqlError> {
+        let Some(role) = self.secured_for(table)? else { return Ok(None) };
+        let check = |policy: &PolicyDef| policy.check.clone().or_else(|| policy.using.clone());
+        let condition = self.policy_combined(table, role, command, &check)?;
+        Ok(Some(Check { name: Arc::clone(&table.name), condition, of: CheckOf::Policy }))
+    }
+
+    /// The role for which the policies of a table hold, if it is one.
+    fn secured_for(&self, table: &TableDef) -> Result<Option<Oid>, SqlError> {
+        let Some(role) = self.acting.filter(|role| self.catalog.is_secured_for(table.oid, *role)) else {
+            return Ok(None);
+        };
+        if !self.catalog.search_path().row_security() {
+            let text =
+                format!("query would be affected by row-level security policy for table \"{}\"", table.name);
+            let error = SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text);
+            return Err(match self.catalog.owns(role, Object::Relation(table.oid)) {
+                true => error.with_hint(
+                    "To disable the policy for the table's owner, use ALTER TABLE NO FORCE ROW LEVEL SECURITY.",
+                ),
+                false => error,
+            });
+        }
+        Ok(Some(role))
+    }
+
+    /// The conditions of the policies for a role and a command, as one over all columns of the table (G4).
+    fn policy_combined(
+        &self,
+        table: &Arc<TableDef>,
+        role: Oid,
+        command: PolicyFor,
+        text: &dyn Fn(&PolicyDef) -> Option<Arc<str>>,
+    ) -> Result<TypedExpr, SqlError> {
+        recursion::check()?;
+        if self.expanding.contains(&table.oid) {
+            let text = format!("infinite recursion detected in policy for relation \"{}\"", table.name);
+            return Err(SqlError::new("42P17", text));
+        }
+        let mut expanding = self.expanding.clone();
+        expanding.push(table.oid);
+        let binder = Binder {
+            parameters: &[],
+            inference: None,
+            variables: Vec::new(),
+            records: Vec::new(),
+            outer: None,
+            ctes: Vec::new(),
+            noted: None,
+            noting: None,
+            stored: None,
+            expanding,
+            ..self.clone()
+        };
+        let counts = |policy: &&Arc<PolicyDef>| {
+            (policy.command == command || policy.command == PolicyFor::All)
+                && policy.roles.iter().any(|of| of.0 == 0 || self.catalog.inherits(role, *of))
+        };
+        let (mut any, mut all) = (Vec::new(), Vec::new());
+        for policy in self.catalog.policies(table.oid).iter().filter(counts) {
+            let Some(text) = text(policy) else { continue };
+            let condition = binder.stored_policy(&text, table)?;
+            if policy.permissive { any.push(condition) } else { all.push(condition) }
+        }
+        let some = match any.len() {
+            0 => TypedExpr::literal(Value::Bool(false), SqlType::Bool),
+            1 => any.remove(0),
+            _ => TypedExpr::new(K::Or(any), SqlType::Bool),
+        };
+        all.push(some);
+        Ok(match all.len() {
+            1 => all.remove(0),
+            _ => TypedExpr::new(K::And(all), SqlType::Bool),
+        })
+    }
+
+    /// The condition of a policy, over all columns of its table.
+    ///
+    /// # Errors
+    /// Those of binding.
+    pub fn policy_condition(
+        &self,
+        expr: &Expr,
+        table: &str,
+        columns: &[(Arc<str>, SqlType)],
+    ) -> Result<TypedExpr, SqlError> {
+        let scope = Scope::of(Some(table.into()), None, columns.to_vec());
+        let mut cx = Context::new(&scope, Clause::Where);
+        let bound = self.expr(expr, &mut cx)?;
+        self.boolean(bound, expr.at.start, "POLICY")
+    }
+
+    fn stored_policy(&self, text: &str, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        let columns: Vec<_> =
+            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+        if let Some(plain) = self.plain_names() {
+            return Binder { catalog: &plain, ..self.clone() }.stored_policy(text, table);
+        }
+        let expr = verso_parser::parse_expression(text)?;
+        let bound = self.policy_condition(&expr, &table.name, &columns);
+        bound.map_err(|error| SqlError { position: None, ..error })
+    }
+
+    /// A scan with the rows that the role sees only: of columns of the table, each by its place.
+    pub(super) fn secured(&self, plan: Plan, command: PolicyFor) -> Result<Plan, SqlError> {
+        let Plan::TableScan { table, columns, filter } = plan else { return Ok(plan) };
+        let Some(predicate) = self.policy_filter(&table, command)? else {
+            return Ok(Plan::TableScan { table, columns, filter });
+        };
+        // The condition may need columns that are not wanted.
+        let count = columns.len();
+        let mut read = columns.clone();
+        let mut predicate = predicate;
+        map_columns(&mut predicate, &mut |column| match read.iter().position(|known| *known == column) {
+            Some(at) => at,
+            None => {
+                read.push(column);
+                read.len() - 1
+            }
+        });
+        let scan = Plan::TableScan { table, columns: read, filter };
+        let output = scan.output();
+        let plan = Plan::Filter { input: Box::new(scan), predicate };
+        if output.len() == count {
+            return Ok(plan);
+        }
+        let kept = output.into_iter().take(count).enumerate();
+        let (exprs, names) =
+            kept.map(|(at, column)| (TypedExpr::column(at, column.ty.clone()), column.name)).unzip();
+        Ok(Plan::Project { input: Box::new(plan), exprs, names })
+    }
+}
+
+/// A role, if its rights are limited at all.
+pub(super) fn limited(catalog: &CatalogSnapshot, role: Oid) -> Option<Oid> {
+    (!catalog.is_superuser(role)).then_some(role)
+}

@@ -1,0 +1,456 @@
+//! Rights as the catalogs show them: lists of rights, members of roles, policies; `has_…_privilege`.
+
+use std::sync::Arc;
+
+use verso_catalog::{
+    Acl, CatalogSnapshot, Object, Oid, PolicyDef, PolicyFor, Relation, Rights, RightsOf, Role, SystemRelation,
+};
+use verso_exec::ExecError;
+use verso_exec::error::Result;
+use verso_types::names as references;
+use verso_types::system_type::SystemType;
+use verso_types::{Value, array::Array};
+
+use super::objects::DATABASE_OID;
+use super::{letter, number, oid};
+use crate::services::DATABASE;
+use crate::views::Views;
+
+/// The name of a role, quoted as lists of rights have it.
+fn quoted_role(catalog: &CatalogSnapshot, role: Oid) -> String {
+    match catalog.role_by_oid(role) {
+        Some(known) => verso_exec::functions::quote_ident(&known.name),
+        None if role.0 == 0 => String::new(),
+        None => role.to_string(),
+    }
+}
+
+/// A list of rights as an array of `aclitem`.
+pub(super) fn acl_value(catalog: &CatalogSnapshot, acl: &Acl) -> Value {
+    let item = |item: &verso_catalog::AclItem| Value::text(&item.shown(|role| quoted_role(catalog, role)));
+    Value::Array(acl.0.iter().map(item).collect())
+}
+
+/// The list of its own that an object has; NULL where it has none.
+pub(super) fn own_acl(catalog: &CatalogSnapshot, object: Object) -> Value {
+    catalog.own_acl(object).map_or(Value::Null, |acl| acl_value(catalog, &acl))
+}
+
+/// Whose an object is.
+pub(super) fn owner(catalog: &CatalogSnapshot, object: Object) -> Value {
+    oid(catalog.owner_of(object))
+}
+
+/// The rows of `pg_auth_members`.
+pub(super) fn members(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let row = |one: &verso_catalog::Membership| {
+        vec![
+            oid(one.oid),
+            oid(one.role),
+            oid(one.member),
+            oid(one.grantor),
+            Value::Bool(one.admin),
+            Value::Bool(one.inherit),
+            Value::Bool(one.set),
+        ]
+    };
+    // Those of the roles that every database has have no rows but for `pg_monitor`.
+    let shown = |one: &&verso_catalog::Membership| one.role != verso_catalog::authority::DATABASE_OWNER;
+    catalog.memberships().iter().filter(shown).map(row).collect()
+}
+
+/// The rows of `pg_default_acl`.
+pub(super) fn defaults(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let row = |one: &verso_catalog::DefaultAcl| {
+        vec![
+            oid(one.oid),
+            oid(one.role),
+            oid(one.schema),
+            letter(one.kind.letter()),
+            acl_value(catalog, &one.acl),
+        ]
+    };
+    catalog.default_acls().iter().map(row).collect()
+}
+
+/// The rows of `pg_policy`.
+pub(super) fn policies(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let text =
+        |text: &Option<Arc<str>>| text.as_ref().map_or(Value::Null, |text| Value::Text(Arc::clone(text)));
+    let row = |policy: &Arc<PolicyDef>| {
+        vec![
+            oid(policy.oid),
+            Value::Text(Arc::clone(&policy.name)),
+            oid(policy.table),
+            letter(policy.command.letter()),
+            Value::Bool(policy.permissive),
+            Value::Array(policy.roles.iter().map(|role| oid(*role)).collect()),
+            text(&policy.using),
+            text(&policy.check),
+        ]
+    };
+    catalog.all_policies().map(row).collect()
+}
+
+/// The rows of `pg_policies`.
+pub(super) fn policy_view(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let shown =
+        |text: &Option<Arc<str>>| text.as_ref().map_or(Value::Null, |text| Value::text(&format!("({text})")));
+    let row = |policy: &Arc<PolicyDef>| {
+        let table = catalog.table_by_oid(policy.table)?;
+        let role = |role: &Oid| match catalog.role_by_oid(*role) {
+            Some(role) => Value::Text(Arc::clone(&role.name)),
+            None => Value::text("public"),
+        };
+        let command = match policy.command {
+            PolicyFor::All => "ALL",
+            PolicyFor::Select => "SELECT",
+            PolicyFor::Insert => "INSERT",
+            PolicyFor::Update => "UPDATE",
+            PolicyFor::Delete => "DELETE",
+        };
+        Some(vec![
+            Value::Text(Arc::clone(&table.schema)),
+            Value::Text(Arc::clone(&table.name)),
+            Value::Text(Arc::clone(&policy.name)),
+            Value::text(if policy.permissive { "PERMISSIVE" } else { "RESTRICTIVE" }),
+            Value::Array(policy.roles.iter().map(role).collect()),
+            Value::text(command),
+            shown(&policy.using),
+            shown(&policy.check),
+        ])
+    };
+    let mut rows: Vec<_> = catalog.all_policies().filter_map(row).collect();
+    rows.sort_by_key(|row| (format!("{:?}", row[0]), format!("{:?}", row[1]), format!("{:?}", row[2])));
+    rows
+}
+
+/// The rows of `pg_db_role_setting`.
+pub(super) fn settings(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {
+    let row = |(database, role, config): &(Oid, Oid, Vec<Arc<str>>)| {
+        let database = if database.0 == 0 { number(0) } else { number(DATABASE_OID) };
+        vec![database, oid(*role), config_value(config)]
+    };
+    catalog.kept_settings().iter().map(row).collect()
+}
+
+fn config_value(config: &[Arc<str>]) -> Value {
+    Value::Array(config.iter().map(|one| Value::Text(Arc::clone(one))).collect())
+}
+
+/// `rolconfig`: the settings of a role in all databases.
+pub(super) fn role_settings(catalog: &CatalogSnapshot, role: &Role) -> Value {
+    let own = catalog.kept_settings().iter().find(|(database, of, _)| database.0 == 0 && *of == role.oid);
+    own.map_or(Value::Null, |(.., config)| config_value(config))
+}
+
+// ── the views of the standard ────────────────────────────────────────────────────────────────────────────────────
+
+/// The rights on objects that the role has granted, or was granted, one by one: grantor, grantee, right, grantable.
+fn granted(catalog: &CatalogSnapshot, object: Object) -> Vec<(Value, Value, &'static str, Value)> {
+    let counts = |role: Oid| match catalog.acting_role() {
+        Some(own) => role.0 == 0 || catalog.inherits(own, role),
+        None => true,
+    };
+    let name = |role: Oid| match catalog.role_by_oid(role) {
+        Some(known) => Value::Text(Arc::clone(&known.name)),
+        None => Value::text("PUBLIC"),
+    };
+    let yes = |yes: bool| Value::text(if yes { "YES" } else { "NO" });
+    let mut rows = Vec::new();
+    for item in catalog.acl(object).0.iter().filter(|item| counts(item.grantee) || counts(item.grantor)) {
+        let is_owner = item.grantee.0 != 0 && catalog.inherits(item.grantee, catalog.owner_of(object));
+        for (right, _, word) in item.rights.each() {
+            let grantable = item.grantable.has(right) || is_owner;
+            rows.push((name(item.grantor), name(item.grantee), word, yes(grantable)));
+        }
+    }
+    rows
+}
+
+/// The rows of a view of `information_schema` that shows rights; none of others.
+pub(super) fn standard(catalog: &Arc<CatalogSnapshot>, view: &str) -> Option<Vec<Vec<Value>>> {
+    let database = || Value::text(DATABASE);
+    let mut rows = Vec::new();
+    let users = || {
+        catalog.relations().filter(|relation| {
+            !relation.oid().is_system() && matches!(relation, Relation::Table(_) | Relation::View(_))
+        })
+    };
+    match view {
+        "table_privileges" | "role_table_grants" => {
+            for relation in users() {
+                let (schema, name) = relation.path();
+                for (grantor, grantee, word, grantable) in granted(catalog, Object::Relation(relation.oid()))
+                {
+                    if word == "MAINTAIN" || view == "role_table_grants" && grantee == Value::text("PUBLIC") {
+                        continue;
+                    }
+                    let hierarchy = Value::text(if word == "SELECT" { "YES" } else { "NO" });
+                    let (schema, name) = (Value::text(schema), Value::text(name));
+                    rows.push(vec![
+                        grantor,
+                        grantee,
+                        database(),
+                        schema,
+                        name,
+                        Value::text(word),
+                        grantable,
+                        hierarchy,
+                    ]);
+                }
+            }
+        }
+        "column_privileges" | "role_column_grants" => {
+            for relation in users() {
+                let (schema, name) = relation.path();
+                let columns = match relation {
+                    Relation::Table(table) => &table.columns,
+                    Relation::View(view) => &view.columns,
+                    Relation::Sequence(_) | Relation::Index(_) => continue,
+                };
+                for column in columns {
+                    let whole = granted(catalog, Object::Relation(relation.oid()));
+                    let own = granted(catalog, Object::Column(relation.oid(), column.id));
+                    let is_of_columns = |word: &str| {
+                        Rights::named(word).is_some_and(|right| RightsOf::Column.all().has(right))
+                    };
+                    for (grantor, grantee, word, grantable) in whole.into_iter().chain(own) {
+                        if is_of_columns(word) {
+                            rows.push(vec![
+                                grantor,
+                                grantee,
+                                database(),
+                                Value::text(schema),
+                                Value::text(name),
+                                Value::Text(Arc::clone(&column.name)),
+                                Value::text(word),
+                                grantable,
+                            ]);
+                        }
+                    }
+                }
+            }
+        }
+        "routine_privileges" | "role_routine_grants" => {
+            for function in catalog.all_functions() {
+                for (grantor, grantee, word, grantable) in granted(catalog, Object::Function(function.oid)) {
+                    let (schema, name) = (Value::text(&function.schema), Value::text(&function.name));
+                    let specific = Value::text(&format!("{}_{}", function.name, function.oid));
+                    rows.push(vec![
+                        grantor,
+                        grantee,
+                        database(),
+                        schema.clone(),
+                        specific,
+                        database(),
+                        schema,
+                        name,
+                        Value::text(word),
+                        grantable,
+                    ]);
+                }
+            }
+        }
+        "usage_privileges" | "role_usage_grants" => {
+            for sequence in catalog.sequences().filter(|sequence| !sequence.oid.is_system()) {
+                for (grantor, grantee, word, grantable) in granted(catalog, Object::Relation(sequence.oid)) {
+                    if word == "USAGE" {
+                        rows.push(vec![
+                            grantor,
+                            grantee,
+                            database(),
+                            Value::text(&sequence.schema),
+                            Value::text(&sequence.name),
+                            Value::text("SEQUENCE"),
+                            Value::text("USAGE"),
+                            grantable,
+                        ]);
+                    }
+                }
+            }
+        }
+        "enabled_roles" => {
+            for role in catalog.all_roles() {
+                if catalog.acting_role().is_none_or(|own| catalog.is_member(own, role.oid)) {
+                    rows.push(vec![Value::Text(Arc::clone(&role.name))]);
+                }
+            }
+        }
+        _ => return None,
+    }
+    Some(rows)
+}
+
+// ── has_…_privilege ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/// The role that an argument means.
+fn role_of(catalog: &CatalogSnapshot, value: &Value) -> Result<Oid> {
+    match value {
+        Value::Text(name) if &**name == "public" => Ok(Oid(0)),
+        Value::Text(name) => match catalog.role_named(name) {
+            Some(role) => Ok(role.oid),
+            None => Err(ExecError::raised("42704", format!("role \"{name}\" does not exist"))),
+        },
+        other => Ok(Oid(u32::try_from(other.as_i64().unwrap_or_default()).unwrap_or_default())),
+    }
+}
+
+/// The rights that a text asks for, each with whether it is to be grantable: one of them is enough.
+fn asked(text: &str) -> Result<Vec<(Rights, bool)>> {
+    let one = |part: &str| {
+        let part = part.trim().to_ascii_uppercase();
+        let (name, option) = match part.strip_suffix("WITH GRANT OPTION") {
+            Some(name) => (name.trim_end().to_string(), true),
+            None => (part, false),
+        };
+        let right = Rights::named(&name);
+        let unknown =
+            || ExecError::raised("22023", format!("unrecognized privilege type: \"{}\"", text.trim()));
+        Ok((right.ok_or_else(unknown)?, option))
+    };
+    text.split(',').map(one).collect()
+}
+
+/// `has_KIND_privilege([role,] object, [column,] rights)`.
+pub(super) fn has_right(
+    views: &Views<'_>,
+    catalog: &CatalogSnapshot,
+    kind: &str,
+    values: &[Value],
+) -> Result<Value> {
+    let own = if kind == "column" { 3 } else { 2 };
+    let (role, rest) = match values.len() > own {
+        true => (role_of(catalog, &values[0])?, &values[1..]),
+        false => (views.services.current_role(), values),
+    };
+    let (Some(object), Some(Value::Text(wanted))) = (rest.first(), rest.last()) else {
+        return Ok(Value::Null);
+    };
+    let wanted = asked(wanted)?;
+    let number = match object {
+        Value::Text(name) => match kind {
+            "table" | "any_column" | "column" | "sequence" => {
+                references::parse_reference(SystemType::Regclass, name)?
+            }
+            "schema" => references::parse_reference(SystemType::Regnamespace, name)?,
+            "function" => references::parse_reference(SystemType::Regprocedure, name)?,
+            "type" => references::parse_reference(SystemType::Regtype, name)?,
+            "language" => match &**name {
+                "sql" => 14,
+                "plpgsql" => 13_500,
+                "c" => 13,
+                "internal" => 12,
+                name => {
+                    return Err(ExecError::raised("42704", format!("language \"{name}\" does not exist")));
+                }
+            },
+            _ if &**name != DATABASE => {
+                return Err(ExecError::raised("3D000", format!("database \"{name}\" does not exist")));
+            }
+            _ => DATABASE_OID.into(),
+        },
+        other => other.as_i64().unwrap_or_default(),
+    };
+    let oid = Oid(u32::try_from(number).unwrap_or_default());
+    let is_relation = || catalog.relation_by_oid(oid).is_some() || SystemRelation::by_oid(oid).is_some();
+    let (object, exists) = match kind {
+        "table" | "any_column" | "column" | "sequence" => (Object::Relation(oid), is_relation()),
+        "schema" => {
+            let known = oid.0 == super::relations::INFORMATION_SCHEMA_OID
+                || catalog.schemas().any(|schema| schema.oid == oid);
+            (Object::Schema(oid), known)
+        }
+        "function" => (Object::Function(oid), oid.is_system() || catalog.function_by_oid(oid).is_some()),
+        "type" => (Object::Type(oid), oid.is_system() || catalog.user_type(oid).is_some()),
+        "language" => (Object::Language(oid), true),
+        _ => (Object::Database, oid.0 == DATABASE_OID),
+    };
+    if !exists {
+        return Ok(Value::Null);
+    }
+    if kind == "sequence" && !matches!(catalog.relation_by_oid(oid), Some(Relation::Sequence(_))) {
+        let name = catalog.relation_by_oid(oid).map_or_else(String::new, |one| one.name().to_string());
+        return Err(ExecError::raised("42809", format!("\"{name}\" is not a sequence")));
+    }
+    let column = match (kind, rest.get(1)) {
+        ("column", Some(column)) => match column_of(catalog, oid, column)? {
+            Some(column) => Some(column),
+            None => return Ok(Value::Null),
+        },
+        _ => None,
+    };
+    let may = |(right, option): &(Rights, bool)| {
+        if *option {
+            let grantable = |object| role.0 != 0 && catalog.grantable(role, object).has(*right);
+            return grantable(object) || column.is_some_and(|column| grantable(Object::Column(oid, column)));
+        }
+        match kind {
+            "column" => catalog.may_columns(role, oid, *right, &[column.unwrap_or_default()]),
+            "any_column" => catalog.may_columns(role, oid, *right, &[]),
+            _ => catalog.rights(role, object).has(*right),
+        }
+    };
+    Ok(Value::Bool(wanted.iter().any(may)))
+}
+
+/// The number of a column by its name, or as it is given.
+fn column_of(catalog: &CatalogSnapshot, relation: Oid, column: &Value) -> Result<Option<u16>> {
+    let columns = match catalog.relation_by_oid(relation) {
+        Some(Relation::Table(table)) => table.columns.as_slice(),
+        Some(Relation::View(view)) => view.columns.as_slice(),
+        _ => return Ok(Some(0)),
+    };
+    match column {
+        Value::Text(name) => {
+            let found = columns.iter().find(|known| *known.name == **name);
+            let missing = || {
+                let of =
+                    catalog.relation_by_oid(relation).map_or_else(String::new, |one| one.name().to_string());
+                ExecError::raised("42703", format!("column \"{name}\" of relation \"{of}\" does not exist"))
+            };
+            Ok(Some(found.ok_or_else(missing)?.id))
+        }
+        other => {
+            let id = other.as_i64().and_then(|id| u16::try_from(id).ok());
+            Ok(id.filter(|id| columns.iter().any(|known| known.id == *id)))
+        }
+    }
+}
+
+/// `pg_has_role([role,] role, kind)`.
+pub(super) fn has_role(views: &Views<'_>, catalog: &CatalogSnapshot, values: &[Value]) -> Result<Value> {
+    let (role, rest) = match values.len() > 2 {
+        true => (role_of(catalog, &values[0])?, &values[1..]),
+        false => (views.services.current_role(), values),
+    };
+    let (Some(of), Some(Value::Text(kinds))) = (rest.first(), rest.last()) else { return Ok(Value::Null) };
+    let of = role_of(catalog, of)?;
+    for kind in kinds.split(',') {
+        let kind = kind.trim().to_ascii_uppercase();
+        let holds = match kind.as_str() {
+            "USAGE" => catalog.inherits(role, of),
+            "MEMBER" => catalog.is_member(role, of),
+            "SET" => catalog.may_become(role, of),
+            _ if kind.ends_with("WITH GRANT OPTION") || kind.ends_with("WITH ADMIN OPTION") => {
+                catalog.administers(role, of)
+            }
+            _ => {
+                return Err(ExecError::raised("22023", format!("unrecognized privilege type: \"{kinds}\"")));
+            }
+        };
+        if holds {
+            return Ok(Value::Bool(true));
+        }
+    }
+    Ok(Value::Bool(false))
+}
+
+/// `acldefault(kind, owner)`: the rights on something for which nothing was granted.
+pub(super) fn default_rights(catalog: &CatalogSnapshot, kind: &str, owner: Oid) -> Value {
+    let kind = kind.chars().next().and_then(RightsOf::of_letter);
+    match kind {
+        Some(kind) => acl_value(catalog, &Acl::default_of(kind, owner)),
+        None => Value::Array(Array::default()),
+    }
+}

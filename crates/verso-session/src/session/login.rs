@@ -1,0 +1,58 @@
+//! What a session begins with: whether its role may connect, and the settings that are kept for it.
+
+use verso_catalog::{Object, Oid, Rights};
+
+use super::Session;
+use crate::services::DATABASE;
+use verso_planner::errors::{SqlError, sqlstate};
+
+impl Session {
+    /// Refuses a role that may not connect, or has as many sessions as it may have.
+    ///
+    /// # Errors
+    /// 42501, 53300.
+    pub fn check_connect(&self) -> Result<(), SqlError> {
+        let services = &self.services;
+        let role = services.identity.role;
+        self.with_catalog(|_, catalog, _| {
+            if !catalog.rights(role, Object::Database).has(Rights::CONNECT) {
+                let text = format!("permission denied for database \"{DATABASE}\"");
+                return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)
+                    .with_detail("User does not have CONNECT privilege."));
+            }
+            let limit = catalog.role_by_oid(role).map_or(-1, |role| role.connection_limit);
+            if limit >= 0 && !catalog.is_superuser(role) {
+                let own = services.instance.sessions.all().into_iter();
+                let count = own.filter(|info| info.identity.lock().role == role).count();
+                if count > usize::try_from(limit).unwrap_or(0) {
+                    let text = format!("too many connections for role \"{}\"", services.identity.user);
+                    return Err(SqlError::new("53300", text));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Begins with the settings that ALTER ROLE has left for a role: those for this database count more than those for all.
+    /// One that is refused is told, and left out.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub fn apply_kept_settings(&mut self, role: Oid) -> Result<(), SqlError> {
+        let mut kept: Vec<(Oid, String, String)> = Vec::new();
+        self.with_catalog(|_, catalog, _| {
+            for (database, of, config) in catalog.kept_settings() {
+                let settings = config.iter().filter(|_| *of == role).filter_map(|one| one.split_once('='));
+                kept.extend(settings.map(|(name, value)| (*database, name.to_owned(), value.to_owned())));
+            }
+            Ok(())
+        })?;
+        kept.sort_by_key(|(database, ..)| database.0);
+        for (_, name, value) in kept {
+            if let Err(error) = self.set_default(&name, &value) {
+                self.services.notices.warn(&error.sqlstate, &error.message);
+            }
+        }
+        Ok(())
+    }
+}
