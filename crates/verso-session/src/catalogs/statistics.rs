@@ -39,7 +39,7 @@ fn columns(catalog: &CatalogSnapshot, table: &TableDef) -> Vec<Vec<Value>> {
         row.resize(17, Value::Null);
         Some(row)
     };
-    table.columns.iter().filter_map(row).collect()
+    table.shown().iter().filter_map(row).collect()
 }
 
 /// Values as the text of an array: what its type is differs from row to row.
