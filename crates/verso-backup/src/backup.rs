@@ -149,7 +149,7 @@ impl Snapshot {
         };
         let (definitions, tables) = definitions(&mut source, options.schema, options.data)?;
         for table in tables.iter().filter(|_| options.data) {
-            for column in &table.columns {
+            for column in table.shown() {
                 if let SqlType::System(ty) = &column.ty {
                     let (table, column, ty) = (&table.name, &column.name, ty.name());
                     let text =
@@ -191,7 +191,7 @@ fn import(engine: &Engine, name: &str) -> Result<Txn, BackupError> {
 
 /// Ids of the columns of a table, in their order.
 fn column_ids(table: &TableDef) -> Vec<u16> {
-    table.columns.iter().map(|column| column.id).collect()
+    table.shown().iter().map(|column| column.id).collect()
 }
 
 /// A table whose pages are handed out.

@@ -114,7 +114,7 @@ impl<W: Write> Script<W> {
     fn rows(&mut self, snapshot: &Snapshot, table: &TableDef, job: &Job) -> Result<(), BackupError> {
         let writing = || BackupError::io("writing the script");
         // Generated columns follow from the others.
-        let own = || table.columns.iter().filter(|column| !column.generated);
+        let own = || table.shown().iter().filter(|column| !column.generated);
         let names: Vec<&str> = own().map(|column| &*column.name).collect();
         let types: Vec<SqlType> = own().map(|column| column.ty.clone()).collect();
         let layout = Layout::of(&CopyOptions::default(), &names, false)?;

@@ -220,6 +220,11 @@ impl Catalog {
         Ok(newest.version == version || newest.table_by_oid(table.oid).is_some_and(same))
     }
 
+    /// Whether this version is what everybody sees: nobody has just changed the schema or is about to.
+    pub(crate) fn is_settled(&self, version: u64) -> bool {
+        self.settled.version(self.announced.load(Ordering::Acquire), u64::MAX) == Some(version)
+    }
+
     /// As [`Catalog::snapshot`], for who keeps the last one: most of the time the same is right again, and costs no more
     /// than a few loads.
     ///
@@ -318,7 +323,7 @@ impl Catalog {
         u32::try_from(number).map(Oid).map_err(|_| CatalogError::Corrupt { what: format!("oid {number}") })
     }
 
-    fn changed_by(&self, txn: &Txn) -> bool {
+    pub(crate) fn changed_by(&self, txn: &Txn) -> bool {
         self.with_versions(|versions| versions.is_changed_by(txn))
     }
 

@@ -106,6 +106,11 @@ impl TableDef {
         self.columns.iter().position(|column| column.id == id)
     }
 
+    /// The columns that users see: all but the hidden ones, which stand behind them.
+    pub fn shown(&self) -> &[ColumnDef] {
+        &self.columns[..self.columns.partition_point(|column| !column.is_hidden())]
+    }
+
     /// Its index with that row in `pg_class`.
     pub fn index(&self, oid: Oid) -> Option<&Arc<IndexDef>> {
         self.indexes.iter().find(|index| index.oid == oid)
@@ -135,6 +140,12 @@ impl TableDef {
     pub fn generated_from(&self, column: &str) -> impl Iterator<Item = &ColumnDef> {
         let uses = |text: &Arc<str>| crate::ddl::mentions(text, column);
         self.columns.iter().filter(move |other| other.generated && other.default.as_ref().is_some_and(uses))
+    }
+
+    /// The numbers of the columns that an expression names.
+    pub fn named_in<'t>(&'t self, text: &'t str) -> impl Iterator<Item = u16> + 't {
+        let named = |column: &&ColumnDef| crate::ddl::mentions(text, &column.name);
+        self.shown().iter().filter(move |column| named(column)).map(|column| column.id)
     }
 
     /// Does it go with the session that made it?
@@ -169,6 +180,15 @@ pub struct ColumnDef {
 }
 
 impl ColumnDef {
+    /// Numbers of hidden columns begin here, behind those of all others, so that they stand last.
+    pub const FIRST_HIDDEN: u16 = 2_000;
+
+    /// Is it a column that indexes need and nobody sees: the values of an expression, or which rows an index has? It is
+    /// computed like a generated column; one that no index needs any more is NULL until the rows are copied.
+    pub fn is_hidden(&self) -> bool {
+        self.id >= ColumnDef::FIRST_HIDDEN
+    }
+
     /// A column that takes NULL and has no default.
     pub fn new(name: impl Into<Arc<str>>, id: u16, ty: SqlType) -> ColumnDef {
         ColumnDef {
@@ -210,8 +230,12 @@ pub struct IndexDef {
     pub table: Oid,
     /// Where its entries are.
     pub object: ObjectId,
-    /// The columns of its key, most significant first.
+    /// The columns of its key, most significant first. An expression is a hidden column ([`ColumnDef::is_hidden`]).
     pub parts: Vec<IndexPart>,
+    /// INCLUDE: columns that its rows have beside the key.
+    pub include: Vec<u16>,
+    /// WHERE: the hidden column that is true for the rows that the index has, and NULL for others.
+    pub guard: Option<u16>,
     /// At most one row of each key?
     pub unique: bool,
     /// The primary key's?
@@ -226,6 +250,75 @@ pub struct IndexDef {
     pub initially_deferred: bool,
 }
 
+impl IndexDef {
+    /// The columns that its entries depend on.
+    pub fn columns(&self) -> impl Iterator<Item = u16> {
+        self.parts.iter().map(|part| part.column).chain(self.include.iter().copied()).chain(self.guard)
+    }
+
+    /// The columns that its entries hold: a key may not differ in what does not count for uniqueness.
+    pub fn held(&self) -> impl Iterator<Item = u16> {
+        let include: &[u16] = if self.unique { &[] } else { &self.include };
+        self.parts.iter().map(|part| part.column).chain(include.iter().copied())
+    }
+
+    /// The expression of a hidden column, as SQL text: of a guard its condition.
+    pub fn expression<'t>(&self, table: &'t TableDef, column: u16) -> Option<&'t str> {
+        let column = &table.columns[table.column_with_id(column)?];
+        let text = column.default.as_deref().filter(|_| column.is_hidden())?;
+        Some(match text.strip_prefix(GUARD_BEGINS).and_then(|text| text.strip_suffix(GUARD_ENDS)) {
+            Some(condition) if self.guard == Some(column.id) => condition,
+            _ => text,
+        })
+    }
+
+    /// What stands behind the table's name in CREATE INDEX, as the catalog keeps it.
+    pub fn body(&self, table: &TableDef, quote: impl Fn(&str) -> String) -> String {
+        let name = |id: u16| match self.expression(table, id) {
+            Some(text) => format!("({text})"),
+            None => table.column_with_id(id).map_or_else(String::new, |at| quote(&table.columns[at].name)),
+        };
+        let part = |part: &IndexPart| {
+            let class = if part.pattern { " text_pattern_ops" } else { "" };
+            format!("{}{class}{}", name(part.column), part.order())
+        };
+        let parts: Vec<String> = self.parts.iter().map(part).collect();
+        let mut text = format!("({})", parts.join(", "));
+        if !self.include.is_empty() {
+            let names: Vec<String> = self.include.iter().map(|id| name(*id)).collect();
+            text.push_str(&format!(" INCLUDE ({})", names.join(", ")));
+        }
+        if !self.nulls_distinct {
+            text.push_str(" NULLS NOT DISTINCT");
+        }
+        if let Some(condition) = self.guard.and_then(|guard| self.expression(table, guard)) {
+            text.push_str(&format!(" WHERE ({condition})"));
+        }
+        text
+    }
+}
+
+/// The expression of a guard, around its condition: true or NULL.
+const GUARD_BEGINS: &str = "CASE WHEN (";
+const GUARD_ENDS: &str = ") THEN true END";
+
+/// The expression of the guard of an index with a condition.
+pub fn guard_text(condition: &str) -> String {
+    format!("{GUARD_BEGINS}{condition}{GUARD_ENDS}")
+}
+
+impl IndexPart {
+    /// DESC, NULLS FIRST as SQL, where they are not what goes without saying.
+    pub fn order(&self) -> &'static str {
+        match (self.descending, self.nulls_first) {
+            (false, false) => "",
+            (false, true) => " NULLS FIRST",
+            (true, true) => " DESC",
+            (true, false) => " DESC NULLS LAST",
+        }
+    }
+}
+
 /// A column of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexPart {
@@ -235,6 +328,8 @@ pub struct IndexPart {
     pub descending: bool,
     /// NULLS FIRST?
     pub nulls_first: bool,
+    /// Of a class `…_pattern_ops`? The order is the same: that of the bytes.
+    pub pattern: bool,
 }
 
 /// A constraint of a table.

@@ -52,18 +52,18 @@ pub use ddl::{CommentOn, MembershipChange, Rewrite, TypeUses};
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
     FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction,
-    SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef, Volatility,
+    SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef, Volatility, guard_text,
 };
 pub use error::{CatalogError, ObjectKind};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
 pub use relations::{INFORMATION_SCHEMA, RelationId, SystemColumn, SystemRelation};
 pub use request::{
-    NewColumn, NewConstraint, NewConstraintKind, NewEnum, NewFunction, NewIndex, NewSequence, NewTable,
-    NewView, TableChange, TriggersOf,
+    NewColumn, NewConstraint, NewConstraintKind, NewEnum, NewFunction, NewIndex, NewIndexPart, NewSequence,
+    NewTable, NewView, TableChange, TriggersOf,
 };
 pub use rights::{Acl, AclItem, Object, Rights, RightsOf};
 pub use role::{OWNER, OWNER_ROLE, Role, RoleChange};
-pub use sequence::{SequenceBounds, SequenceRequest};
+pub use sequence::{SequenceBounds, SequenceChange, SequenceRequest};
 pub use size::value_bytes;
 pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder};
 pub use statistics::{ColumnStatistics, TableStatistics};

@@ -102,12 +102,31 @@ pub struct NewIndex {
     pub schema: Option<Arc<str>>,
     /// The table.
     pub table: Arc<str>,
-    /// Column, DESC, NULLS FIRST.
-    pub parts: Vec<(Arc<str>, bool, bool)>,
+    /// The parts of its key.
+    pub parts: Vec<NewIndexPart>,
+    /// INCLUDE.
+    pub include: Vec<Arc<str>>,
+    /// WHERE: the hidden column of its condition.
+    pub guard: Option<u16>,
     /// UNIQUE?
     pub unique: bool,
     /// Not NULLS NOT DISTINCT?
     pub nulls_distinct: bool,
+}
+
+/// A part of a new index's key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewIndexPart {
+    /// The column's name; of an expression what PostgreSQL calls it, for the name of the index.
+    pub name: Arc<str>,
+    /// The hidden column of an expression.
+    pub hidden: Option<u16>,
+    /// DESC?
+    pub descending: bool,
+    /// NULLS FIRST?
+    pub nulls_first: bool,
+    /// A class `…_pattern_ops`?
+    pub pattern: bool,
 }
 
 /// One change of ALTER TABLE.
@@ -115,6 +134,8 @@ pub struct NewIndex {
 pub enum TableChange {
     /// ADD COLUMN; `values` of existing rows are the rewriter's business.
     AddColumn(NewColumn),
+    /// Hidden columns of these types and expressions, for an index.
+    AddHidden(Vec<(SqlType, Arc<str>)>),
     /// DROP COLUMN.
     DropColumn {
         /// Which.

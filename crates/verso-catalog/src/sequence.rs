@@ -1,5 +1,7 @@
 //! The bounds of a sequence, with PostgreSQL's defaults and checks.
 
+use std::sync::Arc;
+
 use verso_types::SqlType;
 
 use crate::error::CatalogError;
@@ -19,6 +21,8 @@ pub struct SequenceBounds {
     pub max: i64,
     /// Start again at the other end?
     pub cycle: bool,
+    /// CACHE, as given: numbers are handed out one by one whatever it says.
+    pub cache: i64,
 }
 
 /// The clauses of CREATE SEQUENCE that were given.
@@ -36,12 +40,22 @@ pub struct SequenceRequest {
     pub max: Option<i64>,
     /// CYCLE
     pub cycle: bool,
+    /// CACHE
+    pub cache: Option<i64>,
 }
 
 impl Default for SequenceBounds {
     /// 1, 2, 3 … in a `bigint`.
     fn default() -> SequenceBounds {
-        SequenceBounds { ty: SqlType::Int8, start: 1, increment: 1, min: 1, max: i64::MAX, cycle: false }
+        SequenceBounds {
+            ty: SqlType::Int8,
+            start: 1,
+            increment: 1,
+            min: 1,
+            max: i64::MAX,
+            cycle: false,
+            cache: 1,
+        }
     }
 }
 
@@ -80,11 +94,91 @@ impl SequenceRequest {
         if start > max {
             return invalid(format!("START value ({start}) cannot be greater than MAXVALUE ({max})"));
         }
-        Ok(SequenceBounds { ty, start, increment, min, max, cycle: self.cycle })
+        Ok(SequenceBounds {
+            ty,
+            start,
+            increment,
+            min,
+            max,
+            cycle: self.cycle,
+            cache: self.cache.unwrap_or(1),
+        })
     }
 }
 
-fn invalid(message: String) -> Result<SequenceBounds, CatalogError> {
+/// What ALTER SEQUENCE changes; of what has an inner `Option`, `None` there is the type's own bound, or the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SequenceChange {
+    /// AS type
+    pub ty: Option<SqlType>,
+    /// START
+    pub start: Option<i64>,
+    /// INCREMENT
+    pub increment: Option<i64>,
+    /// MINVALUE
+    pub min: Option<Option<i64>>,
+    /// MAXVALUE
+    pub max: Option<Option<i64>>,
+    /// CYCLE
+    pub cycle: Option<bool>,
+    /// CACHE
+    pub cache: Option<i64>,
+    /// RESTART
+    pub restart: Option<Option<i64>>,
+    /// OWNED BY: schema, table and column.
+    pub owned_by: Option<Option<(Arc<str>, Arc<str>, Arc<str>)>>,
+}
+
+impl SequenceChange {
+    /// The bounds that a sequence has then, and where it stands: the number, and whether it was handed out.
+    ///
+    /// # Errors
+    /// `InvalidParameter` (22023) with PostgreSQL's words.
+    pub fn apply(
+        &self,
+        old: &SequenceBounds,
+        state: (i64, bool),
+    ) -> Result<(SequenceBounds, (i64, bool)), CatalogError> {
+        let limits = |ty: &SqlType| match ty {
+            SqlType::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+            SqlType::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            _ => (i64::MIN, i64::MAX),
+        };
+        let ty = self.ty.clone().unwrap_or_else(|| old.ty.clone());
+        let increment = self.increment.unwrap_or(old.increment);
+        let (before, now) = (limits(&old.ty), limits(&ty));
+        // A bound that was the old type's own becomes the new one's.
+        let is_other = ty != old.ty;
+        let max = self.max.unwrap_or((!is_other || old.max != before.1).then_some(old.max));
+        let min = self.min.unwrap_or((!is_other || old.min != before.0).then_some(old.min));
+        let request = SequenceRequest {
+            ty: Some(ty),
+            start: Some(self.start.unwrap_or(old.start)),
+            increment: Some(increment),
+            min: min.or((increment < 0).then_some(now.0)),
+            max: max.or((increment > 0).then_some(now.1)),
+            cycle: self.cycle.unwrap_or(old.cycle),
+            cache: Some(self.cache.unwrap_or(old.cache)),
+        };
+        let bounds = request.resolve()?;
+        let state = match self.restart {
+            Some(number) => (number.unwrap_or(bounds.start), false),
+            None => state,
+        };
+        if state.0 < bounds.min {
+            let text = format!("RESTART value ({}) cannot be less than MINVALUE ({})", state.0, bounds.min);
+            return invalid(text);
+        }
+        if state.0 > bounds.max {
+            let text =
+                format!("RESTART value ({}) cannot be greater than MAXVALUE ({})", state.0, bounds.max);
+            return invalid(text);
+        }
+        Ok((bounds, state))
+    }
+}
+
+fn invalid<T>(message: String) -> Result<T, CatalogError> {
     Err(CatalogError::InvalidParameter { message })
 }
 

@@ -48,7 +48,7 @@ pub const PAIR: f64 = 4.0;
 #[derive(Clone, Copy, Default)]
 pub struct Estimate<'s> {
     /// Knows how large tables are; `None`: all count as equally large.
-    pub catalog: Option<&'s CatalogSnapshot>,
+    pub catalog: Option<&'s Arc<CatalogSnapshot>>,
 }
 
 impl Estimate<'_> {
@@ -136,9 +136,11 @@ impl Estimate<'_> {
         if access.is_point() {
             return 1.0;
         }
-        let rows = self.table(table);
-        let mut part = 1.0;
         let known = |column: u16| self.known_column_of(table, table.column_with_id(column)?);
+        let guarded =
+            access.index.guard.map_or(1.0, |guard| known(guard).map_or(SOME, |its| its.range(None, None)));
+        let rows = self.table(table) * guarded;
+        let mut part = 1.0;
         for (found, key) in access.equals.iter().zip(&access.index.parts) {
             let values = match table.column_with_id(key.column) {
                 Some(column) => self.column(table, column),
@@ -239,10 +241,9 @@ impl Estimate<'_> {
         if let Some(values) = known {
             return values.max(1.0);
         }
-        let keys = table
-            .indexes
-            .iter()
-            .filter(|index| index.unique && index.parts.iter().any(|part| part.column == column.id));
+        let keys = table.indexes.iter().filter(|index| {
+            index.unique && index.guard.is_none() && index.parts.iter().any(|part| part.column == column.id)
+        });
         let root = keys.map(|index| index.parts.len()).min();
         root.map_or(DISTINCT.min(rows), |parts| rows.powf(1.0 / parts as f64)).max(1.0)
     }
@@ -262,7 +263,7 @@ impl Estimate<'_> {
     /// Rows that a lookup by these columns of a table finds, if an index begins with some of them.
     pub fn lookup(&self, table: &Arc<TableDef>, known: &[u16]) -> Option<f64> {
         let rows = self.table(table);
-        let found = table.indexes.iter().filter_map(|index| {
+        let found = table.indexes.iter().filter(|index| index.guard.is_none()).filter_map(|index| {
             let parts: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
             let bound = parts.iter().take_while(|part| known.contains(part)).count();
             if bound == 0 {

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`bind`] | names, functions, operators, types |
 //! | `hints` | what comments ask of plans |
+//! | `implied` | whether a condition says that another one is true |
 //! | `rewrite` | plans made better without a change of their answers |
 //! | [`plan`] | through which index a table's rows are found |
 //! | [`explain`] | plans as text |
@@ -23,6 +24,7 @@ pub mod errors;
 pub mod estimate;
 pub mod explain;
 mod hints;
+mod implied;
 pub mod plan;
 mod rewrite;
 mod selectivity;

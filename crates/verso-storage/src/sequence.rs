@@ -137,6 +137,11 @@ impl Sequence {
         (state.last, state.called)
     }
 
+    /// How many numbers may be handed out before the next log record.
+    pub fn ahead(&self) -> i64 {
+        self.state.lock().ahead
+    }
+
     /// Sets the number; with `is_called` the next one is behind it, otherwise it is the next one itself.
     ///
     /// # Errors

@@ -141,7 +141,7 @@ fn table_of(table: &TableDef) -> TableOf {
     TableOf {
         schema: table.schema.to_string(),
         name: table.name.to_string(),
-        columns: table.columns.iter().map(column).collect(),
+        columns: table.shown().iter().map(column).collect(),
     }
 }
 
@@ -178,7 +178,7 @@ impl Maker<'_, '_> {
             SqlType::Array(element) => (**element).clone(),
             other => other.clone(),
         };
-        let columns = tables.iter().flat_map(|table| &table.columns);
+        let columns = tables.iter().flat_map(|table| table.shown());
         let needed: Vec<SqlType> = columns.map(|column| element(&column.ty)).collect();
         self.steps.append(&mut type_steps(&catalog, self.source.selection, self.source.dialect, &needed)?);
         let free: Vec<_> = catalog
@@ -224,7 +224,7 @@ impl Maker<'_, '_> {
                 );
                 self.add(Kind::Sequence, Some(table), sql);
             }
-            for column in table.columns.iter().filter(|column| parts::default_comes_later(column)) {
+            for column in table.shown().iter().filter(|column| parts::default_comes_later(column)) {
                 let sql = format!(
                     "ALTER TABLE {} ALTER COLUMN {} SET DEFAULT {}",
                     qualified(&table.schema, &table.name),

@@ -36,10 +36,11 @@ pub(super) fn step(kind: Kind, sql: String) -> Step {
 
 /// ` AS integer START WITH 1 …`, without the type where it follows from the column.
 pub(super) fn bounds(bounds: &SequenceBounds, with_type: bool) -> String {
-    let SequenceBounds { ty, start, increment, min, max, cycle } = bounds;
+    let SequenceBounds { ty, start, increment, min, max, cycle, cache } = bounds;
     let ty = if with_type { format!(" AS {ty}") } else { String::new() };
     let cycle = if *cycle { " CYCLE" } else { "" };
-    format!("{ty} START WITH {start} INCREMENT BY {increment} MINVALUE {min} MAXVALUE {max}{cycle}")
+    let cache = if *cache > 1 { format!(" CACHE {cache}") } else { String::new() };
+    format!("{ty} START WITH {start} INCREMENT BY {increment} MINVALUE {min} MAXVALUE {max}{cache}{cycle}")
 }
 
 /// Whether a column's default is set once the sequences of columns are there.
@@ -51,7 +52,7 @@ pub(super) fn default_comes_later(column: &ColumnDef) -> bool {
 /// CREATE TABLE: columns, defaults, NOT NULL and CHECK; keys come when the rows are there.
 pub(super) fn table_text(catalog: &CatalogSnapshot, table: &TableDef, dialect: Dialect) -> String {
     let mut parts: Vec<String> =
-        table.columns.iter().map(|column| column_text(catalog, table, column)).collect();
+        table.shown().iter().map(|column| column_text(catalog, table, column)).collect();
     for constraint in &table.constraints {
         if let ConstraintKind::Check { expression } = &constraint.kind {
             parts.push(format!("CONSTRAINT {} CHECK ({expression})", name(&constraint.name)));
@@ -166,7 +167,7 @@ fn commented(
             return None;
         }
         let (word, columns, table): (_, &[ColumnDef], _) = match relation {
-            Relation::Table(table) => ("TABLE", &table.columns, Some(table.oid)),
+            Relation::Table(table) => ("TABLE", table.shown(), Some(table.oid)),
             Relation::View(view) => ("VIEW", &view.columns, None),
             Relation::Sequence(sequence) => ("SEQUENCE", &[], sequence.owned_by.map(|owner| owner.table)),
             Relation::Index(index) => ("INDEX", &[], Some(index.table)),

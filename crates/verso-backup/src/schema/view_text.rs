@@ -58,7 +58,7 @@ fn text(catalog: &CatalogSnapshot, view: &ViewDef) -> String {
 fn relation_text(now: &Relation, then: &StoredRelation, text: &[char], end: usize, written: &str) -> String {
     let place = qualified(now.schema(), now.name());
     let columns: &[ColumnDef] = match now {
-        Relation::Table(table) => &table.columns,
+        Relation::Table(table) => table.shown(),
         Relation::View(view) => &view.columns,
         Relation::Sequence(_) | Relation::Index(_) => &[],
     };

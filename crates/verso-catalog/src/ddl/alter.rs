@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use verso_storage::Txn;
+use verso_types::SqlType;
 
 use super::constraint::{Target, relying_on};
 use super::names::Names;
@@ -114,6 +115,7 @@ impl Catalog {
                 Ok(())
             }
             TableChange::AddColumn(_)
+            | TableChange::AddHidden(_)
             | TableChange::DropColumn { .. }
             | TableChange::ColumnType { .. }
             | TableChange::Expression { .. } => {
@@ -178,6 +180,7 @@ impl Catalog {
                 TableChange::AddColumn(column) => {
                     self.add_column(txn, &snapshot, &schema, &mut new, column)?;
                 }
+                TableChange::AddHidden(columns) => self.add_hidden(txn, &mut new, columns)?,
                 TableChange::DropColumn { column, cascade } => {
                     self.drop_column(txn, &snapshot, &mut new, column, *cascade)?;
                 }
@@ -199,6 +202,12 @@ impl Catalog {
                 }
                 _ => return Err(CatalogError::Corrupt { what: "a rewrite changes columns".to_string() }),
             }
+            // Rows are copied without what no index needs any more.
+            for column in new.columns.iter().filter(|column| column.is_hidden() && !column.generated) {
+                self.remove_column(txn, &table, column)?;
+            }
+            new.columns.retain(|column| !column.is_hidden() || column.generated);
+            new.columns.sort_by_key(|column| column.id);
             new.heap = self.engine.create_heap(txn, &column_specs(&new.columns))?;
             let is_it = |row: &ClassRow| row.oid == table.oid;
             store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(new.heap.0))?;
@@ -293,7 +302,7 @@ impl Catalog {
         Ok(())
     }
 
-    fn remove_default(
+    pub(super) fn remove_default(
         &self,
         txn: &mut Txn,
         table: &TableDef,
@@ -356,7 +365,8 @@ impl Catalog {
             return Err(CatalogError::invalid("42701", text));
         }
         let rows: Vec<AttributeRow> = store::read(&self.engine, txn)?;
-        let used = rows.iter().filter(|row| row.attrelid == table.oid).map(|row| row.attnum).max();
+        let its = rows.iter().filter(|row| row.attrelid == table.oid).map(|row| row.attnum);
+        let used = its.filter(|id| i32::from(*id) < i32::from(ColumnDef::FIRST_HIDDEN)).max();
         let id = used.unwrap_or(0) + 1;
         if id as usize > super::table::MAX_COLUMNS {
             return Err(CatalogError::TooManyColumns { limit: super::table::MAX_COLUMNS });
@@ -386,6 +396,31 @@ impl Catalog {
         Ok(())
     }
 
+    /// Adds hidden columns for an index.
+    fn add_hidden(
+        &self,
+        txn: &mut Txn,
+        table: &mut TableDef,
+        columns: &[(SqlType, Arc<str>)],
+    ) -> Result<(), CatalogError> {
+        let rows: Vec<AttributeRow> = store::read(&self.engine, txn)?;
+        let its = rows.iter().filter(|row| row.attrelid == table.oid).map(|row| row.attnum.unsigned_abs());
+        let mut next = its.max().unwrap_or(0).max(ColumnDef::FIRST_HIDDEN);
+        for (ty, text) in columns {
+            next += 1;
+            if i16::try_from(next).is_err() {
+                return Err(CatalogError::TooManyColumns { limit: super::table::MAX_COLUMNS });
+            }
+            // No text has such a name.
+            let mut column = ColumnDef::new(format!("\0{next}"), next, ty.clone());
+            (column.default, column.generated) = (Some(Arc::clone(text)), true);
+            store::insert(&self.engine, txn, &[attribute_row(table.oid, &column)])?;
+            self.insert_defaults(txn, table.oid, std::slice::from_ref(&column), &[])?;
+            table.columns.push(column);
+        }
+        Ok(())
+    }
+
     /// Drops a column with its default, its sequence, and the indexes and constraints it is in.
     fn drop_column(
         &self,
@@ -403,8 +438,19 @@ impl Catalog {
         if !cascade {
             needing.refuse(snapshot)?;
         }
-        let generated: Vec<Arc<str>> =
-            table.generated_from(name).map(|column| Arc::clone(&column.name)).collect();
+        let hidden: Vec<Arc<str>> = table
+            .generated_from(name)
+            .filter(|column| column.is_hidden())
+            .map(|column| Arc::clone(&column.name))
+            .collect();
+        for other in &hidden {
+            self.drop_column(txn, snapshot, table, other, true)?;
+        }
+        let generated: Vec<Arc<str>> = table
+            .generated_from(name)
+            .filter(|column| !column.is_hidden())
+            .map(|column| Arc::clone(&column.name))
+            .collect();
         if !cascade {
             let line = |other: &Arc<str>| {
                 format!("column {other} of table {0} depends on column {name} of table {0}", table.name)
@@ -415,10 +461,14 @@ impl Catalog {
             self.drop_column(txn, snapshot, table, other, true)?;
         }
         self.remove_needing(txn, &needing)?;
-        for index in table.indexes.iter().filter(|index| has_column(index, column.id)) {
+        let lost: Vec<Arc<IndexDef>> =
+            table.indexes.iter().filter(|index| has_column(index, column.id)).cloned().collect();
+        for index in &lost {
             self.release_references(txn, snapshot, what.clone(), &relying_on(table, index.oid), cascade)?;
             if index.constraint.is_none() {
                 self.remove_index(txn, index)?;
+                self.forget_hidden(txn, table, index)?;
+                table.indexes.retain(|other| other.oid != index.oid);
             }
         }
         let mentions = |constraint: &&Arc<ConstraintDef>| match &constraint.kind {
@@ -434,15 +484,21 @@ impl Catalog {
                 self.remove_sequence(txn, &sequence)?;
             }
         }
-        self.remove_default(txn, table, &column)?;
+        self.remove_column(txn, table, &column)?;
+        table.columns.retain(|other| other.id != column.id);
+        Ok(())
+    }
+
+    /// Takes a column out of the catalog.
+    fn remove_column(&self, txn: &mut Txn, table: &TableDef, column: &ColumnDef) -> Result<(), CatalogError> {
+        self.remove_default(txn, table, column)?;
         let gone = Name(format!("........pg.dropped.{}........", column.id).into());
-        store::update(&self.engine, txn, is_attribute(table.oid, &column), |row| {
+        store::update(&self.engine, txn, is_attribute(table.oid, column), |row| {
             row.attisdropped = true;
             row.attname = gone.clone();
             row.atthasdef = false;
             row.attnotnull = false;
         })?;
-        table.columns.retain(|other| other.id != column.id);
         Ok(())
     }
 }
@@ -451,6 +507,16 @@ impl Catalog {
 fn refuse_used(table: &TableDef, column: &ColumnDef) -> Result<(), CatalogError> {
     match table.generated_from(&column.name).next() {
         None => Ok(()),
+        Some(other) if other.is_hidden() => Err(CatalogError::InvalidDefinition {
+            sqlstate: "0A000",
+            message: "cannot alter type of a column used by an expression or condition of an index"
+                .to_string(),
+            detail: table
+                .indexes
+                .iter()
+                .find(|index| has_column(index, other.id))
+                .map(|index| format!("Column \"{}\" is used by index \"{}\".", column.name, index.name)),
+        }),
         Some(other) => Err(CatalogError::InvalidDefinition {
             sqlstate: "0A000",
             message: "cannot alter type of a column used by a generated column".to_string(),
@@ -493,7 +559,7 @@ fn schema_of(snapshot: &CatalogSnapshot, table: &TableDef) -> Result<Arc<SchemaD
 }
 
 fn has_column(index: &IndexDef, column: u16) -> bool {
-    index.parts.iter().any(|part| part.column == column)
+    index.columns().any(|id| id == column)
 }
 
 fn is_attribute(table: Oid, column: &ColumnDef) -> impl Fn(&AttributeRow) -> bool + use<> {

@@ -209,7 +209,12 @@ impl Catalog {
             }
         }
         let constraint = self.new_oid()?;
-        let key = |column: &u16| IndexPart { column: *column, descending: false, nulls_first: false };
+        let key = |column: &u16| IndexPart {
+            column: *column,
+            descending: false,
+            nulls_first: false,
+            pattern: false,
+        };
         let definition = IndexDef {
             oid: self.new_oid()?,
             schema: Arc::clone(&target.schema.name),
@@ -217,6 +222,8 @@ impl Catalog {
             table: target.oid,
             object: ObjectId(0),
             parts: ids.iter().map(key).collect(),
+            include: Vec::new(),
+            guard: None,
             unique: true,
             primary,
             nulls_distinct,
@@ -243,7 +250,7 @@ impl Catalog {
             target.schema.oid,
             definition.object,
             KIND_INDEX,
-            definition.parts.len(),
+            definition.parts.len() + definition.include.len(),
         );
         store::insert(&self.engine, txn, &[class])?;
         store::insert(&self.engine, txn, &[index_row(&definition)])?;
@@ -369,6 +376,7 @@ fn foreign_key(
             .collect::<Result<_, CatalogError>>()?;
         let fits = |index: &&Arc<IndexDef>| {
             index.unique
+                && index.guard.is_none()
                 && index.parts.len() == wanted.len()
                 && index.parts.iter().all(|part| wanted.contains(&part.column))
         };

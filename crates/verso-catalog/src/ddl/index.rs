@@ -14,10 +14,11 @@ use super::table::find_table;
 use crate::catalog::Catalog;
 use crate::definition::{ColumnDef, IndexDef, IndexPart, Oid, SchemaDef, TableDef};
 use crate::error::{CatalogError, ObjectKind};
-use crate::request::NewIndex;
+use crate::request::{NewIndex, NewIndexPart};
 use crate::snapshot::Relation;
 use crate::store;
-use crate::system::row::ClassRow;
+use crate::system::assemble::attribute_row;
+use crate::system::row::{AttributeRow, ClassRow};
 
 /// Greatest number of columns in a key, as in PostgreSQL.
 const MAX_KEY_COLUMNS: usize = 32;
@@ -58,18 +59,23 @@ impl Catalog {
                 Err(CatalogError::exists(ObjectKind::Index, &**name))
             };
         }
-        if new.parts.len() > MAX_KEY_COLUMNS {
+        if new.parts.len() + new.include.len() > MAX_KEY_COLUMNS {
             let text = format!("cannot use more than {MAX_KEY_COLUMNS} columns in an index");
             return Err(CatalogError::invalid("54011", text));
         }
         let mut parts = Vec::new();
-        for (name, descending, nulls_first) in &new.parts {
-            let column =
-                table.columns.iter().find(|column| column.name == *name).ok_or_else(|| {
-                    CatalogError::invalid("42703", format!("column \"{name}\" does not exist"))
-                })?;
-            parts.push(IndexPart { column: column.id, descending: *descending, nulls_first: *nulls_first });
+        let number = |name: &Arc<str>| {
+            let column = table.shown().iter().find(|column| column.name == *name);
+            let missing = || CatalogError::invalid("42703", format!("column \"{name}\" does not exist"));
+            column.map(|column| column.id).ok_or_else(missing)
+        };
+        for part in &new.parts {
+            let NewIndexPart { name, hidden, descending, nulls_first, pattern } = part;
+            let column = hidden.map_or_else(|| number(name), Ok)?;
+            let (descending, nulls_first, pattern) = (*descending, *nulls_first, *pattern);
+            parts.push(IndexPart { column, descending, nulls_first, pattern });
         }
+        let include = new.include.iter().map(number).collect::<Result<Vec<u16>, CatalogError>>()?;
         // Readers go on. Two builds of one table would wait for each other at the gate of its indexes anyhow.
         self.lock_definition(txn, &table, &snapshot, TableLockMode::ShareRowExclusive)?;
         if let Some(name) = &new.name
@@ -82,7 +88,8 @@ impl Catalog {
             };
         }
         self.change(txn, |txn| {
-            let columns: Vec<&str> = new.parts.iter().map(|(name, _, _)| &**name).collect();
+            let mut columns: Vec<&str> = new.parts.iter().map(|part| &*part.name).collect();
+            columns.extend(new.include.iter().map(|name| &**name));
             let name = match &new.name {
                 Some(name) => Arc::clone(name),
                 None => self.index_name(txn, &mut names, &schema, &table.name, (&columns, "idx", false))?,
@@ -94,6 +101,8 @@ impl Catalog {
                 table: table.oid,
                 object: ObjectId(0),
                 parts,
+                include,
+                guard: new.guard,
                 unique: new.unique,
                 primary: false,
                 nulls_distinct: new.nulls_distinct,
@@ -139,8 +148,33 @@ impl Catalog {
         let references = relying_on(&table, index.oid);
         self.change(txn, |txn| {
             self.release_references(txn, &snapshot, format!("index {name}"), &references, cascade)?;
-            self.remove_index(txn, &index)
+            self.remove_index(txn, &index)?;
+            self.forget_hidden(txn, &table, &index)
         })
+    }
+
+    /// The hidden columns of an index that goes, and that no other index of its table needs: from now on they are NULL. They
+    /// leave the table when its rows are copied.
+    pub(super) fn forget_hidden(
+        &self,
+        txn: &mut Txn,
+        table: &TableDef,
+        index: &IndexDef,
+    ) -> Result<(), CatalogError> {
+        let needed = |id: u16| {
+            let others = table.indexes.iter().filter(|other| other.oid != index.oid);
+            others.flat_map(|other| other.columns()).any(|other| other == id)
+        };
+        let hidden = table.columns.iter().filter(|column| column.is_hidden());
+        for column in hidden.filter(|column| index.columns().any(|id| id == column.id) && !needed(column.id))
+        {
+            self.remove_default(txn, table, column)?;
+            let idle = ColumnDef { default: None, generated: false, ..column.clone() };
+            let row = attribute_row(table.oid, &idle);
+            let is_it = |old: &AttributeRow| old.attrelid == table.oid && old.attnum == row.attnum;
+            store::update(&self.engine, txn, is_it, |old| *old = row.clone())?;
+        }
+        Ok(())
     }
 
     /// Takes a name for an index that the user gave none (L1): of these columns, with this label, of a constraint or not.
@@ -246,7 +280,11 @@ impl Catalog {
         let mut found = ScanBatch::default();
         let fetched = self.engine.heap(heap).and_then(|heap| heap.fetch(txn, record, &ids, &mut found));
         let detail = matches!(fetched, Ok(true)).then(|| {
-            let names: Vec<&str> = parts.iter().map(|column| &*column.name).collect();
+            let named = |column: &&ColumnDef| match column.is_hidden() {
+                true => column.default.as_deref().unwrap_or_default().to_string(),
+                false => column.name.to_string(),
+            };
+            let names: Vec<String> = parts.iter().map(named).collect();
             let mut values = String::new();
             for (column, definition) in found.batch.columns.iter().zip(&parts) {
                 if !values.is_empty() {
@@ -271,14 +309,21 @@ fn index_spec(heap: ObjectId, columns: &[ColumnDef], index: &IndexDef) -> Result
 
 /// The parts of an index's key as storage knows them.
 pub(crate) fn key_parts(columns: &[ColumnDef], index: &IndexDef) -> Result<Vec<KeyPart>, CatalogError> {
-    let part = |part: &IndexPart| {
-        let column = columns.iter().find(|column| column.id == part.column);
+    let part = |id: u16| {
+        let column = columns.iter().find(|column| column.id == id);
         let column = column.ok_or_else(|| CatalogError::Corrupt {
             what: format!("index \"{}\" has a column that its table has not", index.name),
         })?;
         let ty = KeyType::of(&column.ty)
             .ok_or_else(|| CatalogError::NoOrder { ty: column.ty.without_modifiers().pg_name() })?;
-        Ok(KeyPart { column: part.column, ty, descending: part.descending, nulls_first: part.nulls_first })
+        Ok(KeyPart::ascending(id, ty))
     };
-    index.parts.iter().map(part).collect()
+    let mut parts = index.held().map(part).collect::<Result<Vec<KeyPart>, CatalogError>>()?;
+    for (key, part) in parts.iter_mut().zip(&index.parts) {
+        (key.descending, key.nulls_first) = (part.descending, part.nulls_first);
+    }
+    if let Some(guard) = index.guard {
+        parts.push(KeyPart { guard: true, ..part(guard)? });
+    }
+    Ok(parts)
 }

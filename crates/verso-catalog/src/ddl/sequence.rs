@@ -1,20 +1,21 @@
-//! CREATE SEQUENCE, DROP SEQUENCE.
+//! CREATE SEQUENCE, ALTER SEQUENCE, DROP SEQUENCE.
 
 use std::sync::Arc;
 
-use verso_storage::{TableLockMode, Txn};
+use verso_storage::{RecordId, StorageError, TableLockMode, Txn, TxnId, WaitPolicy};
 
+use super::table::find_table;
 use super::{persistence, refuse_if_needed, sequence_spec, target_schema};
 use crate::catalog::Catalog;
-use crate::definition::{Oid, SchemaDef};
+use crate::definition::{Oid, SchemaDef, SequenceDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::request::NewSequence;
-use crate::sequence::SequenceBounds;
+use crate::sequence::{SequenceBounds, SequenceChange};
 use crate::snapshot::Relation;
 use crate::store;
 use crate::system::assemble::{class_row, sequence_row};
 use crate::system::field::Letter;
-use crate::system::row::{ClassRow, DependRow, SystemRow};
+use crate::system::row::{ClassRow, DependRow, SequenceRow, SystemRow};
 use crate::system::{DEPENDS_AUTO, KIND_SEQUENCE};
 
 impl Catalog {
@@ -93,6 +94,130 @@ impl Catalog {
         self.change(txn, |txn| self.remove_sequence(txn, &sequence))
     }
 
+    /// Changes a sequence: it gets another object in storage, so that a rollback leaves the one that was.
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`, `SystemObject`, `InvalidParameter`, `InvalidDefinition` (an identity column's owner); storage's, of which `Conflict`
+    /// says that another transaction changed it first.
+    pub fn alter_sequence(
+        &self,
+        txn: &mut Txn,
+        (schema, name): (Option<&str>, &str),
+        version: u64,
+        change: &SequenceChange,
+    ) -> Result<(), CatalogError> {
+        let snapshot = self.snapshot(txn)?;
+        let sequence = match snapshot.relation(schema, name) {
+            None => return Err(CatalogError::missing(ObjectKind::Relation, name)),
+            Some(Relation::Sequence(sequence)) => Arc::clone(sequence),
+            Some(_) => {
+                return Err(CatalogError::WrongKind { kind: ObjectKind::Sequence, name: name.to_string() });
+            }
+        };
+        if sequence.oid.is_system() {
+            return Err(CatalogError::SystemObject { name: name.to_string() });
+        }
+        let owner = match &change.owned_by {
+            None => None,
+            Some(None) => Some(None),
+            Some(Some((schema, table, column))) => {
+                let table = find_table(&snapshot, Some(schema), table)?;
+                let at = table.column(column).ok_or_else(|| {
+                    let text = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+                    CatalogError::invalid("42703", text)
+                })?;
+                if table.schema != sequence.schema {
+                    let text = "sequence must be in same schema as table it is linked to";
+                    return Err(CatalogError::invalid("55000", text.to_string()));
+                }
+                self.lock_definition(txn, &table, &snapshot, TableLockMode::AccessShare)?;
+                Some(Some((table.oid, table.columns[at].id)))
+            }
+        };
+        if owner.is_some()
+            && let Some(of) = sequence.owned_by
+            && let Some(table) = snapshot.table_by_oid(of.table)
+            && table.column_with_id(of.column).is_some_and(|at| table.columns[at].identity.is_some())
+        {
+            return Err(CatalogError::InvalidDefinition {
+                sqlstate: "0A000",
+                message: "cannot change ownership of identity sequence".to_string(),
+                detail: Some(format!("Sequence \"{name}\" is linked to table \"{}\".", table.name)),
+            });
+        }
+        // Numbers are asked for under a weaker lock, so that none is handed out meanwhile.
+        self.engine.lock_table(txn, sequence.object, TableLockMode::AccessExclusive, WaitPolicy::Block)?;
+        if !self.is_current_sequence(&sequence, version, txn)? {
+            let record = RecordId { page_index: 0, slot: 0 };
+            return Err(StorageError::Conflict { record, by: TxnId::NONE }.into());
+        }
+        let state = self.engine.sequence(sequence.object)?.state();
+        let (bounds, (number, is_called)) = change.apply(&sequence.bounds, state)?;
+        self.change(txn, |txn| {
+            let object = self.engine.create_sequence(txn, sequence_spec(&bounds))?;
+            self.engine.sequence(object)?.set_value(number, is_called)?;
+            let is_it = |row: &ClassRow| row.oid == sequence.oid;
+            store::update(&self.engine, txn, is_it, |row| row.relfilenode = Oid(object.0))?;
+            self.engine.drop_object(txn, sequence.object)?;
+            let new = sequence_row(sequence.oid, &bounds);
+            let is_it = |row: &SequenceRow| row.seqrelid == sequence.oid;
+            store::update(&self.engine, txn, is_it, |row| *row = new.clone())?;
+            if let Some(owner) = owner {
+                store::delete(&self.engine, txn, |row: &DependRow| {
+                    row.classid == ClassRow::TABLE.oid
+                        && row.objid == sequence.oid
+                        && row.deptype.0 == DEPENDS_AUTO
+                })?;
+                self.insert_owner(txn, sequence.oid, owner)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether a sequence, which the transaction has locked, is still what the catalog of this version says.
+    ///
+    /// # Errors
+    /// As [`Catalog::snapshot`].
+    pub fn is_current_sequence(
+        &self,
+        sequence: &SequenceDef,
+        version: u64,
+        txn: &Txn,
+    ) -> Result<bool, CatalogError> {
+        if self.is_settled(version) {
+            return Ok(true);
+        }
+        let newest = self.committed()?;
+        let same = newest.sequence_by_oid(sequence.oid).is_some_and(|now| now.object == sequence.object);
+        // Who holds the lock and sees another one has made that itself.
+        let own = || {
+            Ok(self
+                .snapshot(txn)?
+                .sequence_by_oid(sequence.oid)
+                .is_some_and(|now| now.object == sequence.object && self.changed_by(txn)))
+        };
+        if same { Ok(true) } else { own() }
+    }
+
+    fn insert_owner(
+        &self,
+        txn: &mut Txn,
+        sequence: Oid,
+        owner: Option<(Oid, u16)>,
+    ) -> Result<(), CatalogError> {
+        let Some((table, column)) = owner else { return Ok(()) };
+        let link = DependRow {
+            classid: ClassRow::TABLE.oid,
+            objid: sequence,
+            objsubid: 0,
+            refclassid: ClassRow::TABLE.oid,
+            refobjid: table,
+            refobjsubid: i32::from(column),
+            deptype: Letter(DEPENDS_AUTO),
+        };
+        store::insert(&self.engine, txn, &[link])
+    }
+
     /// Writes the rows of a new sequence; the change has begun.
     pub(super) fn insert_sequence(
         &self,
@@ -108,18 +233,7 @@ impl Catalog {
         let class = ClassRow { relpersistence: persistence(schema), ..class };
         store::insert(&self.engine, txn, &[class])?;
         store::insert(&self.engine, txn, &[sequence_row(oid, bounds)])?;
-        if let Some((table, column)) = owner {
-            let link = DependRow {
-                classid: ClassRow::TABLE.oid,
-                objid: oid,
-                objsubid: 0,
-                refclassid: ClassRow::TABLE.oid,
-                refobjid: table,
-                refobjsubid: i32::from(column),
-                deptype: Letter(DEPENDS_AUTO),
-            };
-            store::insert(&self.engine, txn, &[link])?;
-        }
+        self.insert_owner(txn, oid, owner)?;
         Ok(oid)
     }
 }

@@ -266,6 +266,7 @@ impl CatalogRows {
                     column: column_id(*column)?,
                     descending: option & 1 != 0,
                     nulls_first: option & 2 != 0,
+                    pattern: option & 4 != 0,
                 })
             });
             let index = IndexDef {
@@ -275,6 +276,8 @@ impl CatalogRows {
                 table: row.indrelid,
                 object: ObjectId(class.relfilenode.0),
                 parts: parts.collect::<Result<_, CatalogError>>()?,
+                include: column_ids(row.indkey.get(row.indoption.len()..))?,
+                guard: (row.indguard != 0).then(|| column_id(row.indguard)).transpose()?,
                 unique: row.indisunique,
                 primary: row.indisprimary,
                 nulls_distinct: !row.indnullsnotdistinct,
@@ -453,14 +456,17 @@ fn numbers(ids: &[u16]) -> Vec<i16> {
 
 /// The row of an index.
 pub(crate) fn index_row(index: &IndexDef) -> IndexRow {
-    let columns: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
-    let count = i16::try_from(columns.len()).expect("the number of columns was checked");
-    let option = |part: &IndexPart| i16::from(part.descending) | (i16::from(part.nulls_first) << 1);
+    let mut columns: Vec<u16> = index.parts.iter().map(|part| part.column).collect();
+    columns.extend(&index.include);
+    let count = |count: usize| i16::try_from(count).expect("the number of columns was checked");
+    let option = |part: &IndexPart| {
+        i16::from(part.descending) | (i16::from(part.nulls_first) << 1) | (i16::from(part.pattern) << 2)
+    };
     IndexRow {
         indexrelid: index.oid,
         indrelid: index.table,
-        indnatts: count,
-        indnkeyatts: count,
+        indnatts: count(columns.len()),
+        indnkeyatts: count(index.parts.len()),
         indisunique: index.unique,
         indnullsnotdistinct: !index.nulls_distinct,
         indisprimary: index.primary,
@@ -468,6 +474,7 @@ pub(crate) fn index_row(index: &IndexDef) -> IndexRow {
         indisvalid: true,
         indkey: numbers(&columns),
         indoption: index.parts.iter().map(option).collect(),
+        indguard: index.guard.map_or(0, |guard| numbers(&[guard])[0]),
     }
 }
 
@@ -539,6 +546,7 @@ fn bounds_of(row: &SequenceRow) -> Result<SequenceBounds, CatalogError> {
         min: row.seqmin,
         max: row.seqmax,
         cycle: row.seqcycle,
+        cache: row.seqcache,
     })
 }
 
@@ -665,7 +673,7 @@ pub(crate) fn sequence_row(oid: Oid, bounds: &SequenceBounds) -> SequenceRow {
         seqincrement: bounds.increment,
         seqmax: bounds.max,
         seqmin: bounds.min,
-        seqcache: 1,
+        seqcache: bounds.cache,
         seqcycle: bounds.cycle,
     }
 }

@@ -274,10 +274,12 @@ system_row! {
         indisprimary: bool,
         indimmediate: bool,
         indisvalid: bool,
-        /// The columns' numbers.
+        /// The columns' numbers: those of the key, then those of INCLUDE.
         indkey: Vec<i16>,
-        /// Per column 1 for DESC, 2 for NULLS FIRST.
+        /// Per column of the key 1 for DESC, 2 for NULLS FIRST, 4 for a class of patterns.
         indoption: Vec<i16>,
+        /// The hidden column that says which rows it has; 0 = all.
+        indguard: i16,
     }
 }
 

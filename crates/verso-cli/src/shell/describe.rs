@@ -112,17 +112,12 @@ fn columns(connection: &mut Connection, relation: &Relation) -> Result<String, E
     let kind = if relation.kind == "v" { "View" } else { "Table" };
     let title = format!("{kind} \"{}.{}\"", relation.schema, relation.name);
     let mut table = table(&title, &["Column", "Type", "Nullable", "Default"], lines.collect());
-    let names = rows.iter().map(|row| (number(&row[0]), text(&row[1]))).collect();
-    table.footer = Some(keys(connection, relation, &names)?);
+    table.footer = Some(keys(connection, relation)?);
     Ok(table.aligned())
 }
 
 /// What stands below a table's columns: its indexes and constraints, and who references it.
-fn keys(
-    connection: &mut Connection,
-    relation: &Relation,
-    columns: &HashMap<i64, String>,
-) -> Result<Vec<String>, Error> {
+fn keys(connection: &mut Connection, relation: &Relation) -> Result<Vec<String>, Error> {
     let oid = relation.oid;
     let mut lines = Vec::new();
     let mut section = |heading: &str, mut found: Vec<String>| {
@@ -132,7 +127,7 @@ fn keys(
             lines.extend(found.into_iter().map(|line| format!("    {line}")));
         }
     };
-    section("Indexes:", indexes(connection, oid, columns)?);
+    section("Indexes:", indexes(connection, oid)?);
     let checks = query(
         connection,
         &format!(
@@ -153,16 +148,12 @@ fn keys(
 }
 
 /// `"t_pkey" PRIMARY KEY, btree (id)`.
-fn indexes(
-    connection: &mut Connection,
-    table: i64,
-    columns: &HashMap<i64, String>,
-) -> Result<Vec<String>, Error> {
+fn indexes(connection: &mut Connection, table: i64) -> Result<Vec<String>, Error> {
     let rows = query(
         connection,
         &format!(
-            "SELECT c.relname, i.indisunique, i.indisprimary, i.indnullsnotdistinct, i.indkey, i.indoption, \
-                    k.condeferrable, k.condeferred \
+            "SELECT c.relname, i.indisunique, i.indisprimary, i.indnullsnotdistinct, \
+                    pg_get_indexdef(i.indexrelid, 0, true), k.condeferrable, k.condeferred \
              FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
                   LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u') \
              WHERE i.indrelid = {table}"
@@ -170,27 +161,17 @@ fn indexes(
     )?;
     let line = |row: &Vec<Value>| {
         let is = |at: usize| row[at] == Value::Bool(true);
-        let kind = match (is(2), is(1), row[6] == Value::Null) {
+        let kind = match (is(2), is(1), row[5] == Value::Null) {
             (true, _, _) => " PRIMARY KEY,",
             (_, true, false) => " UNIQUE CONSTRAINT,",
             (_, true, true) => " UNIQUE,",
             _ => "",
         };
-        let part = |(column, option): (&Value, &Value)| {
-            let name = columns.get(&number(column)).cloned().unwrap_or_default();
-            // PostgreSQL's bits: 1 is DESC, 2 is NULLS FIRST; only what differs from the default is named.
-            let order = match number(option) {
-                1 => " DESC NULLS LAST",
-                2 => " NULLS FIRST",
-                3 => " DESC",
-                _ => "",
-            };
-            format!("{name}{order}")
-        };
-        let parts: Vec<String> = elements(&row[4]).iter().zip(elements(&row[5])).map(part).collect();
-        let nulls = if is(3) { " NULLS NOT DISTINCT" } else { "" };
-        let deferral = deferral(&row[6], &row[7]);
-        format!("\"{}\"{kind} btree ({}){nulls}{deferral}", text(&row[0]), parts.join(", "))
+        // What stands behind the method in its definition.
+        let whole = text(&row[4]);
+        let keys = whole.split_once(" USING btree ").map_or(&*whole, |(_, keys)| keys).to_string();
+        let deferral = deferral(&row[5], &row[6]);
+        format!("\"{}\"{kind} btree {keys}{deferral}", text(&row[0]))
     };
     Ok(rows.iter().map(line).collect())
 }
@@ -199,10 +180,8 @@ fn indexes(
 fn index(connection: &mut Connection, relation: &Relation) -> Result<String, Error> {
     let sql = format!("SELECT indrelid FROM pg_index WHERE indexrelid = {}", relation.oid);
     let table_oid = query(connection, &sql)?.first().map_or(-1, |row| number(&row[0]));
-    let sql = format!("SELECT attnum, attname FROM pg_attribute WHERE attrelid = {table_oid}");
-    let names = query(connection, &sql)?.iter().map(|row| (number(&row[0]), text(&row[1]))).collect();
     let head = format!("\"{}\"", relation.name);
-    let own = indexes(connection, table_oid, &names)?.into_iter().filter(|line| line.starts_with(&head));
+    let own = indexes(connection, table_oid)?.into_iter().filter(|line| line.starts_with(&head));
     let of = relations(connection)?.into_iter().find(|one| one.oid == table_oid);
     let of = of.map(|table| format!("{}.{}", table.schema, table.name)).unwrap_or_default();
     let lines = own.map(|line| vec![of.clone(), line[head.len()..].trim_start().to_owned()]).collect();

@@ -165,6 +165,7 @@ pub(crate) fn key_parts(table: &TableDef, index: &IndexDef) -> (Vec<KeyPart>, Ve
             ty: KeyType::of(&ty).unwrap_or(KeyType::Bytes),
             descending: part.descending,
             nulls_first: part.nulls_first,
+            guard: false,
         });
         types.push(ty);
     }

@@ -251,7 +251,7 @@ impl UpdateStatement {
         scan.join(update.joined.as_ref(), executor);
         scan.alone &= update.assignments.iter().all(|(_, value)| looks_at_its_row_only(value));
         scan.collect = access.is_some_and(|access| {
-            !access.is_point() && access.index.parts.iter().any(|part| target_ids.contains(&part.column))
+            !access.is_point() && access.index.columns().any(|column| target_ids.contains(&column))
         });
         Self {
             scan,
@@ -400,7 +400,7 @@ fn with_whole_row(
     for (target, value) in targets.iter().zip(new) {
         whole[*target] = value;
     }
-    let text = row_text(cx, &whole, table.columns.iter().map(|column| &column.ty));
+    let text = row_text(cx, &whole, table.shown().iter().map(|column| &column.ty));
     match error {
         ExecError::NotNull { schema, table, column, row: _ } => {
             ExecError::NotNull { schema, table, column, row: text }

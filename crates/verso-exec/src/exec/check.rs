@@ -158,7 +158,7 @@ impl RowChecks {
                     schema: Arc::clone(&table.schema),
                     table: Arc::clone(&table.name),
                     column: Arc::clone(&table.columns[target].name),
-                    row: row_text(cx, &shown(row), table.columns.iter().map(|column| &column.ty)),
+                    row: row_text(cx, &shown(row), table.shown().iter().map(|column| &column.ty)),
                 })
             }
             (_, Some((_, _, Err(error)))) => Err(error),
@@ -169,14 +169,14 @@ impl RowChecks {
             }
             (_, Some((row, _, Ok(Broken { name, of: CheckOf::View })))) => {
                 let message = format!("new row violates check option for view \"{name}\"");
-                let types = table.columns.iter().map(|column| &column.ty);
+                let types = table.shown().iter().map(|column| &column.ty);
                 let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));
                 Err(TypeError::new("44000", message).with_detail(detail).into())
             }
             (_, Some((row, _, Ok(Broken { name, .. })))) => {
                 let message =
                     format!("new row for relation \"{}\" violates check constraint \"{name}\"", table.name);
-                let types = table.columns.iter().map(|column| &column.ty);
+                let types = table.shown().iter().map(|column| &column.ty);
                 let detail = format!("Failing row contains ({}).", row_text(cx, &shown(row), types));
                 Err(ExecError::violation("23514", message, Some(detail), table, &name))
             }

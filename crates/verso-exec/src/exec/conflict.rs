@@ -41,6 +41,8 @@ struct Arbiter {
     parts: Vec<KeyPart>,
     /// Positions of its columns.
     columns: Vec<usize>,
+    /// Position of the column that is NULL in rows that it does not have.
+    guard: Option<usize>,
 }
 
 /// DO UPDATE.
@@ -60,7 +62,12 @@ impl ConflictClause {
         let table = &insert.table;
         let arbiter = |index: &Arc<IndexDef>| {
             let columns = index.parts.iter().filter_map(|part| table.column_with_id(part.column));
-            Arbiter { index: Arc::clone(index), parts: key_parts(table, index).0, columns: columns.collect() }
+            Arbiter {
+                index: Arc::clone(index),
+                parts: key_parts(table, index).0,
+                columns: columns.collect(),
+                guard: index.guard.and_then(|guard| table.column_with_id(guard)),
+            }
         };
         let update = clause.update.as_ref().map(|update| {
             let targets: Vec<usize> = update.assignments.iter().map(|(column, _)| *column).collect();
@@ -199,8 +206,11 @@ impl ConflictClause {
 }
 
 impl Arbiter {
-    /// The row's key; none where a NULL makes it unlike all others.
+    /// The row's key; none where a NULL makes it unlike all others, or the index does not have the row.
     fn key(&self, row: &Batch) -> Result<Option<Vec<u8>>> {
+        if self.guard.is_some_and(|guard| row.columns[guard].is_null(0)) {
+            return Ok(None);
+        }
         let columns: Vec<&verso_types::Column> =
             self.columns.iter().map(|column| &row.columns[*column]).collect();
         let mut key = Vec::new();

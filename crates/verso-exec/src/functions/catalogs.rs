@@ -150,6 +150,8 @@ static SCALAR: &[BuiltinFunction] = catalog_functions![
     to_regoperator(Text) -> Regoperator;
     to_regcollation(Text) -> Regcollation;
     pg_sequence_last_value(Regclass) -> Int8;
+    verso_sequence_number(Regclass) -> Int8;
+    verso_sequence_ahead(Regclass) -> Int8;
     pg_is_other_temp_schema(Oid) -> Bool;
     pg_relation_is_publishable(Regclass) -> Bool;
     pg_relation_is_updatable(Regclass, Bool) -> Int4;

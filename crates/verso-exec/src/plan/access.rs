@@ -54,12 +54,11 @@ impl IndexAccess {
             let ty = table.columns.get(at).and_then(|column| KeyType::of(&column.ty));
             ty.is_some_and(KeyType::is_exact)
         };
-        let parts: Vec<usize> =
-            self.index.parts.iter().filter_map(|part| table.column_with_id(part.column)).collect();
+        let parts: Vec<usize> = self.index.held().filter_map(|column| table.column_with_id(column)).collect();
         let once = |list: &[usize]| (1..list.len()).all(|at| !list[..at].contains(&list[at]));
         let columns: Vec<usize> = columns.iter().copied().filter(|column| *column != RECORD_COLUMN).collect();
         !self.is_point()
-            && parts.len() == self.index.parts.len()
+            && parts.len() == self.index.held().count()
             && parts.iter().all(|at| exact(*at))
             && once(&parts)
             && once(&columns)

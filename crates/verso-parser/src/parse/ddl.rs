@@ -10,8 +10,8 @@ use verso_types::sqlstate;
 
 use crate::error::SyntaxError;
 use crate::syntax::{
-    ArgMode, CreateFunction, CreateSequence, Drop, DropFunction, DropKind, Name, QualifiedName, Returns,
-    Statement, Truncate, Volatility,
+    AlterSequence, ArgMode, CreateFunction, CreateSequence, Drop, DropFunction, DropKind, Name,
+    QualifiedName, Returns, SequenceOptions, Statement, Truncate, Volatility,
 };
 
 /// CREATE.
@@ -94,29 +94,47 @@ fn create_sequence(cursor: &mut Cursor<'_>, temporary: bool) -> Result<Statement
 
 /// A sequence without any option.
 pub(super) fn empty_sequence(name: QualifiedName) -> CreateSequence {
-    CreateSequence {
-        name,
-        if_not_exists: false,
-        ty: SqlType::Int8,
-        start: None,
-        increment: None,
-        min: None,
-        max: None,
-        cycle: false,
-        temporary: false,
-        owned_by: None,
-    }
+    CreateSequence { name, if_not_exists: false, temporary: false, options: SequenceOptions::default() }
 }
 
-/// The options of a sequence, in any order.
+/// The options of a new sequence, in any order.
 pub(super) fn sequence_options(
     cursor: &mut Cursor<'_>,
     sequence: &mut CreateSequence,
 ) -> Result<(), SyntaxError> {
+    options_of_sequence(cursor, &mut sequence.options, Some(&mut sequence.name))
+}
+
+/// ALTER SEQUENCE name, but for RENAME, SET SCHEMA: its options.
+pub(super) fn alter_sequence(
+    cursor: &mut Cursor<'_>,
+    name: QualifiedName,
+    if_exists: bool,
+) -> Result<Statement, SyntaxError> {
+    let mut options = SequenceOptions::default();
+    if cursor.is(&["owner"]) {
+        return Err(cursor.unsupported("ALTER SEQUENCE … OWNER TO"));
+    }
+    if cursor.is(&["set"]) {
+        return Err(cursor.unsupported("ALTER SEQUENCE … SET LOGGED"));
+    }
+    if cursor.at_end() {
+        return Err(cursor.unexpected());
+    }
+    options_of_sequence(cursor, &mut options, None)?;
+    Ok(Statement::AlterSequence(AlterSequence { name, if_exists, options }))
+}
+
+/// Options of a sequence in any order: of a new one, whose name may be among them, or of one that is there.
+fn options_of_sequence(
+    cursor: &mut Cursor<'_>,
+    options: &mut SequenceOptions,
+    mut name: Option<&mut QualifiedName>,
+) -> Result<(), SyntaxError> {
     let mut seen: Vec<&str> = Vec::new();
     while let Some(word) = cursor.word() {
         let at = cursor.here().start;
-        let (option, next) = match (word.as_str(), cursor.word_at(1).as_deref()) {
+        let (option, no) = match (word.as_str(), cursor.word_at(1).as_deref()) {
             ("no", Some(option @ ("minvalue" | "maxvalue" | "cycle"))) => (option.to_string(), true),
             _ => (word.clone(), false),
         };
@@ -129,8 +147,8 @@ pub(super) fn sequence_options(
             "cycle" => "cycle",
             "cache" => "cache",
             "owned" if cursor.word_at(1).as_deref() == Some("by") => "owned by",
-            "sequence" if sequence.name.name.text.is_empty() => "sequence name",
-            "restart" => return Err(cursor.unsupported("RESTART")),
+            "sequence" if name.as_ref().is_some_and(|name| name.name.text.is_empty()) => "sequence name",
+            "restart" if name.is_none() => "restart",
             _ => return Err(cursor.unexpected()),
         };
         if seen.contains(&option) {
@@ -138,44 +156,59 @@ pub(super) fn sequence_options(
         }
         seen.push(option);
         cursor.advance();
-        if next {
+        if no {
             cursor.advance();
+            match option {
+                "minvalue" => options.min = Some(None),
+                "maxvalue" => options.max = Some(None),
+                _ => options.cycle = Some(false),
+            }
             continue;
         }
         match option {
             "as" => {
-                sequence.ty = cursor.data_type()?;
-                if !sequence.ty.is_integer() {
+                let ty = cursor.data_type()?;
+                if !ty.is_integer() {
                     let text = "sequence type must be smallint, integer, or bigint";
                     return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
                 }
+                options.ty = Some(ty);
             }
             "start" => {
                 cursor.accept(&["with"]);
-                sequence.start = Some(cursor.integer()?);
+                options.start = Some(cursor.integer()?);
             }
             "increment" => {
                 cursor.accept(&["by"]);
-                sequence.increment = Some(cursor.integer()?);
+                options.increment = Some(cursor.integer()?);
             }
-            "minvalue" => sequence.min = Some(cursor.integer()?),
-            "maxvalue" => sequence.max = Some(cursor.integer()?),
-            "cycle" => sequence.cycle = true,
+            "minvalue" => options.min = Some(Some(cursor.integer()?)),
+            "maxvalue" => options.max = Some(Some(cursor.integer()?)),
+            "cycle" => options.cycle = Some(true),
+            "restart" => {
+                let with = cursor.accept(&["with"]);
+                let number = with || matches!(cursor.peek(), Token::Minus | Token::Plus | Token::Number(..));
+                options.restart = Some(if number { Some(cursor.integer()?) } else { None });
+            }
             "owned by" => {
                 cursor.expect(&["by"])?;
-                sequence.owned_by = owning_column(cursor)?;
+                options.owned_by = Some(owning_column(cursor)?);
             }
             // Of an identity column: dumps name its sequence.
             "sequence name" => {
                 cursor.expect(&["name"])?;
-                sequence.name = cursor.qualified()?;
+                let given = cursor.qualified()?;
+                if let Some(name) = &mut name {
+                    **name = given;
+                }
             }
             _ => {
-                let cache = cursor.integer()?; // numbers are handed out one by one anyway
+                let cache = cursor.integer()?;
                 if cache < 1 {
                     let text = format!("CACHE ({cache}) must be greater than zero");
                     return Err(SyntaxError::new(sqlstate::INVALID_PARAMETER_VALUE, text));
                 }
+                options.cache = Some(cache);
             }
         }
     }

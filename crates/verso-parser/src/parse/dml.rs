@@ -78,19 +78,16 @@ impl Cursor<'_> {
         if self.accept(&["on", "constraint"]) {
             target = Some(ConflictTarget::Constraint(self.name()?));
         } else if self.peek() == Token::LParen {
-            let columns = self.listed(|cursor| {
-                let at = cursor.here().start;
-                let plain =
-                    cursor.is_column_name(0) && matches!(cursor.peek_at(1), Token::Comma | Token::RParen);
-                if plain {
-                    return cursor.name();
+            let parts = self.listed(|cursor| {
+                let part = cursor.expr()?;
+                // Which class of operators an index has decides nothing here: each of them is one of equality.
+                if cursor.word().is_some_and(|word| word.ends_with("_ops")) {
+                    cursor.advance();
                 }
-                Err(SyntaxError::unsupported("ON CONFLICT on an expression").at(at))
+                Ok(part)
             })?;
-            if self.is(&["where"]) {
-                return Err(self.unsupported("WHERE behind the columns of ON CONFLICT"));
-            }
-            target = Some(ConflictTarget::Columns(columns));
+            let predicate = if self.accept(&["where"]) { Some(self.expr()?) } else { None };
+            target = Some(ConflictTarget::Inferred(parts, predicate));
         }
         self.expect(&["do"])?;
         if self.accept(&["nothing"]) {

@@ -58,8 +58,8 @@ pub struct OnConflict {
 /// The conflicts that ON CONFLICT is about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConflictTarget {
-    /// Those of the unique index on these columns.
-    Columns(Vec<Name>),
+    /// Those of the unique indexes on these columns and expressions, and of partial ones whose condition follows from this.
+    Inferred(Vec<Expr>, Option<Expr>),
     /// Those of a constraint.
     Constraint(Name),
 }

@@ -11,22 +11,44 @@ pub struct CreateSequence {
     pub name: QualifiedName,
     /// IF NOT EXISTS.
     pub if_not_exists: bool,
+    /// TEMPORARY.
+    pub temporary: bool,
+    /// What was given.
+    pub options: SequenceOptions,
+}
+
+/// ALTER SEQUENCE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterSequence {
+    /// Its name.
+    pub name: QualifiedName,
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// What was given.
+    pub options: SequenceOptions,
+}
+
+/// The options of a sequence that were given. Of what has an inner `Option`, `None` there is `NO …` or `NONE`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SequenceOptions {
     /// AS smallint, integer or bigint.
-    pub ty: SqlType,
+    pub ty: Option<SqlType>,
     /// START WITH.
     pub start: Option<i64>,
     /// INCREMENT BY.
     pub increment: Option<i64>,
     /// MINVALUE.
-    pub min: Option<i64>,
+    pub min: Option<Option<i64>>,
     /// MAXVALUE.
-    pub max: Option<i64>,
+    pub max: Option<Option<i64>>,
     /// CYCLE.
-    pub cycle: bool,
-    /// TEMPORARY.
-    pub temporary: bool,
+    pub cycle: Option<bool>,
+    /// CACHE.
+    pub cache: Option<i64>,
     /// OWNED BY: a table and a column of it.
-    pub owned_by: Option<(QualifiedName, Name)>,
+    pub owned_by: Option<Option<(QualifiedName, Name)>>,
+    /// RESTART, perhaps WITH a number.
+    pub restart: Option<Option<i64>>,
 }
 
 /// Which way an argument goes.

@@ -1,11 +1,11 @@
 //! Statements: one variant each; what has more than a few parts is a struct of a module beside this one.
 
 use super::{
-    ActAs, AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction, CreateIndex, CreateSequence,
-    CreateTable, CreateTableAs, CreateTrigger, Cursor, Delete, Drop, DropFunction, DropKind, DropTrigger,
-    Expr, Fetch, FunctionBody, Insert, LockTable, Merge, Name, Prepare, QualifiedName, Query, RenameTrigger,
-    RightsStatement, RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes, Truncate,
-    TypeStatement, Update, ViewStatement,
+    ActAs, AlterSequence, AlterTable, Call, Comment, CommitWrite, Copy, CreateFunction, CreateIndex,
+    CreateSequence, CreateTable, CreateTableAs, CreateTrigger, Cursor, Delete, Drop, DropFunction, DropKind,
+    DropTrigger, Expr, Fetch, FunctionBody, Insert, LockTable, Merge, Name, Prepare, QualifiedName, Query,
+    RenameTrigger, RightsStatement, RoleStatement, SchemaStatement, SetConstraints, Span, TransactionModes,
+    Truncate, TypeStatement, Update, ViewStatement,
 };
 
 /// A statement and its place in the script.
@@ -37,6 +37,8 @@ pub enum Statement {
     CreateTableAs(CreateTableAs),
     /// CREATE SEQUENCE.
     CreateSequence(CreateSequence),
+    /// ALTER SEQUENCE.
+    AlterSequence(AlterSequence),
     /// CREATE FUNCTION.
     CreateFunction(CreateFunction),
     /// CREATE INDEX.

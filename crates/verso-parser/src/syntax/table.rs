@@ -204,10 +204,38 @@ pub struct CreateIndex {
     pub nulls_distinct: bool,
     /// The table.
     pub table: QualifiedName,
-    /// Column, DESC, NULLS FIRST.
-    pub parts: Vec<(Name, bool, bool)>,
+    /// USING, if it is another one than btree: one that a B+tree stands in for.
+    pub method: Option<String>,
+    /// The parts of its key.
+    pub parts: Vec<IndexElement>,
+    /// INCLUDE.
+    pub include: Vec<Name>,
+    /// WHERE, and its text.
+    pub predicate: Option<(Expr, String)>,
     /// WITH (parallel_workers = …).
     pub parallel: Option<u32>,
+}
+
+/// A part of an index's key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexElement {
+    /// What it is of.
+    pub key: IndexKey,
+    /// DESC.
+    pub descending: bool,
+    /// NULLS FIRST.
+    pub nulls_first: bool,
+    /// One of the classes `…_pattern_ops`.
+    pub pattern: bool,
+}
+
+/// What a part of an index's key is of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum IndexKey {
+    /// A column.
+    Column(Name),
+    /// An expression, and its text.
+    Expression(Expr, String),
 }
 
 /// LOCK TABLE.

@@ -52,6 +52,10 @@ pub enum Clause {
     Check,
     /// The expression of a generated column.
     Generated,
+    /// An expression of an index.
+    IndexExpression,
+    /// WHERE of an index.
+    IndexPredicate,
     /// USING of ALTER COLUMN … TYPE.
     Transform,
     /// WHERE of COPY.
@@ -83,6 +87,8 @@ impl Clause {
             Clause::Default => "DEFAULT expressions",
             Clause::Check => "check constraints",
             Clause::Generated => "column generation expressions",
+            Clause::IndexExpression => "index expressions",
+            Clause::IndexPredicate => "index predicates",
             Clause::TriggerWhen => "trigger WHEN conditions",
             Clause::Transform => "transform expressions",
             Clause::CopyWhere => "COPY FROM WHERE conditions",

@@ -81,7 +81,7 @@ impl Binder<'_> {
 /// The columns that are named, or all.
 fn choose(table: &TableDef, names: &[&str]) -> Result<Vec<usize>, SqlError> {
     if names.is_empty() {
-        return Ok((0..table.columns.len()).filter(|at| !table.columns[*at].generated).collect());
+        return Ok((0..table.shown().len()).filter(|at| !table.columns[*at].generated).collect());
     }
     let mut chosen = Vec::with_capacity(names.len());
     for name in names {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use verso_catalog::{ColumnDef, ConstraintDef, ConstraintKind, Identity, IndexDef, Rights, TableDef};
 use verso_exec::exec::{TriggerEvent, keep_others, set_generated, triggers_change_rows};
 use verso_exec::plan::{
-    Check, CheckOf, ConflictUpdate, Insert, OnConflict, OutputColumn, Plan, RowRules, SetCall, TypedExpr,
+    Check, CheckOf, ConflictUpdate, ExprKind as K, Insert, OnConflict, OutputColumn, Plan, RowRules, SetCall,
+    TypedExpr,
 };
 use verso_types::SqlType;
 
@@ -15,7 +16,10 @@ use super::returning::{BoundReturning, Returned};
 use super::scope::Scope;
 use super::shown::{Change, Changed};
 use super::start::read_at_start;
+use super::walk::same;
 use crate::errors::{SqlError, sqlstate};
+use crate::implied::implied;
+use crate::plan::condition_of;
 use verso_parser::syntax::{
     self, ConflictTarget, Expr, ExprKind, FromItem, FromSource, Name, QueryBody, SelectItem,
 };
@@ -59,7 +63,7 @@ impl Binder<'_> {
                 None => self.column_default(&table, index)?,
             });
         }
-        debug_assert!(explicit || changed.view().is_some() || columns.len() == table.columns.len());
+        debug_assert!(explicit || changed.view().is_some() || columns.len() == table.shown().len());
         let scope = changed.scope(insert.alias.as_ref());
         let bound = self.returning_of(&insert.returning, &scope, &table, false)?;
         // A BEFORE ROW trigger may change whatever the source reads.
@@ -131,20 +135,8 @@ impl Binder<'_> {
                     .at(clause.at));
             }
             None => unique().filter(|index| !index.deferrable).cloned().collect(),
-            Some(ConflictTarget::Columns(names)) => {
-                let mut ids = Vec::new();
-                for name in names {
-                    let at = table.column(&name.text).ok_or_else(|| {
-                        let text = format!("column \"{}\" does not exist", name.text);
-                        SqlError::new(sqlstate::UNDEFINED_COLUMN, text).at(name.at.start)
-                    })?;
-                    ids.push(table.columns[at].id);
-                }
-                let fits = |index: &&Arc<IndexDef>| {
-                    index.parts.iter().all(|part| ids.contains(&part.column))
-                        && ids.iter().all(|id| index.parts.iter().any(|part| part.column == *id))
-                };
-                unique().filter(fits).cloned().collect()
+            Some(ConflictTarget::Inferred(parts, predicate)) => {
+                self.inferred(table, parts, predicate.as_ref())?
             }
             Some(ConflictTarget::Constraint(name)) => {
                 let constraint = table.constraint(&name.text).ok_or_else(|| {
@@ -181,6 +173,47 @@ impl Binder<'_> {
             keep_others(&mut assignments, table);
         }
         Ok(OnConflict { indexes, update: Some(ConflictUpdate { assignments, named, filter }) })
+    }
+
+    /// The unique indexes on these columns and expressions, in any order; partial ones where their condition follows.
+    fn inferred(
+        &self,
+        table: &Arc<TableDef>,
+        parts: &[Expr],
+        predicate: Option<&Expr>,
+    ) -> Result<Vec<Arc<IndexDef>>, SqlError> {
+        let derived = self.hidden(table);
+        let scope = table_scope(table, None);
+        // Columns by their numbers; none for an expression that no index has.
+        let mut ids = Vec::new();
+        for part in parts {
+            let bound = self.expr(part, &mut Context::new(&scope, Clause::IndexExpression))?;
+            ids.push(match bound.kind {
+                K::Column(at) => Some(table.columns[at].id),
+                _ => {
+                    let known = derived.iter().find(|(_, known)| same(known, &bound));
+                    known.map(|(at, _)| table.columns[*at].id)
+                }
+            });
+        }
+        let bind = |expr: &Expr| self.index_predicate(expr, table);
+        let predicate = predicate.map(bind).transpose()?;
+        let serves = |index: &IndexDef| {
+            let Some(guard) = index.guard else { return true };
+            let at = table.column_with_id(guard);
+            let guard = derived.iter().find(|(known, _)| Some(*known) == at);
+            let condition = guard.and_then(|(_, guard)| condition_of(guard));
+            match (&predicate, condition) {
+                (Some(given), Some(condition)) => implied(&[given], condition),
+                _ => false,
+            }
+        };
+        let fits = |index: &&Arc<IndexDef>| {
+            index.parts.iter().all(|part| ids.contains(&Some(part.column)))
+                && ids.iter().all(|id| index.parts.iter().any(|part| Some(part.column) == *id))
+                && serves(index)
+        };
+        Ok(table.indexes.iter().filter(|index| index.unique).filter(fits).cloned().collect())
     }
 
     /// VALUES: each value goes straight to its column's type, and may be DEFAULT.
@@ -362,7 +395,7 @@ pub(super) fn refuse_generated(column: &ColumnDef) -> SqlError {
 /// The columns an INSERT names, or all.
 pub(super) fn insert_columns(table: &TableDef, names: &[Name]) -> Result<Vec<usize>, SqlError> {
     if names.is_empty() {
-        return Ok((0..table.columns.len()).collect());
+        return Ok((0..table.shown().len()).collect());
     }
     let mut columns = Vec::with_capacity(names.len());
     for name in names {

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use verso_catalog::{FunctionReturn, PolicyFor, Relation, Rights, SystemView, TableDef};
+use verso_catalog::{FunctionReturn, Oid, PolicyFor, Relation, Rights, SystemView, TableDef};
 use verso_env::recursion;
 use verso_exec::functions::ArgType;
 use verso_exec::plan::{ExprKind as K, JoinKind, OutputColumn, Plan, SetCall, SetColumns, TypedExpr, With};
@@ -27,7 +27,7 @@ use super::scope::{Correlation, Scope};
 use super::unbound;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{
-    self, Call, FromItem, FromSource, Join, JoinCondition, LockClause, Name, QualifiedName,
+    self, Call, FromItem, FromSource, Join, JoinCondition, LockClause, Name, QualifiedName, Statement,
 };
 
 /// What FROM yields.
@@ -66,7 +66,8 @@ impl Binder<'_> {
             .at(at));
         }
         if self.catalog.sequence(schema, &name.name.text).is_some() {
-            return Err(SqlError::unsupported("reading a sequence as a table").at(at));
+            let text = format!("cannot change sequence \"{}\"", name.name.text);
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text).at(at));
         }
         Err(SqlError::new(sqlstate::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")).at(at))
     }
@@ -236,11 +237,15 @@ impl Binder<'_> {
         if let (true, Some(alias), [(name, _), ..]) = (single, &item.alias, columns.as_mut_slice()) {
             *name = alias.text.as_str().into();
         }
-        if item.columns.len() > columns.len() {
+        let shown = match &plan {
+            Plan::TableScan { table, .. } => columns.len().min(table.shown().len()),
+            _ => columns.len(),
+        };
+        if item.columns.len() > shown {
             let text = format!(
                 "table \"{}\" has {} columns available but {} columns specified",
                 table.as_deref().unwrap_or_default(),
-                columns.len(),
+                shown,
                 item.columns.len()
             );
             return Err(SqlError::new(sqlstate::INVALID_COLUMN_REFERENCE, text));
@@ -430,12 +435,31 @@ impl Binder<'_> {
             let columns = (0..columns.len()).collect();
             return Ok(Plan::SystemScan { view, args: Vec::new(), columns, output, keys: Vec::new() });
         }
+        if let Some(Relation::Sequence(sequence)) = self.relation_named(name) {
+            return self.sequence_row(sequence.oid);
+        }
         let table = self.table(name)?;
         if let Some(noting) = self.noting {
-            noting.relation(name.at().start, table.oid, &table.columns);
+            noting.relation(name.at().start, table.oid, table.shown());
         }
         let columns = (0..table.columns.len()).collect();
         Ok(Plan::TableScan { table, columns, filter: None })
+    }
+
+    /// Where a sequence stands, as a row.
+    fn sequence_row(&self, sequence: Oid) -> Result<Plan, SqlError> {
+        let text = format!(
+            "SELECT verso_sequence_number({0}) AS last_value, verso_sequence_ahead({0}) AS log_cnt, \
+                    pg_sequence_last_value({0}) IS NOT NULL AS is_called",
+            sequence.0
+        );
+        let parsed = verso_parser::parse_script(&text)?;
+        match parsed.first().map(|parsed| &parsed.statement) {
+            Some(Statement::Query(query)) => {
+                Binder::new(self.catalog, self.time_zone, &[]).with_rules(self.rules).query(query)
+            }
+            _ => Err(SqlError::internal("a query that is none")),
+        }
     }
 
     /// A system view that takes arguments.

@@ -12,7 +12,7 @@ use verso_types::SqlType;
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::scope::Scope;
+use super::scope::{Scope, is_hidden};
 use super::walk::columns_of;
 use crate::errors::SqlError;
 use verso_parser::syntax::Expr;
@@ -33,6 +33,9 @@ impl Binder<'_> {
         let scope = Scope::of(Some(table.into()), None, named);
         let bound = self.expr(expr, &mut Context::new(&scope, Clause::Generated))?;
         let bound = self.assign(bound, expr.at.start, column, ty)?;
+        if is_hidden(column) {
+            return Ok(bound); // it was looked at when its index was made
+        }
         if let Some(other) = columns_of(&bound).into_iter().find(|at| columns[*at].2) {
             let text = format!(
                 "cannot use generated column \"{}\" in column generation expression",
@@ -46,6 +49,45 @@ impl Binder<'_> {
             return Err(SqlError::new("42P17", "generation expression is not immutable"));
         }
         Ok(bound)
+    }
+
+    /// Binds an expression of an index over the columns of its table.
+    pub fn index_expression(&self, expr: &Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        let bound = self.of_index(expr, table, Clause::IndexExpression)?;
+        match is_immutable(&bound) {
+            true => self.settle(bound, expr.at.start),
+            false => {
+                let text = "functions in index expression must be marked IMMUTABLE";
+                Err(SqlError::new("42P17", text).at(expr.at.start))
+            }
+        }
+    }
+
+    /// Binds the condition of a partial index.
+    pub fn index_predicate(&self, expr: &Expr, table: &TableDef) -> Result<TypedExpr, SqlError> {
+        let bound = self.of_index(expr, table, Clause::IndexPredicate)?;
+        let bound = self.boolean(bound, expr.at.start, "WHERE")?;
+        match is_immutable(&bound) {
+            true => Ok(bound),
+            false => {
+                let text = "functions in index predicate must be marked IMMUTABLE";
+                Err(SqlError::new("42P17", text).at(expr.at.start))
+            }
+        }
+    }
+
+    fn of_index(&self, expr: &Expr, table: &TableDef, clause: Clause) -> Result<TypedExpr, SqlError> {
+        let columns = table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone()));
+        let scope = Scope::of(Some(Arc::clone(&table.name)), None, columns.collect());
+        self.expr(expr, &mut Context::new(&scope, clause))
+    }
+
+    /// The expressions and the condition of a table's indexes: each with the hidden column that has its values.
+    pub(crate) fn hidden(&self, table: &TableDef) -> Vec<(usize, TypedExpr)> {
+        let hidden =
+            table.columns.iter().enumerate().filter(|(_, column)| column.is_hidden() && column.generated);
+        // What cannot be bound any more serves no query.
+        hidden.filter_map(|(at, column)| Some((at, self.stored_generation(column, table).ok()?))).collect()
     }
 
     /// Binds the expression that a generated column has in the catalog, over all columns of its table.

@@ -225,7 +225,7 @@ fn found(joined: Plan, table: &TableDef, scope: &Scope, whens: &[When]) -> Found
 /// The scope with `*` as MERGE has it: the source's columns, then the table's.
 fn source_first(scope: &Scope, table: &TableDef) -> Scope {
     let mut scope = scope.clone();
-    scope.visible.rotate_left(table.columns.len());
+    scope.visible.rotate_left(table.shown().len());
     scope
 }
 

@@ -108,6 +108,7 @@ use verso_parser::syntax;
 
 pub(crate) use coerce::exactly;
 pub use generated::columns_in_scope;
+pub use names::index_name;
 pub use parameter::Inference;
 pub use plpgsql::bind_block;
 pub use plpgsql::bind_function;
@@ -116,7 +117,7 @@ pub use plpgsql::bind_trigger;
 pub use plpgsql::check_function;
 pub(crate) use start::before_changes;
 pub use walk::columns_of;
-pub(crate) use walk::{map_columns, same};
+pub(crate) use walk::{map_columns, replace_columns, same};
 
 /// What binding needs to know.
 #[derive(Clone)]

@@ -8,6 +8,11 @@ pub fn output_name(expr: &Expr) -> String {
     figure(expr).map_or_else(|| "?column?".to_string(), |(name, _)| name)
 }
 
+/// What PostgreSQL calls an expression of an index.
+pub fn index_name(expr: &Expr) -> String {
+    figure(expr).map_or_else(|| "expr".to_string(), |(name, _)| name)
+}
+
 /// A name and how much it is worth: 2 from a column or function, 1 from a type or CASE.
 fn figure(expr: &Expr) -> Option<(String, u8)> {
     match &expr.kind {

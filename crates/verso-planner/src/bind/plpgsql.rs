@@ -320,7 +320,7 @@ impl<'c> Body<'c> {
             _ => error,
         })?;
         let fields =
-            table.columns.iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
+            table.shown().iter().map(|column| (Arc::clone(&column.name), column.ty.clone())).collect();
         Ok(SqlType::Row(Arc::new(RowType { fields })))
     }
 

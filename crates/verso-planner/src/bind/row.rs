@@ -16,7 +16,7 @@ use verso_types::{RowType, SqlType, Value};
 
 use super::Binder;
 use super::context::Context;
-use super::scope::Scope;
+use super::scope::{Scope, is_hidden};
 use super::subquery::subquery;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, ExprKind, Name, Query};
@@ -54,10 +54,13 @@ impl Binder<'_> {
         };
         let names: Vec<&str> = match (scope.table(&name.text), parts.len()) {
             (Some(table), 2) => {
-                scope.columns[table.columns.clone()].iter().map(|(name, _)| &**name).collect()
+                let names = scope.columns[table.columns.clone()].iter().map(|(name, _)| &**name);
+                names.filter(|name| !is_hidden(name)).collect()
             }
             _ => match self.records.iter().rev().find(|record| *record.name == *name.text) {
-                Some(record) => record.columns.iter().map(|(name, _)| &**name).collect(),
+                Some(record) => {
+                    record.columns.iter().map(|(name, _)| &**name).filter(|name| !is_hidden(name)).collect()
+                }
                 None => {
                     let (variable, []) = self.variable_of(std::slice::from_ref(name))? else { return None };
                     let SqlType::Row(row) = &variable.ty else { return None };
@@ -112,6 +115,9 @@ impl Binder<'_> {
         let (mut values, mut fields) = (Vec::new(), Vec::new());
         for index in range.unwrap_or_default() {
             let (name, ty) = cx.scope.columns[index].clone();
+            if is_hidden(&name) {
+                continue;
+            }
             let column = TypedExpr::column(index, ty.clone());
             cx.uses(&column, at);
             values.push(column);

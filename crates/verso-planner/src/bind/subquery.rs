@@ -31,6 +31,8 @@ impl Binder<'_> {
         let refused = match cx.clause {
             Clause::Default => Some("DEFAULT expression"),
             Clause::Generated => Some("column generation expression"),
+            Clause::IndexExpression => Some("index expression"),
+            Clause::IndexPredicate => Some("index predicate"),
             Clause::TriggerWhen => Some("trigger WHEN condition"),
             Clause::CopyWhere => Some("COPY FROM WHERE condition"),
             _ => None,

@@ -8,7 +8,7 @@ use verso_types::{RowType, SqlType};
 
 use super::Binder;
 use super::context::{Clause, Context};
-use super::scope::Scope;
+use super::scope::{Scope, is_hidden};
 use super::walk::columns_of;
 use crate::errors::{SqlError, sqlstate};
 use verso_parser::syntax::{Expr, Name, QualifiedName};
@@ -78,8 +78,10 @@ impl Binder<'_> {
         let parameter = |n: usize, ty: &SqlType| TypedExpr::new(K::Parameter(record.first + n), ty.clone());
         match parts {
             [_] => {
-                let fields = record.columns.iter().enumerate().map(|(n, (_, ty))| parameter(n, ty));
-                let ty = SqlType::Row(Arc::new(RowType { fields: record.columns.to_vec() }));
+                let shown = record.columns.partition_point(|(name, _)| !is_hidden(name));
+                let shown = &record.columns[..shown];
+                let fields = shown.iter().enumerate().map(|(n, (_, ty))| parameter(n, ty));
+                let ty = SqlType::Row(Arc::new(RowType { fields: shown.to_vec() }));
                 let row = TypedExpr::new(K::Row(fields.collect()), ty.clone());
                 let is_row = parameter(record.columns.len(), &SqlType::Bool);
                 let kind = K::Case { branches: vec![(is_row, row)], otherwise: None };
@@ -105,7 +107,8 @@ impl Binder<'_> {
         let field = |(n, (name, ty)): (usize, &(Arc<str>, SqlType))| {
             (Arc::clone(name), TypedExpr::new(K::Parameter(record.first + n), ty.clone()))
         };
-        Some(record.columns.iter().enumerate().map(field).collect())
+        let shown = record.columns.iter().enumerate().filter(|(_, (name, _))| !is_hidden(name));
+        Some(shown.map(field).collect())
     }
 }
 

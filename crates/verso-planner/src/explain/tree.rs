@@ -638,6 +638,9 @@ impl<'p> Tree<'p> {
             let part = access.index.parts.get(n);
             let at = part.and_then(|part| table.column_with_id(part.column));
             let column = at.map_or_else(String::new, |at| table.columns[at].name.to_string());
+            if let Some(text) = part.and_then(|part| access.index.expression(table, part.column)) {
+                return text.to_string();
+            }
             if self.qualified { format!("{alias}.{column}") } else { column }
         };
         let one = |expr: &TypedExpr| text(expr, self.scope(&[]));

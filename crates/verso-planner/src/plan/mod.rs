@@ -18,8 +18,10 @@
 //! |---|---|
 //! | [`terms`] | what a condition says about single columns |
 //! | [`order`] | orders that an index has |
+//! | [`derived`] | expressions and conditions of indexes |
 //! | [`system`] | what a condition says about the rows of a system view |
 
+mod derived;
 mod order;
 mod system;
 mod terms;
@@ -40,7 +42,12 @@ use crate::errors::SqlError;
 use crate::estimate::Estimate;
 use crate::hints::Hints;
 use crate::rewrite::{self, Planning};
+pub(crate) use derived::condition_of;
+use derived::{Derived, serving};
 use terms::{Says, Term};
+
+/// A partial index that has a larger part of its table is not read as a whole.
+const PARTIAL_MAX: f64 = 0.25;
 
 /// Combinations of IN lists that one access may have.
 const COMBINATIONS_MAX: usize = 10_000;
@@ -152,11 +159,12 @@ impl<'s> Planner<'s> {
             Plan::Limit { input, limit, .. } => {
                 let limited = limit.is_some();
                 let inner = self.below_locks(input);
+                let inner = self.below_kept(inner);
                 if let Plan::Sort { input: sorted, keys } = inner {
                     keys.iter_mut().for_each(|key| self.expression(&mut key.expr));
                     let done = limited && order::by_index(sorted, keys, self.estimate, self.hints);
                     self.query(sorted, false);
-                    if done || order::is_in(sorted, keys) {
+                    if done || order::is_in(sorted, keys, self.estimate) {
                         *inner = std::mem::replace(&mut **sorted, nothing());
                     }
                     return;
@@ -166,7 +174,7 @@ impl<'s> Planner<'s> {
             Plan::LockRows { input, .. } => self.query(input, limited),
             Plan::Sort { input, keys } => {
                 self.query(input, false);
-                if order::is_in(input, keys) {
+                if order::is_in(input, keys, self.estimate) {
                     *plan = std::mem::replace(&mut **input, nothing());
                 }
             }
@@ -207,6 +215,18 @@ impl<'s> Planner<'s> {
         plan.for_each_expr_mut(&mut |expr| self.expression(expr));
         match plan {
             Plan::Project { input, .. } | Plan::LockRows { input, .. } => self.below_locks(input),
+            other => other,
+        }
+    }
+
+    /// The sort below a projection that leaves out what only the order needs.
+    fn below_kept<'p>(&mut self, plan: &'p mut Plan) -> &'p mut Plan {
+        if !matches!(&*plan, Plan::Project { input, .. } if matches!(**input, Plan::Sort { .. })) {
+            return plan;
+        }
+        plan.for_each_expr_mut(&mut |expr| self.expression(expr));
+        match plan {
+            Plan::Project { input, .. } => input,
             other => other,
         }
     }
@@ -293,7 +313,8 @@ impl Path {
 
     /// Leaves the choice to the moment when it is opened, unless it finds one row at most.
     fn adapt(&mut self, filter: Option<&TypedExpr>) {
-        if self.access.is_point() {
+        // How large a part of a partial index a range is says nothing about the table.
+        if self.access.is_point() || self.access.index.guard.is_some() {
             return;
         }
         let Some(filter) = filter else { return };
@@ -304,10 +325,10 @@ impl Path {
         self.access.instead = Some(Box::new(condition.unwrap_or_else(all)));
     }
 
-    /// How much better than others: a whole unique key, equal columns, sides of a range.
-    fn rank(&self) -> (bool, usize, usize) {
+    /// How much better than others: a whole unique key, equal columns, sides of a range, fewer rows than the table has.
+    fn rank(&self) -> (bool, usize, usize, bool) {
         let sides = usize::from(self.access.lower.is_some()) + usize::from(self.access.upper.is_some());
-        (self.access.is_point(), self.access.equals.len(), sides)
+        (self.access.is_point(), self.access.equals.len(), sides, self.access.index.guard.is_some())
     }
 }
 
@@ -320,11 +341,17 @@ fn path(
     estimate: Estimate<'_>,
     hints: Option<&Hints>,
 ) -> Option<Path> {
-    let terms = terms::of(table, columns, filter?);
+    let derived = Derived::of(table, estimate);
+    let terms = terms::of(table, columns, filter?, &derived);
     let known = estimate.is_known(table);
     let usable = |index: &&Arc<IndexDef>| may_use(hints, table, index);
-    let paths = (table.indexes.iter().filter(usable).map(|index| through(index, &terms)))
-        .filter(|path| path.rank() >= (false, 0, 1));
+    // A partial index has few rows, also where nothing is said of its key.
+    let pays = |path: &Path| match path.access.index.guard {
+        None => path.rank() >= (false, 0, 1, false),
+        Some(_) => !known || estimate.access(table, &path.access) < PARTIAL_MAX * estimate.table(table),
+    };
+    let usable = serving(table, &derived, columns, filter).filter(usable);
+    let paths = usable.map(|index| through(index, &terms)).filter(pays);
     let better = |one: &Path, other: &Path| {
         let rows = |path: &Path| estimate.access(table, &path.access);
         match (one.rank().0 == other.rank().0, known) {

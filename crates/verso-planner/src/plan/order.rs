@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use verso_catalog::{IndexDef, TableDef};
-use verso_exec::plan::{ExprKind, KeyMatch, Plan, SortKey};
+use verso_exec::plan::{ExprKind, KeyMatch, Plan, SortKey, TypedExpr};
 
+use super::derived::{Derived, serving};
 use super::{may_use, path, terms, through};
+use crate::bind::replace_columns;
 use crate::estimate::Estimate;
 use crate::hints::Hints;
 
@@ -13,13 +15,8 @@ use crate::hints::Hints;
 type Wanted = (u16, bool, bool);
 
 /// Whether a plan's rows come in this order already.
-pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey]) -> bool {
-    let mut columns = Vec::new();
-    for key in keys {
-        let ExprKind::Column(column) = key.expr.kind else { return false };
-        columns.push((column, key.descending, key.nulls_first));
-    }
-    let Some((scan, wanted)) = below(plan, columns) else { return false };
+pub(super) fn is_in(plan: &mut Plan, keys: &[SortKey], estimate: Estimate<'_>) -> bool {
+    let Some((scan, wanted)) = below(plan, unbound(keys), estimate) else { return false };
     let Plan::IndexScan { table, access, .. } = scan else { return false };
     // Half a table is sorted faster than it is read in order.
     if access.instead.is_some()
@@ -46,17 +43,14 @@ pub(super) fn by_index(
     estimate: Estimate<'_>,
     hints: Option<&Hints>,
 ) -> bool {
-    let mut columns = Vec::new();
-    for key in keys {
-        let ExprKind::Column(column) = key.expr.kind else { return false };
-        columns.push((column, key.descending, key.nulls_first));
-    }
-    let Some((scan, wanted)) = below(plan, columns) else { return false };
+    let Some((scan, wanted)) = below(plan, unbound(keys), estimate) else { return false };
     let Plan::TableScan { table, columns, filter } = scan else { return false };
-    let found = filter.as_ref().map(|filter| terms::of(table, columns, filter)).unwrap_or_default();
+    let derived = Derived::of(table, estimate);
+    let found = filter.as_ref().map(|filter| terms::of(table, columns, filter, &derived)).unwrap_or_default();
     // An index that finds few rows is better than one that has them in order.
     let best = path(table, columns, filter.as_ref(), estimate, hints);
-    let ordered = table.indexes.iter().filter(|index| may_use(hints, table, index)).find_map(|index| {
+    let usable = serving(table, &derived, columns, filter.as_ref());
+    let ordered = usable.filter(|index| may_use(hints, table, index)).find_map(|index| {
         let path = through(index, &found);
         let descending = direction(table, index, &path.access.equals, &wanted)?;
         let enough = best.as_ref().is_none_or(|best| best.access.equals.len() <= path.access.equals.len());
@@ -74,26 +68,39 @@ pub(super) fn by_index(
     true
 }
 
+/// A sort key: an expression over a plan's columns, DESC, NULLS FIRST.
+type Key = (TypedExpr, bool, bool);
+
+fn unbound(keys: &[SortKey]) -> Vec<Key> {
+    keys.iter().map(|key| (key.expr.clone(), key.descending, key.nulls_first)).collect()
+}
+
 /// The scan below projections, and the order wanted as columns of its table.
-fn below(plan: &mut Plan, keys: Vec<(usize, bool, bool)>) -> Option<(&mut Plan, Vec<Wanted>)> {
+fn below<'p>(
+    plan: &'p mut Plan,
+    mut keys: Vec<Key>,
+    estimate: Estimate<'_>,
+) -> Option<(&'p mut Plan, Vec<Wanted>)> {
     match plan {
         Plan::Project { input, exprs, names: _ } => {
-            let mut inner = Vec::new();
-            for (column, descending, nulls_first) in keys {
-                let ExprKind::Column(column) = exprs.get(column)?.kind else { return None };
-                inner.push((column, descending, nulls_first));
+            for (key, _, _) in &mut keys {
+                replace_columns(key, &mut |column, ty| {
+                    exprs.get(column).cloned().unwrap_or_else(|| TypedExpr::null(ty.clone()))
+                });
             }
-            below(input, inner)
+            below(input, keys, estimate)
         }
-        Plan::Filter { input, predicate: _ } => below(input, keys),
+        Plan::Filter { input, predicate: _ } => below(input, keys, estimate),
         Plan::TableScan { table, columns, .. } | Plan::IndexScan { table, columns, .. } => {
-            let wanted = keys
-                .into_iter()
-                .map(|(column, descending, nulls_first)| {
-                    let definition = &table.columns[*columns.get(column)?];
-                    Some((definition.id, descending, nulls_first))
-                })
-                .collect::<Option<Vec<_>>>()?;
+            let derived = Derived::of(table, estimate);
+            let wanted = |(key, descending, nulls_first): Key| {
+                let column = match key.kind {
+                    ExprKind::Column(column) => table.columns.get(*columns.get(column)?)?.id,
+                    _ => derived.column(columns, &key)?,
+                };
+                Some((column, descending, nulls_first))
+            };
+            let wanted = keys.into_iter().map(wanted).collect::<Option<Vec<_>>>()?;
             Some((plan, wanted))
         }
         _ => None,

@@ -5,6 +5,8 @@ use verso_exec::functions::Volatility;
 use verso_exec::plan::{CastKind, ExprKind, IndexAccess, TypedExpr};
 use verso_types::{SqlType, Value};
 
+use super::derived::Derived;
+
 /// A conjunct that says something about one column.
 pub(super) struct Term<'f> {
     /// The column's number in storage.
@@ -71,11 +73,17 @@ fn for_each_conjunct<'f>(filter: &'f TypedExpr, visit: &mut dyn FnMut(&'f TypedE
 }
 
 /// The terms of a filter over `columns` of a table.
-pub(super) fn of<'f>(table: &TableDef, columns: &[usize], filter: &'f TypedExpr) -> Vec<Term<'f>> {
+pub(super) fn of<'f>(
+    table: &TableDef,
+    columns: &[usize],
+    filter: &'f TypedExpr,
+    derived: &Derived,
+) -> Vec<Term<'f>> {
+    let read = Read { table, columns, derived };
     let mut terms = Vec::new();
     let mut n = 0;
     for_each_conjunct(filter, &mut |conjunct| {
-        if let Some((at, says)) = term(table, columns, conjunct) {
+        if let Some((at, says)) = term(&read, conjunct) {
             terms.push(Term { column: table.columns[at].id, conjunct: n, says });
         }
         n += 1;
@@ -83,13 +91,25 @@ pub(super) fn of<'f>(table: &TableDef, columns: &[usize], filter: &'f TypedExpr)
     terms
 }
 
-/// The column that an expression is, perhaps cast to a wider type.
-fn column(columns: &[usize], table: &TableDef, expr: &TypedExpr) -> Option<usize> {
+/// What a filter is over.
+struct Read<'r> {
+    table: &'r TableDef,
+    columns: &'r [usize],
+    derived: &'r Derived,
+}
+
+/// The column that an expression is, perhaps cast to a wider type; of an expression of an index the hidden one.
+fn column(read: &Read<'_>, expr: &TypedExpr) -> Option<usize> {
+    if let Some(hidden) = read.derived.column(read.columns, expr) {
+        return read.table.column_with_id(hidden);
+    }
     match &expr.kind {
-        ExprKind::Column(index) => columns.get(*index).copied(),
+        ExprKind::Column(index) => {
+            read.columns.get(*index).copied().filter(|at| *at < read.table.columns.len())
+        }
         ExprKind::Cast { arg, kind: CastKind::Implicit } => {
-            let at = column(columns, table, arg)?;
-            let own = &table.columns[at].ty;
+            let at = column(read, arg)?;
+            let own = &read.table.columns[at].ty;
             let same_order = (own.is_integer() && expr.ty.is_integer())
                 || (is_text(own) && matches!(expr.ty, SqlType::Text | SqlType::Varchar(None)));
             same_order.then_some(at)
@@ -122,16 +142,16 @@ pub(super) fn is_fixed(expr: &TypedExpr) -> bool {
     })
 }
 
-fn term<'f>(table: &TableDef, columns: &[usize], expr: &'f TypedExpr) -> Option<(usize, Says<'f>)> {
+fn term<'f>(read: &Read<'_>, expr: &'f TypedExpr) -> Option<(usize, Says<'f>)> {
     match &expr.kind {
         ExprKind::Call { function, args } => {
             let operator = function.operator?;
             let [left, right] = args.as_slice() else { return None };
-            let (at, value, mirrored) = match column(columns, table, left) {
+            let (at, value, mirrored) = match column(read, left) {
                 Some(at) => (at, right, false),
-                None => (column(columns, table, right)?, left, true),
+                None => (column(read, right)?, left, true),
             };
-            if !is_fixed(value) || !comparable(&table.columns[at].ty, &value.ty) {
+            if !is_fixed(value) || !comparable(&read.table.columns[at].ty, &value.ty) {
                 return None;
             }
             let says = match (operator, mirrored) {
@@ -145,16 +165,17 @@ fn term<'f>(table: &TableDef, columns: &[usize], expr: &'f TypedExpr) -> Option<
             Some((at, says))
         }
         ExprKind::InList { arg, list, negated: false } => {
-            let at = column(columns, table, arg)?;
-            let fits = |value: &TypedExpr| is_fixed(value) && comparable(&table.columns[at].ty, &value.ty);
+            let at = column(read, arg)?;
+            let fits =
+                |value: &TypedExpr| is_fixed(value) && comparable(&read.table.columns[at].ty, &value.ty);
             list.iter().all(fits).then_some((at, Says::In(list)))
         }
-        ExprKind::IsNull { arg, negated: false } => Some((column(columns, table, arg)?, Says::Null)),
+        ExprKind::IsNull { arg, negated: false } => Some((column(read, arg)?, Says::Null)),
         ExprKind::Like { arg, pattern, escape: None, negated: false, case_insensitive: false } => {
-            let at = column(columns, table, arg)?;
+            let at = column(read, arg)?;
             let ExprKind::Literal(Value::Text(pattern)) = &pattern.kind else { return None };
             let end = pattern.find(['%', '_', '\\'])?;
-            (end > 0 && is_text(&table.columns[at].ty))
+            (end > 0 && is_text(&read.table.columns[at].ty))
                 .then(|| (at, Says::Prefix(pattern[..end].to_string())))
         }
         _ => None,

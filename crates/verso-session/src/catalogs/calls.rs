@@ -75,7 +75,7 @@ impl Call<'_> {
             }
             "pg_get_indexdef" => {
                 let column = usize::try_from(args.number(1)).unwrap_or_default();
-                text(definitions::index_text(catalog, args.oid(0), column, args.flag(2)))
+                text(definitions::index_text(self.views, catalog, args.oid(0), column, args.flag(2)))
             }
             // The tree of an expression is its text already.
             "pg_get_expr" => self.expression(),
@@ -134,6 +134,14 @@ impl Call<'_> {
             "inet_client_addr" | "inet_client_port" => self.client(function),
             // The address at which the server was reached is not known to the session.
             "inet_server_addr" | "inet_server_port" => Value::Null,
+            "verso_sequence_number" | "verso_sequence_ahead" => match catalog.sequence_by_oid(args.oid(0)) {
+                Some(sequence) => {
+                    let sequence = self.views.services.instance.engine.sequence(sequence.object)?;
+                    let ahead = function == "verso_sequence_ahead";
+                    Value::Int8(if ahead { sequence.ahead() } else { sequence.state().0 })
+                }
+                None => Value::Null,
+            },
             "pg_sequence_last_value" => match catalog.sequence_by_oid(args.oid(0)) {
                 Some(sequence) => {
                     let sequence = self.views.services.instance.engine.sequence(sequence.object)?;
@@ -209,7 +217,8 @@ impl Call<'_> {
         if !self.args.flag(2) {
             return Value::text(stored);
         }
-        Value::text(without_outer(stored))
+        let pretty = definitions::pretty(self.views, self.catalog, self.args.oid(1), stored);
+        Value::text(pretty.as_deref().unwrap_or_else(|| without_outer(stored)))
     }
 
     fn of_function(&self, text: fn(&verso_catalog::FunctionDef) -> String) -> Result<Value> {

@@ -143,7 +143,7 @@ pub(super) fn depends(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
         }
         match relation {
             Relation::Table(table) => {
-                for column in table.columns.iter().filter(|column| column.default.is_some()) {
+                for column in table.shown().iter().filter(|column| column.default.is_some()) {
                     let place = i32::from(column.id);
                     if column.identity.is_none() {
                         add((ATTRDEF, default_oid(table.oid, column.id), 0), (CLASS, own, place), 'a');
@@ -171,8 +171,17 @@ pub(super) fn depends(catalog: &Arc<CatalogSnapshot>) -> Vec<Vec<Value>> {
                 }
             }
             Relation::Index(index) if index.constraint.is_none() => {
-                for part in &index.parts {
-                    add((CLASS, own, 0), (CLASS, index.table.0, i32::from(part.column)), 'a');
+                let Some(table) = catalog.table_by_oid(index.table) else { continue };
+                let mut needed: Vec<u16> = Vec::new();
+                for id in index.columns() {
+                    let of = match index.expression(&table, id) {
+                        None => vec![id],
+                        Some(text) => table.named_in(text).collect(),
+                    };
+                    of.into_iter().for_each(|id| needed.extend((!needed.contains(&id)).then_some(id)));
+                }
+                for column in needed {
+                    add((CLASS, own, 0), (CLASS, index.table.0, i32::from(column)), 'a');
                 }
             }
             Relation::Index(_) | Relation::View(_) => {}

@@ -174,12 +174,22 @@ pub(super) fn constraint_text(
 }
 
 /// `pg_get_indexdef`: the whole, or a column of it alone.
-pub(super) fn index_text(catalog: &CatalogSnapshot, oid: Oid, column: usize, pretty: bool) -> Option<String> {
+pub(super) fn index_text(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    oid: Oid,
+    column: usize,
+    pretty: bool,
+) -> Option<String> {
     let Relation::Index(index) = catalog.relation_by_oid(oid)? else { return None };
     let table = catalog.table_by_oid(index.table)?;
+    let part = |id: u16| match hidden_value(views, catalog, &table, id) {
+        Some(value) => key_text(&value, &table, pretty),
+        None => column_list(&table, &[id]),
+    };
     if column > 0 {
-        let part = index.parts.get(column - 1);
-        return Some(part.map_or_else(String::new, |part| column_list(&table, &[part.column])));
+        let mut columns = index.parts.iter().map(|part| part.column).chain(index.include.iter().copied());
+        return Some(columns.nth(column - 1).map_or_else(String::new, part));
     }
     let unique = if index.unique { "UNIQUE " } else { "" };
     let on = if pretty {
@@ -187,22 +197,88 @@ pub(super) fn index_text(catalog: &CatalogSnapshot, oid: Oid, column: usize, pre
     } else {
         format!("{}.{}", quote_ident(&table.schema), quote_ident(&table.name))
     };
-    let distinct = if index.nulls_distinct { "" } else { " NULLS NOT DISTINCT" };
-    let keys = key_list(&table, index);
-    Some(format!("CREATE {unique}INDEX {} ON {on} USING btree ({keys}){distinct}", quote_ident(&index.name)))
+    let key = |one: &verso_catalog::IndexPart| {
+        let class = if one.pattern { " text_pattern_ops" } else { "" };
+        format!("{}{class}{}", part(one.column), one.order())
+    };
+    let keys: Vec<String> = index.parts.iter().map(key).collect();
+    let name = quote_ident(&index.name);
+    let mut text = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({})", keys.join(", "));
+    if !index.include.is_empty() {
+        text.push_str(&format!(" INCLUDE ({})", column_list(&table, &index.include)));
+    }
+    if !index.nulls_distinct {
+        text.push_str(" NULLS NOT DISTINCT");
+    }
+    if let Some(condition) = index_predicate(views, catalog, &table, &index, pretty) {
+        text.push_str(&format!(" WHERE {condition}"));
+    }
+    Some(text)
 }
 
-fn key_list(table: &TableDef, index: &IndexDef) -> String {
-    let part = |part: &verso_catalog::IndexPart| {
-        let name = column_list(table, &[part.column]);
-        name + match (part.descending, part.nulls_first) {
-            (false, false) => "",
-            (false, true) => " NULLS FIRST",
-            (true, true) => " DESC",
-            (true, false) => " DESC NULLS LAST",
-        }
+/// What the hidden column with that number is computed from.
+fn hidden_value(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    table: &TableDef,
+    id: u16,
+) -> Option<TypedExpr> {
+    let column = &table.columns[table.column_with_id(id)?];
+    let is_it = column.is_hidden() && column.generated;
+    is_it.then(|| binder(views, catalog).stored_generation(column, table).ok()).flatten()
+}
+
+/// An expression as a part of a key: calls stand alone, others in parentheses.
+fn key_text(value: &TypedExpr, table: &TableDef, pretty: bool) -> String {
+    let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
+    let text = deparse::expression(value, &names, pretty);
+    let is_call = match &value.kind {
+        ExprKind::Call { function, .. } => function.operator.is_none(),
+        ExprKind::UserCall { .. } | ExprKind::Coalesce(_) | ExprKind::NullIf { .. } => true,
+        _ => false,
     };
-    index.parts.iter().map(part).collect::<Vec<_>>().join(", ")
+    if is_call { text } else { format!("({text})") }
+}
+
+/// `pg_index.indexprs` as `pg_get_expr` shows it.
+pub(super) fn index_expressions(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    table: &TableDef,
+    index: &IndexDef,
+) -> Option<String> {
+    let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
+    let values = index.parts.iter().filter_map(|part| hidden_value(views, catalog, table, part.column));
+    let texts: Vec<String> = values.map(|value| deparse::expression(&value, &names, false)).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+/// An expression over a table's columns without needless parentheses.
+pub(super) fn pretty(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    table: Oid,
+    text: &str,
+) -> Option<String> {
+    let table = catalog.table_by_oid(table)?;
+    let expr = verso_parser::parse_expression(text).ok()?;
+    let bound = binder(views, catalog).index_expression(&expr, &table).ok()?;
+    let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
+    Some(deparse::expression(&bound, &names, true))
+}
+
+/// The condition of a partial index.
+pub(super) fn index_predicate(
+    views: &Views<'_>,
+    catalog: &Arc<CatalogSnapshot>,
+    table: &TableDef,
+    index: &IndexDef,
+    pretty: bool,
+) -> Option<String> {
+    let value = hidden_value(views, catalog, table, index.guard?)?;
+    let ExprKind::Case { branches, .. } = &value.kind else { return None };
+    let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
+    branches.first().map(|(condition, _)| deparse::expression(condition, &names, pretty))
 }
 
 /// The function of users with that row.

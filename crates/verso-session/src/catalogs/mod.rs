@@ -66,7 +66,7 @@ pub(crate) fn rows(views: &Views<'_>, relation: RelationId, keys: &[(usize, Valu
         "pg_class" => relations::classes(views, &catalog, &keys),
         "pg_attribute" => relations::attributes(&catalog, &keys),
         "pg_attrdef" => all(relations::defaults(views, &catalog, &keys)),
-        "pg_index" => all(relations::indexes(&catalog, &keys)),
+        "pg_index" => all(relations::indexes(views, &catalog, &keys)),
         "pg_sequence" => all(relations::sequences(&catalog, &keys)),
         "pg_constraint" => all(constraints::constraints(views, &catalog, &keys)),
         "pg_trigger" => all(triggers::triggers(&catalog, &keys)),

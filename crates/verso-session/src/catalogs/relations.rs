@@ -183,7 +183,7 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                     file: table.heap.0,
                     pages: i32::try_from(pages).unwrap_or(i32::MAX),
                     rows: catalog.rows(table).map_or(-1.0, |rows| rows as f32),
-                    columns: table.columns.iter().map(|column| usize::from(column.id)).max().unwrap_or(0),
+                    columns: table.shown().iter().map(|column| usize::from(column.id)).max().unwrap_or(0),
                     checks: table.constraints.iter().filter(|constraint| is_check(&constraint.kind)).count(),
                     has_index: !table.indexes.is_empty(),
                     has_triggers: !table.triggers.is_empty()
@@ -194,7 +194,8 @@ pub(super) fn classes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &
                 }
             }
             Relation::Index(index) => {
-                Class { method: BTREE, file: index.object.0, kind: 'i', columns: index.parts.len(), ..base }
+                let columns = index.parts.len() + index.include.len();
+                Class { method: BTREE, file: index.object.0, kind: 'i', columns, ..base }
             }
             Relation::Sequence(sequence) => {
                 Class { file: sequence.object.0, rows: 1.0, kind: 'S', columns: 3, ..base }
@@ -318,7 +319,7 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
     let users = users.into_iter().flat_map(move |relation| match &relation {
         Relation::Table(table) => {
             let attribute = |column: &ColumnDef| Attribute::of_column(&catalog, table.oid, column).row();
-            table.columns.iter().map(attribute).collect::<Vec<_>>()
+            table.shown().iter().map(attribute).collect::<Vec<_>>()
         }
         Relation::Index(index) => of_index(&catalog, index),
         Relation::Sequence(sequence) => of_sequence(sequence),
@@ -334,12 +335,23 @@ pub(super) fn attributes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Sys
 fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
     let Some(table) = catalog.table_by_oid(index.table) else { return Vec::new() };
     let mut rows = Vec::new();
-    for (part, number) in index.parts.iter().zip(1..) {
-        let Some(column) = table.column_with_id(part.column) else { continue };
+    let mut names: Vec<String> = Vec::new();
+    let columns = index.parts.iter().map(|part| part.column).chain(index.include.iter().copied());
+    for (id, number) in columns.zip(1..) {
+        let Some(column) = table.column_with_id(id) else { continue };
         let column = &table.columns[column];
+        let own = match index.expression(&table, id).map(verso_parser::parse_expression) {
+            Some(Ok(expr)) => verso_planner::bind::index_name(&expr),
+            Some(Err(_)) => "expr".to_string(),
+            None => column.name.to_string(),
+        };
+        // As PostgreSQL tells equal names apart.
+        let numbered = (1..).map(|n| format!("{own}{n}"));
+        let mut choices = std::iter::once(own.clone()).chain(numbered);
+        let name = choices.find(|name| !names.contains(name)).unwrap_or(own.clone());
         let attribute = Attribute {
             relation: index.oid,
-            name: &column.name,
+            name: &name,
             ty: &column.ty,
             number,
             not_null: false,
@@ -349,6 +361,7 @@ fn of_index(catalog: &CatalogSnapshot, index: &IndexDef) -> Vec<Vec<Value>> {
             acl: Value::Null,
         };
         rows.push(attribute.row());
+        names.push(name);
     }
     rows
 }
@@ -387,7 +400,7 @@ pub(super) fn defaults(
     let mut rows = Vec::new();
     for relation in of_users(catalog, keys, "adrelid", None) {
         let Relation::Table(table) = relation else { continue };
-        for column in &table.columns {
+        for column in table.shown() {
             if column.default.is_none() || column.identity.is_some() {
                 continue;
             }
@@ -419,8 +432,11 @@ fn indexes_of_users(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Arc<
     relations.into_iter().filter_map(index).collect()
 }
 
+/// `text_pattern_ops` in `pg_opclass`.
+const TEXT_PATTERN_OPS: i64 = 4217;
+
 /// The rows of `pg_index`.
-pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
+pub(super) fn indexes(views: &Views<'_>, catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Vec<Value>> {
     let row = |index: Arc<IndexDef>| {
         let table = catalog.table_by_oid(index.table)?;
         let types: Vec<SqlType> = index
@@ -430,6 +446,7 @@ pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Ve
                 table.column_with_id(part.column).map_or(SqlType::Unknown, |at| table.columns[at].ty.clone())
             })
             .collect();
+        let columns = index.parts.iter().map(|part| part.column).chain(index.include.iter().copied());
         let collation = |ty: &SqlType| {
             type_facts().get(&i64::from(ty.pg_oid())).map_or(Value::Int8(0), |facts| facts.collation.clone())
         };
@@ -437,7 +454,7 @@ pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Ve
         Some(vec![
             oid(index.oid),
             oid(index.table),
-            short(index.parts.len()),
+            short(index.parts.len() + index.include.len()),
             short(index.parts.len()),
             yes(index.unique),
             yes(!index.nulls_distinct),
@@ -450,17 +467,25 @@ pub(super) fn indexes(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<Ve
             yes(true),
             yes(true),
             yes(false),
-            vector(index.parts.iter().map(|part| Value::Int2(attnum(part.column)))),
+            vector(columns.map(|column| match index.expression(&table, column) {
+                Some(_) => Value::Int2(0),
+                None => Value::Int2(attnum(column)),
+            })),
             vector(types.iter().map(collation)),
-            vector(types.iter().map(|ty| Value::Int8(default_class(ty)))),
+            vector(index.parts.iter().zip(&types).map(|(part, ty)| match part.pattern {
+                true => Value::Int8(TEXT_PATTERN_OPS),
+                false => Value::Int8(default_class(ty)),
+            })),
             vector(
                 index
                     .parts
                     .iter()
                     .map(|part| Value::Int2(i16::from(part.descending) | i16::from(part.nulls_first) << 1)),
             ),
-            Value::Null,
-            Value::Null,
+            super::definitions::index_expressions(views, catalog, &table, &index)
+                .map_or(Value::Null, |text| Value::text(&text)),
+            super::definitions::index_predicate(views, catalog, &table, &index, false)
+                .map_or(Value::Null, |text| Value::text(&text)),
         ])
     };
     indexes_of_users(catalog, keys)
@@ -482,7 +507,7 @@ pub(super) fn sequences(catalog: &Arc<CatalogSnapshot>, keys: &Keys<'_>) -> Vec<
             Value::Int8(bounds.increment),
             Value::Int8(bounds.max),
             Value::Int8(bounds.min),
-            Value::Int8(1),
+            Value::Int8(bounds.cache),
             Value::Bool(bounds.cycle),
         ])
     };

@@ -48,7 +48,7 @@ fn columns(catalog: &CatalogSnapshot, table: &TableDef, sees: impl Fn(u16) -> bo
         row.resize(17, Value::Null);
         Some(row)
     };
-    table.columns.iter().filter_map(row).collect()
+    table.shown().iter().filter_map(row).collect()
 }
 
 /// Values as the text of an array: what its type is differs from row to row.

@@ -58,7 +58,7 @@ impl Schema<'_> {
                     return Ok(());
                 }
                 let change = TableChange::DropColumn { column: text(column), cascade: *cascade };
-                return self.rewrite(name, &change, |_| Ok(None));
+                return self.rewrite(name, &change, |_| Ok(None)).map(drop);
             }
             AlterAction::ColumnType { column, ty, using } => {
                 let ty = binder.data_type(ty)?;
@@ -90,7 +90,7 @@ impl Schema<'_> {
                     |binder: &Binder<'_>| binder.generation(expr, &table.name, &scope, (&column.text, &ty));
                 let (kept, value) = binder.kept_text(expr, kept, bind)?;
                 let change = TableChange::Expression { column: text(column), expression: Some(kept.into()) };
-                return self.rewrite(name, &change, |_| Ok(Some(value)));
+                return self.rewrite(name, &change, |_| Ok(Some(value))).map(drop);
             }
             AlterAction::DropExpression { column, if_exists } => {
                 let generated = table.column(&column.text).map(|at| table.columns[at].generated);
@@ -216,7 +216,7 @@ impl Schema<'_> {
             }
             let other = ColumnDef { ty: ty.clone(), ..generated.clone() };
             let value = binder.stored_generation(&other, table)?;
-            return self.rewrite(name, &change, |_| Ok(Some(value)));
+            return self.rewrite(name, &change, |_| Ok(Some(value))).map(drop);
         }
         let using = using.map(|using| binder.conversion(using, table, ty)).transpose()?;
         self.rewrite(name, &change, |old| {
@@ -224,6 +224,7 @@ impl Schema<'_> {
             let own = || TypedExpr::column(at, old.columns[at].ty.clone());
             converted(using.clone().unwrap_or_else(own), column, ty, using.is_some()).map(Some)
         })
+        .map(drop)
     }
 
     /// A change that leaves the rows as they are.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{NewColumn, NewConstraint, NewConstraintKind, NewIndex, NewTable, Object, Rights};
+use verso_catalog::{NewColumn, NewConstraint, NewConstraintKind, NewTable, Object, Rights};
 use verso_types::SqlType;
 
 use super::like::{copy_columns, copy_constraints, plain_indexes};
@@ -12,7 +12,7 @@ use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
 use verso_parser::syntax::{
-    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateTable, TableElement,
+    ColumnDefinition, ConstraintClause, ConstraintDefinition, CreateTable, Statement, TableElement,
 };
 use verso_planner::bind::{Binder, columns_of};
 use verso_planner::errors::{SqlError, sqlstate};
@@ -32,7 +32,7 @@ impl Schema<'_> {
         new.schema = Some(Arc::clone(&place));
         new.options = options(&create.options);
         let mut constraints: Vec<&ConstraintDefinition> = Vec::new();
-        let mut copied_indexes: Vec<NewIndex> = Vec::new();
+        let mut copied_indexes: Vec<String> = Vec::new();
         for element in &create.elements {
             match element {
                 TableElement::Column(column) => {
@@ -51,7 +51,7 @@ impl Schema<'_> {
                     copy_columns(&table, &mut new, *defaults, *identity, *generated);
                     copy_constraints(&table, &mut new, *constraints, *indexes);
                     if *indexes {
-                        copied_indexes.extend(plain_indexes(&table, &place, &create.name));
+                        copied_indexes.extend(plain_indexes(&table, &place, &create.name.name.text));
                     }
                 }
             }
@@ -75,8 +75,11 @@ impl Schema<'_> {
             self.made(Object::Relation(oid), Some(&place))?;
         }
         for index in &copied_indexes {
-            self.frame
-                .inside(|_| Ok(catalog.create_index(&mut self.frame.txn.borrow_mut(), index, false)?))?;
+            for parsed in verso_parser::parse_script(index).map_err(SqlError::from)? {
+                if let Statement::CreateIndex(create) = &parsed.statement {
+                    self.frame.inside_now(|frame| Schema { frame }.create_index(create))?;
+                }
+            }
         }
         Ok(tag("CREATE TABLE"))
     }

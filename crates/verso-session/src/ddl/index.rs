@@ -1,33 +1,54 @@
 //! CREATE INDEX, REINDEX.
 
-use verso_catalog::{CatalogError, NewIndex, Object, ObjectKind, Relation, Rights};
+use std::sync::Arc;
+
+use verso_catalog::{
+    CatalogError, ColumnDef, NewIndex, NewIndexPart, Object, ObjectKind, Relation, Rights, TableChange, TableDef, guard_text,
+};
+use verso_exec::plan::ExprKind;
+use verso_types::{KeyType, SqlType};
 
 use super::{Schema, text};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use verso_parser::syntax::{CreateIndex, QualifiedName};
+use verso_parser::syntax::{CreateIndex, IndexKey, Name, QualifiedName};
+use verso_planner::bind::{Binder, index_name};
 use verso_planner::errors::{SqlError, sqlstate};
 
 impl Schema<'_> {
     /// CREATE INDEX.
     pub(super) fn create_index(&self, create: &CreateIndex) -> Result<CommandTag, Failure> {
-        let CreateIndex { name, if_not_exists, unique, nulls_distinct, table, parts, parallel: _ } = create;
-        let new = NewIndex {
-            name: name.as_ref().map(text),
-            schema: Some(self.home(table)),
-            table: text(&table.name),
-            parts: parts
-                .iter()
-                .map(|(column, descending, nulls_first)| (text(column), *descending, *nulls_first))
-                .collect(),
-            unique: *unique,
-            nulls_distinct: *nulls_distinct,
+        let home = self.home(&create.table);
+        let mut new = NewIndex {
+            name: create.name.as_ref().map(text),
+            schema: Some(Arc::clone(&home)),
+            table: text(&create.table.name),
+            parts: Vec::new(),
+            include: create.include.iter().map(text).collect(),
+            guard: None,
+            unique: create.unique,
+            nulls_distinct: create.nulls_distinct,
         };
-        self.own_named(table)?;
-        let catalog = &self.frame.services.instance.catalog;
-        if catalog.create_index(&mut self.frame.txn.borrow_mut(), &new, *if_not_exists)?.is_none() {
-            let name = name.as_ref().map_or("", |name| &name.text);
+        self.own_named(&create.table)?;
+        if let Some(method) = &create.method {
+            self.skip(format!("access method \"{method}\" is stood in for by a B+tree"));
+        }
+        let taken = create.name.as_ref().is_some_and(|name| self.is_taken(&home, &name.text));
+        match self.frame.catalog.relation(Some(&home), &create.table.name.text) {
+            Some(Relation::Table(table)) if !table.is_system() && !taken => {
+                let table = Arc::clone(table);
+                self.index_columns(create, &home, &table, &mut new)?;
+            }
+            _ => {} // the catalog says what is wrong
+        }
+        // What was added to the table is seen by a further statement.
+        let made = self.frame.inside_now(|frame| {
+            let catalog = &frame.services.instance.catalog;
+            Ok(catalog.create_index(&mut frame.txn.borrow_mut(), &new, create.if_not_exists)?)
+        })?;
+        if made.is_none() {
+            let name = create.name.as_ref().map_or("", |name| &name.text);
             let text = format!("relation \"{name}\" already exists, skipping");
             self.skip_known(sqlstate::DUPLICATE_TABLE, text);
         }
@@ -41,6 +62,82 @@ impl Schema<'_> {
         };
         let word = super::rights::kind_word(relation);
         self.needs(Object::Relation(table), Rights::MAINTAIN, word, relation.name())
+    }
+
+    fn is_taken(&self, schema: &str, name: &str) -> bool {
+        self.frame.catalog.relation(Some(schema), name).is_some()
+    }
+
+    /// The columns of a new index. Expressions and its condition become hidden columns of the table, those that it has not
+    /// already: its rows are copied with them.
+    fn index_columns(
+        &self,
+        create: &CreateIndex,
+        home: &Arc<str>,
+        table: &Arc<TableDef>,
+        new: &mut NewIndex,
+    ) -> Result<(), Failure> {
+        let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
+        let mut wanted: Vec<(SqlType, Arc<str>)> = Vec::new();
+        // For each part, and for the condition, which of the wanted ones it is.
+        let mut places = Vec::new();
+        for part in &create.parts {
+            let (descending, nulls_first, pattern) = (part.descending, part.nulls_first, part.pattern);
+            let (name, place) = match &part.key {
+                IndexKey::Column(name) => (text(name), None),
+                IndexKey::Expression(expr, kept) => {
+                    let bind = |binder: &Binder<'_>| binder.index_expression(expr, table);
+                    let (kept, bound) = binder.kept_text(expr, kept, bind)?;
+                    match bound.kind {
+                        ExprKind::Column(at) => (Arc::clone(&table.columns[at].name), None),
+                        _ => {
+                            if KeyType::of(&bound.ty).is_none() {
+                                let ty = bound.ty.without_modifiers().pg_name();
+                                return Err(CatalogError::NoOrder { ty }.into());
+                            }
+                            wanted.push((bound.ty.clone(), kept.into()));
+                            (index_name(expr).into(), Some(wanted.len() - 1))
+                        }
+                    }
+                }
+            };
+            new.parts.push(NewIndexPart { name, hidden: None, descending, nulls_first, pattern });
+            places.push(place);
+        }
+        let mut guard = None;
+        if let Some((expr, kept)) = &create.predicate {
+            let bind = |binder: &Binder<'_>| binder.index_predicate(expr, table);
+            let (kept, _) = binder.kept_text(expr, kept, bind)?;
+            wanted.push((SqlType::Bool, guard_text(&kept).into()));
+            guard = Some(wanted.len() - 1);
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let number = |table: &TableDef, (ty, text): &(SqlType, Arc<str>)| {
+            let is_it = |column: &&ColumnDef| {
+                column.is_hidden() && column.default.as_ref() == Some(text) && column.ty == *ty
+            };
+            table.columns.iter().find(is_it).map(|column| column.id)
+        };
+        let mut missing: Vec<(SqlType, Arc<str>)> = Vec::new();
+        for one in &wanted {
+            if number(table, one).is_none() && !missing.contains(one) {
+                missing.push(one.clone());
+            }
+        }
+        let mut table = Arc::clone(table);
+        if !missing.is_empty() {
+            let mut name = create.table.clone();
+            name.schema = Some(Name { text: home.to_string(), at: name.at() });
+            table = self.rewrite(&name, &TableChange::AddHidden(missing), |_| Ok(None))?;
+        }
+        let of = |place: usize| number(&table, &wanted[place]);
+        for (part, place) in new.parts.iter_mut().zip(places) {
+            part.hidden = place.and_then(of);
+        }
+        new.guard = guard.and_then(of);
+        Ok(())
     }
 
     /// REINDEX, of one index or of all of a table.

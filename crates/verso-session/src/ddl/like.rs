@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    ConstraintKind, IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewIndex, NewTable, TableDef,
+    ConstraintKind, IndexDef, NewColumn, NewConstraint, NewConstraintKind, NewTable, TableDef,
 };
 
-use super::text;
-use verso_parser::syntax::QualifiedName;
+use verso_exec::functions::quote_ident;
 
 /// Adds the columns of a table.
 pub(super) fn copy_columns(
@@ -17,7 +16,7 @@ pub(super) fn copy_columns(
     identity: bool,
     generated: bool,
 ) {
-    for column in &table.columns {
+    for column in table.shown() {
         let mut copy = NewColumn::new(Arc::clone(&column.name), column.ty.clone());
         copy.not_null = column.not_null;
         if let Some(kind) = column.identity {
@@ -61,23 +60,13 @@ pub(super) fn copy_constraints(table: &TableDef, new: &mut NewTable, checks: boo
     }
 }
 
-/// The indexes that belong to no constraint, for another table.
-pub(super) fn plain_indexes(table: &TableDef, place: &Arc<str>, target: &QualifiedName) -> Vec<NewIndex> {
+/// The indexes that belong to no constraint, as statements for another table.
+pub(super) fn plain_indexes(table: &TableDef, schema: &str, target: &str) -> Vec<String> {
     let plain = table.indexes.iter().filter(|index| index.constraint.is_none());
-    let copy = |index: &Arc<IndexDef>| NewIndex {
-        name: None,
-        schema: Some(Arc::clone(place)),
-        table: text(&target.name),
-        parts: index
-            .parts
-            .iter()
-            .filter_map(|part| {
-                let at = table.column_with_id(part.column)?;
-                Some((Arc::clone(&table.columns[at].name), part.descending, part.nulls_first))
-            })
-            .collect(),
-        unique: index.unique,
-        nulls_distinct: index.nulls_distinct,
+    let name = format!("{}.{}", quote_ident(schema), quote_ident(target));
+    let copy = |index: &Arc<IndexDef>| {
+        let unique = if index.unique { "UNIQUE " } else { "" };
+        format!("CREATE {unique}INDEX ON {name} {}", index.body(table, quote_ident))
     };
     plain.map(copy).collect()
 }

@@ -132,6 +132,7 @@ impl Schema<'_> {
         match statement {
             Statement::CreateTable(create) => self.create_table(binder, create),
             Statement::CreateSequence(create) => self.create_sequence(create),
+            Statement::AlterSequence(alter) => self.alter_sequence(alter),
             Statement::CreateFunction(create) => self.create_function(create),
             Statement::CreateTrigger(create) => self.create_trigger(binder, create),
             Statement::DropTrigger(drop) => self.drop_trigger(binder, drop),

@@ -15,13 +15,13 @@ use verso_planner::bind::Binder;
 use verso_planner::errors::SqlError;
 
 impl Schema<'_> {
-    /// Copies a table's rows into a new heap. `value` gives the column that is new or changes, over the old columns.
+    /// Copies a table's rows into a new heap; yields the table as it is then. `value` gives the column that is new or changes, over the old columns.
     pub(super) fn rewrite(
         &self,
         name: &QualifiedName,
         change: &TableChange,
         value: impl FnOnce(&TableDef) -> Result<Option<TypedExpr>, SqlError>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Arc<TableDef>, Failure> {
         let catalog = &self.frame.services.instance.catalog;
         let rewrite = {
             let txn = &mut self.frame.txn.borrow_mut();
@@ -35,7 +35,8 @@ impl Schema<'_> {
         };
         let copy = self.copy_rows(old, new, value, changes)?;
         self.frame.inside_now(|frame| Schema { frame }.check_copy(old, &copy, new, change))?;
-        Ok(catalog.finish_rewrite(&mut self.frame.txn.borrow_mut(), &rewrite)?)
+        catalog.finish_rewrite(&mut self.frame.txn.borrow_mut(), &rewrite)?;
+        Ok(rewrite.new)
     }
 
     /// Copies the rows; yields the table that they are in now, as it takes them: with NULLs wherever they are.
@@ -60,6 +61,7 @@ impl Schema<'_> {
                 (false, Some(before)) => TypedExpr::column(before, column.ty.clone()),
                 _ => match value.take() {
                     Some(value) => value,
+                    None if column.is_hidden() => self.hidden_value(column, old)?,
                     None => self.new_value(column)?,
                 },
             });
@@ -92,6 +94,14 @@ impl Schema<'_> {
             .iter()
             .filter(|constraint| matches!(constraint.kind, ConstraintKind::Check { .. }));
         checks.try_for_each(|constraint| self.check_rows(&binder, copy, constraint))
+    }
+
+    /// The value of a new hidden column.
+    fn hidden_value(&self, column: &ColumnDef, old: &TableDef) -> Result<TypedExpr, Failure> {
+        self.frame.inside(|frame| {
+            let binder = Binder::new(frame.catalog, &frame.services.settings.time_zone, &[]);
+            Ok(binder.stored_generation(column, old)?)
+        })
     }
 
     /// The value that a new column has in rows that are there: of a sequence the next one, else NULL.

@@ -1,26 +1,29 @@
-//! CREATE SEQUENCE, and the bounds of sequences.
+//! CREATE SEQUENCE, ALTER SEQUENCE, and the bounds of sequences.
 
 use std::sync::Arc;
 
-use verso_catalog::{CatalogError, NewSequence, Object, SequenceBounds, SequenceRequest};
+use verso_catalog::{
+    CatalogError, NewSequence, Object, SequenceBounds, SequenceChange, SequenceRequest,
+};
 
 use super::{Schema, text};
 use crate::client::CommandTag;
 use crate::client::tag;
 use crate::failure::Failure;
-use verso_parser::syntax::{CreateSequence, Name, QualifiedName};
+use verso_parser::syntax::{AlterSequence, CreateSequence, Name, QualifiedName, SequenceOptions};
 use verso_planner::errors::{SqlError, sqlstate};
 
 /// The bounds of a sequence as CREATE SEQUENCE or an identity column gives them.
 pub(super) fn bounds(create: &CreateSequence) -> Result<SequenceBounds, CatalogError> {
-    let CreateSequence { name: _, if_not_exists: _, ty, start, increment, min, max, cycle, .. } = create;
+    let SequenceOptions { ty, start, increment, min, max, cycle, cache, .. } = &create.options;
     let request = SequenceRequest {
-        ty: Some(ty.clone()),
+        ty: ty.clone(),
         start: *start,
         increment: *increment,
-        min: *min,
-        max: *max,
-        cycle: *cycle,
+        min: min.flatten(),
+        max: max.flatten(),
+        cycle: cycle.unwrap_or(false),
+        cache: *cache,
     };
     request.resolve()
 }
@@ -37,8 +40,11 @@ impl Schema<'_> {
             name: create.name.name.text.as_str().into(),
             bounds: bounds(create)?,
             owned_by: create
+                .options
                 .owned_by
-                .as_ref()
+                .iter()
+                .flatten()
+                .next()
                 .map(|owner| self.owner_of_sequence(create, owner))
                 .transpose()?,
         };
@@ -52,6 +58,25 @@ impl Schema<'_> {
             }
         }
         Ok(tag("CREATE SEQUENCE"))
+    }
+
+    /// ALTER SEQUENCE.
+    pub(super) fn alter_sequence(&self, alter: &AlterSequence) -> Result<CommandTag, Failure> {
+        let (home, name) = (self.home(&alter.name), &*alter.name.name.text);
+        if alter.if_exists && self.frame.catalog.relation(Some(&home), name).is_none() {
+            self.skip(format!("relation \"{name}\" does not exist, skipping"));
+            return Ok(tag("ALTER SEQUENCE"));
+        }
+        let SequenceOptions { ty, start, increment, min, max, cycle, cache, owned_by, restart } =
+            alter.options.clone();
+        let owned_by = owned_by
+            .map(|owner| owner.map(|(table, column)| (self.home(&table), text(&table.name), text(&column))));
+        let change = SequenceChange { ty, start, increment, min, max, cycle, cache, restart, owned_by };
+        let catalog = &self.frame.services.instance.catalog;
+        let version = self.frame.catalog.version;
+        let txn = &mut self.frame.txn.borrow_mut();
+        catalog.alter_sequence(txn, (Some(&home), name), version, &change)?;
+        Ok(tag("ALTER SEQUENCE"))
     }
 
     /// The table and the column that own a new sequence; they are in the schema that it is made in.

@@ -13,6 +13,8 @@
 //!     catalog's version as every prepared statement does.
 //! K3. Where the catalog gives a kept statement other parameters, it is executed the long way once more and forgotten.
 //! K4. Errors point into the text given.
+//! K6. A text is not kept with parameters for its literals where they decide about the plan: tables with indexes on expressions
+//!     or with conditions.
 //! K5. A text is kept by itself and by the search path that names in it were looked up along.
 
 use std::collections::HashMap;
@@ -135,8 +137,12 @@ impl OwnStatements {
         let given = prepare(sql, &[])?;
         let types = self.normal.types();
         let kept = match prepare(self.normal.text(), &types) {
-            Some(normal) if same_columns(&given, &normal) && normal.params().len() == types.len() => {
-                Kept::Statement(Arc::new(normal.of_cache(types)))
+            Some(normal)
+                if same_columns(&given, &normal)
+                    && normal.params().len() == types.len()
+                    && !normal.is_by_literals() =>
+            {
+                Kept::Statement(Arc::new(normal.of_normal(types)))
             }
             _ => Kept::AsItIs,
         };

@@ -17,6 +17,7 @@ pub(crate) fn changes(statement: &Statement) -> Option<&'static str> {
         Statement::CreateTable(_) => "CREATE TABLE",
         Statement::CreateTableAs(_) => "CREATE TABLE AS",
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
+        Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::CreateFunction(_) => "CREATE FUNCTION",
         Statement::CreateTrigger(_) => "CREATE TRIGGER",
         Statement::DropTrigger(_) => "DROP TRIGGER",

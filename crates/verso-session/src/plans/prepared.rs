@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use verso_catalog::{CatalogSnapshot, NamesKey};
+use verso_catalog::{CatalogSnapshot, ColumnDef, NamesKey, TableDef};
 use verso_exec::memory::Reservation;
 use verso_exec::plan::{Plan, Statement as Bound};
 use verso_types::{SqlType, TimeStyle};
@@ -38,6 +38,10 @@ pub struct Prepared {
     row: bool,
     /// Of a statement of the cache: the types its literals have. What nobody has seen may change with the catalog.
     literals: Option<Vec<Option<SqlType>>>,
+    /// It stands for texts with any literals.
+    normal: bool,
+    /// Which of them it is may decide about its plan.
+    by_literals: bool,
     /// The catalog has made other types of the parameters.
     stale: AtomicBool,
     plan: Mutex<Option<Arc<Planned>>>,
@@ -137,6 +141,8 @@ impl Prepared {
             only_reads: false,
             row: false,
             literals: None,
+            normal: false,
+            by_literals: false,
             stale: AtomicBool::new(false),
             plan: Mutex::new(None),
             _held: None,
@@ -157,11 +163,12 @@ impl Prepared {
         let bound = binder.statement(statement)?;
         let told = binder.told();
         let params = inference.finish()?;
+        let by_literals = depends_on_literals(&bound);
         let planned = Planned::new(bound, catalog.key(), time_zone).telling(told);
         let columns = planned.returns.then(|| Arc::clone(&planned.columns));
         let (only_reads, row) = (planned.streams, planned.inserts_row());
         let plan = Mutex::new(keep.then(|| Arc::new(planned)));
-        Ok(Prepared { params, columns, plain: true, only_reads, row, plan, ..self })
+        Ok(Prepared { params, columns, plain: true, only_reads, row, by_literals, plan, ..self })
     }
 
     /// The same, with what its session is charged for it.
@@ -192,6 +199,16 @@ impl Prepared {
     /// Makes it one of the statement cache; its literals have these types.
     pub(crate) fn of_cache(self, literals: Vec<Option<SqlType>>) -> Prepared {
         Prepared { literals: Some(literals), ..self }
+    }
+
+    /// The same for one that stands for texts with any literals.
+    pub(crate) fn of_normal(self, literals: Vec<Option<SqlType>>) -> Prepared {
+        Prepared { normal: true, ..self.of_cache(literals) }
+    }
+
+    /// Whether another literal may be worth another plan.
+    pub(crate) fn is_by_literals(&self) -> bool {
+        self.by_literals
     }
 
     /// Whether it was kept for types that the catalog does not give its parameters any more.
@@ -250,7 +267,7 @@ impl Prepared {
                 let binder = Binder::inferring(catalog, time_zone, &inference);
                 let bound = binder.statement(&parsed.statement)?;
                 let told = binder.told();
-                if inference.finish()? != self.params {
+                if inference.finish()? != self.params || self.normal && depends_on_literals(&bound) {
                     self.stale.store(true, Ordering::Relaxed);
                     return Err(SqlError::internal("a kept statement has other parameters now"));
                 }
@@ -270,5 +287,30 @@ impl Prepared {
             *plan = Some(Arc::clone(&planned));
         }
         Ok(planned)
+    }
+}
+
+/// Whether literals decide which indexes a statement may use: those of expressions, where a literal may stand in one, and
+/// those with conditions, which follow from some literals only.
+fn depends_on_literals(bound: &Bound) -> bool {
+    let hides = |table: &TableDef| table.columns.last().is_some_and(ColumnDef::is_hidden);
+    let look = |plan: &Plan| {
+        plan.any(&mut |part| match part {
+            Plan::TableScan { table, filter, .. } => filter.is_some() && hides(table),
+            Plan::IndexScan { table, access, .. } => hides(table) && !access.is_point(),
+            _ => false,
+        })
+    };
+    match bound {
+        Bound::Query(plan) => look(plan),
+        Bound::Insert(insert) => look(&insert.source),
+        Bound::Update(update) => {
+            update.filter.is_some() && hides(&update.table) || update.joined.as_ref().is_some_and(look)
+        }
+        Bound::Delete(delete) => {
+            delete.filter.is_some() && hides(&delete.table) || delete.joined.as_ref().is_some_and(look)
+        }
+        Bound::With(with) => with.parts.iter().any(|part| depends_on_literals(&part.statement)),
+        Bound::Merge(merge) => look(&merge.joined),
     }
 }

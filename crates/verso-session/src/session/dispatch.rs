@@ -92,6 +92,7 @@ impl Session {
             | Statement::CreateTable(_)
             | Statement::CreateTableAs(_)
             | Statement::CreateSequence(_)
+            | Statement::AlterSequence(_)
             | Statement::CreateFunction(_)
             | Statement::CreateTrigger(_)
             | Statement::DropTrigger(_)

@@ -75,7 +75,11 @@ fn duplicate(table: &TableDef, index: &IndexDef, key: Option<&[Value]>, time_zon
             .iter()
             .filter_map(|part| Some(&table.columns[table.column_with_id(part.column)?]))
             .collect();
-        let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
+        let named = |column: &&verso_catalog::ColumnDef| match index.expression(table, column.id) {
+            Some(text) => text.to_string(),
+            None => column.name.to_string(),
+        };
+        let names: Vec<String> = columns.iter().map(named).collect();
         let mut values = String::new();
         for (value, column) in key.iter().zip(&columns) {
             if !values.is_empty() {

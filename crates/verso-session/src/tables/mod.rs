@@ -133,6 +133,23 @@ impl EngineTables<'_> {
         Err(StorageError::Conflict { record, by: TxnId::NONE }.into())
     }
 
+    /// Keeps a sequence as it is until the transaction ends: ALTER SEQUENCE waits, and is waited for.
+    fn lock_sequence(&self, sequence: &SequenceDef) -> Result<()> {
+        let mut txn = self.txn.borrow_mut();
+        let mode = TableLockMode::RowExclusive;
+        if txn.knows_lock(sequence.object, mode) {
+            return Ok(());
+        }
+        self.engine.lock_table(&mut txn, sequence.object, mode, WaitPolicy::Block)?;
+        let (catalog, version) = self.catalog;
+        if catalog.is_current_sequence(sequence, version, &txn)? {
+            return Ok(());
+        }
+        txn.forget_lock(sequence.object);
+        let record = RecordId { page_index: 0, slot: 0 };
+        Err(StorageError::Conflict { record, by: TxnId::NONE }.into())
+    }
+
     /// Refuses a function that changes something in a READ ONLY transaction.
     fn refuse_read_only(&self, what: &str) -> Result<()> {
         if !self.txn.borrow().is_read_only() {
@@ -361,12 +378,34 @@ impl References for EngineTables<'_> {
 impl Sequences for EngineTables<'_> {
     fn next_value(&self, sequence: &SequenceDef) -> Result<i64> {
         self.refuse_read_only("nextval()")?;
-        Ok(self.engine.sequence(sequence.object)?.next_value()?)
+        self.lock_sequence(sequence)?;
+        let next = self.engine.sequence(sequence.object)?.next_value();
+        next.map_err(|error| match error {
+            StorageError::SequenceExhausted { limit } => {
+                let which = if sequence.bounds.increment > 0 { "maximum" } else { "minimum" };
+                let name = &sequence.name;
+                let message = format!("nextval: reached {which} value of sequence \"{name}\" ({limit})");
+                ExecError::raised("2200H", message)
+            }
+            other => other.into(),
+        })
     }
 
     fn set_value(&self, sequence: &SequenceDef, value: i64, is_called: bool) -> Result<()> {
         self.refuse_read_only("setval()")?;
-        Ok(self.engine.sequence(sequence.object)?.set_value(value, is_called)?)
+        self.lock_sequence(sequence)?;
+        let set = self.engine.sequence(sequence.object)?.set_value(value, is_called);
+        set.map_err(|error| match error {
+            StorageError::SequenceBounds { limit: _ } => {
+                let (name, bounds) = (&sequence.name, &sequence.bounds);
+                let message = format!(
+                    "setval: value {value} is out of bounds for sequence \"{name}\" ({}..{})",
+                    bounds.min, bounds.max
+                );
+                ExecError::raised("22003", message)
+            }
+            other => other.into(),
+        })
     }
 }
 

@@ -121,7 +121,8 @@ impl Checker<'_> {
                 let mut missing = 0;
                 home.keys(horizon, |key, _, writer| {
                     // Who has not ended may be between the record and its entry.
-                    if shared.transactions.state(writer) == TxnState::Committed
+                    if !key.is_empty()
+                        && shared.transactions.state(writer) == TxnState::Committed
                         && !index.has_entry(shared, key, record)?
                     {
                         missing += 1;

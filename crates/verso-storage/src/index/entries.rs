@@ -84,7 +84,8 @@ impl Entries {
         self.items.is_empty()
     }
 
-    /// Adds the entry of `record` whose key `write` appends; it returns whether equal keys are allowed.
+    /// Adds the entry of `record` whose key `write` appends; it returns whether equal keys are allowed. A record without a
+    /// key has no entry.
     ///
     /// # Errors
     /// What `write` returns; nothing is added then.
@@ -97,8 +98,10 @@ impl Entries {
         let start = self.bytes.len();
         match write(&mut self.bytes) {
             Ok(free) => {
-                self.bytes.extend_from_slice(&record_bytes(record));
-                self.close(start, free);
+                if self.bytes.len() > start {
+                    self.bytes.extend_from_slice(&record_bytes(record));
+                    self.close(start, free);
+                }
                 Ok(())
             }
             Err(error) => {
@@ -120,6 +123,9 @@ impl Entries {
     ) -> Result<(), E> {
         self.clear();
         let free = write(&mut self.bytes)?;
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
         self.bytes.extend_from_slice(&record_bytes(record));
         let length = u16::try_from(self.bytes.len()).unwrap_or(u16::MAX);
         self.longest = length;
@@ -127,8 +133,11 @@ impl Entries {
         Ok(())
     }
 
-    /// Adds a key's entry.
+    /// Adds a key's entry; none for a record that has no key.
     pub fn push(&mut self, key: &[u8], record: RecordId, free: bool) {
+        if key.is_empty() {
+            return;
+        }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(&record_bytes(record));

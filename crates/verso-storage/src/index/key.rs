@@ -16,12 +16,20 @@ pub struct KeyPart {
     pub descending: bool,
     /// NULL before all values, whatever the direction.
     pub nulls_first: bool,
+    /// Says whether a record is in the index at all: where the column is NULL the record has no entry, and the part itself
+    /// takes no room in keys. Its column is kept with those of the key, so that every version knows.
+    pub guard: bool,
 }
 
 impl KeyPart {
     /// Ascending, NULLs last.
     pub fn ascending(column: u16, ty: KeyType) -> KeyPart {
-        KeyPart { column, ty, descending: false, nulls_first: false }
+        KeyPart { column, ty, descending: false, nulls_first: false, guard: false }
+    }
+
+    /// The guard of a partial index.
+    pub fn guard(column: u16, ty: KeyType) -> KeyPart {
+        KeyPart { guard: true, ..KeyPart::ascending(column, ty) }
     }
 
     /// How the part is ordered.
@@ -59,7 +67,8 @@ pub fn encode_into<'a>(
     Ok(())
 }
 
-/// Appends the key of row `row`; `columns[i]` is the column of part `i`. Returns whether a part is NULL.
+/// Appends the key of row `row`; `columns[i]` is the column of part `i`. Returns whether a part is NULL. Nothing is appended
+/// for a row that a guard keeps out.
 ///
 /// # Errors
 /// XX001 where a value is none of its part's type.
@@ -69,9 +78,15 @@ pub fn encode_row(
     row: usize,
     out: &mut Vec<u8>,
 ) -> Result<bool, TypeError> {
+    let start = out.len();
     let mut any_null = false;
     for (part, column) in parts.iter().zip(columns) {
-        any_null |= encode_part(part, column, row, out)?;
+        if !part.guard {
+            any_null |= encode_part(part, column, row, out)?;
+        } else if column.is_null(row) {
+            out.truncate(start);
+            return Ok(false);
+        }
     }
     Ok(any_null)
 }

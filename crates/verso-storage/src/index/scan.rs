@@ -269,7 +269,7 @@ impl IndexScan {
         for at in entries.clone() {
             let entry = self.entry(at);
             let mut key = &entry[..entry.len() - RECORD];
-            for (part, column) in parts.iter().zip(&self.key_columns) {
+            for (part, column) in parts.iter().zip(&self.key_columns).filter(|(part, _)| !part.guard) {
                 let done = match out.batch.columns.get_mut(*column) {
                     Some(column) => part.order().decode(&mut key, column),
                     None => part.order().decode(&mut key, &mut Column::new(part.ty.physical())),

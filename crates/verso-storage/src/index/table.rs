@@ -20,12 +20,13 @@ use crate::page::{Flaw, ObjectId, PageId, PageKind, RecordId, header};
 use crate::shared::Shared;
 use crate::txn::transaction::Txn;
 
-/// Most parts of a key.
-pub const MAX_PARTS: usize = 32;
+/// Most parts of a key, and a guard.
+pub const MAX_PARTS: usize = 33;
 const UNIQUE: u8 = 1;
 const NULLS_DISTINCT: u8 = 2;
 const DESCENDING: u8 = 1;
 const NULLS_FIRST: u8 = 2;
+const GUARD: u8 = 4;
 
 /// What an index is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +51,8 @@ impl IndexSpec {
             out.extend_from_slice(&part.column.to_le_bytes());
             let descending = if part.descending { DESCENDING } else { 0 };
             let first = if part.nulls_first { NULLS_FIRST } else { 0 };
-            out.extend_from_slice(&[part.ty.code(), descending | first]);
+            let guard = if part.guard { GUARD } else { 0 };
+            out.extend_from_slice(&[part.ty.code(), descending | first | guard]);
         }
         out
     }
@@ -67,6 +69,7 @@ impl IndexSpec {
                     .ok_or_else(|| Flaw::from("unknown key type"))?,
                 descending: flags & DESCENDING != 0,
                 nulls_first: flags & NULLS_FIRST != 0,
+                guard: flags & GUARD != 0,
             })
         });
         let parts = parts.collect::<Result<Vec<_>, Flaw>>()?;
@@ -200,6 +203,7 @@ impl Index {
         let parts = &self.spec.parts;
         let once = |list: &[u16]| (1..list.len()).all(|at| !list[..at].contains(&list[at]));
         let own: SmallVec<[u16; 4]> = parts.iter().map(|part| part.column).collect();
+        let parts: SmallVec<[&KeyPart; 4]> = parts.iter().filter(|part| !part.guard).collect();
         let exact = parts.iter().all(|part| part.ty.is_exact());
         exact && once(columns) && once(&own) && columns.iter().all(|column| own.contains(column))
     }

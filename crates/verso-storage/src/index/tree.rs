@@ -218,6 +218,9 @@ impl Index {
         if entries.longest() > node::longest(shared.page_size) {
             return Ok(false);
         }
+        if entries.is_empty() {
+            return Ok(true); // a record that the index does not have
+        }
         let unique = self.spec().unique && !disabled(Rule::I2);
         let checked = unique && !entries.is_free(0);
         let (string, key) = (entries.entry(0), entries.key(0));

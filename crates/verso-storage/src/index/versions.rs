@@ -86,11 +86,21 @@ impl<'a> Versions<'a> {
         StorageError::corrupt(header::page_id(self.page), self.heap.object, flaw)
     }
 
-    /// Appends the version's key; whether a part is NULL.
+    /// Appends the version's key; whether a part is NULL. Nothing where a guard keeps the version out.
     pub fn key(&self, out: &mut Vec<u8>) -> Result<bool, StorageError> {
+        let start = out.len();
         let mut any_null = false;
         for part in &self.index.spec().parts {
-            any_null |= self.part(part, out)?;
+            let end = out.len();
+            let null = self.part(part, out)?;
+            if !part.guard {
+                any_null |= null;
+                continue;
+            }
+            out.truncate(if null { start } else { end });
+            if null {
+                return Ok(false);
+            }
         }
         Ok(any_null)
     }
@@ -194,6 +204,10 @@ impl<'a> Versions<'a> {
     /// Whether this version or an older one that somebody may see has `key`. `horizon` is that of a moment
     /// since which no version page was retired.
     pub fn hold(mut self, key: &[u8], horizon: u64) -> Result<bool, StorageError> {
+        // Nothing is removed for a version that has no key.
+        if key.is_empty() {
+            return Ok(true);
+        }
         let mut own = Vec::new();
         loop {
             if self.writer == TxnId::NONE {

@@ -4,6 +4,7 @@ mod build;
 mod entries;
 mod keys_alone;
 mod parallel;
+mod partial;
 mod unique;
 
 use std::ops::ControlFlow;

@@ -4,6 +4,7 @@
 
 mod commits;
 mod guide;
+mod hidden_columns;
 mod histories;
 mod isolation;
 mod library;

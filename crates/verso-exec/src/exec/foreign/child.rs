@@ -78,6 +78,7 @@ impl Child {
             .table
             .indexes
             .iter()
+            .filter(|index| index.guard.is_none())
             .map(|index| (index, prefix(index)))
             .max_by_key(|(index, parts)| (parts.len(), std::cmp::Reverse(index.oid)))?;
         if parts.is_empty() {

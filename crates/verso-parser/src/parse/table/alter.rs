@@ -45,6 +45,9 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         return Ok(statement);
     }
     if let Some(kind) = kind {
+        if kind == DropKind::Sequence && !cursor.is(&["rename"]) {
+            return super::super::ddl::alter_sequence(cursor, name, if_exists);
+        }
         if !cursor.accept(&["rename", "to"]) {
             return Err(cursor.unsupported(&format!(
                 "ALTER {} other than RENAME, OWNER TO and SET SCHEMA",

@@ -176,7 +176,7 @@ fn generated(cursor: &mut Cursor<'_>, ty: &SqlType) -> Result<GeneratedAs, Synta
         sequence_options(cursor, &mut sequence)?;
         cursor.expect_token(&Token::RParen)?;
     }
-    sequence.ty = ty.clone();
+    sequence.options.ty = Some(ty.clone());
     Ok(GeneratedAs::Identity(kind, Box::new(sequence)))
 }
 

@@ -4,11 +4,13 @@ use super::super::lexer::Token;
 
 use super::super::cursor::Cursor;
 use super::super::ddl::if_not_exists;
-use super::column::collate;
+use super::column::{collate, generation};
 use super::constraint::{names, nulls_are_distinct};
 use super::storage_parameters;
 use crate::error::SyntaxError;
-use crate::syntax::{Analyze, CreateIndex, Name, QualifiedName, Statement};
+use crate::syntax::{
+    Analyze, CreateIndex, Expr, IndexElement, IndexKey, Name, QualifiedName, Span, Statement,
+};
 
 /// CREATE [UNIQUE] INDEX, behind CREATE.
 pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
@@ -25,19 +27,27 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     cursor.expect(&["on"])?;
     cursor.accept(&["only"]);
     let table = cursor.qualified()?;
-    if cursor.accept(&["using"]) {
-        let at = cursor.here().start;
-        let method = cursor.name()?.text;
-        if method != "btree" {
-            return Err(SyntaxError::unsupported(format!("an index USING {method}")).at(at));
-        }
-    }
+    let method = method(cursor)?;
     cursor.expect_token(&Token::LParen)?;
+    let at = cursor.here().start;
     let parts = cursor.list(index_part)?;
     cursor.expect_token(&Token::RParen)?;
-    if cursor.is(&["include"]) {
-        return Err(cursor.unsupported("INCLUDE"));
+    if let Some(method) = &method {
+        let refused = |what: &str| {
+            Err(SyntaxError::new("0A000", format!("access method \"{method}\" does not support {what}"))
+                .at(at))
+        };
+        if unique {
+            return refused("unique indexes");
+        }
+        if method == "hash" && parts.len() > 1 {
+            return refused("multicolumn indexes");
+        }
+        if parts.iter().any(|part| part.descending || part.nulls_first) {
+            return refused("ASC/DESC options");
+        }
     }
+    let include = if cursor.accept(&["include"]) { included(cursor, method.as_deref())? } else { Vec::new() };
     let nulls_distinct = nulls_are_distinct(cursor);
     let mut parallel = None;
     if cursor.accept(&["with"]) {
@@ -45,33 +55,121 @@ pub fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         let workers = given.iter().find(|(name, _)| name == "parallel_workers");
         parallel = workers.and_then(|(_, value)| value.parse().ok());
     }
-    for (word, what) in [("where", "a partial index (WHERE)"), ("tablespace", "TABLESPACE")] {
-        if cursor.is(&[word]) {
-            return Err(cursor.unsupported(what));
-        }
+    if cursor.is(&["tablespace"]) {
+        return Err(cursor.unsupported("TABLESPACE"));
     }
+    let predicate = if cursor.accept(&["where"]) { Some(with_text(cursor)?) } else { None };
     Ok(Statement::CreateIndex(CreateIndex {
         name,
         if_not_exists,
         unique,
         nulls_distinct,
         table,
+        method,
         parts,
+        include,
+        predicate,
         parallel,
     }))
 }
 
-fn index_part(cursor: &mut Cursor<'_>) -> Result<(Name, bool, bool), SyntaxError> {
-    if matches!(cursor.peek(), Token::LParen) || matches!(cursor.peek_at(1), Token::LParen) {
-        return Err(cursor.unsupported("an index on an expression"));
+/// `USING method`: none for btree. A B+tree does what hash and brin indexes are for, equality and ranges; what the others
+/// find it cannot.
+fn method(cursor: &mut Cursor<'_>) -> Result<Option<String>, SyntaxError> {
+    if !cursor.accept(&["using"]) {
+        return Ok(None);
     }
-    let name = cursor.name()?;
+    let at = cursor.here().start;
+    let method = cursor.name()?.text;
+    match method.as_str() {
+        "btree" => Ok(None),
+        "hash" | "brin" => Ok(Some(method)),
+        "gist" | "gin" | "spgist" => Err(SyntaxError::unsupported(format!("an index USING {method}")).at(at)),
+        _ => Err(SyntaxError::new("42704", format!("access method \"{method}\" does not exist")).at(at)),
+    }
+}
+
+/// `(column, …)`, behind INCLUDE.
+fn included(cursor: &mut Cursor<'_>, method: Option<&str>) -> Result<Vec<Name>, SyntaxError> {
+    let at = cursor.here().start;
+    if let Some(method) = method {
+        let text = format!("access method \"{method}\" does not support included columns");
+        return Err(SyntaxError::new("0A000", text).at(at));
+    }
+    cursor.expect_token(&Token::LParen)?;
+    let columns = cursor.list(|cursor| {
+        let at = cursor.here().start;
+        let part = index_part(cursor)?;
+        match part.key {
+            IndexKey::Column(name) if !part.descending && !part.nulls_first => Ok(name),
+            IndexKey::Column(_) => {
+                let text = "including column does not support ASC/DESC options";
+                Err(SyntaxError::new("42P17", text).at(at))
+            }
+            IndexKey::Expression(..) => {
+                let text = "expressions are not supported in included columns";
+                Err(SyntaxError::new("0A000", text).at(at))
+            }
+        }
+    })?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(columns)
+}
+
+/// An expression, and its text.
+fn with_text(cursor: &mut Cursor<'_>) -> Result<(Expr, String), SyntaxError> {
+    let start = cursor.here().start;
+    let expr = cursor.expr()?;
+    let end = cursor.last().end;
+    Ok((expr, cursor.source().slice(Span { start, end }).to_string()))
+}
+
+/// The classes of operators that are what a B+tree has anyhow: those that types have by themselves.
+const CLASSES: [&str; 24] = [
+    "array_ops",
+    "bool_ops",
+    "bpchar_ops",
+    "bytea_ops",
+    "char_ops",
+    "date_ops",
+    "enum_ops",
+    "float4_ops",
+    "float8_ops",
+    "int2_ops",
+    "int4_ops",
+    "int8_ops",
+    "interval_ops",
+    "jsonb_ops",
+    "name_ops",
+    "numeric_ops",
+    "oid_ops",
+    "text_ops",
+    "time_ops",
+    "timestamp_ops",
+    "timestamptz_ops",
+    "timetz_ops",
+    "uuid_ops",
+    "varchar_ops",
+];
+
+fn index_part(cursor: &mut Cursor<'_>) -> Result<IndexElement, SyntaxError> {
+    let key = if matches!(cursor.peek(), Token::LParen) {
+        let (expr, text) = generation(cursor)?;
+        IndexKey::Expression(expr, text)
+    } else if matches!(cursor.peek_at(1), Token::LParen | Token::Period) {
+        let (expr, text) = with_text(cursor)?;
+        IndexKey::Expression(expr, text)
+    } else {
+        IndexKey::Column(cursor.name()?)
+    };
     if cursor.is(&["collate"]) {
         collate(cursor)?;
     }
     // Texts are ordered by their bytes, which is what these classes ask for.
     let by_bytes = ["text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops"];
-    if !by_bytes.iter().any(|class| cursor.accept(&[class]))
+    let pattern = by_bytes.iter().any(|class| cursor.accept(&[class]));
+    if !pattern
+        && !CLASSES.iter().any(|class| cursor.accept(&[class]))
         && cursor.word().is_some_and(|word| word.ends_with("_ops"))
     {
         return Err(cursor.unsupported("an operator class"));
@@ -87,7 +185,7 @@ fn index_part(cursor: &mut Cursor<'_>) -> Result<(Name, bool, bool), SyntaxError
     } else {
         descending
     };
-    Ok((name, descending, nulls_first))
+    Ok(IndexElement { key, descending, nulls_first, pattern })
 }
 
 /// REINDEX.

@@ -105,18 +105,17 @@ impl Collected {
             if !versions.older_writer()? {
                 continue;
             }
+            let mut round = 0;
             versions.walk(horizon, |version, key, any_null| {
-                let known = entries.len() - first;
-                if (first..entries.len()).any(|other| entries.key(other) == key) {
+                if key.is_empty() || (first..entries.len()).any(|other| entries.key(other) == key) {
                     return Ok(());
                 }
                 entries.push(key, record, index.is_free(any_null));
-                if let Some(round) = known.checked_sub(1) {
-                    if round == rounds.len() {
-                        rounds.push(OldKeys::default());
-                    }
-                    rounds[round].push(heap, index, slot, &version.values()?);
+                if round == rounds.len() {
+                    rounds.push(OldKeys::default());
                 }
+                rounds[round].push(heap, index, slot, &version.values()?);
+                round += 1;
                 Ok(())
             })?;
         }

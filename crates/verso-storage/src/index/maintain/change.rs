@@ -164,7 +164,7 @@ pub(crate) fn before_change(
                 }
             }
         }
-        if !add.is_empty() {
+        if !add.is_empty() || !gone.is_empty() {
             changes.push(KeyChange { index: Arc::clone(index), add, gone });
         }
     }
@@ -198,16 +198,26 @@ fn updated_key(
     row: usize,
     out: &mut Vec<u8>,
 ) -> Result<bool, Result<StorageError, verso_types::TypeError>> {
+    let start = out.len();
     let mut any_null = false;
     for part in &index.spec().parts {
-        match columns.iter().position(|column| *column == part.column) {
+        let end = out.len();
+        let null = match columns.iter().position(|column| *column == part.column) {
             Some(at) => {
                 let column = &values.columns[at];
                 let null = column.is_null(row);
-                any_null |= null;
                 part.order().encode_raw((!null).then(|| column.raw_at(row)), out).map_err(Err)?;
+                null
             }
-            None => any_null |= home.part(part, out).map_err(Ok)?,
+            None => home.part(part, out).map_err(Ok)?,
+        };
+        if !part.guard {
+            any_null |= null;
+            continue;
+        }
+        out.truncate(if null { start } else { end });
+        if null {
+            return Ok(false);
         }
     }
     Ok(any_null)

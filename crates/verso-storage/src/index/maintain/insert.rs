@@ -169,7 +169,13 @@ fn encode_entry(
     entries.set_with(record, |out| {
         let mut any_null = false;
         for (part, ordinal) in index.spec().parts.iter().zip(&index.ordinals) {
-            any_null |= encode_part(part, &rows.columns[*ordinal], row, out)?;
+            let column = &rows.columns[*ordinal];
+            if !part.guard {
+                any_null |= encode_part(part, column, row, out)?;
+            } else if column.is_null(row) {
+                out.clear();
+                return Ok(true);
+            }
         }
         Ok(index.is_free(any_null))
     })

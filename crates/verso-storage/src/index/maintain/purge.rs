@@ -106,9 +106,14 @@ impl<'p> KeyPurge<'p> {
                 self.key.clear();
                 for (part, slice) in parts.iter().zip(&its) {
                     let value = slice_value(shared, heap, slice, rank)?;
-                    part.order()
-                        .encode_raw(value.as_deref(), &mut self.key)
-                        .map_err(|error| bad_key(heap, error))?;
+                    if !part.guard {
+                        part.order()
+                            .encode_raw(value.as_deref(), &mut self.key)
+                            .map_err(|error| bad_key(heap, error))?;
+                    } else if value.is_none() {
+                        self.key.clear();
+                        break;
+                    }
                 }
                 let home = Versions::home(shared, heap, index, page, layout, page_index, slot);
                 if disabled(Rule::I3) || !home.hold(&self.key, horizon)? {
@@ -136,8 +141,11 @@ impl<'p> KeyPurge<'p> {
     }
 }
 
-/// Notes a key that goes; how many bytes of memory that takes, about.
+/// Notes a key that goes; how many bytes of memory that takes, about. A version without a key had no entry.
 fn goes(under_way: &UnderWay<'_>, gone: &mut Entries, key: &[u8], record: RecordId) -> usize {
+    if key.is_empty() {
+        return 0;
+    }
     gone.push(key, record, true);
     under_way.goes(gone.entry(gone.len() - 1));
     key.len() + 32

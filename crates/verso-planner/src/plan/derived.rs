@@ -1,0 +1,75 @@
+//! Expressions and conditions of indexes, as a scan with a filter meets them.
+
+use std::sync::Arc;
+
+use verso_catalog::{IndexDef, TableDef};
+use verso_exec::plan::{ExprKind, TypedExpr};
+
+use crate::bind::{Binder, map_columns, same};
+use crate::estimate::Estimate;
+use crate::implied::implied;
+
+/// The hidden columns of a table, each with what it is computed from.
+#[derive(Default)]
+pub(super) struct Derived {
+    /// Number in storage, expression over the columns of the table.
+    columns: Vec<(u16, TypedExpr)>,
+}
+
+impl Derived {
+    /// Those of a table; few have any.
+    pub fn of(table: &TableDef, estimate: Estimate<'_>) -> Derived {
+        let any = table.columns.last().is_some_and(|column| column.is_hidden());
+        let Some(catalog) = estimate.catalog.filter(|_| any) else { return Derived::default() };
+        let utc = verso_types::TimeZone::UTC; // nothing in them depends on it
+        let hidden = Binder::new(catalog, &utc, &[]).hidden(table);
+        Derived { columns: hidden.into_iter().map(|(at, expr)| (table.columns[at].id, expr)).collect() }
+    }
+
+    /// The hidden column that has the values of an expression over `columns` of the table.
+    pub fn column(&self, columns: &[usize], expr: &TypedExpr) -> Option<u16> {
+        if self.columns.is_empty() || matches!(expr.kind, ExprKind::Column(_) | ExprKind::Literal(_)) {
+            return None;
+        }
+        let expr = over_table(columns, expr);
+        self.columns.iter().find(|(_, known)| same(known, &expr)).map(|(column, _)| *column)
+    }
+
+    /// Whether an index has all rows that a filter over `columns` wants.
+    pub fn serves(&self, index: &IndexDef, columns: &[usize], filter: Option<&TypedExpr>) -> bool {
+        let Some(guard) = index.guard else { return true };
+        let Some(filter) = filter else { return false };
+        let Some(condition) = self.condition(guard) else { return false };
+        implied(&[&over_table(columns, filter)], condition)
+    }
+
+    /// The condition within the expression of a guard.
+    fn condition(&self, guard: u16) -> Option<&TypedExpr> {
+        let (_, expr) = self.columns.iter().find(|(column, _)| *column == guard)?;
+        condition_of(expr)
+    }
+}
+
+/// The condition within the expression of a guard: `CASE WHEN condition THEN true END`.
+pub(crate) fn condition_of(guard: &TypedExpr) -> Option<&TypedExpr> {
+    match &guard.kind {
+        ExprKind::Case { branches, .. } => branches.first().map(|(condition, _)| condition),
+        _ => None,
+    }
+}
+
+fn over_table(columns: &[usize], expr: &TypedExpr) -> TypedExpr {
+    let mut expr = expr.clone();
+    map_columns(&mut expr, &mut |column| columns.get(column).copied().unwrap_or(usize::MAX));
+    expr
+}
+
+/// Indexes that serve a filter.
+pub(super) fn serving<'t>(
+    table: &'t TableDef,
+    derived: &Derived,
+    columns: &[usize],
+    filter: Option<&TypedExpr>,
+) -> impl Iterator<Item = &'t Arc<IndexDef>> {
+    table.indexes.iter().filter(move |index| derived.serves(index, columns, filter))
+}
