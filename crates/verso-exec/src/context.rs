@@ -3,13 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-<<<<<<< HEAD
-use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, SystemRows, TableDef, TriggerDef};
-use verso_types::{SqlType, TimeStyle, Value};
-=======
 use verso_catalog::{CatalogSnapshot, ColumnDef, FunctionDef, Oid, SystemRows, TableDef, TriggerDef};
-use verso_types::{SqlType, TimeZone, Value};
->>>>>>> h/rights
+use verso_types::{SqlType, TimeStyle, Value};
 
 pub use verso_storage::AdvisoryKey;
 

@@ -21,7 +21,7 @@ impl Derived {
     pub fn of(table: &TableDef, estimate: Estimate<'_>) -> Derived {
         let any = table.columns.last().is_some_and(|column| column.is_hidden());
         let Some(catalog) = estimate.catalog.filter(|_| any) else { return Derived::default() };
-        let utc = verso_types::TimeZone::UTC; // nothing in them depends on it
+        let utc = verso_types::TimeStyle::UTC; // nothing in them depends on it
         let hidden = Binder::new(catalog, &utc, &[]).hidden(table);
         Derived { columns: hidden.into_iter().map(|(at, expr)| (table.columns[at].id, expr)).collect() }
     }

@@ -1,12 +1,7 @@
 //! Rows of `pg_stats`.
 
-<<<<<<< HEAD
-use verso_catalog::{CatalogSnapshot, Relation, TableDef};
-use verso_types::{SqlType, TimeStyle, Value, text::format_text};
-=======
 use verso_catalog::{CatalogSnapshot, Relation, Rights, TableDef};
-use verso_types::{SqlType, TimeZone, Value, text::format_text};
->>>>>>> h/rights
+use verso_types::{SqlType, TimeStyle, Value, text::format_text};
 
 /// What ANALYZE has found out about the columns of users' tables.
 pub(super) fn statistics(catalog: &CatalogSnapshot) -> Vec<Vec<Value>> {

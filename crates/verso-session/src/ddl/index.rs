@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use verso_catalog::{
-    CatalogError, ColumnDef, NewIndex, NewIndexPart, Object, ObjectKind, Relation, Rights, TableChange, TableDef, guard_text,
+    CatalogError, ColumnDef, NewIndex, NewIndexPart, Object, ObjectKind, Relation, Rights, TableChange,
+    TableDef, guard_text,
 };
 use verso_exec::plan::ExprKind;
 use verso_types::{KeyType, SqlType};

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use verso_catalog::{
-    CatalogError, NewSequence, Object, SequenceBounds, SequenceChange, SequenceRequest,
-};
+use verso_catalog::{CatalogError, NewSequence, Object, SequenceBounds, SequenceChange, SequenceRequest};
 
 use super::{Schema, text};
 use crate::client::CommandTag;

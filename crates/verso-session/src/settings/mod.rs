@@ -403,12 +403,8 @@ impl Settings {
                     invalid(value).with_hint("Floating point is always exact: 1, 2 and 3 are the same.")
                 );
             }
-<<<<<<< HEAD
             ("client_encoding" | "extra_float_digits", _) => {}
-=======
-            ("client_encoding" | "datestyle" | "intervalstyle" | "extra_float_digits", _) => {}
             ("row_security", value) => self.row_security = flag(name, value, true)?,
->>>>>>> h/rights
             ("search_path", value) => {
                 let value = value.unwrap_or(DEFAULT_PATH);
                 self.search_path = path::names(value)
