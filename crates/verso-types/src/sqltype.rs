@@ -5,7 +5,7 @@
 //! | bool | `Bool` | 0 or 1 |
 //! | numeric(p ≤ 18, s) | `I64` | value × 10^s |
 //! | numeric(p ≤ 38, s) | `I128` | value × 10^s |
-//! | numeric | `Bytes` | [`Decimal::to_bytes`](crate::Decimal::to_bytes) |
+//! | numeric, numeric(p,s) of more digits | `Bytes` | [`Decimal::to_bytes`](crate::Decimal::to_bytes), or [`Number::to_bytes`](crate::Number::to_bytes) |
 //! | date | `I32` | days since 2000-01-01; `MIN`, `MAX` are -infinity, infinity |
 //! | timestamp, timestamptz | `I64` | microseconds since 2000-01-01 (UTC for timestamptz); infinities as in date |
 //! | time | `I64` | microseconds since midnight |

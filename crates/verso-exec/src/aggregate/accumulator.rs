@@ -123,6 +123,30 @@ impl Hash for Key {
     }
 }
 
+impl State {
+    /// Adds to a sum of decimals, which may outgrow them.
+    #[inline]
+    pub(super) fn add_decimal(&mut self, value: &Decimal) {
+        match self {
+            State::Numeric { sum, count, average } => match sum.checked_add(value) {
+                Ok(total) => {
+                    *sum = total;
+                    *count += 1;
+                }
+                Err(_) => {
+                    let total = Number::from(*sum).plus(&Number::from(*value));
+                    *self = State::Big { sum: total, count: *count + 1, average: *average };
+                }
+            },
+            State::Big { sum, count, .. } => {
+                *sum = sum.plus(&Number::from(*value));
+                *count += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Accumulator {
     /// The empty state of an aggregate.
     pub fn new(call: &AggregateCall) -> Self {

@@ -54,7 +54,7 @@ impl Places<'_> {
                 true
             }};
         }
-        // All groups' accumulators of a call are of one kind.
+        // All groups' accumulators of a call are of one kind, but for sums that have outgrown decimals.
         let Some(first) = slots.get(self.at) else { return Ok(true) };
         Ok(match (&first.state, &column.data, ty) {
             (State::Count(_), ..) => {
@@ -84,16 +84,13 @@ impl Places<'_> {
                 each!(values, State::Integers { sum, count, .. }, value => { *sum += i128::from(*value); *count += 1; })
             }
             (State::Numeric { .. }, ColumnData::I64(values), SqlType::Numeric(Some(spec))) => {
-                each!(values, State::Numeric { sum, count, .. }, value => {
-                    *sum = sum.checked_add(&Decimal::from_scaled_i64(*value, spec.scale)).map_err(TypeError::from)?;
-                    *count += 1;
+                each!(values, state @ (State::Numeric { .. } | State::Big { .. }), value => {
+                    state.add_decimal(&Decimal::from_scaled_i64(*value, spec.scale));
                 })
             }
             (State::Numeric { .. }, ColumnData::I128(values), SqlType::Numeric(Some(spec))) => {
-                each!(values, State::Numeric { sum, count, .. }, value => {
-                    let value = Decimal::new(*value, spec.scale).map_err(TypeError::from)?;
-                    *sum = sum.checked_add(&value).map_err(TypeError::from)?;
-                    *count += 1;
+                each!(values, state @ (State::Numeric { .. } | State::Big { .. }), value => {
+                    state.add_decimal(&Decimal::new(*value, spec.scale).map_err(TypeError::from)?);
                 })
             }
             (State::Float { .. }, ColumnData::F64(values), _) => {
