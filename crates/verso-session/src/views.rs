@@ -260,7 +260,13 @@ impl Views<'_> {
     fn session_rows(&self) -> Vec<Vec<Value>> {
         let row = |info: std::sync::Arc<crate::registry::SessionInfo>| {
             let started = info.statement_started.load(Ordering::Relaxed);
-            let statement = std::sync::Arc::clone(&info.statement.lock());
+            let owner = info.identity.lock().role;
+            let sees = self.services.has_role(verso_catalog::authority::READ_ALL_STATS)
+                || self.services.has_role(owner);
+            let statement = match sees {
+                true => std::sync::Arc::clone(&info.statement.lock()),
+                false => "<insufficient privilege>".into(),
+            };
             vec![
                 int(info.number),
                 Value::text("client"),

@@ -320,14 +320,15 @@ pub(super) fn act_as(cursor: &mut Cursor<'_>) -> Result<Option<Statement>, Synta
         cursor.advance();
     }
     let session = cursor.accept(&["session", "authorization"]);
-    if !session
-        && !(cursor.is(&["role"]) && !matches!(cursor.peek_at(1), Token::Eq) && !cursor.is_at(1, "to"))
-    {
+    if !(session || cursor.is(&["role"])) {
         cursor.back(mark);
         return Ok(None);
     }
     if !session {
         cursor.advance();
+        if !cursor.accept_token(&Token::Eq) && !matches!(cursor.peek_at(1), Token::End) {
+            cursor.accept(&["to"]);
+        }
     }
     let none = if session { "default" } else { "none" };
     let name = if cursor.accept(&[none]) {

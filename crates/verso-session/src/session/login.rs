@@ -50,7 +50,7 @@ impl Session {
         kept.sort_by_key(|(database, ..)| database.0);
         for (_, name, value) in kept {
             if let Err(error) = self.set_default(&name, &value) {
-                self.services.notices.warn(&error.sqlstate, &error.message);
+                self.services.notices.warn(error.sqlstate, &error.message);
             }
         }
         Ok(())

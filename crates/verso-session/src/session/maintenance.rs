@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use verso_catalog::{Object, Rights};
 use verso_storage::{Markers, SweepOptions};
 
 use super::Session;
@@ -25,6 +26,9 @@ impl Session {
         if self.transaction.is_open() {
             let text = format!("{word} cannot run inside a transaction block");
             return Err(SqlError::new(sqlstate::ACTIVE_TRANSACTION, text));
+        }
+        if !self.may_sweep(word, table)? {
+            return Ok(tag(word));
         }
         let workers = self.services.workers_of(parallel, true);
         let engine = &self.services.instance.engine;
@@ -91,6 +95,31 @@ impl Session {
         Ok(tag(word))
     }
 
+    /// Whether the role may sweep a table; what it may not is told and left alone, as in PostgreSQL.
+    fn may_sweep(&self, word: &str, table: Option<&QualifiedName>) -> Result<bool, SqlError> {
+        let role = self.services.current_role();
+        if role == verso_catalog::OWNER_ROLE {
+            return Ok(true);
+        }
+        self.with_catalog(|session, catalog, _| {
+            let Some(name) = table else {
+                if catalog.inherits(role, verso_catalog::authority::MAINTAIN) {
+                    return Ok(true);
+                }
+                let text = format!("permission denied to {} the whole database", word.to_lowercase());
+                return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text));
+            };
+            let Some(found) = catalog.table(name.schema_text(), &name.name.text) else { return Ok(true) };
+            if catalog.rights(role, Object::Relation(found.oid)).has(Rights::MAINTAIN) {
+                return Ok(true);
+            }
+            let text =
+                format!("permission denied to {} \"{}\", skipping it", word.to_lowercase(), found.name);
+            session.services.notices.warn("01000", &text);
+            Ok(false)
+        })
+    }
+
     /// ALTER DATABASE SET, ALTER SYSTEM SET: at once and for good, whatever becomes of the transaction around it.
     pub(crate) fn alter_database(
         &mut self,
@@ -98,6 +127,18 @@ impl Session {
         name: &Name,
         value: Option<&str>,
     ) -> Result<CommandTag, SqlError> {
+        self.with_catalog(|session, catalog, _| {
+            let role = session.services.current_role();
+            let may = match system {
+                true => catalog.is_superuser(role),
+                false => catalog.owns(role, Object::Database),
+            };
+            let text = match system {
+                true => format!("permission denied to set parameter \"{}\"", name.text),
+                false => format!("must be owner of database {}", crate::services::DATABASE),
+            };
+            if may { Ok(()) } else { Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text)) }
+        })?;
         let instance = &self.services.instance;
         instance.set_database(&name.text, value).map_err(|error| error.at(name.at.start))?;
         instance.catalog.set_database_setting(&name.text, value)?;
