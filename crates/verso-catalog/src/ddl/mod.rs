@@ -100,7 +100,7 @@ fn refuse_if_needed(what: String, mut dependents: Vec<String>) -> Result<(), Cat
 
 impl Catalog {
     /// Removes a table with its columns, defaults and the sequences its columns own.
-    fn remove_table(
+    pub(super) fn remove_table(
         &self,
         txn: &mut Txn,
         snapshot: &CatalogSnapshot,
@@ -122,6 +122,7 @@ impl Catalog {
         self.remove_statistics(txn, table.oid, None)?;
         store::delete(engine, txn, |row: &ConstraintRow| row.conrelid == table.oid)?;
         self.remove_triggers(txn, table.oid)?;
+        self.remove_rule(txn, table.oid)?;
         store::delete(engine, txn, |row: &AttributeRow| row.attrelid == table.oid)?;
         let defaults = store::delete(engine, txn, |row: &DefaultRow| row.adrelid == table.oid)?;
         store::delete(engine, txn, |row: &DependRow| {

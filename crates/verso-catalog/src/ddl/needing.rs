@@ -10,7 +10,7 @@ use verso_storage::Txn;
 use super::refuse_if_needed;
 use crate::catalog::Catalog;
 use crate::definition::{Oid, TypeDef, ViewDef};
-use crate::error::CatalogError;
+use crate::error::{CatalogError, ObjectKind};
 use crate::snapshot::{CatalogSnapshot, Relation};
 
 /// Something that is to go.
@@ -40,7 +40,7 @@ impl Needing {
         let mut next = 0;
         while let Some(one) = all.get(next).copied() {
             next += 1;
-            for view in snapshot.views() {
+            for view in snapshot.all_views() {
                 let needs = match one {
                     Lost::Relation(oid) => view.query.names(oid),
                     Lost::Column(oid, column) => view.query.uses(oid, column),
@@ -50,7 +50,7 @@ impl Needing {
                 let goes = Lost::Relation(view.oid);
                 if needs && !all.contains(&goes) {
                     all.push(goes);
-                    needing.views.push((Arc::clone(view), one));
+                    needing.views.push((view, one));
                 }
             }
         }
@@ -67,14 +67,14 @@ impl Needing {
     /// Who needs what, as DETAIL lines.
     pub(super) fn lines(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
         let line = |(view, lost): &(Arc<ViewDef>, Lost)| {
-            format!("view {} depends on {}", view_name(snapshot, view), named(snapshot, *lost))
+            format!("{} depends on {}", view_name(snapshot, view), named(snapshot, *lost))
         };
         self.views.iter().map(line).collect()
     }
 
     /// What goes along under CASCADE.
     pub(super) fn names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
-        self.views.iter().map(|(view, _)| format!("view {}", view_name(snapshot, view))).collect()
+        self.views.iter().map(|(view, _)| view_name(snapshot, view)).collect()
     }
 }
 
@@ -82,7 +82,15 @@ impl Catalog {
     /// Removes the views that need what goes; the change has begun.
     pub(super) fn remove_needing(&self, txn: &mut Txn, needing: &Needing) -> Result<(), CatalogError> {
         let mut views = needing.views.iter().rev();
-        views.try_for_each(|(view, _)| match self.remove_view(txn, view) {
+        let snapshot = self.snapshot(txn)?;
+        let remove = |txn: &mut Txn, view: &ViewDef| match snapshot.table_by_oid(view.oid) {
+            Some(table) => {
+                self.lock_out(txn, &table, &snapshot)?;
+                self.remove_table(txn, &snapshot, &table)
+            }
+            None => self.remove_view(txn, view),
+        };
+        views.try_for_each(|(view, _)| match remove(txn, view) {
             // It went with something else of the same statement.
             Err(CatalogError::Missing { .. }) => Ok(()),
             result => result,
@@ -90,8 +98,10 @@ impl Catalog {
     }
 }
 
-fn view_name(snapshot: &CatalogSnapshot, view: &ViewDef) -> String {
-    shown(snapshot, &Relation::View(Arc::new(view.clone())))
+/// A view's name behind what it is.
+pub(super) fn view_name(snapshot: &CatalogSnapshot, view: &ViewDef) -> String {
+    let kind = if snapshot.table_by_oid(view.oid).is_some() { "materialized view" } else { "view" };
+    format!("{kind} {}", shown(snapshot, &Relation::View(Arc::new(view.clone()))))
 }
 
 /// A relation's name, with its schema where it is not found without it.
@@ -114,6 +124,9 @@ pub(super) fn shown_type(snapshot: &CatalogSnapshot, ty: &TypeDef) -> String {
 pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
     let relation = |oid: Oid| match snapshot.relation_by_oid(oid) {
         Some(relation @ Relation::View(_)) => format!("view {}", shown(snapshot, relation)),
+        Some(relation) if relation.kind() == ObjectKind::MaterializedView => {
+            format!("materialized view {}", shown(snapshot, relation))
+        }
         Some(relation @ Relation::Sequence(_)) => format!("sequence {}", shown(snapshot, relation)),
         Some(relation) => format!("table {}", shown(snapshot, relation)),
         None => format!("relation {oid}"),

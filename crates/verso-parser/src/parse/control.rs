@@ -52,6 +52,7 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
         "alter" => super::table::alter(cursor),
         "lock" => super::table::lock_table(cursor),
         "reindex" => super::table::reindex(cursor),
+        "refresh" => super::view::refresh(cursor),
         "analyze" | "analyse" => super::table::analyze(cursor),
         _ if KNOWN.contains(&word) => {
             let second = cursor.word_at(1).filter(|_| word == "refresh");

@@ -146,6 +146,8 @@ pub enum DropKind {
     Index,
     /// A view.
     View,
+    /// A materialized view.
+    MaterializedView,
 }
 
 /// DROP FUNCTION.

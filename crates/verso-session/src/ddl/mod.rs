@@ -28,6 +28,7 @@ mod function;
 mod index;
 mod like;
 mod lock_table;
+mod materialized;
 mod rewrite;
 mod role;
 mod schema;
