@@ -103,7 +103,7 @@ impl Catalog {
     pub(super) fn remove_table(
         &self,
         txn: &mut Txn,
-        snapshot: &CatalogSnapshot,
+        snapshot: Option<&CatalogSnapshot>,
         table: &TableDef,
     ) -> Result<(), CatalogError> {
         let engine = &self.engine;
@@ -112,7 +112,7 @@ impl Catalog {
             return Err(CatalogError::missing(ObjectKind::Table, &*table.name));
         }
         self.removes(txn, table.oid)?;
-        for sequence in owned_sequences(snapshot, table) {
+        for sequence in snapshot.iter().flat_map(|snapshot| owned_sequences(snapshot, table)) {
             self.remove_sequence(txn, &sequence)?;
         }
         for index in &table.indexes {

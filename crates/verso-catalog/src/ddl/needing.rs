@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use verso_storage::Txn;
+use verso_storage::{TableLockMode, Txn, WaitPolicy};
 
 use super::refuse_if_needed;
 use crate::catalog::Catalog;
-use crate::definition::{Oid, TypeDef, ViewDef};
+use crate::definition::{Oid, TableDef, TypeDef, ViewDef};
 use crate::error::{CatalogError, ObjectKind};
 use crate::snapshot::{CatalogSnapshot, Relation};
 
@@ -30,6 +30,8 @@ pub(super) enum Lost {
 #[derive(Debug, Default)]
 pub(super) struct Needing {
     views: Vec<(Arc<ViewDef>, Lost)>,
+    /// Those of them that are tables.
+    materialized: Vec<Arc<TableDef>>,
 }
 
 impl Needing {
@@ -50,6 +52,7 @@ impl Needing {
                 let goes = Lost::Relation(view.oid);
                 if needs && !all.contains(&goes) {
                     all.push(goes);
+                    needing.materialized.extend(snapshot.table_by_oid(view.oid));
                     needing.views.push((view, one));
                 }
             }
@@ -82,11 +85,16 @@ impl Catalog {
     /// Removes the views that need what goes; the change has begun.
     pub(super) fn remove_needing(&self, txn: &mut Txn, needing: &Needing) -> Result<(), CatalogError> {
         let mut views = needing.views.iter().rev();
-        let snapshot = self.snapshot(txn)?;
-        let remove = |txn: &mut Txn, view: &ViewDef| match snapshot.table_by_oid(view.oid) {
+        // No snapshot is taken within a change: it would be kept for the version that the change makes.
+        let remove = |txn: &mut Txn, view: &ViewDef| match needing
+            .materialized
+            .iter()
+            .find(|table| table.oid == view.oid)
+        {
             Some(table) => {
-                self.lock_out(txn, &table, &snapshot)?;
-                self.remove_table(txn, &snapshot, &table)
+                let mode = TableLockMode::AccessExclusive;
+                self.engine.lock_table(txn, table.heap, mode, WaitPolicy::Block)?;
+                self.remove_table(txn, None, table)
             }
             None => self.remove_view(txn, view),
         };
