@@ -76,6 +76,17 @@ pub struct TableDef {
     pub triggers: Vec<Arc<TriggerDef>>,
     /// Storage parameters.
     pub options: TableOptions,
+    /// It is a materialized view: its rows are those that a query had when it was refreshed.
+    pub materialized: Option<Materialized>,
+}
+
+/// What a materialized view shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Materialized {
+    /// The query.
+    pub query: StoredQuery,
+    /// Has it been filled? Otherwise it cannot be read.
+    pub populated: bool,
 }
 
 impl TableDef {
@@ -98,7 +109,20 @@ impl TableDef {
             referenced_by: Vec::new(),
             triggers: Vec::new(),
             options: TableOptions::default(),
+            materialized: None,
         }
+    }
+
+    /// A materialized view as a view.
+    pub fn as_view(&self) -> Option<ViewDef> {
+        Some(ViewDef {
+            oid: self.oid,
+            schema: Arc::clone(&self.schema),
+            name: Arc::clone(&self.name),
+            columns: self.shown().to_vec(),
+            query: self.materialized.as_ref()?.query.clone(),
+            options: self.options.clone(),
+        })
     }
 
     /// Position of the column with that number in storage.

@@ -11,6 +11,8 @@ pub enum ObjectKind {
     Table,
     /// A view.
     View,
+    /// A materialized view.
+    MaterializedView,
     /// A sequence.
     Sequence,
     /// Anything that shares the tables' name space.
@@ -35,6 +37,7 @@ impl std::fmt::Display for ObjectKind {
             ObjectKind::Schema => "schema",
             ObjectKind::Table => "table",
             ObjectKind::View => "view",
+            ObjectKind::MaterializedView => "materialized view",
             ObjectKind::Sequence => "sequence",
             ObjectKind::Relation => "relation",
             ObjectKind::Index => "index",

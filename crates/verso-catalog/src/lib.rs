@@ -45,14 +45,16 @@ mod system;
 pub mod trigger;
 mod versions;
 pub mod view;
+mod view_text;
 
 pub use authority::{DefaultAcl, Membership, PolicyDef, PolicyFor};
 pub use catalog::Catalog;
 pub use ddl::{CommentOn, MembershipChange, Rewrite, TypeUses};
 pub use definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
-    FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction,
-    SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef, Volatility, guard_text,
+    FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
+    ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, TypeDef, ViewDef, Volatility,
+    guard_text,
 };
 pub use error::{CatalogError, ObjectKind};
 pub use path::{PG_TEMP, SearchPath, WantedPath, is_temporary};
@@ -70,3 +72,4 @@ pub use statistics::{ColumnStatistics, TableStatistics};
 pub use stored::{StoredColumn, StoredQuery, StoredRelation};
 pub use trigger::{TriggerDef, TriggerEnabled, TriggerKind, TriggerStatements};
 pub use view::{SystemRowIter, SystemRows, SystemView, ViewColumn};
+pub use view_text::view_text;

@@ -25,6 +25,8 @@ pub struct NewTable {
     pub constraints: Vec<NewConstraint>,
     /// Storage parameters.
     pub options: TableOptions,
+    /// What it shows, of a materialized view.
+    pub materialized: Option<StoredQuery>,
 }
 
 impl NewTable {
@@ -36,6 +38,7 @@ impl NewTable {
             columns,
             constraints: Vec::new(),
             options: TableOptions::default(),
+            materialized: None,
         }
     }
 }
@@ -136,6 +139,13 @@ pub enum TableChange {
     AddColumn(NewColumn),
     /// Hidden columns of these types and expressions, for an index.
     AddHidden(Vec<(SqlType, Arc<str>)>),
+    /// REFRESH MATERIALIZED VIEW: new rows, perhaps none, which then cannot be read.
+    Refresh {
+        /// WITH DATA?
+        populated: bool,
+        /// CONCURRENTLY: who reads it goes on.
+        concurrently: bool,
+    },
     /// DROP COLUMN.
     DropColumn {
         /// Which.

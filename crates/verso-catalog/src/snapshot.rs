@@ -66,6 +66,7 @@ impl Relation {
     /// What it is called.
     pub fn kind(&self) -> ObjectKind {
         match self {
+            Relation::Table(table) if table.materialized.is_some() => ObjectKind::MaterializedView,
             Relation::Table(_) => ObjectKind::Table,
             Relation::Sequence(_) => ObjectKind::Sequence,
             Relation::Index(_) => ObjectKind::Index,
@@ -410,6 +411,12 @@ impl CatalogSnapshot {
             Relation::Table(table) => Some(table),
             _ => None,
         })
+    }
+
+    /// Its views, the materialized ones among them.
+    pub fn all_views(&self) -> impl Iterator<Item = Arc<ViewDef>> + '_ {
+        let materialized = self.tables().filter_map(|table| table.as_view()).map(Arc::new);
+        self.views().cloned().chain(materialized)
     }
 
     /// Every view, by schema and name.

@@ -15,6 +15,12 @@ FROM pg_catalog.pg_index x
   LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'm', 'p') AND i.relkind IN ('i', 'I')
 
+-- view pg_catalog.pg_matviews
+SELECT n.nspname AS schemaname, c.relname AS matviewname, pg_catalog.pg_get_userbyid(c.relowner) AS matviewowner,
+       c.relhasindex AS hasindexes, c.relispopulated AS ispopulated, pg_catalog.pg_get_viewdef(c.oid) AS definition
+FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'm'
+
 -- view pg_catalog.pg_sequences
 SELECT n.nspname AS schemaname, c.relname AS sequencename, pg_catalog.pg_get_userbyid(c.relowner) AS sequenceowner,
        s.seqtypid AS data_type, s.seqstart AS start_value, s.seqmin AS min_value, s.seqmax AS max_value,

@@ -126,7 +126,7 @@ pub(crate) fn definitions(
 }
 
 fn is_user(table: &TableDef) -> bool {
-    !table.is_system() && !table.is_temporary()
+    !table.is_system() && !table.is_temporary() && table.materialized.is_none()
 }
 
 fn table_of(table: &TableDef) -> TableOf {
@@ -295,6 +295,11 @@ impl Maker<'_, '_> {
             for view in order::views(&catalog) {
                 let sql = view_text::statement(&catalog, &view);
                 self.add(Kind::View, None, sql);
+                let indexes = catalog.table_by_oid(view.oid).map(|table| table.indexes.clone());
+                for index in indexes.iter().flatten() {
+                    let sql = self.ask("pg_get_indexdef", index.oid)?;
+                    self.add(Kind::View, None, sql);
+                }
             }
         }
         let restored: HashSet<Oid> = tables.iter().map(|table| table.oid).collect();

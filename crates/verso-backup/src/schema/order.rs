@@ -7,8 +7,8 @@ use verso_catalog::{CatalogSnapshot, Oid, ViewDef, is_temporary};
 
 /// The users' views, each behind those that it reads.
 pub(super) fn views(catalog: &CatalogSnapshot) -> Vec<Arc<ViewDef>> {
-    let own = |view: &&Arc<ViewDef>| !view.oid.is_system() && !is_temporary(&view.schema);
-    let mut all: Vec<Arc<ViewDef>> = catalog.views().filter(own).cloned().collect();
+    let own = |view: &Arc<ViewDef>| !view.oid.is_system() && !is_temporary(&view.schema);
+    let mut all: Vec<Arc<ViewDef>> = catalog.all_views().filter(own).collect();
     all.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
     let by_oid: HashMap<Oid, &Arc<ViewDef>> = all.iter().map(|view| (view.oid, view)).collect();
     let mut done: HashSet<Oid> = HashSet::new();

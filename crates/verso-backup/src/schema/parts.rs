@@ -167,6 +167,9 @@ fn commented(
             return None;
         }
         let (word, columns, table): (_, &[ColumnDef], _) = match relation {
+            Relation::Table(table) if table.materialized.is_some() => {
+                ("MATERIALIZED VIEW", table.shown(), None)
+            }
             Relation::Table(table) => ("TABLE", table.shown(), Some(table.oid)),
             Relation::View(view) => ("VIEW", &view.columns, None),
             Relation::Sequence(sequence) => ("SEQUENCE", &[], sequence.owned_by.map(|owner| owner.table)),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use verso_storage::Txn;
+use verso_storage::{TableLockMode, Txn};
 use verso_types::SqlType;
 
 use super::constraint::{Target, relying_on};
@@ -116,6 +116,7 @@ impl Catalog {
             }
             TableChange::AddColumn(_)
             | TableChange::AddHidden(_)
+            | TableChange::Refresh { .. }
             | TableChange::DropColumn { .. }
             | TableChange::ColumnType { .. }
             | TableChange::Expression { .. } => {
@@ -173,7 +174,11 @@ impl Catalog {
         let snapshot = self.snapshot(txn)?;
         let table = find_table(&snapshot, schema, name)?;
         let schema = schema_of(&snapshot, &table)?;
-        self.lock_out(txn, &table, &snapshot)?;
+        let mode = match change {
+            TableChange::Refresh { concurrently: true, .. } => TableLockMode::Exclusive,
+            _ => TableLockMode::AccessExclusive,
+        };
+        self.lock_definition(txn, &table, &snapshot, mode)?;
         self.change(txn, |txn| {
             let mut new = (*table).clone();
             match change {
@@ -181,6 +186,10 @@ impl Catalog {
                     self.add_column(txn, &snapshot, &schema, &mut new, column)?;
                 }
                 TableChange::AddHidden(columns) => self.add_hidden(txn, &mut new, columns)?,
+                TableChange::Refresh { populated, .. } => {
+                    let is_it = |row: &ClassRow| row.oid == table.oid;
+                    store::update(&self.engine, txn, is_it, |row| row.relispopulated = *populated)?;
+                }
                 TableChange::DropColumn { column, cascade } => {
                     self.drop_column(txn, &snapshot, &mut new, column, *cascade)?;
                 }
@@ -542,14 +551,14 @@ fn refuse_shown(
     table: &TableDef,
     column: &ColumnDef,
 ) -> Result<(), CatalogError> {
-    let Some(view) = snapshot.views().find(|view| view.query.uses(table.oid, column.id)) else {
+    let Some(view) = snapshot.all_views().find(|view| view.query.uses(table.oid, column.id)) else {
         return Ok(());
     };
-    let view = super::needing::shown(snapshot, &Relation::View(Arc::clone(view)));
+    let view = super::needing::view_name(snapshot, &view);
     Err(CatalogError::InvalidDefinition {
         sqlstate: "0A000",
         message: "cannot alter type of a column used by a view or rule".to_string(),
-        detail: Some(format!("rule _RETURN on view {view} depends on column \"{}\"", column.name)),
+        detail: Some(format!("rule _RETURN on {view} depends on column \"{}\"", column.name)),
     })
 }
 

@@ -359,6 +359,10 @@ fn foreign_key(
         if found.is_system() {
             return Err(CatalogError::SystemObject { name: table.to_string() });
         }
+        if found.materialized.is_some() {
+            let text = format!("referenced relation \"{table}\" is not a table");
+            return Err(CatalogError::invalid("42809", text));
+        }
         (found.oid, &found.columns, &found.indexes)
     };
     let (referenced_columns, index) = if referenced.is_empty() {

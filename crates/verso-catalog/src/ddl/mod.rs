@@ -104,10 +104,10 @@ fn refuse_if_needed(what: String, mut dependents: Vec<String>) -> Result<(), Cat
 
 impl Catalog {
     /// Removes a table with its columns, defaults and the sequences its columns own.
-    fn remove_table(
+    pub(super) fn remove_table(
         &self,
         txn: &mut Txn,
-        snapshot: &CatalogSnapshot,
+        snapshot: Option<&CatalogSnapshot>,
         table: &TableDef,
     ) -> Result<(), CatalogError> {
         let engine = &self.engine;
@@ -116,7 +116,7 @@ impl Catalog {
             return Err(CatalogError::missing(ObjectKind::Table, &*table.name));
         }
         self.removes(txn, table.oid)?;
-        for sequence in owned_sequences(snapshot, table) {
+        for sequence in snapshot.iter().flat_map(|snapshot| owned_sequences(snapshot, table)) {
             self.remove_sequence(txn, &sequence)?;
         }
         for index in &table.indexes {
@@ -126,6 +126,7 @@ impl Catalog {
         self.remove_statistics(txn, table.oid, None)?;
         store::delete(engine, txn, |row: &ConstraintRow| row.conrelid == table.oid)?;
         self.remove_triggers(txn, table.oid)?;
+        self.remove_rule(txn, table.oid)?;
         store::delete(engine, txn, |row: &AttributeRow| row.attrelid == table.oid)?;
         let defaults = store::delete(engine, txn, |row: &DefaultRow| row.adrelid == table.oid)?;
         store::delete(engine, txn, |row: &DependRow| {

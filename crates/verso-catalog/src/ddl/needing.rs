@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use verso_storage::Txn;
+use verso_storage::{TableLockMode, Txn, WaitPolicy};
 
 use super::refuse_if_needed;
 use crate::catalog::Catalog;
-use crate::definition::{Oid, TypeDef, ViewDef};
-use crate::error::CatalogError;
+use crate::definition::{Oid, TableDef, TypeDef, ViewDef};
+use crate::error::{CatalogError, ObjectKind};
 use crate::snapshot::{CatalogSnapshot, Relation};
 
 /// Something that is to go.
@@ -30,6 +30,8 @@ pub(super) enum Lost {
 #[derive(Debug, Default)]
 pub(super) struct Needing {
     views: Vec<(Arc<ViewDef>, Lost)>,
+    /// Those of them that are tables.
+    materialized: Vec<Arc<TableDef>>,
 }
 
 impl Needing {
@@ -40,7 +42,7 @@ impl Needing {
         let mut next = 0;
         while let Some(one) = all.get(next).copied() {
             next += 1;
-            for view in snapshot.views() {
+            for view in snapshot.all_views() {
                 let needs = match one {
                     Lost::Relation(oid) => view.query.names(oid),
                     Lost::Column(oid, column) => view.query.uses(oid, column),
@@ -50,7 +52,8 @@ impl Needing {
                 let goes = Lost::Relation(view.oid);
                 if needs && !all.contains(&goes) {
                     all.push(goes);
-                    needing.views.push((Arc::clone(view), one));
+                    needing.materialized.extend(snapshot.table_by_oid(view.oid));
+                    needing.views.push((view, one));
                 }
             }
         }
@@ -67,14 +70,14 @@ impl Needing {
     /// Who needs what, as DETAIL lines.
     pub(super) fn lines(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
         let line = |(view, lost): &(Arc<ViewDef>, Lost)| {
-            format!("view {} depends on {}", view_name(snapshot, view), named(snapshot, *lost))
+            format!("{} depends on {}", view_name(snapshot, view), named(snapshot, *lost))
         };
         self.views.iter().map(line).collect()
     }
 
     /// What goes along under CASCADE.
     pub(super) fn names(&self, snapshot: &CatalogSnapshot) -> Vec<String> {
-        self.views.iter().map(|(view, _)| format!("view {}", view_name(snapshot, view))).collect()
+        self.views.iter().map(|(view, _)| view_name(snapshot, view)).collect()
     }
 }
 
@@ -82,7 +85,20 @@ impl Catalog {
     /// Removes the views that need what goes; the change has begun.
     pub(super) fn remove_needing(&self, txn: &mut Txn, needing: &Needing) -> Result<(), CatalogError> {
         let mut views = needing.views.iter().rev();
-        views.try_for_each(|(view, _)| match self.remove_view(txn, view) {
+        // No snapshot is taken within a change: it would be kept for the version that the change makes.
+        let remove = |txn: &mut Txn, view: &ViewDef| match needing
+            .materialized
+            .iter()
+            .find(|table| table.oid == view.oid)
+        {
+            Some(table) => {
+                let mode = TableLockMode::AccessExclusive;
+                self.engine.lock_table(txn, table.heap, mode, WaitPolicy::Block)?;
+                self.remove_table(txn, None, table)
+            }
+            None => self.remove_view(txn, view),
+        };
+        views.try_for_each(|(view, _)| match remove(txn, view) {
             // It went with something else of the same statement.
             Err(CatalogError::Missing { .. }) => Ok(()),
             result => result,
@@ -90,8 +106,10 @@ impl Catalog {
     }
 }
 
-fn view_name(snapshot: &CatalogSnapshot, view: &ViewDef) -> String {
-    shown(snapshot, &Relation::View(Arc::new(view.clone())))
+/// A view's name behind what it is.
+pub(super) fn view_name(snapshot: &CatalogSnapshot, view: &ViewDef) -> String {
+    let kind = if snapshot.table_by_oid(view.oid).is_some() { "materialized view" } else { "view" };
+    format!("{kind} {}", shown(snapshot, &Relation::View(Arc::new(view.clone()))))
 }
 
 /// A relation's name, with its schema where it is not found without it.
@@ -114,6 +132,9 @@ pub(super) fn shown_type(snapshot: &CatalogSnapshot, ty: &TypeDef) -> String {
 pub(super) fn named(snapshot: &CatalogSnapshot, lost: Lost) -> String {
     let relation = |oid: Oid| match snapshot.relation_by_oid(oid) {
         Some(relation @ Relation::View(_)) => format!("view {}", shown(snapshot, relation)),
+        Some(relation) if relation.kind() == ObjectKind::MaterializedView => {
+            format!("materialized view {}", shown(snapshot, relation))
+        }
         Some(relation @ Relation::Sequence(_)) => format!("sequence {}", shown(snapshot, relation)),
         Some(relation) => format!("table {}", shown(snapshot, relation)),
         None => format!("relation {oid}"),

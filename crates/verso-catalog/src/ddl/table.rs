@@ -21,7 +21,7 @@ use crate::store;
 use crate::system::assemble::{attribute_row, class_row, options_row};
 use crate::system::field::Letter;
 use crate::system::row::{ClassRow, DefaultRow, DependRow, SystemRow};
-use crate::system::{DEPENDS_NORMAL, KIND_TABLE};
+use crate::system::{DEPENDS_NORMAL, KIND_MATERIALIZED, KIND_TABLE};
 
 /// Greatest number of columns, as in PostgreSQL.
 pub const MAX_COLUMNS: usize = 1600;
@@ -106,6 +106,7 @@ impl Catalog {
                     .map(|reference| format!("{} depends on table {}", reference.name, reference.referenced)),
             );
             let what = match tables {
+                [table] if table.materialized.is_some() => format!("materialized view {}", table.name),
                 [table] => format!("table {}", table.name),
                 _ => "desired object(s)".to_string(),
             };
@@ -116,7 +117,7 @@ impl Catalog {
                 self.remove_foreign_key(txn, reference.constraint)?;
             }
             self.remove_needing(txn, &needing)?;
-            tables.iter().try_for_each(|table| self.remove_table(txn, &snapshot, table))
+            tables.iter().try_for_each(|table| self.remove_table(txn, Some(&snapshot), table))
         })?;
         let mut along = needing.names(&snapshot);
         along.extend(references.into_iter().map(|reference| reference.name));
@@ -196,10 +197,15 @@ impl Catalog {
             columns.push(definition);
         }
         let heap = self.engine.create_heap(txn, &column_specs(&columns))?;
-        let class = class_row(oid, &new.name, schema.oid, heap, KIND_TABLE, columns.len());
+        let kind = if new.materialized.is_some() { KIND_MATERIALIZED } else { KIND_TABLE };
+        let class = class_row(oid, &new.name, schema.oid, heap, kind, columns.len());
         let class =
             ClassRow { reloptions: options_row(&new.options), relpersistence: persistence(schema), ..class };
+        let class = ClassRow { relispopulated: new.materialized.is_none(), ..class };
         store::insert(&self.engine, txn, &[class])?;
+        if let Some(query) = &new.materialized {
+            self.insert_rule(txn, oid, query)?;
+        }
         let attributes: Vec<_> = columns.iter().map(|column| attribute_row(oid, column)).collect();
         store::insert(&self.engine, txn, &attributes)?;
         self.insert_defaults(txn, oid, &columns, &serial)?;

@@ -13,11 +13,14 @@ use super::row::{
     SequenceRow, StatisticRow, SystemRow, TriggerRow, TypeRow,
 };
 use super::types::UserTypes;
-use super::{DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_SEQUENCE, KIND_TABLE, KIND_VIEW, OWNER_OID};
+use super::{
+    DEPENDS_AUTO, DEPENDS_NORMAL, KIND_INDEX, KIND_MATERIALIZED, KIND_SEQUENCE, KIND_TABLE, KIND_VIEW,
+    OWNER_OID,
+};
 use crate::definition::{
     ArgMode, ColumnDef, ConstraintDef, ConstraintKind, ForeignKey, FunctionArg, FunctionDef,
-    FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Oid, OwnedBy, ReferentialAction,
-    SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
+    FunctionLanguage, FunctionReturn, Identity, IndexDef, IndexPart, Materialized, Oid, OwnedBy,
+    ReferentialAction, SchemaDef, SequenceDef, TableDef, TableOptions, ViewDef, Volatility,
 };
 use crate::error::CatalogError;
 use crate::sequence::SequenceBounds;
@@ -104,7 +107,17 @@ impl CatalogRows {
             let (schema, name) = (schema_of(class.relnamespace)?, Arc::clone(&class.relname.0));
             let object = ObjectId(class.relfilenode.0);
             match class.relkind.0 {
-                KIND_TABLE => {
+                KIND_TABLE | KIND_MATERIALIZED => {
+                    let materialized = match class.relkind.0 {
+                        KIND_TABLE => None,
+                        _ => {
+                            let rule = rules.remove(&class.oid).ok_or_else(|| {
+                                corrupt(format!("materialized view \"{name}\" has no row in pg_rewrite"))
+                            })?;
+                            let query = StoredQuery::read(rule.ev_action, &rule.ev_names)?;
+                            Some(Materialized { query, populated: class.relispopulated })
+                        }
+                    };
                     let columns = columns.remove(&class.oid).unwrap_or_default();
                     let table = TableDef {
                         oid: class.oid,
@@ -117,6 +130,7 @@ impl CatalogRows {
                         referenced_by: references.remove(&class.oid).unwrap_or_default(),
                         triggers: triggers.remove(&class.oid).unwrap_or_default(),
                         options: options_of(class.reloptions.as_deref()),
+                        materialized,
                     };
                     let old = previous.and_then(|snapshot| snapshot.table_by_oid(class.oid));
                     builder.add_table(shared(old, table));
@@ -637,6 +651,7 @@ pub(crate) fn class_row(
         relkind: Letter(kind),
         relpersistence: Letter('p'),
         relnatts: i16::try_from(columns).expect("the number of columns was checked"),
+        relispopulated: true,
         reloptions: None,
         relrowsecurity: false,
         relforcerowsecurity: false,

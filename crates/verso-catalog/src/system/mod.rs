@@ -62,6 +62,8 @@ pub(crate) const TYPE_ENUM: char = 'e';
 pub(crate) const KIND_TABLE: char = 'r';
 /// `pg_class.relkind` of a view.
 pub(crate) const KIND_VIEW: char = 'v';
+/// `pg_class.relkind` of a materialized view.
+pub(crate) const KIND_MATERIALIZED: char = 'm';
 /// `pg_class.relkind` of a sequence.
 pub(crate) const KIND_SEQUENCE: char = 'S';
 /// `pg_class.relkind` of an index.

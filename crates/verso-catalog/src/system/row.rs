@@ -138,10 +138,12 @@ system_row! {
         relowner: Oid,
         /// The object in storage.
         relfilenode: Oid,
-        /// `r` table, `S` sequence, `i` index.
+        /// `r` table, `S` sequence, `i` index, `v` view, `m` materialized view.
         relkind: Letter,
         relpersistence: Letter,
         relnatts: i16,
+        /// Not so of a materialized view that has no rows yet.
+        relispopulated: bool,
         /// Storage parameters, `name=value`.
         reloptions: Option<Vec<Arc<str>>>,
         relrowsecurity: bool,

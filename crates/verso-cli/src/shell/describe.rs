@@ -109,7 +109,11 @@ fn columns(connection: &mut Connection, relation: &Relation) -> Result<String, E
             defaults.get(&number(&row[0])).cloned().unwrap_or_default(),
         ]
     });
-    let kind = if relation.kind == "v" { "View" } else { "Table" };
+    let kind = match &*relation.kind {
+        "v" => "View",
+        "m" => "Materialized view",
+        _ => "Table",
+    };
     let title = format!("{kind} \"{}.{}\"", relation.schema, relation.name);
     let mut table = table(&title, &["Column", "Type", "Nullable", "Default"], lines.collect());
     table.footer = Some(keys(connection, relation)?);

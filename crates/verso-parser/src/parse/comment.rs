@@ -16,6 +16,10 @@ pub(super) fn comment(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError>
     let on = match word.as_str() {
         "table" => Commented::Relation(DropKind::Table, cursor.qualified()?),
         "view" => Commented::Relation(DropKind::View, cursor.qualified()?),
+        "materialized" => {
+            cursor.expect(&["view"])?;
+            Commented::Relation(DropKind::MaterializedView, cursor.qualified()?)
+        }
         "sequence" => Commented::Relation(DropKind::Sequence, cursor.qualified()?),
         "index" => Commented::Relation(DropKind::Index, cursor.qualified()?),
         "schema" => Commented::Schema(cursor.name()?),

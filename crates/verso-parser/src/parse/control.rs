@@ -59,6 +59,7 @@ pub fn statement(cursor: &mut Cursor<'_>, word: &str) -> Result<Statement, Synta
         "reassign" => super::rights::reassign(cursor),
         "lock" => super::table::lock_table(cursor),
         "reindex" => super::table::reindex(cursor),
+        "refresh" => super::view::refresh(cursor),
         "analyze" | "analyse" => super::table::analyze(cursor),
         _ if KNOWN.contains(&word) => {
             let second = cursor.word_at(1).filter(|_| word == "refresh");

@@ -47,16 +47,15 @@ pub fn create(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
                 _ => Err(cursor.unexpected()),
             }
         }
+        "materialized" => super::view::create_materialized(cursor),
         "schema" => super::schema::create_schema(cursor),
         "policy" => super::rights::policy(cursor, false),
         "type" => super::user_type::create_type(cursor),
         "aggregate" | "cast" | "collation" | "conversion" | "database" | "domain" | "event" | "extension"
-        | "foreign" | "global" | "group" | "language" | "local" | "materialized" | "operator"
-        | "publication" | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace"
-        | "temp" | "temporary" | "text" | "unique" | "unlogged" | "user" | "view" | "constraint"
-        | "access" | "transform" => {
-            Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start))
-        }
+        | "foreign" | "global" | "group" | "language" | "local" | "operator" | "publication"
+        | "recursive" | "role" | "server" | "statistics" | "subscription" | "tablespace" | "temp"
+        | "temporary" | "text" | "unique" | "unlogged" | "user" | "view" | "constraint" | "access"
+        | "transform" => Err(SyntaxError::unsupported(format!("CREATE {}", word.to_uppercase())).at(start)),
         _ => Err(cursor.unexpected()),
     }
 }
@@ -442,6 +441,10 @@ pub fn drop(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         "sequence" => Some(DropKind::Sequence),
         "index" => Some(DropKind::Index),
         "view" => Some(DropKind::View),
+        "materialized" if cursor.is(&["materialized", "view"]) => {
+            cursor.advance();
+            Some(DropKind::MaterializedView)
+        }
         "function" | "procedure" => None,
         "trigger" => {
             cursor.advance();

@@ -4,7 +4,9 @@ use super::cursor::Cursor;
 use super::lexer::Token;
 use super::schema::set_schema;
 use crate::error::SyntaxError;
-use crate::syntax::{CreateView, DropKind, Name, Owned, QualifiedName, Span, Statement, ViewStatement};
+use crate::syntax::{
+    CreateMaterialized, CreateView, DropKind, Name, Owned, QualifiedName, Span, Statement, ViewStatement,
+};
 
 /// Whether `[TEMP | TEMPORARY] [RECURSIVE] VIEW` comes next.
 pub(super) fn is_next(cursor: &Cursor<'_>) -> bool {
@@ -67,6 +69,58 @@ fn recurse(view: &mut CreateView) -> Result<(), SyntaxError> {
         _ => return Err(SyntaxError::syntax("a recursive view is no query")),
     }
     Ok(())
+}
+
+/// CREATE MATERIALIZED VIEW, behind CREATE.
+pub(super) fn create_materialized(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["materialized", "view"])?;
+    let if_not_exists = super::ddl::if_not_exists(cursor)?;
+    let name = cursor.qualified()?;
+    let columns =
+        if matches!(cursor.peek(), Token::LParen) { cursor.listed(Cursor::name)? } else { Vec::new() };
+    if cursor.accept(&["using"]) {
+        let method = cursor.name()?;
+        if method.text != "heap" {
+            let text = format!("access method \"{}\" does not exist", method.text);
+            return Err(SyntaxError::new("42704", text).at(method.at.start));
+        }
+    }
+    let options =
+        if cursor.accept(&["with"]) { super::table::storage_parameters(cursor)? } else { Vec::new() };
+    if cursor.is(&["tablespace"]) {
+        return Err(cursor.unsupported("TABLESPACE"));
+    }
+    cursor.expect(&["as"])?;
+    let start = cursor.here().start;
+    let query = cursor.query()?;
+    let text = cursor.source().slice(Span { start, end: cursor.last().end }).to_string();
+    let with_data = with_data(cursor)?.unwrap_or(true);
+    let view = CreateMaterialized { name, if_not_exists, columns, options, query, text, with_data };
+    Ok(Statement::View(ViewStatement::CreateMaterialized(Box::new(view))))
+}
+
+/// `WITH [NO] DATA`.
+fn with_data(cursor: &mut Cursor<'_>) -> Result<Option<bool>, SyntaxError> {
+    if !cursor.accept(&["with"]) {
+        return Ok(None);
+    }
+    let no = cursor.accept(&["no"]);
+    cursor.expect(&["data"])?;
+    Ok(Some(!no))
+}
+
+/// REFRESH MATERIALIZED VIEW.
+pub(super) fn refresh(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
+    cursor.expect(&["refresh", "materialized", "view"])?;
+    let concurrently = cursor.accept(&["concurrently"]);
+    let name = cursor.qualified()?;
+    let with_data = with_data(cursor)?.unwrap_or(true);
+    if concurrently && !with_data {
+        return Err(SyntaxError::syntax(
+            "REFRESH options CONCURRENTLY and WITH NO DATA cannot be used together",
+        ));
+    }
+    Ok(Statement::View(ViewStatement::Refresh { name, concurrently, with_data }))
 }
 
 fn view_options(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {

@@ -148,6 +148,8 @@ pub enum DropKind {
     Index,
     /// A view.
     View,
+    /// A materialized view.
+    MaterializedView,
 }
 
 /// DROP FUNCTION.

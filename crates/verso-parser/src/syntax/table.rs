@@ -153,6 +153,8 @@ pub struct AlterTable {
     pub if_exists: bool,
     /// The changes in order.
     pub actions: Vec<AlterAction>,
+    /// ALTER MATERIALIZED VIEW.
+    pub materialized: bool,
 }
 
 /// One change of ALTER TABLE.

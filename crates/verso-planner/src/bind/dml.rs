@@ -332,7 +332,12 @@ impl Binder<'_> {
             let text = format!("permission denied: \"{}\" is a system catalog", name.name.text);
             return Err(SqlError::new(sqlstate::INSUFFICIENT_PRIVILEGE, text).at(name.at().start));
         }
-        self.table(name)
+        let table = self.table(name)?;
+        if table.materialized.is_some() {
+            let text = format!("cannot change materialized view \"{}\"", table.name);
+            return Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, text));
+        }
+        Ok(table)
     }
 
     /// The target of an UPDATE, DELETE or MERGE, and the columns that the statement may use.

@@ -442,6 +442,11 @@ impl Binder<'_> {
         if let Some(noting) = self.noting {
             noting.relation(name.at().start, table.oid, table.shown());
         }
+        if self.noting.is_none() && table.materialized.as_ref().is_some_and(|it| !it.populated) {
+            let text = format!("materialized view \"{}\" has not been populated", table.name);
+            return Err(SqlError::new(sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE, text)
+                .with_hint("Use the REFRESH MATERIALIZED VIEW command."));
+        }
         let columns = (0..table.columns.len()).collect();
         Ok(Plan::TableScan { table, columns, filter: None })
     }

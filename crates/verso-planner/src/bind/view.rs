@@ -162,6 +162,19 @@ impl Binder<'_> {
         Ok((plan, marks))
     }
 
+    /// The rows that a view's query has now, planned.
+    pub fn rows_of(&self, view: &ViewDef) -> Result<Plan, SqlError> {
+        let query = parsed(&view.query.text)?;
+        let bound = self.within(view)?.query(&query);
+        let plan = bound.map_err(|error| SqlError { position: None, ..error })?;
+        let mut statement = Statement::Query(plan);
+        crate::plan::choose(&mut statement, self.planning())?;
+        match statement {
+            Statement::Query(plan) => Ok(plan),
+            _ => Err(SqlError::internal("a query that is none")),
+        }
+    }
+
     /// What binds the text of a view (V1, V2).
     pub(super) fn within<'v>(&'v self, view: &'v ViewDef) -> Result<Binder<'v>, SqlError> {
         if self.expanding.contains(&view.oid) {

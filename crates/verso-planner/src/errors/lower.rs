@@ -140,6 +140,7 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Constraint | ObjectKind::Role | ObjectKind::Type => DUPLICATE_OBJECT,
                     ObjectKind::Table
                     | ObjectKind::View
+                    | ObjectKind::MaterializedView
                     | ObjectKind::Sequence
                     | ObjectKind::Relation
                     | ObjectKind::Index => DUPLICATE_TABLE,
@@ -157,7 +158,11 @@ impl From<CatalogError> for SqlError {
                     ObjectKind::Index | ObjectKind::Constraint | ObjectKind::Role | ObjectKind::Type => {
                         UNDEFINED_OBJECT
                     }
-                    ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence | ObjectKind::Relation => {
+                    ObjectKind::Table
+                    | ObjectKind::View
+                    | ObjectKind::MaterializedView
+                    | ObjectKind::Sequence
+                    | ObjectKind::Relation => {
                         UNDEFINED_TABLE
                     },
                 },

@@ -95,10 +95,17 @@ impl Call<'_> {
             }),
             "pg_get_triggerdef" => text(super::triggers::trigger_text(catalog, args.oid(0), args.flag(1))),
             // What there is nothing of in Verso has no definition.
+            // The text that was given, with the names of today.
+            "pg_get_viewdef" => {
+                let oid = args.oid(0);
+                let view = catalog.all_views().find(|view| view.oid == oid && !oid.is_system());
+                view.map_or(Value::Null, |view| {
+                    Value::text(&format!(" {};", verso_catalog::view_text(catalog, &view)))
+                })
+            }
             "pg_get_function_arg_default"
             | "pg_get_function_sqlbody"
             | "pg_get_ruledef"
-            | "pg_get_viewdef"
             | "pg_get_statisticsobjdef"
             | "pg_get_statisticsobjdef_columns"
             | "pg_get_partkeydef"
@@ -155,7 +162,9 @@ impl Call<'_> {
             }
             // INSERT, UPDATE and DELETE, as bits of PostgreSQL's CmdType.
             "pg_relation_is_updatable" => {
-                let table = catalog.table_by_oid(args.oid(0)).is_some_and(|table| !table.is_system());
+                let table = catalog
+                    .table_by_oid(args.oid(0))
+                    .is_some_and(|table| !table.is_system() && table.materialized.is_none());
                 let view = catalog.view_by_oid(args.oid(0));
                 let view =
                     view.is_some_and(|view| super::definitions::is_updatable(self.views, catalog, &view));

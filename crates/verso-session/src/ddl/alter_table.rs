@@ -6,7 +6,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use verso_catalog::{ColumnDef, ConstraintKind, NewConstraintKind, TableChange, TableDef};
+use verso_catalog::{
+    CatalogError, ColumnDef, ConstraintKind, NewConstraintKind, ObjectKind, TableChange, TableDef,
+};
 use verso_exec::plan::{ExprKind, TypedExpr};
 use verso_types::{CastKind, SqlType};
 
@@ -29,25 +31,37 @@ impl Schema<'_> {
         let home = self.home(&name);
         name.schema = Some(Name { text: home.to_string(), at: name.at() });
         let relation = self.frame.catalog.relation(Some(&home), &name.name.text);
+        let done = tag(if alter.materialized { "ALTER MATERIALIZED VIEW" } else { "ALTER TABLE" });
         if relation.is_none() && alter.if_exists {
             self.skip(format!("relation \"{}\" does not exist, skipping", name.name.text));
-            return Ok(tag("ALTER TABLE"));
+            return Ok(done);
+        }
+        if let Some(relation) =
+            relation.filter(|relation| alter.materialized && relation.kind() != ObjectKind::MaterializedView)
+        {
+            let name = relation.name().to_string();
+            return Err(CatalogError::WrongKind { kind: ObjectKind::MaterializedView, name }.into());
         }
         if let Some(relation) = relation {
             self.own_relation(relation)?;
         }
         for action in &alter.actions {
-            self.frame.inside(|frame| Schema { frame }.alter_action(&name, action))?;
+            self.frame.inside(|frame| Schema { frame }.alter_action(&name, action, alter.materialized))?;
             if let AlterAction::Rename(to) = action {
                 name.name = to.clone();
             }
         }
-        Ok(tag("ALTER TABLE"))
+        Ok(done)
     }
 
-    fn alter_action(&self, name: &QualifiedName, action: &AlterAction) -> Result<(), Failure> {
+    fn alter_action(
+        &self,
+        name: &QualifiedName,
+        action: &AlterAction,
+        materialized: bool,
+    ) -> Result<(), Failure> {
         let binder = Binder::new(self.frame.catalog, &self.frame.services.settings.time_zone, &[]);
-        let table = binder.target(name)?;
+        let table = if materialized { binder.table(name)? } else { binder.target(name)? };
         let change = match action {
             AlterAction::AddColumn { column, if_not_exists } => {
                 return self.add_column(&binder, name, &table, column, *if_not_exists);
@@ -167,7 +181,7 @@ impl Schema<'_> {
         self.rewrite(name, &TableChange::AddColumn(new), |_| Ok(value.or(default)))?;
         for constraint in &column.constraints {
             let action = AlterAction::AddConstraint(constraint.clone());
-            self.frame.inside(|frame| Schema { frame }.alter_action(name, &action))?;
+            self.frame.inside(|frame| Schema { frame }.alter_action(name, &action, false))?;
         }
         Ok(())
     }
@@ -263,6 +277,7 @@ pub(super) fn altered(kind: DropKind) -> &'static str {
         DropKind::Sequence => "ALTER SEQUENCE",
         DropKind::Index => "ALTER INDEX",
         DropKind::View => "ALTER VIEW",
+        DropKind::MaterializedView => "ALTER MATERIALIZED VIEW",
     }
 }
 

@@ -37,7 +37,7 @@ impl Schema<'_> {
         let txn = &mut self.frame.txn.borrow_mut();
         let mut along = Vec::new();
         match drop.kind {
-            DropKind::Table => {
+            DropKind::Table | DropKind::MaterializedView => {
                 let tables: Vec<_> = found.iter().filter_map(Relation::as_table).cloned().collect();
                 along = catalog.drop_tables(txn, &tables, drop.cascade)?;
             }
@@ -62,6 +62,7 @@ impl Schema<'_> {
             DropKind::Sequence => "DROP SEQUENCE",
             DropKind::Index => "DROP INDEX",
             DropKind::View => "DROP VIEW",
+            DropKind::MaterializedView => "DROP MATERIALIZED VIEW",
         }))
     }
 
@@ -113,5 +114,6 @@ pub(super) fn kind_of(kind: DropKind) -> ObjectKind {
         DropKind::Sequence => ObjectKind::Sequence,
         DropKind::Index => ObjectKind::Index,
         DropKind::View => ObjectKind::View,
+        DropKind::MaterializedView => ObjectKind::MaterializedView,
     }
 }

@@ -30,6 +30,7 @@ mod function;
 mod index;
 mod like;
 mod lock_table;
+mod materialized;
 mod policy;
 mod rewrite;
 mod rights;

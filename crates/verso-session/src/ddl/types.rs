@@ -161,7 +161,8 @@ impl Schema<'_> {
         let name = |text: &str| Name { text: text.to_string(), at: Span::default() };
         let name_of_table = QualifiedName { schema: Some(name(schema)), name: name(table) };
         let action = AlterAction::DropColumn { column: name(column), if_exists: false, cascade: true };
-        let alter = AlterTable { name: name_of_table, if_exists: false, actions: vec![action] };
+        let alter =
+            AlterTable { name: name_of_table, if_exists: false, actions: vec![action], materialized: false };
         self.frame.inside(|frame| Schema { frame }.alter_table(&alter).map(drop))
     }
 

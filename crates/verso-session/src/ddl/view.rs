@@ -21,6 +21,11 @@ impl Schema<'_> {
         let catalog = &self.frame.services.instance.catalog;
         match statement {
             ViewStatement::Create(create) => self.create_view(binder, create),
+            ViewStatement::CreateMaterialized(create) => self.create_materialized(binder, create),
+            ViewStatement::Refresh { name, concurrently, with_data } => {
+                self.refresh(name, *concurrently, *with_data)?;
+                Ok(tag("REFRESH MATERIALIZED VIEW"))
+            }
             ViewStatement::RenameColumn { name, column, to, if_exists } => {
                 let Some(view) = self.view_to_change(name, *if_exists)? else { return Ok(tag("ALTER VIEW")) };
                 let txn = &mut self.frame.txn.borrow_mut();

@@ -25,6 +25,10 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
         }
         "schema" => return super::super::schema::alter_schema(cursor),
         "view" => return super::super::view::alter_view(cursor),
+        "materialized" if cursor.is(&["materialized", "view"]) => {
+            cursor.advance();
+            Some(DropKind::MaterializedView)
+        }
         "type" => return super::super::user_type::alter_type(cursor),
         "function" | "procedure" => return super::super::schema::alter_function(cursor),
         _ => return Err(SyntaxError::unsupported(format!("ALTER {}", word.to_uppercase())).at(start)),
@@ -44,6 +48,18 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     {
         return Ok(statement);
     }
+    let materialized = kind == Some(DropKind::MaterializedView);
+    if materialized && !cursor.is(&["rename", "to"]) {
+        let allowed =
+            cursor.is(&["rename"]) || cursor.is(&["set"]) && matches!(cursor.peek_at(1), Token::LParen);
+        if !allowed {
+            return Err(
+                cursor.unsupported("ALTER MATERIALIZED VIEW other than RENAME, SET SCHEMA and SET (…)")
+            );
+        }
+        let actions = cursor.list(alter_action)?;
+        return Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized }));
+    }
     if let Some(kind) = kind {
         if kind == DropKind::Sequence && !cursor.is(&["rename"]) {
             return super::super::ddl::alter_sequence(cursor, name, if_exists);
@@ -59,7 +75,7 @@ pub fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, SyntaxError> {
     }
     cursor.accept_token(&Token::Mul);
     let actions = cursor.list(alter_action)?;
-    Ok(Statement::AlterTable(AlterTable { name, if_exists, actions }))
+    Ok(Statement::AlterTable(AlterTable { name, if_exists, actions, materialized }))
 }
 
 fn alter_action(cursor: &mut Cursor<'_>) -> Result<AlterAction, SyntaxError> {

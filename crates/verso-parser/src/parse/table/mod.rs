@@ -150,7 +150,7 @@ fn like(cursor: &mut Cursor<'_>) -> Result<TableElement, SyntaxError> {
 }
 
 /// `(name [= value], …)`.
-fn storage_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
+pub(super) fn storage_parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>, SyntaxError> {
     cursor.expect_token(&Token::LParen)?;
     let parameters = cursor.list(|cursor| {
         let at = cursor.here().start;

@@ -1,0 +1,198 @@
+//! The query of a view as text: the text that was given, and what its names meant then.
+//!
+//! The names of relations and functions are replaced by what they are called now, with their schemas. A relation whose columns
+//! have changed since is replaced by a query that shows those of then, so that `*` and renamed columns mean the same.
+
+use verso_types::keyword::{Class, class_of, quoted};
+
+use crate::definition::{ColumnDef, ViewDef};
+use crate::snapshot::{CatalogSnapshot, Relation};
+use crate::stored::{StoredColumn, StoredRelation};
+
+fn name(name: &str) -> String {
+    quoted(name)
+}
+
+fn qualified(schema: &str, relation: &str) -> String {
+    format!("{}.{}", name(schema), name(relation))
+}
+
+/// The query of a view with the names that relations and functions have today.
+pub fn view_text(catalog: &CatalogSnapshot, view: &ViewDef) -> String {
+    let text: Vec<char> = view.query.text.chars().collect();
+    let mut changes: Vec<(std::ops::Range<usize>, String)> = Vec::new();
+    for relation in &view.query.relations {
+        let Some(now) = catalog.relation_by_oid(relation.relation) else { continue };
+        let start = relation.place as usize;
+        let (end, written) = path(&text, start);
+        changes.push((start..end, relation_text(now, relation, &text, end, &written)));
+    }
+    for (place, oid) in &view.query.functions {
+        let Some(function) = catalog.function_by_oid(*oid) else { continue };
+        let start = *place as usize;
+        let (end, _) = path(&text, start);
+        changes.push((start..end, qualified(&function.schema, &function.name)));
+    }
+    changes.sort_by_key(|(range, _)| range.start);
+    let mut out = String::new();
+    let mut at = 0;
+    for (range, new) in changes {
+        if range.start < at {
+            continue; // noted twice
+        }
+        out.extend(&text[at..range.start]);
+        out.push_str(&new);
+        at = range.end;
+    }
+    out.extend(&text[at..]);
+    out
+}
+
+/// What stands for a relation.
+fn relation_text(now: &Relation, then: &StoredRelation, text: &[char], end: usize, written: &str) -> String {
+    let place = qualified(now.schema(), now.name());
+    let columns: &[ColumnDef] = match now {
+        Relation::Table(table) => table.shown(),
+        Relation::View(view) => &view.columns,
+        Relation::Sequence(_) | Relation::Index(_) => &[],
+    };
+    let same = columns.len() == then.columns.len()
+        && columns.iter().zip(&then.columns).all(|(now, then)| now.id == then.id && now.name == then.name);
+    let shown = if same {
+        place
+    } else {
+        let column = |then: &StoredColumn| {
+            let now = columns.iter().find(|now| now.id == then.id)?;
+            Some(match now.name == then.name {
+                true => name(&now.name),
+                false => format!("{} AS {}", name(&now.name), name(&then.name)),
+            })
+        };
+        let list: Vec<String> = then.columns.iter().filter_map(column).collect();
+        format!("(SELECT {} FROM {place})", list.join(", "))
+    };
+    let renamed = !same || **now.name() != *written;
+    if renamed && !has_alias(text, end) { format!("{shown} AS {}", name(written)) } else { shown }
+}
+
+/// Where the name with points that begins at a place ends, and its last part.
+fn path(text: &[char], start: usize) -> (usize, String) {
+    let mut at = start;
+    loop {
+        let (end, part) = identifier(text, at);
+        let behind = skip(text, end);
+        let after = skip(text, behind + 1);
+        let more = text.get(behind) == Some(&'.')
+            && text.get(after).is_some_and(|next| *next == '"' || *next == '_' || next.is_alphabetic());
+        if !more {
+            return (end, part);
+        }
+        at = after;
+    }
+}
+
+/// Where a name ends, and what it means.
+fn identifier(text: &[char], start: usize) -> (usize, String) {
+    if text.get(start) != Some(&'"') {
+        let is_part = |c: &&char| c.is_alphanumeric() || matches!(c, '_' | '$');
+        let part: String = text.get(start..).unwrap_or_default().iter().take_while(is_part).collect();
+        return (start + part.chars().count(), part.to_lowercase());
+    }
+    let mut part = String::new();
+    let mut at = start + 1;
+    while let Some(c) = text.get(at) {
+        at += 1;
+        if *c == '"' {
+            if text.get(at) != Some(&'"') {
+                break;
+            }
+            at += 1;
+        }
+        part.push(*c);
+    }
+    (at, part)
+}
+
+/// Passes over blanks and comments.
+fn skip(text: &[char], mut at: usize) -> usize {
+    let pair = |at: usize, a: char, b: char| text.get(at) == Some(&a) && text.get(at + 1) == Some(&b);
+    while at < text.len() {
+        if text[at].is_whitespace() {
+            at += 1;
+        } else if pair(at, '-', '-') {
+            while at < text.len() && text[at] != '\n' {
+                at += 1;
+            }
+        } else if pair(at, '/', '*') {
+            let mut depth = 0;
+            loop {
+                if pair(at, '/', '*') {
+                    (depth, at) = (depth + 1, at + 2);
+                } else if pair(at, '*', '/') {
+                    (depth, at) = (depth - 1, at + 2);
+                } else {
+                    at += 1;
+                }
+                if depth == 0 || at >= text.len() {
+                    break;
+                }
+            }
+        } else {
+            break;
+        }
+    }
+    at
+}
+
+/// Whether an alias stands behind a relation.
+fn has_alias(text: &[char], end: usize) -> bool {
+    let mut at = skip(text, end);
+    if text.get(at) == Some(&'*') {
+        at = skip(text, at + 1);
+    }
+    if text.get(at) == Some(&'"') {
+        return true;
+    }
+    let (_, word) = identifier(text, at);
+    let is_name = word.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    word == "as" || (is_name && matches!(class_of(&word), Class::Plain | Class::Column))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chars(text: &str) -> Vec<char> {
+        text.chars().collect()
+    }
+
+    #[test]
+    fn names_end_where_they_end() {
+        let end = |text: &str| path(&chars(text), 0);
+        assert_eq!(end("Tab x"), (3, "tab".to_owned()));
+        assert_eq!(end("a . /* c */ \"B \"\"q\" x"), (19, "B \"q".to_owned()));
+        assert_eq!(end("a.b(1)"), (3, "b".to_owned()));
+        assert_eq!(end("ärger"), (5, "ärger".to_owned()));
+    }
+
+    #[test]
+    fn aliases_are_told_from_what_may_follow() {
+        for (behind, alias) in [
+            ("", false),
+            (" x", true),
+            (" AS x", true),
+            (" \"X\"", true),
+            (" * x", true),
+            (" -- c\n x", true),
+            (" /* a /* b */ */ where true", false),
+            (" left join b", false),
+            (" JOIN b", false),
+            (", b", false),
+            (") q", false),
+            (" order by 1", false),
+            (" tablesample system (1)", false),
+        ] {
+            assert_eq!(has_alias(&chars(&format!("t{behind}")), 1), alias, "{behind}");
+        }
+    }
+}
