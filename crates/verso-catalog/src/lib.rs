@@ -60,7 +60,7 @@ pub use request::{
     NewTable, NewView, TableChange, TriggersOf,
 };
 pub use role::{OWNER, Role, RoleChange};
-pub use sequence::{SequenceBounds, SequenceChange, SequenceRequest};
+pub use sequence::{SequenceBounds, SequenceChange, SequenceOwner, SequenceRequest};
 pub use size::value_bytes;
 pub use snapshot::{CatalogSnapshot, NamesKey, Relation, SnapshotBuilder};
 pub use statistics::{ColumnStatistics, TableStatistics};
