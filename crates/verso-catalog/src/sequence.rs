@@ -106,6 +106,9 @@ impl SequenceRequest {
     }
 }
 
+/// Schema, table and column.
+pub type SequenceOwner = (Arc<str>, Arc<str>, Arc<str>);
+
 /// What ALTER SEQUENCE changes; of what has an inner `Option`, `None` there is the type's own bound, or the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SequenceChange {
@@ -125,8 +128,8 @@ pub struct SequenceChange {
     pub cache: Option<i64>,
     /// RESTART
     pub restart: Option<Option<i64>>,
-    /// OWNED BY: schema, table and column.
-    pub owned_by: Option<Option<(Arc<str>, Arc<str>, Arc<str>)>>,
+    /// OWNED BY
+    pub owned_by: Option<Option<SequenceOwner>>,
 }
 
 impl SequenceChange {

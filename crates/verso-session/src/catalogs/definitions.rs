@@ -210,7 +210,7 @@ pub(super) fn index_text(
     if !index.nulls_distinct {
         text.push_str(" NULLS NOT DISTINCT");
     }
-    if let Some(condition) = index_predicate(views, catalog, &table, &index, pretty) {
+    if let Some(condition) = index_predicate(views, catalog, &table, index, pretty) {
         text.push_str(&format!(" WHERE {condition}"));
     }
     Some(text)
