@@ -32,11 +32,15 @@ fn draw(report: &Report, svg: &mut String) -> Result<(), Box<dyn std::error::Err
         .x_label_area_size(34)
         .y_label_area_size(60)
         .build_cartesian_2d(0.0..numbers.len() as f64, (low..high).log_scale())?;
-    let label = |at: &f64| numbers.get(*at as usize).map_or_else(String::new, |number| format!("Q{number}"));
+    // Below the middle of its bars.
+    let label = |at: &f64| match numbers.get(*at as usize) {
+        Some(number) if (at.fract() - 0.5).abs() < 0.01 => format!("Q{number}"),
+        _ => String::new(),
+    };
     chart
         .configure_mesh()
         .disable_x_mesh()
-        .x_labels(numbers.len())
+        .x_labels(2 * numbers.len() + 1)
         .x_label_formatter(&label)
         .y_desc("ms")
         .draw()?;
