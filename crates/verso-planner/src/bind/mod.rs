@@ -16,7 +16,6 @@
 //! | [`lock`] | FOR UPDATE and its relatives |
 //! | [`subquery`], [`row`] | queries within expressions; rows and what they are compared with |
 //! | [`row_variable`] | variables of PL/pgSQL that are rows |
-//! | [`interval`] | INTERVAL literals with fields |
 //! | [`like`] | LIKE as an operator; operators before ANY and ALL |
 //! | [`sample`] | TABLESAMPLE |
 //! | [`named_arguments`] | `f(a => x)` |
