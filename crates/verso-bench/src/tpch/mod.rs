@@ -28,7 +28,7 @@ use crate::folder::WorkFolder;
 use crate::machine::Machine;
 use crate::peers::{Peer, duckdb};
 use crate::results::{Calibration, median, write_json};
-use queries::{Answer, compare, published};
+use queries::{Answer, OF_PEER, PUBLISHED, comparable, compare, published};
 
 /// Options of `verso bench tpch`.
 #[derive(Clone, Debug, clap::Args)]
@@ -203,7 +203,7 @@ pub fn run(options: &TpchOptions) -> Result<(), BenchError> {
     let verso = spawn(Subject::Verso, "verso")?;
     for (number, answer) in &verso.answers {
         if let Some(wanted) = published(*number, options.sf) {
-            agree("verso", *number, &wanted, answer)?;
+            agree(*number, &wanted, &comparable(*number, answer), PUBLISHED)?;
         }
     }
     let mut engines = BTreeMap::from([("verso".to_owned(), verso)]);
@@ -223,7 +223,7 @@ pub fn run(options: &TpchOptions) -> Result<(), BenchError> {
         };
         let found = spawn(subject, name)?;
         for (number, answer) in &engines["verso"].answers {
-            agree("verso", *number, &found.answers[number], answer)?;
+            agree(*number, &found.answers[number], answer, OF_PEER)?;
         }
         engines.insert(name.to_owned(), found);
     }
@@ -235,9 +235,11 @@ pub fn run(options: &TpchOptions) -> Result<(), BenchError> {
     options.json.as_ref().map_or(Ok(()), |path| write_json(&report, path))
 }
 
-fn agree(engine: &'static str, number: usize, wanted: &Answer, found: &Answer) -> Result<(), BenchError> {
-    compare(wanted, found)
-        .map_err(|message| BenchError::Wrong { engine, message: format!("query {number}: {message}") })
+fn agree(number: usize, wanted: &Answer, found: &Answer, share: f64) -> Result<(), BenchError> {
+    compare(wanted, found, share).map_err(|message| BenchError::Wrong {
+        engine: "verso",
+        message: format!("query {number}: {message}"),
+    })
 }
 
 fn report(

@@ -11,7 +11,7 @@ use super::rows::{TABLES, Table};
 use super::{Found, Load, Query, TpchTask, millis_of};
 use crate::BenchError;
 use crate::folder::remove_database;
-use crate::tpch::queries::{Answer, compare, queries};
+use crate::tpch::queries::{Answer, OF_PEER, compare, queries};
 
 const NAME: &str = "verso";
 
@@ -41,7 +41,7 @@ pub(super) fn run(env: &Env, task: &TpchTask) -> Result<Found, BenchError> {
         connection.execute("SET parallel_workers = 1").map_err(engine)?;
         let (alone, again) = ask(env, &mut connection, task, sql)?;
         connection.execute("RESET parallel_workers").map_err(engine)?;
-        compare(&answer, &again).map_err(|message| BenchError::Wrong {
+        compare(&answer, &again, OF_PEER).map_err(|message| BenchError::Wrong {
             engine: NAME,
             message: format!("query {number}, one worker against all: {message}"),
         })?;
