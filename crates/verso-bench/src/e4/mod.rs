@@ -20,7 +20,8 @@ mod words;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use verso_env::Env;
 
 use crate::BenchError;
@@ -68,9 +69,19 @@ struct Found {
 /// Backups of one packing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Backup {
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "by_workers")]
     seconds: ByWorkers,
     bytes: u64,
+}
+
+/// Beside other fields the names of a JSON object stay texts.
+fn by_workers<'de, D: Deserializer<'de>>(fields: D) -> Result<ByWorkers, D::Error> {
+    let texts = BTreeMap::<String, f64>::deserialize(fields)?;
+    let number = |(workers, s): (String, f64)| match workers.parse() {
+        Ok(workers) => Ok((workers, s)),
+        Err(error) => Err(D::Error::custom(error)),
+    };
+    texts.into_iter().map(number).collect()
 }
 
 /// A restore.
@@ -130,4 +141,27 @@ pub fn run(options: &E4Options) -> Result<(), BenchError> {
     };
     println!("{}", table::table(&report));
     options.json.as_ref().map_or(Ok(()), |path| write_json(&report, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the child process prints is what its parent reads.
+    #[test]
+    fn figures_come_back_from_json() {
+        let backup = Backup { seconds: ByWorkers::from([(1, 0.5), (2, 0.25)]), bytes: 7 };
+        let found = Found {
+            index: ByWorkers::from([(1, 2.0)]),
+            backup: BTreeMap::from([("lz4".to_owned(), backup)]),
+            ..Found::default()
+        };
+        let json = serde_json::to_string(&found).expect("serialises");
+        assert!(json.contains(r#""lz4":{"1":0.5,"2":0.25,"bytes":7}"#), "{json}");
+        let back: Found = serde_json::from_str(&json).expect("reads back");
+        assert_eq!(
+            (back.index, back.backup["lz4"].seconds.clone()),
+            (found.index, ByWorkers::from([(1, 0.5), (2, 0.25)]))
+        );
+    }
 }
