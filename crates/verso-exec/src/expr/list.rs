@@ -108,7 +108,8 @@ impl ExprList {
         }
     }
 
-    /// Replaces the rows of `out`, whose columns have the scaled types, by the results for `batch`. False where that takes
+    /// Replaces the rows of `out`, whose columns have the [scaled types](ExprList::scaled_types), which are the expressions' own
+    /// unless the list was compiled for them, by the results for `batch`, computed by kernels. False where that takes
     /// [`ExprList::eval_rows`]; `out` is of no use then.
     pub fn eval_scaled(&mut self, cx: &EvalContext<'_>, batch: &Batch, out: &mut Batch) -> bool {
         let few = self.executor == Executor::Auto && batch.rows < FEW_ROWS;
@@ -139,9 +140,7 @@ impl ExprList {
         max_bytes: usize,
         out: &mut Batch,
     ) -> Option<ExecError> {
-        let few = self.executor == Executor::Auto && batch.rows < FEW_ROWS;
-        let whole = rows == (0..batch.rows);
-        if whole && !few && !self.vectors.is_empty() && self.eval_columns(cx, batch, out).is_ok() {
+        if rows == (0..batch.rows) && self.eval_scaled(cx, batch, out) {
             return None;
         }
         self.push_rows(cx, batch, rows, max_bytes, out)

@@ -107,6 +107,19 @@ pub(super) fn ordinal(digits: &str) -> &'static str {
     }
 }
 
+/// The first digits of a second's millionths, and how many; they keep their zeros, see `piece`.
+fn fraction_digits(name: &str, micros: i64) -> Option<(i64, usize)> {
+    Some(match name {
+        "FF1" => (micros / 100_000, 1),
+        "FF2" => (micros / 10_000, 2),
+        "FF3" | "MS" => (micros / 1000, 3),
+        "FF4" => (micros / 100, 4),
+        "FF5" => (micros / 10, 5),
+        "FF6" | "US" => (micros, 6),
+        _ => return None,
+    })
+}
+
 impl Fields<'_> {
     fn is_morning(&self) -> bool {
         self.micros < MICROS_PER_DAY / 2
@@ -152,14 +165,7 @@ impl Pieces for Fields<'_> {
             "IYY" => (iso_shown % 1000, 3),
             "IY" => (iso_shown % 100, 2),
             "I" => (iso_shown % 10, 1),
-            // these keep their zeros, see `piece`
-            "FF1" => (fraction / 100_000, 1),
-            "FF2" => (fraction / 10_000, 2),
-            "FF3" | "MS" => (fraction / 1000, 3),
-            "FF4" => (fraction / 100, 4),
-            "FF5" => (fraction / 10, 5),
-            "FF6" | "US" => (fraction, 6),
-            _ => return None,
+            _ => return fraction_digits(name, fraction),
         })
     }
 
@@ -375,13 +381,7 @@ impl Pieces for Lengths {
                 let month = u8::try_from(months.rem_euclid(12) + 1).ok()?;
                 (datetime::days_from_civil(year, month, 1) + self.days - 1 + 2_451_545, 1)
             }
-            "FF1" => (fraction / 100_000, 1),
-            "FF2" => (fraction / 10_000, 2),
-            "FF3" | "MS" => (fraction / 1000, 3),
-            "FF4" => (fraction / 100, 4),
-            "FF5" => (fraction / 10, 5),
-            "FF6" | "US" => (fraction, 6),
-            _ => return None,
+            _ => return fraction_digits(name, fraction),
         })
     }
 
